@@ -1,1 +1,29 @@
-//! (being written)
+//! The run store: what happened, on one time line, in one SQLite file.
+//!
+//! A run is written as it happens ([`Recorder`]) and can be read for ever ([`Run`]). All times are
+//! nanoseconds on the run's own axis: `CLOCK_MONOTONIC` minus the run's zero, so the first thing a
+//! run does is near 0. [`Recorder::at`] converts.
+//!
+//! The file is in WAL mode and every batch is one transaction: when the writer is killed at any
+//! moment, all batches up to that moment are there and none is half there. The layout is in
+//! `schema.sql`; `docs/run-file.md` explains it for people with another SQLite client.
+
+mod blob;
+mod description;
+mod error;
+mod reader;
+mod recorder;
+mod rows;
+
+pub use blob::{decode_histogram, encode_histogram};
+pub use description::{
+    Description, Environment, Expectation, FaultRecord, HostDescription, LoadDescription, Objective, PhaseDescription,
+    Quantity, Stamp,
+};
+pub use error::RecordError;
+pub use reader::Run;
+pub use recorder::Recorder;
+pub use rows::{CpuRow, Event, LatencyRow, LinkRow, LoadRow, PhaseRow, ProbeRow, ProbeSample, TrialRow, TrialState};
+
+/// Latencies and errors in nanoseconds.
+pub type Histogram = hdrhistogram::Histogram<u64>;

@@ -1,0 +1,162 @@
+//! What a run was meant to be: the parts of the plan that findings and reports need.
+
+use serde::{Deserialize, Serialize};
+
+/// The run as planned. Written before anything starts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Description {
+    /// The experiment's name: its file's name without the ending.
+    pub name: String,
+    /// The question in the experiment file's words.
+    pub question: Option<String>,
+    /// Every host of the lab, nodes first, then the host of the load.
+    pub hosts: Vec<HostDescription>,
+    /// "Cassandra 5.0.9".
+    pub system: String,
+    /// The load.
+    pub load: LoadDescription,
+    /// Phases of each trial, in order.
+    pub phases: Vec<PhaseDescription>,
+    /// The faults, one line each, as the plan says them, with their effect on round-trip times.
+    pub faults: Vec<String>,
+    /// How many trials were planned.
+    pub trials: u32,
+    /// What counts as good.
+    pub objective: Objective,
+    /// Length of an interval of the series, ns.
+    pub interval_ns: u64,
+    /// Things to check before trusting the result.
+    pub warnings: Vec<String>,
+}
+
+/// One host of the lab.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HostDescription {
+    /// Its name: `n1`, `load`.
+    pub name: String,
+    /// Its address inside the lab.
+    pub address: String,
+    /// `node` or `load`.
+    pub role: String,
+}
+
+/// The load as planned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadDescription {
+    /// "open, 400/s, constant arrivals", "closed, 64 threads".
+    pub text: String,
+    /// Operations per second offered in an open loop; none in a closed one, or when a share of the capacity was asked.
+    pub rate: Option<f64>,
+    /// Virtual users of a closed loop; none in an open one.
+    pub threads: Option<u32>,
+    /// "quorum".
+    pub consistency: String,
+    /// Copies of each row.
+    pub replication: u32,
+    /// Client time-out, ns.
+    pub timeout_ns: u64,
+}
+
+/// One phase of a trial as planned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PhaseDescription {
+    /// `warm-up`, `baseline`, `fault`, `recovery`.
+    pub name: String,
+    /// Planned length, ns; the longest for a warm-up.
+    pub length_ns: u64,
+}
+
+/// What counts as good.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Objective {
+    /// A good operation is answered without error within this time from its intended start, ns.
+    pub response_ns: u64,
+    /// The share of operations that has to be good, 0 to 1: 0.99 for `p99`.
+    pub share: f64,
+    /// The phases in which a miss makes the run fail (exit code 1).
+    pub phases: Vec<String>,
+}
+
+/// The machine and the versions a run was made with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Of Brownout.
+    pub version: String,
+    /// `uname -r`.
+    pub kernel: String,
+    /// Model of the first processor.
+    pub cpu: String,
+    /// Processors the lab may use.
+    pub cores: u32,
+    /// Bytes of memory.
+    pub memory: u64,
+    /// `tsc`, `kvm-clock`, …
+    pub clock_source: String,
+    /// "root" or "user namespace".
+    pub privilege: String,
+    /// What the emulator thread got: "SCHED_FIFO 50", "SCHED_OTHER".
+    pub emulator_scheduling: String,
+    /// TCP congestion control of the hosts, as read back.
+    pub congestion_control: String,
+    /// "17.0.15, /usr/lib/jvm/…".
+    pub java: String,
+    /// The system's settings in force, as text.
+    pub system_settings: String,
+    /// The seed all others are drawn from.
+    pub seed: u64,
+}
+
+/// A moment known to within an error: the true time lies in `at_ns ± error_ns`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// ns since the run's zero.
+    pub at_ns: u64,
+    /// ns.
+    pub error_ns: u64,
+}
+
+/// One fault of one trial: what it must show, and when it was in force.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FaultRecord {
+    /// Its place in the experiment's list, from 0.
+    pub index: u32,
+    /// `slow`, …
+    pub kind: String,
+    /// "everything n2 sends is 100ms late".
+    pub text: String,
+    /// "every RTT to and from n2 grows by 100ms".
+    pub effect: String,
+    /// What the probes must show, on every ordered pair: hit and spared.
+    pub expectations: Vec<Expectation>,
+    /// When it came into force; none if it never did.
+    pub injected: Option<Stamp>,
+    /// When it was healed; none while in force.
+    pub healed: Option<Stamp>,
+}
+
+/// What is compared on a pair of hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantity {
+    /// Growth of the median one-way delay over its value before the fault, ns.
+    OneWayDelay,
+    /// Share of the probes that never arrived, 0 to 1.
+    Loss,
+}
+
+/// What one fault must show on one ordered pair of hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Expectation {
+    /// The sending host.
+    pub from: String,
+    /// The receiving host.
+    pub to: String,
+    /// What is measured.
+    pub quantity: Quantity,
+    /// Whether the fault is meant to hit this pair; a spared pair must show nothing.
+    pub hit: bool,
+    /// The change asked for (ns, or a share); 0 on a spared pair.
+    pub asked: f64,
+    /// How far from it the measured change may lie and still prove the fault, same unit.
+    pub tolerance: f64,
+}

@@ -1,0 +1,42 @@
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a run could not be written or read.
+#[derive(Debug, Error)]
+pub enum RecordError {
+    /// The file is not there.
+    #[error("no run at {path}: {why}; name a run folder or its run.db")]
+    NotFound {
+        /// What was looked for.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
+    },
+    /// The file is something else, or of another version.
+    #[error("{path} is not a run this version can read: {why}")]
+    NotARun {
+        /// The file.
+        path: PathBuf,
+        /// What was found instead.
+        why: String,
+    },
+    /// SQLite refused. A full disk comes here.
+    #[error("cannot {doing} in {path}: {source}")]
+    Sqlite {
+        /// What was tried.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// SQLite's own words.
+        source: rusqlite::Error,
+    },
+    /// A blob or a JSON text in the file is broken.
+    #[error("the run's {what} cannot be read: {why}; the file is damaged")]
+    Damaged {
+        /// Which part.
+        what: &'static str,
+        /// What its decoder said.
+        why: String,
+    },
+}

@@ -1,0 +1,282 @@
+//! Reading a run.
+
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::{Connection, OpenFlags, Row};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    CpuRow, Description, Environment, Event, FaultRecord, Histogram, LatencyRow, LinkRow, LoadRow, PhaseRow, ProbeRow,
+    RecordError, TrialRow, TrialState,
+    blob::{decode_histogram, decode_samples},
+    recorder::{APPLICATION_ID, FORMAT},
+};
+
+/// A run, opened for reading. It may still be written by another process: each call sees what is there at that moment.
+pub struct Run {
+    db: Connection,
+    path: PathBuf,
+}
+
+impl Run {
+    /// Opens a run by its folder or by its `run.db`.
+    pub fn open(path: &Path) -> Result<Self, RecordError> {
+        let path = if path.is_dir() { path.join("run.db") } else { path.to_owned() };
+        if let Err(error) = std::fs::metadata(&path) {
+            return Err(RecordError::NotFound { path, why: error.to_string() });
+        }
+        let not_a_run = |why: String| RecordError::NotARun { path: path.clone(), why };
+        // A file whose writer was killed has a log beside it that only a writer may fold in; from a
+        // place that cannot be written, what is in the file itself can still be read.
+        let open = |flags| Connection::open_with_flags(&path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX);
+        let db = open(OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .or_else(|_| open(OpenFlags::SQLITE_OPEN_READ_ONLY))
+            .map_err(|error| not_a_run(error.to_string()))?;
+        let pragma = |name: &str| {
+            db.pragma_query_value(None, name, |row| row.get::<_, i32>(0)).map_err(|error| not_a_run(error.to_string()))
+        };
+        if pragma("application_id")? != APPLICATION_ID {
+            return Err(not_a_run("it is a database of another program".to_owned()));
+        }
+        let format = pragma("user_version")?;
+        if format != FORMAT {
+            return Err(not_a_run(format!("it has format {format}, this version reads {FORMAT}")));
+        }
+        Ok(Run { db, path })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn error(&self, source: rusqlite::Error) -> RecordError {
+        RecordError::Sqlite { doing: "read", path: self.path.clone(), source }
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, RecordError> {
+        let mut statement = self.db.prepare_cached(sql).map_err(|error| self.error(error))?;
+        let rows = statement.query_map(values, read).map_err(|error| self.error(error))?;
+        rows.collect::<rusqlite::Result<Vec<T>>>().map_err(|error| self.error(error))
+    }
+
+    /// A text stored under a name.
+    pub fn document(&self, name: &str) -> Result<Option<String>, RecordError> {
+        Ok(self.rows("SELECT text FROM document WHERE name = ?", [name], |row| row.get(0))?.pop())
+    }
+
+    fn json<T: DeserializeOwned>(&self, name: &'static str) -> Result<Option<T>, RecordError> {
+        self.document(name)?.map(|text| from_json(name, &text)).transpose()
+    }
+
+    /// The run as planned.
+    pub fn description(&self) -> Result<Description, RecordError> {
+        self.json("description")?.ok_or(RecordError::Damaged {
+            what: "description",
+            why: "it is missing: the run was killed before its plan was written".to_owned(),
+        })
+    }
+
+    /// The machine and versions; none if the run was killed before they were known.
+    pub fn environment(&self) -> Result<Option<Environment>, RecordError> {
+        self.json("environment")
+    }
+
+    /// Wall-clock time of the run's start, ms since 1970 UTC.
+    pub fn started_unix_ms(&self) -> Result<u64, RecordError> {
+        let text: Vec<String> =
+            self.rows("SELECT value FROM meta WHERE key = 'started_unix_ms'", [], |row| row.get(0))?;
+        text.first()
+            .and_then(|text| text.parse().ok())
+            .ok_or(RecordError::Damaged { what: "start time", why: format!("{text:?} is no number") })
+    }
+
+    /// All trials, in order.
+    pub fn trials(&self) -> Result<Vec<TrialRow>, RecordError> {
+        self.rows("SELECT trial, seed, starts_ns, ends_ns, state FROM trial ORDER BY trial", [], |row| {
+            let state: String = row.get(4)?;
+            Ok(TrialRow {
+                trial: row.get(0)?,
+                seed: row.get::<_, i64>(1)?.cast_unsigned(),
+                starts_ns: unsigned(row, 2)?,
+                ends_ns: row.get::<_, Option<i64>>(3)?.map(i64::cast_unsigned),
+                state: TrialState::ALL
+                    .into_iter()
+                    .find(|known| known.to_string() == state)
+                    .unwrap_or(TrialState::Failed),
+            })
+        })
+    }
+
+    /// The phases of a trial, in order.
+    pub fn phases(&self, trial: u32) -> Result<Vec<PhaseRow>, RecordError> {
+        self.rows(
+            "SELECT name, starts_ns, ends_ns, ended_by FROM phase WHERE trial = ? ORDER BY starts_ns",
+            [trial],
+            |row| {
+                Ok(PhaseRow {
+                    trial,
+                    name: row.get(0)?,
+                    starts_ns: unsigned(row, 1)?,
+                    ends_ns: row.get::<_, Option<i64>>(2)?.map(i64::cast_unsigned),
+                    ended_by: row.get(3)?,
+                })
+            },
+        )
+    }
+
+    /// All events, in order of time.
+    pub fn events(&self) -> Result<Vec<Event>, RecordError> {
+        self.rows("SELECT trial, at_ns, error_ns, kind, subject, text FROM event ORDER BY at_ns, id", [], |row| {
+            Ok(Event {
+                trial: row.get(0)?,
+                at_ns: unsigned(row, 1)?,
+                error_ns: unsigned(row, 2)?,
+                kind: row.get(3)?,
+                subject: row.get(4)?,
+                text: row.get(5)?,
+            })
+        })
+    }
+
+    /// The faults of a trial, in the experiment's order.
+    pub fn faults(&self, trial: u32) -> Result<Vec<FaultRecord>, RecordError> {
+        self.rows("SELECT json FROM fault WHERE trial = ? ORDER BY fault", [trial], |row| row.get::<_, String>(0))?
+            .iter()
+            .map(|text| from_json("fault", text))
+            .collect()
+    }
+
+    /// The load of a trial, interval by interval.
+    pub fn load(&self, trial: u32) -> Result<Vec<LoadRow>, RecordError> {
+        self.rows(
+            "SELECT starts_ns, length_ns, settled, scheduled, sent, never_sent, stale, lateness
+             FROM load WHERE trial = ? ORDER BY starts_ns",
+            [trial],
+            |row| {
+                Ok(LoadRow {
+                    starts_ns: unsigned(row, 0)?,
+                    length_ns: unsigned(row, 1)?,
+                    settled: row.get(2)?,
+                    scheduled: unsigned(row, 3)?,
+                    sent: unsigned(row, 4)?,
+                    never_sent: unsigned(row, 5)?,
+                    stale: unsigned(row, 6)?,
+                    lateness: histogram(row, 7)?,
+                })
+            },
+        )
+    }
+
+    /// The latencies of the intervals of a trial that start within `window`.
+    pub fn latencies(&self, trial: u32, window: Range<u64>) -> Result<Vec<LatencyRow>, RecordError> {
+        self.rows(
+            "SELECT starts_ns, statement, coordinator, outcome, count, wait, service, response
+             FROM latency WHERE trial = ? AND starts_ns >= ? AND starts_ns < ? ORDER BY starts_ns",
+            window_params(trial, &window),
+            |row| {
+                Ok(LatencyRow {
+                    starts_ns: unsigned(row, 0)?,
+                    statement: row.get(1)?,
+                    coordinator: row.get(2)?,
+                    outcome: row.get(3)?,
+                    count: unsigned(row, 4)?,
+                    wait: histogram(row, 5)?,
+                    service: histogram(row, 6)?,
+                    response: histogram(row, 7)?,
+                })
+            },
+        )
+    }
+
+    /// The link counters of the intervals of a trial that start within `window`.
+    pub fn links(&self, trial: u32, window: Range<u64>) -> Result<Vec<LinkRow>, RecordError> {
+        self.rows(
+            "SELECT starts_ns, length_ns, sender, receiver, offered, offered_bytes, delivered, delivered_bytes,
+                    lost, dropped_queue, release_error, held
+             FROM link WHERE trial = ? AND starts_ns >= ? AND starts_ns < ? ORDER BY starts_ns, sender, receiver",
+            window_params(trial, &window),
+            |row| {
+                Ok(LinkRow {
+                    starts_ns: unsigned(row, 0)?,
+                    length_ns: unsigned(row, 1)?,
+                    from: row.get(2)?,
+                    to: row.get(3)?,
+                    offered: unsigned(row, 4)?,
+                    offered_bytes: unsigned(row, 5)?,
+                    delivered: unsigned(row, 6)?,
+                    delivered_bytes: unsigned(row, 7)?,
+                    lost: unsigned(row, 8)?,
+                    dropped_queue: unsigned(row, 9)?,
+                    release_error: histogram(row, 10)?,
+                    held: histogram(row, 11)?,
+                })
+            },
+        )
+    }
+
+    /// All probes of a trial, by interval of sending and pair.
+    pub fn probes(&self, trial: u32) -> Result<Vec<ProbeRow>, RecordError> {
+        self.rows(
+            "SELECT starts_ns, sender, receiver, samples FROM probe WHERE trial = ?
+             ORDER BY starts_ns, sender, receiver",
+            [trial],
+            |row| {
+                let bytes: Vec<u8> = row.get(3)?;
+                Ok(ProbeRow {
+                    starts_ns: unsigned(row, 0)?,
+                    from: row.get(1)?,
+                    to: row.get(2)?,
+                    samples: decode_samples(&bytes).map_err(|error| damaged(3, error))?,
+                })
+            },
+        )
+    }
+
+    /// CPU time of a trial, interval by interval.
+    pub fn cpu(&self, trial: u32) -> Result<Vec<CpuRow>, RecordError> {
+        self.rows(
+            "SELECT starts_ns, length_ns, subject, busy_ns FROM cpu WHERE trial = ? ORDER BY starts_ns, subject",
+            [trial],
+            |row| {
+                Ok(CpuRow {
+                    starts_ns: unsigned(row, 0)?,
+                    length_ns: unsigned(row, 1)?,
+                    subject: row.get(2)?,
+                    busy_ns: unsigned(row, 3)?,
+                })
+            },
+        )
+    }
+}
+
+fn window_params(trial: u32, window: &Range<u64>) -> impl rusqlite::Params + use<> {
+    let bound = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+    let (from, to) = (bound(window.start), bound(window.end));
+    (trial, from, to)
+}
+
+fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    row.get::<_, i64>(column).map(i64::cast_unsigned)
+}
+
+fn histogram(row: &Row<'_>, column: usize) -> rusqlite::Result<Histogram> {
+    let bytes: Vec<u8> = row.get(column)?;
+    decode_histogram(&bytes).map_err(|error| damaged(column, error))
+}
+
+fn damaged(column: usize, error: RecordError) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Blob, Box::new(error))
+}
+
+fn from_json<T: DeserializeOwned>(what: &'static str, text: &str) -> Result<T, RecordError> {
+    serde_json::from_str(text).map_err(|error| RecordError::Damaged { what, why: error.to_string() })
+}

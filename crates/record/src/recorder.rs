@@ -1,0 +1,222 @@
+//! Writing a run.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, params};
+use serde::Serialize;
+
+use crate::{
+    CpuRow, Event, FaultRecord, LatencyRow, LinkRow, LoadRow, PhaseRow, ProbeRow, RecordError, TrialRow,
+    blob::{encode_histogram, encode_samples},
+};
+
+/// `PRAGMA application_id`: "Brno" as bytes, so that `file(1)` and we can tell a run from any other SQLite file.
+pub(crate) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Brno");
+/// `PRAGMA user_version`: raised with every change of `schema.sql`.
+pub(crate) const FORMAT: i32 = 1;
+
+/// The writer of one run.
+pub struct Recorder {
+    db: Connection,
+    path: PathBuf,
+    zero_ns: u64,
+}
+
+impl Recorder {
+    /// Creates the file; `zero_ns` is `CLOCK_MONOTONIC` at the run's zero.
+    pub fn create(path: &Path, zero_ns: u64, started_unix_ms: u64) -> Result<Self, RecordError> {
+        let error = |source| RecordError::Sqlite { doing: "create the run", path: path.to_owned(), source };
+        let mut db = Connection::open(path).map_err(error)?;
+        db.pragma_update(None, "journal_mode", "wal").map_err(error)?;
+        // A killed process loses nothing; only a power cut may lose the last batches.
+        db.pragma_update(None, "synchronous", "normal").map_err(error)?;
+        db.pragma_update(None, "application_id", APPLICATION_ID).map_err(error)?;
+        db.pragma_update(None, "user_version", FORMAT).map_err(error)?;
+        let transaction = db.transaction().map_err(error)?;
+        transaction.execute_batch(include_str!("schema.sql")).map_err(error)?;
+        for (key, value) in [("zero_monotonic_ns", zero_ns), ("started_unix_ms", started_unix_ms)] {
+            transaction.execute("INSERT INTO meta VALUES (?, ?)", params![key, value.to_string()]).map_err(error)?;
+        }
+        transaction.commit().map_err(error)?;
+        Ok(Recorder { db, path: path.to_owned(), zero_ns })
+    }
+
+    /// A `CLOCK_MONOTONIC` time on the run's axis; 0 for a time before the run.
+    pub fn at(&self, monotonic_ns: u64) -> u64 {
+        monotonic_ns.saturating_sub(self.zero_ns)
+    }
+
+    /// `CLOCK_MONOTONIC` at the run's zero.
+    pub fn zero_ns(&self) -> u64 {
+        self.zero_ns
+    }
+
+    fn error(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> RecordError {
+        let path = self.path.clone();
+        move |source| RecordError::Sqlite { doing, path: path.clone(), source }
+    }
+
+    /// Runs `write` as one transaction: all of it is in the file afterwards, or nothing.
+    pub fn batch<T>(&mut self, write: impl FnOnce(&Recorder) -> Result<T, RecordError>) -> Result<T, RecordError> {
+        let error = self.error("write a batch");
+        self.db.execute_batch("BEGIN IMMEDIATE").map_err(&error)?;
+        match write(self).and_then(|value| {
+            self.db.execute_batch("COMMIT").map_err(&error)?;
+            Ok(value)
+        }) {
+            Ok(value) => Ok(value),
+            Err(failure) => {
+                // The first error is the one worth telling.
+                let _ = self.db.execute_batch("ROLLBACK");
+                Err(failure)
+            }
+        }
+    }
+
+    fn execute(&self, doing: &'static str, sql: &str, values: impl rusqlite::Params) -> Result<(), RecordError> {
+        let error = self.error(doing);
+        self.db.prepare_cached(sql).map_err(&error)?.execute(values).map_err(&error)?;
+        Ok(())
+    }
+
+    /// Stores a text under a name, replacing an earlier one.
+    pub fn document(&self, name: &str, text: &str) -> Result<(), RecordError> {
+        self.execute("write a document", "INSERT OR REPLACE INTO document VALUES (?, ?)", params![name, text])
+    }
+
+    /// Stores a value as JSON under a name.
+    pub fn json(&self, name: &'static str, value: &impl Serialize) -> Result<(), RecordError> {
+        self.document(name, &to_json(name, value)?)
+    }
+
+    /// Inserts or updates a trial.
+    pub fn trial(&self, row: &TrialRow) -> Result<(), RecordError> {
+        self.execute(
+            "write a trial",
+            "INSERT OR REPLACE INTO trial VALUES (?, ?, ?, ?, ?)",
+            params![
+                row.trial,
+                row.seed.cast_signed(),
+                sql_ns(row.starts_ns),
+                row.ends_ns.map(sql_ns),
+                row.state.to_string()
+            ],
+        )
+    }
+
+    /// Inserts or updates a phase.
+    pub fn phase(&self, row: &PhaseRow) -> Result<(), RecordError> {
+        self.execute(
+            "write a phase",
+            "INSERT OR REPLACE INTO phase VALUES (?, ?, ?, ?, ?)",
+            params![row.trial, row.name, sql_ns(row.starts_ns), row.ends_ns.map(sql_ns), row.ended_by],
+        )
+    }
+
+    /// Appends an event.
+    pub fn event(&self, event: &Event) -> Result<(), RecordError> {
+        self.execute(
+            "write an event",
+            "INSERT INTO event (trial, at_ns, error_ns, kind, subject, text) VALUES (?, ?, ?, ?, ?, ?)",
+            params![event.trial, sql_ns(event.at_ns), sql_ns(event.error_ns), event.kind, event.subject, event.text],
+        )
+    }
+
+    /// Inserts or updates a fault of a trial.
+    pub fn fault(&self, trial: u32, fault: &FaultRecord) -> Result<(), RecordError> {
+        self.execute(
+            "write a fault",
+            "INSERT OR REPLACE INTO fault VALUES (?, ?, ?)",
+            params![trial, fault.index, to_json("fault", fault)?],
+        )
+    }
+
+    /// Inserts or updates the load of an interval.
+    pub fn load(&self, trial: u32, row: &LoadRow) -> Result<(), RecordError> {
+        self.execute(
+            "write the load",
+            "INSERT OR REPLACE INTO load VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            params![
+                trial,
+                sql_ns(row.starts_ns),
+                sql_ns(row.length_ns),
+                row.settled,
+                sql_ns(row.scheduled),
+                sql_ns(row.sent),
+                sql_ns(row.never_sent),
+                sql_ns(row.stale),
+                encode_histogram(&row.lateness)
+            ],
+        )
+    }
+
+    /// Inserts or updates latencies of an interval.
+    pub fn latency(&self, trial: u32, row: &LatencyRow) -> Result<(), RecordError> {
+        self.execute(
+            "write latencies",
+            "INSERT OR REPLACE INTO latency VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            params![
+                trial,
+                sql_ns(row.starts_ns),
+                row.statement,
+                row.coordinator,
+                row.outcome,
+                sql_ns(row.count),
+                encode_histogram(&row.wait),
+                encode_histogram(&row.service),
+                encode_histogram(&row.response)
+            ],
+        )
+    }
+
+    /// Inserts the counters of a link.
+    pub fn link(&self, trial: u32, row: &LinkRow) -> Result<(), RecordError> {
+        self.execute(
+            "write link counters",
+            "INSERT OR REPLACE INTO link VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            params![
+                trial,
+                sql_ns(row.starts_ns),
+                sql_ns(row.length_ns),
+                row.from,
+                row.to,
+                sql_ns(row.offered),
+                sql_ns(row.offered_bytes),
+                sql_ns(row.delivered),
+                sql_ns(row.delivered_bytes),
+                sql_ns(row.lost),
+                sql_ns(row.dropped_queue),
+                encode_histogram(&row.release_error),
+                encode_histogram(&row.held)
+            ],
+        )
+    }
+
+    /// Appends probes: those already there for the same pair and interval stay in front.
+    pub fn probe(&self, trial: u32, row: &ProbeRow) -> Result<(), RecordError> {
+        self.execute(
+            "write probes",
+            "INSERT INTO probe VALUES (?, ?, ?, ?, ?)
+             ON CONFLICT DO UPDATE SET samples = CAST(samples || excluded.samples AS BLOB)",
+            params![trial, sql_ns(row.starts_ns), row.from, row.to, encode_samples(&row.samples)],
+        )
+    }
+
+    /// Inserts CPU time.
+    pub fn cpu(&self, trial: u32, row: &CpuRow) -> Result<(), RecordError> {
+        self.execute(
+            "write CPU time",
+            "INSERT OR REPLACE INTO cpu VALUES (?, ?, ?, ?, ?)",
+            params![trial, sql_ns(row.starts_ns), sql_ns(row.length_ns), row.subject, sql_ns(row.busy_ns)],
+        )
+    }
+}
+
+fn to_json(what: &'static str, value: &impl Serialize) -> Result<String, RecordError> {
+    serde_json::to_string(value).map_err(|error| RecordError::Damaged { what, why: error.to_string() })
+}
+
+/// SQLite's integers are signed; 2^63 ns are 292 years.
+fn sql_ns(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,193 @@
+//! The rows of the run's tables. Times are ns since the run's zero.
+
+use std::fmt;
+
+use crate::Histogram;
+
+/// How a trial stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrialState {
+    /// Being run; in a file nobody writes any more: killed.
+    Running,
+    /// Ran to its end.
+    Done,
+    /// Ended by the user.
+    Interrupted,
+    /// Could not go on; an event says why.
+    Failed,
+}
+
+impl TrialState {
+    pub(crate) const ALL: [TrialState; 4] =
+        [TrialState::Running, TrialState::Done, TrialState::Interrupted, TrialState::Failed];
+}
+
+impl fmt::Display for TrialState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            TrialState::Running => "running",
+            TrialState::Done => "done",
+            TrialState::Interrupted => "interrupted",
+            TrialState::Failed => "failed",
+        })
+    }
+}
+
+/// One trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialRow {
+    /// From 1.
+    pub trial: u32,
+    /// Its own seed.
+    pub seed: u64,
+    /// Its start.
+    pub starts_ns: u64,
+    /// Its end; none if it has not ended.
+    pub ends_ns: Option<u64>,
+    /// How it stands.
+    pub state: TrialState,
+}
+
+/// One phase of a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PhaseRow {
+    /// The trial.
+    pub trial: u32,
+    /// `set-up`, `warm-up`, `baseline`, `fault`, `recovery`.
+    pub name: String,
+    /// Its start.
+    pub starts_ns: u64,
+    /// Its end; none if it has not ended.
+    pub ends_ns: Option<u64>,
+    /// What ended it: `time`, `stationary`, `limit`, `interrupt`.
+    pub ended_by: Option<String>,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// The trial it belongs to, if any.
+    pub trial: Option<u32>,
+    /// When.
+    pub at_ns: u64,
+    /// Known to within this.
+    pub error_ns: u64,
+    /// `phase`, `inject`, `heal`, `node-died`, `ready`, `warning`, …
+    pub kind: String,
+    /// The host, fault or phase.
+    pub subject: String,
+    /// In words.
+    pub text: String,
+}
+
+/// The load of one interval, by intended start.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadRow {
+    /// Start of the interval.
+    pub starts_ns: u64,
+    /// Its length.
+    pub length_ns: u64,
+    /// Whether every operation of it has ended.
+    pub settled: bool,
+    /// Operations intended to start in it.
+    pub scheduled: u64,
+    /// Those sent.
+    pub sent: u64,
+    /// Those given up before they could be sent.
+    pub never_sent: u64,
+    /// Reads that returned an older version than one acknowledged before they were sent.
+    pub stale: u64,
+    /// The generator's own lateness, ns.
+    pub lateness: Histogram,
+}
+
+/// Latencies of one kind of operation in one interval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyRow {
+    /// Start of the interval.
+    pub starts_ns: u64,
+    /// `read`, `write`.
+    pub statement: String,
+    /// The node that was asked.
+    pub coordinator: String,
+    /// `ok`, `failed:CLASS`, `timed-out`, `late` (answered after the time-out: also counted in `timed-out`).
+    pub outcome: String,
+    /// Operations.
+    pub count: u64,
+    /// Sent − intended, ns.
+    pub wait: Histogram,
+    /// Ended − sent, ns.
+    pub service: Histogram,
+    /// Ended − intended, ns.
+    pub response: Histogram,
+}
+
+/// What the emulator counted on one ordered pair in one interval; wire packets and bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkRow {
+    /// Start of the interval.
+    pub starts_ns: u64,
+    /// Its length.
+    pub length_ns: u64,
+    /// The sending host.
+    pub from: String,
+    /// The receiving host.
+    pub to: String,
+    /// Packets that came in.
+    pub offered: u64,
+    /// Their bytes.
+    pub offered_bytes: u64,
+    /// Packets handed on.
+    pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Packets dropped by the loss asked for.
+    pub lost: u64,
+    /// Packets dropped because the link's queue was full.
+    pub dropped_queue: u64,
+    /// Actual − intended release, ns.
+    pub release_error: Histogram,
+    /// Time from arrival at the emulator to release, ns.
+    pub held: Histogram,
+}
+
+/// One probe packet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProbeSample {
+    /// Sequence number on its pair.
+    pub seq: u64,
+    /// When it was sent, ns since the run's zero.
+    pub sent_ns: u64,
+    /// One-way delay, ns; none if it never arrived.
+    pub delay_ns: Option<u64>,
+    /// How often it arrived.
+    pub copies: u8,
+    /// Whether one sent later arrived earlier.
+    pub reordered: bool,
+}
+
+/// The probes of one ordered pair sent in one interval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProbeRow {
+    /// Start of the interval.
+    pub starts_ns: u64,
+    /// The sending host.
+    pub from: String,
+    /// The receiving host.
+    pub to: String,
+    /// In the order of sending.
+    pub samples: Vec<ProbeSample>,
+}
+
+/// CPU time used in one interval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CpuRow {
+    /// Start of the interval.
+    pub starts_ns: u64,
+    /// Its length.
+    pub length_ns: u64,
+    /// `machine`, `stolen`, `cores`, `node:NAME`, `emulator`, `load`, `instrument`; see `schema.sql`.
+    pub subject: String,
+    /// CPU time, ns; for `cores` the number of cores × the length.
+    pub busy_ns: u64,
+}

@@ -1,0 +1,61 @@
+-- One run of Brownout. Times are nanoseconds since the run's zero (meta 'zero_monotonic_ns').
+-- Histograms are HdrHistogram V2 blobs, values in nanoseconds.
+
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+-- JSON texts: 'description', 'environment'; the experiment file as it was given: 'experiment'
+CREATE TABLE document (name TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE trial (
+    trial INTEGER PRIMARY KEY, seed INTEGER NOT NULL, starts_ns INTEGER NOT NULL, ends_ns INTEGER,
+    state TEXT NOT NULL              -- running, done, interrupted, failed
+);
+CREATE TABLE phase (
+    trial INTEGER NOT NULL, name TEXT NOT NULL, starts_ns INTEGER NOT NULL, ends_ns INTEGER,
+    ended_by TEXT,                   -- 'time', 'stationary', 'limit', 'interrupt'
+    PRIMARY KEY (trial, name)
+) WITHOUT ROWID;
+CREATE TABLE event (
+    id INTEGER PRIMARY KEY, trial INTEGER, at_ns INTEGER NOT NULL, error_ns INTEGER NOT NULL,
+    kind TEXT NOT NULL, subject TEXT NOT NULL, text TEXT NOT NULL
+);
+CREATE TABLE fault (
+    trial INTEGER NOT NULL, fault INTEGER NOT NULL, json TEXT NOT NULL, PRIMARY KEY (trial, fault)
+) WITHOUT ROWID;
+
+-- Operations by the interval of their intended start. An unsettled interval still has operations open.
+CREATE TABLE load (
+    trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, length_ns INTEGER NOT NULL, settled INTEGER NOT NULL,
+    scheduled INTEGER NOT NULL, sent INTEGER NOT NULL, never_sent INTEGER NOT NULL, stale INTEGER NOT NULL,
+    lateness BLOB NOT NULL,
+    PRIMARY KEY (trial, starts_ns)
+) WITHOUT ROWID;
+CREATE TABLE latency (
+    trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, statement TEXT NOT NULL, coordinator TEXT NOT NULL,
+    outcome TEXT NOT NULL,           -- ok, failed:CLASS, timed-out, late
+    count INTEGER NOT NULL, wait BLOB NOT NULL, service BLOB NOT NULL, response BLOB NOT NULL,
+    PRIMARY KEY (trial, starts_ns, statement, coordinator, outcome)
+) WITHOUT ROWID;
+
+-- What the emulator counted on the ordered pair sender → receiver, in wire packets and bytes.
+CREATE TABLE link (
+    trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, length_ns INTEGER NOT NULL,
+    sender TEXT NOT NULL, receiver TEXT NOT NULL,
+    offered INTEGER NOT NULL, offered_bytes INTEGER NOT NULL,
+    delivered INTEGER NOT NULL, delivered_bytes INTEGER NOT NULL,
+    lost INTEGER NOT NULL, dropped_queue INTEGER NOT NULL,
+    release_error BLOB NOT NULL, held BLOB NOT NULL,
+    PRIMARY KEY (trial, starts_ns, sender, receiver)
+) WITHOUT ROWID;
+-- Probes by the interval of their sending; samples: see blob.rs
+CREATE TABLE probe (
+    trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, sender TEXT NOT NULL, receiver TEXT NOT NULL,
+    samples BLOB NOT NULL,
+    PRIMARY KEY (trial, starts_ns, sender, receiver)
+) WITHOUT ROWID;
+-- CPU time used in an interval; subject: 'machine' (of all cores together), 'stolen', 'cores' (what there was),
+-- 'node:NAME', 'emulator', 'load', 'instrument' (all of Brownout)
+CREATE TABLE cpu (
+    trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, length_ns INTEGER NOT NULL,
+    subject TEXT NOT NULL, busy_ns INTEGER NOT NULL,
+    PRIMARY KEY (trial, starts_ns, subject)
+) WITHOUT ROWID;

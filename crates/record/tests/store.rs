@@ -1,0 +1,113 @@
+//! What is written can be read, by whom and whenever.
+
+use brownout_record::{
+    Event, Histogram, LatencyRow, LoadRow, ProbeRow, ProbeSample, Recorder, Run, TrialRow, TrialState,
+};
+
+fn histogram(values: &[u64]) -> Histogram {
+    let mut histogram = Histogram::new(3).unwrap();
+    for value in values {
+        histogram.record(*value).unwrap();
+    }
+    histogram
+}
+
+fn load_row(starts_ns: u64, settled: bool) -> LoadRow {
+    LoadRow {
+        starts_ns,
+        length_ns: 1_000_000_000,
+        settled,
+        scheduled: 400,
+        sent: 399,
+        never_sent: 1,
+        stale: 0,
+        lateness: histogram(&[20_000]),
+    }
+}
+
+#[test]
+fn an_interval_written_twice_is_updated() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(&folder.path().join("run.db"), 0, 0).unwrap();
+    recorder.batch(|recorder| recorder.load(1, &load_row(0, false))).unwrap();
+    recorder.batch(|recorder| recorder.load(1, &load_row(0, true))).unwrap();
+    let rows = Run::open(folder.path()).unwrap().load(1).unwrap();
+    assert_eq!(rows, [load_row(0, true)]);
+}
+
+#[test]
+fn late_probes_are_appended_to_their_interval() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(&folder.path().join("run.db"), 0, 0).unwrap();
+    let sample = |seq| ProbeSample { seq, sent_ns: seq * 20, delay_ns: Some(5), copies: 1, reordered: false };
+    let row = |seqs: &[u64]| ProbeRow {
+        starts_ns: 0,
+        from: "n1".to_owned(),
+        to: "n2".to_owned(),
+        samples: seqs.iter().map(|seq| sample(*seq)).collect(),
+    };
+    recorder.batch(|recorder| recorder.probe(1, &row(&[0, 1]))).unwrap();
+    recorder.batch(|recorder| recorder.probe(1, &row(&[2]))).unwrap();
+    assert_eq!(Run::open(folder.path()).unwrap().probes(1).unwrap(), [row(&[0, 1, 2])]);
+}
+
+#[test]
+fn a_failed_batch_leaves_nothing_of_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(&folder.path().join("run.db"), 0, 0).unwrap();
+    let failed: Result<(), _> = recorder.batch(|recorder| {
+        recorder.load(1, &load_row(0, true))?;
+        Err(brownout_record::RecordError::Damaged { what: "test", why: "on purpose".to_owned() })
+    });
+    assert!(failed.is_err());
+    assert_eq!(Run::open(folder.path()).unwrap().load(1).unwrap(), []);
+}
+
+#[test]
+fn a_run_is_readable_while_it_is_written_and_after_its_writer_vanished() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(&folder.path().join("run.db"), 1_000, 7).unwrap();
+    let trial = TrialRow { trial: 1, seed: u64::MAX, starts_ns: 5, ends_ns: None, state: TrialState::Running };
+    let event = Event {
+        trial: Some(1),
+        at_ns: recorder.at(3_000),
+        error_ns: 10,
+        kind: "inject".to_owned(),
+        subject: "n2".to_owned(),
+        text: "slow".to_owned(),
+    };
+    let latency = LatencyRow {
+        starts_ns: 0,
+        statement: "read".to_owned(),
+        coordinator: "n2".to_owned(),
+        outcome: "ok".to_owned(),
+        count: 2,
+        wait: histogram(&[1, 2]),
+        service: histogram(&[200_000_000, 200_100_000]),
+        response: histogram(&[200_000_001, 200_100_002]),
+    };
+    recorder
+        .batch(|recorder| {
+            recorder.trial(&trial)?;
+            recorder.event(&event)?;
+            recorder.latency(1, &latency)
+        })
+        .unwrap();
+    // A writer killed by SIGKILL runs no destructor: its log stays beside the file.
+    std::mem::forget(recorder);
+    let run = Run::open(folder.path()).unwrap();
+    assert_eq!(run.trials().unwrap(), [trial]);
+    assert_eq!(run.events().unwrap(), [event]);
+    assert_eq!(run.latencies(1, 0..u64::MAX).unwrap(), [latency]);
+    assert_eq!(run.started_unix_ms().unwrap(), 7);
+    assert!(run.description().unwrap_err().to_string().contains("killed before its plan"));
+}
+
+#[test]
+fn what_is_no_run_is_refused_with_a_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let refusal = |name: &str| Run::open(&folder.path().join(name)).err().unwrap().to_string();
+    assert!(refusal("missing").contains("no run at"));
+    std::fs::write(folder.path().join("text"), "this is not a database, it is a text of some length").unwrap();
+    assert!(refusal("text").contains("not a run"));
+}
