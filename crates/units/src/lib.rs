@@ -6,6 +6,7 @@
 //! to the same value, and (de)serializes as that text.
 
 mod bytes;
+mod count;
 mod error;
 mod number;
 mod rate;
@@ -13,6 +14,7 @@ mod share;
 mod time;
 
 pub use bytes::{BitRate, Bytes};
+pub use count::Count;
 pub use error::UnitError;
 pub use rate::Rate;
 pub use share::Share;
