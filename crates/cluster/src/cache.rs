@@ -1,0 +1,103 @@
+//! The folder where what is slow to get is kept between runs.
+
+use std::{
+    env,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+use thiserror::Error;
+
+/// Why the cache cannot be used.
+#[derive(Debug, Error)]
+pub enum CacheError {
+    /// No environment variable tells where it could be.
+    #[error("no folder for the cache: HOME is not set; set BROWNOUT_CACHE to a folder that you may write to")]
+    Nowhere,
+    /// The folder, or something in it, cannot be written.
+    #[error("cannot {action} in the cache at {path}: {source}; set BROWNOUT_CACHE to a folder that you may write to")]
+    Files {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What happened.
+        source: io::Error,
+    },
+}
+
+impl CacheError {
+    /// For `map_err` on file work.
+    pub(crate) fn files(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> CacheError {
+        let path = path.into();
+        move |source| CacheError::Files { action, path, source }
+    }
+}
+
+/// Where the cache is: `$BROWNOUT_CACHE`, else `$XDG_CACHE_HOME/brownout`, else `~/.cache/brownout`.
+/// It need not exist.
+pub fn directory() -> Result<PathBuf, CacheError> {
+    choose(|name| env::var_os(name).map(PathBuf::from))
+}
+
+fn choose(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<PathBuf, CacheError> {
+    // The XDG base directory specification: a relative path is to be ignored.
+    let absolute = |name| variable(name).filter(|path| path.is_absolute());
+    variable("BROWNOUT_CACHE")
+        .filter(|path| !path.as_os_str().is_empty())
+        .or_else(|| absolute("XDG_CACHE_HOME").map(|path| path.join("brownout")))
+        .or_else(|| absolute("HOME").map(|path| path.join(".cache/brownout")))
+        .ok_or(CacheError::Nowhere)
+}
+
+/// The right to write in the cache; processes take turns, and the kernel takes it back from a dead one.
+pub(crate) struct Lock(#[expect(dead_code, reason = "held, not read")] File);
+
+impl Lock {
+    /// Makes `cache` if need be and waits for the right to write in it; false from `go_on` ends the wait.
+    pub(crate) fn take(cache: &Path, go_on: &dyn Fn() -> bool) -> Result<Option<Lock>, CacheError> {
+        fs::create_dir_all(cache).map_err(CacheError::files("create a folder", cache))?;
+        let path = cache.join("lock");
+        let file = File::create(&path).map_err(CacheError::files("write", &path))?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(Lock(file))),
+                Err(fs::TryLockError::WouldBlock) if go_on() => {
+                    std::thread::sleep(std::time::Duration::from_millis(100));
+                }
+                Err(fs::TryLockError::WouldBlock) => return Ok(None),
+                Err(fs::TryLockError::Error(error)) => return Err(CacheError::files("lock", &path)(error)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_is_where_the_environment_says() {
+        let environment = |pairs: &'static [(&'static str, &'static str)]| {
+            choose(move |name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| PathBuf::from(value)))
+        };
+        for (pairs, place) in [
+            (&[("BROWNOUT_CACHE", "/b"), ("XDG_CACHE_HOME", "/x"), ("HOME", "/h")][..], "/b"),
+            (&[("BROWNOUT_CACHE", ""), ("XDG_CACHE_HOME", "/x"), ("HOME", "/h")], "/x/brownout"),
+            (&[("XDG_CACHE_HOME", "relative"), ("HOME", "/h")], "/h/.cache/brownout"),
+        ] {
+            assert_eq!(environment(pairs).unwrap(), Path::new(place));
+        }
+        assert!(matches!(environment(&[]), Err(CacheError::Nowhere)));
+    }
+
+    #[test]
+    fn a_second_writer_waits_for_the_first() {
+        let cache = tempfile::tempdir().unwrap();
+        let first = Lock::take(cache.path(), &|| true).unwrap().unwrap();
+        assert!(Lock::take(cache.path(), &|| false).unwrap().is_none());
+        drop(first);
+        assert!(Lock::take(cache.path(), &|| false).unwrap().is_some());
+    }
+}

@@ -1,0 +1,165 @@
+use std::{
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::cache::CacheError;
+
+/// The version that is meant when none is named.
+pub const DEFAULT: &str = "5.0";
+
+/// A version of Cassandra that this crate knows how to get, configure and start.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Release {
+    /// What selects the newest of its line: `5.0`.
+    pub series: &'static str,
+    /// The full version: `5.0.9`.
+    pub version: &'static str,
+    /// SHA-256 and name of every jar of its class path, as `sha256sum` prints them.
+    ///
+    /// The versions in Cassandra's own pom and in those below it are fixed, so the whole class path can be pinned.
+    pub(crate) pins: &'static str,
+}
+
+/// All that are known, newest first.
+const RELEASES: [Release; 1] = [Release { series: "5.0", version: "5.0.9", pins: include_str!("pins/5.0.9.sha256") }];
+
+/// Major versions of Java that Cassandra 5.0 runs on.
+const JAVA: RangeInclusive<u32> = 11..=17;
+
+/// The release that `asked` names: a series (`5.0`: its newest) or a full version (`5.0.9`).
+///
+/// # Errors
+/// When it is not in the table; the error lists what is.
+pub fn release(asked: &str) -> Result<&'static Release, ProvisionError> {
+    RELEASES
+        .iter()
+        .find(|release| asked == release.series || asked == release.version)
+        .ok_or_else(|| ProvisionError::UnknownVersion { asked: asked.to_owned(), known: known() })
+}
+
+/// What [`release`] knows, for a message: "5.0 (5.0.9)".
+pub fn known() -> String {
+    RELEASES.each_ref().map(|release| format!("{} ({})", release.series, release.version)).join(", ")
+}
+
+/// Cassandra's jars on this machine, verified or as the user gave them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Distribution {
+    /// The full version: `5.0.9`.
+    pub version: String,
+    /// Its jars, sorted by name.
+    pub classpath: Vec<PathBuf>,
+    /// The folder that holds them: what must be readable for the user that the nodes run as.
+    pub root: PathBuf,
+    /// Where it came from.
+    pub how: How,
+}
+
+/// Where a distribution came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// Resolved by Maven and verified against the checksums pinned in this crate.
+    Maven,
+    /// An unpacked tarball of the user's, taken as it is.
+    Tarball,
+}
+
+impl Distribution {
+    /// The major versions of Java that it runs on.
+    pub fn java(&self) -> RangeInclusive<u32> {
+        JAVA
+    }
+}
+
+/// Why no distribution could be had.
+#[derive(Debug, Error)]
+pub enum ProvisionError {
+    /// A version that is not in the table.
+    #[error("Cassandra '{asked}' is not known; known are: {known}")]
+    UnknownVersion {
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        known: String,
+    },
+    /// Maven is not installed.
+    #[error(
+        "Maven (mvn) is not on PATH: apt-get install maven, or give an unpacked tarball (cassandra: {{ home: DIR }})"
+    )]
+    NoMaven,
+    /// Maven failed.
+    #[error("Maven could not resolve Cassandra {version}: {what}{}", .remedy.map(|r| format!("\n{r}")).unwrap_or_default())]
+    Maven {
+        /// What it was to resolve.
+        version: String,
+        /// Its own words.
+        what: String,
+        /// What to do about it, when its words are known.
+        remedy: Option<&'static str>,
+    },
+    /// What Maven brought, or what lies in the cache, is not what was published.
+    #[error(
+        "the jars of Cassandra {version} in {folder} are not those that were published: {}; \
+         if they come through a mirror, it alters them; remove them from Maven's local repository and try again",
+        .what.join("; ")
+    )]
+    Altered {
+        /// What was verified.
+        version: String,
+        /// Where.
+        folder: PathBuf,
+        /// What differs, one half sentence each.
+        what: Vec<String>,
+    },
+    /// The folder given is not an unpacked Cassandra.
+    #[error("{home} is not an unpacked Cassandra: {why}; give the folder that holds lib/ and conf/")]
+    NotCassandra {
+        /// The folder given.
+        home: PathBuf,
+        /// What was looked for and not found.
+        why: String,
+    },
+    /// The caller asked to stop; nothing half-made remains.
+    #[error("interrupted while resolving Cassandra")]
+    Interrupted,
+    /// The cache cannot be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+}
+
+/// The jars directly in `folder`, sorted; the order of a class path must not depend on the file system.
+pub(crate) fn jars_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut jars = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "jar") {
+            jars.push(path);
+        }
+    }
+    jars.sort();
+    Ok(jars)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_names_its_pinned_release_and_so_does_the_full_version() {
+        assert_eq!(release(DEFAULT).unwrap().version, "5.0.9");
+        assert_eq!(release("5.0.9").unwrap().version, "5.0.9");
+    }
+
+    #[test]
+    fn an_unknown_version_is_refused_with_the_list_of_known_ones() {
+        for asked in ["4.1", "5.0.8", "5", "", "5.0.99", "latest"] {
+            let error = release(asked).unwrap_err().to_string();
+            assert!(error.contains("5.0 (5.0.9)") && error.contains(&format!("'{asked}'")), "{error}");
+        }
+    }
+}

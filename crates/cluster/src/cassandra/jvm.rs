@@ -1,0 +1,194 @@
+//! The command line of a node's JVM.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use brownout_units::Bytes;
+
+use super::Jit;
+use crate::system::Member;
+
+/// Packages of the JDK that Cassandra 5.0 reaches into, as its own `jvm17-server.options` has them.
+const EXPORTS: [&str; 9] = [
+    "java.base/java.lang.ref",
+    "java.base/jdk.internal.misc",
+    "java.management.rmi/com.sun.jmx.remote.internal.rmi",
+    "java.rmi/sun.rmi.registry",
+    "java.rmi/sun.rmi.server",
+    "java.sql/java.sql",
+    "jdk.attach/sun.tools.attach",
+    "jdk.compiler/com.sun.tools.javac.file",
+    "jdk.unsupported/sun.misc",
+];
+/// The same for reflection; the last two are for its memory meter, which else measures by a slower way.
+const OPENS: [&str; 16] = [
+    "java.base/java.io",
+    "java.base/java.lang",
+    "java.base/java.lang.module",
+    "java.base/java.lang.reflect",
+    "java.base/java.util",
+    "java.base/jdk.internal.loader",
+    "java.base/jdk.internal.math",
+    "java.base/jdk.internal.module",
+    "java.base/jdk.internal.ref",
+    "java.base/jdk.internal.reflect",
+    "java.base/jdk.internal.util.jar",
+    "java.base/sun.nio.ch",
+    "jdk.compiler/com.sun.tools.javac",
+    "jdk.management/com.sun.management.internal",
+    "java.base/java.nio",
+    "java.base/java.util.concurrent",
+];
+
+/// Options that are the same for every node of every cluster.
+const COMMON: [&str; 18] = [
+    "-Djdk.attach.allowAttachSelf=true",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Djava.net.preferIPv4Stack=true",
+    "-Dcassandra-foreground=yes",
+    "-Dcassandra.jmx.local.port=7199",
+    "-Djava.rmi.server.hostname=127.0.0.1",
+    // A start from nothing, with all nodes at once: there is no ring to learn and nobody to wait for.
+    "-Dcassandra.ring_delay_ms=0",
+    "-Dcassandra.skip_wait_for_gossip_to_settle=0",
+    "-Dcassandra.superuser_setup_delay_ms=0",
+    "-Dcassandra.load_ring_state=false",
+    "-Dcassandra.consistent.rangemovement=false",
+    // The value that two seconds of measuring at every start arrive at, on a 64-bit JVM with small references.
+    "-Dcassandra.memtable.row_overhead_size=180",
+    // As shipped with Cassandra.
+    "-Xss256k",
+    // A file under /tmp for every JVM, which tools could read.
+    "-XX:-UsePerfData",
+    // A node that is out of memory is dead, and shall be seen to be.
+    "-XX:+ExitOnOutOfMemoryError",
+    "-XX:-HeapDumpOnOutOfMemoryError",
+    "-Dfile.encoding=UTF-8",
+    "-Djava.awt.headless=true",
+];
+
+/// Above this heap the serial collector's pauses would be the experiment's result.
+const SERIAL_UP_TO: Bytes = Bytes(1 << 30);
+
+/// The garbage collector for a heap: its name, for the record, is its option.
+pub(super) fn collector(heap: Bytes) -> &'static str {
+    if heap <= SERIAL_UP_TO { "-XX:+UseSerialGC" } else { "-XX:+UseG1GC" }
+}
+
+/// What differs between clusters.
+pub(super) struct Jvm<'a> {
+    pub(super) heap: Bytes,
+    pub(super) jit: Jit,
+    pub(super) class_path: &'a [PathBuf],
+    pub(super) archive: Option<&'a Archive>,
+}
+
+/// A class-data archive to use or to make (JEP 350).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Archive {
+    Use(PathBuf),
+    Make(PathBuf),
+}
+
+impl Jvm<'_> {
+    /// All arguments of `java` for a node whose configuration lies in `conf` of its home.
+    pub(super) fn arguments(&self, member: &Member) -> Vec<OsString> {
+        let home = &member.home;
+        let kib = self.heap.0 / 1024;
+        let mut all: Vec<OsString> = vec![format!("-Xms{kib}k").into(), format!("-Xmx{kib}k").into()];
+        all.push(collector(self.heap).into());
+        if self.jit == Jit::C1 {
+            all.push("-XX:TieredStopAtLevel=1".into());
+        }
+        all.extend(COMMON.map(OsString::from));
+        all.extend(EXPORTS.map(|package| format!("--add-exports={package}=ALL-UNNAMED").into()));
+        all.extend(OPENS.map(|package| format!("--add-opens={package}=ALL-UNNAMED").into()));
+        match &self.archive {
+            // `auto`: an archive that does not fit is left aside; the node then starts as it would without.
+            Some(Archive::Use(path)) => all.extend([set("-XX:SharedArchiveFile", path), "-Xshare:auto".into()]),
+            Some(Archive::Make(path)) => all.push(set("-XX:ArchiveClassesAtExit", path)),
+            None => {}
+        }
+        // Nothing may be written outside the node's own folders, and no name may be asked of a network.
+        let tmp = home.join("tmp");
+        for property in ["-Djava.io.tmpdir", "-Djna.tmpdir", "-Dio.netty.native.workdir"] {
+            all.push(set(property, &tmp));
+        }
+        all.push(set("-Duser.home", home));
+        all.push(set("-Dcassandra.storagedir", home));
+        all.push(set("-Dcassandra.logdir", &member.logs));
+        all.push(set("-XX:ErrorFile", &member.logs.join("hs_err.log")));
+        all.push(set("-Djdk.net.hosts.file", &home.join("conf/hosts")));
+        all.push(set("-Dlogback.configurationFile", &home.join("conf/logback.xml")));
+        all.push(format!("-Dcassandra.config={}", file_uri(&home.join("conf/cassandra.yaml"))).into());
+        all.push("-cp".into());
+        all.push(joined(self.class_path));
+        all.push("org.apache.cassandra.service.CassandraDaemon".into());
+        all
+    }
+}
+
+fn set(option: &str, path: &Path) -> OsString {
+    let mut text = OsString::from(option);
+    text.push("=");
+    text.push(path);
+    text
+}
+
+fn joined(class_path: &[PathBuf]) -> OsString {
+    let mut text = OsString::new();
+    for jar in class_path {
+        if !text.is_empty() {
+            text.push(":");
+        }
+        text.push(jar);
+    }
+    text
+}
+
+/// `file:///…`, with all but unreserved characters escaped (RFC 3986, 2.1).
+fn file_uri(path: &Path) -> String {
+    let mut uri = "file://".to_owned();
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(byte.into()),
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_becomes_a_uri_that_java_reads_back() {
+        assert_eq!(file_uri(Path::new("/run 1/n1/ä.yaml")), "file:///run%201/n1/%C3%A4.yaml");
+    }
+
+    #[test]
+    fn the_jit_the_collector_and_the_archive_follow_the_request() {
+        let member = Member {
+            name: "n1".into(),
+            address: std::net::Ipv4Addr::LOCALHOST,
+            home: "/scratch/n1".into(),
+            logs: "/logs/n1".into(),
+        };
+        let jars = [PathBuf::from("/a.jar"), PathBuf::from("/b.jar")];
+        let arguments = |heap, jit, archive: Option<&Archive>| {
+            let jvm = Jvm { heap, jit, class_path: &jars, archive };
+            jvm.arguments(&member).into_iter().map(|a| a.into_string().unwrap()).collect::<Vec<_>>().join(" ")
+        };
+        let small = arguments(Bytes(192 << 20), Jit::C1, None);
+        assert!(small.starts_with("-Xms196608k -Xmx196608k -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "), "{small}");
+        assert!(small.ends_with(" -cp /a.jar:/b.jar org.apache.cassandra.service.CassandraDaemon"), "{small}");
+        assert!(!small.contains("Archive"), "{small}");
+        let archive = Archive::Use("/c/x.jsa".into());
+        let large = arguments(Bytes(4 << 30), Jit::Default, Some(&archive));
+        assert!(large.contains("-XX:+UseG1GC") && !large.contains("Tiered"), "{large}");
+        assert!(large.contains("-XX:SharedArchiveFile=/c/x.jsa -Xshare:auto"), "{large}");
+    }
+}

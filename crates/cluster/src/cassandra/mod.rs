@@ -1,0 +1,18 @@
+//! Apache Cassandra as a system under test.
+
+pub mod archive;
+mod cql;
+mod distribution;
+mod jvm;
+mod manifest;
+pub mod maven;
+mod ring;
+mod spec;
+mod system;
+pub mod tarball;
+mod view;
+mod yaml;
+
+pub use distribution::{DEFAULT, Distribution, How, ProvisionError, Release, known, release};
+pub use spec::{CassandraSpec, Jit, memory_needed};
+pub(crate) use system::Cassandra;

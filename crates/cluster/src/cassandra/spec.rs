@@ -1,0 +1,57 @@
+use std::collections::BTreeMap;
+
+use brownout_units::Bytes;
+use serde::Serialize;
+
+/// How a Cassandra cluster is to be; one node runs on each host it is started on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CassandraSpec {
+    /// The name that the nodes know their cluster by.
+    pub cluster_name: String,
+    /// The JVM's heap, in each node.
+    pub heap: Bytes,
+    /// Which compiler of the JVM.
+    pub jit: Jit,
+    /// Further keys of cassandra.yaml, or others than Brownout's own; each value is YAML on one line.
+    pub settings: BTreeMap<String, String>,
+}
+
+impl Default for CassandraSpec {
+    fn default() -> Self {
+        CassandraSpec {
+            cluster_name: "brownout".to_owned(),
+            heap: Bytes(192 << 20),
+            jit: Jit::Default,
+            settings: BTreeMap::new(),
+        }
+    }
+}
+
+/// The just-in-time compiler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Jit {
+    /// Only the first: quick to warm up, slower once warm. For demonstrations and tests.
+    C1,
+    /// The JVM's own choice: both. For measurements.
+    Default,
+}
+
+/// Resident memory that a node takes beside its heap: code, threads, off-heap memtables, mapped jars and archive.
+const BESIDE_HEAP: u64 = 320 << 20;
+
+/// Memory that `nodes` nodes with this heap need when loaded, in bytes: to be compared with what is available
+/// before anything starts.
+pub fn memory_needed(nodes: usize, heap: Bytes) -> u64 {
+    (nodes as u64).saturating_mul(heap.0.saturating_add(BESIDE_HEAP))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_small_nodes_need_a_gigabyte_and_a_half() {
+        assert_eq!(memory_needed(3, Bytes(192 << 20)), 1536 << 20);
+        assert_eq!(memory_needed(usize::MAX, Bytes(u64::MAX)), u64::MAX);
+    }
+}

@@ -1,0 +1,119 @@
+use std::{
+    fs::{self, Permissions},
+    io,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::Command,
+};
+
+use super::{
+    CassandraSpec, Distribution, How,
+    jvm::{self, Archive, Jvm},
+    ring, view, yaml,
+};
+use crate::{
+    ClusterError, InForce,
+    java::Java,
+    system::{Member, System, View},
+};
+
+/// Cassandra, with all that is decided before it starts.
+pub(crate) struct Cassandra {
+    spec: CassandraSpec,
+    distribution: Distribution,
+    java: Java,
+    archive: Option<Archive>,
+}
+
+impl Cassandra {
+    pub(crate) fn new(
+        spec: &CassandraSpec,
+        distribution: &Distribution,
+        java: &Java,
+        archive: Option<&Path>,
+    ) -> Result<Cassandra, ClusterError> {
+        Cassandra::with(spec, distribution, java, archive.map(|path| Archive::Use(path.to_owned())))
+    }
+
+    pub(super) fn with(
+        spec: &CassandraSpec,
+        distribution: &Distribution,
+        java: &Java,
+        archive: Option<Archive>,
+    ) -> Result<Cassandra, ClusterError> {
+        yaml::check(&spec.settings)?;
+        if distribution.root.as_os_str().as_encoded_bytes().contains(&b':') {
+            let why = io::Error::new(io::ErrorKind::InvalidInput, "the path of a jar must not hold a ':'");
+            return Err(ClusterError::files("put on Java's class path", &distribution.root)(why));
+        }
+        Ok(Cassandra { spec: spec.clone(), distribution: distribution.clone(), java: java.clone(), archive })
+    }
+
+    fn jvm(&self) -> Jvm<'_> {
+        Jvm {
+            heap: self.spec.heap,
+            jit: self.spec.jit,
+            class_path: &self.distribution.classpath,
+            archive: self.archive.as_ref(),
+        }
+    }
+}
+
+impl System for Cassandra {
+    fn folders(&self) -> &[&str] {
+        &yaml::FOLDERS
+    }
+
+    fn log_files(&self) -> &[&str] {
+        &["system.log"]
+    }
+
+    fn command(&self, members: &[Member], index: usize) -> Result<Command, ClusterError> {
+        let member = &members[index];
+        let conf = member.home.join("conf");
+        fs::create_dir_all(&conf).map_err(ClusterError::files("create", &conf))?;
+        fs::set_permissions(&conf, Permissions::from_mode(0o755)).map_err(ClusterError::files("open up", &conf))?;
+        for (name, text) in yaml::files(&self.spec, members, &ring::tokens(members.len()), index) {
+            let path = conf.join(name);
+            fs::write(&path, text).map_err(ClusterError::files("write", &path))?;
+            fs::set_permissions(&path, Permissions::from_mode(0o644)).map_err(ClusterError::files("open up", &path))?;
+        }
+        let mut command = Command::new(&self.java.path);
+        command.args(self.jvm().arguments(member));
+        // JAVA_TOOL_OPTIONS and its kind would change what is measured behind everyone's back.
+        command.env_clear().env("PATH", "/usr/bin:/bin").env("LANG", "C.UTF-8").env("HOME", &member.home);
+        Ok(command)
+    }
+
+    fn view(&self, members: &[Member], index: usize) -> View {
+        view::view(members, &ring::tokens(members.len()), index)
+    }
+
+    fn in_force(&self, members: &[Member]) -> InForce {
+        let settings = [
+            ("java", self.java.version.to_string()),
+            ("heap", self.spec.heap.to_string()),
+            (
+                "jit",
+                match self.spec.jit {
+                    super::Jit::C1 => "C1 only",
+                    super::Jit::Default => "default",
+                }
+                .to_owned(),
+            ),
+            ("collector", jvm::collector(self.spec.heap).trim_start_matches("-XX:+Use").to_owned()),
+            ("class-data archive", if self.archive.is_some() { "given" } else { "none" }.to_owned()),
+        ];
+        InForce {
+            system: "cassandra".to_owned(),
+            version: self.distribution.version.clone(),
+            origin: match self.distribution.how {
+                How::Maven => "maven, checksums verified".to_owned(),
+                How::Tarball => self.distribution.root.display().to_string(),
+            },
+            settings: settings.map(|(key, value)| (key.to_owned(), value)).into(),
+            options: self.jvm().arguments(&members[0]).iter().map(|o| o.to_string_lossy().into_owned()).collect(),
+            files: yaml::files(&self.spec, members, &ring::tokens(members.len()), 0),
+        }
+    }
+}

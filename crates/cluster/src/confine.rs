@@ -1,0 +1,110 @@
+//! What a database process may do: run, and nothing else.
+
+use std::{
+    ffi::CString,
+    io,
+    os::unix::process::CommandExt,
+    process::{self, Command},
+};
+
+use serde::Serialize;
+
+/// Locked memory that a node may have: enough for the JVM's own needs, too little to pin a heap.
+const MEMLOCK_BYTES: libc::rlim_t = 64 * 1024;
+
+/// The user and group that a node runs as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Owner {
+    /// User id, as seen from the user namespace we are in.
+    pub uid: u32,
+    /// Group id, as seen from the user namespace we are in.
+    pub gid: u32,
+}
+
+impl Owner {
+    /// The user `nobody` of Debian, Ubuntu and the kernel's overflow id.
+    pub const NOBODY: Owner = Owner { uid: 65_534, gid: 65_534 };
+}
+
+/// Makes `command`, once spawned, give up all that a database does not need.
+///
+/// It gets a session and a host name of its own, no capability (nor a way back to one), no locked
+/// memory, no core file, none of our descriptors, ordinary scheduling; it runs as `owner` when one is
+/// given, and dies with the thread that spawned it.
+///
+/// To be called after `Place::prepare`: entering a network takes the privileges that are dropped here.
+pub(crate) fn confine(command: &mut Command, host_name: &str, owner: Option<Owner>) -> io::Result<()> {
+    let host_name = CString::new(host_name)?;
+    let parent = process::id() as libc::pid_t;
+    // SAFETY: between fork and exec only async-signal-safe system calls are made, on values made before the fork.
+    unsafe {
+        command.pre_exec(move || {
+            check(libc::setsid())?;
+            check(libc::unshare(libc::CLONE_NEWUTS))?;
+            check(libc::sethostname(host_name.as_ptr(), host_name.as_bytes().len()))?;
+            limit(libc::RLIMIT_MEMLOCK, Some(MEMLOCK_BYTES))?;
+            limit(libc::RLIMIT_CORE, Some(0))?;
+            limit(libc::RLIMIT_NOFILE, None)?;
+            libc::umask(0o022);
+            // A real-time emulator may have started us; a database must not inherit its priority.
+            check(libc::sched_setscheduler(0, libc::SCHED_OTHER, &libc::sched_param { sched_priority: 0 }))?;
+            // Whatever another thread had open at the fork (a TUN, a socket) must not outlive the lab in a database.
+            libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
+            drop_privileges(owner)?;
+            // Last: a change of user clears the death signal.
+            check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+            // The parent may have died before the line above.
+            if libc::getppid() != parent {
+                libc::_exit(1);
+            }
+            Ok(())
+        });
+    }
+    Ok(())
+}
+
+/// Async-signal-safe.
+unsafe fn drop_privileges(owner: Option<Owner>) -> io::Result<()> {
+    // SAFETY: plain system calls without pointers into our memory, but for a null list of no groups.
+    unsafe {
+        // Ambient capabilities would survive the exec; kernels without them answer EINVAL.
+        libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+        // The bounding set is what root regains at exec. The first number beyond the last capability is EINVAL.
+        for capability in 0..64 {
+            if libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 {
+                let error = io::Error::last_os_error();
+                if capability > 0 && error.raw_os_error() == Some(libc::EINVAL) {
+                    break;
+                }
+                return Err(error);
+            }
+        }
+        if let Some(Owner { uid, gid }) = owner {
+            check(libc::setgroups(0, std::ptr::null()))?;
+            check(libc::setresgid(gid, gid, gid))?;
+            check(libc::setresuid(uid, uid, uid))?;
+        }
+        check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    }
+}
+
+/// Sets a limit, or raises it as far as it may go. Async-signal-safe.
+unsafe fn limit(resource: libc::__rlimit_resource_t, value: Option<libc::rlim_t>) -> io::Result<()> {
+    let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `now` is a valid rlimit for both calls.
+    unsafe {
+        check(libc::getrlimit(resource, &mut now))?;
+        match value {
+            Some(value) => {
+                let value = value.min(now.rlim_max);
+                now = libc::rlimit { rlim_cur: value, rlim_max: value };
+            }
+            None => now.rlim_cur = now.rlim_max,
+        }
+        check(libc::setrlimit(resource, &now))
+    }
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

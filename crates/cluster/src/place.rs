@@ -1,0 +1,55 @@
+use std::{
+    fs::File,
+    io,
+    net::Ipv4Addr,
+    os::fd::{AsRawFd, OwnedFd},
+    process::Command,
+    thread,
+};
+
+/// Where a node runs: one host with an address of its own.
+///
+/// The lab's network namespaces are such places; a host that we did not make but may enter can be one too.
+pub trait Place: Sync {
+    /// The host's name, which is also the node's: `n1`.
+    fn name(&self) -> &str;
+
+    /// The address that the node listens on and is reached at.
+    fn address(&self) -> Ipv4Addr;
+
+    /// Moves the calling thread into the host's network.
+    fn enter(&self) -> io::Result<()>;
+
+    /// Makes `command` run in the host's network once it is spawned.
+    fn prepare(&self, command: &mut Command);
+}
+
+/// The network of a place, held open so that it can be entered when the place itself is out of reach.
+pub(crate) struct Network(OwnedFd);
+
+impl Network {
+    /// Opens the network of `place`.
+    pub(crate) fn of(place: &dyn Place) -> io::Result<Network> {
+        // In a thread of its own: entering changes the thread for good, and the caller's stays where it is.
+        in_own_thread(|| {
+            place.enter()?;
+            Ok(Network(File::open("/proc/thread-self/ns/net")?.into()))
+        })
+    }
+
+    /// Moves the calling thread into this network.
+    pub(crate) fn enter(&self) -> io::Result<()> {
+        // SAFETY: setns takes a descriptor that we own and touches no memory of ours.
+        match unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWNET) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+fn in_own_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let handle = thread::Builder::new().name("place".into()).spawn_scoped(scope, work)?;
+        handle.join().unwrap_or_else(|_| Err(io::Error::other("the thread that entered the host's network panicked")))
+    })
+}

@@ -1,0 +1,72 @@
+use std::{
+    collections::BTreeMap,
+    net::Ipv4Addr,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde::Serialize;
+
+use crate::ClusterError;
+
+/// One node of the cluster to be, with the folders that are its own.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) address: Ipv4Addr,
+    /// Scratch: configuration, data, temporary files. Removed by whoever gave it.
+    pub(crate) home: PathBuf,
+    /// Kept after the run.
+    pub(crate) logs: PathBuf,
+}
+
+/// What a database has to bring so that a cluster of it can be started, awaited and read: the seam
+/// between this crate's processes and the database they run.
+pub(crate) trait System: Send + Sync {
+    /// Subfolders of a member's home that the database itself writes to.
+    fn folders(&self) -> &[&str];
+
+    /// The log files in a member's log folder, most telling last.
+    fn log_files(&self) -> &[&str];
+
+    /// Writes the configuration of `members[index]`; returns the command that runs it in the foreground.
+    fn command(&self, members: &[Member], index: usize) -> Result<Command, ClusterError>;
+
+    /// Asks `members[index]` for its own view of the cluster. Runs in the member's network, blocks for
+    /// seconds at most.
+    fn view(&self, members: &[Member], index: usize) -> View;
+
+    /// What is in force, for the record.
+    fn in_force(&self, members: &[Member]) -> InForce;
+}
+
+/// A member's own view of the cluster.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct View {
+    /// What this member still lacks, as half sentences that begin with its name. Empty: nothing.
+    pub(crate) missing: Vec<String>,
+    /// The version of the schema it holds; all members must hold the same.
+    pub(crate) schema: Option<String>,
+}
+
+/// The settings that a cluster runs with, for the record of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InForce {
+    /// The database: `cassandra`.
+    pub system: String,
+    /// Its full version: `5.0.9`.
+    pub version: String,
+    /// Where it came from: `maven`, or the folder of a tarball.
+    pub origin: String,
+    /// Everything else that may explain a result, by name: Java, heap, garbage collector, JIT, archive.
+    pub settings: BTreeMap<String, String>,
+    /// Command line options of a node, in their order; node 1 stands for all.
+    pub options: Vec<String>,
+    /// Configuration files of a node, by name, with their text; node 1 stands for all.
+    pub files: BTreeMap<String, String>,
+}
+
+/// The program name and the arguments of `command`, for an error message.
+pub(crate) fn program(command: &Command) -> &Path {
+    Path::new(command.get_program())
+}
