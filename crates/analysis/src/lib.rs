@@ -1,1 +1,46 @@
-//! (being written)
+//! From a run to findings: pure functions of what was recorded.
+//!
+//! [`findings`] reads a run and says what it shows; [`exit_code`] is what a program should end with.
+//! The definitions of all numbers are in `docs/definitions.md`, the object they make in `docs/json.md`.
+//!
+//! One file has one definition: [`phases`](PhaseFindings) what the load met, [`goodput`](Effect) what the fault took,
+//! [`proof`](FaultFindings) whether it was in force, [`balance`](Balance) whether every operation ended somewhere,
+//! [`instrument`](Instrument) whether the measurement itself was sound, [`little`](ClosedLoop) what arithmetic alone
+//! explains, [`verdict`](Verdict) what follows.
+
+mod balance;
+mod error;
+mod evidence;
+mod findings;
+mod goodput;
+mod instrument;
+mod latency;
+mod little;
+mod phases;
+mod proof;
+pub mod stats;
+mod timeline;
+mod verdict;
+mod window;
+
+pub use balance::Balance;
+pub use error::AnalysisError;
+pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
+pub use findings::{FORMAT, Findings, NodeDeath, TrialFindings, findings};
+pub use goodput::{BAND_DEVIATIONS, BAND_SHARE, Effect, RECOVERY_INTERVALS};
+pub use instrument::{Cpu, Errors, Instrument, LATE_LOAD_NS, LATE_RELEASE_NS, LATE_SHARE, SATURATED_SHARE};
+pub use latency::{Latencies, Quantile, Response, Short};
+pub use little::{ClosedLoop, Little};
+pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
+pub use proof::{ENOUGH, FaultFindings, PairProof, Proof, Seen};
+pub use timeline::{Point, phase_latencies, timeline};
+pub use verdict::{
+    ENOUGH_TRIALS, EffectVerdict, LEAST_DIFFERENCE, LEAST_NOISE, ObjectiveMiss, Outcome, Validity, Verdict,
+};
+pub use window::SETTLE_NS;
+
+/// The exit code that follows from findings: 0 valid · 1 the objective was missed in a phase in which it must hold ·
+/// 3 the evidence is invalid or inconclusive · 130 interrupted.
+pub fn exit_code(findings: &Findings) -> u8 {
+    findings.verdict.exit_code
+}

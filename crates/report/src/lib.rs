@@ -1,1 +1,11 @@
-//! (being written)
+//! Findings for people: a summary for the terminal, one HTML file that opens offline, single figures as SVG.
+//!
+//! All of it is a pure function of a run and its findings.
+
+mod error;
+mod html;
+mod summary;
+
+pub use error::ReportError;
+pub use html::html;
+pub use summary::{Style, summary};

@@ -1,0 +1,205 @@
+//! Everything one trial left in the run, read once and put in order.
+
+use brownout_record::{
+    CpuRow, Event, FaultRecord, Histogram, LatencyRow, LinkRow, ProbeRow, Run, TrialRow, TrialState,
+};
+
+use crate::AnalysisError;
+
+/// Names of the phases, as the record writes them.
+pub mod phase {
+    /// Building the lab; no load.
+    pub const SET_UP: &str = "set-up";
+    /// Load until latency is stationary.
+    pub const WARM_UP: &str = "warm-up";
+    /// Load, no fault.
+    pub const BASELINE: &str = "baseline";
+    /// Load, faults in force.
+    pub const FAULT: &str = "fault";
+    /// Load, faults healed.
+    pub const RECOVERY: &str = "recovery";
+    /// The phases that figures are drawn from.
+    pub const MEASURED: [&str; 3] = [BASELINE, FAULT, RECOVERY];
+}
+
+/// One phase of a trial, with an end even when the run was cut.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PhaseWindow {
+    /// `set-up`, `warm-up`, `baseline`, `fault`, `recovery`.
+    pub name: String,
+    /// Its start, ns since the run's zero.
+    pub starts_ns: u64,
+    /// Its end; of an unfinished phase the last thing seen.
+    pub ends_ns: u64,
+    /// Whether the record has its end.
+    pub finished: bool,
+    /// `time`, `stationary`, `limit`, `interrupt`; none if unfinished.
+    pub ended_by: Option<String>,
+    /// Start of the part that its figures are drawn from; see [`TrialEvidence::phase_of`].
+    pub measured_from_ns: u64,
+    /// End of that part.
+    pub measured_to_ns: u64,
+}
+
+impl PhaseWindow {
+    /// Whether an interval counts to this phase: it lies wholly in the measured part.
+    pub fn holds(&self, starts_ns: u64, length_ns: u64) -> bool {
+        starts_ns >= self.measured_from_ns && starts_ns.saturating_add(length_ns) <= self.measured_to_ns
+    }
+}
+
+/// The load and its latencies in one interval of intended starts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interval {
+    /// Its start, ns since the run's zero.
+    pub starts_ns: u64,
+    /// Its length, ns.
+    pub length_ns: u64,
+    /// Whether every operation of it has ended.
+    pub settled: bool,
+    /// Operations intended to start in it.
+    pub scheduled: u64,
+    /// Those sent.
+    pub sent: u64,
+    /// Those given up before they could be sent.
+    pub never_sent: u64,
+    /// Reads that returned an older version than one acknowledged before they were sent.
+    pub stale: u64,
+    /// The generator's own lateness, ns.
+    pub lateness: Histogram,
+    /// Latencies by statement, coordinator and outcome.
+    pub latencies: Vec<LatencyRow>,
+}
+
+/// One trial.
+#[derive(Debug, Clone)]
+pub struct TrialEvidence {
+    /// Its row.
+    pub row: TrialRow,
+    /// Its end, or the last thing seen of it, ns since the run's zero.
+    pub ends_ns: u64,
+    /// Its phases, in order.
+    pub phases: Vec<PhaseWindow>,
+    /// Its load, interval by interval.
+    pub intervals: Vec<Interval>,
+    /// Its link counters.
+    pub links: Vec<LinkRow>,
+    /// Its probes.
+    pub probes: Vec<ProbeRow>,
+    /// Its CPU time.
+    pub cpu: Vec<CpuRow>,
+    /// Its faults.
+    pub faults: Vec<FaultRecord>,
+    /// Its events.
+    pub events: Vec<Event>,
+}
+
+impl TrialEvidence {
+    /// Reads one trial.
+    pub fn read(run: &Run, row: &TrialRow) -> Result<Self, AnalysisError> {
+        let trial = row.trial;
+        let everything = 0..u64::MAX;
+        let mut latencies = run.latencies(trial, everything.clone())?.into_iter().peekable();
+        let mut intervals = Vec::new();
+        for load in run.load(trial)? {
+            // Both lists are in order of time. A latency row without its load row cannot be written
+            // by the recorder (one batch holds both); should one be there, the balance sheet shows it.
+            let mut own = Vec::new();
+            while let Some(latency) = latencies.next_if(|latency| latency.starts_ns <= load.starts_ns) {
+                own.push(latency);
+            }
+            intervals.push(Interval {
+                starts_ns: load.starts_ns,
+                length_ns: load.length_ns,
+                settled: load.settled,
+                scheduled: load.scheduled,
+                sent: load.sent,
+                never_sent: load.never_sent,
+                stale: load.stale,
+                lateness: load.lateness,
+                latencies: own,
+            });
+        }
+        let mut evidence = TrialEvidence {
+            row: row.clone(),
+            ends_ns: row.starts_ns,
+            phases: Vec::new(),
+            intervals,
+            links: run.links(trial, everything)?,
+            probes: run.probes(trial)?,
+            cpu: run.cpu(trial)?,
+            faults: run.faults(trial)?,
+            events: run.events()?.into_iter().filter(|event| event.trial == Some(trial)).collect(),
+        };
+        evidence.ends_ns = row.ends_ns.unwrap_or_else(|| evidence.last_seen());
+        evidence.phases = evidence.windows(run)?;
+        Ok(evidence)
+    }
+
+    /// Whether the trial did not come to its end.
+    pub fn cut(&self) -> bool {
+        matches!(self.row.state, TrialState::Running | TrialState::Interrupted)
+    }
+
+    /// The phase of that name, if the trial came to it.
+    pub fn phase(&self, name: &str) -> Option<&PhaseWindow> {
+        self.phases.iter().find(|phase| phase.name == name)
+    }
+
+    /// The phase an interval counts to.
+    ///
+    /// Only an interval that lies wholly inside a phase counts to it: one that straddles a border
+    /// holds operations of both sides, and a percentile over it would be a percentile over mixed
+    /// phases. The baseline ends at the first injection at the latest, the fault phase is measured
+    /// from the last injection to the first healing, and recovery begins with the last healing,
+    /// whatever the phases' own borders say.
+    pub fn phase_of(&self, starts_ns: u64, length_ns: u64) -> Option<&PhaseWindow> {
+        self.phases.iter().find(|phase| phase.holds(starts_ns, length_ns))
+    }
+
+    /// The intervals that count to a phase.
+    pub fn intervals_of<'a>(&'a self, phase: &'a PhaseWindow) -> impl Iterator<Item = &'a Interval> {
+        self.intervals.iter().filter(|interval| phase.holds(interval.starts_ns, interval.length_ns))
+    }
+
+    fn last_seen(&self) -> u64 {
+        let intervals = self.intervals.iter().map(|interval| interval.starts_ns + interval.length_ns);
+        let cpu = self.cpu.iter().map(|row| row.starts_ns + row.length_ns);
+        let events = self.events.iter().map(|event| event.at_ns);
+        let probes = self.probes.iter().filter_map(|row| row.samples.last()).map(|sample| sample.sent_ns);
+        intervals.chain(cpu).chain(events).chain(probes).fold(self.row.starts_ns, u64::max)
+    }
+
+    fn windows(&self, run: &Run) -> Result<Vec<PhaseWindow>, AnalysisError> {
+        let injected = || self.faults.iter().filter_map(|fault| fault.injected);
+        let healed = || self.faults.iter().filter_map(|fault| fault.healed);
+        let first_injected = injected().map(|stamp| stamp.at_ns.saturating_sub(stamp.error_ns)).min();
+        let last_injected = injected().map(|stamp| stamp.at_ns.saturating_add(stamp.error_ns)).max();
+        let first_healed = healed().map(|stamp| stamp.at_ns.saturating_sub(stamp.error_ns)).min();
+        let last_healed = healed().map(|stamp| stamp.at_ns.saturating_add(stamp.error_ns)).max();
+        let rows = run.phases(self.row.trial)?;
+        let windows = rows.into_iter().map(|row| {
+            let ends_ns = row.ends_ns.unwrap_or(self.ends_ns).max(row.starts_ns);
+            let (mut from, mut to) = (row.starts_ns, ends_ns);
+            match row.name.as_str() {
+                phase::BASELINE => to = to.min(first_injected.unwrap_or(u64::MAX)),
+                phase::FAULT => {
+                    from = from.max(last_injected.unwrap_or(0));
+                    to = to.min(first_healed.unwrap_or(u64::MAX));
+                }
+                phase::RECOVERY => from = from.max(last_healed.unwrap_or(0)),
+                _ => {}
+            }
+            PhaseWindow {
+                name: row.name,
+                starts_ns: row.starts_ns,
+                ends_ns,
+                finished: row.ends_ns.is_some(),
+                ended_by: row.ended_by,
+                measured_from_ns: from,
+                measured_to_ns: to.max(from),
+            }
+        });
+        Ok(windows.collect())
+    }
+}

@@ -1,0 +1,233 @@
+//! The findings of a run: the JSON object of `--json`, documented in `docs/json.md`.
+
+use std::collections::BTreeMap;
+
+use brownout_record::{
+    Description, Environment, Event, HostDescription, LoadDescription, Objective, PhaseDescription, Run,
+};
+use serde::Serialize;
+
+use crate::{
+    AnalysisError, Balance, ClosedLoop, Effect, FaultFindings, Instrument, PhaseFindings, TrialEvidence, Verdict,
+    balance, goodput, instrument, little,
+    phases::{PhaseSums, spread},
+    proof, verdict,
+};
+
+/// Version of the JSON object; raised when a field changes its meaning or goes.
+pub const FORMAT: u32 = 1;
+
+/// A node that ended by itself.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NodeDeath {
+    /// The node.
+    pub node: String,
+    /// When, ns since the run's zero.
+    pub at_ns: u64,
+    /// How, with the last lines of its log.
+    pub text: String,
+}
+
+/// One trial.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrialFindings {
+    /// From 1.
+    pub trial: u32,
+    /// Its seed.
+    pub seed: u64,
+    /// `running` (in a file nobody writes any more: killed), `done`, `interrupted`, `failed`.
+    pub state: String,
+    /// Whether it did not come to its end.
+    pub cut: bool,
+    /// Its start, ns since the run's zero.
+    pub starts_ns: u64,
+    /// Its end; of a cut one the last thing seen.
+    pub ends_ns: u64,
+    /// Why it is invalid; empty if it is not.
+    pub invalid: Vec<String>,
+    /// Its phases, in order.
+    pub phases: Vec<PhaseFindings>,
+    /// What the faults did to goodput.
+    pub effect: Effect,
+    /// Of a closed loop: what arithmetic alone explains. None for an open loop, where it does not apply.
+    pub closed_loop: Option<ClosedLoop>,
+    /// The proof of each fault.
+    pub faults: Vec<FaultFindings>,
+    /// The instrument's own errors.
+    pub instrument: Instrument,
+    /// The balance sheet.
+    pub balance: Balance,
+    /// Nodes that ended by themselves.
+    pub deaths: Vec<NodeDeath>,
+}
+
+/// All that a run says.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Findings {
+    /// Version of this object.
+    pub format: u32,
+    /// The experiment's name.
+    pub name: String,
+    /// The question it asks.
+    pub question: Option<String>,
+    /// Wall-clock time of the run's start, ms since 1970 UTC.
+    pub started_unix_ms: u64,
+    /// "Cassandra 5.0.9".
+    pub system: String,
+    /// The hosts of the lab.
+    pub hosts: Vec<HostDescription>,
+    /// The load as planned.
+    pub load: LoadDescription,
+    /// What counts as good.
+    pub objective: Objective,
+    /// The phases as planned.
+    pub planned_phases: Vec<PhaseDescription>,
+    /// The faults as planned, in words.
+    pub planned_faults: Vec<String>,
+    /// Trials planned.
+    pub planned_trials: u32,
+    /// Length of an interval of the series, ns.
+    pub interval_ns: u64,
+    /// The machine and the versions; none if the run was killed before they were known.
+    pub environment: Option<Environment>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Each phase over all trials: percentiles of the union of their operations.
+    pub phases: Vec<PhaseFindings>,
+    /// Each trial.
+    pub trials: Vec<TrialFindings>,
+    /// Things to check before trusting the result.
+    pub warnings: Vec<String>,
+}
+
+/// Analyses a run: a pure function of its file. Works on interrupted, killed and still running ones.
+pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
+    let description = run.description()?;
+    let environment = run.environment()?;
+    let mut warnings = description.warnings.clone();
+    let events = run.events()?;
+    warnings.extend(events.iter().filter(|event| event.kind == "warning").map(warning));
+    let mut union: Vec<PhaseSums> = Vec::new();
+    let mut trials = Vec::new();
+    for row in run.trials()? {
+        let evidence = TrialEvidence::read(run, &row)?;
+        let mut sums = Vec::new();
+        for window in &evidence.phases {
+            sums.push(PhaseSums::of(&evidence, window, &description.objective)?);
+        }
+        trials.push(trial(&description, &evidence, &sums)?);
+        for phase in sums {
+            match union.iter_mut().find(|known| known.name() == phase.name()) {
+                Some(known) => known.add(&phase)?,
+                None => union.push(phase),
+            }
+        }
+    }
+    warnings.extend(trials.iter().flat_map(trial_warnings));
+    let seed = environment.as_ref().map_or(0, |environment| environment.seed);
+    let verdict = verdict::verdict(&description, &trials, seed);
+    let merged = union.iter().map(|sums| {
+        let mut phase = sums.findings(&description.objective);
+        let same = trials.iter().flat_map(|trial| &trial.phases).filter(|one| one.name == phase.name);
+        phase.spread = Some(spread(&same.cloned().collect::<Vec<_>>()));
+        phase
+    });
+    Ok(Findings {
+        format: FORMAT,
+        started_unix_ms: run.started_unix_ms()?,
+        environment,
+        verdict,
+        phases: merged.collect(),
+        trials,
+        warnings: distinct(warnings),
+        name: description.name,
+        question: description.question,
+        system: description.system,
+        hosts: description.hosts,
+        load: description.load,
+        objective: description.objective,
+        planned_phases: description.phases,
+        planned_faults: description.faults,
+        planned_trials: description.trials,
+        interval_ns: description.interval_ns,
+    })
+}
+
+fn trial(
+    description: &Description,
+    evidence: &TrialEvidence,
+    sums: &[PhaseSums],
+) -> Result<TrialFindings, AnalysisError> {
+    let phases: Vec<PhaseFindings> = sums.iter().map(|sums| sums.findings(&description.objective)).collect();
+    let effect = goodput::effect(evidence, &description.objective);
+    let deaths = evidence.events.iter().filter(|event| event.kind == "node-died").map(|event| NodeDeath {
+        node: event.subject.clone(),
+        at_ns: event.at_ns,
+        text: event.text.clone(),
+    });
+    let mut trial = TrialFindings {
+        trial: evidence.row.trial,
+        seed: evidence.row.seed,
+        state: evidence.row.state.to_string(),
+        cut: evidence.cut(),
+        starts_ns: evidence.row.starts_ns,
+        ends_ns: evidence.ends_ns,
+        invalid: Vec::new(),
+        closed_loop: little::closed_loop(description, evidence, &phases, effect.delivered_degradation),
+        phases,
+        effect,
+        faults: proof::proofs(evidence),
+        instrument: instrument::instrument(evidence)?,
+        balance: balance::balance(evidence),
+        deaths: deaths.collect(),
+    };
+    trial.invalid = verdict::trial_reasons(&trial);
+    Ok(trial)
+}
+
+fn warning(event: &Event) -> String {
+    match event.trial {
+        Some(trial) => format!("trial {trial}: {}", event.text),
+        None => event.text.clone(),
+    }
+}
+
+fn trial_warnings(trial: &TrialFindings) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let number = trial.trial;
+    if trial.instrument.saturated {
+        let busy = trial.instrument.cpu.iter().find(|cpu| cpu.phase == crate::phase::BASELINE);
+        warnings.push(format!(
+            "trial {number}: the machine was {:.0}% busy in the baseline: latencies are queues for the processors; lower the rate",
+            busy.map_or(0.0, |cpu| cpu.busy * 100.0)
+        ));
+    }
+    let late = &trial.instrument.late_intervals;
+    if !late.is_empty() && !trial.instrument.too_late {
+        warnings.push(format!(
+            "trial {number}: the instrument was late in {} of {} intervals",
+            late.len(),
+            trial.instrument.intervals
+        ));
+    }
+    if trial.balance.stale > 0 {
+        warnings.push(format!(
+            "trial {number}: {} reads returned an older version than one acknowledged before they were sent",
+            trial.balance.stale
+        ));
+    }
+    let mut classes: BTreeMap<&str, u64> = BTreeMap::new();
+    let failed = trial.phases.iter().flat_map(|phase| &phase.counts.failed_by_class);
+    for (class, count) in failed.filter(|(class, _)| matches!(class.as_str(), "Mismatch" | "Missing")) {
+        *classes.entry(class).or_default() += count;
+    }
+    for (class, count) in classes {
+        warnings.push(format!("trial {number}: {count} reads failed with {class}: the data is not what was written"));
+    }
+    warnings
+}
+
+fn distinct(warnings: Vec<String>) -> Vec<String> {
+    let mut seen = std::collections::BTreeSet::new();
+    warnings.into_iter().filter(|warning| seen.insert(warning.clone())).collect()
+}

@@ -1,0 +1,125 @@
+//! What the fault took from the users: degradation, recovery, residual.
+//!
+//! The terms are those of Lu et al., "One-Size-Fits-None" (NSDI 2025), section 3, applied to goodput
+//! instead of throughput, and with a band of two standard deviations instead of one: at one, a
+//! third of all healthy intervals would lie below it... so three in a row decide, not one.
+
+use brownout_record::Objective;
+use serde::Serialize;
+
+use crate::{Interval, TrialEvidence, evidence::phase, phases::good, stats};
+
+/// Consecutive intervals that have to be back in the baseline's band.
+pub const RECOVERY_INTERVALS: usize = 3;
+/// The band below the baseline's mean: this many standard deviations of its intervals …
+pub const BAND_DEVIATIONS: f64 = 2.0;
+/// … and at least this share of the mean, since a constant open loop that is healthy has a deviation of nearly nothing.
+pub const BAND_SHARE: f64 = 0.05;
+
+/// The effect of a trial's faults on its goodput: operations answered ok within the objective, per second of intended time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Effect {
+    /// Mean goodput of the baseline, operations per second.
+    pub baseline: Option<f64>,
+    /// Sample standard deviation of the baseline's intervals, operations per second.
+    pub baseline_deviation: Option<f64>,
+    /// Mean goodput of the fault phase, operations per second.
+    pub fault: Option<f64>,
+    /// (baseline − fault) ÷ baseline; negative when the fault phase was better.
+    pub degradation: Option<f64>,
+    /// The same of delivered operations, however slow: comparable with published throughput figures.
+    pub delivered_degradation: Option<f64>,
+    /// Goodput counts as recovered from here on, operations per second.
+    pub recovery_floor: Option<f64>,
+    /// From healing to the start of the first of three consecutive intervals at or above the floor,
+    /// ns; none if that was not reached, or nothing was healed.
+    pub recovery_ns: Option<u64>,
+    /// `recovery_ns` is known to within one interval of this length, ns.
+    pub recovery_resolution_ns: Option<u64>,
+    /// Whether goodput came back within the recovery phase; none if there was nothing to come back from.
+    pub recovered: Option<bool>,
+    /// Mean goodput after recovery (or of the second half of the recovery phase, if it did not recover) ÷ baseline.
+    pub residual: Option<f64>,
+    /// Difference between the goodput of the two halves of the baseline ÷ baseline: what "no fault" looks like.
+    pub noise: Option<f64>,
+}
+
+struct Point {
+    starts_ns: u64,
+    length_ns: u64,
+    good: u64,
+    ok: u64,
+}
+
+fn points(evidence: &TrialEvidence, name: &str, objective: &Objective) -> Vec<Point> {
+    let Some(window) = evidence.phase(name) else { return Vec::new() };
+    let ok = |interval: &Interval| {
+        interval.latencies.iter().filter(|row| row.outcome == "ok").map(|row| row.count).sum::<u64>()
+    };
+    // An interval with operations still open has not shown its goodput yet.
+    let settled = evidence.intervals_of(window).filter(|interval| interval.settled && interval.length_ns > 0);
+    settled
+        .map(|interval| Point {
+            starts_ns: interval.starts_ns,
+            length_ns: interval.length_ns,
+            good: good(interval, objective),
+            ok: ok(interval),
+        })
+        .collect()
+}
+
+fn rate(points: &[Point], count: impl Fn(&Point) -> u64) -> Option<f64> {
+    let length: u64 = points.iter().map(|point| point.length_ns).sum();
+    (length > 0).then(|| points.iter().map(count).sum::<u64>() as f64 / (length as f64 / 1e9))
+}
+
+fn goodput(points: &[Point]) -> Option<f64> {
+    rate(points, |point| point.good)
+}
+
+fn loss(before: Option<f64>, during: Option<f64>) -> Option<f64> {
+    let (before, during) = (before?, during?);
+    (before > 0.0).then(|| (before - during) / before)
+}
+
+/// The effect of a trial's faults.
+pub(crate) fn effect(evidence: &TrialEvidence, objective: &Objective) -> Effect {
+    let baseline = points(evidence, phase::BASELINE, objective);
+    let fault = points(evidence, phase::FAULT, objective);
+    let recovery = points(evidence, phase::RECOVERY, objective);
+    let per_second = |point: &Point| point.good as f64 / (point.length_ns as f64 / 1e9);
+    let mean = goodput(&baseline);
+    let deviation = stats::deviation(&baseline.iter().map(per_second).collect::<Vec<_>>());
+    let floor = mean.map(|mean| mean - (BAND_DEVIATIONS * deviation.unwrap_or(0.0)).max(BAND_SHARE * mean));
+    let mut effect = Effect {
+        baseline: mean,
+        baseline_deviation: deviation,
+        fault: goodput(&fault),
+        degradation: loss(mean, goodput(&fault)),
+        delivered_degradation: loss(rate(&baseline, |point| point.ok), rate(&fault, |point| point.ok)),
+        recovery_floor: floor,
+        noise: halves(&baseline).zip(mean).filter(|(_, mean)| *mean > 0.0).map(|(apart, mean)| apart / mean),
+        ..Effect::default()
+    };
+    let healed = evidence.faults.iter().filter_map(|fault| fault.healed).map(|stamp| stamp.at_ns).max();
+    let (Some(healed), Some(floor), Some(mean)) = (healed, floor, mean) else { return effect };
+    if recovery.len() < RECOVERY_INTERVALS || mean <= 0.0 {
+        return effect;
+    }
+    let back = recovery.windows(RECOVERY_INTERVALS).position(|run| {
+        run.iter().all(|point| per_second(point) >= floor)
+            && run.windows(2).all(|pair| pair[0].starts_ns + pair[0].length_ns == pair[1].starts_ns)
+    });
+    effect.recovered = Some(back.is_some());
+    effect.recovery_ns = back.map(|at| recovery[at].starts_ns.saturating_sub(healed));
+    effect.recovery_resolution_ns = back.map(|at| recovery[at].length_ns);
+    let settled = &recovery[back.unwrap_or(recovery.len() / 2)..];
+    effect.residual = goodput(settled).map(|after| after / mean);
+    effect
+}
+
+/// How far the two halves of a baseline lie apart, operations per second.
+fn halves(baseline: &[Point]) -> Option<f64> {
+    let (first, second) = baseline.split_at(baseline.len() / 2);
+    Some((goodput(first)? - goodput(second)?).abs())
+}

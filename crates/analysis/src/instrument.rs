@@ -1,0 +1,179 @@
+//! The instrument measures itself: was it punctual, and did the machine have time for all this?
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brownout_record::Histogram;
+use serde::Serialize;
+
+use crate::{
+    AnalysisError, TrialEvidence,
+    evidence::phase,
+    latency::{empty, merge},
+};
+
+/// An interval is late when 1 % of its packets left the emulator later than this, ns. A real-time
+/// thread on an idle machine errs by less than 0.1 ms; 5 ms are half a scheduler slice of a starved
+/// one, and as much as the smallest latencies of the systems measured.
+pub const LATE_RELEASE_NS: u64 = 5_000_000;
+/// An interval is late when 1 % of its operations were sent later than this although a connection was free, ns.
+pub const LATE_LOAD_NS: u64 = 5_000_000;
+/// A trial with a larger share of late intervals is invalid: one in five would reach any p90.
+pub const LATE_SHARE: f64 = 0.2;
+/// A baseline that keeps the machine busier than this is marked saturated: beyond it, queueing for the processors
+/// dominates latency (at 85 % an M/M/1 queue takes 6.7 times its service time).
+pub const SATURATED_SHARE: f64 = 0.85;
+
+/// Errors of the instrument, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Errors {
+    /// Packets or operations.
+    pub count: u64,
+    /// 50th percentile, ns.
+    pub p50_ns: u64,
+    /// 99th percentile, ns.
+    pub p99_ns: u64,
+    /// 99.9th percentile, ns.
+    pub p999_ns: u64,
+    /// The largest, ns.
+    pub max_ns: u64,
+}
+
+/// Who used the machine in a phase; shares of all its cores, 0 to 1.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cpu {
+    /// The phase.
+    pub phase: String,
+    /// Cores there were.
+    pub cores: f64,
+    /// Busy with anything at all.
+    pub busy: f64,
+    /// Taken by the hypervisor for other machines.
+    pub stolen: f64,
+    /// Each node.
+    pub nodes: BTreeMap<String, f64>,
+    /// The emulator's thread (part of `instrument`).
+    pub emulator: f64,
+    /// The load's threads (part of `instrument`).
+    pub load: f64,
+    /// All of Brownout.
+    pub instrument: f64,
+    /// Busy, but neither a node nor Brownout: the kernel's own work and other programs.
+    pub other: f64,
+}
+
+/// The instrument in one trial.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Instrument {
+    /// Actual − intended release of packets by the emulator, over baseline, fault and recovery.
+    pub release_error: Option<Errors>,
+    /// The generator's own lateness: sent − intended when a connection was free, over the same.
+    pub lateness: Option<Errors>,
+    /// Intervals of baseline, fault and recovery.
+    pub intervals: u64,
+    /// Starts of those in which the instrument was late, ns since the run's zero.
+    pub late_intervals: Vec<u64>,
+    /// Their share, 0 to 1.
+    pub late_share: f64,
+    /// Late in too many intervals: the trial is invalid.
+    pub too_late: bool,
+    /// The baseline kept the machine too busy: latency is then the queue for the processors, not the system.
+    pub saturated: bool,
+    /// CPU time by phase.
+    pub cpu: Vec<Cpu>,
+}
+
+/// Judges the instrument in a trial.
+pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, AnalysisError> {
+    let measured = |starts_ns: u64, length_ns: u64| {
+        evidence.phase_of(starts_ns, length_ns).is_some_and(|phase| phase::MEASURED.contains(&phase.name.as_str()))
+    };
+    let mut late = BTreeSet::new();
+    let (mut lateness, mut release) = (empty()?, empty()?);
+    let mut intervals = BTreeSet::new();
+    for interval in evidence.intervals.iter().filter(|one| measured(one.starts_ns, one.length_ns)) {
+        intervals.insert(interval.starts_ns);
+        merge(&mut lateness, &interval.lateness, "lateness")?;
+        if p99(&interval.lateness) > LATE_LOAD_NS {
+            late.insert(interval.starts_ns);
+        }
+    }
+    let mut by_interval: BTreeMap<u64, Histogram> = BTreeMap::new();
+    for row in evidence.links.iter().filter(|row| measured(row.starts_ns, row.length_ns)) {
+        intervals.insert(row.starts_ns);
+        match by_interval.get_mut(&row.starts_ns) {
+            Some(sum) => merge(sum, &row.release_error, "release error")?,
+            None => {
+                let mut sum = empty()?;
+                merge(&mut sum, &row.release_error, "release error")?;
+                by_interval.insert(row.starts_ns, sum);
+            }
+        }
+    }
+    for (starts_ns, errors) in &by_interval {
+        merge(&mut release, errors, "release error")?;
+        if p99(errors) > LATE_RELEASE_NS {
+            late.insert(*starts_ns);
+        }
+    }
+    let late_share = late.len() as f64 / intervals.len().max(1) as f64;
+    let cpu = cpu(evidence);
+    Ok(Instrument {
+        release_error: errors(&release),
+        lateness: errors(&lateness),
+        intervals: intervals.len() as u64,
+        late_intervals: late.into_iter().collect(),
+        late_share,
+        too_late: late_share > LATE_SHARE,
+        saturated: cpu.iter().any(|row| row.phase == phase::BASELINE && row.busy > SATURATED_SHARE),
+        cpu,
+    })
+}
+
+fn p99(histogram: &Histogram) -> u64 {
+    if histogram.is_empty() { 0 } else { histogram.value_at_quantile(0.99) }
+}
+
+fn errors(histogram: &Histogram) -> Option<Errors> {
+    (!histogram.is_empty()).then(|| Errors {
+        count: histogram.len(),
+        p50_ns: histogram.value_at_quantile(0.5),
+        p99_ns: histogram.value_at_quantile(0.99),
+        p999_ns: histogram.value_at_quantile(0.999),
+        max_ns: histogram.max(),
+    })
+}
+
+fn cpu(evidence: &TrialEvidence) -> Vec<Cpu> {
+    let of_phase = |window: &crate::PhaseWindow| {
+        let mut busy: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut starts = BTreeMap::new();
+        for row in evidence.cpu.iter().filter(|row| window.holds(row.starts_ns, row.length_ns)) {
+            *busy.entry(&row.subject).or_default() += row.busy_ns;
+            starts.insert(row.starts_ns, row.length_ns);
+        }
+        let there_was = *busy.get("cores")? as f64;
+        let length: u64 = starts.values().sum();
+        if there_was <= 0.0 || length == 0 {
+            return None;
+        }
+        let share = |subject: &str| busy.get(subject).copied().unwrap_or(0) as f64 / there_was;
+        let nodes: BTreeMap<String, f64> = busy
+            .keys()
+            .filter_map(|subject| subject.strip_prefix("node:").map(|name| (name.to_owned(), share(subject))))
+            .collect();
+        let known = nodes.values().sum::<f64>() + share("instrument");
+        Some(Cpu {
+            phase: window.name.clone(),
+            cores: there_was / length as f64,
+            busy: share("machine"),
+            stolen: share("stolen"),
+            emulator: share("emulator"),
+            load: share("load"),
+            instrument: share("instrument"),
+            // Two clocks of the kernel, read one after the other, may differ by a tick.
+            other: (share("machine") - known).max(0.0),
+            nodes,
+        })
+    };
+    evidence.phases.iter().filter_map(of_phase).collect()
+}

@@ -1,0 +1,148 @@
+//! The little statistics that the verdicts stand on.
+
+/// Arithmetic mean; none of nothing.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Sample standard deviation (n − 1); none of fewer than two.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values).filter(|_| values.len() > 1)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (values.len() - 1) as f64).sqrt())
+}
+
+/// Median (the mean of the middle two of an even number); none of nothing. Reorders the values.
+pub fn median(values: &mut [u64]) -> Option<f64> {
+    if values.is_empty() {
+        return None;
+    }
+    let middle = values.len() / 2;
+    let even = values.len().is_multiple_of(2);
+    let (below, upper, _) = values.select_nth_unstable(middle);
+    let upper = *upper as f64;
+    let lower = if even { below.iter().max().map_or(upper, |lower| *lower as f64) } else { upper };
+    Some((lower + upper) / 2.0)
+}
+
+/// Quantile of the two-sided 99 % normal interval.
+const Z99: f64 = 2.5758;
+
+/// Half-width of the 99 % interval of a share, from `hits` of `count`: Agresti and Coull, "Approximate is better than
+/// 'exact'" (The American Statistician 52, 1998). Unlike the textbook's, it is not 0 when nothing was hit.
+pub fn share_half_width(hits: u64, count: u64) -> f64 {
+    let adjusted = count as f64 + Z99 * Z99;
+    let share = (hits as f64 + Z99 * Z99 / 2.0) / adjusted;
+    Z99 * (share * (1.0 - share) / adjusted).sqrt()
+}
+
+/// Resamples of a bootstrap.
+const RESAMPLES: usize = 10_000;
+
+/// 95 % confidence interval of the mean: the expanded percentile bootstrap.
+///
+/// The plain percentile bootstrap is too narrow for few values; Hesterberg ("What Teachers Should
+/// Know About the Bootstrap", The American Statistician 69, 2015, section 4.4) widens its
+/// percentiles so that it agrees with Student's t for a normal sample. Seeded: the same run gives
+/// the same interval for ever. None of fewer than five values: no interval is worth quoting then.
+pub fn bootstrap_mean(values: &[f64], seed: u64) -> Option<(f64, f64)> {
+    let count = values.len();
+    if count < 5 {
+        return None;
+    }
+    let mut random = SplitMix(seed);
+    let mut means: Vec<f64> =
+        (0..RESAMPLES).map(|_| (0..count).map(|_| values[random.below(count)]).sum::<f64>() / count as f64).collect();
+    means.sort_unstable_by(f64::total_cmp);
+    let n = count as f64;
+    let tail = normal_below(-(n / (n - 1.0)).sqrt() * student_975(count - 1));
+    let rank = ((tail * RESAMPLES as f64) as usize).min(RESAMPLES / 2);
+    Some((means[rank], means[RESAMPLES - 1 - rank]))
+}
+
+/// The 97.5 % quantile of Student's t.
+fn student_975(freedom: usize) -> f64 {
+    const TABLE: [f64; 27] = [
+        2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093,
+        2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+    ];
+    // Beyond the table the first term of the expansion in 1/freedom is exact to three digits.
+    let freedom = freedom.max(4);
+    TABLE.get(freedom - 4).copied().unwrap_or(1.96 + 2.37 / freedom as f64)
+}
+
+/// Share of the standard normal distribution below `x` ≤ 0: Abramowitz and Stegun, formula 26.2.17 (error below 1e-7).
+fn normal_below(x: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
+    let polynomial =
+        t * (0.319_381_530 + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
+    (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * polynomial
+}
+
+/// Steele, Lea and Flood's SplitMix64 ("Fast splittable pseudorandom number generators", OOPSLA 2014).
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform below `limit`; the bias of the multiplication is below 2^-50 for any number of trials.
+    fn below(&mut self, limit: usize) -> usize {
+        ((u128::from(self.next()) * limit as u128) >> 64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_the_middle_two() {
+        assert_eq!(median(&mut [4, 1, 3, 2]), Some(2.5));
+        assert_eq!(median(&mut [9, 1, 5]), Some(5.0));
+        assert_eq!(median(&mut []), None);
+    }
+
+    #[test]
+    fn the_deviation_is_the_samples() {
+        assert_eq!(deviation(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).map(|sd| (sd * 1e4).round()), Some(21_381.0));
+        assert_eq!(deviation(&[1.0]), None);
+    }
+
+    #[test]
+    fn splitmix_gives_the_published_sequence() {
+        let mut random = SplitMix(1_234_567);
+        assert_eq!([random.next(), random.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+    }
+
+    #[test]
+    fn the_normal_tail_is_exact_to_six_digits() {
+        for (x, below) in [(0.0, 0.5), (-1.0, 0.158_655_25), (-1.959_964, 0.025), (-3.0, 0.001_349_898)] {
+            assert!((normal_below(x) - below).abs() < 2e-7, "{x}");
+        }
+    }
+
+    #[test]
+    fn the_bootstrap_agrees_with_students_t_and_repeats_itself() {
+        let values = [0.30, 0.32, 0.34, 0.31, 0.33, 0.35, 0.29, 0.36];
+        let (low, high) = bootstrap_mean(&values, 7).unwrap();
+        let half = student_975(7) * deviation(&values).unwrap() / (8.0_f64).sqrt();
+        let middle = mean(&values).unwrap();
+        assert!((low - (middle - half)).abs() < 0.2 * half, "{low} {}", middle - half);
+        assert!((high - (middle + half)).abs() < 0.2 * half, "{high} {}", middle + half);
+        assert_eq!(bootstrap_mean(&values, 7), Some((low, high)));
+        assert_eq!(bootstrap_mean(&values[..4], 7), None);
+    }
+
+    #[test]
+    fn a_share_of_nothing_still_has_an_error() {
+        assert!((share_half_width(0, 1500) - 0.003).abs() < 0.001);
+        assert!((share_half_width(150, 1500) - 0.02).abs() < 0.001);
+        assert!(share_half_width(0, 30) > 0.1);
+    }
+}

@@ -1,0 +1,79 @@
+//! A trial interval by interval, for those who draw it.
+
+use std::collections::BTreeMap;
+
+use brownout_record::Objective;
+
+use crate::{
+    AnalysisError, Interval, Latencies, PhaseWindow, TrialEvidence,
+    phases::{Outcome, good},
+};
+
+/// One interval of a trial.
+#[derive(Debug, Clone)]
+pub struct Point {
+    /// Its start, ns since the run's zero.
+    pub starts_ns: u64,
+    /// Its length, ns.
+    pub length_ns: u64,
+    /// Whether all of its operations have ended.
+    pub settled: bool,
+    /// Operations intended to start in it, per second.
+    pub offered: f64,
+    /// Of these answered ok, per second.
+    pub delivered: f64,
+    /// Of these good, per second.
+    pub good: f64,
+    /// Of these failed or timed out, per second.
+    pub bad: f64,
+    /// Response times.
+    pub response: Latencies,
+    /// Response times by coordinator.
+    pub coordinators: BTreeMap<String, Latencies>,
+}
+
+/// The load of a trial over time.
+pub fn timeline(evidence: &TrialEvidence, objective: &Objective) -> Result<Vec<Point>, AnalysisError> {
+    evidence.intervals.iter().filter(|interval| interval.length_ns > 0).map(|one| point(one, objective)).collect()
+}
+
+fn point(interval: &Interval, objective: &Objective) -> Result<Point, AnalysisError> {
+    let (mut ok, mut bad) = (0, 0);
+    let mut response = Latencies::new()?;
+    let mut coordinators: BTreeMap<String, Latencies> = BTreeMap::new();
+    for row in &interval.latencies {
+        match Outcome::of(&row.outcome) {
+            Outcome::Ok => ok += row.count,
+            Outcome::Late => {}
+            Outcome::TimedOut | Outcome::Failed(_) => bad += row.count,
+        }
+        response.add_row(row)?;
+        if !coordinators.contains_key(&row.coordinator) {
+            coordinators.insert(row.coordinator.clone(), Latencies::new()?);
+        }
+        if let Some(own) = coordinators.get_mut(&row.coordinator) {
+            own.add_row(row)?;
+        }
+    }
+    let per_second = |count: u64| count as f64 / (interval.length_ns as f64 / 1e9);
+    Ok(Point {
+        starts_ns: interval.starts_ns,
+        length_ns: interval.length_ns,
+        settled: interval.settled,
+        offered: per_second(interval.scheduled),
+        delivered: per_second(ok),
+        good: per_second(good(interval, objective)),
+        bad: per_second(bad),
+        response,
+        coordinators,
+    })
+}
+
+/// The response times of a phase of a trial, for percentile curves.
+pub fn phase_latencies(evidence: &TrialEvidence, window: &PhaseWindow) -> Result<Latencies, AnalysisError> {
+    let mut response = Latencies::new()?;
+    for row in evidence.intervals_of(window).flat_map(|interval| &interval.latencies) {
+        response.add_row(row)?;
+    }
+    Ok(response)
+}

@@ -1,0 +1,267 @@
+//! What all of it says: is the evidence valid, and if so, what did the fault cost?
+
+use brownout_record::{Description, TrialState};
+use serde::Serialize;
+
+use crate::{Proof, TrialFindings, stats};
+
+/// Trials below which no confidence interval is worth quoting.
+pub const ENOUGH_TRIALS: usize = 5;
+/// The noise floor is at least this share: shorter baselines cannot show a smaller one.
+pub const LEAST_NOISE: f64 = 0.005;
+/// A difference below this share is never called one.
+pub const LEAST_DIFFERENCE: f64 = 0.01;
+
+/// Whether the evidence can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Validity {
+    /// Every trial ran, every fault is proven, the balance sheet balances, the instrument was punctual.
+    Valid,
+    /// Something of that is not so.
+    Invalid,
+    /// The run was ended by its user or killed (or is still running).
+    Interrupted,
+}
+
+/// The fault phase beside the baseline, over all trials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The fault cost goodput.
+    Worse,
+    /// Goodput rose.
+    Better,
+    /// If there is a difference, it is not larger than `threshold`.
+    NoDifference,
+    /// This cannot be told from these trials.
+    Inconclusive,
+    /// Not asked of this run; `reason` says why.
+    NotJudged,
+}
+
+/// The effect of the faults on goodput, over all trials.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EffectVerdict {
+    /// The verdict.
+    pub outcome: Outcome,
+    /// How it was reached, or why not.
+    pub reason: String,
+    /// Trials that have a baseline and a fault phase.
+    pub trials: u32,
+    /// Mean degradation of goodput over the trials, a share of the baseline.
+    pub degradation: Option<f64>,
+    /// The smallest of a trial.
+    pub degradation_min: Option<f64>,
+    /// The largest of a trial.
+    pub degradation_max: Option<f64>,
+    /// 95 % confidence interval of the mean, from five trials on (seeded bootstrap).
+    pub interval: Option<(f64, f64)>,
+    /// Largest difference between the two halves of a baseline, a share of its goodput; at least 0.5 %.
+    pub noise_floor: f64,
+    /// A difference counts from here on: twice the noise floor, at least 1 %.
+    pub threshold: f64,
+}
+
+/// The objective was missed in a phase in which it must hold.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ObjectiveMiss {
+    /// The trial.
+    pub trial: u32,
+    /// The phase.
+    pub phase: String,
+    /// Good ÷ scheduled.
+    pub share: f64,
+    /// What it should have been.
+    pub asked: f64,
+}
+
+/// The verdict of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verdict {
+    /// Whether the evidence can be used.
+    pub validity: Validity,
+    /// Why it is not valid.
+    pub reasons: Vec<String>,
+    /// The effect of the faults.
+    pub effect: EffectVerdict,
+    /// Where the objective was missed although it must hold there.
+    pub objective_misses: Vec<ObjectiveMiss>,
+    /// All of it in one sentence.
+    pub sentence: String,
+    /// The exit code that follows: 0, 1, 3 or 130.
+    pub exit_code: u8,
+}
+
+/// What makes a trial invalid.
+pub(crate) fn trial_reasons(trial: &TrialFindings) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if trial.state == TrialState::Failed.to_string() {
+        reasons.push("the trial failed; its events say why".to_owned());
+    }
+    for fault in &trial.faults {
+        let verdict = match fault.verdict {
+            Proof::Proven => continue,
+            Proof::Refuted => "refuted",
+            Proof::Unproven => "not proven",
+        };
+        reasons.push(format!("the fault \"{}\" is {verdict}: {}", fault.text, fault.reasons.join("; ")));
+    }
+    if !trial.balance.balances {
+        reasons.push(format!("the balance sheet does not balance: {}", trial.balance.errors.join("; ")));
+    }
+    if trial.instrument.too_late {
+        reasons.push(format!(
+            "the instrument was late in {} of {} intervals",
+            trial.instrument.late_intervals.len(),
+            trial.instrument.intervals
+        ));
+    }
+    // No fault of this version kills a node.
+    for death in &trial.deaths {
+        reasons.push(format!(
+            "node {} died at {:.1} s, and no fault asked for it",
+            death.node,
+            death.at_ns as f64 / 1e9
+        ));
+    }
+    reasons
+}
+
+/// The verdict over all trials.
+pub(crate) fn verdict(description: &Description, trials: &[TrialFindings], seed: u64) -> Verdict {
+    let planned = description.trials as usize;
+    let failed = trials.iter().any(|trial| trial.state == TrialState::Failed.to_string());
+    let cut = trials.iter().find(|trial| trial.cut);
+    let interrupted = cut.is_some() || (trials.len() < planned && !failed);
+    let mut reasons: Vec<String> = Vec::new();
+    if let Some(cut) = cut {
+        let how = if cut.state == TrialState::Interrupted.to_string() {
+            "was interrupted"
+        } else {
+            "has no end: the run was killed, or is still being made"
+        };
+        reasons.push(format!("trial {} {how}", cut.trial));
+    }
+    if trials.len() < planned {
+        reasons.push(format!("{} of {planned} trials were run", trials.len()));
+    }
+    for trial in trials {
+        reasons.extend(trial.invalid.iter().map(|reason| format!("trial {}: {reason}", trial.trial)));
+    }
+    let validity = match (interrupted, reasons.is_empty()) {
+        (true, _) => Validity::Interrupted,
+        (false, true) => Validity::Valid,
+        (false, false) => Validity::Invalid,
+    };
+    let effect = effect(description, trials, validity, seed);
+    let objective_misses = misses(description, trials);
+    let exit_code = match validity {
+        Validity::Interrupted => 130,
+        Validity::Invalid => 3,
+        Validity::Valid if !objective_misses.is_empty() => 1,
+        Validity::Valid if effect.outcome == Outcome::Inconclusive => 3,
+        Validity::Valid => 0,
+    };
+    let sentence = sentence(validity, &reasons, &effect, &objective_misses);
+    Verdict { validity, reasons, effect, objective_misses, sentence, exit_code }
+}
+
+fn effect(description: &Description, trials: &[TrialFindings], validity: Validity, seed: u64) -> EffectVerdict {
+    let of_trials: Vec<f64> = trials.iter().filter_map(|trial| trial.effect.degradation).collect();
+    let noise_floor = trials.iter().filter_map(|trial| trial.effect.noise).fold(LEAST_NOISE, f64::max);
+    let threshold = (2.0 * noise_floor).max(LEAST_DIFFERENCE);
+    let interval = stats::bootstrap_mean(&of_trials, seed);
+    let (outcome, reason) = if validity != Validity::Valid {
+        (Outcome::NotJudged, "the evidence is not valid".to_owned())
+    } else if description.faults.is_empty() {
+        (Outcome::NotJudged, "the experiment has no fault".to_owned())
+    } else if of_trials.is_empty() {
+        (Outcome::NotJudged, "there is no baseline or no fault phase with goodput in it".to_owned())
+    } else if of_trials.len() == 1 {
+        (Outcome::NotJudged, "one trial cannot tell an effect from an accident; run at least two".to_owned())
+    } else {
+        decide(&of_trials, interval, threshold)
+    };
+    EffectVerdict {
+        outcome,
+        reason,
+        trials: of_trials.len() as u32,
+        degradation: stats::mean(&of_trials),
+        degradation_min: of_trials.iter().copied().reduce(f64::min),
+        degradation_max: of_trials.iter().copied().reduce(f64::max),
+        interval,
+        noise_floor,
+        threshold,
+    }
+}
+
+/// The four verdicts do not overlap: everything (all trials, or the whole interval) must lie above the threshold, below
+/// its negative, or between them; else nothing can be said.
+fn decide(of_trials: &[f64], interval: Option<(f64, f64)>, threshold: f64) -> (Outcome, String) {
+    let extremes = |values: &[f64]| {
+        values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))
+    };
+    let ((low, high), what) = match interval {
+        Some(interval) => (interval, "the 95% interval of the mean"),
+        None => (extremes(of_trials), "every trial"),
+    };
+    let percent = |share: f64| format!("{:.1}%", share * 100.0);
+    let from_to = format!("{what} lies within {} … {}", percent(low), percent(high));
+    let of = format!("the threshold is ±{}", percent(threshold));
+    if low > threshold {
+        (Outcome::Worse, format!("{from_to}; {of}"))
+    } else if high < -threshold {
+        (Outcome::Better, format!("{from_to}; {of}"))
+    } else if low >= -threshold && high <= threshold {
+        (Outcome::NoDifference, format!("{from_to}; {of}"))
+    } else {
+        (Outcome::Inconclusive, format!("{from_to}, on both sides of the threshold of ±{}", percent(threshold)))
+    }
+}
+
+fn misses(description: &Description, trials: &[TrialFindings]) -> Vec<ObjectiveMiss> {
+    let objective = &description.objective;
+    let of_trial = |trial: &TrialFindings| {
+        let must = trial.phases.iter().filter(|phase| objective.phases.contains(&phase.name));
+        must.filter_map(|phase| {
+            let share = phase.objective_share.filter(|share| *share < objective.share)?;
+            Some(ObjectiveMiss { trial: trial.trial, phase: phase.name.clone(), share, asked: objective.share })
+        })
+        .collect::<Vec<_>>()
+    };
+    trials.iter().flat_map(of_trial).collect()
+}
+
+fn sentence(validity: Validity, reasons: &[String], effect: &EffectVerdict, misses: &[ObjectiveMiss]) -> String {
+    let first = reasons.first().map_or("", String::as_str);
+    match validity {
+        Validity::Interrupted => {
+            return format!("Interrupted: {first}; what was seen until then is shown, and judges nothing.");
+        }
+        Validity::Invalid => return format!("Invalid: {first}. Nothing follows from this run about the fault."),
+        Validity::Valid => {}
+    }
+    let percent = |share: Option<f64>| format!("{:.1}%", share.unwrap_or(0.0).abs() * 100.0);
+    let mean = percent(effect.degradation);
+    let over = format!("over {} trials", effect.trials);
+    let mut text = match effect.outcome {
+        Outcome::Worse => format!("Worse: the fault costs {mean} of the goodput {over}."),
+        Outcome::Better => format!("Better: goodput is {mean} higher with the fault {over}."),
+        Outcome::NoDifference => {
+            format!("No difference larger than {} of the goodput {over}.", percent(Some(effect.threshold)))
+        }
+        Outcome::Inconclusive => format!("Inconclusive: {}.", effect.reason),
+        Outcome::NotJudged => format!("Valid, but the effect is not judged: {}.", effect.reason),
+    };
+    for miss in misses.iter().take(1) {
+        text += &format!(
+            " The objective is missed in the {} of trial {}: {:.2}% good of {:.2}% asked.",
+            miss.phase,
+            miss.trial,
+            miss.share * 100.0,
+            miss.asked * 100.0
+        );
+    }
+    text
+}
