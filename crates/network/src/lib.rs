@@ -1,1 +1,60 @@
-//! (being written)
+//! Hosts, links and impairments: an emulated network on one machine.
+//!
+//! Each host is a network namespace with one interface; every packet between hosts passes one
+//! emulator thread, which can delay, jitter and lose it, per *ordered* pair of hosts. It knows
+//! nothing of what runs on the hosts, and never touches the network namespace it is called from.
+//!
+//! ```no_run
+//! use brownout_network::{HostSpec, Impairment, LinkControl, Network, NetworkSpec, Probes};
+//! use std::{process::Command, time::Duration};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let host = |name: &str, last| HostSpec { name: name.into(), address: [10, 77, 0, last].into() };
+//! let network = Network::start(NetworkSpec {
+//!     hosts: vec![host("n1", 1), host("n2", 2), host("load", 9)],
+//!     mtu: 1500,
+//!     congestion_control: Some("cubic".into()),
+//!     seed: 1,
+//!     realtime: true,
+//! })?;
+//! let probes = Probes::start(&network, Duration::from_millis(10))?;
+//!
+//! // All that n2 sends is 100 ms late, until the guard goes.
+//! let late: Vec<_> = network.links().into_iter().filter(|link| network.name(link.from) == Some("n2")).collect();
+//! let guard = network.control().impair(&late, &Impairment::delay("100ms".parse()?))?;
+//!
+//! let mut ping = Command::new("ping");
+//! ping.args(["-c", "3", "10.77.0.2"]);
+//! if let Some(host) = network.host("n1") {
+//!     host.prepare(&mut ping);
+//! }
+//! ping.status()?;
+//! let healed = guard.heal()?;
+//! println!("healed at {} ns; {} probes", healed.at_ns, probes.drain().len());
+//! # Ok(())
+//! # }
+//! ```
+
+mod clock;
+mod control;
+mod counters;
+mod emulator;
+mod error;
+mod host;
+mod impairment;
+mod link;
+mod network;
+mod probe;
+mod subnet;
+mod sys;
+
+pub use clock::monotonic_ns;
+pub use control::{Change, Emulator, ImpairmentGuard, LinkControl};
+pub use counters::{HostCounters, LinkCounters};
+pub use error::NetworkError;
+pub use host::{Host, HostSpec, INTERFACE};
+pub use impairment::Impairment;
+pub use link::{HostId, Link};
+pub use network::{Network, NetworkSpec};
+pub use probe::{ProbeHealth, ProbeSample, Probes};
+pub use sys::Scheduling;

@@ -1,0 +1,255 @@
+//! How links are impaired and asked, from any thread.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{self, Receiver, Sender, SyncSender},
+    },
+};
+
+use crate::{
+    clock::monotonic_ns, counters::LinkCounters, error::NetworkError, impairment::Impairment, link::Link, sys::Wakeup,
+};
+
+/// Who impairs links: here the emulator; elsewhere it may be the kernel of a host that was only entered.
+pub trait LinkControl: Send + Sync {
+    /// Adds `impairment` to whatever is on `links` already, until the guard goes.
+    ///
+    /// # Errors
+    /// When a link does not exist, none is named, or the controller cannot be reached.
+    fn impair(&self, links: &[Link], impairment: &Impairment) -> Result<ImpairmentGuard, NetworkError>;
+
+    /// What `link` really does to packets at this moment, read back from where it is done.
+    ///
+    /// # Errors
+    /// When the link does not exist or the controller cannot be reached.
+    fn effective(&self, link: Link) -> Result<Impairment, NetworkError>;
+
+    /// What every link counted since this was last called, by whomever.
+    ///
+    /// # Errors
+    /// When the controller cannot be reached.
+    fn take_counters(&self) -> Result<Vec<LinkCounters>, NetworkError>;
+}
+
+/// When something came into force, on the monotonic clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The middle of the time between asking for it and its being done.
+    pub at_ns: u64,
+    /// Half of that time: it came into force at `at_ns` ± this.
+    pub error_ns: u64,
+}
+
+impl Change {
+    /// Asked for at `asked_ns`, known to be in force at `done_ns`.
+    pub fn between(asked_ns: u64, done_ns: u64) -> Change {
+        let width = done_ns.saturating_sub(asked_ns);
+        Change { at_ns: asked_ns + width / 2, error_ns: width.div_ceil(2) }
+    }
+}
+
+type Heal = Box<dyn FnOnce() -> Result<Change, NetworkError> + Send>;
+
+/// An impairment in force. The links heal when this is dropped, or by [`ImpairmentGuard::heal`],
+/// which says when. Both return only once it is done.
+#[must_use = "the links heal as soon as the guard is dropped"]
+pub struct ImpairmentGuard {
+    change: Change,
+    heal: Option<Heal>,
+}
+
+impl ImpairmentGuard {
+    /// For those who implement [`LinkControl`]: an impairment in force since `change`, taken back by `heal`.
+    pub fn new(change: Change, heal: impl FnOnce() -> Result<Change, NetworkError> + Send + 'static) -> Self {
+        ImpairmentGuard { change, heal: Some(Box::new(heal)) }
+    }
+
+    /// When it came into force.
+    pub fn change(&self) -> Change {
+        self.change
+    }
+
+    /// Takes it back, and says when.
+    ///
+    /// # Errors
+    /// When the controller cannot be reached; with the emulator gone, its links are cut, not healed.
+    pub fn heal(mut self) -> Result<Change, NetworkError> {
+        self.heal.take().map_or(Ok(self.change), |heal| heal())
+    }
+}
+
+impl Drop for ImpairmentGuard {
+    fn drop(&mut self) {
+        if let Some(heal) = self.heal.take() {
+            // The only failure is a controller that has ended, and then there is nothing to heal.
+            let _ = heal();
+        }
+    }
+}
+
+impl fmt::Debug for ImpairmentGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ImpairmentGuard").field("change", &self.change).finish_non_exhaustive()
+    }
+}
+
+/// A handle to the emulator of a [`crate::Network`]: cheap to clone, usable from any thread.
+#[derive(Clone)]
+pub struct Emulator(Arc<Shared>);
+
+/// What the handles and the emulator's thread share.
+pub(crate) struct Shared {
+    commands: Sender<Command>,
+    pub(crate) wakeup: Wakeup,
+    /// The longest that any link may hold a packet by the impairments in force, in nanoseconds.
+    pub(crate) longest_hold_ns: AtomicU64,
+    links: Vec<Link>,
+    hosts: usize,
+    next_layer: AtomicU64,
+}
+
+/// What the emulator's thread is told. Each is answered, after it is done, on the channel it brings.
+pub(crate) enum Command {
+    /// Add a layer to the links at these positions.
+    Add { layer: u64, links: Vec<usize>, impairment: Impairment, done: SyncSender<u64> },
+    /// Take a layer off all links.
+    Remove { layer: u64, done: SyncSender<u64> },
+    /// Say what the stages of the link at this position do.
+    Effective { link: usize, answer: SyncSender<Impairment> },
+    /// Exchange the counters for these fresh ones, so that the thread need not make any.
+    TakeCounters { fresh: Vec<LinkCounters>, answer: SyncSender<Vec<LinkCounters>> },
+    /// Say how many packets of each host went nowhere.
+    Unroutable { answer: SyncSender<Vec<u64>> },
+    /// From now on pretend, or no longer pretend.
+    Sabotage { on: bool, done: SyncSender<u64> },
+    /// End.
+    Stop,
+}
+
+impl Emulator {
+    pub(crate) fn new(hosts: usize, wakeup: Wakeup) -> (Emulator, Receiver<Command>) {
+        let (commands, receiver) = mpsc::channel();
+        let shared = Shared {
+            commands,
+            wakeup,
+            longest_hold_ns: AtomicU64::new(0),
+            links: Link::all(hosts),
+            hosts,
+            next_layer: AtomicU64::new(0),
+        };
+        (Emulator(Arc::new(shared)), receiver)
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.0)
+    }
+
+    /// The longest that any link may hold a packet by the impairments in force, in nanoseconds.
+    pub fn longest_hold_ns(&self) -> u64 {
+        self.0.longest_hold_ns.load(Ordering::Relaxed)
+    }
+
+    /// **For testing the tester.** While on, the emulator accepts and acknowledges impairments as
+    /// ever, but applies none, not even those already there; [`LinkControl::effective`] keeps telling
+    /// the truth. A proof of a fault that does not notice is no proof.
+    ///
+    /// # Errors
+    /// [`NetworkError::EmulatorGone`].
+    pub fn sabotage(&self, on: bool) -> Result<Change, NetworkError> {
+        self.change(|done| Command::Sabotage { on, done })
+    }
+
+    /// Per host, packets whose destination is no other host.
+    pub(crate) fn unroutable(&self) -> Result<Vec<u64>, NetworkError> {
+        self.ask(|answer| Command::Unroutable { answer })
+    }
+
+    /// Ends the emulator's thread. Nothing is left to end if it cannot be told.
+    pub(crate) fn stop(&self) {
+        if self.0.commands.send(Command::Stop).is_ok() {
+            self.0.wakeup.notify();
+        }
+    }
+
+    fn position(&self, link: Link) -> Result<usize, NetworkError> {
+        let Link { from, to } = link;
+        let unknown = || NetworkError::NoSuchLink { from: from.0, to: to.0, hosts: self.0.hosts };
+        link.position(self.0.hosts).ok_or_else(unknown)
+    }
+
+    fn ask<T>(&self, command: impl FnOnce(SyncSender<T>) -> Command) -> Result<T, NetworkError> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        self.0.commands.send(command(answer)).map_err(|_| NetworkError::EmulatorGone)?;
+        self.0.wakeup.notify();
+        answered.recv().map_err(|_| NetworkError::EmulatorGone)
+    }
+
+    /// The thread answers with the time at which it was done.
+    fn change(&self, command: impl FnOnce(SyncSender<u64>) -> Command) -> Result<Change, NetworkError> {
+        let asked_ns = monotonic_ns();
+        Ok(Change::between(asked_ns, self.ask(command)?))
+    }
+}
+
+impl LinkControl for Emulator {
+    fn impair(&self, links: &[Link], impairment: &Impairment) -> Result<ImpairmentGuard, NetworkError> {
+        let mut links = links.iter().map(|link| self.position(*link)).collect::<Result<Vec<_>, _>>()?;
+        if links.is_empty() {
+            return Err(NetworkError::NoLinks);
+        }
+        // A link named twice is meant once.
+        links.sort_unstable();
+        links.dedup();
+        let layer = self.0.next_layer.fetch_add(1, Ordering::Relaxed);
+        let impairment = *impairment;
+        let change = self.change(|done| Command::Add { layer, links, impairment, done })?;
+        let emulator = self.clone();
+        Ok(ImpairmentGuard::new(change, move || emulator.change(|done| Command::Remove { layer, done })))
+    }
+
+    fn effective(&self, link: Link) -> Result<Impairment, NetworkError> {
+        let link = self.position(link)?;
+        self.ask(|answer| Command::Effective { link, answer })
+    }
+
+    fn take_counters(&self) -> Result<Vec<LinkCounters>, NetworkError> {
+        let fresh = self.0.links.iter().copied().map(LinkCounters::new).collect();
+        self.ask(|answer| Command::TakeCounters { fresh, answer })
+    }
+}
+
+impl fmt::Debug for Emulator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Emulator").field("links", &self.0.links.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_spans_from_asking_to_done() {
+        assert_eq!(Change::between(100, 201), Change { at_ns: 150, error_ns: 51 });
+        assert_eq!(Change::between(100, 100), Change { at_ns: 100, error_ns: 0 });
+    }
+
+    #[test]
+    fn a_guard_heals_once() {
+        let healed = Arc::new(AtomicU64::new(0));
+        let guard = |at_ns| {
+            let healed = Arc::clone(&healed);
+            ImpairmentGuard::new(Change { at_ns, error_ns: 0 }, move || {
+                healed.fetch_add(1, Ordering::Relaxed);
+                Ok(Change { at_ns: at_ns + 1, error_ns: 0 })
+            })
+        };
+        assert_eq!(guard(1).heal().unwrap().at_ns, 2);
+        assert_eq!(healed.load(Ordering::Relaxed), 1);
+        drop(guard(1));
+        assert_eq!(healed.load(Ordering::Relaxed), 2);
+    }
+}

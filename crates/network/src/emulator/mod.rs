@@ -1,0 +1,167 @@
+//! The emulator: one thread that carries every packet between hosts.
+//!
+//! It owns all state of all links, so that nothing is locked; others send it commands. With nothing
+//! to carry it sleeps.
+//!
+//! ```text
+//!  host a ─ TUN ─▶ frame: how many wire packets? ─▶ stages: what becomes of each?
+//!                                                        │
+//!  host b ◀─ TUN ── queue: when is it due? ◀── slicer: runs of packets with one fate
+//! ```
+
+mod agenda;
+mod buffers;
+mod engine;
+mod frame;
+mod line;
+mod pace;
+mod queue;
+mod random;
+mod slicer;
+mod stages;
+
+use std::{
+    net::Ipv4Addr,
+    sync::{
+        Arc,
+        atomic::Ordering,
+        mpsc::{self, Receiver},
+    },
+    thread::{self, JoinHandle},
+};
+
+use self::{engine::Engine, pace::Pace};
+use crate::{
+    clock::monotonic_ns,
+    control::{Command, Emulator, Shared},
+    error::NetworkError,
+    sys::{self, Epoll, Event, Scheduling, Tun, Wakeup},
+};
+
+/// Above the databases and the prober, below the kernel's own interrupt threads (50).
+const FIFO_PRIORITY: u8 = 20;
+
+/// The events' number for the command channel; hosts have their own.
+const COMMANDS: u64 = u64::MAX;
+
+/// Starts the thread. It ends when it is told to, or when the last handle and the network are gone.
+pub(crate) fn start(
+    tuns: Vec<Tun>,
+    addresses: &[Ipv4Addr],
+    seed: u64,
+    realtime: bool,
+) -> Result<(Emulator, JoinHandle<()>, Scheduling), NetworkError> {
+    let failed = |action| move |source| NetworkError::Emulator { action, source };
+    let wakeup = Wakeup::new().map_err(failed("make an event descriptor"))?;
+    let epoll = Epoll::new().map_err(failed("make an epoll set"))?;
+    epoll.add(&wakeup, COMMANDS).map_err(failed("wait for commands"))?;
+    for (host, tun) in (0..).zip(&tuns) {
+        epoll.add(tun, host).map_err(failed("wait for packets"))?;
+    }
+    // Fails here, with a message, rather than in the thread, on a kernel without epoll_pwait2.
+    epoll.wait(&mut [Event { events: 0, u64: 0 }], Some(0)).map_err(failed("wait (Linux 5.11 or newer is needed)"))?;
+
+    let (emulator, commands) = Emulator::new(tuns.len(), wakeup);
+    let shared = emulator.shared();
+    let engine = Engine::new(tuns, addresses, seed);
+    let (announce, announced) = mpsc::sync_channel(1);
+    let thread = thread::Builder::new()
+        .name("emulator".to_owned())
+        .spawn(move || {
+            let scheduling = schedule(realtime);
+            let _ = announce.send(scheduling);
+            Thread { engine, epoll, commands, shared, pace: Pace::new(scheduling) }.run();
+        })
+        .map_err(failed("start its thread"))?;
+    let scheduling = announced.recv().map_err(|_| NetworkError::EmulatorGone)?;
+    Ok((emulator, thread, scheduling))
+}
+
+/// The most urgent scheduling that the calling thread may have.
+fn schedule(realtime: bool) -> Scheduling {
+    if realtime && let Ok(scheduling) = sys::request_fifo(FIFO_PRIORITY) {
+        return scheduling;
+    }
+    sys::prefer_short_slices();
+    Scheduling::Default
+}
+
+struct Thread {
+    engine: Engine,
+    epoll: Epoll,
+    commands: Receiver<Command>,
+    shared: Arc<Shared>,
+    pace: Pace,
+}
+
+impl Thread {
+    fn run(mut self) {
+        let mut events = [Event { events: 0, u64: 0 }; 64];
+        loop {
+            let now = monotonic_ns();
+            self.engine.release_due(now);
+            let wait = self.engine.next_release_ns().map(|release| self.pace.wait_ns(now, release));
+            // Only a bug could make this fail; ending cuts all links, which nobody can overlook.
+            let Ok(ready) = self.epoll.wait(&mut events, wait) else { return };
+            if let (0, Some(asked @ 1..)) = (ready, wait) {
+                self.pace.waited(now, asked, monotonic_ns());
+            }
+            for event in &events[..ready] {
+                match event.u64 {
+                    COMMANDS => {
+                        self.shared.wakeup.clear();
+                        if self.obey().is_none() {
+                            return;
+                        }
+                    }
+                    host => {
+                        let host = host as usize;
+                        if self.engine.receive(host).is_err() {
+                            // It would be reported as readable for ever.
+                            self.epoll.remove(self.engine.tun(host));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does all that was asked for; `None` when told to end. Whoever asked may have gone: then the
+    /// answer goes nowhere.
+    fn obey(&mut self) -> Option<()> {
+        while let Ok(command) = self.commands.try_recv() {
+            match command {
+                Command::Add { layer, links, impairment, done } => {
+                    self.engine.add_layer(layer, &links, impairment);
+                    self.changed();
+                    let _ = done.send(monotonic_ns());
+                }
+                Command::Remove { layer, done } => {
+                    self.engine.remove_layer(layer);
+                    self.changed();
+                    let _ = done.send(monotonic_ns());
+                }
+                Command::Sabotage { on, done } => {
+                    self.engine.sabotage(on);
+                    self.changed();
+                    let _ = done.send(monotonic_ns());
+                }
+                Command::Effective { link, answer } => {
+                    let _ = answer.send(self.engine.effective(link));
+                }
+                Command::TakeCounters { fresh, answer } => {
+                    let _ = answer.send(self.engine.take_counters(fresh));
+                }
+                Command::Unroutable { answer } => {
+                    let _ = answer.send(self.engine.unroutable());
+                }
+                Command::Stop => return None,
+            }
+        }
+        Some(())
+    }
+
+    fn changed(&self) {
+        self.shared.longest_hold_ns.store(self.engine.longest_hold_ns(), Ordering::Relaxed);
+    }
+}

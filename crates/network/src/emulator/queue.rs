@@ -1,0 +1,171 @@
+//! The packets that a link holds, in the order in which they leave.
+
+use std::{
+    cmp::Ordering,
+    collections::{BinaryHeap, VecDeque},
+};
+
+use super::buffers::Buffer;
+
+/// A frame on its way.
+pub(super) struct Held {
+    /// When it is to leave.
+    pub(super) release_ns: u64,
+    /// When it came.
+    pub(super) arrival_ns: u64,
+    /// Frames that leave at the same time leave in the order in which they came.
+    order: u64,
+    /// Wire packets it stands for.
+    pub(super) packets: u32,
+    /// Their bytes.
+    pub(super) wire_bytes: u32,
+    /// The frame.
+    pub(super) buffer: Buffer,
+}
+
+impl Held {
+    fn key(&self) -> (u64, u64) {
+        (self.release_ns, self.order)
+    }
+}
+
+/// A link's queue: first in, first out as long as each frame leaves after the one before it, which
+/// is so without jitter; the others, and only they, pay for a heap.
+#[derive(Default)]
+pub(super) struct Queue {
+    in_order: VecDeque<Held>,
+    out_of_order: BinaryHeap<Earliest>,
+    came: u64,
+    wire_bytes: u64,
+}
+
+impl Queue {
+    pub(super) fn is_empty(&self) -> bool {
+        self.in_order.is_empty() && self.out_of_order.is_empty()
+    }
+
+    /// Bytes held, as the wire would count them.
+    pub(super) fn wire_bytes(&self) -> u64 {
+        self.wire_bytes
+    }
+
+    pub(super) fn push(&mut self, release_ns: u64, arrival_ns: u64, packets: u32, wire_bytes: u32, buffer: Buffer) {
+        let held = Held { release_ns, arrival_ns, order: self.came, packets, wire_bytes, buffer };
+        self.came += 1;
+        self.wire_bytes += u64::from(wire_bytes);
+        match self.in_order.back() {
+            Some(last) if release_ns < last.release_ns => self.out_of_order.push(Earliest(held)),
+            _ => self.in_order.push_back(held),
+        }
+    }
+
+    /// When the next frame is to leave.
+    pub(super) fn next_release_ns(&self) -> Option<u64> {
+        match (self.in_order.front(), self.out_of_order.peek()) {
+            (Some(a), Some(b)) => Some(a.release_ns.min(b.0.release_ns)),
+            (Some(a), None) => Some(a.release_ns),
+            (None, Some(b)) => Some(b.0.release_ns),
+            (None, None) => None,
+        }
+    }
+
+    /// The next frame, if its time has come.
+    pub(super) fn pop_due(&mut self, now_ns: u64) -> Option<Held> {
+        let heap_first = match (self.in_order.front(), self.out_of_order.peek()) {
+            (Some(a), Some(b)) => b.0.key() < a.key(),
+            (None, Some(_)) => true,
+            _ => false,
+        };
+        if self.next_release_ns()? > now_ns {
+            return None;
+        }
+        let held =
+            if heap_first { self.out_of_order.pop().map(|Earliest(held)| held) } else { self.in_order.pop_front() }?;
+        self.wire_bytes -= u64::from(held.wire_bytes);
+        Some(held)
+    }
+
+    /// Lets nothing that is held wait longer than `longest_ns` after it came.
+    ///
+    /// When a link becomes faster, what is in flight must neither be overtaken by what comes after
+    /// it nor hold that up: so it becomes faster too. From the change on, no packet is later than
+    /// the new impairment makes it. (When a link becomes slower, what is in flight is ahead anyhow.)
+    pub(super) fn hurry(&mut self, longest_ns: u64) {
+        let mut all: Vec<Held> = self.in_order.drain(..).chain(self.out_of_order.drain().map(|e| e.0)).collect();
+        for held in &mut all {
+            held.release_ns = held.release_ns.min(held.arrival_ns.saturating_add(longest_ns));
+        }
+        all.sort_unstable_by_key(Held::key);
+        self.in_order = all.into();
+    }
+}
+
+/// Orders a max-heap so that the earliest comes out first.
+struct Earliest(Held);
+
+impl Ord for Earliest {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.0.key().cmp(&self.0.key())
+    }
+}
+
+impl PartialOrd for Earliest {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Earliest {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Earliest {}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::buffers::Pool, *};
+
+    /// Pushes frames that come at 0, 1, 2 … and leave at the times given; says in which order they left.
+    fn leaves(releases: &[u64], hurry: Option<u64>) -> Vec<u64> {
+        let (mut queue, mut pool) = (Queue::default(), Pool::default());
+        for (arrival, release) in (0..).zip(releases) {
+            queue.push(*release, arrival, 1, 100, pool.take(1));
+        }
+        assert_eq!(queue.wire_bytes(), 100 * releases.len() as u64);
+        if let Some(longest) = hurry {
+            queue.hurry(longest);
+        }
+        let mut left = Vec::new();
+        while let Some(next) = queue.next_release_ns() {
+            assert!(queue.pop_due(next.wrapping_sub(1)).is_none() || next == 0);
+            left.push(queue.pop_due(next).unwrap().arrival_ns);
+        }
+        assert!(queue.is_empty());
+        assert_eq!(queue.wire_bytes(), 0);
+        left
+    }
+
+    #[test]
+    fn frames_leave_by_their_time_and_then_in_the_order_they_came() {
+        assert_eq!(leaves(&[10, 10, 11, 12], None), [0, 1, 2, 3]);
+        assert_eq!(leaves(&[30, 10, 20, 10, 40], None), [1, 3, 2, 0, 4]);
+        assert_eq!(leaves(&[30, 10, 30, 30, 10], None), [1, 4, 0, 2, 3]);
+    }
+
+    #[test]
+    fn frames_in_flight_hurry_without_overtaking() {
+        assert_eq!(leaves(&[100, 101, 102], Some(0)), [0, 1, 2]);
+        assert_eq!(leaves(&[100, 101, 102], Some(50)), [0, 1, 2]);
+        // What jitter had already put in another order stays in it, where it is not cut short.
+        assert_eq!(leaves(&[40, 20, 30], Some(35)), [1, 2, 0]);
+        let (mut queue, mut pool) = (Queue::default(), Pool::default());
+        queue.push(100, 0, 1, 1, pool.take(1));
+        queue.push(5, 2, 1, 1, pool.take(1));
+        queue.hurry(7);
+        assert_eq!(queue.next_release_ns(), Some(5));
+        queue.pop_due(5);
+        assert_eq!(queue.next_release_ns(), Some(7));
+    }
+}

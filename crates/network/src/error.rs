@@ -1,0 +1,134 @@
+//! What can go wrong while a network is built or used, and what to do about it.
+
+use std::{io, net::Ipv4Addr, path::PathBuf, time::Duration};
+
+use thiserror::Error;
+
+/// A network could not be built, changed or asked.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum NetworkError {
+    /// The specification itself cannot be built anywhere.
+    #[error("the network cannot be built as specified: {0}")]
+    Spec(String),
+
+    /// The TUN device could not be opened.
+    #[error("cannot open {path} for host {host}: {source}; {remedy}", path = path.display())]
+    Tun {
+        /// The host that was being built.
+        host: String,
+        /// The device file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+        /// What to do.
+        remedy: &'static str,
+    },
+
+    /// A network namespace could not be made.
+    #[error(
+        "cannot make a network namespace for host {host}: {source}; \
+         run as root, or inside a user namespace in which you are root"
+    )]
+    Namespace {
+        /// The host that was being built.
+        host: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+
+    /// A setting of a host could not be made.
+    #[error("cannot {action} on host {host}: {source}")]
+    Configure {
+        /// The host that was being built.
+        host: String,
+        /// What was tried, as a verb phrase: "set the MTU to 1500".
+        action: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+
+    /// The kernel has no such TCP congestion control.
+    #[error(
+        "host {host} cannot use the TCP congestion control '{asked}' ({source}); \
+         this kernel has: {available} (load another with `modprobe tcp_{asked}`)"
+    )]
+    CongestionControl {
+        /// The host that was being built.
+        host: String,
+        /// What was asked for.
+        asked: String,
+        /// What `/proc/sys/net/ipv4/tcp_available_congestion_control` lists.
+        available: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+
+    /// A socket of a host was found to use another congestion control than the one asked for.
+    #[error("host {host} was told to use the TCP congestion control '{asked}', but its sockets use '{found}'")]
+    CongestionControlIgnored {
+        /// The host that was being built.
+        host: String,
+        /// What was asked for.
+        asked: String,
+        /// What a socket reported.
+        found: String,
+    },
+
+    /// The emulator's thread could not be started.
+    #[error("cannot start the emulator: {action}: {source}")]
+    Emulator {
+        /// What was tried.
+        action: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+
+    /// The emulator's thread has ended, and with it every link.
+    #[error("the emulator has ended: all links are cut; stop this trial and start a new network")]
+    EmulatorGone,
+
+    /// A link between these two does not exist.
+    #[error("there is no link from host number {from} to host number {to}: this network has {hosts} hosts")]
+    NoSuchLink {
+        /// Index of the sending host.
+        from: u16,
+        /// Index of the receiving host.
+        to: u16,
+        /// How many hosts there are.
+        hosts: usize,
+    },
+
+    /// An impairment of nothing was asked for; it would look like a fault without effect.
+    #[error("no link was named to be impaired; name at least one ordered pair of hosts")]
+    NoLinks,
+
+    /// The probes could not be started.
+    #[error("cannot probe from host {host} ({address}): {action}: {source}")]
+    Probe {
+        /// The host whose socket failed.
+        host: String,
+        /// Its address.
+        address: Ipv4Addr,
+        /// What was tried.
+        action: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+
+    /// The probes asked for would be a load of their own.
+    #[error(
+        "probing {links} links every {interval:?} is more than {budget} probes a second; \
+         use an interval of at least {shortest:?}"
+    )]
+    ProbeBudget {
+        /// How many links there are.
+        links: usize,
+        /// What was asked for.
+        interval: Duration,
+        /// The most probes a second in total.
+        budget: u32,
+        /// The shortest interval that stays within it.
+        shortest: Duration,
+    },
+}

@@ -1,0 +1,203 @@
+//! The whole: hosts, the emulator between them, and their end.
+
+use std::{collections::HashSet, net::Ipv4Addr, thread::JoinHandle};
+
+use crate::{
+    control::Emulator,
+    counters::HostCounters,
+    emulator,
+    error::NetworkError,
+    host::{Host, HostSpec, Settings},
+    link::{HostId, Link},
+    subnet::Subnet,
+    sys::Scheduling,
+};
+
+/// What IPv4 demands of every link (RFC 791).
+const SMALLEST_MTU: u16 = 68;
+/// A TUN carries no more.
+const LARGEST_MTU: u16 = 65_521;
+/// Every ordered pair has state of its own; this many hosts have a million pairs.
+const MOST_HOSTS: usize = 1_000;
+
+/// A network to be made.
+#[derive(Debug, Clone)]
+pub struct NetworkSpec {
+    /// All hosts. Names and addresses are unique.
+    pub hosts: Vec<HostSpec>,
+    /// The largest IP packet on any link, in bytes; 1500 as on Ethernet.
+    pub mtu: u16,
+    /// The TCP congestion control of all connections between hosts; `None` leaves the kernel's default.
+    pub congestion_control: Option<String>,
+    /// Whatever is random on a link follows from this and from the link alone.
+    pub seed: u64,
+    /// Try to run the emulator with `SCHED_FIFO`; see [`Network::realtime`] for what came of it.
+    pub realtime: bool,
+}
+
+/// A network that runs. Dropping it cuts all links; its hosts vanish with their last process.
+#[derive(Debug)]
+pub struct Network {
+    hosts: Vec<Host>,
+    emulator: Emulator,
+    thread: Option<JoinHandle<()>>,
+    scheduling: Scheduling,
+}
+
+impl Network {
+    /// Makes all hosts, with a link between every ordered pair, nothing impaired.
+    ///
+    /// Needs `CAP_SYS_ADMIN` and `CAP_NET_ADMIN` in the caller's user namespace and `/dev/net/tun`.
+    /// The caller's own network namespace is not touched.
+    ///
+    /// # Errors
+    /// See [`NetworkError`]; nothing of a network that could not be made stays.
+    pub fn start(spec: NetworkSpec) -> Result<Network, NetworkError> {
+        check(&spec)?;
+        let settings = Settings {
+            subnet: Subnet::of(spec.hosts.iter().map(|host| host.address))?,
+            mtu: spec.mtu,
+            congestion_control: spec.congestion_control.as_deref(),
+        };
+        let (mut hosts, mut tuns) = (Vec::new(), Vec::new());
+        for (id, host) in (0..).map(HostId).zip(&spec.hosts) {
+            let (host, tun) = Host::start(id, host, &settings)?;
+            hosts.push(host);
+            tuns.push(tun);
+        }
+        let addresses: Vec<Ipv4Addr> = hosts.iter().map(Host::address).collect();
+        let (emulator, thread, scheduling) = emulator::start(tuns, &addresses, spec.seed, spec.realtime)?;
+        Ok(Network { hosts, emulator, thread: Some(thread), scheduling })
+    }
+
+    /// All hosts, in the order of their specification.
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// The host of this name.
+    pub fn host(&self, name: &str) -> Option<&Host> {
+        self.hosts.iter().find(|host| host.name() == name)
+    }
+
+    /// The link from one host to another, by name; `None` if a name is unknown or both are the same.
+    pub fn link(&self, from: &str, to: &str) -> Option<Link> {
+        let link = Link { from: self.host(from)?.id(), to: self.host(to)?.id() };
+        (link.from != link.to).then_some(link)
+    }
+
+    /// The name of a host of this network.
+    pub fn name(&self, host: HostId) -> Option<&str> {
+        self.hosts.get(host.index()).map(Host::name)
+    }
+
+    /// Every ordered pair of hosts.
+    pub fn links(&self) -> Vec<Link> {
+        Link::all(self.hosts.len())
+    }
+
+    /// A handle by which links are impaired and asked; any number may exist, on any thread.
+    pub fn control(&self) -> Emulator {
+        self.emulator.clone()
+    }
+
+    /// How urgently the emulator really runs.
+    pub fn realtime(&self) -> Scheduling {
+        self.scheduling
+    }
+
+    /// What each host sent that never reached a link.
+    ///
+    /// # Errors
+    /// [`NetworkError::EmulatorGone`].
+    pub fn host_counters(&self) -> Result<Vec<HostCounters>, NetworkError> {
+        let unroutable = self.emulator.unroutable()?;
+        let counters = self.hosts.iter().zip(unroutable).map(|(host, unroutable)| HostCounters {
+            host: host.id(),
+            unroutable,
+            interface_dropped: host.interface_dropped(),
+        });
+        Ok(counters.collect())
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        self.emulator.stop();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the emulator has already been printed by its own thread.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn check(spec: &NetworkSpec) -> Result<(), NetworkError> {
+    let refuse = |message: String| Err(NetworkError::Spec(message));
+    if spec.hosts.is_empty() || spec.hosts.len() > MOST_HOSTS {
+        return refuse(format!("it has {} hosts; give it 1 to {MOST_HOSTS}", spec.hosts.len()));
+    }
+    if !(SMALLEST_MTU..=LARGEST_MTU).contains(&spec.mtu) {
+        return refuse(format!("an MTU of {} bytes is impossible; choose {SMALLEST_MTU} to {LARGEST_MTU}", spec.mtu));
+    }
+    let (mut names, mut addresses) = (HashSet::new(), HashSet::new());
+    for HostSpec { name, address } in &spec.hosts {
+        if name.is_empty() {
+            return refuse(format!("the host at {address} has no name"));
+        }
+        if !names.insert(name) {
+            return refuse(format!("two hosts are named {name}"));
+        }
+        if !addresses.insert(address) {
+            return refuse(format!("two hosts have the address {address}, one of them {name}"));
+        }
+        if address.is_loopback() || address.is_multicast() || address.octets()[0] == 0 || address.octets()[0] >= 240 {
+            return refuse(format!(
+                "host {name} cannot have the address {address}; choose a private one, such as 10.0.0.1"
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(hosts: &[(&str, &str)]) -> NetworkSpec {
+        let host =
+            |(name, address): &(&str, &str)| HostSpec { name: (*name).into(), address: address.parse().unwrap() };
+        NetworkSpec {
+            hosts: hosts.iter().map(host).collect(),
+            mtu: 1500,
+            congestion_control: None,
+            seed: 1,
+            realtime: false,
+        }
+    }
+
+    #[test]
+    fn a_network_that_cannot_be_is_refused_with_its_reason() {
+        for (hosts, reason) in [
+            (&[][..], "0 hosts"),
+            (&[("", "10.0.0.1")], "no name"),
+            (&[("a", "10.0.0.1"), ("a", "10.0.0.2")], "two hosts are named a"),
+            (&[("a", "10.0.0.1"), ("b", "10.0.0.1")], "address 10.0.0.1"),
+            (&[("a", "127.0.0.1")], "cannot have the address"),
+            (&[("a", "224.0.0.1")], "cannot have the address"),
+            (&[("a", "0.0.0.0")], "cannot have the address"),
+            (&[("a", "255.255.255.255")], "cannot have the address"),
+            (&[("a", "10.0.0.1"), ("b", "192.168.0.1")], "private range"),
+        ] {
+            let error = Network::start(spec(hosts)).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_impossible_mtu_is_refused() {
+        for mtu in [0, 67, 65_522] {
+            let spec = NetworkSpec { mtu, ..spec(&[("a", "10.0.0.1")]) };
+            assert!(Network::start(spec).unwrap_err().to_string().contains("MTU"));
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The prober's thread.
+
+use std::{
+    net::SocketAddrV4,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use super::{
+    ProbeSample, Probes, Shared,
+    datagram::{self, Datagram},
+    window::Window,
+};
+use crate::{
+    clock::{monotonic_ns, realtime_offset_ns},
+    control::Emulator,
+    link::Link,
+    sys::ProbeSocket,
+};
+
+/// How often arrivals are collected. Their times are the kernel's, so this costs no precision.
+const COLLECT_NS: u64 = 10_000_000;
+/// The wall clock moved against the monotonic one by more than this: somebody stepped it.
+const STEP_NS: u128 = 50_000;
+/// Samples kept for a caller who does not drain: a minute and a half of the whole budget.
+const KEPT_SAMPLES: usize = 200_000;
+
+/// A host's end of all its probes.
+pub(super) struct Socket {
+    pub(super) socket: ProbeSocket,
+    pub(super) address: SocketAddrV4,
+}
+
+pub(super) struct Prober {
+    sockets: Vec<Socket>,
+    windows: Vec<Window>,
+    interval_ns: u64,
+    emulator: Emulator,
+    shared: Arc<Shared>,
+    realtime_offset_ns: i128,
+    settled: Vec<ProbeSample>,
+}
+
+impl Prober {
+    pub(super) fn new(
+        sockets: Vec<Socket>,
+        links: Vec<Link>,
+        interval: Duration,
+        emulator: Emulator,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Prober {
+            sockets,
+            windows: links.into_iter().map(Window::new).collect(),
+            interval_ns: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX),
+            emulator,
+            shared,
+            realtime_offset_ns: realtime_offset_ns(),
+            settled: Vec::new(),
+        }
+    }
+
+    /// Sends each probe at its time and collects arrivals in between, until told to end.
+    pub(super) fn run(mut self) {
+        let begin = monotonic_ns();
+        let links = self.windows.len().max(1) as u64;
+        let (mut turn, mut collect_at) = (0, begin + COLLECT_NS);
+        while !self.shared.stop.load(Ordering::Relaxed) {
+            let send_at = match self.windows.is_empty() {
+                true => u64::MAX,
+                // Not a multiple of a rounded gap, which would drift.
+                false => begin + (u128::from(self.interval_ns) * u128::from(turn) / u128::from(links)) as u64,
+            };
+            let now = monotonic_ns();
+            let next = send_at.min(collect_at);
+            if now < next {
+                thread::sleep(Duration::from_nanos(next - now));
+                continue;
+            }
+            if collect_at <= now {
+                self.collect();
+                collect_at = now + COLLECT_NS;
+            }
+            if send_at <= now {
+                self.send((turn % links) as usize, send_at, now);
+                turn += 1;
+            }
+        }
+    }
+
+    fn send(&mut self, link: usize, due_ns: u64, now_ns: u64) {
+        let health = &self.shared.health;
+        let lateness = now_ns - due_ns;
+        if lateness >= self.interval_ns.max(COLLECT_NS) {
+            // Catching up would be a burst, which measures itself.
+            add(&health.skipped, 1);
+            return;
+        }
+        health.worst_lateness_ns.fetch_max(lateness, Ordering::Relaxed);
+        add(&health.late_sends, u64::from(u128::from(lateness) > Probes::LATE.as_nanos()));
+        let window = &mut self.windows[link];
+        let Link { from, to } = window.link();
+        let target = self.sockets[to.index()].address;
+        let probe = Datagram { link: window.link(), seq: window.next_seq(), sent_ns: monotonic_ns() };
+        match self.sockets[from.index()].socket.send(&probe.encode(), target) {
+            Ok(()) => {
+                window.sent(probe.sent_ns);
+                add(&health.sent, 1);
+            }
+            Err(_) => add(&health.send_errors, 1),
+        }
+    }
+
+    fn collect(&mut self) {
+        let offset = realtime_offset_ns();
+        // After a step of the wall clock nobody knows which arrivals were stamped before it: those
+        // of this one round are stamped here and now.
+        let stepped = (offset - self.realtime_offset_ns).unsigned_abs() > STEP_NS;
+        self.realtime_offset_ns = offset;
+        let mut buffer = [0; datagram::LENGTH + 1];
+        for host in 0..self.sockets.len() {
+            // An error here is an ICMP message about an earlier probe: that probe will be missed anyway.
+            while let Ok(Some(received)) = self.sockets[host].socket.receive(&mut buffer) {
+                let arrived = match received.realtime_ns {
+                    Some(time) if !stepped => u64::try_from(i128::from(time) - offset).unwrap_or(0),
+                    _ => monotonic_ns(),
+                };
+                let probe = Datagram::decode(&buffer[..received.length]).filter(|probe| probe.link.to.index() == host);
+                if let Some(probe) = probe {
+                    self.arrived(probe, arrived);
+                }
+            }
+        }
+        self.settle();
+    }
+
+    fn arrived(&mut self, probe: Datagram, arrived_ns: u64) {
+        let window = probe.link.position(self.sockets.len()).and_then(|link| self.windows.get_mut(link));
+        if !window.is_some_and(|window| window.arrived(probe.seq, arrived_ns)) {
+            add(&self.shared.health.late_answers, 1);
+        }
+    }
+
+    fn settle(&mut self) {
+        let now = monotonic_ns();
+        let lost_after = Probes::LOST_AFTER.as_nanos() as u64;
+        let lost_after = lost_after.saturating_add(self.emulator.longest_hold_ns());
+        for window in &mut self.windows {
+            window.settle(now, lost_after, |sample| self.settled.push(sample));
+        }
+        // A caller who is draining at this moment gets them next time: a real-time thread must not
+        // wait for one that is not.
+        if let Ok(mut drained) = self.shared.settled.try_lock() {
+            let room = KEPT_SAMPLES.saturating_sub(drained.len());
+            add(&self.shared.health.discarded, self.settled.len().saturating_sub(room) as u64);
+            drained.extend(self.settled.drain(..).take(room));
+        }
+    }
+}
+
+fn add(counter: &AtomicU64, amount: u64) {
+    counter.fetch_add(amount, Ordering::Relaxed);
+}

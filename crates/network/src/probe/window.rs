@@ -1,0 +1,138 @@
+//! The probes of one link that are still open.
+
+use std::collections::VecDeque;
+
+use super::ProbeSample;
+use crate::link::Link;
+
+/// An answered probe stays open this long, to see whether it arrives again.
+const COPY_GRACE_NS: u64 = 50_000_000;
+
+struct Open {
+    sent_ns: u64,
+    /// The first arrival.
+    arrived_ns: Option<u64>,
+    copies: u8,
+    reordered: bool,
+    settled: bool,
+}
+
+/// Consecutive numbers from the oldest open probe on; those that settled before it did are kept
+/// until it has.
+pub(super) struct Window {
+    link: Link,
+    open: VecDeque<Open>,
+    first_seq: u64,
+    newest_arrived: Option<u64>,
+}
+
+impl Window {
+    pub(super) fn new(link: Link) -> Self {
+        Window { link, open: VecDeque::new(), first_seq: 0, newest_arrived: None }
+    }
+
+    pub(super) fn link(&self) -> Link {
+        self.link
+    }
+
+    /// The number that the next probe will have.
+    pub(super) fn next_seq(&self) -> u64 {
+        self.first_seq + self.open.len() as u64
+    }
+
+    /// Notes that the next probe was sent.
+    pub(super) fn sent(&mut self, sent_ns: u64) {
+        self.open.push_back(Open { sent_ns, arrived_ns: None, copies: 0, reordered: false, settled: false });
+    }
+
+    /// Notes that a probe arrived; false if it had been settled already, or was never sent.
+    pub(super) fn arrived(&mut self, seq: u64, arrived_ns: u64) -> bool {
+        let place = seq.checked_sub(self.first_seq).and_then(|place| usize::try_from(place).ok());
+        let Some(probe) = place.and_then(|place| self.open.get_mut(place)).filter(|probe| !probe.settled) else {
+            return false;
+        };
+        probe.copies = probe.copies.saturating_add(1);
+        if probe.arrived_ns.is_none() {
+            probe.arrived_ns = Some(arrived_ns);
+            probe.reordered = self.newest_arrived.is_some_and(|newest| newest > seq);
+            self.newest_arrived = self.newest_arrived.max(Some(seq));
+        }
+        true
+    }
+
+    /// Reports what has settled by now.
+    pub(super) fn settle(&mut self, now_ns: u64, lost_after_ns: u64, mut report: impl FnMut(ProbeSample)) {
+        for (seq, probe) in (self.first_seq..).zip(&mut self.open) {
+            let since = |then| now_ns.saturating_sub(then);
+            let over = match probe.arrived_ns {
+                Some(arrived) => since(arrived) >= COPY_GRACE_NS,
+                None => since(probe.sent_ns) >= lost_after_ns,
+            };
+            if over && !probe.settled {
+                probe.settled = true;
+                report(ProbeSample {
+                    link: self.link,
+                    seq,
+                    sent_ns: probe.sent_ns,
+                    delay_ns: probe.arrived_ns.map(|arrived| arrived.saturating_sub(probe.sent_ns)),
+                    copies: probe.copies,
+                    reordered: probe.reordered,
+                });
+            }
+        }
+        while self.open.front().is_some_and(|probe| probe.settled) {
+            self.open.pop_front();
+            self.first_seq += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::HostId;
+
+    const LOST: u64 = 2_000_000_000;
+
+    fn window(probes: u64) -> Window {
+        let mut window = Window::new(Link { from: HostId(0), to: HostId(1) });
+        (0..probes).for_each(|seq| window.sent(seq * 1_000));
+        window
+    }
+
+    fn settled(window: &mut Window, now_ns: u64) -> Vec<(u64, Option<u64>, u8, bool)> {
+        let mut all = Vec::new();
+        window.settle(now_ns, LOST, |s| all.push((s.seq, s.delay_ns, s.copies, s.reordered)));
+        all
+    }
+
+    #[test]
+    fn a_probe_settles_once_when_answered_or_too_old() {
+        let mut window = window(3);
+        assert!(window.arrived(2, 7_000));
+        assert_eq!(settled(&mut window, 8_000), []);
+        assert_eq!(settled(&mut window, COPY_GRACE_NS + 7_000), [(2, Some(5_000), 1, false)]);
+        assert_eq!(settled(&mut window, LOST), [(0, None, 0, false)]);
+        assert_eq!(window.next_seq(), 3);
+        assert_eq!(settled(&mut window, LOST + 1_000), [(1, None, 0, false)]);
+        assert_eq!(window.next_seq(), 3);
+        assert!(window.open.is_empty());
+    }
+
+    #[test]
+    fn copies_and_reordering_are_seen() {
+        let mut window = window(2);
+        for seq in [1, 0, 0] {
+            assert!(window.arrived(seq, 10_000));
+        }
+        assert_eq!(settled(&mut window, LOST), [(0, Some(10_000), 2, true), (1, Some(9_000), 1, false)]);
+    }
+
+    #[test]
+    fn arrivals_of_settled_or_unsent_probes_are_told_apart() {
+        let mut window = window(1);
+        settled(&mut window, LOST);
+        assert!(!window.arrived(0, LOST));
+        assert!(!window.arrived(1, LOST));
+    }
+}

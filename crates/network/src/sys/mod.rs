@@ -1,0 +1,40 @@
+//! Thin, safe faces of the system calls that the standard library has no word for.
+//!
+//! All `unsafe` of this crate is here, a line or two at a time.
+
+mod interface;
+mod netns;
+mod poll;
+mod route;
+mod sched;
+mod tun;
+mod udp;
+
+use std::io;
+
+pub(crate) use interface::Interface;
+pub(crate) use netns::{enter, prepare, unshare_network};
+pub(crate) use poll::{Epoll, Event, Wakeup};
+pub(crate) use route::add_subnet_route;
+pub use sched::Scheduling;
+pub(crate) use sched::{prefer_short_slices, request_fifo};
+pub(crate) use tun::{OpenError, Tun};
+pub(crate) use udp::{ProbeSocket, tcp_congestion_control};
+
+/// Turns the `-1` of the C library into the error it left behind.
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// The same for calls that answer with a length.
+fn check_len(result: libc::ssize_t) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// Reads a clock, in nanoseconds since its own zero.
+pub(crate) fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec to write to; the clocks asked for exist on every Linux.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

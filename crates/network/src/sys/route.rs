@@ -1,0 +1,102 @@
+//! One route, by rtnetlink(7): the lab's subnet, with its TCP congestion control.
+//!
+//! The congestion control is set as a metric of the route (`RTAX_CC_ALGO`) rather than as the
+//! namespace's `tcp_congestion_control`: the latter refuses, outside of the first namespace, every
+//! algorithm that the machine's administrator has not allowed, which here can be even cubic.
+
+use std::{
+    io,
+    net::Ipv4Addr,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+};
+
+use super::{check, check_len};
+
+const RTAX_CC_ALGO: u16 = 16;
+
+/// Routes `subnet/prefix` to the interface with number `interface`, in the calling thread's namespace.
+pub(crate) fn add_subnet_route(
+    subnet: Ipv4Addr,
+    prefix: u8,
+    interface: u32,
+    source: Ipv4Addr,
+    congestion_control: Option<&str>,
+) -> io::Result<()> {
+    let mut message = Message::new();
+    // struct rtmsg: family, dst_len, src_len, tos, table, protocol, scope, type, flags.
+    message.bytes(&[
+        libc::AF_INET as u8,
+        prefix,
+        0,
+        0,
+        libc::RT_TABLE_MAIN,
+        libc::RTPROT_STATIC,
+        libc::RT_SCOPE_LINK,
+        libc::RTN_UNICAST,
+    ]);
+    message.bytes(&0u32.to_ne_bytes());
+    message.attribute(libc::RTA_DST, &subnet.octets());
+    message.attribute(libc::RTA_PREFSRC, &source.octets());
+    message.attribute(libc::RTA_OIF, &interface.to_ne_bytes());
+    if let Some(name) = congestion_control {
+        let mut metric = Message::empty();
+        let terminated: Vec<u8> = name.bytes().chain([0]).collect();
+        metric.attribute(RTAX_CC_ALGO, &terminated);
+        message.attribute(libc::RTA_METRICS, &metric.0);
+    }
+    message.send()
+}
+
+/// A netlink request under construction.
+struct Message(Vec<u8>);
+
+const HEADER: usize = 16;
+
+impl Message {
+    fn empty() -> Self {
+        Message(Vec::new())
+    }
+
+    fn new() -> Self {
+        // struct nlmsghdr: its length is known, and filled in, when it is sent.
+        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
+        let mut message = Message(vec![0; 4]);
+        message.bytes(&libc::RTM_NEWROUTE.to_ne_bytes());
+        message.bytes(&flags.to_ne_bytes());
+        message.bytes(&[0; 8]);
+        message
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn attribute(&mut self, kind: u16, value: &[u8]) {
+        self.bytes(&(4 + value.len() as u16).to_ne_bytes());
+        self.bytes(&kind.to_ne_bytes());
+        self.bytes(value);
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+    }
+
+    fn send(mut self) -> io::Result<()> {
+        let length = self.0.len() as u32;
+        self.0[..4].copy_from_slice(&length.to_ne_bytes());
+        // SAFETY: the descriptor is new and owned by nobody else.
+        let socket = unsafe {
+            let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+            OwnedFd::from_raw_fd(check(libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE))?)
+        };
+        // SAFETY: the message is readable for its whole length.
+        check_len(unsafe { libc::send(socket.as_raw_fd(), self.0.as_ptr().cast(), self.0.len(), 0) })?;
+        let mut answer = [0u8; 4096];
+        // SAFETY: the buffer is writable for its whole length. The kernel has queued its answer already.
+        let length = check_len(unsafe { libc::recv(socket.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) })?;
+        // struct nlmsgerr follows the header: a negative errno, or zero for an acknowledgement.
+        let code = answer[..length].get(HEADER..HEADER + 4).and_then(|bytes| bytes.try_into().ok());
+        match code.map(i32::from_ne_bytes) {
+            Some(0) => Ok(()),
+            Some(code) => Err(io::Error::from_raw_os_error(-code)),
+            None => Err(io::Error::new(io::ErrorKind::InvalidData, "netlink answered with less than a header")),
+        }
+    }
+}

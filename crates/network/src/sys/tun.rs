@@ -1,0 +1,78 @@
+//! A TUN device: the end of a host's only interface that the emulator reads and writes.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read, Write},
+    os::{
+        fd::{AsFd, AsRawFd, BorrowedFd},
+        unix::fs::OpenOptionsExt,
+    },
+    path::Path,
+};
+
+use super::{check, interface};
+
+/// One end of an interface; what is written appears in the host, what the host sends can be read.
+pub(crate) struct Tun(File);
+
+/// Where making a TUN failed.
+pub(crate) enum OpenError {
+    /// Opening the device file.
+    Open(io::Error),
+    /// Making the interface.
+    Create(io::Error),
+    /// Switching offloads on.
+    Offload(io::Error),
+}
+
+impl Tun {
+    /// Makes the interface `name` in the calling thread's namespace. It goes when this is dropped.
+    ///
+    /// Each packet carries a virtio-net header of 10 bytes (`IFF_VNET_HDR`), so that checksums and
+    /// segmentation can be left undone between hosts; UDP segmentation needs Linux 6.2 and is left
+    /// to the sending kernel before.
+    pub(crate) fn create(device: &Path, name: &str) -> Result<Tun, OpenError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+            .open(device)
+            .map_err(OpenError::Open)?;
+        let mut request = interface::request(name);
+        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
+        // SAFETY: TUNSETIFF reads and writes one `ifreq`, which `request` is.
+        check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, std::ptr::from_mut(&mut request)) })
+            .map_err(OpenError::Create)?;
+        let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
+        let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
+        set_offload(&file, tcp | udp).or_else(|_| set_offload(&file, tcp)).map_err(OpenError::Offload)?;
+        Ok(Tun(file))
+    }
+
+    /// The next frame that the host sent, header first; `None` when there is none at the moment.
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        match (&self.0).read(buffer) {
+            Ok(length) => Ok(Some(length)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives the host a frame, header first.
+    pub(crate) fn write(&self, frame: &[u8]) -> io::Result<()> {
+        (&self.0).write(frame).map(drop)
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn set_offload(file: &File, flags: libc::c_uint) -> io::Result<()> {
+    // SAFETY: TUNSETOFFLOAD takes its flags by value.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags)) })?;
+    Ok(())
+}

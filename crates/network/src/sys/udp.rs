@@ -1,0 +1,118 @@
+//! Sockets that know when a datagram arrived, and what a TCP socket would use.
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddrV4, TcpStream, UdpSocket},
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+};
+
+use super::{check, check_len};
+
+/// A datagram's length, and when the kernel received it.
+pub(crate) struct Received {
+    pub(crate) length: usize,
+    /// Nanoseconds of `CLOCK_REALTIME`; `None` if the kernel did not say.
+    pub(crate) realtime_ns: Option<u64>,
+}
+
+/// A non-blocking UDP socket whose datagrams carry the kernel's receive time.
+pub(crate) struct ProbeSocket(UdpSocket);
+
+impl ProbeSocket {
+    /// A socket on `address`, any port, in the calling thread's namespace.
+    pub(crate) fn bind(address: Ipv4Addr) -> io::Result<Self> {
+        let socket = UdpSocket::bind((address, 0))?;
+        socket.set_nonblocking(true)?;
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        Ok(ProbeSocket(socket))
+    }
+
+    pub(crate) fn port(&self) -> io::Result<u16> {
+        self.0.local_addr().map(|address| address.port())
+    }
+
+    pub(crate) fn send(&self, datagram: &[u8], to: SocketAddrV4) -> io::Result<()> {
+        self.0.send_to(datagram, to).map(drop)
+    }
+
+    /// The next datagram; `None` when there is none at the moment.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        // Room for one timestamp; u64 for the alignment that control messages need.
+        let mut control = [0u64; 8];
+        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        // SAFETY: all bytes zero is a valid `msghdr`.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = &mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control) as _;
+        // SAFETY: `message` points to buffers that are writable for the lengths it states.
+        match check_len(unsafe { libc::recvmsg(self.0.as_raw_fd(), &mut message, 0) }) {
+            Ok(length) => Ok(Some(Received { length, realtime_ns: receive_time(&message) })),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The `SCM_TIMESTAMPNS` among the control messages of a received `message`.
+fn receive_time(message: &libc::msghdr) -> Option<u64> {
+    // SAFETY: the kernel filled the control buffer in, and the CMSG functions stay inside of it;
+    // a SCM_TIMESTAMPNS carries one timespec, which may be unaligned.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while let Some(control) = header.as_ref() {
+            if control.cmsg_level == libc::SOL_SOCKET && control.cmsg_type == libc::SCM_TIMESTAMPNS {
+                let time = libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned();
+                return Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
+            }
+            header = libc::CMSG_NXTHDR(message, control);
+        }
+    }
+    None
+}
+
+/// Which congestion control a TCP connection from here to `peer` gets.
+///
+/// It begins to connect, without waiting, because only then is the route known: one SYN is sent.
+pub(crate) fn tcp_congestion_control(peer: Ipv4Addr) -> io::Result<String> {
+    // SAFETY: the descriptor is new and owned by nobody else.
+    let socket = unsafe {
+        let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        TcpStream::from(OwnedFd::from_raw_fd(check(libc::socket(libc::AF_INET, kind, 0))?))
+    };
+    let address = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: 9u16.to_be(),
+        sin_addr: libc::in_addr { s_addr: u32::from(peer).to_be() },
+        sin_zero: [0; 8],
+    };
+    let length = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: `address` is a valid socket address of the length stated.
+    let connected = check(unsafe { libc::connect(socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), length) });
+    match connected {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
+        _ => {}
+    }
+    let mut name = [0u8; 16];
+    let mut length = name.len() as libc::socklen_t;
+    // SAFETY: `name` is writable for the length stated.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_mut_ptr().cast(),
+            &mut length,
+        )
+    })?;
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(name).into_owned())
+}
+
+fn set_option(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    let length = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: `value` is readable for the length stated.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, std::ptr::from_ref(&value).cast(), length) })?;
+    Ok(())
+}

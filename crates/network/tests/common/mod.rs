@@ -1,0 +1,90 @@
+//! What the tests of real networks share. They need root (or a user namespace in which they are),
+//! because they make network namespaces and TUN devices; without it they fail and say so.
+
+// Each test program uses its part of it.
+#![allow(dead_code)]
+
+use std::{
+    net::Ipv4Addr,
+    thread,
+    time::{Duration, Instant},
+};
+
+use brownout_network::{
+    HostSpec, Impairment, ImpairmentGuard, Link, LinkControl, LinkCounters, Network, NetworkSpec, ProbeSample, Probes,
+};
+
+/// A specification of `hosts` hosts named h0, h1 … at 10.77.0.1, 10.77.0.2 …
+pub fn spec(hosts: u8) -> NetworkSpec {
+    let host = |n| HostSpec { name: format!("h{n}"), address: Ipv4Addr::new(10, 77, 0, n + 1) };
+    NetworkSpec {
+        hosts: (0..hosts).map(host).collect(),
+        mtu: 1500,
+        congestion_control: Some("reno".into()),
+        seed: 20_111,
+        realtime: true,
+    }
+}
+
+/// A running network of that specification.
+pub fn network(hosts: u8) -> Network {
+    start(spec(hosts))
+}
+
+/// A running network.
+pub fn start(spec: NetworkSpec) -> Network {
+    Network::start(spec).unwrap_or_else(|error| panic!("this test needs root and /dev/net/tun: {error}"))
+}
+
+pub fn link(network: &Network, from: &str, to: &str) -> Link {
+    network.link(from, to).unwrap()
+}
+
+pub fn impair(network: &Network, links: &[Link], impairment: Impairment) -> ImpairmentGuard {
+    network.control().impair(links, &impairment).unwrap()
+}
+
+pub fn counters(network: &Network, link: Link) -> LinkCounters {
+    network.control().take_counters().unwrap().into_iter().find(|counters| counters.link == link).unwrap()
+}
+
+/// Takes counters until nothing of `link` is in flight, and adds them up.
+pub fn settled_counters(network: &Network, link: Link) -> LinkCounters {
+    let mut all = counters(network, link);
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        let out = all.delivered_packets + all.lost + all.dropped_queue + all.dropped_write;
+        assert!(out <= all.offered_packets, "{all:?}");
+        if out == all.offered_packets {
+            return all;
+        }
+        assert!(Instant::now() < end, "still in flight: {all:?}");
+        thread::sleep(Duration::from_millis(20));
+        all.add(&counters(network, link));
+    }
+}
+
+/// Drains until `enough` samples are there.
+pub fn samples(probes: &Probes, within: Duration, enough: impl Fn(&[ProbeSample]) -> bool) -> Vec<ProbeSample> {
+    let end = Instant::now() + within;
+    let mut all = Vec::new();
+    while !enough(&all) {
+        assert!(Instant::now() < end, "only {} samples within {within:?}; {:?}", all.len(), probes.health());
+        thread::sleep(Duration::from_millis(20));
+        all.extend(probes.drain());
+    }
+    all
+}
+
+/// Delays of `link` among `samples`, in ms, sorted.
+pub fn delays_ms(samples: &[ProbeSample], link: Link) -> Vec<f64> {
+    let of_link = samples.iter().filter(|sample| sample.link == link);
+    let mut delays: Vec<f64> = of_link.filter_map(|sample| sample.delay_ns).map(|ns| ns as f64 / 1e6).collect();
+    delays.sort_by(f64::total_cmp);
+    delays
+}
+
+/// The value below which `share` of the sorted `values` lie.
+pub fn quantile(values: &[f64], share: f64) -> f64 {
+    values[((values.len() - 1) as f64 * share) as usize]
+}
