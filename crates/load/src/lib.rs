@@ -1,1 +1,37 @@
-//! (being written)
+//! The load: what is asked of the database, when, over which wire, and how long it took.
+//!
+//! `workload` (what) → `schedule` (when) → `wire` (CQL frames) → `account` (latency and balance sheet). The
+//! [`Engine`] puts them together: an open loop by default, whose latencies count from the intended starts, and in
+//! which nothing is dropped or held back without being counted. It knows nothing of faults, labs or namespaces: it
+//! is given addresses, and a hook that every thread it makes calls first.
+//!
+//! [`control`] does the rare work (schema, metadata) through the `scylla` driver; [`stub`] is a small CQL server for
+//! benchmarks and for faults that a real server cannot be told to make.
+
+mod account;
+mod clock;
+mod config;
+mod consistency;
+pub mod control;
+mod engine;
+mod error;
+mod random;
+mod ring;
+mod schedule;
+pub mod stub;
+mod sys;
+mod token;
+mod value;
+mod wire;
+mod workload;
+
+pub use account::{Balance, Bucket, ConnectionEvent, ErrorClass, LATE_START_NS, Live, Outcome, Series, histogram};
+pub use clock::now_ns;
+pub use config::{Arrivals, Balancing, Coordinator, EngineConfig, Pace, PaceChange, Progress, ThreadStart, stay};
+pub use consistency::{Consistency, UnknownConsistency};
+pub use engine::Engine;
+pub use error::LoadError;
+pub use hdrhistogram::Histogram;
+pub use ring::{TokenRange, TokenRing};
+pub use token::murmur3_token;
+pub use workload::KeyValue;

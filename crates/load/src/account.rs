@@ -1,0 +1,302 @@
+//! What the engine tells: buckets of latencies, the balance sheet, and what is going on now.
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+use hdrhistogram::Histogram;
+
+/// An empty histogram of nanoseconds: three significant digits (0.1 %), growing as it needs to.
+pub fn histogram() -> Histogram<u64> {
+    // Three digits are within the 0 to 5 that the constructor takes.
+    Histogram::new(3).unwrap_or_else(|_| unreachable!("three significant digits are always allowed"))
+}
+
+/// Why an operation failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorClass {
+    /// The coordinator knew too few living replicas and did not try.
+    Unavailable,
+    /// The coordinator refused because it has too much to do.
+    Overloaded,
+    /// Too few replicas answered the read within the server's own timeout.
+    ReadTimeout,
+    /// Too few replicas acknowledged the write within the server's own timeout.
+    WriteTimeout,
+    /// A replica failed while reading.
+    ReadFailure,
+    /// A replica failed while writing.
+    WriteFailure,
+    /// The coordinator is still joining the cluster.
+    Bootstrapping,
+    /// Any other error on the server's side.
+    ServerError,
+    /// The server found fault with the request: syntax, rights, a table that is gone.
+    Invalid,
+    /// The server had forgotten the statement; it is prepared again in the background.
+    Unprepared,
+    /// The connection was lost while the operation was on its way.
+    ConnectionLost,
+    /// The row's content is not what any write of this key would have written.
+    Mismatch,
+    /// A row whose write had been acknowledged before the read was sent came back empty.
+    Missing,
+    /// An answer of a kind that does not belong to the request.
+    Unexpected,
+    /// The run ended before the operation was answered or had timed out.
+    Abandoned,
+}
+
+const CLASS_NAMES: [(ErrorClass, &str); 15] = [
+    (ErrorClass::Unavailable, "unavailable"),
+    (ErrorClass::Overloaded, "overloaded"),
+    (ErrorClass::ReadTimeout, "read-timeout"),
+    (ErrorClass::WriteTimeout, "write-timeout"),
+    (ErrorClass::ReadFailure, "read-failure"),
+    (ErrorClass::WriteFailure, "write-failure"),
+    (ErrorClass::Bootstrapping, "bootstrapping"),
+    (ErrorClass::ServerError, "server-error"),
+    (ErrorClass::Invalid, "invalid"),
+    (ErrorClass::Unprepared, "unprepared"),
+    (ErrorClass::ConnectionLost, "connection-lost"),
+    (ErrorClass::Mismatch, "mismatch"),
+    (ErrorClass::Missing, "missing"),
+    (ErrorClass::Unexpected, "unexpected"),
+    (ErrorClass::Abandoned, "abandoned"),
+];
+
+impl ErrorClass {
+    /// The name used in records and reports: `read-timeout`.
+    pub fn name(self) -> &'static str {
+        CLASS_NAMES[self as usize].1
+    }
+}
+
+/// How an operation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// Answered in time, and a read's content was right.
+    Ok,
+    /// No answer within the client's timeout, counted from the intended start: response = timeout.
+    TimedOut,
+    /// Answered after it had timed out. Counted *besides* the `TimedOut` of the same operation, with the true latency.
+    Late,
+    /// Answered with an error or with wrong content, or its connection was lost.
+    Failed(ErrorClass),
+}
+
+impl Outcome {
+    /// How many outcomes there are.
+    pub(crate) const COUNT: usize = 3 + CLASS_NAMES.len();
+
+    /// The name used in records and reports: `ok`, `timed-out`, `late`, or that of the [`ErrorClass`].
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::TimedOut => "timed-out",
+            Outcome::Late => "late",
+            Outcome::Failed(class) => class.name(),
+        }
+    }
+
+    pub(crate) fn index(self) -> usize {
+        match self {
+            Outcome::Ok => 0,
+            Outcome::TimedOut => 1,
+            Outcome::Late => 2,
+            Outcome::Failed(class) => 3 + class as usize,
+        }
+    }
+
+    pub(crate) fn all() -> impl Iterator<Item = Outcome> {
+        let classes = CLASS_NAMES.iter().map(|(class, _)| Outcome::Failed(*class));
+        [Outcome::Ok, Outcome::TimedOut, Outcome::Late].into_iter().chain(classes)
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Outcome {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Outcome::all()
+            .find(|known| known.name() == name)
+            .ok_or_else(|| format!("'{name}' is no outcome of an operation"))
+    }
+}
+
+/// The operations of one statement that one coordinator ended in one way. All times in nanoseconds.
+#[derive(Debug, Clone)]
+pub struct Series {
+    /// `read` or `write`.
+    pub statement: String,
+    /// Name of the coordinator that the operations were sent to.
+    pub coordinator: String,
+    /// How they ended.
+    pub outcome: Outcome,
+    /// How many.
+    pub count: u64,
+    /// Sent − intended: the time in which the client held the operation back. Sent is when the kernel took the bytes.
+    pub wait: Histogram<u64>,
+    /// Completed − sent.
+    pub service: Histogram<u64>,
+    /// Completed − intended: what the user of the database feels.
+    pub response: Histogram<u64>,
+}
+
+/// All operations whose intended start lies in one stretch of time.
+///
+/// A stretch without operations has no bucket: in a closed loop a freeze of the database looks like that.
+#[derive(Debug, Clone)]
+pub struct Bucket {
+    /// Its start on CLOCK_MONOTONIC, in ns.
+    pub start_ns: u64,
+    /// Its length in ns.
+    pub length_ns: u64,
+    /// No operation of it is open any more: only late answers may still be added.
+    pub settled: bool,
+    /// Operations whose intended start lies in it.
+    pub scheduled: u64,
+    /// Those given to a connection.
+    pub sent: u64,
+    /// Those that found no connection or no free stream within the timeout, or until the run ended.
+    pub never_sent: u64,
+    /// Latencies by statement, coordinator and outcome; only those that occurred.
+    pub series: Vec<Series>,
+    /// Sent − intended of the operations for which a connection was free: the instrument's own error, in ns.
+    pub lateness: Histogram<u64>,
+    /// How many of those were more than [`LATE_START_NS`] late.
+    pub late_starts: u64,
+    /// Reads answered with a version older than the newest write acknowledged before they were sent.
+    pub stale: u64,
+    /// Reads of keys for which no write was known, answered without a row. Not a failure, but a cheap read.
+    pub empty: u64,
+}
+
+/// From here on the instrument itself was late: 1 ms.
+pub const LATE_START_NS: u64 = 1_000_000;
+
+/// Where all operations since the start of the engine are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Balance {
+    /// Operations whose intended start has come.
+    pub scheduled: u64,
+    /// Given to a connection.
+    pub sent: u64,
+    /// Never given to one, within the timeout or until the end of the run.
+    pub never_sent: u64,
+    /// Waiting for a connection with a free stream now (0 after the end).
+    pub waiting: u64,
+    /// Answered in time and right.
+    pub answered_ok: u64,
+    /// Answered with an error or wrong content, lost with a connection, or abandoned at the end.
+    pub failed: u64,
+    /// Not answered within the timeout.
+    pub timed_out: u64,
+    /// Sent and neither answered nor timed out (0 after the end).
+    pub in_flight: u64,
+    /// Those of `timed_out` that were answered after all.
+    pub late: u64,
+    /// Reads with content that nobody wrote (in `failed`, or in `late`).
+    pub mismatched: u64,
+    /// Reads that came back empty although a write had been acknowledged (in `failed`, or in `late`).
+    pub missing: u64,
+    /// Reads older than an acknowledged write. May be legitimate at ONE; at QUORUM it is a finding.
+    pub stale: u64,
+    /// Reads of never-written keys answered without a row.
+    pub empty: u64,
+    /// Operations sent to another coordinator than the policy's choice, which was not connected.
+    pub rerouted: u64,
+    /// Connections lost since the start.
+    pub connections_lost: u64,
+    /// Those of them closed by the client because the server's bytes made no sense.
+    pub garbage: u64,
+    /// `failed`, by class.
+    pub failures: BTreeMap<ErrorClass, u64>,
+}
+
+impl Balance {
+    /// `scheduled = sent + never sent + waiting` and `sent = answered + failed + timed out + in flight`.
+    pub fn balances(&self) -> bool {
+        self.scheduled == self.sent + self.never_sent + self.waiting
+            && self.sent == self.answered_ok + self.failed + self.timed_out + self.in_flight
+            && self.failed == self.failures.values().sum::<u64>()
+            && self.late <= self.timed_out
+    }
+
+    pub(crate) fn add(&mut self, other: &Balance) {
+        self.scheduled += other.scheduled;
+        self.sent += other.sent;
+        self.never_sent += other.never_sent;
+        self.waiting += other.waiting;
+        self.answered_ok += other.answered_ok;
+        self.failed += other.failed;
+        self.timed_out += other.timed_out;
+        self.in_flight += other.in_flight;
+        self.late += other.late;
+        self.mismatched += other.mismatched;
+        self.missing += other.missing;
+        self.stale += other.stale;
+        self.empty += other.empty;
+        self.rerouted += other.rerouted;
+        self.connections_lost += other.connections_lost;
+        self.garbage += other.garbage;
+        for (class, count) in &other.failures {
+            *self.failures.entry(*class).or_default() += count;
+        }
+    }
+}
+
+/// What happened since the last look, by time of completion: for a progress display, not for results.
+#[derive(Debug, Clone)]
+pub struct Live {
+    /// Operations that fell due.
+    pub offered: u64,
+    /// Answered in time and right.
+    pub delivered: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Timed out.
+    pub timed_out: u64,
+    /// Given up before they were sent.
+    pub never_sent: u64,
+    /// Response times (ns) of the delivered and the timed-out operations.
+    pub response: Histogram<u64>,
+    /// The same per coordinator, in the order of the configuration.
+    pub coordinators: Vec<(String, Histogram<u64>)>,
+    /// Sent and still open, now.
+    pub in_flight: u64,
+    /// Due but not yet sent, now.
+    pub waiting: u64,
+}
+
+/// Something that happened to a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionEvent {
+    /// When, on CLOCK_MONOTONIC in ns.
+    pub at_ns: u64,
+    /// Name of the coordinator.
+    pub coordinator: String,
+    /// `None`: connected again. Otherwise why the connection was lost.
+    pub lost: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_outcome_has_one_name_and_one_index() {
+        for (index, outcome) in Outcome::all().enumerate() {
+            assert_eq!(outcome.index(), index);
+            assert_eq!(outcome.name().parse(), Ok(outcome));
+        }
+        assert_eq!(Outcome::all().count(), Outcome::COUNT);
+        for (index, (class, _)) in CLASS_NAMES.iter().enumerate() {
+            assert_eq!(*class as usize, index);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The rare work: schema and metadata, through the `scylla` driver.
+//!
+//! Every call makes a thread that runs the [`ThreadStart`] hook first, opens a session there on a runtime of its
+//! own, does its work within a deadline, and is gone. Nothing here is on the path of the load.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use scylla::{
+    client::{session::Session, session_builder::SessionBuilder},
+    policies::load_balancing::{NodeIdentifier, SingleTargetLoadBalancingPolicy},
+    statement::unprepared::Statement,
+};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::{Coordinator, KeyValue, LoadError, ThreadStart, TokenRange, TokenRing};
+
+/// Between two looks at something that is waited for.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Runs data-definition statements one after the other, each followed by agreement on the schema among all
+/// `coordinators`, all within `limit`.
+///
+/// # Errors
+/// No coordinator can be reached, the server refuses a statement, or the limit passes.
+pub fn run_ddl(
+    coordinators: &[Coordinator],
+    thread_start: &ThreadStart,
+    statements: &[String],
+    limit: Duration,
+) -> Result<(), LoadError> {
+    in_session("defining the schema", coordinators, thread_start, limit, async |session, state| {
+        for text in statements {
+            *state = format!("running {text}");
+            let result = session.query_unpaged(text.as_str(), ()).await;
+            result.map_err(|error| control_error(text, coordinators, error))?;
+            agree(session, coordinators, state).await;
+        }
+        Ok(())
+    })
+}
+
+/// Waits until all `coordinators` tell the same schema version, and returns it.
+///
+/// # Errors
+/// No coordinator can be reached, or they do not agree within `limit`; the error then says who tells what.
+pub fn schema_agreement(
+    coordinators: &[Coordinator],
+    thread_start: &ThreadStart,
+    limit: Duration,
+) -> Result<String, LoadError> {
+    in_session("schema agreement", coordinators, thread_start, limit, async |session, state| {
+        Ok(agree(session, coordinators, state).await)
+    })
+}
+
+/// Reads the token ring with the replicas of every range, for the keyspace of `workload` (which must exist).
+///
+/// # Errors
+/// No coordinator can be reached, the keyspace does not exist, or the limit passes.
+pub fn token_ring(
+    coordinators: &[Coordinator],
+    thread_start: &ThreadStart,
+    workload: &KeyValue,
+    limit: Duration,
+) -> Result<TokenRing, LoadError> {
+    in_session("reading the token ring", coordinators, thread_start, limit, async |session, _| {
+        let cluster = session.get_cluster_state();
+        if cluster.get_keyspace(&workload.keyspace).is_none() {
+            let reason = format!("there is no keyspace '{}'; make the schema first", workload.keyspace);
+            return Err(control_error("reading the token ring", coordinators, reason));
+        }
+        let ring = cluster.replica_locator().ring();
+        let range = |(token, _): &(scylla::routing::Token, _)| {
+            let replicas = cluster.get_token_endpoints(&workload.keyspace, &workload.table, *token);
+            TokenRange { end: token.value(), replicas: replicas.iter().map(|(node, _)| node.address.ip()).collect() }
+        };
+        Ok(TokenRing { ranges: ring.iter().map(range).collect() })
+    })
+}
+
+fn names(coordinators: &[Coordinator]) -> String {
+    coordinators.iter().map(|node| format!("{} ({})", node.name, node.address)).collect::<Vec<_>>().join(", ")
+}
+
+fn control_error(what: &str, coordinators: &[Coordinator], reason: impl ToString) -> LoadError {
+    LoadError::Control { what: what.to_owned(), coordinator: names(coordinators), reason: reason.to_string() }
+}
+
+/// Every coordinator's schema version, asked of itself; `Err` with the reason where it does not tell.
+async fn versions(session: &Session, coordinators: &[Coordinator]) -> BTreeMap<String, Result<String, String>> {
+    let mut versions = BTreeMap::new();
+    for node in coordinators {
+        let mut statement = Statement::new("SELECT schema_version FROM system.local WHERE key = 'local'");
+        let target = SingleTargetLoadBalancingPolicy::new(NodeIdentifier::NodeAddress(node.address), None);
+        statement.set_load_balancing_policy(Some(target));
+        statement.set_request_timeout(Some(Duration::from_secs(2)));
+        let version = async {
+            let answer = session.query_unpaged(statement, ()).await.map_err(|error| error.to_string())?;
+            let rows = answer.into_rows_result().map_err(|error| error.to_string())?;
+            let (version,) = rows.single_row::<(scylla::value::CqlValue,)>().map_err(|error| error.to_string())?;
+            version.as_uuid().map(|uuid| uuid.to_string()).ok_or_else(|| "it tells no schema version".to_owned())
+        };
+        versions.insert(node.name.clone(), version.await);
+    }
+    versions
+}
+
+/// Waits, without end, for one version on all coordinators. `state` says how far it is.
+async fn agree(session: &Session, coordinators: &[Coordinator], state: &mut String) -> String {
+    loop {
+        let versions = versions(session, coordinators).await;
+        let mut told = versions.values();
+        if let Some(Ok(first)) = told.next()
+            && told.all(|version| version.as_ref() == Ok(first))
+        {
+            return first.clone();
+        }
+        let tell = |(name, version): (&String, &Result<String, String>)| match version {
+            Ok(version) => format!("{name} has {version}"),
+            Err(reason) => format!("{name} does not tell: {reason}"),
+        };
+        *state = format!("no agreement on the schema: {}", versions.iter().map(tell).collect::<Vec<_>>().join("; "));
+        sleep(POLL).await;
+    }
+}
+
+/// Runs `work` with a session, in a thread of its own. `work` keeps its state in the string it is given, for the
+/// error if the limit passes.
+fn in_session<T: Send>(
+    what: &str,
+    coordinators: &[Coordinator],
+    thread_start: &ThreadStart,
+    limit: Duration,
+    work: impl AsyncFn(&Session, &mut String) -> Result<T, LoadError> + Send + Sync,
+) -> Result<T, LoadError> {
+    let body = || {
+        thread_start().map_err(LoadError::ThreadStart)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(LoadError::system("a runtime for control work"))?;
+        let mut state = format!("connecting to {}", names(coordinators));
+        let deadline = Instant::now() + limit;
+        let done = runtime.block_on(async {
+            timeout_at(deadline, async {
+                let session = connect(coordinators, &mut state).await;
+                work(&session, &mut state).await
+            })
+            .await
+        });
+        // Dropping the runtime ends the session's own tasks.
+        drop(runtime);
+        done.unwrap_or_else(|_| Err(LoadError::Deadline { what: what.to_owned(), limit, state }))
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("load-control".into()).spawn_scoped(scope, body);
+        let thread = thread.map_err(LoadError::system("a thread for control work"))?;
+        thread.join().unwrap_or_else(|_| Err(control_error(what, coordinators, "the driver panicked")))
+    })
+}
+
+/// Tries until it succeeds: a node that is starting refuses connections for a while.
+async fn connect(coordinators: &[Coordinator], state: &mut String) -> Arc<Session> {
+    loop {
+        let builder = SessionBuilder::new()
+            .known_nodes_addr(coordinators.iter().map(|node| node.address))
+            .connection_timeout(Duration::from_secs(5))
+            .auto_await_schema_agreement(false);
+        match builder.build().await {
+            Ok(session) => return Arc::new(session),
+            Err(error) => *state = format!("cannot connect to {}: {error}", names(coordinators)),
+        }
+        sleep(POLL).await;
+    }
+}

@@ -1,0 +1,310 @@
+//! The load engine: threads that each own their keys, their share of the schedule, and their connections.
+//!
+//! A thread is one event loop ([`worker::Worker`]); nothing is shared on its hot path. The owner of the engine asks
+//! by sending it a closure and waking its epoll, which costs the thread nothing while nobody asks.
+
+mod answer;
+mod connection;
+mod keys;
+mod ledger;
+mod merge;
+mod pace;
+mod send;
+mod wheel;
+mod worker;
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use crate::{
+    Balance, Balancing, Bucket, ConnectionEvent, EngineConfig, KeyValue, Live, LoadError, Pace, PaceChange, Progress,
+    control, histogram,
+    ring::Replicas,
+    sys::{self, Waker},
+};
+use merge::Merge;
+use worker::{Final, Worker};
+
+/// What an operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Statement {
+    Read = 0,
+    Write = 1,
+}
+
+impl Statement {
+    const fn name(self) -> &'static str {
+        match self {
+            Statement::Read => "read",
+            Statement::Write => "write",
+        }
+    }
+}
+
+/// An operation from its intended start on.
+#[derive(Debug, Clone, Copy)]
+struct Operation {
+    /// When it was meant to start.
+    intended: u64,
+    key: u64,
+    statement: Statement,
+    /// No connection was free for it at its start, so its wait is not the instrument's lateness.
+    queued: bool,
+    /// Number of the pace that started it: its end starts the next one only while that pace is in force.
+    pace: u32,
+}
+
+/// How long the token ring may take to be read.
+const RING_LIMIT: Duration = Duration::from_secs(15);
+/// A pace comes into force this much after it was set, so that all threads begin its schedule together.
+const PACE_LEAD_NS: u64 = 1_000_000;
+
+type Command = Box<dyn FnOnce(&mut Worker) + Send>;
+
+struct Thread {
+    commands: mpsc::Sender<Command>,
+    waker: Arc<Waker>,
+    failure: Arc<OnceLock<String>>,
+    handle: Option<JoinHandle<Option<Final>>>,
+}
+
+impl Thread {
+    /// Has the thread run `question` between two turns of its loop; the answer comes through the receiver, unless
+    /// the thread has ended.
+    fn post<T: Send + 'static>(&self, question: impl FnOnce(&mut Worker) -> T + Send + 'static) -> mpsc::Receiver<T> {
+        let (sender, receiver) = mpsc::channel();
+        // A thread that has ended drops the command and with it the sender: the receiver then tells.
+        let command: Command = Box::new(move |worker| drop(sender.send(question(worker))));
+        if self.commands.send(command).is_ok() {
+            self.waker.wake();
+        }
+        receiver
+    }
+}
+
+/// A running load. Dropping it ends the load at once, without waiting for open operations.
+pub struct Engine {
+    threads: Vec<Thread>,
+    merge: Mutex<Merge>,
+    coordinators: Vec<String>,
+}
+
+impl Engine {
+    /// Connects every thread to every coordinator and prepares the statements on every connection; nothing is sent
+    /// beyond that until a pace is set.
+    ///
+    /// The schema must exist ([`control::run_ddl`]).
+    ///
+    /// # Errors
+    /// An impossible configuration or workload; a coordinator that cannot be connected to within 5 s, asks for
+    /// authentication (not supported yet) or refuses a statement; a hook that fails; with
+    /// [`Balancing::TokenAware`], a ring that cannot be read.
+    pub fn start(config: EngineConfig, workload: KeyValue) -> Result<Engine, LoadError> {
+        config.check()?;
+        workload.check()?;
+        if config.threads as u64 > workload.population {
+            return Err(LoadError::Config {
+                what: format!("{} threads cannot share {} keys", config.threads, workload.population),
+                remedy: "use fewer threads or a larger population",
+            });
+        }
+        let replicas = match config.balancing {
+            Balancing::RoundRobin => Replicas::default(),
+            Balancing::TokenAware => {
+                let ring = control::token_ring(&config.coordinators, &config.thread_start, &workload, RING_LIMIT)?;
+                Replicas::new(ring, &config.coordinators)
+            }
+        };
+        let coordinators: Vec<String> = config.coordinators.iter().map(|node| node.name.clone()).collect();
+        let bucket_ns = config.bucket.as_nanos() as u64;
+        let merge = Mutex::new(Merge::new(config.epoch_ns, bucket_ns, coordinators.clone(), config.threads));
+        let mut engine = Engine { threads: Vec::new(), merge, coordinators };
+        let shared = Arc::new(worker::Setup { config, workload, replicas });
+        let (ready, readiness) = mpsc::channel();
+        for index in 0..shared.config.threads {
+            engine.threads.push(spawn(index, Arc::clone(&shared), ready.clone())?);
+        }
+        drop(ready);
+        for _ in &engine.threads {
+            let died = LoadError::ThreadDied { thread: 0, reason: "it ended before it was connected".into() };
+            readiness.recv().unwrap_or(Err(died))?;
+        }
+        Ok(engine)
+    }
+
+    /// Asks every thread; those that have ended are left out ([`Engine::health`] tells).
+    fn ask<T: Send + 'static>(&self, question: impl Fn(&mut Worker) -> T + Clone + Send + 'static) -> Vec<T> {
+        let answers: Vec<_> = self.threads.iter().map(|thread| thread.post(question.clone())).collect();
+        answers.into_iter().filter_map(|answer| answer.recv().ok()).collect()
+    }
+
+    /// Puts another pace in force. Operations scheduled under the old one are finished and accounted.
+    ///
+    /// # Errors
+    /// A closed loop or population with fewer users than threads; a load thread that has died.
+    pub fn set_pace(&self, pace: Pace) -> Result<PaceChange, LoadError> {
+        if let Pace::Closed { threads: users } | Pace::Populate { in_flight: users } = pace
+            && (users as usize) < self.threads.len()
+        {
+            return Err(LoadError::Config {
+                what: format!("{users} users cannot be shared by {} load threads", self.threads.len()),
+                remedy: "use at least as many users as load threads",
+            });
+        }
+        let at_ns = crate::now_ns() + PACE_LEAD_NS;
+        let starts = self.ask(move |worker| worker.change_pace(at_ns, pace));
+        self.health()?;
+        Ok(PaceChange { at_ns: starts.into_iter().min().unwrap_or(at_ns) })
+    }
+
+    /// How far [`Pace::Populate`] has come; it counts from the last time that pace was set.
+    pub fn populated(&self) -> Progress {
+        self.ask(|worker| worker.progress()).into_iter().fold(Progress::default(), |sum, part| Progress {
+            done: sum.done + part.done,
+            total: sum.total + part.total,
+            retried: sum.retried + part.retried,
+        })
+    }
+
+    /// Every bucket that changed since the last call, complete: put it in the place of what you had under the same
+    /// `start_ns`.
+    pub fn drain(&self) -> Vec<Bucket> {
+        // The lock is held throughout, so that pages of two calls cannot overtake one another.
+        let mut merge = self.merge();
+        // One horizon for all: a bucket is settled when no thread can add to it.
+        let horizon_ns = self.ask(|worker| worker.horizon_ns()).into_iter().min().unwrap_or(0);
+        let answers: Vec<_> =
+            self.threads.iter().map(|thread| thread.post(move |worker| worker.drain(horizon_ns))).collect();
+        merge.take(answers.into_iter().map(|answer| answer.recv().unwrap_or_default()).collect())
+    }
+
+    fn merge(&self) -> MutexGuard<'_, Merge> {
+        self.merge.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What happened since the last call.
+    pub fn live(&self) -> Live {
+        let mut live = Live {
+            offered: 0,
+            delivered: 0,
+            failed: 0,
+            timed_out: 0,
+            never_sent: 0,
+            response: histogram(),
+            coordinators: self.coordinators.iter().map(|name| (name.clone(), histogram())).collect(),
+            in_flight: 0,
+            waiting: 0,
+        };
+        for (recent, balance) in self.ask(|worker| (worker.recent(), worker.balance())) {
+            live.offered += recent.offered;
+            live.delivered += recent.delivered;
+            live.failed += recent.failed;
+            live.timed_out += recent.timed_out;
+            live.never_sent += recent.never_sent;
+            live.in_flight += balance.in_flight;
+            live.waiting += balance.waiting;
+            for ((_, whole), part) in live.coordinators.iter_mut().zip(&recent.response) {
+                // Both grow as they need to, so adding cannot fail.
+                let _ = whole.add(part);
+                let _ = live.response.add(part);
+            }
+        }
+        live
+    }
+
+    /// Where all operations since the start are.
+    pub fn balance(&self) -> Balance {
+        let mut sum = Balance::default();
+        self.ask(|worker| worker.balance()).iter().for_each(|part| sum.add(part));
+        sum
+    }
+
+    /// What happened to connections since the last call, in order of time.
+    pub fn connection_events(&self) -> Vec<ConnectionEvent> {
+        let mut events: Vec<_> = self.ask(|worker| worker.connection_events()).into_iter().flatten().collect();
+        events.sort_by_key(|event| event.at_ns);
+        events
+    }
+
+    /// CPU time used by the engine's threads so far, in ns.
+    pub fn cpu_ns(&self) -> u64 {
+        self.ask(|_| crate::clock::thread_cpu_ns()).into_iter().sum()
+    }
+
+    /// Whether every thread is alive.
+    ///
+    /// # Errors
+    /// The first thread that has died, and why.
+    pub fn health(&self) -> Result<(), LoadError> {
+        for (index, thread) in self.threads.iter().enumerate() {
+            if thread.handle.as_ref().is_none_or(JoinHandle::is_finished) {
+                let reason = thread.failure.get().map_or("it panicked", String::as_str);
+                return Err(LoadError::ThreadDied { thread: index, reason: reason.to_owned() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Schedules nothing more, waits for what is scheduled, at most `grace`, and ends the threads.
+    ///
+    /// With a grace longer than the timeout every operation ends by itself. What is cut short ends as never sent or
+    /// as [`crate::ErrorClass::Abandoned`]; late answers are not waited for. Returns the buckets that changed since
+    /// the last [`Engine::drain`], all settled, and the balance sheet, in which nothing waits or is in flight.
+    pub fn stop(mut self, grace: Duration) -> (Vec<Bucket>, Balance) {
+        let deadline_ns = crate::now_ns().saturating_add(grace.as_nanos() as u64);
+        drop(self.ask(move |worker| worker.stop(deadline_ns)));
+        let mut balance = Balance::default();
+        let mut pages = Vec::new();
+        for thread in &mut self.threads {
+            let ended = thread.handle.take().map(JoinHandle::join);
+            // A thread that died has left its operations out of the account: the sheet says so by not balancing
+            // against what the caller had drained, and `health` by the reason.
+            let part = ended.and_then(Result::ok).flatten().unwrap_or_default();
+            balance.add(&part.balance);
+            pages.push(part.pages);
+        }
+        let buckets = self.merge().take(pages);
+        (buckets, balance)
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        drop(self.ask(|worker| worker.stop(0)));
+        for handle in self.threads.iter_mut().filter_map(|thread| thread.handle.take()) {
+            // How it ended interests nobody any more.
+            drop(handle.join());
+        }
+    }
+}
+
+fn spawn(
+    index: usize,
+    setup: Arc<worker::Setup>,
+    ready: mpsc::Sender<Result<(), LoadError>>,
+) -> Result<Thread, LoadError> {
+    let waker = Arc::new(Waker::new().map_err(LoadError::system("an eventfd"))?);
+    let failure = Arc::new(OnceLock::new());
+    let (commands, inbox) = mpsc::channel();
+    let (thread_waker, thread_failure) = (Arc::clone(&waker), Arc::clone(&failure));
+    let body = move || {
+        let run = || {
+            (setup.config.thread_start)().map_err(LoadError::ThreadStart)?;
+            sys::precise_timers();
+            Worker::new(index, &setup, thread_waker, inbox, ready.clone())?.run()
+        };
+        run()
+            .map_err(|error| {
+                let _ = thread_failure.set(error.to_string());
+                // Nobody listens after the start; then `health` tells.
+                let _ = ready.send(Err(error));
+            })
+            .ok()
+    };
+    let handle =
+        std::thread::Builder::new().name(format!("load-{index}")).spawn(body).map_err(LoadError::system("a thread"))?;
+    Ok(Thread { commands, waker, failure, handle: Some(handle) })
+}

@@ -1,0 +1,96 @@
+//! Timeouts, coarse: nobody arms a timer per operation.
+
+use std::collections::VecDeque;
+
+/// Width of a tick. An operation may be noticed as timed out this much later; its response time is the timeout
+/// all the same, and an answer in between is judged by its own time.
+pub(super) const TICK_NS: u64 = 10_000_000;
+
+/// An operation to look at when its timeout has passed. It is usually long gone by then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Watched {
+    pub(super) connection: u32,
+    pub(super) stream: u16,
+    /// Distinguishes it from later users of the same stream.
+    pub(super) id: u64,
+}
+
+/// A list of operations per tick, from the earliest deadline on.
+#[derive(Debug, Default)]
+pub(super) struct Wheel {
+    ticks: VecDeque<Vec<Watched>>,
+    /// The tick number of `ticks[0]`.
+    first: u64,
+    spare: Vec<Vec<Watched>>,
+}
+
+impl Wheel {
+    /// Watches an operation until the end of the tick in which its deadline lies.
+    pub(super) fn watch(&mut self, deadline_ns: u64, watched: Watched) {
+        let tick = deadline_ns / TICK_NS;
+        if self.ticks.is_empty() {
+            self.first = tick;
+        }
+        // A deadline in the past is due at the next look.
+        let place = tick.saturating_sub(self.first) as usize;
+        while self.ticks.len() <= place {
+            self.ticks.push_back(self.spare.pop().unwrap_or_default());
+        }
+        self.ticks[place].push(watched);
+    }
+
+    /// When to look next; `u64::MAX` for never.
+    pub(super) fn next_ns(&self) -> u64 {
+        if self.ticks.is_empty() { u64::MAX } else { (self.first + 1) * TICK_NS }
+    }
+
+    /// Takes the operations of the earliest tick if all of it lies in the past. Give the list back to
+    /// [`Wheel::recycle`].
+    pub(super) fn take_due(&mut self, now_ns: u64) -> Option<Vec<Watched>> {
+        if self.next_ns() > now_ns {
+            return None;
+        }
+        self.first += 1;
+        self.ticks.pop_front()
+    }
+
+    pub(super) fn recycle(&mut self, mut list: Vec<Watched>) {
+        // A flood must not leave its memory behind.
+        if self.spare.len() < 16 && list.capacity() < 4096 {
+            list.clear();
+            self.spare.push(list);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_watched_is_due_once_within_a_tick_after_its_deadline() {
+        let mut wheel = Wheel::default();
+        let mut random = crate::random::Random::new(1, 0);
+        let mut waiting = std::collections::HashMap::new();
+        let mut now = 5 * TICK_NS;
+        for id in 0..10_000 {
+            let deadline = now + random.below(30 * TICK_NS);
+            wheel.watch(deadline, Watched { connection: 0, stream: 0, id });
+            waiting.insert(id, deadline);
+            now += random.below(TICK_NS / 4);
+            while let Some(list) = wheel.take_due(now) {
+                for watched in &list {
+                    let deadline = waiting.remove(&watched.id).expect("due once");
+                    assert!(deadline <= now, "not before its deadline");
+                }
+                wheel.recycle(list);
+            }
+            // The earliest that waits still has at most one tick to go over.
+            assert!(waiting.values().all(|deadline| *deadline + TICK_NS >= now));
+        }
+        now += 100 * TICK_NS;
+        let rest: usize = std::iter::from_fn(|| wheel.take_due(now)).map(|list| list.len()).sum();
+        assert_eq!(rest, waiting.len());
+        assert_eq!(wheel.next_ns(), u64::MAX);
+    }
+}

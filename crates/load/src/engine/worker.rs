@@ -1,0 +1,368 @@
+//! One load thread: an event loop that owns everything it touches.
+
+use std::{
+    collections::VecDeque,
+    ops::Range,
+    os::fd::AsRawFd,
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+
+use super::{
+    Command, Operation,
+    connection::{Connection, State, Step},
+    keys::Keys,
+    ledger::{Ledger, Page, Recent},
+    wheel::Wheel,
+};
+use crate::{
+    Balance, ConnectionEvent, Consistency, EngineConfig, KeyValue, LoadError, Pace, Progress,
+    clock::{now_ns, unix_us},
+    random::Random,
+    ring::Replicas,
+    schedule::Schedule,
+    sys::{Epoll, Timer, Waker},
+};
+
+/// What all threads are told.
+pub(super) struct Setup {
+    pub(super) config: EngineConfig,
+    pub(super) workload: KeyValue,
+    pub(super) replicas: Replicas,
+}
+
+/// What a thread leaves behind.
+#[derive(Default)]
+pub(super) struct Final {
+    pub(super) balance: Balance,
+    pub(super) pages: Vec<(u64, Page)>,
+}
+
+/// A node as one thread sees it.
+pub(super) struct Target {
+    /// Its connections, as indices.
+    pub(super) connections: Range<usize>,
+    /// How often one of them was chosen; they take turns.
+    pub(super) turn: usize,
+    /// Operations that wait for a stream on one of them.
+    pub(super) queue: VecDeque<Operation>,
+}
+
+/// What starts operations at present.
+pub(super) enum Source {
+    Idle,
+    Open(Schedule),
+    Closed,
+    Populate { next: u64, failed: Vec<u64> },
+}
+
+/// Tokens of the epoll that are no connection's index.
+const TIMER: u64 = u64::MAX;
+const WAKER: u64 = u64::MAX - 1;
+/// Connection events kept until somebody asks for them.
+const MOST_EVENTS: usize = 10_000;
+/// Operations are sent at most this often, so that at high rates several share a system call; the price, at most
+/// this much lateness, is on the record. Measured with `benches/client_cpu.rs`.
+const COALESCE_NS: u64 = 0;
+
+pub(super) struct Worker {
+    pub(super) setup: Arc<Setup>,
+    pub(super) index: usize,
+    pub(super) timeout_ns: u64,
+    pub(super) value_size: usize,
+    pub(super) consistency: Consistency,
+    pub(super) statements: [String; 2],
+
+    pub(super) epoll: Epoll,
+    timer: Timer,
+    waker: Arc<Waker>,
+    inbox: mpsc::Receiver<Command>,
+    ready: Option<mpsc::Sender<Result<(), LoadError>>>,
+
+    pub(super) targets: Vec<Target>,
+    pub(super) connections: Vec<Connection>,
+    /// Operations that wait for any coordinator to be connected.
+    pub(super) homeless: VecDeque<Operation>,
+    /// Counts choices of a coordinator.
+    pub(super) turn: usize,
+    pub(super) next_id: u64,
+    pub(super) wheel: Wheel,
+    pub(super) ledger: Ledger,
+    events: Vec<ConnectionEvent>,
+
+    pub(super) random: Random,
+    pub(super) keys: Keys,
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC at the start, in µs: versions must not jump back when a clock is set.
+    pub(super) unix_offset_us: u64,
+
+    pub(super) source: Source,
+    /// Number of the pace in force.
+    pub(super) pace: u32,
+    /// The pace to come, and when.
+    pub(super) pending: Option<(u64, Pace)>,
+    /// Users of a closed loop that are free to start, and since when.
+    pub(super) restarts: Vec<u64>,
+    pub(super) progress: Progress,
+    /// Reused list of what is due in a turn.
+    pub(super) due: Vec<u64>,
+    /// No operation intended before will be scheduled any more.
+    pub(super) horizon_ns: u64,
+    last_send_ns: u64,
+    /// When to end at the latest, once told to.
+    stopping: Option<u64>,
+    /// Why the thread cannot go on.
+    pub(super) fatal: Option<LoadError>,
+}
+
+impl Worker {
+    pub(super) fn new(
+        index: usize,
+        setup: &Arc<Setup>,
+        waker: Arc<Waker>,
+        inbox: mpsc::Receiver<Command>,
+        ready: mpsc::Sender<Result<(), LoadError>>,
+    ) -> Result<Self, LoadError> {
+        let Setup { config, workload, .. } = &**setup;
+        let epoll = Epoll::new().map_err(LoadError::system("an epoll"))?;
+        let timer = Timer::new().map_err(LoadError::system("a timer"))?;
+        epoll.add(timer.as_raw_fd(), TIMER, false).map_err(LoadError::system("watching a timer"))?;
+        epoll.add(waker.as_raw_fd(), WAKER, false).map_err(LoadError::system("watching an eventfd"))?;
+
+        let value_size = workload.value_size as usize;
+        let (mut targets, mut connections) = (Vec::new(), Vec::new());
+        for (number, coordinator) in config.coordinators.iter().enumerate() {
+            let first = connections.len();
+            for token in first..first + config.connections {
+                connections.push(Connection::new(number, coordinator.address, token as u64, value_size));
+            }
+            targets.push(Target { connections: first..connections.len(), turn: 0, queue: VecDeque::new() });
+        }
+        Ok(Worker {
+            setup: Arc::clone(setup),
+            index,
+            timeout_ns: config.timeout.as_nanos() as u64,
+            value_size,
+            consistency: workload.consistency,
+            statements: [workload.read_statement(), workload.write_statement()],
+            epoll,
+            timer,
+            waker,
+            inbox,
+            ready: Some(ready),
+            ledger: Ledger::new(config.epoch_ns, config.bucket.as_nanos() as u64, targets.len()),
+            targets,
+            connections,
+            homeless: VecDeque::new(),
+            // Threads begin with different coordinators.
+            turn: index,
+            next_id: 0,
+            wheel: Wheel::default(),
+            events: Vec::new(),
+            // Streams 0 .. threads are the schedule's.
+            random: Random::new(config.seed, (config.threads + index) as u64),
+            keys: Keys::new(index, config.threads, workload.population),
+            unix_offset_us: unix_us() - now_ns() / 1_000,
+            source: Source::Idle,
+            pace: 0,
+            pending: None,
+            restarts: Vec::new(),
+            progress: Progress::default(),
+            due: Vec::new(),
+            horizon_ns: 0,
+            last_send_ns: 0,
+            stopping: None,
+            fatal: None,
+        })
+    }
+
+    /// Runs until told to stop.
+    pub(super) fn run(mut self) -> Result<Final, LoadError> {
+        loop {
+            let now = now_ns();
+            self.attend(now);
+            self.expire(now);
+            let more = self.start_operations(now);
+            self.flush(now);
+            if let Some(error) = self.fatal.take() {
+                return Err(error);
+            }
+            if self.is_over(now) {
+                return Ok(self.finish(now));
+            }
+            self.arm(now)?;
+            let wait = more.then_some(Duration::ZERO);
+            self.epoll.wait(wait).map_err(LoadError::system("waiting for events"))?;
+            for index in 0..self.epoll.count() {
+                let ready = self.epoll.ready(index);
+                match ready.token {
+                    TIMER => {}
+                    WAKER => self.obey(),
+                    connection => self.serve(connection as usize, ready),
+                }
+            }
+        }
+    }
+
+    /// Runs the commands that have come.
+    fn obey(&mut self) {
+        self.waker.clear();
+        while let Ok(command) = self.inbox.try_recv() {
+            command(self);
+        }
+    }
+
+    /// Opens what is down, and gives up what has been opening for too long.
+    fn attend(&mut self, now: u64) {
+        for index in 0..self.connections.len() {
+            let connection = &mut self.connections[index];
+            match connection.state {
+                State::Down { retry_ns } if retry_ns <= now => {
+                    if let Err(loss) = connection.open_socket(&self.epoll, now) {
+                        self.lose(index, loss);
+                    }
+                }
+                State::Opening { deadline_ns, step } if deadline_ns <= now => {
+                    self.lose(
+                        index,
+                        super::connection::Loss::because(format!("no answer in {} within 5 s", step.name())),
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends what was encoded; sending makes room, and room lets queued operations go.
+    fn flush(&mut self, now: u64) {
+        loop {
+            let mut sent = false;
+            for index in 0..self.connections.len() {
+                if !self.connections[index].dirty {
+                    continue;
+                }
+                sent = true;
+                if let Err(loss) = self.connections[index].flush(&self.epoll, &mut self.ledger) {
+                    self.lose(index, loss);
+                }
+                self.pump(self.connections[index].coordinator, now);
+            }
+            if !sent {
+                return;
+            }
+            self.last_send_ns = now;
+        }
+    }
+
+    /// Sets the timer to whatever is due first.
+    fn arm(&mut self, now: u64) -> Result<(), LoadError> {
+        let mut next = self.wheel.next_ns().min(self.stopping.unwrap_or(u64::MAX));
+        if let Some((at, _)) = self.pending {
+            next = next.min(at);
+        }
+        if let Source::Open(schedule) = &self.source {
+            next = next.min(schedule.next_ns().max(self.last_send_ns + COALESCE_NS));
+        }
+        for connection in &self.connections {
+            next = next.min(connection.attention_ns());
+        }
+        for queue in self.targets.iter().map(|target| &target.queue).chain([&self.homeless]) {
+            if let Some(first) = queue.front() {
+                next = next.min(first.intended.saturating_add(self.timeout_ns).max(now));
+            }
+        }
+        self.timer.arm(next).map_err(LoadError::system("setting a timer"))
+    }
+
+    /// A connection has become ready to take operations.
+    pub(super) fn is_ready(&mut self, index: usize, now: u64) {
+        let coordinator = self.connections[index].coordinator;
+        if self.ready.is_none() {
+            self.event(coordinator, None);
+        } else if self.connections.iter().all(Connection::is_ready)
+            && let Some(ready) = self.ready.take()
+        {
+            // If nobody listens any more, the command to stop is on its way.
+            let _ = ready.send(Ok(()));
+        }
+        for operation in std::mem::take(&mut self.homeless) {
+            self.place(operation, now);
+        }
+        self.pump(coordinator, now);
+    }
+
+    /// Whether the first connections are still being made: then any failure is the caller's to hear.
+    pub(super) fn is_starting(&self) -> bool {
+        self.ready.is_some()
+    }
+
+    pub(super) fn connect_error(&self, coordinator: usize, step: Step, reason: String) -> LoadError {
+        let node = &self.setup.config.coordinators[coordinator];
+        LoadError::Connect { coordinator: node.name.clone(), address: node.address, step: step.name(), reason }
+    }
+
+    pub(super) fn event(&mut self, coordinator: usize, lost: Option<String>) {
+        if self.events.len() < MOST_EVENTS {
+            let coordinator = self.setup.config.coordinators[coordinator].name.clone();
+            self.events.push(ConnectionEvent { at_ns: now_ns(), coordinator, lost });
+        }
+    }
+
+    fn waiting(&self) -> u64 {
+        let queued: usize = self.targets.iter().map(|target| target.queue.len()).sum();
+        (queued + self.homeless.len()) as u64
+    }
+
+    fn in_flight(&self) -> u64 {
+        self.connections.iter().map(|connection| connection.open).sum()
+    }
+
+    fn is_over(&self, now: u64) -> bool {
+        self.stopping.is_some_and(|deadline| now >= deadline || (self.waiting() == 0 && self.in_flight() == 0))
+    }
+
+    /// Ends what is still open, so that the account can be closed.
+    fn finish(mut self, now: u64) -> Final {
+        self.source = Source::Idle;
+        self.pace += 1;
+        self.abandon(now);
+        let balance = self.balance();
+        Final { balance, pages: self.ledger.drain(u64::MAX) }
+    }
+}
+
+/// What the engine's owner asks for.
+impl Worker {
+    pub(super) fn horizon_ns(&self) -> u64 {
+        self.horizon_ns
+    }
+
+    pub(super) fn drain(&mut self, horizon_ns: u64) -> Vec<(u64, Page)> {
+        self.ledger.drain(horizon_ns)
+    }
+
+    pub(super) fn recent(&mut self) -> Recent {
+        self.ledger.recent()
+    }
+
+    pub(super) fn balance(&self) -> Balance {
+        self.ledger.balance(self.waiting(), self.in_flight())
+    }
+
+    pub(super) fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    pub(super) fn connection_events(&mut self) -> Vec<ConnectionEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Schedules nothing more and ends when nothing is open, or at `deadline_ns`.
+    pub(super) fn stop(&mut self, deadline_ns: u64) {
+        let now = now_ns();
+        self.start_operations(now);
+        self.source = Source::Idle;
+        self.pending = None;
+        self.pace += 1;
+        self.stopping = Some(deadline_ns);
+    }
+}

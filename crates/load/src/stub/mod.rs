@@ -1,0 +1,1 @@
+//! A small CQL server (being written).

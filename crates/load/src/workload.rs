@@ -1,0 +1,126 @@
+use crate::{Consistency, LoadError, value};
+
+/// The short-form workload: one row per key, a `bigint` and a blob, read and written by weight.
+#[derive(Debug, Clone)]
+pub struct KeyValue {
+    /// Keyspace of the table.
+    pub keyspace: String,
+    /// The table: `(key bigint PRIMARY KEY, value blob)`.
+    pub table: String,
+    /// Replicas of every row.
+    pub replication: u32,
+    /// Consistency level of reads and writes.
+    pub consistency: Consistency,
+    /// Weight of reads.
+    pub read: u32,
+    /// Weight of writes.
+    pub write: u32,
+    /// How many keys there are: 0 .. population, drawn uniformly.
+    pub population: u64,
+    /// Size of a value in bytes, at least [`KeyValue::SMALLEST_VALUE`].
+    pub value_size: u64,
+}
+
+impl KeyValue {
+    /// A value begins with the key and the version it was written for, 8 bytes each.
+    pub const SMALLEST_VALUE: u64 = value::HEADER as u64;
+    /// The largest value: Cassandra's default limit of one mutation is half a commit-log segment, 16 MiB.
+    pub const LARGEST_VALUE: u64 = 16 << 20;
+
+    /// The statements that make keyspace and table where they do not exist yet.
+    ///
+    /// Compression is off: the values are random, so compressing them would only heat the machine.
+    pub fn schema(&self) -> Vec<String> {
+        let KeyValue { keyspace, table, replication, .. } = self;
+        vec![
+            format!(
+                "CREATE KEYSPACE IF NOT EXISTS \"{keyspace}\" WITH replication = \
+                 {{'class': 'NetworkTopologyStrategy', 'replication_factor': '{replication}'}} AND durable_writes = true"
+            ),
+            format!(
+                "CREATE TABLE IF NOT EXISTS \"{keyspace}\".\"{table}\" (key bigint PRIMARY KEY, value blob) \
+                 WITH compression = {{'enabled': 'false'}}"
+            ),
+        ]
+    }
+
+    pub(crate) fn read_statement(&self) -> String {
+        format!("SELECT value FROM \"{}\".\"{}\" WHERE key = ?", self.keyspace, self.table)
+    }
+
+    pub(crate) fn write_statement(&self) -> String {
+        format!("INSERT INTO \"{}\".\"{}\" (key, value) VALUES (?, ?)", self.keyspace, self.table)
+    }
+
+    pub(crate) fn check(&self) -> Result<(), LoadError> {
+        let refuse = |what: String, remedy| Err(LoadError::Config { what, remedy });
+        for name in [&self.keyspace, &self.table] {
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if name.is_empty() || name.len() > 48 || !name.chars().all(plain) {
+                return refuse(
+                    format!("'{name}' cannot name a keyspace or table"),
+                    "use 1 to 48 letters, digits and underscores",
+                );
+            }
+        }
+        if self.read == 0 && self.write == 0 {
+            return refuse("the weights of reads and writes are both 0".into(), "give at least one a weight");
+        }
+        if self.population == 0 {
+            return refuse("the population is 0 keys".into(), "write a population of at least 1");
+        }
+        if usize::try_from(self.population).is_err() || self.population > 1 << 32 {
+            return refuse(format!("a population of {} keys is too large", self.population), "write at most 2^32");
+        }
+        if !(Self::SMALLEST_VALUE..=Self::LARGEST_VALUE).contains(&self.value_size) {
+            return refuse(
+                format!("values of {} bytes cannot be verified", self.value_size),
+                "write a size between 16 bytes and 16 MiB",
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workload() -> KeyValue {
+        KeyValue {
+            keyspace: "brownout".into(),
+            table: "kv".into(),
+            replication: 3,
+            consistency: Consistency::Quorum,
+            read: 1,
+            write: 1,
+            population: 10,
+            value_size: 16,
+        }
+    }
+
+    #[test]
+    fn impossible_workloads_are_refused_with_a_remedy() {
+        assert!(workload().check().is_ok());
+        let broken: [fn(&mut KeyValue); 6] = [
+            |w| w.keyspace = "a b".into(),
+            |w| w.table = String::new(),
+            |w| (w.read, w.write) = (0, 0),
+            |w| w.population = 0,
+            |w| w.population = 1 << 40,
+            |w| w.value_size = 15,
+        ];
+        for (row, spoil) in broken.iter().enumerate() {
+            let mut workload = workload();
+            spoil(&mut workload);
+            assert!(matches!(workload.check(), Err(LoadError::Config { .. })), "row {row}");
+        }
+    }
+
+    #[test]
+    fn the_schema_carries_the_replication() {
+        let schema = workload().schema();
+        assert!(schema[0].contains("'replication_factor': '3'"), "{schema:?}");
+        assert!(schema[1].contains("key bigint PRIMARY KEY, value blob"), "{schema:?}");
+    }
+}
