@@ -1,0 +1,505 @@
+//! Made-up runs of which the truth is known: three nodes and a load, one of the nodes slow for a while.
+//!
+//! Everything is a function of the fields of [`Synthetic`]; no test changes rows afterwards.
+
+#![allow(dead_code)] // Each test binary uses its part.
+
+use std::path::Path;
+
+use brownout_record::{
+    CpuRow, Description, Environment, Event, Expectation, FaultRecord, Histogram, HostDescription, LatencyRow, LinkRow,
+    LoadDescription, LoadRow, Objective, PhaseDescription, PhaseRow, ProbeRow, ProbeSample, Quantity, Recorder, Run,
+    Stamp, TrialRow, TrialState,
+};
+
+pub const SECOND: u64 = 1_000_000_000;
+pub const MS: u64 = 1_000_000;
+pub const HOSTS: [&str; 4] = ["n1", "n2", "n3", "load"];
+pub const NODES: [&str; 3] = ["n1", "n2", "n3"];
+
+/// A run to be made up.
+#[derive(Clone)]
+pub struct Synthetic {
+    pub trials: u32,
+    pub planned_trials: u32,
+    /// Operations per second.
+    pub rate: u64,
+    pub threads: Option<u32>,
+    /// Seconds of set-up, warm-up, baseline, fault, recovery.
+    pub seconds: [u64; 5],
+    /// What is asked of everything that n2 sends, ns.
+    pub asked: u64,
+    /// What the network really does to it while the fault is in force, ns.
+    pub shown: u64,
+    /// What the emulator's counters say of it, ns.
+    pub counted: u64,
+    /// A spared pair that is slow too.
+    pub also_slow: Option<(&'static str, &'static str)>,
+    /// The network stays slow after healing.
+    pub stays_slow: bool,
+    /// Probes per second and pair.
+    pub probes: u64,
+    /// Operations through n2 take longer by this while the fault is in force, ns.
+    pub slower: u64,
+    /// Seconds into the recovery in which they still do.
+    pub lag: u64,
+    /// The record ends here, ns after the trial's start, in the last trial.
+    pub cut_at: Option<u64>,
+    pub cut_state: TrialState,
+    /// Share of operations that time out in the fault phase, through n2.
+    pub time_outs: u64,
+    /// Extra operations claimed as sent in one interval, to unbalance the sheet.
+    pub invented: u64,
+    /// Generator lateness, ns, in the fault phase.
+    pub lateness: u64,
+    /// Share of the machine that is busy in the baseline.
+    pub busy: f64,
+    /// A node dies in the fault phase.
+    pub death: bool,
+    /// Share of the operations of trial t (from 1), second s of a phase, that fail; by phase name.
+    pub failing: fn(u32, &str, u64) -> f64,
+    pub objective_ns: u64,
+    pub objective_share: f64,
+    pub objective_phases: &'static [&'static str],
+    /// Phases begin this long after the interval does, ns.
+    pub offset: u64,
+    /// One more fault, in force with the other: everything n3 sends is late by this.
+    pub second_fault: Option<u64>,
+    pub no_fault: bool,
+}
+
+impl Default for Synthetic {
+    fn default() -> Self {
+        Synthetic {
+            trials: 2,
+            planned_trials: 2,
+            rate: 300,
+            threads: None,
+            seconds: [2, 4, 10, 10, 10],
+            asked: 100 * MS,
+            shown: 100 * MS,
+            counted: 100 * MS,
+            also_slow: None,
+            stays_slow: false,
+            probes: 20,
+            slower: 100 * MS,
+            lag: 0,
+            cut_at: None,
+            cut_state: TrialState::Running,
+            time_outs: 0,
+            invented: 0,
+            lateness: 50_000,
+            busy: 0.4,
+            death: false,
+            failing: |_, _, _| 0.0,
+            objective_ns: 50 * MS,
+            objective_share: 0.99,
+            objective_phases: &["baseline"],
+            offset: 0,
+            second_fault: None,
+            no_fault: false,
+        }
+    }
+}
+
+/// A small repeatable stream of numbers.
+struct Noise(u64);
+
+impl Noise {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit.max(1)
+    }
+
+    /// A latency around `typical` with a tail up to ten times of it.
+    fn latency(&mut self, typical: u64) -> u64 {
+        let spread = typical / 2 + self.below(typical);
+        match self.below(1000) {
+            0..=9 => spread * (3 + self.below(8)),
+            _ => spread,
+        }
+    }
+}
+
+pub fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram {
+    let mut histogram = Histogram::new(3).unwrap();
+    for value in values {
+        histogram.record(value).unwrap();
+    }
+    histogram
+}
+
+const PHASES: [&str; 5] = ["set-up", "warm-up", "baseline", "fault", "recovery"];
+const BASE_DELAY: u64 = 60_000;
+
+impl Synthetic {
+    pub fn trial_ns(&self) -> u64 {
+        self.seconds.iter().sum::<u64>() * SECOND
+    }
+
+    /// Start of a phase within a trial, ns.
+    pub fn starts(&self, phase: &str) -> u64 {
+        let at = PHASES.iter().position(|name| *name == phase).unwrap();
+        self.seconds[..at].iter().sum::<u64>() * SECOND
+    }
+
+    fn phase_at(&self, into: u64) -> &'static str {
+        PHASES.iter().rev().find(|name| into >= self.starts(name)).unwrap()
+    }
+
+    /// Writes the run and opens it.
+    pub fn run(&self, folder: &Path) -> Run {
+        let mut recorder = Recorder::create(&folder.join("run.db"), 0, 1_780_000_000_000).unwrap();
+        recorder.batch(|recorder| self.write(recorder)).unwrap();
+        Run::open(folder).unwrap()
+    }
+
+    fn write(&self, recorder: &Recorder) -> Result<(), brownout_record::RecordError> {
+        recorder.json("description", &self.description())?;
+        recorder.json("environment", &environment())?;
+        for trial in 1..=self.trials {
+            let zero = u64::from(trial - 1) * self.trial_ns();
+            let cut = if trial == self.trials { self.cut_at } else { None };
+            let until = cut.unwrap_or(self.trial_ns());
+            recorder.trial(&TrialRow {
+                trial,
+                seed: u64::from(trial) * 7,
+                starts_ns: zero,
+                ends_ns: cut.is_none().then_some(zero + until),
+                state: if cut.is_some() { self.cut_state } else { TrialState::Done },
+            })?;
+            self.phases(recorder, trial, zero, until)?;
+            if !self.no_fault {
+                self.faults(recorder, trial, zero, until)?;
+            }
+            for second in 0..until / SECOND {
+                self.interval(
+                    recorder,
+                    trial,
+                    zero,
+                    second * SECOND,
+                    cut.is_some_and(|_| (second + 1) * SECOND >= until),
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn description(&self) -> Description {
+        let text = match self.threads {
+            Some(threads) => format!("closed, {threads} threads"),
+            None => format!("open, {}/s, constant arrivals", self.rate),
+        };
+        Description {
+            name: "slow-replica".to_owned(),
+            question: Some("What does one slow replica cost a workload that reads and writes at QUORUM?".to_owned()),
+            hosts: HOSTS
+                .iter()
+                .enumerate()
+                .map(|(at, name)| HostDescription {
+                    name: (*name).to_owned(),
+                    address: format!("10.77.0.{}", at + 1),
+                    role: if *name == "load" { "load" } else { "node" }.to_owned(),
+                })
+                .collect(),
+            system: "Cassandra 5.0.6".to_owned(),
+            load: LoadDescription {
+                text,
+                rate: self.threads.is_none().then_some(self.rate as f64),
+                threads: self.threads,
+                consistency: "quorum".to_owned(),
+                replication: 3,
+                timeout_ns: 2 * SECOND,
+            },
+            phases: PHASES[1..]
+                .iter()
+                .zip(&self.seconds[1..])
+                .map(|(name, seconds)| PhaseDescription { name: (*name).to_owned(), length_ns: seconds * SECOND })
+                .collect(),
+            faults: if self.no_fault { Vec::new() } else { vec![self.fault_text()] },
+            trials: self.planned_trials,
+            objective: Objective {
+                response_ns: self.objective_ns,
+                share: self.objective_share,
+                phases: self.objective_phases.iter().map(|name| (*name).to_owned()).collect(),
+            },
+            interval_ns: SECOND,
+            warnings: vec!["the clock source is hpet: timers are coarse".to_owned()],
+        }
+    }
+
+    fn fault_text(&self) -> String {
+        format!("everything n2 sends is {}ms late; every RTT to and from n2 grows by as much", self.asked / MS)
+    }
+
+    fn phases(
+        &self,
+        recorder: &Recorder,
+        trial: u32,
+        zero: u64,
+        until: u64,
+    ) -> Result<(), brownout_record::RecordError> {
+        for (at, name) in PHASES.iter().enumerate() {
+            let shift = if at == 0 { 0 } else { self.offset };
+            let starts = self.starts(name) + shift;
+            if starts >= until {
+                break;
+            }
+            let next = starts - shift + self.seconds[at] * SECOND + if at == 4 { 0 } else { self.offset };
+            let done = next <= until;
+            let ended_by = if *name == "warm-up" { "stationary" } else { "time" };
+            recorder.phase(&PhaseRow {
+                trial,
+                name: (*name).to_owned(),
+                starts_ns: zero + starts,
+                ends_ns: done.then_some(zero + next),
+                ended_by: done.then(|| ended_by.to_owned()),
+            })?;
+            recorder.event(&event(trial, zero + starts, "phase", name, &format!("{name} begins")))?;
+        }
+        Ok(())
+    }
+
+    fn faults(
+        &self,
+        recorder: &Recorder,
+        trial: u32,
+        zero: u64,
+        until: u64,
+    ) -> Result<(), brownout_record::RecordError> {
+        let at = |phase: &str| {
+            let starts = self.starts(phase) + self.offset;
+            (starts < until).then_some(Stamp { at_ns: zero + starts, error_ns: 40_000 })
+        };
+        let mut sources = vec![("n2", self.asked)];
+        sources.extend(self.second_fault.map(|delay| ("n3", delay)));
+        for (index, (source, delay)) in sources.into_iter().enumerate() {
+            let expectations = pairs().map(|(from, to)| Expectation {
+                from: from.to_owned(),
+                to: to.to_owned(),
+                quantity: Quantity::OneWayDelay,
+                hit: from == source,
+                asked: if from == source { delay as f64 } else { 0.0 },
+                tolerance: 2.0 * MS as f64,
+            });
+            recorder.fault(
+                trial,
+                &FaultRecord {
+                    index: index as u32,
+                    kind: "slow".to_owned(),
+                    text: format!("everything {source} sends is {}ms late", delay / MS),
+                    effect: format!("every RTT to and from {source} grows by {}ms", delay / MS),
+                    expectations: expectations.collect(),
+                    injected: at("fault"),
+                    healed: at("recovery"),
+                },
+            )?;
+            for (kind, phase) in [("inject", "fault"), ("heal", "recovery")] {
+                if let Some(stamp) = at(phase) {
+                    let text = format!("everything {source} sends is {}ms late", delay / MS);
+                    recorder.event(&event(trial, stamp.at_ns, kind, source, &text))?;
+                }
+            }
+        }
+        if self.death {
+            let when = zero + self.starts("fault") + 3 * SECOND;
+            let tail =
+                "exit status 137\nINFO  [main] StorageService.java - Node is up\nERROR [main] - out of memory <heap>";
+            recorder.event(&event(trial, when, "node-died", "n3", tail))?;
+        }
+        Ok(())
+    }
+
+    fn slow_now(&self, into: u64) -> bool {
+        !self.no_fault && into >= self.starts("fault") && (into < self.starts("recovery") || self.stays_slow)
+    }
+
+    fn interval(
+        &self,
+        recorder: &Recorder,
+        trial: u32,
+        zero: u64,
+        into: u64,
+        open: bool,
+    ) -> Result<(), brownout_record::RecordError> {
+        let starts_ns = zero + into;
+        let phase = self.phase_at(into);
+        let mut noise = Noise(starts_ns ^ u64::from(trial));
+        if phase != "set-up" {
+            self.load(recorder, trial, starts_ns, into, open, &mut noise)?;
+        }
+        self.network(recorder, trial, starts_ns, into, &mut noise)?;
+        let busy = if phase == "set-up" { 0.95 } else { self.busy };
+        let cores = 2.0 * SECOND as f64;
+        let share = |share: f64| (share * cores) as u64;
+        let rows = [
+            ("machine", share(busy)),
+            ("stolen", share(0.01)),
+            ("cores", share(1.0)),
+            ("node:n1", share(busy * 0.27)),
+            ("node:n2", share(busy * 0.26)),
+            ("node:n3", share(busy * 0.25)),
+            ("emulator", share(0.03)),
+            ("load", share(0.02)),
+            ("instrument", share(0.06)),
+        ];
+        for (subject, busy_ns) in rows {
+            let subject = subject.to_owned();
+            recorder.cpu(trial, &CpuRow { starts_ns, length_ns: SECOND, subject, busy_ns })?;
+        }
+        Ok(())
+    }
+
+    fn load(
+        &self,
+        recorder: &Recorder,
+        trial: u32,
+        starts_ns: u64,
+        into: u64,
+        open: bool,
+        noise: &mut Noise,
+    ) -> Result<(), brownout_record::RecordError> {
+        let phase = self.phase_at(into);
+        let fault = phase == "fault";
+        let second = (into - self.starts(phase)) / SECOND;
+        let lagging = phase == "recovery" && second < self.lag;
+        let mut sent = 0;
+        for statement in ["read", "write"] {
+            for coordinator in NODES {
+                let mut count = self.rate / 6;
+                if open {
+                    count = count.saturating_sub(2);
+                }
+                sent += self.rate / 6;
+                let failed = ((self.failing)(trial, phase, second) * count as f64).round() as u64;
+                let out = if fault && coordinator == "n2" { self.time_outs.min(count) } else { 0 };
+                let base = match (phase, statement) {
+                    ("warm-up", _) => 6 * MS / (second + 1) + MS,
+                    (_, "read") => 1_200_000,
+                    _ => 900_000,
+                };
+                let slow = if coordinator == "n2" && (fault && !self.no_fault || lagging) { self.slower } else { 0 };
+                let mut service = |count: u64| (0..count).map(|_| slow + noise.latency(base)).collect::<Vec<u64>>();
+                let mut row = |outcome: &str, values: Vec<u64>| {
+                    recorder.latency(
+                        trial,
+                        &LatencyRow {
+                            starts_ns,
+                            statement: statement.to_owned(),
+                            coordinator: coordinator.to_owned(),
+                            outcome: outcome.to_owned(),
+                            count: values.len() as u64,
+                            wait: histogram(values.iter().map(|_| 20_000)),
+                            service: histogram(values.iter().copied()),
+                            response: histogram(values.iter().map(|value| value + 20_000)),
+                        },
+                    )
+                };
+                row("ok", service(count - failed - out))?;
+                if failed > 0 {
+                    row("failed:Unavailable", service(failed))?;
+                }
+                if out > 0 {
+                    row("timed-out", vec![2 * SECOND; out as usize])?;
+                    row("late", vec![3 * SECOND; out as usize / 2])?;
+                }
+            }
+        }
+        let lateness = if fault { self.lateness } else { 50_000 };
+        let invented = if phase == "baseline" && second == 1 { self.invented } else { 0 };
+        recorder.load(
+            trial,
+            &LoadRow {
+                starts_ns,
+                length_ns: SECOND,
+                settled: !open,
+                scheduled: sent,
+                sent: sent + invented,
+                never_sent: 0,
+                stale: 0,
+                lateness: histogram((0..sent).map(|at| lateness / 2 + lateness * at / sent.max(1))),
+            },
+        )
+    }
+
+    fn network(
+        &self,
+        recorder: &Recorder,
+        trial: u32,
+        starts_ns: u64,
+        into: u64,
+        noise: &mut Noise,
+    ) -> Result<(), brownout_record::RecordError> {
+        for (from, to) in pairs() {
+            let extra = |of_n2: u64| match from {
+                _ if !self.slow_now(into) => 0,
+                "n2" => of_n2,
+                "n3" if self.second_fault.is_some() => self.second_fault.unwrap(),
+                _ if self.also_slow == Some((from, to)) => self.asked,
+                _ => 0,
+            };
+            let samples = (0..self.probes).map(|at| ProbeSample {
+                seq: starts_ns / SECOND * self.probes + at,
+                sent_ns: starts_ns + at * SECOND / self.probes,
+                delay_ns: Some(BASE_DELAY + extra(self.shown) + noise.below(30_000)),
+                copies: 1,
+                reordered: false,
+            });
+            let samples: Vec<ProbeSample> = samples.collect();
+            let packets = 200;
+            let held = extra(self.counted);
+            recorder.link(
+                trial,
+                &LinkRow {
+                    starts_ns,
+                    length_ns: SECOND,
+                    from: from.to_owned(),
+                    to: to.to_owned(),
+                    offered: packets,
+                    offered_bytes: packets * 400,
+                    delivered: packets,
+                    delivered_bytes: packets * 400,
+                    lost: 0,
+                    dropped_queue: 0,
+                    release_error: histogram((0..packets).map(|at| 8_000 + at * 200)),
+                    held: histogram((0..packets).map(|at| held + 5_000 + at * 100)),
+                },
+            )?;
+            let (from, to) = (from.to_owned(), to.to_owned());
+            recorder.probe(trial, &ProbeRow { starts_ns, from, to, samples })?;
+        }
+        Ok(())
+    }
+}
+
+pub fn pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
+    HOSTS.into_iter().flat_map(|from| HOSTS.into_iter().filter(move |to| *to != from).map(move |to| (from, to)))
+}
+
+fn event(trial: u32, at_ns: u64, kind: &str, subject: &str, text: &str) -> Event {
+    Event {
+        trial: Some(trial),
+        at_ns,
+        error_ns: 40_000,
+        kind: kind.to_owned(),
+        subject: subject.to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+fn environment() -> Environment {
+    Environment {
+        version: "0.1.0".to_owned(),
+        kernel: "6.1.0".to_owned(),
+        cpu: "Example CPU <with> & \"signs\"".to_owned(),
+        cores: 2,
+        memory: 8 << 30,
+        clock_source: "tsc".to_owned(),
+        privilege: "root".to_owned(),
+        emulator_scheduling: "SCHED_FIFO 50".to_owned(),
+        congestion_control: "cubic".to_owned(),
+        java: "17.0.15".to_owned(),
+        system_settings: "heap 256M\nsynchronous commit log".to_owned(),
+        seed: 42,
+    }
+}

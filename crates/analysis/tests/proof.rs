@@ -1,0 +1,117 @@
+//! A fault that is not proven did not happen.
+
+mod common;
+
+use brownout_analysis::{Findings, Proof, Validity, exit_code, findings};
+use common::{MS, SECOND, Synthetic};
+
+fn analysed(synthetic: &Synthetic) -> Findings {
+    let folder = tempfile::tempdir().unwrap();
+    findings(&synthetic.run(folder.path())).unwrap()
+}
+
+/// The first fault of the first trial is not proven; returns the verdict and the reasons.
+fn verdict_of(synthetic: &Synthetic) -> (Proof, String) {
+    let found = analysed(synthetic);
+    let fault = &found.trials[0].faults[0];
+    if fault.verdict != Proof::Proven {
+        assert_ne!(found.verdict.validity, Validity::Valid);
+        assert_ne!(exit_code(&found), 0);
+    }
+    (fault.verdict, fault.reasons.join("; "))
+}
+
+#[test]
+fn a_fault_that_shows_what_was_asked_is_proven() {
+    let found = analysed(&Synthetic::default());
+    for fault in found.trials.iter().flat_map(|trial| &trial.faults) {
+        assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]));
+        assert_eq!(fault.pairs.len(), 12);
+        assert!(fault.pairs[..3].iter().all(|pair| pair.hit && pair.from == "n2"), "hit pairs come first");
+        assert_eq!(fault.margin_ns, 600 * MS);
+        for pair in &fault.pairs {
+            let asked = if pair.hit { 100e6 } else { 0.0 };
+            assert!((pair.probes.change.unwrap() - asked).abs() < 0.1e6, "{} → {}", pair.from, pair.to);
+            assert!((pair.counters.change.unwrap() - asked).abs() < 0.1e6, "{} → {}", pair.from, pair.to);
+            // 20 probes a second; after each change, and before the end, a margin of 0.6 s and the stamp's error.
+            assert_eq!(pair.probes.samples, [200, 187, 175]);
+        }
+    }
+    assert_eq!(found.verdict.validity, Validity::Valid);
+}
+
+#[test]
+fn an_injection_that_does_nothing_is_refuted() {
+    let sabotaged = Synthetic { shown: 0, counted: 0, slower: 0, ..Synthetic::default() };
+    let (verdict, why) = verdict_of(&sabotaged);
+    assert_eq!(verdict, Proof::Refuted);
+    assert!(why.contains("n2 → n1: probes show a change of"), "{why}");
+    let found = analysed(&sabotaged);
+    assert_eq!(exit_code(&found), 3);
+    assert!(found.verdict.sentence.starts_with("Invalid: trial 1: the fault"), "{}", found.verdict.sentence);
+}
+
+#[test]
+fn what_the_probes_show_and_the_counters_do_not_is_refuted() {
+    let (verdict, why) = verdict_of(&Synthetic { counted: 0, ..Synthetic::default() });
+    assert_eq!(verdict, Proof::Refuted);
+    assert!(why.contains("the emulator's counters show"), "{why}");
+}
+
+#[test]
+fn a_spared_pair_that_is_slow_too_refutes_and_is_named() {
+    let (verdict, why) = verdict_of(&Synthetic { also_slow: Some(("n3", "n1")), ..Synthetic::default() });
+    assert_eq!(verdict, Proof::Refuted);
+    assert!(why.starts_with("n3 → n1: probes (spared) show a change of 100"), "{why}");
+}
+
+#[test]
+fn a_fault_that_does_not_heal_is_refuted() {
+    let (verdict, why) = verdict_of(&Synthetic { stays_slow: true, ..Synthetic::default() });
+    assert_eq!(verdict, Proof::Refuted);
+    assert!(why.contains("more than before although the fault was healed"), "{why}");
+}
+
+#[test]
+fn too_few_probes_prove_nothing() {
+    let (verdict, why) = verdict_of(&Synthetic { probes: 2, ..Synthetic::default() });
+    assert_eq!(verdict, Proof::Unproven);
+    assert!(why.contains("not enough evidence from probes: 20 before"), "{why}");
+}
+
+#[test]
+fn a_delay_within_the_tolerance_cannot_be_told_from_none() {
+    let small = Synthetic { asked: MS, shown: MS, counted: MS, ..Synthetic::default() };
+    let (verdict, why) = verdict_of(&small);
+    assert_eq!(verdict, Proof::Unproven);
+    assert!(why.contains("cannot tell"), "{why}");
+}
+
+#[test]
+fn a_fault_that_was_cut_before_healing_is_unproven() {
+    let plan = Synthetic::default();
+    let cut_at = plan.starts("fault") + 5 * SECOND;
+    let (verdict, why) = verdict_of(&Synthetic { trials: 1, cut_at: Some(cut_at), ..plan });
+    assert_eq!(verdict, Proof::Unproven);
+    assert!(why.starts_with("the run was cut before the fault was healed"), "{why}");
+}
+
+#[test]
+fn a_fault_that_the_trial_did_not_come_to_is_unproven() {
+    let (verdict, why) = verdict_of(&Synthetic { trials: 1, cut_at: Some(8 * SECOND), ..Synthetic::default() });
+    assert_eq!(verdict, Proof::Unproven);
+    assert!(why.contains("never injected"), "{why}");
+}
+
+#[test]
+fn faults_in_force_together_are_expected_together() {
+    let both = Synthetic { second_fault: Some(30 * MS), ..Synthetic::default() };
+    let found = analysed(&both);
+    for fault in &found.trials[0].faults {
+        assert_eq!(fault.verdict, Proof::Proven, "{:?}", fault.reasons);
+    }
+    let of =
+        |index: usize, from: &str| found.trials[0].faults[index].pairs.iter().find(|pair| pair.from == from).unwrap();
+    assert_eq!((of(0, "n3").asked, of(0, "n3").expected), (0.0, 30e6));
+    assert_eq!((of(1, "n3").asked, of(1, "n3").expected), (30e6, 30e6));
+}
