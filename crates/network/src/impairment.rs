@@ -48,8 +48,9 @@ impl Impairment {
     #[must_use]
     pub fn and(self, other: Impairment) -> Impairment {
         let (a, b) = (self.loss.fraction(), other.loss.fraction());
-        // Not 1 − (1−a)(1−b): this form leaves `a` exactly as it was asked for when `b` is zero.
-        let loss = Share::new((a + b - a * b).min(1.0)).unwrap_or(Share::ALL);
+        let (more, less) = (a.max(b), a.min(b));
+        // 1 − (1−a)(1−b), in a form that is exact where one of them is nothing or all.
+        let loss = Share::new(more + less * (1.0 - more)).unwrap_or(Share::ALL);
         Impairment { delay: add(self.delay, other.delay), jitter: add(self.jitter, other.jitter), loss }
     }
 

@@ -57,4 +57,4 @@ pub use impairment::Impairment;
 pub use link::{HostId, Link};
 pub use network::{Network, NetworkSpec};
 pub use probe::{ProbeHealth, ProbeSample, Probes};
-pub use sys::Scheduling;
+pub use sys::{Scheduling, run_urgently};

@@ -68,22 +68,13 @@ pub(crate) fn start(
     let thread = thread::Builder::new()
         .name("emulator".to_owned())
         .spawn(move || {
-            let scheduling = schedule(realtime);
+            let scheduling = sys::schedule(realtime.then_some(FIFO_PRIORITY));
             let _ = announce.send(scheduling);
             Thread { engine, epoll, commands, shared, pace: Pace::new(scheduling) }.run();
         })
         .map_err(failed("start its thread"))?;
     let scheduling = announced.recv().map_err(|_| NetworkError::EmulatorGone)?;
     Ok((emulator, thread, scheduling))
-}
-
-/// The most urgent scheduling that the calling thread may have.
-fn schedule(realtime: bool) -> Scheduling {
-    if realtime && let Ok(scheduling) = sys::request_fifo(FIFO_PRIORITY) {
-        return scheduling;
-    }
-    sys::prefer_short_slices();
-    Scheduling::Default
 }
 
 struct Thread {

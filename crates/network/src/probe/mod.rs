@@ -128,7 +128,7 @@ impl Probes {
         let thread = thread::Builder::new()
             .name("prober".to_owned())
             .spawn(move || {
-                let scheduling = schedule(realtime);
+                let scheduling = sys::schedule(realtime.then_some(FIFO_PRIORITY));
                 let _ = announce.send(scheduling);
                 prober.run();
             })
@@ -178,14 +178,6 @@ impl Drop for Probes {
             let _ = thread.join();
         }
     }
-}
-
-fn schedule(realtime: bool) -> Scheduling {
-    if realtime && let Ok(scheduling) = sys::request_fifo(FIFO_PRIORITY) {
-        return scheduling;
-    }
-    sys::prefer_short_slices();
-    Scheduling::Default
 }
 
 impl Socket {

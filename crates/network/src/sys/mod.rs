@@ -16,8 +16,8 @@ pub(crate) use interface::Interface;
 pub(crate) use netns::{enter, prepare, unshare_network};
 pub(crate) use poll::{Epoll, Event, Wakeup};
 pub(crate) use route::add_subnet_route;
-pub use sched::Scheduling;
-pub(crate) use sched::{prefer_short_slices, request_fifo};
+pub(crate) use sched::schedule;
+pub use sched::{Scheduling, run_urgently};
 pub(crate) use tun::{OpenError, Tun};
 pub(crate) use udp::{ProbeSocket, tcp_congestion_control};
 

@@ -73,7 +73,7 @@ mod tests {
         // The mean of 100,000 draws has a standard deviation of 365 ns.
         assert!(mean.abs_diff(1_000_000) < 1_500, "{mean}");
         for quarter in 0..4 {
-            let range = 800_000 + quarter * 100_000..900_000 + quarter * 100_000;
+            let range = 800_000 + quarter * 100_000_u64..900_000 + quarter * 100_000;
             let share = holds.iter().filter(|hold| range.contains(hold)).count();
             assert!((24_500..25_500).contains(&share), "{range:?}: {share}");
         }
