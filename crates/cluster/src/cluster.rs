@@ -21,9 +21,6 @@ use crate::{
     system::{Member, System, program},
 };
 
-/// The log of what a node's process prints itself: the JVM's own words, not the database's.
-const CONSOLE: &str = "console.log";
-
 /// Where a cluster's files go, and whose they are.
 #[derive(Debug, Clone)]
 pub struct Paths {
@@ -70,7 +67,7 @@ impl Cluster {
         places: &[&dyn Place],
         paths: &Paths,
     ) -> Result<Cluster, ClusterError> {
-        tell_apart(places)?;
+        check_names(places)?;
         let members: Vec<Member> = places
             .iter()
             .map(|place| Member {
@@ -88,6 +85,12 @@ impl Cluster {
         for member in &members {
             make_folders(member, system.folders(), paths.owner)?;
         }
+        if let Some(owner) = paths.owner {
+            let theirs = members.iter().flat_map(|member| [&member.home, &member.logs]).cloned();
+            for path in theirs.chain(system.reads()) {
+                owner.check_reach(&path)?;
+            }
+        }
         // Nodes are pushed as they are spawned: an early return drops, and so kills, those that run.
         let logs = paths.logs.clone();
         let mut cluster = Cluster { system, members, networks, nodes: Vec::new(), logs };
@@ -100,7 +103,7 @@ impl Cluster {
 
     fn spawn(&self, index: usize, place: &dyn Place, owner: Option<Owner>) -> Result<Node, ClusterError> {
         let member = &self.members[index];
-        let console = member.logs.join(CONSOLE);
+        let console = member.logs.join(logs::CONSOLE);
         let open = || -> std::io::Result<(File, File)> {
             let file = OpenOptions::new().create(true).append(true).open(&console)?;
             Ok((file.try_clone()?, file))
@@ -144,8 +147,11 @@ impl Cluster {
         let Cluster { system, members, networks, nodes, logs } = self;
         let mut shown = String::new();
         let schema = readiness::wait(system.as_ref(), members, networks, |missing| {
-            if let Some(death) = new_deaths(nodes, system.as_ref()).into_iter().next() {
-                return Err(ClusterError::NodeDied(death));
+            for node in nodes.iter_mut() {
+                if let Some(death) = node.death(system.log_files()) {
+                    node.told = true;
+                    return Err(ClusterError::NodeDied(death));
+                }
             }
             if interrupted() {
                 return Err(ClusterError::Interrupted);
@@ -177,7 +183,15 @@ impl Cluster {
 
     /// Deaths not told before; never blocks. A death that ended [`Cluster::wait_ready`] has been told by its error.
     pub fn deaths(&mut self) -> Vec<Death> {
-        new_deaths(&mut self.nodes, self.system.as_ref())
+        let mut deaths = Vec::new();
+        for node in self.nodes.iter_mut().filter(|node| !node.told) {
+            if let Some(death) = node.death(self.system.log_files()) {
+                node.told = true;
+                deaths.push(death);
+            }
+        }
+        deaths.sort_by_key(|death| death.at_ns);
+        deaths
     }
 
     /// Asks all nodes to end (SIGTERM) and waits for it up to `deadline`; kills those that remain.
@@ -211,27 +225,17 @@ impl Drop for Cluster {
     }
 }
 
-fn new_deaths(nodes: &mut [Node], system: &dyn System) -> Vec<Death> {
-    let mut deaths = Vec::new();
-    for node in nodes.iter_mut().filter(|node| !node.told) {
-        if let (Some(at_ns), Some(status)) = (node.process.died_ns(), node.process.status()) {
-            node.told = true;
-            let mut files = vec![CONSOLE];
-            files.extend(system.log_files());
-            let log_tail = logs::tail(&node.logs, &files);
-            deaths.push(Death { node: node.name.clone(), at_ns, status, log_tail });
-        }
-    }
-    deaths.sort_by_key(|death| death.at_ns);
-    deaths
-}
-
-fn tell_apart(places: &[&dyn Place]) -> Result<(), ClusterError> {
+fn check_names(places: &[&dyn Place]) -> Result<(), ClusterError> {
     if places.is_empty() {
         return Err(ClusterError::NoPlaces);
     }
     let (mut names, mut addresses) = (BTreeSet::new(), BTreeSet::new());
     for place in places {
+        // The name becomes a folder and a host name.
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if place.name().is_empty() || place.name().len() > 63 || !place.name().chars().all(plain) {
+            return Err(ClusterError::Name(place.name().to_owned()));
+        }
         if !names.insert(place.name()) {
             return Err(ClusterError::SamePlace(format!("the name {}", place.name())));
         }

@@ -2,12 +2,15 @@
 
 use std::{
     ffi::CString,
-    io,
-    os::unix::process::CommandExt,
+    fs, io,
+    os::unix::{fs::MetadataExt, process::CommandExt},
+    path::Path,
     process::{self, Command},
 };
 
 use serde::Serialize;
+
+use crate::ClusterError;
 
 /// Locked memory that a node may have: enough for the JVM's own needs, too little to pin a heap.
 const MEMLOCK_BYTES: libc::rlim_t = 64 * 1024;
@@ -24,6 +27,27 @@ pub struct Owner {
 impl Owner {
     /// The user `nobody` of Debian, Ubuntu and the kernel's overflow id.
     pub const NOBODY: Owner = Owner { uid: 65_534, gid: 65_534 };
+
+    /// Whether this user can read `path`, as far as permission bits tell.
+    ///
+    /// Asked before anything starts: a JVM that may not read its jars says that its main class does not exist.
+    pub(crate) fn check_reach(self, path: &Path) -> Result<(), ClusterError> {
+        for at in path.ancestors() {
+            let file = fs::metadata(at).map_err(ClusterError::files("look at", at))?;
+            let shift = match () {
+                () if file.uid() == self.uid => 6,
+                () if file.gid() == self.gid => 3,
+                () => 0,
+            };
+            let bits = (file.mode() >> shift) & 0o7;
+            // Folders on the way have to be passed, the goal has to be read.
+            let (passes, reads) = (bits & 0o1 != 0, bits & 0o4 != 0);
+            if (file.is_dir() && !passes) || (at == path && !reads) {
+                return Err(ClusterError::OutOfReach { uid: self.uid, path: path.to_owned(), at: at.to_owned() });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Makes `command`, once spawned, give up all that a database does not need.
@@ -107,4 +131,35 @@ unsafe fn limit(resource: libc::__rlimit_resource_t, value: Option<libc::rlim_t>
 
 fn check(result: libc::c_int) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_another_user_cannot_reach_is_named_with_the_closed_door() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let (room, jar) = (folder.path().join("room"), folder.path().join("room/a.jar"));
+        fs::create_dir(&room).unwrap();
+        fs::write(&jar, "").unwrap();
+        mode(folder.path(), 0o755);
+        mode(&jar, 0o644);
+        let stranger = Owner { uid: 4_000_000, gid: 4_000_000 };
+        let closed_at = |path: &Path| match stranger.check_reach(path) {
+            Ok(()) => None,
+            Err(ClusterError::OutOfReach { at, .. }) => Some(at),
+            Err(other) => panic!("{other}"),
+        };
+        for (bits, closed) in [(0o755, None), (0o711, None), (0o700, Some(&room)), (0o744, Some(&room))] {
+            mode(&room, bits);
+            assert_eq!(closed_at(&jar).as_ref(), closed, "{bits:o}");
+        }
+        mode(&room, 0o755);
+        mode(&jar, 0o640);
+        assert_eq!(closed_at(&jar), Some(jar));
+    }
 }

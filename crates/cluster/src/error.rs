@@ -13,6 +13,22 @@ pub enum ClusterError {
     /// Two hosts share a name or an address, so their nodes could not be told apart.
     #[error("two hosts of the cluster share {0}: give each a name and an address of its own")]
     SamePlace(String),
+    /// A host's name cannot be a folder and a host name.
+    #[error("'{0}' cannot be a node's name: use up to 63 letters, digits, - and _")]
+    Name(String),
+    /// The user that the nodes run as cannot get at something that they need.
+    #[error(
+        "user {uid} (whom the nodes run as) cannot get at {path}: {at} is closed to it; \
+         bind-mount the path to where it is reachable, or open it: chmod o+rx {at}"
+    )]
+    OutOfReach {
+        /// The user id.
+        uid: u32,
+        /// What is needed.
+        path: PathBuf,
+        /// What on the way there is closed.
+        at: PathBuf,
+    },
     /// A setting that Brownout must own, or that is no setting.
     #[error("the cassandra setting '{key}' cannot be given: {why}")]
     Setting {

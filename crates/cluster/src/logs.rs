@@ -6,19 +6,27 @@ use std::{
     path::Path,
 };
 
+/// The log of what a node's process prints itself: the JVM's own words, not the database's.
+pub(crate) const CONSOLE: &str = "console.log";
+
 /// Lines kept of each log file.
-const LINES: usize = 20;
+const LINES: usize = 12;
+/// Characters shown of a line: a JVM logs its whole class path in one.
+const WIDTH: usize = 300;
 /// Bytes read from a log's end; lines of a Java stack trace are about 100 bytes long.
 const BYTES: u64 = 16 * 1024;
 
-/// The last lines of each of `files` in `folder`, under the file's name; files that are empty or absent are left out.
+/// The last lines of the console's log and of each of `files` in `folder`, under the file's name; what is empty or
+/// absent is left out.
 pub(crate) fn tail(folder: &Path, files: &[&str]) -> String {
     let mut text = String::new();
-    for file in files {
+    for file in [&CONSOLE].into_iter().chain(files) {
         match last_lines(&folder.join(file)) {
             Ok(lines) if !lines.is_empty() => {
                 for line in lines.lines() {
-                    text.push_str(&format!("  {file}: {line}\n"));
+                    let shown: String = line.chars().take(WIDTH).collect();
+                    let cut = if shown.len() < line.len() { " …" } else { "" };
+                    text.push_str(&format!("  {file}: {shown}{cut}\n"));
                 }
             }
             _ => {}
@@ -47,10 +55,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let long: String = (0..2_000).map(|i| format!("line {i} of a rather long log\n")).collect();
         std::fs::write(folder.path().join("system.log"), long).unwrap();
-        std::fs::write(folder.path().join("console.log"), "Terminating\n\n").unwrap();
-        let tail = tail(folder.path(), &["console.log", "system.log", "absent.log"]);
-        assert_eq!(tail.lines().count(), 1 + LINES);
-        assert!(tail.starts_with("  console.log: Terminating\n"), "{tail}");
+        std::fs::write(folder.path().join("console.log"), format!("{}\nTerminating\n\n", "x".repeat(5_000))).unwrap();
+        let tail = tail(folder.path(), &["system.log", "absent.log"]);
+        assert_eq!(tail.lines().count(), 2 + LINES);
+        assert!(tail.starts_with("  console.log: xxx"), "{tail}");
+        assert!(tail.contains("xxx …\n  console.log: Terminating\n") && tail.len() < 2_000, "{tail}");
         assert!(tail.ends_with("line 1999 of a rather long log"), "{tail}");
     }
 

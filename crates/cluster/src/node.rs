@@ -13,7 +13,7 @@ use std::{
 use brownout_units::Bytes;
 use serde::Serialize;
 
-use crate::clock;
+use crate::{clock, logs};
 
 /// A node of the cluster.
 #[derive(Debug)]
@@ -50,6 +50,13 @@ impl Node {
         // SAFETY: sysconf has no preconditions.
         let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
         Some(Bytes(pages * page))
+    }
+
+    /// How it died, with the last lines of its logs (`files` in their folder); `None` while it lives.
+    pub(crate) fn death(&mut self, files: &[&str]) -> Option<Death> {
+        let at_ns = self.process.died_ns()?;
+        let status = self.process.status()?;
+        Some(Death { node: self.name.clone(), at_ns, status, log_tail: logs::tail(&self.logs, files) })
     }
 
     /// Whether its process is there. A process that was stopped by a signal is.

@@ -29,6 +29,9 @@ pub(crate) trait System: Send + Sync {
     /// The log files in a member's log folder, most telling last.
     fn log_files(&self) -> &[&str];
 
+    /// What a node has to read besides its own folders.
+    fn reads(&self) -> Vec<PathBuf>;
+
     /// Writes the configuration of `members[index]`; returns the command that runs it in the foreground.
     fn command(&self, members: &[Member], index: usize) -> Result<Command, ClusterError>;
 

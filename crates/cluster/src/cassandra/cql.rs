@@ -38,7 +38,7 @@ const MAX_BODY: usize = 16 << 20;
 
 #[derive(Debug, Error)]
 pub(super) enum CqlError {
-    #[error("{0}")]
+    #[error("{}", words(.0))]
     Io(#[from] io::Error),
     #[error("it answers '{message}' (code {code:#06x})")]
     Server { code: u32, message: String },
@@ -46,6 +46,14 @@ pub(super) enum CqlError {
     WantsCredentials,
     #[error("it answers what is not CQL version 4: {0}")]
     Protocol(&'static str),
+}
+
+/// A read that ran out of time says "would block", which tells nobody anything.
+fn words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+        kind => kind.to_string(),
+    }
 }
 
 /// One value of a row: its bytes, or null.

@@ -1,6 +1,7 @@
 //! Cassandra's jars through Maven, into the cache.
 
 use std::{
+    ffi::{OsStr, OsString},
     fs,
     io::{BufRead, BufReader, Read},
     os::unix::process::CommandExt,
@@ -36,7 +37,16 @@ pub fn resolve(
     progress: &dyn Fn(&str),
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Distribution, ProvisionError> {
-    let release = release(version)?;
+    resolve_with("mvn".as_ref(), release(version)?, cache, progress, interrupted)
+}
+
+fn resolve_with(
+    mvn: &OsStr,
+    release: &Release,
+    cache: &Path,
+    progress: &dyn Fn(&str),
+    interrupted: &dyn Fn() -> bool,
+) -> Result<Distribution, ProvisionError> {
     let root = std::path::absolute(cache)
         .map_err(CacheError::files("find a path", cache))?
         .join(format!("cassandra-{}", release.version));
@@ -46,7 +56,7 @@ pub fn resolve(
         // Another process may have been first while we waited.
         if !root.is_dir() {
             remove_unfinished(cache);
-            bring(release, cache, &root, progress, interrupted)?;
+            bring(mvn, release, cache, &root, progress, interrupted)?;
         }
     }
     verify(release, &root)?;
@@ -56,6 +66,7 @@ pub fn resolve(
 
 /// Fills a folder beside `root`, verifies it, and moves it into place in one step.
 fn bring(
+    mvn: &OsStr,
     release: &Release,
     cache: &Path,
     root: &Path,
@@ -70,7 +81,7 @@ fn bring(
     let jars = unfinished.path().join("jars");
     fs::write(&pom, pom_text(release.version)).map_err(CacheError::files("write", &pom))?;
     progress(&format!("resolving Cassandra {} with Maven (67 MB when nothing is there yet)", release.version));
-    run_maven(release, &pom, &jars, progress, interrupted)?;
+    run_maven(mvn, release, &pom, &jars, progress, interrupted)?;
     verify(release, &jars)?;
     fs::rename(&jars, root).map_err(CacheError::files("move the jars into place", root))?;
     Ok(())
@@ -115,6 +126,7 @@ fn pom_text(version: &str) -> String {
 }
 
 fn run_maven(
+    mvn: &OsStr,
     release: &Release,
     pom: &Path,
     jars: &Path,
@@ -125,9 +137,9 @@ fn run_maven(
         let remedy = remedy(&what);
         ProvisionError::Maven { version: release.version.to_owned(), what, remedy }
     };
-    let mut option = std::ffi::OsString::from("-DoutputDirectory=");
+    let mut option = OsString::from("-DoutputDirectory=");
     option.push(jars);
-    let mut command = Command::new("mvn");
+    let mut command = Command::new(mvn);
     // Batch mode; -C: a download whose checksum differs is an error, not a warning.
     command.args(["-B", "-C", "-f"]).arg(pom).args(["dependency:copy-dependencies", "-DincludeScope=runtime"]);
     command.arg(option).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -207,4 +219,89 @@ fn remedy(words: &str) -> Option<&'static str> {
         ),
     ];
     KNOWN.iter().find(|(sign, _)| words.contains(sign)).map(|(_, remedy)| *remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::Cell, os::unix::fs::PermissionsExt, path::PathBuf};
+
+    use super::*;
+
+    /// A release whose only jar is empty.
+    const EMPTY: Release = Release {
+        series: "0.0",
+        version: "0.0.1",
+        pins: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  a.jar\n",
+    };
+
+    /// A folder for the cache, and a program that is called as Maven would be; `$out` is where jars belong.
+    fn maven(script: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mvn");
+        let find_out = r#"for a; do case "$a" in -DoutputDirectory=*) out="${a#*=}";; esac; done; mkdir -p "$out""#;
+        fs::write(&path, format!("#!/bin/sh\n{find_out}\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        (folder, path)
+    }
+
+    fn resolve_empty(
+        script: &str,
+        interrupted: &dyn Fn() -> bool,
+    ) -> (Result<Distribution, ProvisionError>, Vec<String>) {
+        let (folder, mvn) = maven(script);
+        let cache = folder.path().join("cache");
+        let result = resolve_with(mvn.as_os_str(), &EMPTY, &cache, &|_| (), interrupted);
+        let mut left: Vec<String> =
+            fs::read_dir(cache).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        left.sort();
+        (result, left)
+    }
+
+    #[test]
+    fn the_cache_holds_a_complete_distribution_or_none() {
+        let (result, left) = resolve_empty("touch $out/a.jar", &|| false);
+        assert_eq!(result.unwrap().classpath.len(), 1);
+        assert_eq!(left, ["cassandra-0.0.1", "lock"]);
+
+        for (script, said) in [
+            ("echo changed > $out/a.jar", "a.jar has another SHA-256"),
+            ("touch $out/a.jar $out/b.jar", "b.jar does not belong there"),
+            ("true", "a.jar is missing"),
+            ("touch $out/a.jar; echo '[INFO] x'; echo '[ERROR] Could not transfer artifact x'; exit 1", "proxies"),
+            ("echo 'The JAVA_HOME environment variable is not defined correctly' >&2; exit 1", "set JAVA_HOME"),
+            ("exit 7", "exit status: 7"),
+        ] {
+            let (result, left) = resolve_empty(script, &|| false);
+            let error = result.unwrap_err().to_string();
+            assert!(error.contains(said), "{script}: {error}");
+            assert_eq!(left, ["lock"], "{script}");
+        }
+    }
+
+    #[test]
+    fn an_interruption_ends_maven_and_what_it_started() {
+        let asked = Cell::new(0);
+        let third = || asked.replace(asked.get() + 1) > 2;
+        let begun = std::time::Instant::now();
+        let (result, left) = resolve_empty("touch $out/a.jar; sleep 300; true", &third);
+        assert!(matches!(result, Err(ProvisionError::Interrupted)), "{result:?}");
+        assert_eq!(left, ["lock"]);
+        assert!(begun.elapsed() < Duration::from_secs(100), "it waited for Maven");
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed() {
+        let (folder, mvn) = maven("touch $out/a.jar");
+        let cache = folder.path().join("cache");
+        fs::create_dir_all(cache.join(".unfinished-x/jars")).unwrap();
+        resolve_with(mvn.as_os_str(), &EMPTY, &cache, &|_| (), &|| false).unwrap();
+        assert!(!cache.join(".unfinished-x").exists());
+    }
+
+    #[test]
+    fn without_maven_the_remedy_is_said() {
+        let cache = tempfile::tempdir().unwrap();
+        let error = resolve_with("/no/mvn".as_ref(), &EMPTY, cache.path(), &|_| (), &|| false).unwrap_err();
+        assert!(error.to_string().contains("apt-get install maven"), "{error}");
+    }
 }

@@ -2,7 +2,7 @@ use std::{
     fs::{self, Permissions},
     io,
     os::unix::fs::PermissionsExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
 };
 
@@ -62,6 +62,15 @@ impl Cassandra {
 impl System for Cassandra {
     fn folders(&self) -> &[&str] {
         &yaml::FOLDERS
+    }
+
+    fn reads(&self) -> Vec<PathBuf> {
+        let mut paths = vec![self.java.path.clone()];
+        paths.extend(self.distribution.classpath.iter().cloned());
+        if let Some(Archive::Use(archive)) = &self.archive {
+            paths.push(archive.clone());
+        }
+        paths
     }
 
     fn log_files(&self) -> &[&str] {

@@ -183,3 +183,61 @@ pub(super) fn files(
         ("logback.xml".to_owned(), LOGBACK.to_owned()),
     ])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members() -> Vec<Member> {
+        (1..=2)
+            .map(|i| Member {
+                name: format!("n{i}"),
+                address: [10, 0, 0, i].into(),
+                home: format!("/it's/n{i}").into(),
+                logs: format!("/logs/n{i}").into(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_configuration_of_a_node_is_this_text() {
+        let text = cassandra_yaml(&CassandraSpec::default(), &members(), &[i64::MIN, 0], 1);
+        assert_eq!(text, include_str!("golden/cassandra.yaml"));
+    }
+
+    #[test]
+    fn a_setting_takes_the_place_of_ours_or_comes_at_the_end() {
+        let settings = [("read_request_timeout", "250ms"), ("row_cache_size", "1MiB")];
+        let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        let spec = CassandraSpec { settings, ..CassandraSpec::default() };
+        let text = cassandra_yaml(&spec, &members(), &[i64::MIN, 0], 0);
+        assert_eq!(text.matches("\nread_request_timeout:").count(), 1);
+        assert!(text.contains("\nread_request_timeout: 250ms  # set by the experiment\n"), "{text}");
+        assert!(text.ends_with("# Set by the experiment.\nrow_cache_size: 1MiB\n"), "{text}");
+    }
+
+    #[test]
+    fn settings_that_brownout_owns_or_that_are_none_are_refused() {
+        for (key, value, said) in [
+            ("num_tokens", "16", "spaces the tokens"),
+            ("authenticator", "PasswordAuthenticator", "log in"),
+            ("Read_Timeout", "1s", "lower-case"),
+            ("", "1", "lower-case"),
+            ("row_cache_size", " ", "one line"),
+            ("row_cache_size", "1MiB\nnum_tokens: 16", "one line"),
+        ] {
+            let error = check(&BTreeMap::from([(key.to_owned(), value.to_owned())])).unwrap_err().to_string();
+            assert!(error.contains(said) && error.contains(&format!("'{key}'")), "{error}");
+        }
+        assert!(check(&BTreeMap::from([("row_cache_size".to_owned(), "1MiB".to_owned())])).is_ok());
+    }
+
+    #[test]
+    fn every_key_of_ours_that_names_a_node_or_a_folder_is_owned() {
+        let text = cassandra_yaml(&CassandraSpec::default(), &members(), &[i64::MIN, 0], 0);
+        let identity = text.split("# For a small machine").next().unwrap();
+        for key in identity.lines().filter_map(|line| line.split_once(": ")).map(|(key, _)| key) {
+            assert!(OWNED.iter().any(|(owned, _)| *owned == key), "{key}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Real Cassandra on real namespaces. Takes root, Java, Maven (or a filled cache) and iproute2.
+
+mod ground;
+
+use std::{
+    fs,
+    net::TcpListener,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use brownout_cluster::{
+    CassandraSpec, Cluster, ClusterError, Death, Jit, Paths,
+    cassandra::{archive, maven},
+    memory_needed,
+};
+use brownout_units::Bytes;
+use ground::Ground;
+
+/// For three nodes; many times what an idle machine takes.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+fn quick() -> CassandraSpec {
+    CassandraSpec { jit: Jit::C1, ..CassandraSpec::default() }
+}
+
+fn start(ground: &Ground, spec: &CassandraSpec, paths: &Paths) -> Cluster {
+    let archive = archive::find(&ground.distribution, &ground.java, &ground.cache);
+    let start =
+        || Cluster::start(spec, &ground.distribution, &ground.java, &ground.places(), paths, archive.as_deref());
+    // The thread that starts a cluster may end: the nodes' death signal must not be tied to it.
+    thread::scope(|scope| scope.spawn(start).join().unwrap()).unwrap()
+}
+
+fn wait(cluster: &mut Cluster) -> Result<brownout_cluster::Readiness, ClusterError> {
+    cluster.wait_ready(PATIENCE, &|| false, &mut |line| eprintln!("waiting: {line}"))
+}
+
+fn exists(pid: u32) -> bool {
+    fs::exists(format!("/proc/{pid}")).unwrap()
+}
+
+#[test]
+fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death() {
+    let ground = Ground::new(3);
+    let host = &ground.hosts[0];
+    let begun = Instant::now();
+    archive::build(&ground.distribution, &ground.java, &ground.cache, host, &ground.paths("archive"), &|| false)
+        .unwrap();
+    eprintln!("archive: {:.1} s", begun.elapsed().as_secs_f64());
+
+    let paths = ground.paths("three");
+    let mut cluster = start(&ground, &quick(), &paths);
+    let readiness = wait(&mut cluster).unwrap();
+    eprintln!("ready in {:.1} s", readiness.took.as_secs_f64());
+    assert_eq!(cluster.deaths(), []);
+
+    for node in cluster.nodes() {
+        let (rss, cpu) = (node.rss().unwrap(), node.cpu_ns().unwrap());
+        eprintln!("{}: {} MiB resident, {:.1} s of CPU", node.name, rss.0 >> 20, cpu as f64 / 1e9);
+        assert!(cpu > 100_000_000 && rss > Bytes(100 << 20));
+        let status = fs::read_to_string(format!("/proc/{}/status", node.pid)).unwrap();
+        if ground::owner().is_some() {
+            for line in ["Uid:\t65534\t65534\t65534\t65534", "Gid:\t65534\t65534\t65534\t65534", "Groups:\t \n"] {
+                assert!(status.contains(line), "{line} in {status}");
+            }
+        }
+        for line in ["CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1"] {
+            assert!(status.contains(line), "{line} in {status}");
+        }
+        assert!(fs::read_to_string(node.logs.join("system.log")).unwrap().contains("Startup complete"));
+    }
+    let total: u64 = cluster.nodes().iter().filter_map(|node| node.rss()).map(|rss| rss.0).sum();
+    assert!(total < memory_needed(3, quick().heap), "the check before a start asks for too little: {total}");
+
+    let in_force = cluster.in_force();
+    assert_eq!(in_force.settings["collector"], "SerialGC");
+    assert!(in_force.files["cassandra.yaml"].contains("\nread_request_timeout: 5000ms\n"));
+
+    let pids: Vec<u32> = cluster.nodes().iter().map(|node| node.pid).collect();
+    // SAFETY: the process is ours and not yet reaped.
+    unsafe { libc::kill(pids[1] as libc::pid_t, libc::SIGKILL) };
+    let death = loop {
+        match cluster.deaths().pop() {
+            Some(death) => break death,
+            None => thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    assert_eq!(death.node, "n2");
+    assert!(death.status.starts_with("killed by signal 9"), "{}", death.status);
+    assert!(death.log_tail.contains("system.log: "), "{}", death.log_tail);
+    assert_eq!(cluster.deaths(), [], "a death is told once");
+    assert_eq!(cluster.nodes()[1].rss(), None);
+    assert_eq!(cluster.nodes()[1].cpu_ns(), None);
+    assert!(cluster.nodes()[0].alive());
+
+    cluster.kill();
+    assert!(!pids.iter().any(|&pid| exists(pid)), "a node outlived its cluster");
+}
+
+fn death_while_waiting(cluster: &mut Cluster) -> Death {
+    match wait(cluster) {
+        Err(ClusterError::NodeDied(death)) => death,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_node_whose_port_is_taken_fails_the_start_with_its_own_words() {
+    let ground = Ground::new(1);
+    let host = &ground.hosts[0];
+    let _taken = host.run(|| TcpListener::bind("0.0.0.0:9042").unwrap());
+    let mut cluster = start(&ground, &quick(), &ground.paths("taken"));
+    let death = death_while_waiting(&mut cluster);
+    assert_eq!(death.node, "n1");
+    assert!(death.log_tail.contains("9042"), "{}", death.log_tail);
+}
+
+#[test]
+fn a_node_without_enough_heap_fails_the_start() {
+    let ground = Ground::new(2);
+    let spec = CassandraSpec { heap: Bytes(16 << 20), ..quick() };
+    let mut cluster = start(&ground, &spec, &ground.paths("heap"));
+    let death = death_while_waiting(&mut cluster);
+    eprintln!("{}: {}\n{}", death.node, death.status, death.log_tail);
+    assert!(death.log_tail.contains("OutOfMemoryError"), "{}", death.log_tail);
+}
+
+#[test]
+fn waiting_ends_at_the_deadline_with_what_is_missing_and_at_once_on_interruption() {
+    let ground = Ground::new(2);
+    let mut cluster = start(&ground, &quick(), &ground.paths("late"));
+    match cluster.wait_ready(Duration::from_millis(300), &|| false, &mut |_| ()) {
+        Err(ClusterError::NotReady { missing, .. }) => {
+            assert!(missing.iter().any(|what| what.starts_with("n1 does not answer clients yet")), "{missing:?}");
+            assert!(missing.iter().any(|what| what.starts_with("n2 ")), "{missing:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let stop = AtomicBool::new(false);
+    let result = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(200));
+            stop.store(true, Ordering::Relaxed);
+        });
+        cluster.wait_ready(PATIENCE, &|| stop.load(Ordering::Relaxed), &mut |_| ())
+    });
+    assert!(matches!(result, Err(ClusterError::Interrupted)), "{result:?}");
+}
+
+#[test]
+fn a_stopped_node_is_taken_for_down_and_named() {
+    let ground = Ground::new(2);
+    let mut cluster = start(&ground, &quick(), &ground.paths("down"));
+    wait(&mut cluster).unwrap();
+    let pid = cluster.nodes()[1].pid as libc::pid_t;
+    // SAFETY: the process is ours and not yet reaped.
+    unsafe { libc::kill(pid, libc::SIGSTOP) };
+    // The failure detector takes some seconds to be convinced.
+    let said = Mutex::new(String::new());
+    let down = || said.lock().unwrap().contains("n1 takes n2 for down");
+    let result = cluster.wait_ready(PATIENCE, &down, &mut |line| said.lock().unwrap().push_str(line));
+    assert!(matches!(result, Err(ClusterError::Interrupted)), "{said:?}");
+    // SAFETY: as above.
+    unsafe { libc::kill(pid, libc::SIGCONT) };
+    wait(&mut cluster).unwrap();
+}
+
+#[test]
+fn a_cache_with_a_changed_jar_is_refused() {
+    let ground = Ground::new(1);
+    let cache = tempfile::tempdir().unwrap();
+    let root = cache.path().join("cassandra-5.0.9");
+    fs::create_dir(&root).unwrap();
+    for jar in &ground.distribution.classpath {
+        fs::copy(jar, root.join(jar.file_name().unwrap())).unwrap();
+    }
+    let resolve = || maven::resolve("5.0", cache.path(), &|_| (), &|| false);
+    assert_eq!(resolve().unwrap().classpath.len(), ground.distribution.classpath.len());
+    fs::write(root.join("cassandra-all-5.0.9.jar"), "changed").unwrap();
+    let error = resolve().unwrap_err().to_string();
+    assert!(error.contains("cassandra-all-5.0.9.jar has another SHA-256"), "{error}");
+}
