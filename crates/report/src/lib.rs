@@ -5,6 +5,8 @@
 mod error;
 mod html;
 mod summary;
+mod table;
+mod text;
 
 pub use error::ReportError;
 pub use html::html;

@@ -1,17 +1,413 @@
 //! The summary on the terminal.
 
-use brownout_analysis::Findings;
+use brownout_analysis::{
+    FaultFindings, Findings, PairProof, Part, PhaseFindings, Proof, Seen, TrialFindings, Validity, phase,
+};
+use brownout_record::Quantity;
+use brownout_units::{Delay, format_ns};
+
+use crate::{
+    table::{Paint, Table, wrap},
+    text,
+};
 
 /// How the summary looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// Whether colours and bold may be used; the caller knows of terminals and `NO_COLOR`.
     pub color: bool,
-    /// Columns.
+    /// Columns; texts are broken there, tables need up to 100.
     pub width: usize,
 }
 
-/// What a run says, as text.
-pub fn summary(findings: &Findings, _style: Style) -> String {
-    findings.verdict.sentence.clone()
+/// What a run says, as text. Ends with a line feed; where files lie is the caller's to add.
+pub fn summary(findings: &Findings, style: Style) -> String {
+    let mut page = Page { out: String::new(), style };
+    page.head(findings);
+    page.phases(findings);
+    page.coordinators(findings);
+    page.goodput(findings);
+    page.closed_loop(findings);
+    page.proofs(findings);
+    page.balance(findings);
+    page.instrument(findings);
+    page.notes(findings);
+    page.verdict(findings);
+    page.out
+}
+
+struct Page {
+    out: String,
+    style: Style,
+}
+
+impl Page {
+    fn line(&mut self, paint: Paint, text: &str) {
+        let wrapped = wrap(text, self.style.width.max(40), 2);
+        for line in wrapped.lines() {
+            self.out += &paint.on(line, self.style.color);
+            self.out.push('\n');
+        }
+    }
+
+    fn section(&mut self, title: &str) {
+        self.out.push('\n');
+        self.line(Paint::Bold, title);
+    }
+
+    fn table(&mut self, table: &Table) {
+        self.out += &table.text(self.style.color);
+    }
+
+    fn head(&mut self, findings: &Findings) {
+        self.line(Paint::Bold, findings.question.as_ref().unwrap_or(&findings.name));
+        let nodes: Vec<&str> =
+            findings.hosts.iter().filter(|host| host.role == "node").map(|host| host.name.as_str()).collect();
+        let load = &findings.load;
+        self.line(
+            Paint::Plain,
+            &format!(
+                "{} on {} · load {} · {} of {} copies · time-out {}",
+                findings.system,
+                nodes.join(" "),
+                load.text,
+                load.consistency,
+                load.replication,
+                Delay::from_ns(load.timeout_ns)
+            ),
+        );
+        let objective = &findings.objective;
+        self.line(
+            Paint::Plain,
+            &format!(
+                "objective: {} of the operations answered within {} of their intended start (must hold in: {})",
+                text::share(objective.share),
+                Delay::from_ns(objective.response_ns),
+                if objective.phases.is_empty() { "no phase".to_owned() } else { objective.phases.join(", ") }
+            ),
+        );
+        for fault in &findings.planned_faults {
+            self.line(Paint::Plain, &format!("fault: {fault}"));
+        }
+        let date = text::date(findings.started_unix_ms);
+        self.line(
+            Paint::Dim,
+            &format!("{} · {} of {} trials · {date}", findings.name, findings.trials.len(), findings.planned_trials),
+        );
+    }
+
+    fn phases(&mut self, findings: &Findings) {
+        self.section("Phases (operations by intended start; response time from the intended start)");
+        let mut table = Table::new(&[
+            "phase",
+            "offered/s",
+            "delivered/s",
+            "failed",
+            "timed out",
+            "p50",
+            "p95",
+            "p99",
+            "p99.9",
+            "max",
+        ]);
+        for union in findings.phases.iter().filter(|phase| phase.name != phase::SET_UP) {
+            table.row(Paint::Plain, phase_cells(&union.name, union));
+            if findings.trials.len() > 1 {
+                for trial in &findings.trials {
+                    if let Some(own) = trial.phases.iter().find(|own| own.name == union.name) {
+                        table.row(Paint::Dim, phase_cells(&format!("  trial {}", trial.trial), own));
+                    }
+                }
+            }
+        }
+        self.table(&table);
+        for trial in &findings.trials {
+            if let Some(warm_up) = trial.phases.iter().find(|phase| phase.name == phase::WARM_UP) {
+                let length = text::seconds(warm_up.duration_ns as f64);
+                self.line(
+                    Paint::Dim,
+                    &format!("  trial {}: the warm-up ended after {length}: {}", trial.trial, text::ended(warm_up)),
+                );
+            }
+        }
+    }
+
+    fn coordinators(&mut self, findings: &Findings) {
+        let phases: Vec<&PhaseFindings> =
+            findings.phases.iter().filter(|phase| phase::MEASURED.contains(&phase.name.as_str())).collect();
+        for (what, parts) in
+            [("coordinator", coordinators as fn(&PhaseFindings) -> &[Part]), ("statement", |phase| &phase.statements)]
+        {
+            let mut names: Vec<&str> =
+                phases.iter().flat_map(|phase| parts(phase)).map(|part| part.name.as_str()).collect();
+            names.sort_unstable();
+            names.dedup();
+            if names.is_empty() {
+                continue;
+            }
+            self.section(&format!("Response p50 / p99 by {what}"));
+            let headings = phases.iter().map(|phase| phase.name.as_str());
+            let mut table = Table::new(&[what].into_iter().chain(headings).collect::<Vec<_>>());
+            for name in names {
+                let mut cells = vec![name.to_owned()];
+                for phase in &phases {
+                    let part = parts(phase).iter().find(|part| part.name == name);
+                    cells.push(text::or_none(part.and_then(|part| part.response), |response| {
+                        format!("{} / {}", text::quantile(response.p50), text::quantile(response.p99))
+                    }));
+                }
+                table.row(Paint::Plain, cells);
+            }
+            self.table(&table);
+        }
+    }
+
+    fn goodput(&mut self, findings: &Findings) {
+        let within = Delay::from_ns(findings.objective.response_ns);
+        self.section(&format!("Goodput (operations answered ok within {within}, per second)"));
+        let mut table =
+            Table::new(&["trial", "baseline", "fault", "degradation", "residual", "back to normal after healing"])
+                .left(5);
+        for trial in &findings.trials {
+            let effect = &trial.effect;
+            table.row(
+                Paint::Plain,
+                vec![
+                    trial.trial.to_string(),
+                    text::or_none(effect.baseline, text::rate),
+                    text::or_none(effect.fault, text::rate),
+                    text::or_none(effect.degradation, text::share),
+                    text::or_none(effect.residual, |residual| format!("{residual:.3}")),
+                    text::recovery(effect),
+                ],
+            );
+        }
+        self.table(&table);
+        let effect = &findings.verdict.effect;
+        if let Some((low, high)) = effect.interval {
+            let (low, high) = (text::share(low), text::share(high));
+            self.line(Paint::Dim, &format!("  95% interval of the mean degradation: {low} … {high}"));
+        }
+        self.line(
+            Paint::Dim,
+            &format!(
+                "  noise floor (halves of the same baseline differ by up to): {}; differences count from {}",
+                text::share(effect.noise_floor),
+                text::share(effect.threshold)
+            ),
+        );
+    }
+
+    fn closed_loop(&mut self, findings: &Findings) {
+        let Some(threads) = findings.load.threads else { return };
+        self.section(&format!(
+            "Closed loop: {threads} threads complete {threads} ÷ mean response time, whatever the database does"
+        ));
+        let mut table = Table::new(&[
+            "trial",
+            "loss of throughput",
+            "loss that the delay alone explains",
+            "extra delay of a mean operation",
+        ]);
+        for (trial, own) in findings.trials.iter().filter_map(|trial| Some((trial, trial.closed_loop.as_ref()?))) {
+            table.row(
+                Paint::Plain,
+                vec![
+                    trial.trial.to_string(),
+                    text::or_none(own.measured_loss, text::share),
+                    text::or_none(own.predicted_loss, text::share),
+                    text::or_none(own.extra_delay_ns, format_ns),
+                ],
+            );
+        }
+        self.table(&table);
+    }
+
+    fn proofs(&mut self, findings: &Findings) {
+        for trial in &findings.trials {
+            for fault in &trial.faults {
+                self.proof(findings, trial, fault);
+            }
+        }
+    }
+
+    fn proof(&mut self, findings: &Findings, trial: &TrialFindings, fault: &FaultFindings) {
+        let of = if findings.trials.len() > 1 { format!(", trial {}", trial.trial) } else { String::new() };
+        self.section(&format!("Proof{of}: {}", fault.text));
+        let mut table =
+            Table::new(&["pair", "asked", "before", "during", "after", "change", "counters", "±", "verdict"]).left(8);
+        let (hit, spared): (Vec<&PairProof>, Vec<&PairProof>) = fault.pairs.iter().partition(|pair| pair.hit);
+        let refuted = spared.iter().any(|pair| pair.verdict == Proof::Refuted);
+        for pair in &hit {
+            table.row(proof_paint(pair.verdict), pair_cells(pair, &format!("{} → {}", pair.from, pair.to)));
+        }
+        if refuted {
+            for pair in spared.iter().filter(|pair| pair.verdict == Proof::Refuted) {
+                table.row(Paint::Bad, pair_cells(pair, &format!("{} → {} (spared)", pair.from, pair.to)));
+            }
+        } else if let Some(worst) = worst(&spared) {
+            let name = format!("{} spared, worst {} → {}", spared.len(), worst.from, worst.to);
+            table.row(proof_paint(worst.verdict), pair_cells(worst, &name));
+        }
+        self.table(&table);
+        let verdict = format!("  {}: {}", text::proof(fault.verdict), fault.effect);
+        self.line(if fault.verdict == Proof::Proven { Paint::Good } else { Paint::Bad }, &verdict);
+        for reason in &fault.reasons {
+            self.line(Paint::Bad, &format!("  {reason}"));
+        }
+    }
+
+    fn balance(&mut self, findings: &Findings) {
+        self.section("Balance sheet (scheduled = sent + never sent; sent = ok + failed + timed out)");
+        let headings = ["trial", "scheduled", "sent", "never sent", "ok", "failed", "timed out", "late", "open", ""];
+        let mut table = Table::new(&headings).left(9);
+        for trial in &findings.trials {
+            let sheet = &trial.balance;
+            let numbers =
+                [sheet.scheduled, sheet.sent, sheet.never_sent, sheet.ok, sheet.failed, sheet.timed_out, sheet.late];
+            let mut cells = vec![trial.trial.to_string()];
+            cells.extend(numbers.map(text::count));
+            cells.push(text::count(sheet.open_sent + sheet.open_unsent));
+            cells.push(if sheet.balances { "balances" } else { "DOES NOT BALANCE" }.to_owned());
+            table.row(if sheet.balances { Paint::Plain } else { Paint::Bad }, cells);
+        }
+        self.table(&table);
+        for error in findings.trials.iter().flat_map(|trial| &trial.balance.errors) {
+            self.line(Paint::Bad, &format!("  {error}"));
+        }
+    }
+
+    fn instrument(&mut self, findings: &Findings) {
+        self.section("The instrument's own error, and who used the machine");
+        let mut table = Table::new(&["trial", "error of", "p50", "p99", "p99.9", "max", "late intervals"]).left(1);
+        for trial in &findings.trials {
+            let own = &trial.instrument;
+            let late = format!("{} of {}", own.late_intervals.len(), own.intervals);
+            for (what, errors) in [("release of packets", own.release_error), ("start of operations", own.lateness)] {
+                let Some(errors) = errors else { continue };
+                let mut cells = vec![trial.trial.to_string(), what.to_owned()];
+                let values = [errors.p50_ns, errors.p99_ns, errors.p999_ns, errors.max_ns];
+                cells.extend(values.map(|value| format_ns(value as f64)));
+                cells.push(late.clone());
+                table.row(if own.too_late { Paint::Bad } else { Paint::Plain }, cells);
+            }
+        }
+        self.table(&table);
+        for trial in &findings.trials {
+            let cpu = &trial.instrument.cpu;
+            let Some(nodes) = cpu.iter().map(|row| row.nodes.keys().cloned().collect::<Vec<_>>()).max_by_key(Vec::len)
+            else {
+                continue;
+            };
+            let title =
+                if findings.trials.len() > 1 { format!("CPU, trial {}", trial.trial) } else { "CPU".to_owned() };
+            let mut headings = vec![title.as_str(), "machine"];
+            headings.extend(nodes.iter().map(String::as_str));
+            headings.extend(["emulator", "load", "instrument", "other", "stolen"]);
+            let mut table = Table::new(&headings);
+            for row in cpu {
+                let mut shares = vec![Some(row.busy)];
+                shares.extend(nodes.iter().map(|node| row.nodes.get(node).copied()));
+                shares.extend([row.emulator, row.load, row.instrument, row.other, row.stolen].map(Some));
+                let mut cells = vec![row.phase.clone()];
+                cells.extend(
+                    shares.into_iter().map(|share| text::or_none(share, |share| format!("{:.0}%", share * 100.0))),
+                );
+                let full = trial.instrument.saturated && row.phase == phase::BASELINE;
+                table.row(if full { Paint::Warn } else { Paint::Plain }, cells);
+            }
+            self.table(&table);
+        }
+    }
+
+    fn notes(&mut self, findings: &Findings) {
+        let deaths: Vec<_> =
+            findings.trials.iter().flat_map(|trial| trial.deaths.iter().map(move |death| (trial, death))).collect();
+        for (trial, death) in deaths {
+            self.section(&format!("Node {} died", death.node));
+            let at = text::seconds(death.at_ns.saturating_sub(trial.starts_ns) as f64);
+            self.line(Paint::Bad, &format!("  trial {}, {at} after its start; its last lines:", trial.trial));
+            for line in death.text.lines() {
+                self.line(Paint::Dim, &format!("  {line}"));
+            }
+        }
+        if !findings.warnings.is_empty() {
+            self.section("Check before you trust the result");
+            for warning in &findings.warnings {
+                self.line(Paint::Warn, &format!("- {warning}"));
+            }
+        }
+    }
+
+    fn verdict(&mut self, findings: &Findings) {
+        let verdict = &findings.verdict;
+        self.section("Verdict");
+        let paint = match (verdict.validity, verdict.exit_code) {
+            (Validity::Valid, 0) => Paint::Good,
+            (Validity::Interrupted, _) => Paint::Warn,
+            _ => Paint::Bad,
+        };
+        self.line(paint, &verdict.sentence);
+        for reason in verdict.reasons.iter().skip(1) {
+            self.line(paint, &format!("- {reason}"));
+        }
+        for miss in verdict.objective_misses.iter().skip(1) {
+            let (share, asked) = (text::share(miss.share), text::share(miss.asked));
+            self.line(paint, &format!("- trial {}, {}: {share} good of {asked} asked", miss.trial, miss.phase));
+        }
+        if verdict.validity == Validity::Valid {
+            self.line(Paint::Dim, &format!("  {}", verdict.effect.reason));
+        }
+    }
+}
+
+fn coordinators(phase: &PhaseFindings) -> &[Part] {
+    &phase.coordinators
+}
+
+fn phase_cells(name: &str, phase: &PhaseFindings) -> Vec<String> {
+    let mut cells = vec![name.to_owned()];
+    let rates = phase.rates;
+    cells.push(text::or_none(rates, |rates| text::rate(rates.offered)));
+    cells.push(text::or_none(rates, |rates| text::rate(rates.delivered)));
+    cells.extend([text::count(phase.counts.failed), text::count(phase.counts.timed_out)]);
+    let response = phase.response;
+    let values = response.map(|response| [response.p50, response.p95, response.p99, response.p999, response.max]);
+    cells.extend((0..5).map(|at| text::or_none(values, |values| text::quantile(values[at]))));
+    cells
+}
+
+fn pair_cells(pair: &PairProof, name: &str) -> Vec<String> {
+    let quantity = pair.quantity;
+    let value = |value: Option<f64>| text::or_none(value, |value| text::measured(quantity, value));
+    let change = |of: &Seen| text::or_none(of.change, |change| text::change(quantity, change));
+    vec![
+        name.to_owned(),
+        if pair.expected > 0.0 { text::change(quantity, pair.expected) } else { "none".to_owned() },
+        value(pair.probes.before),
+        value(pair.probes.during),
+        value(pair.probes.after),
+        change(&pair.probes),
+        change(&pair.counters),
+        text::measured(quantity, pair.tolerance + pair.probes.error),
+        text::proof(pair.verdict).to_owned(),
+    ]
+}
+
+fn proof_paint(verdict: Proof) -> Paint {
+    if verdict == Proof::Proven { Paint::Plain } else { Paint::Bad }
+}
+
+/// The spared pair that comes nearest to its tolerance.
+fn worst<'a>(spared: &[&'a PairProof]) -> Option<&'a PairProof> {
+    let strain = |pair: &PairProof| {
+        let change = pair.probes.change.map_or(f64::INFINITY, |change| (change - pair.expected).abs());
+        // Loss and delay have different units; how much of the tolerance is used has none.
+        if pair.quantity == Quantity::Loss || pair.tolerance > 0.0 {
+            change / (pair.tolerance + pair.probes.error).max(f64::MIN_POSITIVE)
+        } else {
+            change
+        }
+    };
+    spared.iter().copied().max_by(|one, other| strain(one).total_cmp(&strain(other)))
 }

@@ -380,7 +380,7 @@ impl Synthetic {
                 };
                 let slow = if coordinator == "n2" && (fault && !self.no_fault || lagging) { self.slower } else { 0 };
                 let mut service = |count: u64| (0..count).map(|_| slow + noise.latency(base)).collect::<Vec<u64>>();
-                let mut row = |outcome: &str, values: Vec<u64>| {
+                let row = |outcome: &str, values: Vec<u64>| {
                     recorder.latency(
                         trial,
                         &LatencyRow {

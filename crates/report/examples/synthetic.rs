@@ -1,0 +1,21 @@
+//! Makes up a run (no lab needed) and writes its summary, JSON and report: for work on their looks.
+//!
+//! `cargo run --release -p brownout-report --example synthetic -- FOLDER`
+
+#[path = "../../analysis/tests/common/mod.rs"]
+mod common;
+
+use std::{error::Error, path::PathBuf};
+
+use brownout_report::{Style, html, summary};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = PathBuf::from(std::env::args().nth(1).ok_or("name a folder to write to")?);
+    std::fs::create_dir_all(&folder)?;
+    let run = common::Synthetic { seconds: [8, 12, 25, 25, 25], lag: 2, rate: 1200, ..Default::default() }.run(&folder);
+    let findings = brownout_analysis::findings(&run)?;
+    print!("{}", summary(&findings, Style { color: true, width: 100 }));
+    std::fs::write(folder.join("findings.json"), serde_json::to_string_pretty(&findings)?)?;
+    std::fs::write(folder.join("report.html"), html(&run, &findings)?)?;
+    Ok(())
+}

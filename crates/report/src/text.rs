@@ -1,0 +1,145 @@
+//! Numbers and moments as people read them; the terminal and the HTML use the same.
+
+use brownout_analysis::{Effect, PhaseFindings, Proof, Quantile, Range};
+use brownout_record::Quantity;
+use brownout_units::format_ns;
+
+/// What stands where there is no value.
+pub const NONE: &str = "–";
+
+/// `1.23ms`, or `≥2.00s` for a lower bound.
+pub fn quantile(value: Quantile) -> String {
+    format!("{}{}", if value.at_least { "≥" } else { "" }, format_ns(value.value_ns as f64))
+}
+
+/// A count with its thousands apart: `12 345`.
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Operations per second: whole from ten on.
+pub fn rate(value: f64) -> String {
+    if value >= 9.95 { count(value.round() as u64) } else { format!("{value:.1}") }
+}
+
+/// A share in percent: two decimals below one percent (and above 99), else one.
+pub fn share(value: f64) -> String {
+    let percent = value * 100.0;
+    let near_an_end = percent != 0.0 && (percent.abs() < 1.0 || (percent > 99.0 && percent < 100.0));
+    if near_an_end { format!("{percent:.2}%") } else { format!("{percent:.1}%") }
+}
+
+/// A value or [`NONE`].
+pub fn or_none<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| NONE.to_owned(), show)
+}
+
+/// A span between trials: `1.2ms … 1.4ms`.
+pub fn range(range: Range, show: impl Fn(f64) -> String) -> String {
+    let (min, max) = (show(range.min), show(range.max));
+    if min == max { min } else { format!("{min} … {max}") }
+}
+
+/// A value of a proof in its unit.
+pub fn measured(quantity: Quantity, value: f64) -> String {
+    match quantity {
+        Quantity::OneWayDelay => format_ns(value),
+        Quantity::Loss => share(value),
+    }
+}
+
+/// The same with its sign.
+pub fn change(quantity: Quantity, value: f64) -> String {
+    format!("{}{}", if value >= 0.0 { "+" } else { "" }, measured(quantity, value))
+}
+
+/// A proof's verdict.
+pub fn proof(verdict: Proof) -> &'static str {
+    match verdict {
+        Proof::Proven => "proven",
+        Proof::Refuted => "refuted",
+        Proof::Unproven => "unproven",
+    }
+}
+
+/// How long goodput took to come back.
+pub fn recovery(effect: &Effect) -> String {
+    match (effect.recovered, effect.recovery_ns, effect.recovery_resolution_ns) {
+        (Some(true), Some(ns), Some(resolution)) if ns <= resolution => {
+            format!("within {}", seconds(resolution as f64))
+        }
+        (Some(true), Some(ns), _) => seconds(ns as f64),
+        (Some(false), ..) => "not within the recovery phase".to_owned(),
+        _ => NONE.to_owned(),
+    }
+}
+
+/// Seconds with one decimal.
+pub fn seconds(ns: f64) -> String {
+    format!("{:.1}s", ns / 1e9)
+}
+
+/// How a phase ended, in words.
+pub fn ended(phase: &PhaseFindings) -> String {
+    match (phase.finished, phase.ended_by.as_deref()) {
+        (false, _) => "cut".to_owned(),
+        (true, Some("stationary")) => "latency was stationary".to_owned(),
+        (true, Some("limit")) => "its limit: latency was not stationary yet".to_owned(),
+        (true, Some("time")) => "its time was over".to_owned(),
+        (true, Some("interrupt")) => "interrupted".to_owned(),
+        (true, Some(other)) => other.to_owned(),
+        (true, None) => "differs by trial".to_owned(),
+    }
+}
+
+/// `2026-05-28 20:26:40 UTC` from ms since 1970 (days to civil date after Howard Hinnant's published algorithm).
+pub fn date(unix_ms: u64) -> String {
+    let seconds = unix_ms / 1000;
+    let (days, second) = ((seconds / 86_400) as i64, seconds % 86_400);
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_the_calendars() {
+        for (ms, text) in [
+            (0, "1970-01-01 00:00:00 UTC"),
+            (951_782_400_000, "2000-02-29 00:00:00 UTC"),
+            (1_780_000_000_000, "2026-05-28 20:26:40 UTC"),
+        ] {
+            assert_eq!(date(ms), text);
+        }
+    }
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(count(1_234_567), "1\u{202f}234\u{202f}567");
+        assert_eq!((rate(9.94), rate(1234.4)), ("9.9".to_owned(), "1\u{202f}234".to_owned()));
+        assert_eq!(
+            [share(0.0), share(0.0012), share(0.334), share(0.9995), share(1.0)],
+            ["0.0%", "0.12%", "33.4%", "99.95%", "100.0%"]
+        );
+        assert_eq!(quantile(Quantile { value_ns: 2_000_000_000, at_least: true }), "≥2.00s");
+    }
+}
