@@ -34,3 +34,47 @@ fn a_delay_is_measured_on_the_links_it_hits_and_on_no_other() {
     }
     println!("{:?} {:?}", probes.health(), probes.realtime());
 }
+
+#[test]
+fn jitter_keeps_to_its_range_uses_all_of_it_and_reorders() {
+    let network = network(2);
+    let hit = link(&network, "h0", "h1");
+    let back = hit.reversed();
+    let probes = Probes::start(&network, Duration::from_millis(1)).unwrap();
+    let impairment = Impairment::delay(Delay::from_ms(20)).with_jitter(Delay::from_ms(5));
+    let guard = impair(&network, &[hit], impairment);
+    let since = guard.change().at_ns;
+    let all =
+        samples(&probes, Duration::from_secs(30), |all| all.iter().filter(|s| s.sent_ns > since).count() >= 2_000);
+    let in_force: Vec<_> = all.into_iter().filter(|sample| sample.sent_ns > since).collect();
+
+    let measured = delays_ms(&in_force, hit);
+    let [least, low, median, high] = [0.0, 0.05, 0.5, 0.95].map(|share| quantile(&measured, share));
+    println!("20 ms ± 5 ms: least {least:.3}, 5 % {low:.3}, median {median:.3}, 95 % {high:.3} ms");
+    assert!((15.0..15.5).contains(&least), "{least}");
+    assert!((15.3..16.5).contains(&low), "{low}");
+    assert!((19.0..22.0).contains(&median), "{median}");
+    assert!((24.0..27.0).contains(&high), "{high}");
+    assert!(in_force.iter().all(|sample| sample.copies <= 1));
+    let reordered = |link| in_force.iter().filter(|sample| sample.link == link && sample.reordered).count();
+    assert!(reordered(hit) > 100, "{} of {}", reordered(hit), measured.len());
+    assert_eq!(reordered(back), 0);
+}
+
+#[test]
+fn a_superframe_is_jittered_packet_by_packet() {
+    let network = network(2);
+    let hit = link(&network, "h0", "h1");
+    let _guard = impair(&network, &[hit], Impairment::delay(Delay::from_ms(20)).with_jitter(Delay::from_ms(10)));
+    let (sender, receiver) = common::udp_pair(&network, "h0", "h1");
+    sender.send_superframe(&(0..40).map(|n| vec![n; 1_000]).collect::<Vec<_>>());
+    let mut order = Vec::new();
+    while order.len() < 40 {
+        let datagram = receiver.receive(Duration::from_secs(5)).expect("no datagram is lost");
+        assert!(datagram.len() == 1_000 && datagram.iter().all(|byte| *byte == datagram[0]));
+        order.push(datagram[0]);
+    }
+    let swaps = order.windows(2).filter(|pair| pair[0] > pair[1]).count();
+    // Forty independent draws leave in their order once in 40! times.
+    assert!(swaps > 5, "{order:?}");
+}

@@ -5,7 +5,8 @@
 #![allow(dead_code)]
 
 use std::{
-    net::Ipv4Addr,
+    net::{Ipv4Addr, UdpSocket},
+    os::fd::AsRawFd,
     thread,
     time::{Duration, Instant},
 };
@@ -87,4 +88,59 @@ pub fn delays_ms(samples: &[ProbeSample], link: Link) -> Vec<f64> {
 /// The value below which `share` of the sorted `values` lie.
 pub fn quantile(values: &[f64], share: f64) -> f64 {
     values[((values.len() - 1) as f64 * share) as usize]
+}
+
+/// The sending end of [`udp_pair`].
+pub struct Sender(UdpSocket);
+
+/// The receiving end of [`udp_pair`].
+pub struct Receiver(UdpSocket);
+
+/// Two UDP sockets, connected from one host to another.
+pub fn udp_pair(network: &Network, from: &str, to: &str) -> (Sender, Receiver) {
+    let socket = |name: &str| {
+        let host = network.host(name).unwrap();
+        host.run(|| UdpSocket::bind((host.address(), 0))).unwrap().unwrap()
+    };
+    let (sender, receiver) = (socket(from), socket(to));
+    sender.connect(receiver.local_addr().unwrap()).unwrap();
+    (Sender(sender), Receiver(receiver))
+}
+
+impl Sender {
+    pub fn send(&self, datagram: &[u8]) {
+        self.0.send(datagram).unwrap();
+    }
+
+    /// Sends datagrams of one length (the last may be shorter) in one call, as one superframe where
+    /// the kernel can (`UDP_SEGMENT`, udp(7)).
+    pub fn send_superframe(&self, datagrams: &[Vec<u8>]) {
+        let size = datagrams[0].len() as libc::c_int;
+        // SAFETY: the value is an int of the length stated.
+        let set = unsafe {
+            let value = std::ptr::from_ref(&size).cast();
+            libc::setsockopt(self.0.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, value, 4)
+        };
+        assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+        self.send(&datagrams.concat());
+    }
+}
+
+impl Receiver {
+    /// The next datagram, if one comes in time.
+    pub fn receive(&self, within: Duration) -> Option<Vec<u8>> {
+        self.0.set_read_timeout(Some(within)).unwrap();
+        let mut buffer = vec![0; 65_536];
+        let length = self.0.recv(&mut buffer).ok()?;
+        buffer.truncate(length);
+        Some(buffer)
+    }
+
+    /// All datagrams that are there.
+    pub fn receive_all(&self) -> Vec<Vec<u8>> {
+        self.0.set_nonblocking(true).unwrap();
+        let all = std::iter::from_fn(|| self.receive(Duration::from_secs(1))).collect();
+        self.0.set_nonblocking(false).unwrap();
+        all
+    }
 }

@@ -1,0 +1,157 @@
+//! Impairments come and go: guards, layers, what is in flight, and what the emulator says of itself.
+
+mod common;
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use brownout_network::{Impairment, ImpairmentGuard, Link, LinkControl, NetworkError, Probes, monotonic_ns};
+use brownout_units::Delay;
+use common::{delays_ms, impair, link, network, quantile, samples, udp_pair};
+
+fn delay(ms: u64) -> Impairment {
+    Impairment::delay(Delay::from_ms(ms))
+}
+
+#[test]
+fn guards_on_one_link_compose_and_heal_one_by_one_in_any_order() {
+    let network = network(2);
+    let control = network.control();
+    let hit = link(&network, "h0", "h1");
+    let probes = Probes::start(&network, Duration::from_millis(2)).unwrap();
+    let measured = |since: u64| {
+        let enough = |all: &[brownout_network::ProbeSample]| {
+            all.iter().filter(|s| s.link == hit && s.sent_ns > since && s.delay_ns.is_some()).count() >= 50
+        };
+        let all = samples(&probes, Duration::from_secs(30), enough);
+        quantile(&delays_ms(&all.into_iter().filter(|s| s.sent_ns > since).collect::<Vec<_>>(), hit), 0.5)
+    };
+
+    let first = impair(&network, &[hit], delay(20).with_loss("10%".parse().unwrap()));
+    let second = impair(&network, &[hit], delay(40).with_loss("50%".parse().unwrap()));
+    let both = control.effective(hit).unwrap();
+    assert_eq!(both.delay, Delay::from_ms(60));
+    assert!((both.loss.fraction() - 0.55).abs() < 1e-9);
+    let together = measured(second.change().at_ns);
+    assert!((60.0..65.0).contains(&together), "{together}");
+
+    let healed = first.heal().unwrap();
+    assert_eq!(control.effective(hit).unwrap().delay, Delay::from_ms(40));
+    let alone = measured(healed.at_ns + healed.error_ns);
+    assert!((40.0..45.0).contains(&alone), "{alone}");
+
+    drop(second);
+    assert_eq!(control.effective(hit).unwrap(), Impairment::NONE);
+    let none = measured(monotonic_ns());
+    assert!(none < 5.0, "{none}");
+}
+
+#[test]
+fn a_change_is_in_force_when_it_says() {
+    let network = network(2);
+    let hit = link(&network, "h0", "h1");
+    let before = monotonic_ns();
+    let guard = impair(&network, &[hit], delay(1));
+    let after = monotonic_ns();
+    let in_force = guard.change();
+    assert!(before <= in_force.at_ns - in_force.error_ns && in_force.at_ns + in_force.error_ns <= after + 1);
+    let healed = guard.heal().unwrap();
+    assert!(healed.at_ns > in_force.at_ns);
+}
+
+#[test]
+fn a_link_that_becomes_faster_neither_reorders_nor_holds_up_nor_drops() {
+    let network = network(2);
+    let hit = link(&network, "h0", "h1");
+    let (sender, receiver) = udp_pair(&network, "h0", "h1");
+    let mut guard: Option<ImpairmentGuard> = None;
+    let mut sent = 0u32;
+    for ms in [100, 20, 60, 1, 30, 0] {
+        let next = impair(&network, &[hit], delay(ms));
+        // The old layer goes once the new one is there: slower for a moment, then as asked.
+        drop(guard.replace(next));
+        for _ in 0..40 {
+            sender.send(&sent.to_be_bytes());
+            sent += 1;
+            thread::sleep(Duration::from_micros(500));
+        }
+    }
+    let mut arrived = Vec::new();
+    while let Some(datagram) = receiver.receive(Duration::from_millis(500)) {
+        arrived.push(u32::from_be_bytes(datagram.try_into().unwrap()));
+    }
+    assert_eq!(arrived, (0..sent).collect::<Vec<_>>());
+}
+
+#[test]
+fn healing_releases_what_was_held() {
+    let network = network(2);
+    let hit = link(&network, "h0", "h1");
+    let (sender, receiver) = udp_pair(&network, "h0", "h1");
+    let guard = impair(&network, &[hit], delay(3_600_000));
+    (0..10u8).for_each(|n| sender.send(&[n]));
+    assert_eq!(receiver.receive(Duration::from_millis(100)), None);
+    let healed = Instant::now();
+    drop(guard);
+    (10..20u8).for_each(|n| sender.send(&[n]));
+    let arrived: Vec<_> = (0..20).map(|_| receiver.receive(Duration::from_secs(5)).unwrap()[0]).collect();
+    assert_eq!(arrived, (0..20).collect::<Vec<_>>());
+    assert!(healed.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn sabotage_is_visible_in_what_is_effective_and_in_the_probes() {
+    let network = network(2);
+    let control = network.control();
+    let hit = link(&network, "h0", "h1");
+    let probes = Probes::start(&network, Duration::from_millis(2)).unwrap();
+    let median = |since| {
+        let all = samples(&probes, Duration::from_secs(30), |all| {
+            all.iter().filter(|s| s.link == hit && s.sent_ns > since).count() >= 50
+        });
+        quantile(&delays_ms(&all.into_iter().filter(|s| s.sent_ns > since).collect::<Vec<_>>(), hit), 0.5)
+    };
+    control.sabotage(true).unwrap();
+    let guard = impair(&network, &[hit], delay(50));
+    assert_eq!(control.effective(hit).unwrap(), Impairment::NONE);
+    let pretended = median(guard.change().at_ns);
+    assert!(pretended < 10.0, "{pretended}");
+    let since = control.sabotage(false).unwrap();
+    assert_eq!(control.effective(hit).unwrap(), delay(50));
+    let real = median(since.at_ns + since.error_ns);
+    assert!((50.0..60.0).contains(&real), "{real}");
+}
+
+#[test]
+fn links_that_are_none_are_refused() {
+    let (network, larger) = (network(2), network(3));
+    let control = network.control();
+    let stranger = link(&larger, "h0", "h2");
+    let itself = Link { from: stranger.from, to: stranger.from };
+    for links in [vec![stranger], vec![itself]] {
+        assert!(matches!(control.impair(&links, &delay(1)), Err(NetworkError::NoSuchLink { .. })));
+        assert!(matches!(control.effective(links[0]), Err(NetworkError::NoSuchLink { .. })));
+    }
+    assert!(matches!(control.impair(&[], &delay(1)), Err(NetworkError::NoLinks)));
+}
+
+#[test]
+fn a_link_named_twice_is_impaired_once() {
+    let network = network(2);
+    let hit = link(&network, "h0", "h1");
+    let _guard = impair(&network, &[hit, hit], delay(10));
+    assert_eq!(network.control().effective(hit).unwrap(), delay(10));
+}
+
+#[test]
+fn a_network_that_has_ended_says_so() {
+    let network = network(2);
+    let (control, hit) = (network.control(), link(&network, "h0", "h1"));
+    let guard = impair(&network, &[hit], delay(10));
+    drop(network);
+    assert!(matches!(control.impair(&[hit], &delay(1)), Err(NetworkError::EmulatorGone)));
+    assert!(matches!(control.take_counters(), Err(NetworkError::EmulatorGone)));
+    assert!(matches!(guard.heal(), Err(NetworkError::EmulatorGone)));
+}

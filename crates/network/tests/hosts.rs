@@ -1,0 +1,168 @@
+//! Hosts: what is inside of them, and what stays outside.
+
+mod common;
+
+use std::{
+    fs,
+    net::{TcpListener, UdpSocket},
+    os::fd::AsRawFd,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+use brownout_network::{Host, Network, NetworkError, NetworkSpec, Probes, Scheduling};
+use common::{counters, link, network, spec, start, udp_pair};
+
+fn namespace() -> String {
+    fs::read_link("/proc/thread-self/ns/net").unwrap().display().to_string()
+}
+
+fn congestion_control(socket: &impl AsRawFd) -> String {
+    let (mut name, mut length) = ([0u8; 16], 16);
+    // SAFETY: the buffer has the length stated.
+    let got = unsafe {
+        let name = name.as_mut_ptr().cast();
+        libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, name, &mut length)
+    };
+    assert_eq!(got, 0);
+    String::from_utf8(name.into_iter().take_while(|byte| *byte != 0).collect()).unwrap()
+}
+
+#[test]
+fn each_host_has_a_namespace_and_the_caller_keeps_its_own() {
+    let (before, interfaces) = (namespace(), fs::read_to_string("/proc/self/net/route").unwrap());
+    let network = network(3);
+    assert_eq!(namespace(), before);
+    assert_eq!(fs::read_to_string("/proc/self/net/route").unwrap(), interfaces);
+    let mut inside: Vec<_> = network.hosts().iter().map(|host| host.run(namespace).unwrap()).collect();
+    inside.push(before);
+    inside.sort();
+    inside.dedup();
+    assert_eq!(inside.len(), 4);
+}
+
+#[test]
+fn commands_and_threads_run_where_they_are_put() {
+    let network = network(2);
+    for host in network.hosts() {
+        let mut command = Command::new("readlink");
+        host.prepare(command.arg("/proc/self/ns/net"));
+        let there = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        assert_eq!(there.trim(), host.run(namespace).unwrap());
+        let entered = host.clone();
+        let entered = thread::spawn(move || entered.enter().map(|()| namespace())).join().unwrap().unwrap();
+        assert_eq!(there.trim(), entered);
+    }
+    let names: Vec<_> = network.hosts().iter().map(Host::name).collect();
+    assert_eq!(names, ["h0", "h1"]);
+    assert!(network.host("h2").is_none());
+    assert!(network.link("h0", "h0").is_none());
+}
+
+#[test]
+fn a_host_reaches_itself_and_its_peers_and_nothing_else() {
+    let network = network(2);
+    let (sender, receiver) = udp_pair(&network, "h0", "h1");
+    sender.send(b"to a peer");
+    assert_eq!(receiver.receive(Duration::from_secs(5)).as_deref(), Some(&b"to a peer"[..]));
+    let (sender, receiver) = udp_pair(&network, "h0", "h0");
+    sender.send(b"to itself");
+    assert_eq!(receiver.receive(Duration::from_secs(5)).as_deref(), Some(&b"to itself"[..]));
+
+    let host = network.host("h0").unwrap();
+    let outside = host.run(|| UdpSocket::bind("0.0.0.0:0")?.send_to(b"?", "192.0.2.1:9")).unwrap();
+    assert_eq!(outside.unwrap_err().raw_os_error(), Some(libc::ENETUNREACH));
+
+    // In the lab's subnet, but nobody's address: it leaves the host, and is counted.
+    host.run(|| UdpSocket::bind("0.0.0.0:0")?.send_to(b"?", "10.77.0.3:9")).unwrap().unwrap();
+    let end = Instant::now() + Duration::from_secs(5);
+    while network.host_counters().unwrap()[0].unroutable != 1 {
+        assert!(Instant::now() < end, "{:?}", network.host_counters());
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert!(network.host_counters().unwrap().iter().all(|counters| counters.interface_dropped == Some(0)));
+}
+
+#[test]
+fn nothing_but_the_hosts_own_packets_is_on_a_quiet_network() {
+    let network = network(2);
+    let (sender, receiver) = udp_pair(&network, "h0", "h1");
+    thread::sleep(Duration::from_millis(300));
+    sender.send(&[0; 100]);
+    receiver.receive(Duration::from_secs(5)).unwrap();
+    let there = counters(&network, link(&network, "h0", "h1"));
+    assert_eq!((there.offered_packets, there.offered_bytes, there.delivered_packets), (1, 128, 1));
+    assert_eq!(there.held.len(), 1);
+    assert!(network.host_counters().unwrap().iter().all(|counters| counters.unroutable == 0));
+    assert_eq!(counters(&network, link(&network, "h0", "h1")).offered_packets, 0, "taking starts anew");
+}
+
+#[test]
+fn the_congestion_control_asked_for_is_what_both_ends_of_a_connection_use() {
+    let listed = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
+    for asked in listed.split_whitespace() {
+        let network = start(NetworkSpec { congestion_control: Some(asked.to_owned()), ..spec(2) });
+        let [client, server] = network.hosts() else { unreachable!() };
+        assert_eq!((client.congestion_control(), server.congestion_control()), (asked, asked));
+        let listener = server.run(|| TcpListener::bind((server.address(), 0))).unwrap().unwrap();
+        let address = listener.local_addr().unwrap();
+        let connected = client.run(|| std::net::TcpStream::connect(address)).unwrap().unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        assert_eq!((congestion_control(&connected), congestion_control(&accepted)), (asked.into(), asked.into()));
+    }
+    let network = start(NetworkSpec { congestion_control: None, ..spec(2) });
+    assert!(listed.split_whitespace().any(|name| name == network.hosts()[0].congestion_control()));
+}
+
+#[test]
+fn an_unknown_congestion_control_is_refused_with_those_there_are() {
+    let error = Network::start(NetworkSpec { congestion_control: Some("nosuch".into()), ..spec(2) }).unwrap_err();
+    assert!(matches!(&error, NetworkError::CongestionControl { asked, .. } if asked == "nosuch"), "{error}");
+    assert!(error.to_string().contains("reno"), "{error}");
+}
+
+#[test]
+fn a_host_that_loses_its_interface_cuts_only_itself_off() {
+    let network = network(3);
+    let mut delete = Command::new("ip");
+    network.host("h1").unwrap().prepare(delete.args(["link", "delete", brownout_network::INTERFACE]));
+    let status = delete.status().expect("this test needs iproute2: apt-get install iproute2");
+    assert!(status.success());
+    let (sender, receiver) = udp_pair(&network, "h0", "h2");
+    sender.send(b"still here");
+    assert!(receiver.receive(Duration::from_secs(5)).is_some());
+    network.host("h0").unwrap().run(|| UdpSocket::bind("0.0.0.0:0")?.send_to(b"?", "10.77.0.2:9")).unwrap().unwrap();
+    thread::sleep(Duration::from_millis(50));
+    assert_eq!(counters(&network, link(&network, "h0", "h1")).dropped_write, 1);
+}
+
+#[test]
+fn the_scheduling_reported_is_the_one_asked_for_where_root_may_have_it() {
+    let plain = start(NetworkSpec { realtime: false, ..spec(2) });
+    assert_eq!(plain.realtime(), Scheduling::Default);
+    let urgent = network(2);
+    let probes = Probes::start(&urgent, Duration::from_millis(100)).unwrap();
+    // Containers may forbid it even to root; then both say so.
+    match (urgent.realtime(), probes.realtime()) {
+        (Scheduling::Fifo(emulator), Scheduling::Fifo(prober)) => assert!(emulator > prober),
+        both => assert_eq!(both, (Scheduling::Default, Scheduling::Default)),
+    }
+}
+
+#[test]
+fn probes_that_would_be_a_load_of_their_own_are_refused() {
+    let network = network(3);
+    let error = Probes::start(&network, Duration::from_millis(1)).unwrap_err();
+    assert!(matches!(error, NetworkError::ProbeBudget { links: 6, .. }), "{error}");
+    assert!(Probes::start(&network, Probes::shortest_interval(6)).is_ok());
+}
+
+#[test]
+fn a_host_alone_is_a_network_without_links() {
+    let network = network(1);
+    assert!(network.links().is_empty());
+    let probes = Probes::start(&network, Duration::from_millis(10)).unwrap();
+    thread::sleep(Duration::from_millis(50));
+    assert!(probes.drain().is_empty());
+}

@@ -1,0 +1,184 @@
+//! Loss: asked and measured, per wire packet, through real namespaces.
+
+mod common;
+
+use std::{
+    collections::HashSet,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    os::fd::AsRawFd,
+    thread,
+    time::{Duration, Instant},
+};
+
+use brownout_network::{Impairment, Link, Network};
+use common::{impair, link, network, settled_counters, start, udp_pair};
+
+/// The 99.9 % interval of the binomial distribution (normal approximation, which at these numbers
+/// is wider than what is left to chance by less than a packet).
+fn assert_share(lost: u64, packets: u64, share: f64, what: &str) {
+    let mean = packets as f64 * share;
+    let deviation = (mean * (1.0 - share)).sqrt();
+    println!(
+        "{what}: asked {}%, lost {lost} of {packets} ({:.3}%)",
+        share * 100.0,
+        lost as f64 / packets as f64 * 100.0
+    );
+    assert!((lost as f64 - mean).abs() <= 3.29 * deviation + 1.0, "{what}: lost {lost}, expected {mean} ± {deviation}");
+}
+
+fn lossy(network: &Network, hit: Link, share: &str) -> brownout_network::ImpairmentGuard {
+    impair(network, &[hit], Impairment::loss(share.parse().unwrap()))
+}
+
+/// Sends numbered datagrams in superframes of `together` and says which arrived, in order of arrival.
+fn send_numbered(network: &Network, datagrams: u32, together: u32) -> Vec<u32> {
+    let (sender, receiver) = udp_pair(network, "h0", "h1");
+    let mut arrived = Vec::new();
+    let mut collect = || {
+        for datagram in receiver.receive_all() {
+            let number = u32::from_be_bytes(datagram[..4].try_into().unwrap());
+            assert!(datagram[4..].iter().all(|byte| *byte == number as u8), "datagram {number} was mangled");
+            arrived.push(number);
+        }
+    };
+    for first in (0..datagrams).step_by(together as usize) {
+        let numbers = first..first + together;
+        let batch: Vec<_> = numbers.map(|n| [&n.to_be_bytes()[..], &[n as u8; 996]].concat()).collect();
+        sender.send_superframe(&batch);
+        // What a socket can hold is limited; the emulator must not be blamed for what does not fit.
+        let until = Instant::now() + Duration::from_millis(1);
+        while Instant::now() < until {
+            collect();
+        }
+    }
+    thread::sleep(Duration::from_millis(300));
+    collect();
+    arrived
+}
+
+#[test]
+fn the_share_asked_for_is_lost_on_the_link_it_hits_and_nothing_on_the_others() {
+    const PACKETS: u32 = 20_000;
+    for (asked, share) in [("0%", 0.0), ("0.5%", 0.005), ("5%", 0.05), ("100%", 1.0)] {
+        let network = network(3);
+        let (hit, back, spared) = (link(&network, "h0", "h1"), link(&network, "h1", "h0"), link(&network, "h0", "h2"));
+        let _guard = lossy(&network, hit, asked);
+        let arrived = send_numbered(&network, PACKETS, 10);
+        let counters = settled_counters(&network, hit);
+        assert_eq!(counters.offered_packets, u64::from(PACKETS));
+        assert_share(counters.lost, counters.offered_packets, share, asked);
+        assert_eq!(counters.delivered_packets, arrived.len() as u64, "counted and seen");
+        assert_eq!(counters.offered_bytes, u64::from(PACKETS) * 1_028);
+        assert_eq!(counters.delivered_bytes, arrived.len() as u64 * 1_028);
+        assert!(arrived.is_sorted(), "loss alone reorders nothing");
+        for other in [back, spared] {
+            assert_eq!(settled_counters(&network, other).lost, 0);
+        }
+    }
+}
+
+#[test]
+fn packets_of_a_superframe_are_lost_one_by_one() {
+    const PACKETS: u32 = 20_000;
+    for together in [1, 40] {
+        let network = network(2);
+        let _guard = lossy(&network, link(&network, "h0", "h1"), "10%");
+        let arrived: HashSet<u32> = send_numbered(&network, PACKETS, together).into_iter().collect();
+        let lost = |n: u32| !arrived.contains(&n);
+        assert_share((0..PACKETS).filter(|n| lost(*n)).count() as u64, u64::from(PACKETS), 0.1, "datagrams");
+        // Neighbours are lost together no more often than by chance; whole superframes would be 10 %.
+        let pairs = (1..PACKETS).filter(|n| lost(n - 1) && lost(*n)).count() as u64;
+        println!("{together} together: {pairs} neighbours lost together, by chance {}", f64::from(PACKETS) * 0.01);
+        assert!((120..290).contains(&pairs), "{pairs}");
+    }
+}
+
+#[test]
+fn the_same_seed_loses_the_same_packets_however_they_are_bundled() {
+    let arrived = |seed, together| {
+        let network = start(brownout_network::NetworkSpec { seed, ..common::spec(2) });
+        let _guard = lossy(&network, link(&network, "h0", "h1"), "20%");
+        send_numbered(&network, 2_000, together)
+    };
+    let first = arrived(1, 1);
+    assert_eq!(first, arrived(1, 1));
+    assert_eq!(first, arrived(1, 40));
+    assert_ne!(first, arrived(2, 1));
+}
+
+#[test]
+fn a_tcp_stream_arrives_intact_through_loss_with_and_without_superframes() {
+    const BYTES: usize = 40 << 20;
+    for segmentation_offload in [true, false] {
+        let network = network(2);
+        set_segmentation_offload(&network, "h0", segmentation_offload);
+        let hit = link(&network, "h0", "h1");
+        let _guard = lossy(&network, hit, "1%");
+        let (mut sender, mut receiver) = tcp_pair(&network, "h0", "h1");
+        let writer = thread::spawn(move || {
+            let mut block = vec![0; 1 << 18];
+            for start in (0..BYTES).step_by(block.len()) {
+                block.iter_mut().zip(start..).for_each(|(byte, at)| *byte = content(at));
+                sender.write_all(&block).unwrap();
+            }
+        });
+        let (mut block, mut at) = (vec![0; 1 << 18], 0);
+        loop {
+            let length = receiver.read(&mut block).unwrap();
+            if length == 0 {
+                break;
+            }
+            for byte in &block[..length] {
+                assert_eq!(*byte, content(at), "byte {at}");
+                at += 1;
+            }
+        }
+        writer.join().unwrap();
+        assert_eq!(at, BYTES);
+        let counters = settled_counters(&network, hit);
+        let what = format!("TCP, segmentation offload {segmentation_offload}");
+        assert!(counters.offered_packets > 20_000, "{what}: {} packets", counters.offered_packets);
+        assert_share(counters.lost, counters.offered_packets, 0.01, &what);
+    }
+}
+
+/// A byte that tells its place: no shift by a segment or a power of two goes unseen.
+fn content(at: usize) -> u8 {
+    (at % 251) as u8 ^ (at >> 16) as u8
+}
+
+fn tcp_pair(network: &Network, from: &str, to: &str) -> (TcpStream, TcpStream) {
+    let (from, to) = (network.host(from).unwrap(), network.host(to).unwrap());
+    let listener = to.run(|| TcpListener::bind((to.address(), 0))).unwrap().unwrap();
+    let address = listener.local_addr().unwrap();
+    let accepting = thread::spawn(move || listener.accept().unwrap().0);
+    let sender = from.run(|| TcpStream::connect(address)).unwrap().unwrap();
+    (sender, accepting.join().unwrap())
+}
+
+/// Switches TCP segmentation offload of a host's interface (`ETHTOOL_STSO`): without it the kernel
+/// hands over MTU frames.
+fn set_segmentation_offload(network: &Network, host: &str, on: bool) {
+    #[repr(C)]
+    struct Value {
+        command: u32,
+        data: u32,
+    }
+    const SET_TSO: u32 = 0x1F;
+    const SIOCETHTOOL: libc::Ioctl = 0x8946;
+    let set = || {
+        let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+        let mut value = Value { command: SET_TSO, data: u32::from(on) };
+        // SAFETY: a zeroed ifreq is valid; it names the interface and points to a value that lives on.
+        unsafe {
+            let mut request: libc::ifreq = std::mem::zeroed();
+            for (slot, byte) in request.ifr_name.iter_mut().zip(brownout_network::INTERFACE.bytes()) {
+                *slot = byte as libc::c_char;
+            }
+            request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut value).cast();
+            libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut request)
+        }
+    };
+    assert_eq!(network.host(host).unwrap().run(set).unwrap(), 0, "cannot switch offload to {on}");
+}

@@ -1,0 +1,29 @@
+//! When a network is dropped, nothing of it stays. Alone in its program, because it counts what the
+//! whole process holds.
+
+mod common;
+
+use std::{fs, time::Duration};
+
+use brownout_network::{Impairment, Network, NetworkSpec, Probes};
+use brownout_units::Delay;
+
+fn count(folder: &str) -> usize {
+    fs::read_dir(folder).unwrap().count()
+}
+
+#[test]
+fn a_dropped_network_leaves_no_descriptor_and_no_thread() {
+    let before = (count("/proc/self/fd"), count("/proc/self/task"));
+    for _ in 0..3 {
+        let network = common::network(4);
+        let probes = Probes::start(&network, Duration::from_millis(10)).unwrap();
+        let links = network.links();
+        let guard = common::impair(&network, &links, Impairment::delay(Delay::from_secs(1)));
+        std::thread::sleep(Duration::from_millis(100));
+        drop((guard, probes, network));
+        let refused = NetworkSpec { congestion_control: Some("nosuch".into()), ..common::spec(3) };
+        assert!(Network::start(refused).is_err());
+    }
+    assert_eq!((count("/proc/self/fd"), count("/proc/self/task")), before);
+}
