@@ -1,1 +1,50 @@
-fn main() {}
+//! `brownout`: what does a bad network do to my database?
+//!
+//! One file per command under `commands/`; each returns the process's exit code:
+//! 0 done and valid · 1 an objective was missed · 2 the file or the arguments are wrong · 3 done, but the
+//! evidence is invalid or inconclusive · 4 this machine cannot build the lab · 130 interrupted.
+
+mod commands;
+mod output;
+mod view;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A lab on one machine: a real database cluster on an emulated network, proven faults, honest load.
+#[derive(Parser)]
+#[command(version, propagate_version = true, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run an experiment file: its trials, their summary, the report.
+    Run(commands::run::Arguments),
+    /// Print the summary of a run again, from its file alone.
+    Show(commands::show::Arguments),
+    /// Write the HTML report of a run again.
+    Report(commands::report::Arguments),
+    /// Check an experiment file and print its plan, without running it.
+    Check(commands::check::Arguments),
+    /// Say what this machine can do, with a remedy for each lack.
+    Doctor(commands::doctor::Arguments),
+    /// The first process of a lab; not for people.
+    #[command(name = brownout_lab::INSIDE, hide = true)]
+    Inside,
+}
+
+fn main() -> ExitCode {
+    let code = match Arguments::parse().command {
+        Command::Run(arguments) => commands::run::run(&arguments),
+        Command::Show(arguments) => commands::show::show(&arguments),
+        Command::Report(arguments) => commands::report::report(&arguments),
+        Command::Check(arguments) => commands::check::check(&arguments),
+        Command::Doctor(arguments) => commands::doctor::doctor(&arguments),
+        Command::Inside => commands::inside::inside(),
+    };
+    ExitCode::from(code)
+}

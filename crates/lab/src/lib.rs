@@ -1,1 +1,30 @@
-//! (being written)
+//! The lab: an experiment file becomes a plan, a plan becomes trials, and all of it happens in
+//! namespaces that vanish with it.
+//!
+//! Outside ([`launch()`]): check the machine, provide Cassandra and Java, make the run's folder, start the
+//! lab's first process and wait. Inside ([`inside`]): furnish the mounts, then per trial a network, a
+//! cluster, the load, the phases and the faults, everything recorded second by second.
+
+pub mod experiment;
+mod cpu;
+mod error;
+pub mod faults;
+mod folder;
+mod ground;
+pub mod hosts;
+mod launch;
+pub mod machine;
+mod observer;
+pub mod plan;
+pub mod progress;
+mod run;
+mod schedule;
+mod selftest;
+mod timeline;
+mod trial;
+mod warmup;
+
+pub use error::LabError;
+pub use ground::{Interrupts, catch_interrupts};
+pub use launch::{Ended, INSIDE, RunOptions, inside, launch};
+pub use plan::Plan;

@@ -143,7 +143,7 @@ pub struct LinkRow {
     pub delivered_bytes: u64,
     /// Packets dropped by the loss asked for.
     pub lost: u64,
-    /// Packets dropped because the link's queue was full.
+    /// Packets dropped because the link's queue or the receiving interface was full.
     pub dropped_queue: u64,
     /// Actual − intended release, ns.
     pub release_error: Histogram,

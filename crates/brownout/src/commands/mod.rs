@@ -1,0 +1,8 @@
+//! One file per command.
+
+pub mod check;
+pub mod doctor;
+pub mod inside;
+pub mod report;
+pub mod run;
+pub mod show;

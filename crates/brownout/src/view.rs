@@ -1,0 +1,179 @@
+//! Live progress: a block of lines that is drawn again each second on a terminal, else one plain line a second.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    time::{Duration, Instant},
+};
+
+use brownout_lab::progress::{Progress, Tick};
+use brownout_units::format_ns;
+
+/// How progress is shown. Goes to the lab's first process as a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum View {
+    /// A block on the terminal, drawn again.
+    Terminal,
+    /// Lines on stdout.
+    Lines,
+    /// Lines on stderr, so that stdout has only JSON.
+    LinesOnStderr,
+}
+
+impl View {
+    /// What suits the streams.
+    pub fn suitable(json: bool) -> View {
+        match (json, io::stdout().is_terminal()) {
+            (true, _) => View::LinesOnStderr,
+            (false, true) => View::Terminal,
+            (false, false) => View::Lines,
+        }
+    }
+
+    /// For [`from_text`].
+    pub fn text(self) -> &'static str {
+        match self {
+            View::Terminal => "terminal",
+            View::Lines => "lines",
+            View::LinesOnStderr => "lines-on-stderr",
+        }
+    }
+}
+
+/// The view of that name.
+pub fn from_text(text: &str) -> Box<dyn Progress> {
+    let views = [View::Terminal, View::Lines, View::LinesOnStderr];
+    new(views.into_iter().find(|view| view.text() == text).unwrap_or(View::Lines))
+}
+
+/// A view.
+pub fn new(view: View) -> Box<dyn Progress> {
+    match view {
+        View::Terminal => Box::new(Block { began: Instant::now(), drawn: 0, body: Vec::new() }),
+        View::Lines => Box::new(Lines { began: Instant::now(), to: Box::new(io::stdout()) }),
+        View::LinesOnStderr => Box::new(Lines { began: Instant::now(), to: Box::new(io::stderr()) }),
+    }
+}
+
+/// A line for each thing told.
+struct Lines {
+    began: Instant,
+    to: Box<dyn Write>,
+}
+
+impl Lines {
+    fn line(&mut self, text: &str) {
+        // A reader that went away does not end a run.
+        let _ = writeln!(self.to, "{:>6.1}s  {text}", self.began.elapsed().as_secs_f64());
+        let _ = self.to.flush();
+    }
+}
+
+impl Progress for Lines {
+    fn step(&mut self, text: &str) {
+        self.line(text);
+    }
+
+    fn note(&mut self, text: &str) {
+        self.line(&format!("* {text}"));
+    }
+
+    fn tick(&mut self, tick: &Tick) {
+        let faults = if tick.faults.is_empty() { "none".to_owned() } else { tick.faults.join("; ") };
+        self.line(&format!(
+            "trial {}/{}  {}  {} left  offered {:.0}/s  delivered {:.0}/s  failed {}  p50 {}  p99 {}  {}  busy {:.0}%  fault {faults}",
+            tick.trial,
+            tick.trials,
+            tick.phase,
+            seconds(tick.left),
+            tick.offered,
+            tick.delivered,
+            tick.failed,
+            format_ns(tick.p50_ns as f64),
+            format_ns(tick.p99_ns as f64),
+            coordinators(tick),
+            tick.busy * 100.0,
+        ));
+    }
+}
+
+/// The last lines of the terminal, drawn over themselves; notes scroll away above them.
+struct Block {
+    began: Instant,
+    drawn: usize,
+    body: Vec<String>,
+}
+
+impl Block {
+    /// Moves to the block's first line and clears from there, prints `above` for good, then the block.
+    fn draw(&mut self, above: Option<&str>) {
+        let mut text = String::new();
+        if self.drawn > 0 {
+            text.push_str(&format!("\x1b[{}A", self.drawn));
+        }
+        text.push_str("\r\x1b[J");
+        if let Some(above) = above {
+            text.push_str(above);
+            text.push('\n');
+        }
+        let width = columns();
+        for line in &self.body {
+            // A line that wraps would be counted as one and drawn over wrongly.
+            text.extend(line.chars().take(width.saturating_sub(1)));
+            text.push('\n');
+        }
+        self.drawn = self.body.len();
+        let mut out = io::stdout().lock();
+        let _ = out.write_all(text.as_bytes());
+        let _ = out.flush();
+    }
+}
+
+impl Progress for Block {
+    fn step(&mut self, text: &str) {
+        self.body = vec![format!("{:>6.1}s  {text}", self.began.elapsed().as_secs_f64())];
+        self.draw(None);
+    }
+
+    fn note(&mut self, text: &str) {
+        let line = format!("{:>6.1}s  {text}", self.began.elapsed().as_secs_f64());
+        self.draw(Some(&line));
+    }
+
+    fn tick(&mut self, tick: &Tick) {
+        let fault = if tick.faults.is_empty() { "none".to_owned() } else { tick.faults.join("; ") };
+        self.body = vec![
+            format!("  trial {} of {}    {}    {} left", tick.trial, tick.trials, tick.phase, seconds(tick.left)),
+            format!(
+                "  offered {:>6.0}/s   delivered {:>6.0}/s   failed {:>4}   machine {:>3.0}% busy",
+                tick.offered,
+                tick.delivered,
+                tick.failed,
+                tick.busy * 100.0
+            ),
+            format!("  response p50 {:>8}   p99 {:>8}", format_ns(tick.p50_ns as f64), format_ns(tick.p99_ns as f64)),
+            format!("  by coordinator, p50   {}", coordinators(tick)),
+            format!("  fault in force   {fault}"),
+        ];
+        self.draw(None);
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        self.body.clear();
+        self.draw(None);
+    }
+}
+
+fn coordinators(tick: &Tick) -> String {
+    let part = |(name, p50): &(String, u64)| format!("{name} {}", format_ns(*p50 as f64));
+    tick.coordinators.iter().map(part).collect::<Vec<_>>().join("  ")
+}
+
+fn seconds(left: Duration) -> String {
+    format!("{:.0}s", left.as_secs_f64())
+}
+
+fn columns() -> usize {
+    crate::output::terminal_width().unwrap_or(100)
+}

@@ -1,0 +1,92 @@
+use std::{io, path::PathBuf};
+
+use brownout_cluster::{ClusterError, cassandra::ProvisionError, java::JavaError};
+use brownout_load::LoadError;
+use brownout_network::NetworkError;
+use brownout_record::RecordError;
+use thiserror::Error;
+
+use crate::experiment::FileError;
+
+/// Why a lab could not do what was asked.
+#[derive(Debug, Error)]
+pub enum LabError {
+    /// The experiment file is wrong.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The machine lacks something; the text says what to do.
+    #[error("{0}")]
+    Machine(String),
+    /// The kernel gave no namespaces.
+    #[error(
+        "cannot make the lab's namespaces: {source}; as an ordinary user this needs unprivileged user namespaces \
+         (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0, \
+         user.max_user_namespaces above 0), or run as root"
+    )]
+    Namespaces {
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The lab's own surroundings could not be made.
+    #[error("cannot {doing}: {source}; `brownout doctor` says what this machine can do")]
+    Ground {
+        /// What was tried.
+        doing: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A folder could not be shown inside the lab.
+    #[error("cannot show {folder} inside the lab: {source}", folder = folder.display())]
+    Bind {
+        /// The folder.
+        folder: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A file or folder of the run.
+    #[error("cannot {doing} {path}: {source}; check the space and the rights there, or choose another folder with --out", path = path.display())]
+    Folder {
+        /// What was tried.
+        doing: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No Java that runs this Cassandra.
+    #[error(transparent)]
+    Java(#[from] JavaError),
+    /// Cassandra could not be had.
+    #[error(transparent)]
+    Provision(#[from] ProvisionError),
+    /// The network could not be made.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// The cluster could not be started.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// The load could not be started or went wrong.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The run could not be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A trial went wrong after its load had begun.
+    #[error("{0}")]
+    Trial(String),
+    /// The user ended it.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl LabError {
+    /// The exit code of the command line for this (design, section 5).
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            LabError::File(_) => 2,
+            LabError::Interrupted => 130,
+            LabError::Trial(_) | LabError::Record(_) => 3,
+            _ => 4,
+        }
+    }
+}

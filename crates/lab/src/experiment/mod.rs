@@ -1,0 +1,300 @@
+//! The experiment file: what a user writes.
+//!
+//! The structs here are the file's grammar; [`source`] reads the text and finds the place of every
+//! complaint; [`crate::plan`] makes a checked [`crate::Plan`] of it.
+
+mod choice;
+mod source;
+
+use std::path::PathBuf;
+
+use brownout_units::{Bytes, Count, Delay, Rate, Share};
+use serde::Deserialize;
+
+pub use choice::{CassandraChoice, RateChoice};
+pub(crate) use source::one_of;
+pub use source::{FileError, Source};
+
+/// An experiment file. Unknown keys are errors.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Experiment {
+    /// What the experiment is to answer, in words. Default: none.
+    pub question: Option<String>,
+    /// The emulated network. Default: all of its defaults.
+    #[serde(default)]
+    pub network: NetworkSection,
+    /// The cluster. Default: three nodes of Cassandra 5.0.
+    #[serde(default)]
+    pub cluster: ClusterSection,
+    /// The load. Required: at least `rate` or `threads`.
+    pub load: LoadSection,
+    /// The phases of each trial. Required.
+    pub phases: PhasesSection,
+    /// What goes wrong, and when. Default: nothing (an A/A run).
+    #[serde(default)]
+    pub faults: Vec<FaultEntry>,
+    /// Trials, each on a new network and a new cluster. Default: 1.
+    #[serde(default = "one")]
+    pub trials: Count,
+    /// What counts as good. Required.
+    pub objective: ObjectiveSection,
+    /// The number that all randomness is drawn from. Default: 1.
+    #[serde(default = "one")]
+    pub seed: Count,
+}
+
+/// `network:`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct NetworkSection {
+    /// TCP congestion control of every host. Default: cubic. (BBR, some kernels' default, hides loss.)
+    pub congestion_control: String,
+    /// Largest packet on the wire, bytes. Default: 1500.
+    pub mtu: Count,
+}
+
+impl Default for NetworkSection {
+    fn default() -> Self {
+        NetworkSection { congestion_control: "cubic".to_owned(), mtu: Count(1500) }
+    }
+}
+
+/// `cluster:`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ClusterSection {
+    /// Which Cassandra: `"5.0"`, a full version, or `{ home: DIR }` for an unpacked tarball. Default: "5.0".
+    pub cassandra: CassandraChoice,
+    /// Nodes, named n1, n2, … Default: 3.
+    pub nodes: Count,
+    /// Java heap of each node. Default: 192MiB.
+    pub heap: Bytes,
+    /// Java's compiler: `c1` warms up in seconds, `default` (C1 and C2) is faster once warm. Default: default.
+    pub jit: JitChoice,
+}
+
+impl Default for ClusterSection {
+    fn default() -> Self {
+        ClusterSection {
+            cassandra: CassandraChoice::Version("5.0".to_owned()),
+            nodes: Count(3),
+            heap: Bytes(192 << 20),
+            jit: JitChoice::Default,
+        }
+    }
+}
+
+/// Java's compiler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum JitChoice {
+    /// The quick compiler alone.
+    C1,
+    /// As Java comes.
+    Default,
+}
+
+/// `load:`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LoadSection {
+    /// Copies of each row. Default: 3.
+    #[serde(default = "three")]
+    pub replication: Count,
+    /// Consistency level of reads and writes. Default: quorum.
+    #[serde(default = "quorum")]
+    pub consistency: String,
+    /// Weights of reads and writes. Default: 1 and 1.
+    #[serde(default)]
+    pub mix: Mix,
+    /// Rows; each is written once in the warm-up. Default: 10_000.
+    #[serde(default = "population")]
+    pub population: Count,
+    /// Bytes of each row's value, at least 16. Default: 100B.
+    #[serde(default = "value_size")]
+    pub value_size: Bytes,
+    /// Open loop: operations per second (`400/s`), or a share of the capacity measured in the warm-up (`30%`).
+    pub rate: Option<RateChoice>,
+    /// Closed loop: virtual users, each with one operation at a time, as cassandra-stress has them.
+    pub threads: Option<Count>,
+    /// Arrivals of the open loop: `constant` or `poisson`. Default: constant.
+    #[serde(default)]
+    pub arrivals: ArrivalsChoice,
+    /// After this an operation counts as timed out (its late answer is still measured). Default: 5s.
+    #[serde(default = "timeout")]
+    pub timeout: Delay,
+    /// Who is asked: `token-aware` (a replica of the key, in turn) or `round-robin` (any node). Default: token-aware.
+    #[serde(default)]
+    pub coordinators: CoordinatorsChoice,
+    /// Connections to each node. Default: 2.
+    #[serde(default = "two")]
+    pub connections: Count,
+}
+
+/// `load.mix:`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mix {
+    /// Weight of reads. Default: 0.
+    #[serde(default)]
+    pub read: Count,
+    /// Weight of writes. Default: 0.
+    #[serde(default)]
+    pub write: Count,
+}
+
+impl Default for Mix {
+    fn default() -> Self {
+        Mix { read: Count(1), write: Count(1) }
+    }
+}
+
+/// Arrivals of an open loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArrivalsChoice {
+    /// Evenly spaced.
+    #[default]
+    Constant,
+    /// Exponential gaps.
+    Poisson,
+}
+
+/// Who is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CoordinatorsChoice {
+    /// A replica of the key, in turn.
+    #[default]
+    TokenAware,
+    /// Any node, in turn.
+    RoundRobin,
+}
+
+/// `phases:`; each a whole number of seconds.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PhasesSection {
+    /// The longest the warm-up may take; it ends when latency is stationary. Required.
+    pub warm_up: Delay,
+    /// Without a fault, measured. Required.
+    pub baseline: Delay,
+    /// With the faults. Required if there are any.
+    pub fault: Option<Delay>,
+    /// After the faults were healed. Required if there are any.
+    pub recovery: Option<Delay>,
+}
+
+/// One entry of `faults:`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultEntry {
+    /// Everything a host sends is late.
+    Slow(SlowFault),
+}
+
+impl FaultEntry {
+    /// The words a fault may begin with.
+    pub const KINDS: &'static [&'static str] = &["slow"];
+}
+
+/// When a fault is in force, within the phase `fault`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// From the start of the phase.
+    pub start: Delay,
+    /// None: until the end of the phase.
+    pub length: Option<Delay>,
+}
+
+/// `slow:`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SlowFault {
+    /// The host whose sending is slow. Required.
+    pub host: String,
+    /// How much later each of its packets arrives, one way. Required.
+    pub delay: Delay,
+    /// Each packet's own delay is this much shorter or longer at most, uniformly. Default: 0.
+    #[serde(default)]
+    pub jitter: Delay,
+    /// When it begins, from the start of the phase `fault`. Default: 0.
+    #[serde(default)]
+    pub start: Delay,
+    /// How long it lasts. Default: until the end of the phase `fault`.
+    pub length: Option<Delay>,
+}
+
+/// `objective:` — what counts as good: one percentile and its response time.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ObjectiveSection {
+    /// Half of the operations within this.
+    pub p50: Option<Delay>,
+    /// 95 % of the operations within this.
+    pub p95: Option<Delay>,
+    /// 99 % of the operations within this.
+    pub p99: Option<Delay>,
+    /// 99.9 % of the operations within this.
+    #[serde(rename = "p99.9")]
+    pub p99_9: Option<Delay>,
+    /// The phases in which a miss makes the run fail with exit code 1. Default: [baseline].
+    #[serde(rename = "in", default = "baseline")]
+    pub phases: Vec<String>,
+}
+
+impl ObjectiveSection {
+    /// Each percentile that was given, as a share, with its response time.
+    pub fn given(&self) -> Vec<(Share, Delay)> {
+        [(0.5, self.p50), (0.95, self.p95), (0.99, self.p99), (0.999, self.p99_9)]
+            .into_iter()
+            .filter_map(|(share, response)| Share::new(share).zip(response))
+            .collect()
+    }
+}
+
+impl LoadSection {
+    /// The rate, if one is given in operations per second.
+    pub fn fixed_rate(&self) -> Option<Rate> {
+        match self.rate {
+            Some(RateChoice::Fixed(rate)) => Some(rate),
+            _ => None,
+        }
+    }
+}
+
+/// Where an unpacked Cassandra lies.
+pub type Home = PathBuf;
+
+fn one() -> Count {
+    Count(1)
+}
+
+fn two() -> Count {
+    Count(2)
+}
+
+fn three() -> Count {
+    Count(3)
+}
+
+fn quorum() -> String {
+    "quorum".to_owned()
+}
+
+fn population() -> Count {
+    Count(10_000)
+}
+
+fn value_size() -> Bytes {
+    Bytes(100)
+}
+
+fn timeout() -> Delay {
+    Delay::from_secs(5)
+}
+
+fn baseline() -> Vec<String> {
+    vec!["baseline".to_owned()]
+}

@@ -1,0 +1,299 @@
+//! From the text of an experiment file to its structs, with the place of every complaint.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use marked_yaml::{Marker, Node, Span, loader::LoaderOptions, spanned_serde, types::MarkedScalarNode};
+
+use super::{Experiment, FaultEntry};
+
+/// The text of an experiment, as a tree that knows its lines.
+pub struct Source {
+    file: PathBuf,
+    text: String,
+    tree: Node,
+    /// `--set` paths: their values have no line.
+    set: Vec<String>,
+}
+
+/// What is wrong with an experiment file, where, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileError {
+    /// The file.
+    pub file: PathBuf,
+    /// Line and column, from 1; none for what is not in the file.
+    pub place: Option<(usize, usize)>,
+    /// The key, dotted: `faults.0.slow.host`; empty for the whole file.
+    pub key: String,
+    /// What is wrong and what would be right.
+    pub message: String,
+    /// The line itself, to be shown below.
+    pub excerpt: Option<String>,
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some((line, column)) = self.place {
+            write!(f, ":{line}:{column}")?;
+        }
+        f.write_str(": ")?;
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.message)?;
+        if let (Some(excerpt), Some((line, column))) = (&self.excerpt, self.place) {
+            let gutter = line.to_string().len();
+            write!(f, "\n  {line} | {excerpt}\n  {:gutter$} | {:>column$}", "", "^")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for FileError {}
+
+impl Source {
+    /// Reads a file.
+    pub fn read(file: &Path) -> Result<Self, FileError> {
+        let text = std::fs::read_to_string(file).map_err(|error| FileError {
+            file: file.to_owned(),
+            place: None,
+            key: String::new(),
+            message: format!("cannot be read: {error}; ready-made ones are in experiments/"),
+            excerpt: None,
+        })?;
+        Source::from_text(file, text)
+    }
+
+    /// Takes the text of `file`.
+    pub fn from_text(file: &Path, text: String) -> Result<Self, FileError> {
+        let options = LoaderOptions::default().error_on_duplicate_keys(true);
+        match marked_yaml::parse_yaml_with_options(0, &text, options) {
+            Ok(tree) => Ok(Source { file: file.to_owned(), text, tree, set: Vec::new() }),
+            Err(error) => {
+                let marker = load_error_marker(&error);
+                let (place, excerpt) = place_of(&text, marker);
+                let message = error.to_string();
+                // The library's messages begin with "line:column: ", which the place already says.
+                let message = match marker {
+                    Some(_) => message.split_once(": ").map_or(message.as_str(), |(_, rest)| rest).to_owned(),
+                    None => message,
+                };
+                let message = format!("not valid YAML: {}", lower_first(&message));
+                Err(FileError { file: file.to_owned(), place, key: String::new(), message, excerpt })
+            }
+        }
+    }
+
+    /// The text as given.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The file's path as given.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Replaces one value, as `--set faults.0.slow.delay=10ms` asks; creates missing keys of mappings.
+    pub fn set(&mut self, assignment: &str) -> Result<(), FileError> {
+        let (path, value) = assignment
+            .split_once('=')
+            .map(|(path, value)| (path.trim(), value.trim()))
+            .filter(|(path, _)| !path.is_empty())
+            .ok_or_else(|| {
+                self.complain("", format!("--set '{assignment}' is not KEY=VALUE, such as --set trials=3"))
+            })?;
+        let mut node = &mut self.tree;
+        let mut walked = String::new();
+        let complaint = |message: String| FileError {
+            file: PathBuf::from("--set"),
+            place: None,
+            key: path.to_owned(),
+            message,
+            excerpt: None,
+        };
+        let steps: Vec<&str> = path.split('.').collect();
+        for step in steps {
+            node = match node {
+                Node::Mapping(map) => {
+                    if map.get_node(step).is_none() {
+                        map.insert(step.into(), Node::Scalar(MarkedScalarNode::new(Span::new_blank(), "")));
+                    }
+                    map.get_mut(step).ok_or_else(|| complaint(format!("cannot add '{step}'")))?
+                }
+                Node::Sequence(list) => {
+                    let length = list.len();
+                    step.parse::<usize>().ok().and_then(|index| list.get_mut(index)).ok_or_else(|| {
+                        complaint(match length {
+                            0 => format!("'{walked}' is an empty list; '{step}' is not in it"),
+                            _ => format!(
+                                "'{step}' is no element of '{walked}'; it has {length}, numbered 0 to {}",
+                                length - 1
+                            ),
+                        })
+                    })?
+                }
+                Node::Scalar(scalar) if scalar.as_str().is_empty() => {
+                    return Err(complaint(format!("'{walked}' is not in the file; add it there")));
+                }
+                Node::Scalar(scalar) => {
+                    return Err(complaint(format!(
+                        "'{walked}' is the value '{}', it has no '{step}'",
+                        scalar.as_str()
+                    )));
+                }
+            };
+            if !walked.is_empty() {
+                walked.push('.');
+            }
+            walked.push_str(step);
+        }
+        // A value may itself be YAML: --set 'phases={warm-up: 5s, baseline: 5s}'
+        *node = match marked_yaml::parse_yaml(0, value) {
+            Ok(tree @ (Node::Mapping(_) | Node::Sequence(_))) => tree,
+            _ => Node::Scalar(MarkedScalarNode::new(Span::new_blank(), value)),
+        };
+        self.set.push(path.to_owned());
+        Ok(())
+    }
+
+    /// The structs of the file.
+    pub fn experiment(&self) -> Result<Experiment, FileError> {
+        self.check_fault_kinds()?;
+        spanned_serde::from_node(&self.tree).map_err(|error| {
+            let path = error.path().filter(|path| *path != ".").unwrap_or_default().replace(['[', ']'], ".");
+            let path = path.replace("..", ".").trim_matches('.').to_owned();
+            let error = error.into_inner();
+            let (message, key) = match &error {
+                spanned_serde::Error::UnknownFieldError(field, known, _) => {
+                    // The path ends in the unknown key itself in some versions of the reader, in its parent in others.
+                    let parent = path.strip_suffix(field.as_str()).unwrap_or(&path).trim_end_matches('.');
+                    let key = if parent.is_empty() { field.clone() } else { format!("{parent}.{field}") };
+                    (format!("unknown key '{field}'; {}", one_of("the keys here are", known.iter().copied(), field)), key)
+                }
+                other => (strip_place(&other.to_string()), path),
+            };
+            let mut complaint = self.complain(&key, message);
+            if complaint.place.is_none() && !self.is_set(&key) {
+                (complaint.place, complaint.excerpt) = place_of(&self.text, error.start_mark().as_ref());
+            }
+            complaint
+        })
+    }
+
+    /// serde would only list the known kinds; the nearest one is what a person needs.
+    fn check_fault_kinds(&self) -> Result<(), FileError> {
+        let faults = self.tree.as_mapping().and_then(|map| map.get_sequence("faults"));
+        for (index, fault) in faults.iter().flat_map(|list| list.iter()).enumerate() {
+            for (kind, _) in fault.as_mapping().iter().flat_map(|map| map.iter()) {
+                if !FaultEntry::KINDS.contains(&kind.as_str()) {
+                    let kinds = one_of("the faults are", FaultEntry::KINDS.iter().copied(), kind.as_str());
+                    let message = format!("unknown fault '{}'; {kinds}", kind.as_str());
+                    return Err(self.complain(&format!("faults.{index}.{}", kind.as_str()), message));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A complaint about the value of a dotted key.
+    pub fn complain(&self, key: &str, message: String) -> FileError {
+        if self.is_set(key) {
+            return FileError {
+                file: PathBuf::from("--set"),
+                place: None,
+                key: key.to_owned(),
+                message,
+                excerpt: None,
+            };
+        }
+        let (place, excerpt) = place_of(&self.text, self.marker(key).as_ref());
+        FileError { file: self.file.clone(), place, key: key.to_owned(), message, excerpt }
+    }
+
+    fn is_set(&self, key: &str) -> bool {
+        self.set.iter().any(|set| {
+            key == set || key.strip_prefix(set.as_str()).is_some_and(|rest| rest.starts_with('.'))
+        })
+    }
+
+    /// The marker of a dotted key: of its value if it has one, else of the nearest parent that exists.
+    fn marker(&self, key: &str) -> Option<Marker> {
+        let mut node = &self.tree;
+        let mut marker = None;
+        for step in key.split('.').filter(|step| !step.is_empty()) {
+            let next = match node {
+                Node::Mapping(map) => map.iter().find(|(name, _)| name.as_str() == step).map(|(name, value)| {
+                    // A block value begins on a later line than its key: point at the key then.
+                    let at = if value.as_scalar().is_some() { value.span() } else { name.span() };
+                    (value, at.start().copied())
+                }),
+                Node::Sequence(list) => step
+                    .parse::<usize>()
+                    .ok()
+                    .and_then(|index| list.get(index))
+                    .map(|value| (value, value.span().start().copied())),
+                Node::Scalar(_) => None,
+            };
+            let Some((value, at)) = next else { break };
+            marker = at.or(marker);
+            node = value;
+        }
+        marker
+    }
+}
+
+fn place_of(text: &str, marker: Option<&Marker>) -> (Option<(usize, usize)>, Option<String>) {
+    let Some(marker) = marker else { return (None, None) };
+    let line = marker.line().max(1);
+    let excerpt = text.lines().nth(line - 1).map(|line| line.trim_end().to_owned());
+    (Some((line, marker.column().max(1))), excerpt)
+}
+
+fn load_error_marker(error: &marked_yaml::LoadError) -> Option<&Marker> {
+    use marked_yaml::LoadError as E;
+    match error {
+        E::TopLevelMustBeMapping(marker)
+        | E::TopLevelMustBeSequence(marker)
+        | E::UnexpectedAnchor(marker)
+        | E::MappingKeyMustBeScalar(marker)
+        | E::UnexpectedTag(marker)
+        | E::ScanError(marker, _) => Some(marker),
+        _ => None,
+    }
+}
+
+/// The reader's messages may begin or end with a place of their own, which ours already says.
+fn strip_place(message: &str) -> String {
+    let mut text = message;
+    while let Some((head, rest)) = text.split_once(": ") {
+        if head.is_empty() || !head.chars().all(|c| c.is_ascii_digit() || c == ':') {
+            break;
+        }
+        text = rest;
+    }
+    text.to_owned()
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// "the hosts are a, b and c; did you mean 'b'?"
+pub(crate) fn one_of<'a>(intro: &str, known: impl Iterator<Item = &'a str>, meant: &str) -> String {
+    let known: Vec<&str> = known.collect();
+    let nearest = known
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(name, meant), name))
+        .min()
+        .filter(|(distance, name)| *distance <= (name.len().max(meant.len()) / 2).max(1));
+    let mut text = format!("{intro} {}", known.join(", "));
+    if let Some((_, name)) = nearest {
+        text.push_str(&format!("; did you mean '{name}'?"));
+    }
+    text
+}

@@ -1,0 +1,150 @@
+//! The folder of a run: `run.db`, `report.html`, `logs/`, and while it lasts `scratch/`.
+
+use std::{
+    fs::{self, File, TryLockError},
+    io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+use crate::LabError;
+
+/// A run's folder, held by a lock for as long as the run lasts.
+pub struct Folder {
+    path: PathBuf,
+    _lock: File,
+    keep_scratch: bool,
+}
+
+impl Folder {
+    /// Makes a new folder below `parent`, named after the experiment and the moment.
+    pub fn create(parent: &Path, name: &str, started_unix_ms: u64, keep_scratch: bool) -> Result<Self, LabError> {
+        let failed = |doing, path: &Path| {
+            let path = path.to_owned();
+            move |source: io::Error| LabError::Folder { doing, path, source }
+        };
+        fs::create_dir_all(parent).map_err(failed("make", parent))?;
+        let parent = parent.canonicalize().map_err(failed("find", parent))?;
+        let stem = format!("{name}-{}", stamp(started_unix_ms / 1_000));
+        let mut attempt = 0;
+        let path = loop {
+            let suffix = if attempt == 0 { String::new() } else { format!("-{attempt}") };
+            let path = parent.join(format!("{stem}{suffix}"));
+            match fs::DirBuilder::new().mode(0o755).create(&path) {
+                Ok(()) => break path,
+                // Two runs of one second.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1_000 => attempt += 1,
+                Err(error) => return Err(failed("make", &path)(error)),
+            }
+        };
+        for part in ["logs", "scratch"] {
+            let part = path.join(part);
+            fs::create_dir(&part).map_err(failed("make", &part))?;
+        }
+        let lock_path = path.join(LOCK);
+        let lock = File::create(&lock_path).map_err(failed("make", &lock_path))?;
+        lock.try_lock().map_err(|error| failed("lock", &lock_path)(lock_error(error)))?;
+        Ok(Folder { path, _lock: lock, keep_scratch })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the nodes store; gone after the run.
+    fn scratch(&self) -> PathBuf {
+        self.path.join("scratch")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // The result is complete without these; what cannot be removed now, `sweep` removes later.
+        if !self.keep_scratch {
+            let _ = fs::remove_dir_all(self.scratch());
+        }
+        let _ = fs::remove_file(self.path.join(LOCK));
+    }
+}
+
+const LOCK: &str = ".running";
+
+/// Removes what killed runs left below `parent`: the scratch of every run whose lock nobody holds. Says which.
+pub fn sweep(parent: &Path) -> Vec<PathBuf> {
+    let mut swept = Vec::new();
+    for run in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let lock_path = run.path().join(LOCK);
+        let Ok(lock) = File::open(&lock_path) else { continue };
+        if lock.try_lock().is_ok() && run.path().join("run.db").exists() {
+            let scratch = run.path().join("scratch");
+            if scratch.exists() && fs::remove_dir_all(&scratch).is_ok() {
+                swept.push(scratch);
+            }
+            let _ = fs::remove_file(lock_path);
+        }
+    }
+    swept
+}
+
+fn lock_error(error: TryLockError) -> io::Error {
+    match error {
+        TryLockError::Error(error) => error,
+        TryLockError::WouldBlock => io::Error::new(io::ErrorKind::WouldBlock, "another process holds it"),
+    }
+}
+
+/// `20261120-213055`, UTC. Howard Hinnant's `civil_from_days` (chrono-compatible low-level date algorithms).
+fn stamp(unix: u64) -> String {
+    let (days, seconds) = (unix / 86_400, unix % 86_400);
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!("{year:04}{month:02}{day:02}-{:02}{:02}{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_named_by_the_moment() {
+        for (unix, text) in [
+            (0, "19700101-000000"),
+            (951_782_399, "20000228-235959"),
+            (951_868_799, "20000229-235959"),
+            (1_795_210_255, "20261120-213055"),
+        ] {
+            assert_eq!(stamp(unix), text);
+        }
+    }
+
+    #[test]
+    fn two_runs_of_one_second_have_folders_of_their_own() {
+        let parent = tempfile::tempdir().unwrap();
+        let first = Folder::create(parent.path(), "x", 0, false).unwrap();
+        let second = Folder::create(parent.path(), "x", 0, false).unwrap();
+        assert_ne!(first.path(), second.path());
+    }
+
+    #[test]
+    fn the_scratch_goes_with_its_run_and_only_then() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::create(parent.path(), "x", 0, false).unwrap();
+        fs::write(folder.path().join("run.db"), "").unwrap();
+        assert!(sweep(parent.path()).is_empty(), "a running run is left alone");
+        let scratch = folder.scratch();
+        // A killed run: its lock is free, nothing was removed.
+        let Folder { path: _, _lock: lock, keep_scratch: _ } = &folder;
+        lock.unlock().unwrap();
+        assert_eq!(sweep(parent.path()), [scratch.clone()]);
+        assert!(!scratch.exists());
+        drop(folder);
+        assert!(sweep(parent.path()).is_empty());
+    }
+}

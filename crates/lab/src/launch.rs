@@ -1,0 +1,189 @@
+//! Outside of the lab: what has to be there before it, then the lab itself, then its end.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::ExitStatus,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use brownout_cluster::{
+    Distribution, cache,
+    cassandra::{maven, tarball},
+    java,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    LabError,
+    experiment::{CassandraChoice, Source},
+    folder::{self, Folder},
+    ground::{self, Interrupts},
+    machine,
+    plan::Plan,
+    progress::Progress,
+    selftest,
+};
+
+/// The hidden command that the lab's first process is started with.
+pub const INSIDE: &str = "inside-lab";
+
+/// What the lab's first process is asked.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Request {
+    /// All trials of a run.
+    Run(Box<RunRequest>),
+    /// See [`selftest`].
+    SelfTest,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct RunRequest {
+    pub(crate) file: PathBuf,
+    pub(crate) text: String,
+    pub(crate) set: Vec<String>,
+    pub(crate) folder: PathBuf,
+    pub(crate) cache: PathBuf,
+    pub(crate) jars: PathBuf,
+    pub(crate) version: String,
+    pub(crate) resolved: bool,
+    pub(crate) java: JavaFound,
+    pub(crate) started_unix_ms: u64,
+    pub(crate) sabotage: bool,
+    /// Of the one who shows progress; the lab only carries it.
+    pub(crate) view: String,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct JavaFound {
+    pub(crate) home: PathBuf,
+    pub(crate) version: String,
+}
+
+/// What a user asked for beside the experiment.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// Runs are kept below this folder.
+    pub out: PathBuf,
+    /// `--set` assignments, already applied to the source.
+    pub set: Vec<String>,
+    /// Keep the nodes' data.
+    pub keep: bool,
+    /// Faults are accepted but not put in force: a test of the proof.
+    pub sabotage: bool,
+    /// Handed to the progress view inside.
+    pub view: String,
+}
+
+/// A run that has ended, whichever way.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Of the lab's first process.
+    pub status: ExitStatus,
+}
+
+/// Provides what the lab needs, runs it, and waits for its end.
+pub fn launch(
+    source: &Source,
+    plan: &Plan,
+    options: &RunOptions,
+    interrupts: Interrupts,
+    progress: &mut dyn Progress,
+) -> Result<Ended, LabError> {
+    for swept in folder::sweep(&options.out) {
+        progress.note(&format!("removed what a killed run had left: {}", swept.display()));
+    }
+    let section = &plan.experiment.cluster;
+    machine::refuse_if_lacking(usize::try_from(section.nodes.0).unwrap_or(usize::MAX), section.heap, &options.out)?;
+    let cache = cache::directory().map_err(|error| LabError::Machine(error.to_string()))?;
+    let distribution = provide(&section.cassandra, &cache, interrupts, progress)?;
+    let java = java::find(distribution.java())?;
+
+    let started_unix_ms =
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0));
+    let folder = Folder::create(&options.out, &plan.name, started_unix_ms, options.keep)?;
+    let request = Request::Run(Box::new(RunRequest {
+        file: source.file().to_owned(),
+        text: source.text().to_owned(),
+        set: options.set.clone(),
+        folder: folder.path().to_owned(),
+        cache: absolute(&cache)?,
+        jars: distribution.root.clone(),
+        version: distribution.version.clone(),
+        resolved: matches!(section.cassandra, CassandraChoice::Version(_)),
+        java: JavaFound { home: java.home.clone(), version: java.version.text.clone() },
+        started_unix_ms,
+        sabotage: options.sabotage,
+        view: options.view.clone(),
+    }));
+    let request = serde_json::to_vec(&request).map_err(|error| LabError::Machine(error.to_string()))?;
+    let enclosed = ground::enclose(&[INSIDE], &request, interrupts)?;
+    let status = enclosed.wait().map_err(|source| LabError::Ground { doing: "wait for the lab", source })?;
+    Ok(Ended { folder: folder.path().to_owned(), status })
+}
+
+fn provide(
+    choice: &CassandraChoice,
+    cache: &Path,
+    interrupts: Interrupts,
+    progress: &mut dyn Progress,
+) -> Result<Distribution, LabError> {
+    match choice {
+        CassandraChoice::Home(home) => Ok(tarball::open(home)?),
+        CassandraChoice::Version(version) => {
+            progress.step(&format!("Cassandra {version}: checking the cache"));
+            // The callback may not change what it is given, and a progress view must.
+            let progress = std::cell::RefCell::new(progress);
+            let told = |line: &str| progress.borrow_mut().step(line);
+            maven::resolve(version, cache, &told, &|| interrupts.any())
+                .map_err(|error| if interrupts.any() { LabError::Interrupted } else { error.into() })
+        }
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, LabError> {
+    let failed = |source: io::Error| LabError::Folder { doing: "find", path: path.to_owned(), source };
+    path.canonicalize().map_err(failed)
+}
+
+/// In the lab's first process: does what it was asked, and returns its exit code. `view` makes the
+/// progress view from the text in [`RunOptions::view`]; `fail` tells of an error.
+pub fn inside(view: impl FnOnce(&str) -> Box<dyn Progress>, fail: impl FnOnce(&LabError)) -> u8 {
+    let interrupts = ground::catch_interrupts();
+    let request = match ground::request() {
+        Ok(request) => request,
+        Err(source) => {
+            fail(&LabError::Ground { doing: "read the request (this command is not for people)", source });
+            return 2;
+        }
+    };
+    if ground::parent_is_gone() {
+        return 1;
+    }
+    match serde_json::from_slice(&request) {
+        Ok(Request::SelfTest) => {
+            let answer = selftest::measure().map_err(|error| error.to_string());
+            let answer = serde_json::to_vec(&answer).unwrap_or_default();
+            u8::from(ground::answer(&answer).is_err())
+        }
+        Ok(Request::Run(request)) => {
+            let mut progress = view(&request.view);
+            match crate::run::run(&request, interrupts, progress.as_mut()) {
+                Ok(()) => 0,
+                Err(error) => {
+                    drop(progress);
+                    if !matches!(error, LabError::Interrupted) {
+                        fail(&error);
+                    }
+                    error.exit_code()
+                }
+            }
+        }
+        Err(error) => {
+            fail(&LabError::Machine(format!("the request cannot be read: {error}")));
+            2
+        }
+    }
+}

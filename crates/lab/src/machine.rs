@@ -1,0 +1,375 @@
+//! What this machine can do: the checks of `brownout doctor`, and those a run makes before it starts.
+
+use std::{
+    fs, io,
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use brownout_cluster::{
+    cache,
+    cassandra::{self, maven},
+    java, memory_needed,
+};
+use brownout_units::{Bytes, Delay, format_ns};
+use serde::{Deserialize, Serialize};
+
+use crate::{LabError, ground::Privilege, selftest};
+
+/// Major versions of Java that Cassandra 5.0 runs on.
+const JAVA: std::ops::RangeInclusive<u32> = 11..=17;
+/// The device every host's interface is made from.
+const TUN: &str = "/dev/net/tun";
+/// What a run needs on the disk of its folder: logs, data, the run's file.
+const DISK_NEEDED: u64 = 1 << 30;
+
+/// One thing the machine has, lacks, or has only half.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Check {
+    /// What was looked at.
+    pub name: String,
+    /// How it stands.
+    pub state: State,
+    /// What was found, with numbers.
+    pub found: String,
+    /// What to do about it; none if it is good.
+    pub remedy: Option<String>,
+}
+
+/// How a check stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// As it should be.
+    Good,
+    /// A lab works, with a limit that the remedy lifts.
+    Limited,
+    /// A lab cannot be built.
+    Lacking,
+}
+
+impl Check {
+    fn good(name: &str, found: impl Into<String>) -> Self {
+        Check { name: name.to_owned(), state: State::Good, found: found.into(), remedy: None }
+    }
+
+    fn not(state: State, name: &str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Check { name: name.to_owned(), state, found: found.into(), remedy: Some(remedy.into()) }
+    }
+}
+
+/// Every check, in the order a person would want to read them. Builds a small lab to see what it measures.
+pub fn examine(runs: &Path) -> Vec<Check> {
+    let mut checks = vec![kernel(), processors(), clock_source(), privilege(), tun()];
+    checks.push(timer());
+    checks.push(lab());
+    checks.push(java_found());
+    checks.extend(cassandra_found());
+    checks.push(memory());
+    checks.push(disk(runs));
+    checks
+}
+
+/// Refuses a run that this machine cannot carry, before anything is started.
+pub fn refuse_if_lacking(nodes: usize, heap: Bytes, runs: &Path) -> Result<(), LabError> {
+    for check in [tun(), disk(runs), memory_for(nodes, heap)] {
+        if check.state == State::Lacking {
+            let remedy = check.remedy.unwrap_or_default();
+            return Err(LabError::Machine(format!("{}: {}; {remedy}", check.name, check.found)));
+        }
+    }
+    Ok(())
+}
+
+fn kernel() -> Check {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    Check::good("kernel", format!("Linux {}", release.trim()))
+}
+
+fn processors() -> Check {
+    let cores = crate::cpu::cores();
+    let found = format!("{cores} × {}", cpu_model());
+    match cores {
+        1 => Check::not(
+            State::Limited,
+            "processors",
+            found,
+            "with one core the database and the instrument wait for one another; use two or more",
+        ),
+        _ => Check::good("processors", found),
+    }
+}
+
+/// The first processor's model.
+pub fn cpu_model() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    model.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, model)| model.trim().to_owned())
+}
+
+/// `tsc`, `kvm-clock`, …
+pub fn clock_source_name() -> String {
+    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    fs::read_to_string(path).map_or_else(|_| "unknown".to_owned(), |name| name.trim().to_owned())
+}
+
+fn clock_source() -> Check {
+    let name = clock_source_name();
+    let read = cost_of_reading_the_clock();
+    let found = format!("{name}, {} per reading", format_ns(read));
+    // Above this a reading is a system call: each operation reads the clock a few times.
+    if read > 300.0 {
+        return Check::not(
+            State::Limited,
+            "clock source",
+            found,
+            "reading the clock is slow; a kernel with the tsc clock source measures with less overhead",
+        );
+    }
+    Check::good("clock source", found)
+}
+
+fn cost_of_reading_the_clock() -> f64 {
+    const READINGS: u32 = 20_000;
+    let start = Instant::now();
+    for _ in 0..READINGS {
+        std::hint::black_box(Instant::now());
+    }
+    start.elapsed().as_nanos() as f64 / f64::from(READINGS)
+}
+
+fn privilege() -> Check {
+    match Privilege::current() {
+        Privilege::Root => Check::good("privilege", "root: namespaces and real-time scheduling are allowed"),
+        Privilege::UserNamespace => match user_namespaces() {
+            Ok(()) => Check::not(
+                State::Limited,
+                "privilege",
+                "an ordinary user, with user namespaces: all works, without real-time scheduling",
+                "run as root where packets must leave within 0.1 ms of their time on a busy machine",
+            ),
+            Err(why) => Check::not(
+                State::Lacking,
+                "privilege",
+                why,
+                "allow user namespaces (as root: sysctl -w user.max_user_namespaces=10000 \
+                 kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0, those that \
+                 exist), or run as root",
+            ),
+        },
+    }
+}
+
+fn user_namespaces() -> Result<(), String> {
+    let limit = fs::read_to_string("/proc/sys/user/max_user_namespaces").unwrap_or_default();
+    if limit.trim() == "0" {
+        return Err("user namespaces are switched off (user.max_user_namespaces is 0)".to_owned());
+    }
+    Ok(())
+}
+
+fn tun() -> Check {
+    match fs::OpenOptions::new().read(true).write(true).open(TUN) {
+        Ok(_) => Check::good("TUN device", format!("{TUN} opens")),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Check::not(
+            State::Lacking,
+            "TUN device",
+            format!("{TUN} may not be opened by this user"),
+            format!("as root: chmod 0666 {TUN} (most distributions have it so), or run as root"),
+        ),
+        Err(error) => Check::not(
+            State::Lacking,
+            "TUN device",
+            format!("{TUN}: {error}"),
+            format!(
+                "as root: modprobe tun; in a container give it the device (--device {TUN}), or: \
+                 mkdir -p /dev/net && mknod {TUN} c 10 200"
+            ),
+        ),
+    }
+}
+
+/// How late a thread wakes from a sleep, on this machine as busy as it is now.
+fn timer() -> Check {
+    const SLEEPS: usize = 300;
+    // SAFETY: PR_SET_TIMERSLACK takes a number of nanoseconds, and acts on this thread alone.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+    let mut late: Vec<u64> = (0..SLEEPS)
+        .map(|_| {
+            let due = Instant::now() + Duration::from_millis(1);
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            u64::try_from(due.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        })
+        .collect();
+    // SAFETY: as above; 0 restores the thread's default.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 0_u64) };
+    late.sort_unstable();
+    let at = |share: f64| late[((SLEEPS - 1) as f64 * share) as usize] as f64;
+    let found = format!(
+        "sleeps of 1ms end {} late (p50), {} (p99), in default scheduling",
+        format_ns(at(0.5)),
+        format_ns(at(0.99))
+    );
+    if at(0.99) > 10e6 {
+        return Check::not(State::Limited, "timer", found, "the machine is busy; stop other work before measuring");
+    }
+    Check::good("timer", found)
+}
+
+/// A lab of two hosts, built and measured.
+fn lab() -> Check {
+    let asked = selftest::DELAY;
+    match selftest::run() {
+        Ok(result) => {
+            let found = format!(
+                "two hosts, {asked} asked, {} measured (p50), {} (p99); packets left {} late (p50), {} (p99), \
+                 emulator under {}",
+                format_ns(result.delay_p50_ns as f64),
+                format_ns(result.delay_p99_ns as f64),
+                format_ns(result.release_p50_ns as f64),
+                format_ns(result.release_p99_ns as f64),
+                result.scheduling
+            );
+            let off = result.delay_p50_ns.abs_diff(asked.ns());
+            if off > Delay::from_ms(1).ns() || result.release_p99_ns > 5_000_000 {
+                let remedy = "the machine is too busy to emulate a network in time; stop other work, or run as root";
+                return Check::not(State::Limited, "lab", found, remedy);
+            }
+            Check::good("lab", found)
+        }
+        Err(error) => Check::not(State::Lacking, "lab", error.to_string(), "see the other lacks first"),
+    }
+}
+
+fn java_found() -> Check {
+    match java::find(JAVA) {
+        Ok(java) => Check::good("Java", format!("{} at {}", java.version, java.home.display())),
+        Err(error) => Check::not(
+            State::Lacking,
+            "Java",
+            error.to_string(),
+            "on Debian or Ubuntu, as root: apt-get install openjdk-17-jre-headless",
+        ),
+    }
+}
+
+/// Whether Cassandra is in the cache, and if not, whether it can be resolved.
+fn cassandra_found() -> Vec<Check> {
+    let folder = match cache::directory() {
+        Ok(folder) => folder,
+        Err(error) => {
+            return vec![Check::not(State::Lacking, "cache", error.to_string(), "set BROWNOUT_CACHE to a folder")];
+        }
+    };
+    let cached = cassandra::release(cassandra::DEFAULT).is_ok_and(|release| maven::folder(release, &folder).is_dir());
+    let cassandra = if cached {
+        Check::good("Cassandra", format!("{} is in {}", cassandra::DEFAULT, folder.display()))
+    } else {
+        Check::good("Cassandra", format!("{} will be resolved into {}", cassandra::DEFAULT, folder.display()))
+    };
+    let maven = match (maven_version(), cached) {
+        (Ok(version), _) => Check::good("Maven", version),
+        (Err(why), true) => {
+            Check::not(State::Limited, "Maven", format!("{why}; only another Cassandra would need it"), MAVEN_REMEDY)
+        }
+        (Err(why), false) => Check::not(State::Lacking, "Maven", why, MAVEN_REMEDY),
+    };
+    vec![maven, cassandra]
+}
+
+/// The first line of `mvn --version`.
+fn maven_version() -> Result<String, String> {
+    let output = Command::new("mvn").args(["--batch-mode", "--version"]).output().map_err(|error| format!("mvn: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    match text.lines().next() {
+        Some(line) if output.status.success() => Ok(line.to_owned()),
+        _ => Err(format!("mvn --version ended with {}", output.status)),
+    }
+}
+
+const MAVEN_REMEDY: &str =
+    "on Debian or Ubuntu, as root: apt-get install maven; or name an unpacked Cassandra: cassandra: { home: DIR }";
+
+fn memory() -> Check {
+    let node = memory_needed(1, Bytes(192 << 20));
+    match available_memory() {
+        Some(free) => {
+            let fit = free / node;
+            let found = format!("{} MB available: {fit} nodes of {} MB", free >> 20, node >> 20);
+            if fit < 3 {
+                return Check::not(State::Lacking, "memory", found, "three nodes are the least for replication 3");
+            }
+            Check::good("memory", found)
+        }
+        None => Check::not(State::Limited, "memory", "/proc/meminfo cannot be read", "mount /proc"),
+    }
+}
+
+fn memory_for(nodes: usize, heap: Bytes) -> Check {
+    let needed = memory_needed(nodes, heap);
+    match available_memory() {
+        Some(free) if free < needed => Check::not(
+            State::Lacking,
+            "memory",
+            format!(
+                "{nodes} nodes with a heap of {heap} need {} MB, and {} MB are available",
+                needed >> 20,
+                free >> 20
+            ),
+            "write fewer nodes (cluster.nodes), a smaller heap (cluster.heap, at least 128MiB), or free some memory",
+        ),
+        _ => Check::good("memory", format!("{} MB for {nodes} nodes", needed >> 20)),
+    }
+}
+
+/// Bytes that programs can still take without swapping (proc(5), MemAvailable).
+fn available_memory() -> Option<u64> {
+    meminfo("MemAvailable:")
+}
+
+/// Bytes of memory in the machine.
+pub fn total_memory() -> u64 {
+    meminfo("MemTotal:").unwrap_or(0)
+}
+
+fn meminfo(key: &str) -> Option<u64> {
+    let info = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info.lines().find_map(|line| line.strip_prefix(key))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+}
+
+fn disk(runs: &Path) -> Check {
+    let existing = runs.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
+    // A relative path ends in "", which stands for the current folder.
+    let existing = if existing.as_os_str().is_empty() { Path::new(".") } else { existing };
+    match free_space(existing) {
+        Ok(free) if free < DISK_NEEDED => Check::not(
+            State::Lacking,
+            "disk",
+            format!("{} MB free for {}", free >> 20, runs.display()),
+            format!("a run needs up to {} MB; free some space or choose another folder with --out", DISK_NEEDED >> 20),
+        ),
+        Ok(free) => Check::good("disk", format!("{} MB free for {}", free >> 20, runs.display())),
+        Err(error) => Check::not(
+            State::Lacking,
+            "disk",
+            format!("{}: {error}", existing.display()),
+            "choose another folder with --out",
+        ),
+    }
+}
+
+fn free_space(folder: &Path) -> io::Result<u64> {
+    use std::os::unix::ffi::OsStrExt;
+    let path = std::ffi::CString::new(folder.as_os_str().as_bytes())?;
+    // SAFETY: the path ends in NUL, and a zeroed statvfs is a valid place for the answer.
+    unsafe {
+        let mut answer: libc::statvfs = std::mem::zeroed();
+        if libc::statvfs(path.as_ptr(), &raw mut answer) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
+    }
+}

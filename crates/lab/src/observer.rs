@@ -1,0 +1,268 @@
+//! Once a second, everything that was seen goes into the record: load, latencies, links, probes, processors, deaths.
+
+use std::collections::BTreeMap;
+
+use brownout_cluster::Cluster;
+use brownout_load::{Bucket, Engine, Live, Outcome};
+use brownout_network::{LinkControl, Network, ProbeSample as Probe, Probes};
+use brownout_record::{CpuRow, Event, LatencyRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Recorder};
+use brownout_units::Delay;
+
+use crate::{
+    LabError,
+    cpu::{self, CpuTimes},
+    plan::INTERVAL,
+};
+
+/// Watches one trial.
+pub struct Observer<'a> {
+    trial: u32,
+    recorder: &'a mut Recorder,
+    network: &'a Network,
+    cluster: &'a mut Cluster,
+    probes: &'a Probes,
+    /// Intervals begin at this moment plus whole multiples of their length, `CLOCK_MONOTONIC`.
+    epoch_ns: u64,
+    last_ns: u64,
+    last: CpuTimes,
+    last_nodes: BTreeMap<String, u64>,
+    last_load: u64,
+    dead: Vec<String>,
+}
+
+/// What a second looked like, for progress and for the warm-up's decision.
+pub struct Seen {
+    /// The load; none while there is no engine.
+    pub live: Option<Live>,
+    /// Its length, seconds.
+    pub seconds: f64,
+    /// Share of the machine's processors in use.
+    pub busy: f64,
+    /// Nodes that died in it, each with how and its last words.
+    pub deaths: Vec<String>,
+}
+
+impl<'a> Observer<'a> {
+    /// Begins to watch.
+    pub fn new(
+        trial: u32,
+        recorder: &'a mut Recorder,
+        network: &'a Network,
+        cluster: &'a mut Cluster,
+        probes: &'a Probes,
+        epoch_ns: u64,
+    ) -> Result<Self, LabError> {
+        network.control().take_counters()?;
+        let now_ns = brownout_network::monotonic_ns();
+        let mut observer = Observer {
+            trial,
+            recorder,
+            network,
+            cluster,
+            probes,
+            epoch_ns,
+            last_ns: now_ns,
+            last: cpu_now()?,
+            last_nodes: BTreeMap::new(),
+            last_load: 0,
+            dead: Vec::new(),
+        };
+        observer.last_nodes = observer.node_cpu();
+        Ok(observer)
+    }
+
+    /// The recorder, for what else happens.
+    pub fn recorder(&mut self) -> &mut Recorder {
+        self.recorder
+    }
+
+    /// Nodes that have died since the beginning.
+    pub fn dead(&self) -> &[String] {
+        &self.dead
+    }
+
+    /// Records an event that happened at a `CLOCK_MONOTONIC` time, known to within `error_ns`.
+    pub fn event(&mut self, kind: &str, subject: &str, text: &str, at_ns: u64, error_ns: u64) -> Result<(), LabError> {
+        let event = Event {
+            trial: Some(self.trial),
+            at_ns: self.recorder.at(at_ns),
+            error_ns,
+            kind: kind.to_owned(),
+            subject: subject.to_owned(),
+            text: text.to_owned(),
+        };
+        Ok(self.recorder.batch(|recorder| recorder.event(&event))?)
+    }
+
+    /// Records all since the last look, as one batch.
+    pub fn look(&mut self, engine: Option<&Engine>) -> Result<Seen, LabError> {
+        let now_ns = brownout_network::monotonic_ns();
+        let buckets = engine.map(Engine::drain).unwrap_or_default();
+        let load_cpu = engine.map_or(self.last_load, Engine::cpu_ns);
+        let cpu = cpu_now()?;
+        let nodes = self.node_cpu();
+        let busy = self.record(now_ns, &buckets, &cpu, &nodes, load_cpu)?;
+        for event in engine.map(Engine::connection_events).unwrap_or_default() {
+            let text = match &event.lost {
+                Some(why) => format!("a connection to {} was lost: {why}", event.coordinator),
+                None => format!("connected to {}", event.coordinator),
+            };
+            self.event("connection", &event.coordinator, &text, event.at_ns, 0)?;
+        }
+        let seconds = (now_ns - self.last_ns) as f64 / 1e9;
+        (self.last_ns, self.last, self.last_nodes, self.last_load) = (now_ns, cpu, nodes, load_cpu);
+        Ok(Seen { live: engine.map(Engine::live), seconds, busy, deaths: self.deaths()? })
+    }
+
+    /// Records what an engine had left when it stopped.
+    pub fn buckets(&mut self, buckets: &[Bucket]) -> Result<(), LabError> {
+        let trial = self.trial;
+        Ok(self.recorder.batch(|recorder| write_buckets(recorder, trial, buckets))?)
+    }
+
+    /// Records the probes that were still under way.
+    pub fn last_probes(&mut self) -> Result<(), LabError> {
+        let rows = self.probe_rows(self.probes.drain());
+        let trial = self.trial;
+        Ok(self.recorder.batch(|recorder| rows.iter().try_for_each(|row| recorder.probe(trial, row)))?)
+    }
+
+    fn record(
+        &mut self,
+        now_ns: u64,
+        buckets: &[Bucket],
+        cpu: &CpuTimes,
+        nodes: &BTreeMap<String, u64>,
+        load_cpu: u64,
+    ) -> Result<f64, LabError> {
+        let length_ns = (now_ns - self.last_ns).max(1);
+        let cores = cpu::cores() * length_ns;
+        let starts_ns = self.recorder.at(self.last_ns);
+        let links = self.link_rows(starts_ns, length_ns)?;
+        let probes = self.probe_rows(self.probes.drain());
+        let machine = cpu.machine.saturating_sub(self.last.machine);
+        let mut subjects = vec![
+            ("machine".to_owned(), machine),
+            ("stolen".to_owned(), cpu.stolen.saturating_sub(self.last.stolen)),
+            ("cores".to_owned(), cores),
+            ("emulator".to_owned(), cpu.emulator.saturating_sub(self.last.emulator)),
+            ("load".to_owned(), load_cpu.saturating_sub(self.last_load)),
+            ("instrument".to_owned(), cpu.instrument.saturating_sub(self.last.instrument)),
+        ];
+        for (node, used) in nodes {
+            let before = self.last_nodes.get(node).copied().unwrap_or(0);
+            subjects.push((format!("node:{node}"), used.saturating_sub(before)));
+        }
+        let trial = self.trial;
+        self.recorder.batch(|recorder| {
+            write_buckets(recorder, trial, buckets)?;
+            links.iter().try_for_each(|row| recorder.link(trial, row))?;
+            probes.iter().try_for_each(|row| recorder.probe(trial, row))?;
+            subjects.into_iter().try_for_each(|(subject, busy_ns)| {
+                recorder.cpu(trial, &CpuRow { starts_ns, length_ns, subject, busy_ns })
+            })
+        })?;
+        Ok(machine as f64 / cores as f64)
+    }
+
+    fn link_rows(&self, starts_ns: u64, length_ns: u64) -> Result<Vec<LinkRow>, LabError> {
+        let name = |host| self.network.name(host).unwrap_or_default().to_owned();
+        let counters = self.network.control().take_counters()?;
+        Ok(counters
+            .into_iter()
+            .map(|counters| LinkRow {
+                starts_ns,
+                length_ns,
+                from: name(counters.link.from),
+                to: name(counters.link.to),
+                offered: counters.offered_packets,
+                offered_bytes: counters.offered_bytes,
+                delivered: counters.delivered_packets,
+                delivered_bytes: counters.delivered_bytes,
+                lost: counters.lost,
+                dropped_queue: counters.dropped_queue + counters.dropped_write,
+                release_error: counters.release_error,
+                held: counters.held,
+            })
+            .collect())
+    }
+
+    /// Probes in rows of their interval and pair.
+    fn probe_rows(&self, samples: Vec<Probe>) -> Vec<ProbeRow> {
+        let interval = Delay::from(INTERVAL).ns();
+        let mut rows: BTreeMap<(u64, String, String), Vec<ProbeSample>> = BTreeMap::new();
+        for sample in samples {
+            // Probes sent before the trial's first interval began show nothing that is asked for.
+            let Some(since) = sample.sent_ns.checked_sub(self.epoch_ns) else { continue };
+            let starts_ns = self.recorder.at(self.epoch_ns + since / interval * interval);
+            let name = |host| self.network.name(host).unwrap_or_default().to_owned();
+            rows.entry((starts_ns, name(sample.link.from), name(sample.link.to))).or_default().push(ProbeSample {
+                seq: sample.seq,
+                sent_ns: self.recorder.at(sample.sent_ns),
+                delay_ns: sample.delay_ns,
+                copies: sample.copies,
+                reordered: sample.reordered,
+            });
+        }
+        rows.into_iter().map(|((starts_ns, from, to), samples)| ProbeRow { starts_ns, from, to, samples }).collect()
+    }
+
+    fn node_cpu(&self) -> BTreeMap<String, u64> {
+        let nodes = self.cluster.nodes().iter();
+        nodes.filter_map(|node| Some((node.name.clone(), node.cpu_ns()?))).collect()
+    }
+
+    fn deaths(&mut self) -> Result<Vec<String>, LabError> {
+        let mut told = Vec::new();
+        for death in self.cluster.deaths() {
+            let text = format!("{} died: {}; its last words:\n{}", death.node, death.status, death.log_tail);
+            self.event("node-died", &death.node, &text, death.at_ns, 0)?;
+            self.dead.push(death.node);
+            told.push(text);
+        }
+        Ok(told)
+    }
+}
+
+fn cpu_now() -> Result<CpuTimes, LabError> {
+    CpuTimes::now().map_err(|source| LabError::Ground { doing: "read CPU times", source })
+}
+
+fn write_buckets(recorder: &Recorder, trial: u32, buckets: &[Bucket]) -> Result<(), brownout_record::RecordError> {
+    for bucket in buckets {
+        let starts_ns = recorder.at(bucket.start_ns);
+        recorder.load(
+            trial,
+            &LoadRow {
+                starts_ns,
+                length_ns: bucket.length_ns,
+                settled: bucket.settled,
+                scheduled: bucket.scheduled,
+                sent: bucket.sent,
+                never_sent: bucket.never_sent,
+                stale: bucket.stale,
+                lateness: bucket.lateness.clone(),
+            },
+        )?;
+        for series in &bucket.series {
+            let outcome = match series.outcome {
+                Outcome::Failed(class) => format!("failed:{}", class.name()),
+                ended => ended.name().to_owned(),
+            };
+            recorder.latency(
+                trial,
+                &LatencyRow {
+                    starts_ns,
+                    statement: series.statement.clone(),
+                    coordinator: series.coordinator.clone(),
+                    outcome,
+                    count: series.count,
+                    wait: series.wait.clone(),
+                    service: series.service.clone(),
+                    response: series.response.clone(),
+                },
+            )?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,473 @@
+//! The plan: an experiment file, checked and resolved. Nothing is started before there is one.
+
+use std::{net::Ipv4Addr, time::Duration};
+
+use brownout_load::{Consistency, KeyValue};
+use brownout_record::{Description, HostDescription, LoadDescription, Objective, PhaseDescription};
+use brownout_units::{Delay, Share};
+
+use crate::{
+    experiment::{Experiment, FaultEntry, FileError, RateChoice, Source, one_of},
+    faults::{Fault, Slow},
+    hosts::Hosts,
+};
+
+/// All series are kept in intervals of this length; phases are whole multiples of it.
+pub const INTERVAL: Duration = Duration::from_secs(1);
+/// A cluster of this size takes about this long to become ready; only for the expected duration.
+const CLUSTER_START: Duration = Duration::from_secs(12);
+/// Nodes in one lab: the addresses of one /24, less the host of the load.
+const MAX_NODES: u64 = 200;
+/// Every open operation ends within the time-out; a longer one would outlast most phases.
+const MAX_TIMEOUT: Delay = Delay::from_secs(60);
+
+/// An experiment that can be run.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The file's name without its ending.
+    pub name: String,
+    /// The file, as parsed.
+    pub experiment: Experiment,
+    /// Every host of the lab.
+    pub hosts: Hosts,
+    /// Consistency level of the load.
+    pub consistency: Consistency,
+    /// The faults, in the file's order.
+    pub faults: Vec<PlannedFault>,
+    /// The phases, in order.
+    pub phases: Vec<PlannedPhase>,
+    /// What counts as good.
+    pub objective: Objective,
+    /// Things to check before trusting the result.
+    pub warnings: Vec<String>,
+}
+
+/// One phase of each trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedPhase {
+    /// Its kind.
+    pub phase: Phase,
+    /// Its length; the longest for the warm-up.
+    pub length: Delay,
+}
+
+/// The phases of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Flood, settle, wait for stationary latency.
+    WarmUp,
+    /// Measured without fault.
+    Baseline,
+    /// Measured with the faults.
+    Fault,
+    /// Measured after healing.
+    Recovery,
+}
+
+impl Phase {
+    /// Its name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::WarmUp => "warm-up",
+            Phase::Baseline => "baseline",
+            Phase::Fault => "fault",
+            Phase::Recovery => "recovery",
+        }
+    }
+}
+
+/// One fault, with its window in the phase `fault`.
+#[derive(Debug, Clone)]
+pub struct PlannedFault {
+    /// What it does.
+    pub fault: Fault,
+    /// From the start of the phase.
+    pub starts: Delay,
+    /// From the start of the phase.
+    pub ends: Delay,
+}
+
+impl Plan {
+    /// Checks an experiment file.
+    pub fn new(source: &Source) -> Result<Plan, FileError> {
+        let experiment = source.experiment()?;
+        let check = Check { source, experiment: &experiment };
+        let nodes = check.nodes()?;
+        let hosts = Hosts::new(nodes);
+        let consistency = check.load(nodes)?;
+        let phases = check.phases()?;
+        let faults = check.faults(&hosts, &phases)?;
+        let objective = check.objective(&phases)?;
+        let trials = experiment.trials.0;
+        if trials == 0 || trials > 10_000 {
+            return Err(source.complain("trials", format!("{trials} trials cannot be run; write 1 to 10_000")));
+        }
+        let warnings = check.warnings(consistency);
+        let name = source.file().file_stem().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into());
+        Ok(Plan { name, hosts, consistency, faults, phases, objective, warnings, experiment })
+    }
+
+    /// How long all trials take, without provisioning; the warm-up at its longest.
+    pub fn expected_duration(&self) -> Duration {
+        let trial: u64 = self.phases.iter().map(|phase| phase.length.ns()).sum();
+        (CLUSTER_START + Duration::from_nanos(trial)) * u32::try_from(self.experiment.trials.0).unwrap_or(u32::MAX)
+    }
+
+    /// The workload.
+    pub fn workload(&self) -> KeyValue {
+        let load = &self.experiment.load;
+        KeyValue {
+            keyspace: "brownout".to_owned(),
+            table: "kv".to_owned(),
+            replication: to_u32(load.replication.0),
+            consistency: self.consistency,
+            read: to_u32(load.mix.read.0),
+            write: to_u32(load.mix.write.0),
+            population: load.population.0,
+            value_size: load.value_size.0,
+        }
+    }
+
+    /// The plan as the record keeps it.
+    pub fn description(&self, system: &str) -> Description {
+        let load = &self.experiment.load;
+        Description {
+            name: self.name.clone(),
+            question: self.experiment.question.clone(),
+            hosts: self
+                .hosts
+                .iter()
+                .map(|host| HostDescription {
+                    name: host.name.clone(),
+                    address: host.address.to_string(),
+                    role: if host.name == Hosts::LOAD { "load" } else { "node" }.to_owned(),
+                })
+                .collect(),
+            system: system.to_owned(),
+            load: LoadDescription {
+                text: self.load_text(),
+                rate: load.fixed_rate().map(brownout_units::Rate::get),
+                threads: load.threads.map(|threads| to_u32(threads.0)),
+                consistency: self.consistency.to_string(),
+                replication: to_u32(load.replication.0),
+                timeout_ns: load.timeout.ns(),
+            },
+            phases: self
+                .phases
+                .iter()
+                .map(|phase| PhaseDescription {
+                    name: phase.phase.name().to_owned(),
+                    length_ns: phase.length.ns(),
+                })
+                .collect(),
+            faults: self
+                .faults
+                .iter()
+                .map(|fault| format!("{}; {}", fault.fault.text(), fault.fault.effect()))
+                .collect(),
+            trials: to_u32(self.experiment.trials.0),
+            objective: self.objective.clone(),
+            interval_ns: Delay::from(INTERVAL).ns(),
+            warnings: self.warnings.clone(),
+        }
+    }
+
+    fn load_text(&self) -> String {
+        let load = &self.experiment.load;
+        let pace = match (load.rate, load.threads) {
+            (Some(rate), _) => {
+                format!("open loop, {rate}, {} arrivals", format!("{:?}", load.arrivals).to_lowercase())
+            }
+            (None, Some(threads)) => format!("closed loop, {threads} threads"),
+            (None, None) => String::new(),
+        };
+        format!(
+            "{pace}; {} reads to {} writes over {} rows of {}; consistency {}, replication {}",
+            load.mix.read, load.mix.write, load.population, load.value_size, self.consistency, load.replication
+        )
+    }
+}
+
+/// The checks, each of which knows the place of its complaint.
+struct Check<'a> {
+    source: &'a Source,
+    experiment: &'a Experiment,
+}
+
+impl Check<'_> {
+    fn complain<T>(&self, key: &str, message: String) -> Result<T, FileError> {
+        Err(self.source.complain(key, message))
+    }
+
+    fn nodes(&self) -> Result<u8, FileError> {
+        let network = &self.experiment.network;
+        if !(576..=65_535).contains(&network.mtu.0) {
+            return self.complain(
+                "network.mtu",
+                format!("a packet of {} bytes cannot be sent; write 576 to 65_535, usually 1500", network.mtu),
+            );
+        }
+        let nodes = self.experiment.cluster.nodes.0;
+        match u8::try_from(nodes) {
+            Ok(count) if (1..=MAX_NODES).contains(&nodes) => Ok(count),
+            _ => self.complain("cluster.nodes", format!("{nodes} nodes cannot be run; write 1 to {MAX_NODES}")),
+        }
+    }
+
+    fn load(&self, nodes: u8) -> Result<Consistency, FileError> {
+        let load = &self.experiment.load;
+        let replication = load.replication.0;
+        if replication == 0 {
+            return self.complain("load.replication", "0 copies of a row are none; write at least 1".to_owned());
+        }
+        if replication > u64::from(nodes) {
+            return self.complain(
+                "load.replication",
+                format!(
+                    "{replication} copies of each row need {replication} nodes, and there are {nodes}; \
+                     write replication: {nodes} or cluster: {{ nodes: {replication} }}"
+                ),
+            );
+        }
+        let consistency: Consistency = load.consistency.parse().or_else(|error: brownout_load::UnknownConsistency| {
+            self.complain("load.consistency", error.to_string())
+        })?;
+        let needed = consistency.required(to_u32(replication));
+        if u64::from(needed) > replication {
+            return self.complain(
+                "load.consistency",
+                format!("{consistency} needs {needed} replicas to answer, and replication is {replication}"),
+            );
+        }
+        match (load.rate, load.threads) {
+            (None, None) => {
+                return self.complain(
+                    "load",
+                    "how much load is not said; write rate: 400/s (open loop), rate: 30% (of the measured capacity) \
+                     or threads: 64 (closed loop)"
+                        .to_owned(),
+                );
+            }
+            (Some(_), Some(_)) => {
+                return self.complain(
+                    "load.threads",
+                    "rate and threads exclude one another: an open loop has a rate, a closed loop has threads"
+                        .to_owned(),
+                );
+            }
+            (Some(RateChoice::Fixed(rate)), None) if rate.get() > 1e6 => {
+                return self.complain("load.rate", format!("{rate} is beyond what one lab can offer; at most 1000k/s"));
+            }
+            (None, Some(threads)) if threads.0 == 0 || threads.0 > 100_000 => {
+                return self.complain("load.threads", format!("{threads} threads cannot run; write 1 to 100_000"));
+            }
+            _ => {}
+        }
+        if load.mix.read.0 + load.mix.write.0 == 0 {
+            return self.complain("load.mix", "read and write are both 0; give one of them a weight".to_owned());
+        }
+        if load.population.0 == 0 || load.population.0 > 1 << 32 {
+            return self.complain("load.population", format!("{} rows; write 1 to 4_294_967_296", load.population));
+        }
+        let sizes = KeyValue::SMALLEST_VALUE..=KeyValue::LARGEST_VALUE;
+        if !sizes.contains(&load.value_size.0) {
+            return self.complain(
+                "load.value-size",
+                format!("a value of {} cannot be verified; write 16B to 16MiB", load.value_size),
+            );
+        }
+        if load.timeout == Delay::ZERO || load.timeout > MAX_TIMEOUT {
+            return self.complain("load.timeout", format!("{} is no time-out; write up to {MAX_TIMEOUT}", load.timeout));
+        }
+        if load.connections.0 == 0 || load.connections.0 > 64 {
+            return self.complain("load.connections", format!("{} connections; write 1 to 64", load.connections));
+        }
+        Ok(consistency)
+    }
+
+    fn phases(&self) -> Result<Vec<PlannedPhase>, FileError> {
+        let phases = &self.experiment.phases;
+        let wanted = [
+            (Phase::WarmUp, Some(phases.warm_up)),
+            (Phase::Baseline, Some(phases.baseline)),
+            (Phase::Fault, phases.fault),
+            (Phase::Recovery, phases.recovery),
+        ];
+        let mut planned = Vec::new();
+        for (phase, length) in wanted {
+            let key = format!("phases.{}", phase.name());
+            let needed = !self.experiment.faults.is_empty();
+            let length = match length {
+                Some(length) if !needed && matches!(phase, Phase::Fault | Phase::Recovery) => {
+                    return self.complain(
+                        &key,
+                        format!("a phase of {length} without a fault; add faults: or leave the phase out"),
+                    );
+                }
+                Some(length) => length,
+                None if needed => {
+                    return self.complain(
+                        "phases",
+                        format!("there are faults, but no phase '{}'; write {}: 20s", phase.name(), phase.name()),
+                    );
+                }
+                None => continue,
+            };
+            let interval = Delay::from(INTERVAL);
+            if length < Delay::from_secs(3) || length.ns() % interval.ns() != 0 {
+                return self.complain(
+                    &key,
+                    format!("{length} is not a whole number of seconds from 3s on; series are kept per second"),
+                );
+            }
+            if length > Delay::from_secs(7 * 24 * 3600) {
+                return self.complain(&key, format!("{length} is longer than a week"));
+            }
+            planned.push(PlannedPhase { phase, length });
+        }
+        Ok(planned)
+    }
+
+    fn faults(&self, hosts: &Hosts, phases: &[PlannedPhase]) -> Result<Vec<PlannedFault>, FileError> {
+        let phase = phases.iter().find(|phase| phase.phase == Phase::Fault).map_or(Delay::ZERO, |phase| phase.length);
+        let mut planned = Vec::new();
+        for (index, entry) in self.experiment.faults.iter().enumerate() {
+            let FaultEntry::Slow(slow) = entry;
+            let at = |key: &str| format!("faults.{index}.slow.{key}");
+            if hosts.find(&slow.host).is_none() {
+                let names = one_of("the hosts are", hosts.iter().map(|host| host.name.as_str()), &slow.host);
+                return self.complain(&at("host"), format!("unknown host '{}'; {names}", slow.host));
+            }
+            if slow.delay == Delay::ZERO {
+                return self.complain(
+                    &at("delay"),
+                    "a delay of 0 does nothing, and a fault that does nothing proves nothing; write a delay above 0, \
+                     or leave the fault out for an A/A run"
+                        .to_owned(),
+                );
+            }
+            if slow.delay > Delay::from_secs(60) {
+                return self.complain(&at("delay"), format!("{} is longer than 60s", slow.delay));
+            }
+            if slow.jitter > slow.delay {
+                return self.complain(
+                    &at("jitter"),
+                    format!("{} exceeds the delay of {}: some packets would have to arrive early", slow.jitter, slow.delay),
+                );
+            }
+            if slow.start >= phase {
+                return self.complain(
+                    &at("start"),
+                    format!(
+                        "the fault would begin {} into a phase of {phase}, after its end; \
+                         start is counted from the beginning of the phase 'fault'",
+                        slow.start
+                    ),
+                );
+            }
+            let ends = slow.length.map_or(phase, |length| Delay::from_ns(slow.start.ns() + length.ns()));
+            if ends > phase || ends == slow.start {
+                return self.complain(
+                    &at("length"),
+                    format!(
+                        "from {} on, the fault can last up to {}; the phase 'fault' ends then",
+                        slow.start,
+                        Delay::from_ns(phase.ns() - slow.start.ns())
+                    ),
+                );
+            }
+            let fault = Fault::Slow(Slow { host: slow.host.clone(), delay: slow.delay, jitter: slow.jitter });
+            planned.push(PlannedFault { fault, starts: slow.start, ends });
+        }
+        self.proof_needs(&planned)?;
+        Ok(planned)
+    }
+
+    /// Each fault is proven against the state just before it, so its window must not touch another's on the same links.
+    fn proof_needs(&self, faults: &[PlannedFault]) -> Result<(), FileError> {
+        for (index, fault) in faults.iter().enumerate() {
+            let shortest = fault.fault.shortest_proof();
+            let length = Delay::from_ns(fault.ends.ns() - fault.starts.ns());
+            if length < shortest {
+                return self.complain(
+                    &format!("faults.{index}"),
+                    format!("{length} is too short to prove this fault by probes; give it at least {shortest}"),
+                );
+            }
+            if let Some(other) = faults[..index].iter().position(|other| other.starts < fault.ends && fault.starts < other.ends) {
+                return self.complain(
+                    &format!("faults.{index}"),
+                    format!(
+                        "it overlaps with faults.{other}; faults at the same time cannot be proven apart yet: \
+                         give them windows of their own with start and length"
+                    ),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn objective(&self, phases: &[PlannedPhase]) -> Result<Objective, FileError> {
+        let objective = &self.experiment.objective;
+        let given = objective.given();
+        let [(share, response)] = given[..] else {
+            return self.complain(
+                "objective",
+                "one percentile says what counts as good; write one of p50, p95, p99, p99.9, such as { p99: 50ms }"
+                    .to_owned(),
+            );
+        };
+        if response == Delay::ZERO {
+            return self.complain("objective", "no operation takes no time; write a response time above 0".to_owned());
+        }
+        for phase in &objective.phases {
+            if !phases.iter().any(|planned| planned.phase.name() == phase) {
+                let names = one_of("the phases are", phases.iter().map(|planned| planned.phase.name()), phase);
+                return self.complain("objective.in", format!("there is no phase '{phase}'; {names}"));
+            }
+        }
+        Ok(Objective { response_ns: response.ns(), share: Share::fraction(share), phases: objective.phases.clone() })
+    }
+
+    fn warnings(&self, consistency: Consistency) -> Vec<String> {
+        let load = &self.experiment.load;
+        let replication = to_u32(load.replication.0);
+        let mut warnings = Vec::new();
+        let needed = consistency.required(replication);
+        if replication == 1 {
+            warnings.push(format!(
+                "replication is 1: each row lives on one node and {consistency} waits for just that node, so a slow \
+                 node delays exactly its share of the keys, by arithmetic. Replication, speculative retry and the \
+                 snitch take no part; this measures no tolerance. Use replication 3 to ask about tolerance"
+            ));
+        } else if needed == replication && !self.experiment.faults.is_empty() {
+            warnings.push(format!(
+                "{consistency} with replication {replication} waits for all {replication} replicas: every operation \
+                 meets the slow one. Use replication 3 with quorum to ask about tolerance"
+            ));
+        }
+        if let Some(threads) = load.threads {
+            warnings.push(format!(
+                "closed loop: with {threads} threads, throughput is {threads} ÷ mean latency, whatever the database \
+                 does; the report shows the loss that this alone predicts. Use rate: for an open loop"
+            ));
+        }
+        let bytes = load.population.0.saturating_mul(load.value_size.0 + 64);
+        if load.mix.read.0 > 0 && bytes < 16 << 20 {
+            warnings.push(format!(
+                "all rows together ({} MB) stay in the memtables: reads never touch a disk",
+                (bytes / 1_000_000).max(1)
+            ));
+        }
+        warnings
+    }
+}
+
+fn to_u32(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// The address of the `index`-th host (from 1) of a lab; the lab's network is its own, so it cannot collide.
+pub(crate) const fn address(index: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 77, 0, index)
+}

@@ -1,0 +1,191 @@
+//! Inside of the lab: all trials of a run, one after the other.
+
+use std::{fs, path::Path};
+
+use brownout_cluster::{
+    Distribution, How, Owner,
+    cassandra::{archive, tarball},
+    java::{Java, JavaVersion},
+};
+use brownout_record::{Environment, Event, Recorder};
+
+use crate::{
+    LabError, cpu,
+    experiment::Source,
+    ground::{self, Furnished, Interrupts, Privilege},
+    launch::RunRequest,
+    machine,
+    plan::Plan,
+    progress::Progress,
+    timeline::TimeLine,
+    trial::{self, Bench, Standing},
+};
+
+/// Runs every trial, records everything.
+pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut dyn Progress) -> Result<(), LabError> {
+    let mut source = Source::from_text(&request.file, request.text.clone())?;
+    request.set.iter().try_for_each(|assignment| source.set(assignment))?;
+    let plan = Plan::new(&source)?;
+    let zero_ns = brownout_network::monotonic_ns();
+    let mut recorder = Recorder::create(&request.folder.join("run.db"), zero_ns, request.started_unix_ms)?;
+    let system = format!("Cassandra {}", request.version);
+    recorder.batch(|recorder| {
+        recorder.json("description", &plan.description(&system))?;
+        recorder.document("experiment", source.text())?;
+        recorder.document("set", &request.set.join("\n"))
+    })?;
+    let result = trials(request, plan, interrupts, &mut recorder, progress);
+    if let Err(error) = &result {
+        let event = Event {
+            trial: None,
+            at_ns: recorder.at(brownout_network::monotonic_ns()),
+            error_ns: 0,
+            kind: if matches!(error, LabError::Interrupted) { "interrupted" } else { "failed" }.to_owned(),
+            subject: "run".to_owned(),
+            text: error.to_string(),
+        };
+        // A full disk may be why it failed; then the error is told on the terminal alone.
+        let _ = recorder.batch(|recorder| recorder.event(&event));
+    }
+    result
+}
+
+fn trials(
+    request: &RunRequest,
+    plan: Plan,
+    interrupts: Interrupts,
+    recorder: &mut Recorder,
+    progress: &mut dyn Progress,
+) -> Result<(), LabError> {
+    progress.step("making the lab's namespaces");
+    let mut bench = furnish(request, plan)?;
+    provide_archive(request, &mut bench, interrupts, progress)?;
+    let trials = u32::try_from(bench.plan.experiment.trials.0).unwrap_or(u32::MAX);
+    let run_seed = bench.plan.experiment.seed.0;
+    for number in 1..=trials {
+        let time_line = TimeLine::begin(interrupts);
+        let mut stands = |recorder: &mut Recorder, standing: Standing| -> Result<(), LabError> {
+            // All trials stand alike; the first one tells.
+            if number > 1 {
+                return Ok(());
+            }
+            let environment = environment(request, &bench, standing, run_seed);
+            Ok(recorder.batch(|recorder| recorder.json("environment", &environment))?)
+        };
+        trial::run(&bench, number, seed(run_seed, number), time_line, recorder, progress, &mut stands)?;
+        // Data of a finished trial is of no use to anyone but one who asked to keep it; the run's end removes all.
+        let _ = fs::remove_dir_all(bench.paths(number).scratch);
+    }
+    Ok(())
+}
+
+/// Mounts what the lab needs of the machine, where everyone in it can reach it.
+fn furnish(request: &RunRequest, plan: Plan) -> Result<Bench, LabError> {
+    let used: [&Path; 5] = [&request.folder, &request.cache, &request.jars, &request.java.home, Path::new("/proc")];
+    let ground: Furnished = ground::furnish(&plan.hosts, &used)?;
+    let root = ground.bind(&request.jars, "cassandra", true)?;
+    let java_home = ground.bind(&request.java.home, "java", true)?;
+    let cache = ground.bind(&request.cache, "cache", false)?;
+    let scratch = ground.bind(&request.folder.join("scratch"), "scratch", false)?;
+    let logs = ground.bind(&request.folder.join("logs"), "logs", false)?;
+    let distribution = if request.resolved {
+        Distribution { version: request.version.clone(), classpath: jars(&root)?, root, how: How::Maven }
+    } else {
+        tarball::open(&root)?
+    };
+    let java = Java {
+        path: java_home.join("bin/java"),
+        home: java_home,
+        version: JavaVersion::parse(&request.java.version)
+            .ok_or_else(|| LabError::Machine(format!("'{}' is no version of Java", request.java.version)))?,
+    };
+    let privilege = Privilege::current_inside();
+    let owner = (privilege == Privilege::Root).then_some(Owner::NOBODY);
+    let archive = archive::find(&distribution, &java, &cache);
+    Ok(Bench { plan, distribution, java, cache, archive, scratch, logs, owner, privilege, sabotage: request.sabotage })
+}
+
+/// Makes the class-data archive once per machine; without one, nodes only start more slowly.
+fn provide_archive(
+    request: &RunRequest,
+    bench: &mut Bench,
+    interrupts: Interrupts,
+    progress: &mut dyn Progress,
+) -> Result<(), LabError> {
+    if bench.archive.is_some() {
+        return Ok(());
+    }
+    progress.step("making the class-data archive that lets nodes start faster (once per machine)");
+    let network = bench.network(0)?;
+    let Some(host) = bench.plan.hosts.nodes().next().and_then(|node| network.host(&node.name)) else { return Ok(()) };
+    let paths = bench.paths(0);
+    let built =
+        archive::build(&bench.distribution, &bench.java, &bench.cache, host, &paths, &|| interrupts.any());
+    let _ = fs::remove_dir_all(&paths.scratch);
+    match built {
+        Ok(path) => {
+            // The logs of a node that ended well tell nobody anything.
+            let _ = fs::remove_dir_all(&paths.logs);
+            bench.archive = Some(path);
+        }
+        Err(_) if interrupts.any() => return Err(LabError::Interrupted),
+        Err(error) => progress.note(&format!(
+            "no class-data archive, so nodes start more slowly: {error} (logs in {})",
+            request.folder.join("logs").display()
+        )),
+    }
+    Ok(())
+}
+
+fn jars(root: &Path) -> Result<Vec<std::path::PathBuf>, LabError> {
+    let failed = |source| LabError::Folder { doing: "list the jars in", path: root.to_owned(), source };
+    let mut jars = Vec::new();
+    for entry in fs::read_dir(root).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|ending| ending == "jar") {
+            jars.push(path);
+        }
+    }
+    jars.sort();
+    Ok(jars)
+}
+
+fn environment(request: &RunRequest, bench: &Bench, standing: Standing, seed: u64) -> Environment {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    Environment {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel: release.trim().to_owned(),
+        cpu: machine::cpu_model(),
+        cores: u32::try_from(cpu::cores()).unwrap_or(u32::MAX),
+        memory: machine::total_memory(),
+        clock_source: machine::clock_source_name(),
+        privilege: bench.privilege.name().to_owned(),
+        emulator_scheduling: standing.emulator_scheduling,
+        congestion_control: standing.congestion_control,
+        java: format!("{}, {}", request.java.version, request.java.home.display()),
+        system_settings: standing.system_settings,
+        seed,
+    }
+}
+
+/// The seed of one trial: SplitMix64 of the run's seed (Steele, Lea, Flood: Fast Splittable Pseudorandom
+/// Number Generators, 2014), so that trials differ and each can be drawn again.
+fn seed(run: u64, trial: u32) -> u64 {
+    let mut z = run.wrapping_add(u64::from(trial).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_have_seeds_of_their_own() {
+        let mut seeds: Vec<u64> = (0..100).flat_map(|run| (1..=100).map(move |trial| seed(run, trial))).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        assert_eq!(seeds.len(), 10_000);
+    }
+}

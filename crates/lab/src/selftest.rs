@@ -1,0 +1,91 @@
+//! A lab of two hosts, built in namespaces of its own, measured and gone: what `doctor` knows of this machine.
+
+use std::time::Duration;
+
+use brownout_network::{HostSpec, Impairment, LinkControl, Network, NetworkSpec, Probes};
+use brownout_record::Histogram;
+use brownout_units::Delay;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    LabError,
+    ground::{self, Privilege},
+    hosts::Hosts,
+    launch::{INSIDE, Request},
+    trial::scheduling_name,
+};
+
+/// Asked of one direction.
+pub const DELAY: Delay = Delay::from_ms(10);
+/// Long enough for a p99.
+const LASTS: Duration = Duration::from_millis(1_500);
+const EVERY: Duration = Duration::from_millis(5);
+
+/// What was measured; ns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SelfTest {
+    /// "SCHED_FIFO 20".
+    pub scheduling: String,
+    /// One-way delay of the probes, with [`DELAY`] asked.
+    pub delay_p50_ns: u64,
+    /// As above.
+    pub delay_p99_ns: u64,
+    /// By which packets left the emulator after their time.
+    pub release_p50_ns: u64,
+    /// As above.
+    pub release_p99_ns: u64,
+}
+
+/// Outside: starts the lab and reads what it measured.
+pub(crate) fn run() -> Result<SelfTest, LabError> {
+    let request = serde_json::to_vec(&Request::SelfTest).map_err(|error| LabError::Machine(error.to_string()))?;
+    let enclosed = ground::enclose(&[INSIDE], &request, ground::catch_interrupts())?;
+    let (answer, status) = enclosed.answer().map_err(|source| LabError::Ground { doing: "wait for the lab", source })?;
+    // The lab's own error, if it had one, is its answer.
+    let answer: Result<SelfTest, String> = serde_json::from_slice(&answer)
+        .map_err(|_| LabError::Machine(format!("the lab ended without an answer: {status}")))?;
+    answer.map_err(LabError::Machine)
+}
+
+/// Inside: builds and measures.
+pub(crate) fn measure() -> Result<SelfTest, LabError> {
+    let hosts = Hosts::new(1);
+    ground::furnish(&hosts, &[])?;
+    let specs = hosts.iter().map(|host| HostSpec { name: host.name.clone(), address: host.address });
+    let network = Network::start(NetworkSpec {
+        hosts: specs.collect(),
+        mtu: 1500,
+        congestion_control: None,
+        seed: 1,
+        realtime: Privilege::current_inside() == Privilege::Root,
+    })?;
+    let probes = Probes::start(&network, EVERY)?;
+    let guard = network.control().impair(&network.links(), &Impairment::delay(DELAY))?;
+    std::thread::sleep(LASTS);
+    let counters = network.control().take_counters()?;
+    guard.heal()?;
+    // Samples are told once they are settled; those of the last moments stay behind.
+    std::thread::sleep(DELAY.duration() * 2);
+    let mut delays: Vec<u64> = probes.drain().iter().filter_map(|sample| sample.delay_ns).collect();
+    delays.sort_unstable();
+    if delays.is_empty() {
+        return Err(LabError::Machine("no probe arrived".to_owned()));
+    }
+    let at = |share: f64| delays[((delays.len() - 1) as f64 * share) as usize];
+    let mut release: Option<Histogram> = None;
+    for link in counters {
+        match &mut release {
+            // Both histograms grow as needed, so adding cannot fail.
+            Some(all) => drop(all.add(&link.release_error)),
+            None => release = Some(link.release_error),
+        }
+    }
+    let quantile = |share| release.as_ref().map_or(0, |release| release.value_at_quantile(share));
+    Ok(SelfTest {
+        scheduling: scheduling_name(network.realtime()),
+        delay_p50_ns: at(0.5),
+        delay_p99_ns: at(0.99),
+        release_p50_ns: quantile(0.5),
+        release_p99_ns: quantile(0.99),
+    })
+}
