@@ -68,13 +68,16 @@ impl Cluster {
         paths: &Paths,
     ) -> Result<Cluster, ClusterError> {
         check_names(places)?;
+        // A node works in its own folder, where a relative path would mean another place.
+        let absolute = |path: &Path| std::path::absolute(path).map_err(ClusterError::files("find", path));
+        let (scratch, logs) = (absolute(&paths.scratch)?, absolute(&paths.logs)?);
         let members: Vec<Member> = places
             .iter()
             .map(|place| Member {
                 name: place.name().to_owned(),
                 address: place.address(),
-                home: paths.scratch.join(place.name()),
-                logs: paths.logs.join(place.name()),
+                home: scratch.join(place.name()),
+                logs: logs.join(place.name()),
             })
             .collect();
         let mut networks = Vec::new();
@@ -92,7 +95,6 @@ impl Cluster {
             }
         }
         // Nodes are pushed as they are spawned: an early return drops, and so kills, those that run.
-        let logs = paths.logs.clone();
         let mut cluster = Cluster { system, members, networks, nodes: Vec::new(), logs };
         for (index, place) in places.iter().enumerate() {
             let node = cluster.spawn(index, *place, paths.owner)?;

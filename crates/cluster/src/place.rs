@@ -42,24 +42,6 @@ impl Place for brownout_network::Host {
     }
 }
 
-impl Place for brownout_network::Host {
-    fn name(&self) -> &str {
-        self.name()
-    }
-
-    fn address(&self) -> Ipv4Addr {
-        self.address()
-    }
-
-    fn enter(&self) -> io::Result<()> {
-        self.enter()
-    }
-
-    fn prepare(&self, command: &mut Command) {
-        self.prepare(command);
-    }
-}
-
 /// The network of a place, held open so that it can be entered when the place itself is out of reach.
 pub(crate) struct Network(OwnedFd);
 

@@ -1,5 +1,7 @@
 //! Real Cassandra on real namespaces. Takes root, Java, Maven (or a filled cache) and iproute2.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may")]
+
 mod ground;
 
 use std::{

@@ -5,7 +5,7 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read},
     os::unix::process::CommandExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc::{self, RecvTimeoutError},
     thread,
@@ -47,9 +47,7 @@ fn resolve_with(
     progress: &dyn Fn(&str),
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Distribution, ProvisionError> {
-    let root = std::path::absolute(cache)
-        .map_err(CacheError::files("find a path", cache))?
-        .join(format!("cassandra-{}", release.version));
+    let root = std::path::absolute(folder(release, cache)).map_err(CacheError::files("find a path", cache))?;
     if !root.is_dir() {
         let cache = root.parent().unwrap_or(cache);
         let Some(_lock) = Lock::take(cache, &|| !interrupted())? else { return Err(ProvisionError::Interrupted) };
@@ -62,6 +60,11 @@ fn resolve_with(
     verify(release, &root)?;
     let classpath = jars_in(&root).map_err(CacheError::files("read the jars", &root))?;
     Ok(Distribution { version: release.version.to_owned(), classpath, root, how: How::Maven })
+}
+
+/// Where the jars of a release lie once they are in the cache.
+pub fn folder(release: &Release, cache: &Path) -> PathBuf {
+    cache.join(format!("cassandra-{}", release.version))
 }
 
 /// Fills a folder beside `root`, verifies it, and moves it into place in one step.
@@ -206,7 +209,7 @@ fn remedy(words: &str) -> Option<&'static str> {
         ("JAVA_HOME", "Maven itself needs a Java: set JAVA_HOME, or apt-get install openjdk-17-jre-headless"),
         (
             "Could not create local repository",
-            "Maven's local repository cannot be written: check HOME, or set maven.repo.local",
+            "Maven's local repository cannot be written: set MAVEN_OPTS=-Dmaven.repo.local=DIR to a folder that can be",
         ),
         ("Checksum validation failed", "a download was damaged: try again; if it stays, the mirror alters files"),
         (
@@ -223,7 +226,7 @@ fn remedy(words: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::{cell::Cell, os::unix::fs::PermissionsExt, path::PathBuf};
+    use std::{cell::Cell, os::unix::fs::PermissionsExt};
 
     use super::*;
 

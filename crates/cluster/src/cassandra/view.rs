@@ -11,8 +11,9 @@ use crate::system::{Member, View};
 
 /// The port for clients.
 const CQL_PORT: u16 = 9042;
-/// For one answer. A starting node is busy; a healthy one answers these questions in milliseconds.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// For one answer: a healthy node takes milliseconds, and a busy one is asked again. It also bounds how long an end
+/// of the wait can be delayed.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Asks `members[index]`, through CQL alone (JMX would need a JVM to ask it):
 ///

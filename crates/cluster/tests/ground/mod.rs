@@ -1,6 +1,8 @@
 //! A ground for tests: hosts that are network namespaces around one bridge, without an emulator, and the user's cache
 //! at a place that the nodes' user can reach. All of it is gone when the test thread and its descriptors are.
 
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
 use std::{
     ffi::CString,
     fs::{self, File},
