@@ -1,11 +1,291 @@
-//! The report: one HTML file.
+//! The report: one HTML file that refers to nothing outside itself.
 
-use brownout_analysis::Findings;
-use brownout_record::Run;
+use brownout_analysis::{Findings, Outcome, Proof, TrialEvidence, Validity, phase};
+use brownout_record::{Event, Run};
+use brownout_units::{Delay, format_ns};
 
-use crate::ReportError;
+use crate::{
+    ReportError, charts,
+    escape::{escape, script_json},
+    figure::Figure,
+    glossary,
+    markup::{details, terms},
+    matrix, svg, tables, text,
+};
 
-/// What a run says, as one HTML file that refers to nothing outside itself.
-pub fn html(_run: &Run, findings: &Findings) -> Result<String, ReportError> {
-    Ok(format!("<!doctype html><title>{}</title>", findings.name))
+const STYLE: &str = include_str!("../assets/style.css");
+const FIGURE_STYLE: &str = include_str!("../assets/figure.css");
+const SCRIPT: &str = include_str!("../assets/script.js");
+
+/// What a run says, as one HTML file.
+pub fn html(run: &Run, findings: &Findings) -> Result<String, ReportError> {
+    let rows = run.trials()?;
+    let evidence = rows.iter().map(|row| TrialEvidence::read(run, row)).collect::<Result<Vec<_>, _>>()?;
+    let experiment = run.document("experiment")?;
+    let title = findings.question.as_ref().unwrap_or(&findings.name);
+    let mut body = header(findings) + &banner(findings) + &tiles(findings) + &warnings(findings);
+    body += &over_time(findings, &evidence)?;
+    body += &section("Phases", &tables::phases(findings));
+    body += &two_columns(findings, &evidence)?;
+    body += &proofs(findings);
+    body += &section("Balance sheet", &tables::balance(findings));
+    body += &instrument(findings);
+    body += &background(findings, &run.events()?, experiment.as_deref());
+    Ok(format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\">\
+         <link rel=\"icon\" href=\"data:,\"><title>{}</title><style>{STYLE}{FIGURE_STYLE}</style></head>\
+         <body><main>{body}</main><script>{SCRIPT}</script></body></html>\n",
+        escape(title)
+    ))
+}
+
+fn section(title: &str, html: &str) -> String {
+    format!("<section><h2>{}</h2>{html}</section>", escape(title))
+}
+
+fn header(findings: &Findings) -> String {
+    let load = &findings.load;
+    let nodes = findings.hosts.iter().filter(|host| host.role == "node").count();
+    let facts = [
+        format!("{} on {nodes} nodes", findings.system),
+        format!("load {}", load.text),
+        format!("{} of {} copies", load.consistency, load.replication),
+        format!("{} of {} trials", findings.trials.len(), findings.planned_trials),
+        text::date(findings.started_unix_ms),
+    ];
+    let faults = findings.planned_faults.iter().map(|fault| format!("<p class=\"fault\">{}</p>", escape(fault)));
+    format!(
+        "<header><p class=\"name\">Brownout · {}</p><h1>{}</h1><p class=\"facts\">{}</p>{}</header>",
+        escape(&findings.name),
+        escape(findings.question.as_ref().unwrap_or(&findings.name)),
+        facts.map(|fact| format!("<span>{}</span>", escape(&fact))).concat(),
+        faults.collect::<String>()
+    )
+}
+
+fn banner(findings: &Findings) -> String {
+    let verdict = &findings.verdict;
+    let (class, sign, badge) = match (verdict.validity, verdict.exit_code) {
+        (Validity::Valid, 0) => ("good", "✓", "valid evidence"),
+        (Validity::Valid, 1) => ("warn", "!", "valid evidence, objective missed"),
+        (Validity::Valid, _) => ("warn", "?", "valid evidence, no conclusion"),
+        (Validity::Invalid, _) => ("bad", "✗", "invalid evidence"),
+        (Validity::Interrupted, _) => ("warn", "…", "interrupted"),
+    };
+    let mut more: Vec<String> = verdict.reasons.clone();
+    if verdict.validity == Validity::Valid && verdict.effect.outcome != Outcome::NotJudged {
+        more.push(verdict.effect.reason.clone());
+    }
+    let more = more.iter().map(|reason| format!("<li>{}</li>", escape(reason))).collect::<String>();
+    format!(
+        "<section class=\"banner {class}\" aria-label=\"verdict\"><span class=\"sign\" aria-hidden=\"true\">{sign}</span>\
+         <div><p class=\"badge\">{badge}</p><p class=\"sentence\">{}</p><ul>{more}</ul></div></section>",
+        escape(&verdict.sentence)
+    )
+}
+
+fn tiles(findings: &Findings) -> String {
+    let of = |name: &str| findings.phases.iter().find(|phase| phase.name == name);
+    let response = |name: &str| of(name).and_then(|phase| phase.response);
+    let percentile = |name: &str, which: fn(&brownout_analysis::Response) -> brownout_analysis::Quantile| {
+        text::or_none(response(name), |response| text::quantile(which(&response)))
+    };
+    let effect = &findings.verdict.effect;
+    let spread = effect.degradation_min.zip(effect.degradation_max);
+    let trials = &findings.trials;
+    let slowest = trials.iter().map(|trial| &trial.effect).max_by_key(|effect| match effect.recovered {
+        Some(false) => u64::MAX,
+        _ => effect.recovery_ns.unwrap_or(0),
+    });
+    let faults = || trials.iter().flat_map(|trial| &trial.faults);
+    let proven = faults().filter(|fault| fault.verdict == Proof::Proven).count();
+    let release = trials.iter().filter_map(|trial| trial.instrument.release_error).map(|errors| errors.p99_ns).max();
+    let busy = trials.iter().flat_map(|trial| &trial.instrument.cpu).filter(|cpu| cpu.phase == phase::BASELINE);
+    let busy = busy.map(|cpu| cpu.busy).reduce(f64::max);
+    let within = Delay::from_ns(findings.objective.response_ns);
+    let tiles = [
+        (
+            "degradation of goodput",
+            text::or_none(effect.degradation, text::share),
+            text::or_none(spread, |(low, high)| {
+                format!("{} … {} over trials; good: within {within}", text::share(low), text::share(high))
+            }),
+        ),
+        (
+            "response p50, fault",
+            percentile(phase::FAULT, |response| response.p50),
+            format!("baseline {}", percentile(phase::BASELINE, |response| response.p50)),
+        ),
+        (
+            "response p99, fault",
+            percentile(phase::FAULT, |response| response.p99),
+            format!("baseline {}", percentile(phase::BASELINE, |response| response.p99)),
+        ),
+        (
+            "delivered, fault",
+            text::or_none(of(phase::FAULT).and_then(|phase| phase.rates), |rates| {
+                format!("{}/s", text::rate(rates.delivered))
+            }),
+            text::or_none(of(phase::FAULT).and_then(|phase| phase.rates), |rates| {
+                format!("offered {}/s", text::rate(rates.offered))
+            }),
+        ),
+        (
+            "recovery after healing",
+            text::or_none(slowest, |effect| match effect.recovered {
+                Some(false) => "not reached".to_owned(),
+                _ => text::recovery(effect),
+            }),
+            "the slowest trial".to_owned(),
+        ),
+        (
+            "faults proven",
+            format!("{proven} of {}", faults().count()),
+            "on hit and spared pairs, before, during, after".to_owned(),
+        ),
+        (
+            "instrument error p99",
+            text::or_none(release, |ns| format_ns(ns as f64)),
+            text::or_none(busy, |busy| format!("machine {:.0}% busy in the baseline", busy * 100.0)),
+        ),
+    ];
+    let tile = |(name, value, note): (&str, String, String)| {
+        format!(
+            "<div class=\"tile\"><dt>{}</dt><dd>{}<small>{}</small></dd></div>",
+            escape(name),
+            escape(&value),
+            escape(&note)
+        )
+    };
+    format!("<dl class=\"tiles\">{}</dl>", tiles.map(tile).concat())
+}
+
+fn warnings(findings: &Findings) -> String {
+    let deaths = findings.trials.iter().flat_map(|trial| {
+        trial.deaths.iter().map(move |death| {
+            format!(
+                "<div class=\"note bad\"><strong>Node {} died in trial {}</strong><pre>{}</pre></div>",
+                escape(&death.node),
+                trial.trial,
+                escape(&death.text)
+            )
+        })
+    });
+    let mut out: String = deaths.collect();
+    if !findings.warnings.is_empty() {
+        let items: String = findings.warnings.iter().map(|text| format!("<li>{}</li>", escape(text))).collect();
+        out += &format!(
+            "<div class=\"note warn\"><strong>Check before you trust the result</strong><ul>{items}</ul></div>"
+        );
+    }
+    out
+}
+
+/// A figure with its title above and its values beneath the pointer.
+fn figure(figure: &Figure) -> String {
+    format!(
+        "<figure class=\"card\"><figcaption>{}</figcaption>{}<script type=\"application/json\">{}</script></figure>",
+        escape(&figure.title),
+        svg::svg(figure),
+        script_json(&svg::read_out(figure))
+    )
+}
+
+/// One part per trial; the script turns them into tabs, without it they stand below each other.
+fn per_trial(
+    findings: &Findings,
+    mut html: impl FnMut(usize) -> Result<String, ReportError>,
+) -> Result<String, ReportError> {
+    let mut out = String::new();
+    for (at, trial) in findings.trials.iter().enumerate() {
+        let number = trial.trial;
+        out +=
+            &format!("<div class=\"trial\" data-trial=\"{number}\" aria-label=\"trial {number}\">{}</div>", html(at)?);
+    }
+    Ok(out)
+}
+
+fn over_time(findings: &Findings, evidence: &[TrialEvidence]) -> Result<String, ReportError> {
+    let panels = per_trial(findings, |at| {
+        let (Some(evidence), Some(trial)) = (evidence.get(at), findings.trials.get(at)) else {
+            return Ok(String::new());
+        };
+        let figures = charts::over_time(findings, evidence, trial)?;
+        Ok(figures.iter().map(figure).collect())
+    })?;
+    Ok(section("Over time", &panels))
+}
+
+fn two_columns(findings: &Findings, evidence: &[TrialEvidence]) -> Result<String, ReportError> {
+    let curves = figure(&charts::percentiles(findings, evidence)?);
+    let mut right = tables::parts(findings, "coordinator", |phase| &phase.coordinators);
+    right += &tables::parts(findings, "statement", |phase| &phase.statements);
+    right += &tables::goodput(findings);
+    right += &tables::closed_loop(findings).unwrap_or_default();
+    Ok(section(
+        "Latency and goodput",
+        &format!("<div class=\"columns\">{curves}<div class=\"card\">{right}</div></div>"),
+    ))
+}
+
+fn proofs(findings: &Findings) -> String {
+    if findings.trials.iter().all(|trial| trial.faults.is_empty()) {
+        return String::new();
+    }
+    let panel = |at: usize| {
+        let trial = &findings.trials[at];
+        let mut out = String::new();
+        if let Some(delays) = matrix::delays(findings, trial) {
+            out += &format!("<h3>One-way delays, trial {} (medians of the probes)</h3>{delays}", trial.trial);
+        }
+        for fault in &trial.faults {
+            let class = tables::proof_class(fault.verdict);
+            out += &format!(
+                "<h3>Proof, trial {}: <span class=\"{class}\">{}</span></h3>",
+                trial.trial,
+                text::proof(fault.verdict)
+            );
+            let reasons = fault.reasons.iter().map(|reason| format!("<li class=\"bad\">{}</li>", escape(reason)));
+            out += &format!("<ul>{}</ul>", reasons.collect::<String>());
+            out += &tables::proof(fault);
+        }
+        Ok(out)
+    };
+    section("Was the fault in force?", &per_trial(findings, panel).unwrap_or_default())
+}
+
+fn instrument(findings: &Findings) -> String {
+    let cpu = per_trial(findings, |at| Ok(tables::cpu(&findings.trials[at]))).unwrap_or_default();
+    section("The instrument itself", &(tables::instrument(findings) + &cpu))
+}
+
+fn background(findings: &Findings, events: &[Event], experiment: Option<&str>) -> String {
+    let mut out = details("All events", &tables::events(events));
+    if let Some(environment) = &findings.environment {
+        let rows = [
+            ("Brownout", environment.version.clone()),
+            ("Kernel", environment.kernel.clone()),
+            ("Processor", format!("{} × {}", environment.cores, environment.cpu)),
+            ("Memory", format!("{:.1} GiB", environment.memory as f64 / f64::from(1 << 30))),
+            ("Clock source", environment.clock_source.clone()),
+            ("Privilege", environment.privilege.clone()),
+            ("Emulator's scheduling", environment.emulator_scheduling.clone()),
+            ("Congestion control", environment.congestion_control.clone()),
+            ("Java", environment.java.clone()),
+            ("Seed", environment.seed.to_string()),
+        ];
+        let settings = format!(
+            "<h3>{} settings</h3><pre>{}</pre>",
+            escape(&findings.system),
+            escape(&environment.system_settings)
+        );
+        out += &details("Environment and settings", &(terms(rows) + &settings));
+    }
+    if let Some(experiment) = experiment {
+        out += &details("The experiment file", &format!("<pre>{}</pre>", escape(experiment)));
+    }
+    out += &details("What the words mean", &terms(glossary::TERMS.map(|(term, meaning)| (term, meaning.to_owned()))));
+    section("Background", &out)
 }

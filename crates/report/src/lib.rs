@@ -2,12 +2,22 @@
 //!
 //! All of it is a pure function of a run and its findings.
 
+mod charts;
 mod error;
+mod escape;
+pub mod figure;
+mod glossary;
 mod html;
+mod markup;
+mod matrix;
+mod scale;
 mod summary;
+mod svg;
 mod table;
+mod tables;
 mod text;
 
 pub use error::ReportError;
 pub use html::html;
 pub use summary::{Style, summary};
+pub use svg::svg;

@@ -1,0 +1,247 @@
+//! The figures of a run.
+
+use std::collections::BTreeSet;
+
+use brownout_analysis::{Findings, Latencies, Point, TrialEvidence, TrialFindings, phase, phase_latencies, timeline};
+use brownout_units::Delay;
+
+use crate::{
+    ReportError,
+    figure::{Axis, Band, Figure, Ink, Mark, Rule, Scale, Series, Unit, Window, WindowKind},
+    scale::{from_zero, log_range},
+};
+
+/// Labels of marks longer than this are cut; the full text is in their title and in the table of events.
+const LABEL: usize = 44;
+
+/// The three figures of a trial over time: throughput, latency, latency by coordinator.
+pub fn over_time(
+    findings: &Findings,
+    evidence: &TrialEvidence,
+    trial: &TrialFindings,
+) -> Result<Vec<Figure>, ReportError> {
+    let points = timeline(evidence, &findings.objective)?;
+    let frame = Frame { evidence, trial };
+    Ok(vec![
+        throughput(findings, &frame, &points),
+        latency(findings, &frame, &points),
+        coordinators(findings, &frame, &points),
+    ])
+}
+
+/// What the figures of a trial have in common.
+struct Frame<'a> {
+    evidence: &'a TrialEvidence,
+    trial: &'a TrialFindings,
+}
+
+impl Frame<'_> {
+    fn seconds(&self, at_ns: u64) -> f64 {
+        at_ns.saturating_sub(self.evidence.row.starts_ns) as f64 / 1e9
+    }
+
+    fn figure(&self, name: &str, title: &str, description: String, y: Axis, series: Vec<Series>) -> Figure {
+        let number = self.evidence.row.trial;
+        let to = self.seconds(self.evidence.ends_ns).max(1.0);
+        let label = "seconds since the trial began".to_owned();
+        Figure {
+            id: format!("trial-{number}-{name}"),
+            title: format!("{title}, trial {number}"),
+            description,
+            x: Axis { label, scale: Scale::Linear, unit: Unit::Seconds, from: 0.0, to },
+            y,
+            series,
+            bands: Vec::new(),
+            windows: self.windows(),
+            marks: self.marks(),
+            rules: Vec::new(),
+            lane: false,
+            wide: true,
+        }
+    }
+
+    fn windows(&self) -> Vec<Window> {
+        let evidence = self.evidence;
+        let phases = evidence.phases.iter().map(|phase| Window {
+            from: self.seconds(phase.starts_ns),
+            to: self.seconds(phase.ends_ns),
+            label: phase.name.clone(),
+            kind: WindowKind::Phase,
+        });
+        let faults = evidence.faults.iter().filter_map(|fault| {
+            let to = fault.healed.map_or(evidence.ends_ns, |healed| healed.at_ns);
+            let from = self.seconds(fault.injected?.at_ns);
+            Some(Window { from, to: self.seconds(to), label: fault.text.clone(), kind: WindowKind::Fault })
+        });
+        let lengths = evidence.intervals.first().map_or(0, |interval| interval.length_ns);
+        let late = self.trial.instrument.late_intervals.iter().map(|starts| Window {
+            from: self.seconds(*starts),
+            to: self.seconds(starts + lengths),
+            label: "the instrument was late in this interval".to_owned(),
+            kind: WindowKind::Late,
+        });
+        phases.chain(faults).chain(late).collect()
+    }
+
+    /// All events but the phases' own, which stand in the strip above the plot.
+    fn marks(&self) -> Vec<Mark> {
+        let events = self.evidence.events.iter().filter(|event| event.kind != "phase");
+        events
+            .map(|event| {
+                let x = self.seconds(event.at_ns);
+                let label = format!("{} {}", event.kind, event.subject);
+                let text = format!("{:.3}s {}: {}", x, label, event.text);
+                let bad = matches!(event.kind.as_str(), "node-died" | "warning" | "error");
+                Mark { x, label: cut(label.trim()), text, bad }
+            })
+            .collect()
+    }
+
+    fn series(
+        &self,
+        name: &str,
+        ink: Ink,
+        dashed: bool,
+        points: &[Point],
+        value: impl Fn(&Point) -> Option<f64>,
+    ) -> Series {
+        let place = |point: &Point| self.seconds(point.starts_ns) + point.length_ns as f64 / 2e9;
+        let points = points.iter().map(|point| (place(point), value(point))).collect();
+        Series { name: name.to_owned(), ink, dashed, points }
+    }
+}
+
+fn cut(text: &str) -> String {
+    if text.chars().count() <= LABEL {
+        return text.to_owned();
+    }
+    text.chars().take(LABEL - 1).chain(['…']).collect()
+}
+
+fn all(series: &[Series]) -> impl Iterator<Item = f64> {
+    series.iter().flat_map(|series| series.points.iter().filter_map(|(_, y)| *y))
+}
+
+fn throughput(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Figure {
+    let good = format!("good: ok within {}", Delay::from_ns(findings.objective.response_ns));
+    // What is still open has not had its chance; its interval has no value yet.
+    let settled = |point: &Point, value: f64| point.settled.then_some(value);
+    let mut series = vec![
+        frame.series("offered", Ink::Gray, true, points, |point| Some(point.offered)),
+        frame.series("delivered: answered ok", Ink::Blue, false, points, |point| settled(point, point.delivered)),
+        frame.series(&good, Ink::Green, false, points, |point| settled(point, point.good)),
+    ];
+    if points.iter().any(|point| point.bad > 0.0) {
+        series.push(frame.series("failed or timed out", Ink::Red, false, points, |point| Some(point.bad)));
+    }
+    let (from, to) = from_zero(all(&series));
+    let y = Axis { label: "operations per second".to_owned(), scale: Scale::Linear, unit: Unit::Rate, from, to };
+    let said = "Operations per second over time: offered, delivered, and good ones.".to_owned();
+    Figure { lane: true, ..frame.figure("throughput", "Throughput over time", said, y, series) }
+}
+
+fn times(series: &[Series], also: f64) -> Axis {
+    let (from, to) = log_range(all(series).chain([also]));
+    Axis { label: "response time (log)".to_owned(), scale: Scale::Log, unit: Unit::Nanoseconds, from, to }
+}
+
+fn objective_rule(findings: &Findings) -> Rule {
+    let limit = findings.objective.response_ns;
+    Rule { y: limit as f64, label: format!("objective {}", Delay::from_ns(limit)) }
+}
+
+fn latency(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Figure {
+    let at = |q: f64| {
+        move |point: &Point| point.response.quantile(q).filter(|_| point.settled).map(|value| value.value_ns as f64)
+    };
+    let series = vec![
+        frame.series("p50", Ink::Blue, false, points, at(0.5)),
+        frame.series("p99", Ink::Orange, false, points, at(0.99)),
+        frame.series("max", Ink::Red, true, points, at(1.0)),
+    ];
+    let y = times(&series, findings.objective.response_ns as f64);
+    let said = "Response time from the intended start over time: median, 99th percentile and maximum.".to_owned();
+    let figure = frame.figure("latency", "Response time over time", said, y, series);
+    Figure { rules: vec![objective_rule(findings)], ..figure }
+}
+
+fn coordinators(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Figure {
+    let names: BTreeSet<&String> = points.iter().flat_map(|point| point.coordinators.keys()).collect();
+    let median = |latencies: &Latencies| latencies.quantile(0.5).map(|value| value.value_ns as f64);
+    let series: Vec<Series> = names
+        .into_iter()
+        .zip(Ink::CYCLE.into_iter().cycle())
+        .enumerate()
+        .map(|(at, (name, ink))| {
+            frame.series(&format!("{name} p50"), ink, at >= Ink::CYCLE.len(), points, |point| {
+                point.coordinators.get(name).filter(|_| point.settled).and_then(median)
+            })
+        })
+        .collect();
+    let y = times(&series, findings.objective.response_ns as f64);
+    let said = "Median response time over time, by the node that was asked.".to_owned();
+    let figure = frame.figure("coordinators", "Response time by coordinator", said, y, series);
+    Figure { rules: vec![objective_rule(findings)], ..figure }
+}
+
+/// Percentile curves of the phases: the union of all trials as a line, the trials' spread as a band.
+pub fn percentiles(findings: &Findings, evidence: &[TrialEvidence]) -> Result<Figure, ReportError> {
+    let mut series = Vec::new();
+    let mut bands = Vec::new();
+    let mut most = 10;
+    for (name, ink) in phase::MEASURED.into_iter().zip([Ink::Blue, Ink::Red, Ink::Green]) {
+        let mut union = Latencies::new()?;
+        let mut trials = Vec::new();
+        for one in evidence {
+            let Some(window) = one.phase(name) else { continue };
+            let own = phase_latencies(one, window)?;
+            union.add(&own)?;
+            trials.push(own);
+        }
+        if union.count() == 0 {
+            continue;
+        }
+        most = most.max(union.count());
+        let value = |of: &Latencies, share: f64| of.quantile(share).map(|value| value.value_ns as f64);
+        let points = shares(union.count()).map(|share| (share, value(&union, share))).collect();
+        // Beyond its own count a trial's curve is only its maximum again.
+        let least = trials.iter().map(Latencies::count).min().unwrap_or(0);
+        let spread = shares(least).filter_map(|share| {
+            let values: Vec<f64> = trials.iter().filter_map(|trial| value(trial, share)).collect();
+            let low = values.iter().copied().reduce(f64::min)?;
+            Some((share, low, values.iter().copied().reduce(f64::max)?))
+        });
+        if trials.len() > 1 {
+            bands.push(Band { ink, points: spread.collect() });
+        }
+        series.push(Series { name: name.to_owned(), ink, dashed: false, points });
+    }
+    let y = times(&series, findings.objective.response_ns as f64);
+    let over = if findings.trials.len() > 1 { "; band: smallest to largest of the trials" } else { "" };
+    Ok(Figure {
+        id: "percentiles".to_owned(),
+        title: "Response time by percentile".to_owned(),
+        description: format!("Percentile curves of the response time, one per phase{over}."),
+        x: Axis {
+            label: format!("percentile{over}"),
+            scale: Scale::Nines,
+            unit: Unit::Percentile,
+            from: 0.0,
+            to: 1.0 - 1.0 / most as f64,
+        },
+        y,
+        series,
+        bands,
+        windows: Vec::new(),
+        marks: Vec::new(),
+        rules: vec![objective_rule(findings)],
+        lane: false,
+        wide: false,
+    })
+}
+
+/// Shares from 0 up to the last that `count` operations can tell from 1, evenly by their nines.
+fn shares(count: u64) -> impl Iterator<Item = f64> {
+    let steps = (count.max(1) as f64).log10() * 40.0;
+    (0..=steps as u32).map(|step| 1.0 - 10_f64.powf(-f64::from(step) / 40.0))
+}

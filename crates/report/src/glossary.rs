@@ -1,0 +1,39 @@
+//! What the words of a report mean; `docs/definitions.md` has the exact definitions and their sources.
+
+/// Terms and their meanings.
+pub const TERMS: [(&str, &str); 18] = [
+    ("intended start", "when the schedule says that an operation begins, whether or not it could be sent then"),
+    ("response time", "from the intended start to the end of an operation: what a user would have waited"),
+    ("wait", "from the intended start to the sending of an operation"),
+    ("service time", "from the sending to the end of an operation: what the database took"),
+    ("open loop", "operations start when the schedule says, however slow the answers are"),
+    (
+        "closed loop",
+        "a fixed number of threads, each waiting for its answer before it goes on: a slow database is asked less",
+    ),
+    ("offered, delivered", "operations scheduled, and operations answered without error, per second of intended time"),
+    ("good, goodput", "operations answered without error within the objective's response time, per second"),
+    (
+        "timed out",
+        "not answered within the client's time-out; counted in percentiles at the time-out, which is then marked ≥",
+    ),
+    ("answered late", "answered after the client had given up; part of timed out"),
+    (
+        "baseline, fault, recovery",
+        "phases of a trial: no fault, fault in force, fault healed; no percentile mixes them",
+    ),
+    ("degradation", "(goodput of the baseline − goodput of the fault phase) ÷ goodput of the baseline"),
+    ("recovery", "time from healing until goodput has been back in the baseline's band for three intervals in a row"),
+    ("residual", "goodput after recovery ÷ goodput of the baseline"),
+    ("noise floor", "how far the two halves of the same baseline differ: what no fault at all looks like"),
+    ("hit, spared", "ordered pairs of hosts that the fault is meant to change, and those it must leave alone"),
+    (
+        "proven, refuted, unproven",
+        "probes and the emulator's own counters show the change asked for on hit pairs, none on spared ones, and all back \
+         after healing; they show something else; there is not enough evidence",
+    ),
+    (
+        "late interval",
+        "one in which the instrument itself was more than 5 ms late for 1 % of its packets or operations",
+    ),
+];

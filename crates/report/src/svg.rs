@@ -1,0 +1,333 @@
+//! Figures as SVG.
+//!
+//! Colours and fonts come from classes; the report's style sheet knows them, a file of its own carries
+//! `figure.css` inside.
+
+use std::fmt::Write;
+
+use crate::{
+    escape::escape,
+    figure::{Figure, Window, WindowKind},
+};
+
+/// Room for a letter, a little more than any usual font takes at this size: labels must never overlap.
+const LETTER: f64 = 6.6;
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 18.0;
+const LINE: f64 = 18.0;
+const PLOT: f64 = 210.0;
+const FOOT: f64 = 44.0;
+/// Marks are labelled in at most this many lines; further ones keep their line through the plot and their title.
+const LANES: usize = 6;
+
+struct Layout {
+    width: f64,
+    height: f64,
+    top: f64,
+    bottom: f64,
+}
+
+impl Layout {
+    fn right(&self) -> f64 {
+        self.width - RIGHT
+    }
+
+    fn x(&self, figure: &Figure, value: f64) -> Option<f64> {
+        figure.x.place(value).map(|place| LEFT + place * (self.right() - LEFT))
+    }
+
+    fn y(&self, figure: &Figure, value: f64) -> Option<f64> {
+        figure.y.place(value).map(|place| self.bottom - place * (self.bottom - self.top))
+    }
+}
+
+/// A figure as an SVG element. Writing to a `String` cannot fail, so results of `write!` are dropped.
+pub fn svg(figure: &Figure) -> String {
+    let width = if figure.wide { 1240.0 } else { 610.0 };
+    let (legend, legend_lines) = legend(figure, width);
+    let strip = legend_lines as f64 * LINE + 6.0;
+    let phases: Vec<&Window> = windows(figure, WindowKind::Phase).collect();
+    let lane_top = strip + if phases.is_empty() { 0.0 } else { LINE + 4.0 };
+    let labels = if figure.lane { lanes(figure, width) } else { Vec::new() };
+    let lanes_used = labels.iter().filter_map(|label| label.lane).max().map_or(0, |most| most + 1);
+    let top = lane_top + lanes_used as f64 * LINE + 8.0;
+    let layout = Layout { width, height: top + PLOT + FOOT, top, bottom: top + PLOT };
+
+    let id = &figure.id;
+    let mut out = format!(
+        r#"<svg class="figure" id="{id}" viewBox="0 0 {width} {:.0}" role="img" aria-labelledby="{id}-title {id}-desc">"#,
+        layout.height
+    );
+    let _ = write!(out, r#"<title id="{id}-title">{}</title>"#, escape(&figure.title));
+    let _ = write!(out, r#"<desc id="{id}-desc">{}</desc>"#, escape(&figure.description));
+    out += &legend;
+    out += &shades(figure, &layout);
+    out += &axes(figure, &layout);
+    out += &phase_strip(figure, &layout, &phases, strip);
+    out += &marks(figure, &layout, &labels, lane_top);
+    let (left, right) = (LEFT, layout.right());
+    let _ = write!(
+        out,
+        r#"<clipPath id="{id}-clip"><rect x="{left}" y="{:.1}" width="{:.1}" height="{:.1}"/></clipPath><g clip-path="url(#{id}-clip)">"#,
+        layout.top - 2.0,
+        right - left,
+        PLOT + 4.0
+    );
+    out += &bands(figure, &layout);
+    out += &lines(figure, &layout);
+    out += "</g>";
+    let _ = write!(out, r#"<line class="cross" x1="0" x2="0" y1="{:.1}" y2="{:.1}"/>"#, layout.top, layout.bottom);
+    out += "</svg>";
+    out
+}
+
+/// Where the pointer finds which values, for the script: places, and per place a text for x and one for each series.
+pub fn read_out(figure: &Figure) -> serde_json::Value {
+    let width = if figure.wide { 1240.0 } else { 610.0 };
+    let layout = Layout { width, height: 0.0, top: 0.0, bottom: 0.0 };
+    let mut xs: Vec<f64> = figure.series.iter().flat_map(|series| series.points.iter().map(|(x, _)| *x)).collect();
+    xs.sort_unstable_by(f64::total_cmp);
+    xs.dedup();
+    xs.retain(|x| layout.x(figure, *x).is_some());
+    let values = |x: f64| {
+        figure.series.iter().map(move |series| {
+            let at = series.points.binary_search_by(|(own, _)| own.total_cmp(&x)).ok();
+            at.and_then(|at| series.points[at].1).map_or_else(|| "–".to_owned(), |y| figure.y.write(y))
+        })
+    };
+    let rows: Vec<Vec<String>> =
+        xs.iter().map(|x| std::iter::once(figure.x.write(*x)).chain(values(*x)).collect()).collect();
+    let places: Vec<f64> =
+        xs.iter().filter_map(|x| layout.x(figure, *x)).map(|place| (place * 10.0).round() / 10.0).collect();
+    let heads: Vec<[&str; 2]> = figure.series.iter().map(|series| [series.name.as_str(), series.ink.class()]).collect();
+    serde_json::json!({ "width": width, "places": places, "series": heads, "rows": rows })
+}
+
+fn windows(figure: &Figure, kind: WindowKind) -> impl Iterator<Item = &Window> {
+    figure.windows.iter().filter(move |window| window.kind == kind)
+}
+
+fn legend(figure: &Figure, width: f64) -> (String, usize) {
+    let mut out = String::from(r#"<g class="legend">"#);
+    let (mut x, mut line) = (LEFT, 0);
+    for series in &figure.series {
+        let room = 30.0 + series.name.chars().count() as f64 * LETTER + 18.0;
+        if x + room > width && x > LEFT {
+            x = LEFT;
+            line += 1;
+        }
+        let y = line as f64 * LINE + 10.0;
+        let dash = if series.dashed { " dashed" } else { "" };
+        let _ = write!(
+            out,
+            r#"<path class="line {}{dash}" d="M{x:.1} {y:.1}h22"/><text x="{:.1}" y="{:.1}">{}</text>"#,
+            series.ink.class(),
+            x + 28.0,
+            y + 4.0,
+            escape(&series.name)
+        );
+        x += room;
+    }
+    out += "</g>";
+    (out, line + 1)
+}
+
+fn shades(figure: &Figure, layout: &Layout) -> String {
+    let mut out = String::new();
+    for window in &figure.windows {
+        let (Some(from), Some(to)) = (layout.x(figure, window.from), layout.x(figure, window.to)) else { continue };
+        let (class, y, height) = match window.kind {
+            WindowKind::Phase => continue,
+            WindowKind::Fault => ("fault", layout.top, PLOT),
+            WindowKind::Late => ("late", layout.bottom - 5.0, 5.0),
+        };
+        let _ = write!(
+            out,
+            r#"<rect class="window {class}" x="{from:.1}" y="{y:.1}" width="{:.1}" height="{height:.1}"><title>{}</title></rect>"#,
+            (to - from).max(0.5),
+            escape(&window.label)
+        );
+    }
+    out
+}
+
+fn phase_strip(figure: &Figure, layout: &Layout, phases: &[&Window], y: f64) -> String {
+    let mut out = String::new();
+    for window in phases {
+        let (Some(from), Some(to)) = (layout.x(figure, window.from), layout.x(figure, window.to)) else { continue };
+        let label = escape(&window.label);
+        let _ = write!(
+            out,
+            r#"<rect class="phase {}" x="{:.1}" y="{y:.1}" width="{:.1}" height="{LINE}" rx="3"><title>{label}</title></rect>"#,
+            phase_class(&window.label),
+            from + 0.5,
+            (to - from - 1.0).max(0.5)
+        );
+        if window.label.chars().count() as f64 * LETTER + 6.0 < to - from {
+            let _ = write!(
+                out,
+                r#"<text class="phase-name" x="{:.1}" y="{:.1}" text-anchor="middle">{label}</text>"#,
+                (from + to) / 2.0,
+                y + 13.0
+            );
+        }
+        if from > LEFT + 1.0 {
+            let _ = write!(out, r#"<path class="border" d="M{from:.1} {:.1}V{:.1}"/>"#, layout.top, layout.bottom);
+        }
+    }
+    out
+}
+
+/// The class of a phase; a phase of a later version gets the one of the baseline.
+fn phase_class(name: &str) -> &'static str {
+    match name {
+        "set-up" => "set-up",
+        "warm-up" => "warm-up",
+        "fault" => "in-fault",
+        "recovery" => "recovery",
+        _ => "baseline",
+    }
+}
+
+fn axes(figure: &Figure, layout: &Layout) -> String {
+    let mut out = String::from(r#"<g class="axes">"#);
+    let (left, right) = (LEFT, layout.right());
+    for (value, text) in figure.y.ticks(5) {
+        let Some(y) = layout.y(figure, value) else { continue };
+        let _ = write!(
+            out,
+            r#"<path class="grid" d="M{left} {y:.1}H{right}"/><text x="{:.1}" y="{:.1}" text-anchor="end">{text}</text>"#,
+            left - 7.0,
+            y + 4.0
+        );
+    }
+    for (value, text) in figure.x.ticks(if figure.wide { 12 } else { 6 }) {
+        let Some(x) = layout.x(figure, value) else { continue };
+        let _ = write!(
+            out,
+            r#"<path class="tick" d="M{x:.1} {:.1}v5"/><text x="{x:.1}" y="{:.1}" text-anchor="middle">{text}</text>"#,
+            layout.bottom,
+            layout.bottom + 18.0
+        );
+    }
+    for rule in &figure.rules {
+        let Some(y) = layout.y(figure, rule.y) else { continue };
+        let _ = write!(
+            out,
+            r#"<path class="rule" d="M{left} {y:.1}H{right}"/><text class="rule-name" x="{:.1}" y="{:.1}" text-anchor="end">{}</text>"#,
+            right - 4.0,
+            y - 4.0,
+            escape(&rule.label)
+        );
+    }
+    let _ = write!(
+        out,
+        r#"<path class="axis" d="M{left} {:.1}H{right}"/><text class="label" x="{:.1}" y="{:.1}" text-anchor="middle">{}</text><text class="label" transform="translate(13 {:.1}) rotate(-90)" text-anchor="middle">{}</text></g>"#,
+        layout.bottom,
+        (left + right) / 2.0,
+        layout.bottom + 37.0,
+        escape(&figure.x.label),
+        (layout.top + layout.bottom) / 2.0,
+        escape(&figure.y.label)
+    );
+    out
+}
+
+/// Where the label of a mark goes.
+struct Label {
+    lane: Option<usize>,
+    x: f64,
+    flush_right: bool,
+}
+
+/// Gives each mark the first lane in which its label fits, from left to right.
+fn lanes(figure: &Figure, width: f64) -> Vec<Label> {
+    let layout = Layout { width, height: 0.0, top: 0.0, bottom: 0.0 };
+    let mut taken: Vec<Vec<(f64, f64)>> = vec![Vec::new(); LANES];
+    figure
+        .marks
+        .iter()
+        .map(|mark| {
+            let x = layout.x(figure, mark.x).unwrap_or(LEFT);
+            let room = mark.label.chars().count() as f64 * LETTER + 12.0;
+            let flush_right = x + room > layout.right();
+            let (from, to) = if flush_right { (x - room, x) } else { (x, x + room) };
+            let free =
+                |lane: &Vec<(f64, f64)>| lane.iter().all(|(other_from, other_to)| to < *other_from || from > *other_to);
+            let lane = taken.iter().position(free);
+            if let Some(lane) = lane {
+                taken[lane].push((from, to));
+            }
+            Label { lane, x, flush_right }
+        })
+        .collect()
+}
+
+fn marks(figure: &Figure, layout: &Layout, labels: &[Label], lane_top: f64) -> String {
+    let mut out = String::new();
+    for (at, mark) in figure.marks.iter().enumerate() {
+        let Some(x) = layout.x(figure, mark.x) else { continue };
+        let bad = if mark.bad { " bad" } else { "" };
+        let label = labels.get(at);
+        let from = label.and_then(|label| label.lane).map_or(layout.top, |lane| lane_top + lane as f64 * LINE + 3.0);
+        let _ = write!(
+            out,
+            r#"<g class="mark{bad}"><title>{}</title><path d="M{x:.1} {from:.1}V{:.1}"/>"#,
+            escape(&mark.text),
+            layout.bottom
+        );
+        if let Some((label, lane)) = label.and_then(|label| Some((label, label.lane?))) {
+            let (x, anchor) = if label.flush_right { (label.x - 5.0, "end") } else { (label.x + 5.0, "start") };
+            let y = lane_top + lane as f64 * LINE + 13.0;
+            let _ = write!(out, r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{}</text>"#, escape(&mark.label));
+        }
+        out += "</g>";
+    }
+    out
+}
+
+fn bands(figure: &Figure, layout: &Layout) -> String {
+    let mut out = String::new();
+    for band in &figure.bands {
+        let place = |x: f64, y: f64| Some((layout.x(figure, x)?, layout.y(figure, y)?));
+        let upper = band.points.iter().filter_map(|(x, _, high)| place(*x, *high));
+        let lower = band.points.iter().rev().filter_map(|(x, low, _)| place(*x, *low));
+        let path: Vec<String> = upper.chain(lower).map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
+        if path.len() > 2 {
+            let _ = write!(out, r#"<path class="band {}" d="M{}Z"/>"#, band.ink.class(), path.join("L"));
+        }
+    }
+    out
+}
+
+fn lines(figure: &Figure, layout: &Layout) -> String {
+    let mut out = String::new();
+    for series in &figure.series {
+        let mut path = String::new();
+        let mut drawing = false;
+        for (x, y) in &series.points {
+            let place = y.and_then(|y| Some((layout.x(figure, *x)?, layout.y(figure, y)?)));
+            match place {
+                // The zero-length line makes a point between two gaps visible: its ends are round.
+                Some((x, y)) if !drawing => {
+                    let _ = write!(path, "M{x:.1} {y:.1}h0");
+                }
+                Some((x, y)) => {
+                    let _ = write!(path, "L{x:.1} {y:.1}");
+                }
+                None => {}
+            }
+            drawing = place.is_some();
+        }
+        if !path.is_empty() {
+            let dash = if series.dashed { " dashed" } else { "" };
+            let _ = write!(
+                out,
+                r#"<path class="line {}{dash}" d="{path}"><title>{}</title></path>"#,
+                series.ink.class(),
+                escape(&series.name)
+            );
+        }
+    }
+    out
+}

@@ -1,0 +1,272 @@
+//! The tables of the HTML report.
+
+use brownout_analysis::{FaultFindings, Findings, Part, PhaseFindings, Proof, Seen, TrialFindings, phase};
+use brownout_units::{Delay, format_ns};
+
+use crate::{
+    escape::escape,
+    markup::{Cell, cell, marked, markup, table},
+    text,
+};
+
+/// The load by phase: all trials together, then each.
+pub fn phases(findings: &Findings) -> String {
+    let headings = [
+        "phase",
+        "offered/s",
+        "delivered/s",
+        "good/s",
+        "failed",
+        "timed out",
+        "never sent",
+        "p50",
+        "p95",
+        "p99",
+        "p99.9",
+        "max",
+        "objective met by",
+    ];
+    let mut rows = Vec::new();
+    for union in findings.phases.iter().filter(|phase| phase.name != phase::SET_UP) {
+        rows.push(("", phase_cells(&union.name, union)));
+        if findings.trials.len() > 1 {
+            for trial in &findings.trials {
+                let own = trial.phases.iter().find(|own| own.name == union.name);
+                rows.extend(own.map(|own| ("sub", phase_cells(&format!("trial {}", trial.trial), own))));
+            }
+        }
+    }
+    let caption = "Operations by intended start, response time from the intended start. ≥: among these ranks are operations that timed out.";
+    table("wide", caption, &headings, rows)
+}
+
+fn phase_cells(name: &str, phase: &PhaseFindings) -> Vec<Cell> {
+    let rates = phase.rates;
+    let mut cells = vec![cell(name)];
+    cells.push(cell(text::or_none(rates, |rates| text::rate(rates.offered))));
+    cells.push(cell(text::or_none(rates, |rates| text::rate(rates.delivered))));
+    cells.push(cell(text::or_none(rates, |rates| text::rate(rates.good))));
+    let counts = &phase.counts;
+    for count in [counts.failed, counts.timed_out, counts.never_sent] {
+        cells.push(marked(if count > 0 { "bad" } else { "" }, text::count(count)));
+    }
+    let values = phase.response.map(|response| [response.p50, response.p95, response.p99, response.p999, response.max]);
+    cells.extend((0..5).map(|at| cell(text::or_none(values, |values| text::quantile(values[at])))));
+    let class = if phase.objective_met == Some(false) { "warn" } else { "" };
+    cells.push(marked(class, text::or_none(phase.objective_share, text::share)));
+    cells
+}
+
+/// Response times by coordinator or statement, phases side by side.
+pub fn parts(findings: &Findings, what: &str, parts: fn(&PhaseFindings) -> &[Part]) -> String {
+    let phases: Vec<&PhaseFindings> =
+        findings.phases.iter().filter(|phase| phase::MEASURED.contains(&phase.name.as_str())).collect();
+    let mut names: Vec<&str> = phases.iter().flat_map(|phase| parts(phase)).map(|part| part.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let headings: Vec<&str> = [what].into_iter().chain(phases.iter().map(|phase| phase.name.as_str())).collect();
+    let row = |name: &str| {
+        let of = phases.iter().map(|phase| parts(phase).iter().find(|part| part.name == name));
+        let response = of.map(|part| part.and_then(|part| part.response));
+        let cells = response.map(|response| {
+            cell(text::or_none(response, |response| {
+                format!("{} / {}", text::quantile(response.p50), text::quantile(response.p99))
+            }))
+        });
+        ("", [cell(name)].into_iter().chain(cells).collect())
+    };
+    table("", &format!("Response p50 / p99 by {what}"), &headings, names.into_iter().map(row).collect())
+}
+
+/// Goodput, degradation, recovery and residual of each trial.
+pub fn goodput(findings: &Findings) -> String {
+    let rows = findings.trials.iter().map(|trial| {
+        let effect = &trial.effect;
+        let cells = vec![
+            cell(format!("trial {}", trial.trial)),
+            cell(text::or_none(effect.baseline, text::rate)),
+            cell(text::or_none(effect.fault, text::rate)),
+            cell(text::or_none(effect.degradation, text::share)),
+            cell(text::or_none(effect.delivered_degradation, text::share)),
+            cell(text::recovery(effect)),
+            cell(text::or_none(effect.residual, |residual| format!("{residual:.3}"))),
+        ];
+        ("", cells)
+    });
+    let caption = format!(
+        "Goodput: operations answered ok within {}, per second",
+        Delay::from_ns(findings.objective.response_ns)
+    );
+    let headings = ["", "baseline/s", "fault/s", "degradation", "of delivered", "back after healing", "residual"];
+    table("", &caption, &headings, rows.collect())
+}
+
+/// What arithmetic alone says about a closed loop, if it is one.
+pub fn closed_loop(findings: &Findings) -> Option<String> {
+    let threads = findings.load.threads?;
+    let rows = findings.trials.iter().filter_map(|trial| {
+        let own = trial.closed_loop.as_ref()?;
+        let cells = vec![
+            cell(format!("trial {}", trial.trial)),
+            cell(text::or_none(own.measured_loss, text::share)),
+            cell(text::or_none(own.predicted_loss, text::share)),
+            cell(text::or_none(own.extra_delay_ns, format_ns)),
+        ];
+        Some(("", cells))
+    });
+    let caption = format!("{threads} threads complete {threads} ÷ mean response time, whatever the database does");
+    let headings = ["", "loss of throughput", "explained by the delay alone", "extra delay of a mean operation"];
+    Some(table("", &caption, &headings, rows.collect()))
+}
+
+/// The proof of one fault, pair by pair.
+pub fn proof(fault: &FaultFindings) -> String {
+    let rows = fault.pairs.iter().map(|pair| {
+        let quantity = pair.quantity;
+        let value = |value: Option<f64>| cell(text::or_none(value, |value| text::measured(quantity, value)));
+        let change = |of: &Seen| cell(text::or_none(of.change, |change| text::change(quantity, change)));
+        let asked = if pair.expected > 0.0 { text::change(quantity, pair.expected) } else { "none".to_owned() };
+        let cells = vec![
+            cell(format!("{} → {}", pair.from, pair.to)),
+            marked("words", if pair.hit { "hit" } else { "spared" }),
+            cell(asked),
+            value(pair.probes.before),
+            value(pair.probes.during),
+            value(pair.probes.after),
+            change(&pair.probes),
+            change(&pair.counters),
+            cell(format!("± {}", text::measured(quantity, pair.tolerance + pair.probes.error))),
+            marked(proof_class(pair.verdict), text::proof(pair.verdict)),
+        ];
+        (if pair.hit { "hit" } else { "" }, cells)
+    });
+    let headings = [
+        "from → to",
+        "",
+        "asked",
+        "before",
+        "during",
+        "after",
+        "change (probes)",
+        "change (counters)",
+        "tolerance",
+        "verdict",
+    ];
+    table("wide", &format!("{} — {}", fault.text, fault.effect), &headings, rows.collect())
+}
+
+/// The class of a verdict.
+pub fn proof_class(verdict: Proof) -> &'static str {
+    match verdict {
+        Proof::Proven => "good words",
+        Proof::Refuted => "bad words",
+        Proof::Unproven => "warn words",
+    }
+}
+
+/// The balance sheet of every trial.
+pub fn balance(findings: &Findings) -> String {
+    let rows = findings.trials.iter().map(|trial| {
+        let sheet = &trial.balance;
+        let mut cells = vec![cell(format!("trial {}", trial.trial))];
+        let (open, between) = (sheet.open_sent + sheet.open_unsent, sheet.between_phases);
+        let counts =
+            [sheet.scheduled, sheet.sent, sheet.never_sent, sheet.ok, sheet.failed, sheet.timed_out, sheet.late];
+        cells.extend(counts.into_iter().chain([open, between]).map(|count| cell(text::count(count))));
+        cells.push(if sheet.balances {
+            marked("good words", "balances")
+        } else {
+            marked("bad words", "does not balance")
+        });
+        ("", cells)
+    });
+    let headings = [
+        "",
+        "scheduled",
+        "sent",
+        "never sent",
+        "ok",
+        "failed",
+        "timed out",
+        "answered late",
+        "open",
+        "between phases",
+        "",
+    ];
+    let caption = "scheduled = sent + never sent (+ open) · sent = ok + failed + timed out (+ open) · answered late is part of timed out";
+    table("wide", caption, &headings, rows.collect())
+}
+
+/// The instrument's own errors.
+pub fn instrument(findings: &Findings) -> String {
+    let rows = findings.trials.iter().flat_map(|trial| {
+        let own = &trial.instrument;
+        let late = format!("{} of {}", own.late_intervals.len(), own.intervals);
+        let errors = [("release of packets", own.release_error), ("start of operations", own.lateness)];
+        errors.into_iter().filter_map(move |(what, errors)| {
+            let errors = errors?;
+            let mut cells = vec![cell(format!("trial {}", trial.trial)), marked("words", what)];
+            let values = [errors.p50_ns, errors.p99_ns, errors.p999_ns, errors.max_ns];
+            cells.extend(values.map(|value| cell(format_ns(value as f64))));
+            cells.push(marked(if own.too_late { "bad" } else { "" }, &late));
+            Some(("", cells))
+        })
+    });
+    let headings = ["", "error of", "p50", "p99", "p99.9", "max", "late intervals"];
+    table("", "How late the emulator released packets and the generator started operations", &headings, rows.collect())
+}
+
+/// Who used the machine in each phase, as bars and numbers.
+pub fn cpu(trial: &TrialFindings) -> String {
+    const NODES: [&str; 6] = ["blue", "orange", "green", "purple", "sky", "red"];
+    let bar = |class: &str, what: &str, share: f64| {
+        let title = format!("{what}: {:.1}%", share * 100.0);
+        format!(
+            r#"<i class="{class}" style="width:{:.2}%" title="{}"></i>"#,
+            share.clamp(0.0, 1.0) * 100.0,
+            escape(&title)
+        )
+    };
+    let rows = trial.instrument.cpu.iter().map(|row| {
+        let mut parts = Vec::new();
+        for ((node, share), class) in row.nodes.iter().zip(NODES.into_iter().cycle()) {
+            parts.push((class, node.as_str(), *share));
+        }
+        parts.push(("ink-emulator", "emulator", row.emulator));
+        parts.push(("ink-load", "load", row.load));
+        parts.push(("ink-rest", "rest of Brownout", (row.instrument - row.emulator - row.load).max(0.0)));
+        parts.push(("gray", "other", row.other));
+        parts.push(("ink-stolen", "stolen", row.stolen));
+        let bars: String = parts.iter().map(|(class, what, share)| bar(class, what, *share)).collect();
+        let said: Vec<String> = parts.iter().map(|(_, what, share)| format!("{what} {:.0}%", share * 100.0)).collect();
+        let full = if row.busy > brownout_analysis::SATURATED_SHARE { "warn" } else { "" };
+        let cells = vec![
+            cell(&row.phase),
+            marked(full, format!("{:.0}%", row.busy * 100.0)),
+            markup(
+                "bars",
+                format!(r#"<div class="bar" role="img" aria-label="{}">{bars}</div>"#, escape(&said.join(", "))),
+            ),
+            marked("words small", said.join(" · ")),
+        ];
+        ("", cells)
+    });
+    let caption = format!("CPU by phase, trial {}: shares of all cores", trial.trial);
+    table("wide", &caption, &["phase", "busy", "of the machine", ""], rows.collect())
+}
+
+/// All events of the run.
+pub fn events(events: &[brownout_record::Event]) -> String {
+    let rows = events.iter().map(|event| {
+        let cells = vec![
+            cell(format!("{:.3}s", event.at_ns as f64 / 1e9)),
+            cell(format!("± {}", format_ns(event.error_ns as f64))),
+            cell(event.trial.map_or(String::new(), |trial| trial.to_string())),
+            marked("words", &event.kind),
+            marked("words", &event.subject),
+            marked("words log", &event.text),
+        ];
+        ("", cells)
+    });
+    table("wide", "Since the run's zero", &["at", "", "trial", "what", "whom", ""], rows.collect())
+}
