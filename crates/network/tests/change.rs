@@ -1,5 +1,8 @@
 //! Impairments come and go: guards, layers, what is in flight, and what the emulator says of itself.
 
+// Helpers outside of a #[test] may fail it just as well.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod common;
 
 use std::{

@@ -1,6 +1,9 @@
 //! When a network is dropped, nothing of it stays. Alone in its program, because it counts what the
 //! whole process holds.
 
+// Helpers outside of a #[test] may fail it just as well.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod common;
 
 use std::{fs, time::Duration};

@@ -40,7 +40,7 @@ impl Random {
 
     /// Any of `0 ..= most`, all alike (to within 2⁻⁶⁴ of the range).
     pub(super) fn up_to(&mut self, most: u64) -> u64 {
-        (u128::from(self.next()) * (u128::from(most) + 1) >> 64) as u64
+        ((u128::from(self.next()) * (u128::from(most) + 1)) >> 64) as u64
     }
 }
 

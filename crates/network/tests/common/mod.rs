@@ -1,8 +1,8 @@
 //! What the tests of real networks share. They need root (or a user namespace in which they are),
 //! because they make network namespaces and TUN devices; without it they fail and say so.
 
-// Each test program uses its part of it.
-#![allow(dead_code)]
+// Each test program uses its part of it; helpers may fail a test as it may itself.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{
     net::{Ipv4Addr, UdpSocket},

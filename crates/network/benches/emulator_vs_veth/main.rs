@@ -1,0 +1,122 @@
+//! What a packet costs through the emulator, beside the kernel's own veth and bridge.
+//!
+//! Both grounds are made here, in network namespaces of their own, and measured in turn, in one
+//! run: TCP throughput of one stream, processor time per Gbit, round trips of a small datagram.
+//! Read the ratios; the absolute numbers are this machine's, at this moment.
+//!
+//! Needs root and `ip` (package iproute2). `cargo bench -p brownout-network -- --rounds 5 --seconds 3`
+
+// A program may end with a message; what it needs, it names.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod measure;
+mod veth;
+
+use std::time::Duration;
+
+use brownout_network::{Host, HostSpec, Network, NetworkSpec};
+
+use measure::Round;
+use veth::Veth;
+
+/// Aim: the emulator's processor time per Gbit over the kernel path's.
+const AIM: f64 = 1.6;
+const CONGESTION_CONTROL: &str = "cubic";
+/// More of the machine busy with other things than this, and the numbers say little.
+const QUIET: f64 = 0.05;
+
+/// A pair of hosts to measure between.
+trait Ground: Sync {
+    /// Runs `work` inside of host `host` (0 or 1).
+    fn run<T: Send>(&self, host: usize, work: impl FnOnce() -> T + Send) -> T;
+    /// The address of that host.
+    fn address(&self, host: usize) -> std::net::Ipv4Addr;
+}
+
+impl Ground for Network {
+    fn run<T: Send>(&self, host: usize, work: impl FnOnce() -> T + Send) -> T {
+        self.hosts()[host].run(work).expect("a thread can enter a host that it made")
+    }
+
+    fn address(&self, host: usize) -> std::net::Ipv4Addr {
+        Host::address(&self.hosts()[host])
+    }
+}
+
+fn main() {
+    let (rounds, seconds) = arguments();
+    let host = |n| HostSpec { name: format!("h{n}"), address: [10, 77, 0, n].into() };
+    let emulator = Network::start(NetworkSpec {
+        hosts: vec![host(1), host(2)],
+        mtu: 1500,
+        congestion_control: Some(CONGESTION_CONTROL.to_owned()),
+        seed: 1,
+        realtime: true,
+    })
+    .unwrap_or_else(|error| panic!("this bench needs root: {error}"));
+    let veth = Veth::start(CONGESTION_CONTROL);
+
+    let others = measure::busy_share(Duration::from_secs(1));
+    println!("emulator thread: {:?}; machine busy with other things: {:.0} %", emulator.realtime(), others * 100.0);
+    println!("\nround  ground    TCP Gbit/s  CPU-s/Gbit (machine)  CPU-s/Gbit (process)  RTT p50 µs  RTT p99 µs");
+    let (mut kernel, mut ours) = (Vec::new(), Vec::new());
+    for number in 1..=rounds {
+        // The order changes from round to round, so that neither always has the warmer machine.
+        for turn in 0..2 {
+            if (number + turn) % 2 == 0 {
+                kernel.push(print(number, "veth", measure::round(&veth, seconds)));
+            } else {
+                ours.push(print(number, "emulator", measure::round(&emulator, seconds)));
+            }
+        }
+    }
+
+    println!("\nmedian of {rounds} rounds          veth   emulator   emulator ÷ veth");
+    let row = |what: &str, value: fn(&Round) -> f64| {
+        let [kernel, ours] = [&kernel, &ours].map(|rounds| median(rounds.iter().map(value).collect()));
+        println!("{what:<24} {kernel:>8.3}   {ours:>8.3}   {:>8.2}", ours / kernel);
+        ours / kernel
+    };
+    row("TCP Gbit/s", |round| round.gbit_per_s);
+    let ratio = row("CPU-s/Gbit (machine)", |round| round.machine_cpu_per_gbit);
+    row("CPU-s/Gbit (process)", |round| round.process_cpu_per_gbit);
+    row("RTT p50 µs", |round| round.rtt_p50_us);
+    row("RTT p99 µs", |round| round.rtt_p99_us);
+    let verdict = if ratio <= AIM { "met" } else { "missed" };
+    println!("\naim: CPU-s/Gbit (machine) at most {AIM} × the kernel path's: {verdict} ({ratio:.2})");
+    if others > QUIET {
+        println!("warning: the machine was not quiet; repeat before you quote these numbers");
+    }
+}
+
+fn print(number: u32, ground: &str, round: Round) -> Round {
+    println!(
+        "{number:>5}  {ground:<8}  {:>10.2}  {:>20.3}  {:>20.3}  {:>10.1}  {:>10.1}",
+        round.gbit_per_s, round.machine_cpu_per_gbit, round.process_cpu_per_gbit, round.rtt_p50_us, round.rtt_p99_us
+    );
+    round
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Rounds, and seconds of bulk transfer in each.
+fn arguments() -> (u32, Duration) {
+    let (mut rounds, mut seconds) = (5, 3.0);
+    // Cargo itself adds --bench.
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().and_then(|value| value.parse::<f64>().ok()).filter(|value| *value > 0.0);
+        match (name.as_str(), value) {
+            ("--rounds", Some(value)) if value >= 1.0 => rounds = value as u32,
+            ("--seconds", Some(value)) => seconds = value,
+            _ => {
+                eprintln!("usage: emulator_vs_veth [--rounds N] [--seconds S]");
+                std::process::exit(2);
+            }
+        }
+    }
+    (rounds, Duration::from_secs_f64(seconds))
+}

@@ -1,0 +1,130 @@
+//! What is measured of a ground.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream, UdpSocket},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::Ground;
+
+pub struct Round {
+    pub gbit_per_s: f64,
+    /// Seconds that any processor was busy with anything, per Gbit: interrupts and kernel threads too.
+    pub machine_cpu_per_gbit: f64,
+    /// Seconds that the kernel charged to this process: sender, receiver and emulator.
+    pub process_cpu_per_gbit: f64,
+    pub rtt_p50_us: f64,
+    pub rtt_p99_us: f64,
+}
+
+pub fn round(ground: &impl Ground, seconds: Duration) -> Round {
+    let (gbit_per_s, machine_cpu_per_gbit, process_cpu_per_gbit) = bulk(ground, seconds);
+    let (rtt_p50_us, rtt_p99_us) = ping(ground, Duration::from_secs(1));
+    Round { gbit_per_s, machine_cpu_per_gbit, process_cpu_per_gbit, rtt_p50_us, rtt_p99_us }
+}
+
+/// One TCP stream from host 0 to host 1, at full speed: Gbit/s, and CPU seconds per Gbit.
+fn bulk(ground: &impl Ground, seconds: Duration) -> (f64, f64, f64) {
+    let listener = ground.run(1, || TcpListener::bind((ground.address(1), 0)).unwrap());
+    let target = listener.local_addr().unwrap();
+    let received = Arc::new(AtomicU64::new(0));
+    let stop = Arc::new(AtomicBool::new(false));
+    let receiver = thread::spawn({
+        let received = Arc::clone(&received);
+        move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut buffer = vec![0; 256 << 10];
+            while let Ok(length @ 1..) = stream.read(&mut buffer) {
+                received.fetch_add(length as u64, Ordering::Relaxed);
+            }
+        }
+    });
+    let mut stream = ground.run(0, || TcpStream::connect(target).unwrap());
+    let sender = thread::spawn({
+        let stop = Arc::clone(&stop);
+        move || {
+            let block = vec![7; 128 << 10];
+            while !stop.load(Ordering::Relaxed) {
+                stream.write_all(&block).unwrap();
+            }
+        }
+    });
+    thread::sleep(Duration::from_millis(500));
+    let measure = || (Instant::now(), received.load(Ordering::Relaxed), machine_cpu().0, process_cpu());
+    let before = measure();
+    thread::sleep(seconds);
+    let after = measure();
+    stop.store(true, Ordering::Relaxed);
+    sender.join().unwrap();
+    receiver.join().unwrap();
+    let gbit = (after.1 - before.1) as f64 * 8.0 / 1e9;
+    (gbit / (after.0 - before.0).as_secs_f64(), (after.2 - before.2) / gbit, (after.3 - before.3) / gbit)
+}
+
+/// Round trips of a 64-byte datagram between two waiting threads: median and 99th percentile, µs.
+fn ping(ground: &impl Ground, time: Duration) -> (f64, f64) {
+    let socket = |host: usize| {
+        let socket = ground.run(host, || UdpSocket::bind((ground.address(host), 0)).unwrap());
+        socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        socket
+    };
+    let (client, server) = (socket(0), socket(1));
+    client.connect(server.local_addr().unwrap()).unwrap();
+    let echo = thread::spawn(move || {
+        let mut buffer = [0; 64];
+        while let Ok((length @ 1.., from)) = server.recv_from(&mut buffer) {
+            server.send_to(&buffer[..length], from).unwrap();
+        }
+    });
+    let (mut trips, mut buffer, end) = (Vec::new(), [1; 64], Instant::now() + time);
+    while Instant::now() < end {
+        let sent = Instant::now();
+        client.send(&buffer).unwrap();
+        client.recv(&mut buffer).expect("nothing is lost on an unimpaired link");
+        trips.push(sent.elapsed().as_nanos() as f64 / 1e3);
+    }
+    client.send(&[]).unwrap();
+    echo.join().unwrap();
+    trips.sort_by(f64::total_cmp);
+    (trips[trips.len() / 2], trips[trips.len() * 99 / 100])
+}
+
+/// The share of the machine that is busy while we do nothing.
+pub fn busy_share(time: Duration) -> f64 {
+    let before = machine_cpu();
+    thread::sleep(time);
+    let after = machine_cpu();
+    (after.0 - before.0) / (after.1 - before.1)
+}
+
+/// Seconds that all processors were busy, and that passed on all of them, since boot (proc_stat(5)).
+fn machine_cpu() -> (f64, f64) {
+    let text = fs::read_to_string("/proc/stat").expect("/proc is mounted");
+    let numbers = text.lines().next().into_iter().flat_map(str::split_whitespace).skip(1);
+    let ticks: Vec<f64> = numbers.filter_map(|number| number.parse().ok()).collect();
+    // user nice system idle iowait irq softirq steal; guests are in user already.
+    let all: f64 = ticks[..8].iter().sum();
+    let idle = ticks[3] + ticks[4] + ticks[7];
+    // SAFETY: no memory is involved.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;
+    ((all - idle) / per_second, all / per_second)
+}
+
+/// Seconds charged to this process.
+fn process_cpu() -> f64 {
+    // SAFETY: a zeroed rusage is valid and writable.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
