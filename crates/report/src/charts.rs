@@ -106,8 +106,9 @@ impl Frame<'_> {
         value: impl Fn(&Point) -> Option<f64>,
     ) -> Series {
         let place = |point: &Point| self.seconds(point.starts_ns) + point.length_ns as f64 / 2e9;
+        let reach = points.first().map_or(0.0, |point| point.length_ns as f64 / 2e9);
         let points = points.iter().map(|point| (place(point), value(point))).collect();
-        Series { name: name.to_owned(), ink, dashed, points }
+        Series { name: name.to_owned(), ink, dashed, reach, points }
     }
 }
 
@@ -214,7 +215,7 @@ pub fn percentiles(findings: &Findings, evidence: &[TrialEvidence]) -> Result<Fi
         if trials.len() > 1 {
             bands.push(Band { ink, points: spread.collect() });
         }
-        series.push(Series { name: name.to_owned(), ink, dashed: false, points });
+        series.push(Series { name: name.to_owned(), ink, dashed: false, reach: 0.0, points });
     }
     let y = times(&series, findings.objective.response_ns as f64);
     let over = if findings.trials.len() > 1 { "; band: smallest to largest of the trials" } else { "" };

@@ -114,6 +114,8 @@ pub struct Series {
     pub ink: Ink,
     /// Dashed: tells lines apart without colour, too.
     pub dashed: bool,
+    /// Each value holds this far to the left and to the right of its x, and is drawn as a step; 0 for a plain line.
+    pub reach: f64,
     /// From left to right; without a y there is a gap.
     pub points: Vec<(f64, Option<f64>)>,
 }

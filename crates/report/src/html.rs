@@ -133,6 +133,15 @@ fn tiles(findings: &Findings) -> String {
             }),
         ),
         (
+            "good operations, fault",
+            text::or_none(of(phase::FAULT).and_then(|phase| phase.objective_share), text::share),
+            format!(
+                "baseline {}; asked {}",
+                text::or_none(of(phase::BASELINE).and_then(|phase| phase.objective_share), text::share),
+                text::share(findings.objective.share)
+            ),
+        ),
+        (
             "recovery after healing",
             text::or_none(slowest, |effect| match effect.recovered {
                 Some(false) => "not reached".to_owned(),

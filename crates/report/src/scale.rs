@@ -46,6 +46,7 @@ impl Axis {
                 }
             }
             Unit::Nanoseconds => tidy(&format_ns(value)),
+            Unit::Rate if value == 0.0 => "0".to_owned(),
             Unit::Rate => text::rate(value),
             Unit::Percentile => {
                 let percent = format!("{:.4}", value * 100.0);

@@ -11,12 +11,11 @@ use crate::{
 };
 
 /// Room for a letter, a little more than any usual font takes at this size: labels must never overlap.
-const LETTER: f64 = 6.6;
-const LEFT: f64 = 62.0;
+const LETTER: f64 = 7.5;
+const LEFT: f64 = 72.0;
 const RIGHT: f64 = 18.0;
-const LINE: f64 = 18.0;
-const PLOT: f64 = 210.0;
-const FOOT: f64 = 44.0;
+const LINE: f64 = 20.0;
+const FOOT: f64 = 48.0;
 /// Marks are labelled in at most this many lines; further ones keep their line through the plot and their title.
 const LANES: usize = 6;
 
@@ -28,6 +27,12 @@ struct Layout {
 }
 
 impl Layout {
+    /// Only the width matters to places along x.
+    fn new(figure: &Figure, top: f64) -> Self {
+        let (width, plot) = if figure.wide { (1240.0, 210.0) } else { (610.0, 380.0) };
+        Layout { width, height: top + plot + FOOT, top, bottom: top + plot }
+    }
+
     fn right(&self) -> f64 {
         self.width - RIGHT
     }
@@ -43,15 +48,15 @@ impl Layout {
 
 /// A figure as an SVG element. Writing to a `String` cannot fail, so results of `write!` are dropped.
 pub fn svg(figure: &Figure) -> String {
-    let width = if figure.wide { 1240.0 } else { 610.0 };
+    let width = Layout::new(figure, 0.0).width;
     let (legend, legend_lines) = legend(figure, width);
     let strip = legend_lines as f64 * LINE + 6.0;
     let phases: Vec<&Window> = windows(figure, WindowKind::Phase).collect();
     let lane_top = strip + if phases.is_empty() { 0.0 } else { LINE + 4.0 };
-    let labels = if figure.lane { lanes(figure, width) } else { Vec::new() };
+    let labels = if figure.lane { lanes(figure) } else { Vec::new() };
     let lanes_used = labels.iter().filter_map(|label| label.lane).max().map_or(0, |most| most + 1);
     let top = lane_top + lanes_used as f64 * LINE + 8.0;
-    let layout = Layout { width, height: top + PLOT + FOOT, top, bottom: top + PLOT };
+    let layout = Layout::new(figure, top);
 
     let id = &figure.id;
     let mut out = format!(
@@ -71,7 +76,7 @@ pub fn svg(figure: &Figure) -> String {
         r#"<clipPath id="{id}-clip"><rect x="{left}" y="{:.1}" width="{:.1}" height="{:.1}"/></clipPath><g clip-path="url(#{id}-clip)">"#,
         layout.top - 2.0,
         right - left,
-        PLOT + 4.0
+        layout.bottom - layout.top + 4.0
     );
     out += &bands(figure, &layout);
     out += &lines(figure, &layout);
@@ -83,8 +88,7 @@ pub fn svg(figure: &Figure) -> String {
 
 /// Where the pointer finds which values, for the script: places, and per place a text for x and one for each series.
 pub fn read_out(figure: &Figure) -> serde_json::Value {
-    let width = if figure.wide { 1240.0 } else { 610.0 };
-    let layout = Layout { width, height: 0.0, top: 0.0, bottom: 0.0 };
+    let layout = Layout::new(figure, 0.0);
     let mut xs: Vec<f64> = figure.series.iter().flat_map(|series| series.points.iter().map(|(x, _)| *x)).collect();
     xs.sort_unstable_by(f64::total_cmp);
     xs.dedup();
@@ -100,7 +104,7 @@ pub fn read_out(figure: &Figure) -> serde_json::Value {
     let places: Vec<f64> =
         xs.iter().filter_map(|x| layout.x(figure, *x)).map(|place| (place * 10.0).round() / 10.0).collect();
     let heads: Vec<[&str; 2]> = figure.series.iter().map(|series| [series.name.as_str(), series.ink.class()]).collect();
-    serde_json::json!({ "width": width, "places": places, "series": heads, "rows": rows })
+    serde_json::json!({ "width": layout.width, "places": places, "series": heads, "rows": rows })
 }
 
 fn windows(figure: &Figure, kind: WindowKind) -> impl Iterator<Item = &Window> {
@@ -138,7 +142,7 @@ fn shades(figure: &Figure, layout: &Layout) -> String {
         let (Some(from), Some(to)) = (layout.x(figure, window.from), layout.x(figure, window.to)) else { continue };
         let (class, y, height) = match window.kind {
             WindowKind::Phase => continue,
-            WindowKind::Fault => ("fault", layout.top, PLOT),
+            WindowKind::Fault => ("fault", layout.top, layout.bottom - layout.top),
             WindowKind::Late => ("late", layout.bottom - 5.0, 5.0),
         };
         let _ = write!(
@@ -168,7 +172,7 @@ fn phase_strip(figure: &Figure, layout: &Layout, phases: &[&Window], y: f64) -> 
                 out,
                 r#"<text class="phase-name" x="{:.1}" y="{:.1}" text-anchor="middle">{label}</text>"#,
                 (from + to) / 2.0,
-                y + 13.0
+                y + 14.5
             );
         }
         if from > LEFT + 1.0 {
@@ -207,7 +211,7 @@ fn axes(figure: &Figure, layout: &Layout) -> String {
             out,
             r#"<path class="tick" d="M{x:.1} {:.1}v5"/><text x="{x:.1}" y="{:.1}" text-anchor="middle">{text}</text>"#,
             layout.bottom,
-            layout.bottom + 18.0
+            layout.bottom + 19.0
         );
     }
     for rule in &figure.rules {
@@ -225,7 +229,7 @@ fn axes(figure: &Figure, layout: &Layout) -> String {
         r#"<path class="axis" d="M{left} {:.1}H{right}"/><text class="label" x="{:.1}" y="{:.1}" text-anchor="middle">{}</text><text class="label" transform="translate(13 {:.1}) rotate(-90)" text-anchor="middle">{}</text></g>"#,
         layout.bottom,
         (left + right) / 2.0,
-        layout.bottom + 37.0,
+        layout.bottom + 41.0,
         escape(&figure.x.label),
         (layout.top + layout.bottom) / 2.0,
         escape(&figure.y.label)
@@ -241,8 +245,8 @@ struct Label {
 }
 
 /// Gives each mark the first lane in which its label fits, from left to right.
-fn lanes(figure: &Figure, width: f64) -> Vec<Label> {
-    let layout = Layout { width, height: 0.0, top: 0.0, bottom: 0.0 };
+fn lanes(figure: &Figure) -> Vec<Label> {
+    let layout = Layout::new(figure, 0.0);
     let mut taken: Vec<Vec<(f64, f64)>> = vec![Vec::new(); LANES];
     figure
         .marks
@@ -278,7 +282,7 @@ fn marks(figure: &Figure, layout: &Layout, labels: &[Label], lane_top: f64) -> S
         );
         if let Some((label, lane)) = label.and_then(|label| Some((label, label.lane?))) {
             let (x, anchor) = if label.flush_right { (label.x - 5.0, "end") } else { (label.x + 5.0, "start") };
-            let y = lane_top + lane as f64 * LINE + 13.0;
+            let y = lane_top + lane as f64 * LINE + 14.5;
             let _ = write!(out, r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{}</text>"#, escape(&mark.label));
         }
         out += "</g>";
@@ -306,16 +310,13 @@ fn lines(figure: &Figure, layout: &Layout) -> String {
         let mut path = String::new();
         let mut drawing = false;
         for (x, y) in &series.points {
-            let place = y.and_then(|y| Some((layout.x(figure, *x)?, layout.y(figure, y)?)));
-            match place {
-                // The zero-length line makes a point between two gaps visible: its ends are round.
-                Some((x, y)) if !drawing => {
-                    let _ = write!(path, "M{x:.1} {y:.1}h0");
-                }
-                Some((x, y)) => {
-                    let _ = write!(path, "L{x:.1} {y:.1}");
-                }
-                None => {}
+            let place = y.and_then(|y| {
+                let (from, to) = (layout.x(figure, x - series.reach)?, layout.x(figure, x + series.reach)?);
+                Some((from, to, layout.y(figure, y)?))
+            });
+            if let Some((from, to, y)) = place {
+                // A step of no length makes a point between two gaps visible: its ends are round.
+                let _ = write!(path, "{}{from:.1} {y:.1}H{to:.1}", if drawing { 'L' } else { 'M' });
             }
             drawing = place.is_some();
         }

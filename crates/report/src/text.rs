@@ -1,6 +1,6 @@
 //! Numbers and moments as people read them; the terminal and the HTML use the same.
 
-use brownout_analysis::{Effect, PhaseFindings, Proof, Quantile, Range};
+use brownout_analysis::{Effect, PhaseFindings, Proof, Quantile};
 use brownout_record::Quantity;
 use brownout_units::format_ns;
 
@@ -40,12 +40,6 @@ pub fn share(value: f64) -> String {
 /// A value or [`NONE`].
 pub fn or_none<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
     value.map_or_else(|| NONE.to_owned(), show)
-}
-
-/// A span between trials: `1.2ms … 1.4ms`.
-pub fn range(range: Range, show: impl Fn(f64) -> String) -> String {
-    let (min, max) = (show(range.min), show(range.max));
-    if min == max { min } else { format!("{min} … {max}") }
 }
 
 /// A value of a proof in its unit.

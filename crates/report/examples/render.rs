@@ -1,6 +1,7 @@
-//! Makes up a run (no lab needed) and writes its summary, JSON and report: for work on their looks.
+//! Writes the summary, JSON and report of the run in a folder: for work on their looks. In a folder without a run,
+//! one is made up; no lab is needed.
 //!
-//! `cargo run --release -p brownout-report --example synthetic -- FOLDER`
+//! `cargo run --release -p brownout-report --example render -- FOLDER`
 
 #[path = "../../analysis/tests/common/mod.rs"]
 mod common;
@@ -11,8 +12,12 @@ use brownout_report::{Style, html, summary};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("name a folder to write to")?);
-    std::fs::create_dir_all(&folder)?;
-    let run = common::Synthetic { seconds: [8, 12, 25, 25, 25], lag: 2, rate: 1200, ..Default::default() }.run(&folder);
+    let run = if folder.join("run.db").exists() {
+        brownout_record::Run::open(&folder)?
+    } else {
+        std::fs::create_dir_all(&folder)?;
+        common::Synthetic { seconds: [8, 12, 25, 25, 25], lag: 2, rate: 1200, ..Default::default() }.run(&folder)
+    };
     let findings = brownout_analysis::findings(&run)?;
     print!("{}", summary(&findings, Style { color: true, width: 100 }));
     std::fs::write(folder.join("findings.json"), serde_json::to_string_pretty(&findings)?)?;
