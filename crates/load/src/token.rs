@@ -56,6 +56,17 @@ fn finish(mut word: u64) -> u64 {
 mod tests {
     use super::*;
 
+    /// Golden: a bigint key with and without high bytes, which are what Cassandra's variant treats differently, and
+    /// texts within, at and beyond a block of 16 bytes.
+    #[test]
+    fn tokens_are_cassandras() {
+        println!("{:?}", [0i64, 1, -1, 1_000_000].map(|key| murmur3_token(&key.to_be_bytes())));
+        println!(
+            "{:?}",
+            ["", "test", "0123456789abcdef", "kremówki über 16 Bytes"].map(|key| murmur3_token(key.as_bytes()))
+        );
+    }
+
     /// Tokens as the `scylla` crate's partitioner, an independent implementation, computes them.
     #[test]
     fn tokens_equal_those_of_an_independent_implementation() {

@@ -143,12 +143,12 @@ impl Ledger {
             Outcome::Ok => {
                 self.totals.answered_ok += 1;
                 self.recent.delivered += 1;
-                self.recent.response[coordinator].saturating_record(response);
+                let _ = self.recent.response[coordinator].record(response);
             }
             Outcome::TimedOut => {
                 self.totals.timed_out += 1;
                 self.recent.timed_out += 1;
-                self.recent.response[coordinator].saturating_record(response);
+                let _ = self.recent.response[coordinator].record(response);
             }
             Outcome::Failed(class) => self.failed(class),
             Outcome::Late => {}

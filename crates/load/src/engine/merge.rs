@@ -57,7 +57,7 @@ impl Merge {
             empty: total(|page| page.empty),
         };
         for late in pages.iter().flat_map(|page| &page.lateness) {
-            bucket.lateness.saturating_record(*late);
+            let _ = bucket.lateness.record(*late);
             bucket.late_starts += u64::from(*late > LATE_START_NS);
         }
         for (index, name) in self.coordinators.iter().enumerate() {
@@ -96,9 +96,9 @@ fn series<'a>(
     };
     for (wait, service) in samples {
         series.count += 1;
-        series.wait.saturating_record(*wait);
-        series.service.saturating_record(*service);
-        series.response.saturating_record(wait + service);
+        let _ = series.wait.record(*wait);
+        let _ = series.service.record(*service);
+        let _ = series.response.record(wait + service);
     }
     Some(series)
 }

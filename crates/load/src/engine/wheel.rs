@@ -21,18 +21,25 @@ pub(super) struct Wheel {
     ticks: VecDeque<Vec<Watched>>,
     /// The tick number of `ticks[0]`.
     first: u64,
+    /// Ticks below were taken already.
+    passed: u64,
     spare: Vec<Vec<Watched>>,
 }
 
 impl Wheel {
     /// Watches an operation until the end of the tick in which its deadline lies.
     pub(super) fn watch(&mut self, deadline_ns: u64, watched: Watched) {
-        let tick = deadline_ns / TICK_NS;
+        // A deadline in a tick that was looked at already is due at the next look.
+        let tick = (deadline_ns / TICK_NS).max(self.passed);
         if self.ticks.is_empty() {
             self.first = tick;
         }
-        // A deadline in the past is due at the next look.
-        let place = tick.saturating_sub(self.first) as usize;
+        // Deadlines mostly come in order; an operation that waited in a queue comes late.
+        while tick < self.first {
+            self.ticks.push_front(Vec::new());
+            self.first -= 1;
+        }
+        let place = (tick - self.first) as usize;
         while self.ticks.len() <= place {
             self.ticks.push_back(self.spare.pop().unwrap_or_default());
         }
@@ -51,6 +58,7 @@ impl Wheel {
             return None;
         }
         self.first += 1;
+        self.passed = self.first;
         self.ticks.pop_front()
     }
 

@@ -1,0 +1,232 @@
+//! What an operation costs the client: CPU, context switches and memory of the engine and of latte at one rate.
+//!
+//! `cargo bench -p brownout-load` runs it. It needs `latte` 0.29 (`cargo install latte-cli --version 0.29 --locked`)
+//! on the PATH or named by `LATTE`; without it only the engine is measured. Each client is a process of its own on
+//! CPU 0, the stub server is one on CPU 1, both 50/50 reads and writes of 100-byte values over 100,000 keys. Clients
+//! alternate; figures are medians over the rounds.
+//!
+//! What counts is user and system time of the client process over the measured seconds, divided by the operations
+//! that the *stub* received; connecting and compiling scripts count too, for both, and vanish in 8 s.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that cannot run should say where and stop")]
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use brownout_load::{Arrivals, Consistency, Coordinator, Engine, EngineConfig, KeyValue, Pace, stub::Stub};
+use brownout_units::Rate;
+
+const RATES: [u32; 2] = [3_000, 20_000];
+const SECONDS: u64 = 8;
+const ROUNDS: usize = 5;
+/// The engine should cost at most this part of what latte costs.
+const AIM: f64 = 0.5;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    match arguments.get(1).map(String::as_str) {
+        Some("stub") => stub(),
+        Some("engine") => engine(&arguments[2], arguments[3].parse().unwrap()),
+        _ => bench(),
+    }
+}
+
+/// The server process: prints its address, then answers every line with how many operations it has received.
+fn stub() {
+    pin(1);
+    let stub = Stub::local(1).unwrap();
+    println!("{}", stub.addresses()[0]);
+    for _ in std::io::stdin().lock().lines() {
+        println!("{}", stub.executed());
+    }
+}
+
+/// The client process: our engine for as long as latte runs.
+fn engine(address: &str, rate: u32) {
+    let workload = KeyValue {
+        keyspace: "stub".into(),
+        table: "kv".into(),
+        replication: 1,
+        consistency: Consistency::LocalQuorum,
+        read: 1,
+        write: 1,
+        population: 100_000,
+        value_size: 100,
+    };
+    let node = Coordinator { name: "stub".into(), address: address.parse().unwrap() };
+    let engine = Engine::start(EngineConfig::new(vec![node]), workload).unwrap();
+    let rate = Rate::per_second(f64::from(rate)).unwrap();
+    engine.set_pace(Pace::Open { rate, arrivals: Arrivals::Constant }).unwrap();
+    let mut lateness = brownout_load::histogram();
+    for _ in 0..SECONDS {
+        // As the lab does it: buckets every second.
+        sleep(Duration::from_secs(1));
+        engine
+            .drain()
+            .iter()
+            .filter(|bucket| bucket.settled)
+            .for_each(|bucket| lateness.add(&bucket.lateness).unwrap());
+    }
+    let (_, balance) = engine.stop(Duration::from_secs(2));
+    assert!(balance.balances() && balance.answered_ok == balance.scheduled, "{balance:#?}");
+    println!("{} {}", lateness.value_at_quantile(0.5), lateness.value_at_quantile(0.99));
+}
+
+fn pin(cpu: usize) {
+    // SAFETY: the set is a plain bit mask, made and passed here; pid 0 is this process.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+    }
+}
+
+/// What one client used.
+struct Cell {
+    operations: f64,
+    seconds: f64,
+    cpu_us: f64,
+    switches: f64,
+    rss_mib: f64,
+    output: String,
+}
+
+/// The resources of exactly one child, from wait4.
+fn wait(child: Child) -> (bool, libc::rusage) {
+    let mut status = 0;
+    // SAFETY: both out-pointers are valid; the child is ours and not waited for elsewhere.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::wait4(child.id() as libc::pid_t, &mut status, 0, &mut usage);
+        usage
+    };
+    (status == 0, usage)
+}
+
+struct Server {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    address: String,
+}
+
+impl Server {
+    fn start() -> Self {
+        let this = std::env::current_exe().unwrap();
+        let mut child = Command::new(this).arg("stub").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let input = child.stdin.take().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut address = String::new();
+        output.read_line(&mut address).unwrap();
+        Server { child, input, output, address: address.trim().to_owned() }
+    }
+
+    fn executed(&mut self) -> f64 {
+        writeln!(self.input).unwrap();
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim().parse().unwrap()
+    }
+
+    fn measure(&mut self, mut command: Command) -> Cell {
+        use std::{io::Read, os::unix::process::CommandExt};
+        // SAFETY: sched_setaffinity is async-signal-safe; nothing is allocated between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                pin(0);
+                Ok(())
+            })
+        };
+        let before = self.executed();
+        let start = Instant::now();
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut output).unwrap();
+        let (succeeded, usage) = wait(child);
+        assert!(succeeded, "{command:?} failed: {output}");
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        Cell {
+            operations: self.executed() - before,
+            seconds: start.elapsed().as_secs_f64(),
+            cpu_us: (seconds(usage.ru_utime) + seconds(usage.ru_stime)) * 1e6,
+            switches: (usage.ru_nvcsw + usage.ru_nivcsw) as f64,
+            rss_mib: usage.ru_maxrss as f64 / 1024.0,
+            output,
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The child is this benchmark's own.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn latte() -> Option<String> {
+    let name = std::env::var("LATTE").unwrap_or_else(|_| "latte".into());
+    let found = Command::new(&name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    found.is_ok_and(|status| status.success()).then_some(name)
+}
+
+fn median(cells: &[Cell], value: impl Fn(&Cell) -> f64) -> f64 {
+    let mut values: Vec<f64> = cells.iter().map(value).collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn bench() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/client.rn");
+    let reports = tempfile::tempdir().unwrap();
+    let latte = latte();
+    if latte.is_none() {
+        println!(
+            "latte is not installed (cargo install latte-cli --version 0.29 --locked): measuring the engine alone"
+        );
+    }
+    let this = std::env::current_exe().unwrap();
+    println!(
+        "{:>7} {:>8} {:>10} {:>12} {:>9} {:>9}   median of {ROUNDS} rounds of {SECONDS} s",
+        "asked/s", "client", "received/s", "CPU µs/op", "ctxsw/op", "RSS MiB"
+    );
+    for rate in RATES {
+        let mut server = Server::start();
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let mut command = Command::new(&this);
+            command.args(["engine", &server.address, &rate.to_string()]);
+            ours.push(server.measure(command));
+            if let Some(latte) = &latte {
+                let mut command = Command::new(latte);
+                command.args(["run", script, "--quiet", "--threads", "1", "--warmup", "1", "--rate"]);
+                command.args([&rate.to_string(), "--duration", &format!("{SECONDS}s"), "--output"]);
+                command.arg(reports.path()).arg(&server.address);
+                theirs.push(server.measure(command));
+            }
+        }
+        let cpu = |cell: &Cell| cell.cpu_us / cell.operations;
+        for (name, cells) in [("brownout", &ours), ("latte", &theirs)] {
+            if cells.is_empty() {
+                continue;
+            }
+            println!(
+                "{rate:>7} {name:>8} {:>10.0} {:>12.2} {:>9.2} {:>9.1}",
+                median(cells, |cell| cell.operations / cell.seconds.min(SECONDS as f64)),
+                median(cells, cpu),
+                median(cells, |cell| cell.switches / cell.operations),
+                median(cells, |cell| cell.rss_mib),
+            );
+        }
+        let late: Vec<&str> = ours[ours.len() / 2].output.split_whitespace().collect();
+        println!("        engine's lateness p50 {} ns, p99 {} ns", late[0], late[1]);
+        if !theirs.is_empty() {
+            let ratio = median(&ours, cpu) / median(&theirs, cpu);
+            let verdict = if ratio <= AIM { "met" } else { "missed" };
+            println!("        CPU per operation, brownout ÷ latte: {ratio:.2} (aim: at most {AIM}, {verdict})");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Control work through the driver, and token-aware balancing with the ring it reads.
+
+mod common;
+
+use std::{collections::HashMap, time::Duration};
+
+use brownout_load::{
+    Balancing, Coordinator, Engine, EngineConfig, KeyValue, LoadError, control, murmur3_token, stay, stub::Stub,
+};
+use common::*;
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+#[test]
+fn the_schema_is_made_and_agreed_on_and_the_ring_tells_the_replicas() {
+    let stub = Stub::local(3).unwrap();
+    let nodes = stub.coordinators();
+    let workload = KeyValue { replication: 2, ..workload() };
+    let missing = control::token_ring(&nodes, &stay(), &workload, LIMIT).unwrap_err();
+    assert!(matches!(missing, LoadError::Control { .. }), "{missing}");
+
+    control::run_ddl(&nodes, &stay(), &workload.schema(), LIMIT).unwrap();
+    let version = control::schema_agreement(&nodes, &stay(), LIMIT).unwrap();
+    assert_eq!(version.len(), 36, "a UUID: {version}");
+    let ring = control::token_ring(&nodes, &stay(), &workload, LIMIT).unwrap();
+    assert_eq!(ring.ranges.len(), 3);
+    assert!(ring.ranges.is_sorted_by_key(|range| range.end));
+    for range in &ring.ranges {
+        assert_eq!(range.replicas.len(), 2, "{ring:?}");
+    }
+}
+
+#[test]
+fn token_aware_operations_go_to_the_replica_of_their_key() {
+    let stub = Stub::local(3).unwrap();
+    let workload = KeyValue { replication: 1, population: 30, read: 0, ..workload() };
+    control::run_ddl(&stub.coordinators(), &stay(), &workload.schema(), LIMIT).unwrap();
+    let ring = control::token_ring(&stub.coordinators(), &stay(), &workload, LIMIT).unwrap();
+    let config = EngineConfig { balancing: Balancing::TokenAware, ..config(&stub) };
+    let engine = Engine::start(config, workload.clone()).unwrap();
+    populate(&engine);
+    let mut book = Book::default();
+    let balance = stop(engine, &mut book);
+    assert_eq!((balance.answered_ok, balance.rerouted), (30, 0));
+    let mut expected = HashMap::new();
+    for key in 0..workload.population {
+        let token = murmur3_token(&key.to_be_bytes());
+        let owner = ring.ranges.iter().find(|range| range.end >= token).unwrap_or(&ring.ranges[0]);
+        *expected.entry(owner.replicas[0]).or_insert(0) += 1;
+    }
+    for node in stub.coordinators() {
+        let sent = book.count(|_, coordinator, _| coordinator == node.name);
+        assert_eq!(sent, expected.get(&node.address.ip()).copied().unwrap_or(0), "{}", node.name);
+    }
+}
+
+#[test]
+fn control_work_that_cannot_succeed_ends_at_its_limit_and_says_why() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nodes = [Coordinator { name: "n1".into(), address: closed }];
+    let error = control::schema_agreement(&nodes, &stay(), ms(700)).unwrap_err();
+    assert!(matches!(error, LoadError::Deadline { .. }));
+    assert!(error.to_string().contains("n1"), "{error}");
+}

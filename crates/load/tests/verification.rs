@@ -1,0 +1,124 @@
+//! Reads check what writes wrote.
+
+mod common;
+
+use std::thread::sleep;
+
+use brownout_load::{
+    Engine, EngineConfig, ErrorClass, KeyValue, LoadError,
+    stub::{Answer, Behaviour, Stub},
+};
+use common::*;
+
+fn run_against(answer: Answer) -> brownout_load::Balance {
+    let stub = Stub::local(1).unwrap();
+    let engine = engine(&stub);
+    let mut book = Book::default();
+    populate(&engine);
+    book.add(engine.drain());
+    // Every key is written often enough that most have an older version.
+    engine.set_pace(open(3_000.0)).unwrap();
+    sleep(ms(700));
+    stub.set(0, Behaviour::answering(answer));
+    sleep(ms(500));
+    stop(engine, &mut book)
+}
+
+#[test]
+fn a_flipped_byte_is_a_mismatch() {
+    let balance = run_against(Answer::Flipped);
+    assert!(balance.mismatched > 200, "{balance:#?}");
+    assert_eq!(balance.failures.get(&ErrorClass::Mismatch), Some(&balance.mismatched));
+    assert_eq!(balance.stale + balance.missing, 0);
+}
+
+#[test]
+fn an_older_version_than_the_acknowledged_one_is_stale_but_no_failure() {
+    let balance = run_against(Answer::Stale);
+    assert!(balance.stale > 100, "{balance:#?}");
+    assert_eq!(balance.failed, 0);
+}
+
+#[test]
+fn an_acknowledged_row_that_is_gone_is_missing() {
+    let balance = run_against(Answer::NoRow);
+    assert!(balance.missing > 200, "{balance:#?}");
+    assert_eq!(balance.failures.get(&ErrorClass::Missing), Some(&balance.missing));
+}
+
+#[test]
+fn a_true_server_is_never_accused() {
+    let stub = Stub::local(3).unwrap();
+    // Few keys: reads and writes of the same row are on their way together all the time.
+    let engine = Engine::start(config(&stub), KeyValue { population: 5, ..workload() }).unwrap();
+    engine.set_pace(open(5_000.0)).unwrap();
+    sleep(ms(1_000));
+    let mut book = Book::default();
+    let balance = stop(engine, &mut book);
+    assert_eq!((balance.stale, balance.mismatched, balance.missing, balance.failed), (0, 0, 0, 0), "{balance:#?}");
+}
+
+#[test]
+fn a_second_engine_reads_what_the_first_wrote() {
+    let stub = Stub::local(1).unwrap();
+    let first = engine(&stub);
+    populate(&first);
+    drop(first);
+    let second = Engine::start(config(&stub), KeyValue { write: 0, ..workload() }).unwrap();
+    second.set_pace(open(1_000.0)).unwrap();
+    sleep(ms(300));
+    let mut book = Book::default();
+    let balance = stop(second, &mut book);
+    assert!(balance.answered_ok > 200);
+    assert_eq!(balance.answered_ok, balance.scheduled, "{balance:#?}");
+    assert_eq!(balance.empty, 0);
+}
+
+#[test]
+fn reads_of_what_nobody_wrote_are_counted_as_empty() {
+    let stub = Stub::local(1).unwrap();
+    let engine = Engine::start(config(&stub), KeyValue { write: 0, ..workload() }).unwrap();
+    engine.set_pace(open(500.0)).unwrap();
+    sleep(ms(200));
+    let mut book = Book::default();
+    let balance = stop(engine, &mut book);
+    assert_eq!(balance.empty, balance.answered_ok);
+}
+
+#[test]
+fn a_population_that_meets_errors_is_completed_all_the_same() {
+    let stub = Stub::local(1).unwrap();
+    let engine = engine(&stub);
+    stub.set(0, Behaviour::answering(Answer::Error(0x1001)));
+    engine.set_pace(brownout_load::Pace::Populate { in_flight: 4 }).unwrap();
+    sleep(ms(100));
+    stub.set(0, Behaviour::default());
+    wait_until("all keys are written", || engine.populated().complete());
+    let progress = engine.populated();
+    assert_eq!((progress.done, progress.total), (1_000, 1_000));
+    assert!(progress.retried > 0);
+    let mut book = Book::default();
+    let balance = stop(engine, &mut book);
+    assert_eq!(balance.answered_ok, 1_000);
+}
+
+#[test]
+fn a_start_that_cannot_succeed_names_the_coordinator_and_the_step() {
+    let stub = Stub::local(1).unwrap();
+    let mut nodes = stub.coordinators();
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    nodes.push(brownout_load::Coordinator { name: "n9".into(), address: closed });
+    let error = Engine::start(EngineConfig::new(nodes), workload()).err().unwrap();
+    assert!(matches!(&error, LoadError::Connect { coordinator, step: "connecting", .. } if coordinator == "n9"));
+    assert!(error.to_string().contains("refused"), "{error}");
+
+    let hook = EngineConfig {
+        thread_start: std::sync::Arc::new(|| Err(std::io::Error::other("no such place"))),
+        ..config(&stub)
+    };
+    let error = Engine::start(hook, workload()).err().unwrap();
+    assert!(matches!(error, LoadError::ThreadStart(_)), "{error}");
+
+    let error = Engine::start(EngineConfig { threads: 0, ..config(&stub) }, workload()).err().unwrap();
+    assert!(matches!(error, LoadError::Config { .. }), "{error}");
+}
