@@ -1,4 +1,4 @@
-//! Real Cassandra on real namespaces. Takes root, Java, Maven (or a filled cache) and iproute2.
+//! Real Cassandra on real namespaces. Takes root, Java, Maven (or a filled cache) and /dev/net/tun.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may")]
 
@@ -49,7 +49,7 @@ fn exists(pid: u32) -> bool {
 #[test]
 fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death() {
     let ground = Ground::new(3);
-    let host = &ground.hosts[0];
+    let host = &ground.network.hosts()[0];
     let begun = Instant::now();
     archive::build(&ground.distribution, &ground.java, &ground.cache, host, &ground.paths("archive"), &|| false)
         .unwrap();
@@ -114,8 +114,8 @@ fn death_while_waiting(cluster: &mut Cluster) -> Death {
 #[test]
 fn a_node_whose_port_is_taken_fails_the_start_with_its_own_words() {
     let ground = Ground::new(1);
-    let host = &ground.hosts[0];
-    let _taken = host.run(|| TcpListener::bind("0.0.0.0:9042").unwrap());
+    let host = &ground.network.hosts()[0];
+    let _taken = host.run(|| TcpListener::bind("0.0.0.0:9042").unwrap()).unwrap();
     let mut cluster = start(&ground, &quick(), &ground.paths("taken"));
     let death = death_while_waiting(&mut cluster);
     assert_eq!(death.node, "n1");

@@ -1,5 +1,5 @@
-//! A ground for tests: hosts that are network namespaces around one bridge, without an emulator, and the user's cache
-//! at a place that the nodes' user can reach. All of it is gone when the test thread and its descriptors are.
+//! A ground for tests: an emulated network without impairments, and the user's cache at a place that the nodes' user
+//! can reach. All of it is gone when the test thread and its descriptors are.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -7,15 +7,13 @@ use std::{
     ffi::CString,
     fs::{self, File},
     io,
-    net::Ipv4Addr,
-    os::{fd::AsRawFd, unix::fs::PermissionsExt, unix::process::CommandExt},
+    os::{fd::AsRawFd, unix::fs::PermissionsExt},
     path::{Path, PathBuf},
-    process::{self, Command},
     sync::{Mutex, MutexGuard, PoisonError},
-    thread,
 };
 
 use brownout_cluster::{Distribution, Owner, Paths, Place, cache, cassandra, java};
+use brownout_network::{HostSpec, Network, NetworkSpec};
 
 /// One cluster at a time: two would have each other's CPU.
 static TURN: Mutex<()> = Mutex::new(());
@@ -24,19 +22,12 @@ static TURN: Mutex<()> = Mutex::new(());
 const CACHE: &str = "/mnt/brownout-cache";
 
 pub struct Ground {
-    pub hosts: Vec<TestHost>,
+    pub network: Network,
     pub distribution: Distribution,
     pub java: java::Java,
     pub cache: PathBuf,
     folder: tempfile::TempDir,
-    _hub: File,
     _turn: MutexGuard<'static, ()>,
-}
-
-pub struct TestHost {
-    name: String,
-    address: Ipv4Addr,
-    network: File,
 }
 
 impl Ground {
@@ -53,18 +44,22 @@ impl Ground {
         let distribution = cassandra::maven::resolve(&distribution.version, &cache, &|_| (), &|| false).unwrap();
         let java = java::find(distribution.java()).unwrap();
 
-        let hub = new_network();
-        in_network(&hub, "ip link set lo up");
-        in_network(&hub, "ip link add bridge type bridge");
-        in_network(&hub, "ip link set bridge up");
-        let hosts = (1..=hosts).map(|number| TestHost::new(&hub, number)).collect();
+        let host = |number| HostSpec { name: format!("n{number}"), address: [10, 78, 0, number].into() };
+        let network = Network::start(NetworkSpec {
+            hosts: (1..=hosts).map(host).collect(),
+            mtu: 1500,
+            congestion_control: None,
+            seed: 1,
+            realtime: false,
+        })
+        .unwrap();
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        Ground { hosts, distribution, java, cache, folder, _hub: hub, _turn: turn }
+        Ground { network, distribution, java, cache, folder, _turn: turn }
     }
 
     pub fn places(&self) -> Vec<&dyn Place> {
-        self.hosts.iter().map(|host| host as &dyn Place).collect()
+        self.network.hosts().iter().map(|host| host as &dyn Place).collect()
     }
 
     /// Fresh folders for the cluster called `name`.
@@ -74,77 +69,11 @@ impl Ground {
     }
 }
 
-impl TestHost {
-    fn new(hub: &File, number: u8) -> TestHost {
-        let network = new_network();
-        let address = Ipv4Addr::new(10, 78, 0, number);
-        let peer = format!("/proc/{}/fd/{}", process::id(), network.as_raw_fd());
-        in_network(hub, &format!("ip link add port{number} type veth peer name lab0 netns {peer}"));
-        in_network(hub, &format!("ip link set port{number} master bridge up"));
-        in_network(&network, "ip link set lo up");
-        in_network(&network, &format!("ip address add {address}/24 dev lab0"));
-        in_network(&network, "ip link set lab0 up");
-        TestHost { name: format!("n{number}"), address, network }
-    }
-
-    /// Runs `work` inside of this host.
-    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        thread::scope(|scope| scope.spawn(|| self.enter().map(|()| work()).unwrap()).join().unwrap())
-    }
-}
-
-impl Place for TestHost {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn address(&self) -> Ipv4Addr {
-        self.address
-    }
-
-    fn enter(&self) -> io::Result<()> {
-        set_network(self.network.as_raw_fd())
-    }
-
-    fn prepare(&self, command: &mut Command) {
-        let network = self.network.as_raw_fd();
-        // SAFETY: setns is async-signal-safe.
-        unsafe { command.pre_exec(move || set_network(network)) };
-    }
-}
-
 /// Whom the nodes run as: nobody; or, where a user namespace has no such user, the one that its root stands for.
 pub fn owner() -> Option<Owner> {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap();
     let ids: u64 = map.lines().filter_map(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok()).sum();
     (ids > u64::from(Owner::NOBODY.uid)).then_some(Owner::NOBODY)
-}
-
-fn set_network(fd: i32) -> io::Result<()> {
-    // SAFETY: setns touches no memory of ours.
-    match unsafe { libc::setns(fd, libc::CLONE_NEWNET) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-fn new_network() -> File {
-    let make = || {
-        // SAFETY: unshare touches no memory of ours.
-        assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0, "{}", io::Error::last_os_error());
-        File::open("/proc/thread-self/ns/net").unwrap()
-    };
-    thread::spawn(make).join().unwrap()
-}
-
-fn in_network(network: &File, line: &str) {
-    let words: Vec<&str> = line.split(' ').collect();
-    let mut command = Command::new(words[0]);
-    let fd = network.as_raw_fd();
-    // SAFETY: setns is async-signal-safe.
-    unsafe { command.args(&words[1..]).pre_exec(move || set_network(fd)) };
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Shows `real` at [`CACHE`] to this thread and those it starts: root's home is closed to other users.
