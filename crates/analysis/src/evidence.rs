@@ -152,8 +152,8 @@ impl TrialEvidence {
     /// holds operations of both sides, and a percentile over it would be a percentile over mixed
     /// phases. The baseline ends at the first injection at the latest, the fault phase is measured
     /// from the last injection to the first healing, and recovery begins with the last healing,
-    /// whatever the phases' own borders say. One exception: an interval of which the fault misses less
-    /// than 2 % at the beginning is the fault's, because the first second of a fault is its worst one.
+    /// whatever the phases' own borders say. One exception: an interval of which injection or healing
+    /// took less than the first 2 % counts, because the first second after a change tells the most.
     pub fn phase_of(&self, starts_ns: u64, length_ns: u64) -> Option<&PhaseWindow> {
         self.phases.iter().find(|phase| phase.holds(starts_ns, length_ns))
     }
@@ -178,7 +178,7 @@ impl TrialEvidence {
         let last_injected = injected().map(|stamp| stamp.at_ns.saturating_add(stamp.error_ns)).max();
         let first_healed = healed().map(|stamp| stamp.at_ns.saturating_sub(stamp.error_ns)).min();
         let last_healed = healed().map(|stamp| stamp.at_ns.saturating_add(stamp.error_ns)).max();
-        let missed_ns = self.intervals.first().map_or(0, |interval| interval.length_ns / 50);
+        let begun_ns = self.intervals.first().map_or(0, |interval| interval.length_ns / 50);
         let rows = run.phases(self.row.trial)?;
         let windows = rows.into_iter().map(|row| {
             let ends_ns = row.ends_ns.unwrap_or(self.ends_ns).max(row.starts_ns);
@@ -186,10 +186,10 @@ impl TrialEvidence {
             match row.name.as_str() {
                 phase::BASELINE => to = to.min(first_injected.unwrap_or(u64::MAX)),
                 phase::FAULT => {
-                    from = from.max(last_injected.unwrap_or(0)).saturating_sub(missed_ns);
+                    from = from.max(last_injected.unwrap_or(0)).saturating_sub(begun_ns);
                     to = to.min(first_healed.unwrap_or(u64::MAX));
                 }
-                phase::RECOVERY => from = from.max(last_healed.unwrap_or(0)),
+                phase::RECOVERY => from = from.max(last_healed.unwrap_or(0)).saturating_sub(begun_ns),
                 _ => {}
             }
             PhaseWindow {

@@ -218,7 +218,7 @@ fn trial_warnings(trial: &TrialFindings) -> Vec<String> {
     }
     let mut classes: BTreeMap<&str, u64> = BTreeMap::new();
     let failed = trial.phases.iter().flat_map(|phase| &phase.counts.failed_by_class);
-    for (class, count) in failed.filter(|(class, _)| matches!(class.as_str(), "Mismatch" | "Missing")) {
+    for (class, count) in failed.filter(|(class, _)| matches!(class.as_str(), "mismatch" | "missing")) {
         *classes.entry(class).or_default() += count;
     }
     for (class, count) in classes {

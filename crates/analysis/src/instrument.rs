@@ -1,6 +1,6 @@
 //! The instrument measures itself: was it punctual, and did the machine have time for all this?
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use brownout_record::Histogram;
 use serde::Serialize;
@@ -85,43 +85,48 @@ pub struct Instrument {
 /// Judges the instrument in a trial.
 pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, AnalysisError> {
     let measured = |starts_ns: u64, length_ns: u64| {
-        evidence.phase_of(starts_ns, length_ns).is_some_and(|phase| phase::MEASURED.contains(&phase.name.as_str()))
+        let phase = evidence.phase_of(starts_ns, length_ns);
+        phase.is_some_and(|phase| phase::MEASURED.contains(&phase.name.as_str()))
     };
-    let mut late = BTreeSet::new();
+    // The emulator's counters are read around the borders of the load's intervals, not at them.
+    let mut by_reading: BTreeMap<u64, (u64, Histogram)> = BTreeMap::new();
+    for row in &evidence.links {
+        let (length_ns, sum) = match by_reading.entry(row.starts_ns) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert((0, empty()?)),
+        };
+        *length_ns = row.length_ns.max(*length_ns);
+        merge(sum, &row.release_error, "release error")?;
+    }
     let (mut lateness, mut release) = (empty()?, empty()?);
-    let mut intervals = BTreeSet::new();
+    for (starts_ns, (length_ns, errors)) in &by_reading {
+        if measured(*starts_ns, *length_ns) {
+            merge(&mut release, errors, "release error")?;
+        }
+    }
+    let late_readings: Vec<(u64, u64)> = by_reading
+        .iter()
+        .filter(|(_, (_, errors))| p99(errors) > LATE_RELEASE_NS)
+        .map(|(starts_ns, (length_ns, _))| (*starts_ns, starts_ns + length_ns))
+        .collect();
+    let mut intervals = 0;
+    let mut late = Vec::new();
     for interval in evidence.intervals.iter().filter(|one| measured(one.starts_ns, one.length_ns)) {
-        intervals.insert(interval.starts_ns);
+        intervals += 1;
         merge(&mut lateness, &interval.lateness, "lateness")?;
-        if p99(&interval.lateness) > LATE_LOAD_NS {
-            late.insert(interval.starts_ns);
+        let middle = interval.starts_ns + interval.length_ns / 2;
+        let emulator_late = late_readings.iter().any(|(from, to)| (*from..*to).contains(&middle));
+        if emulator_late || p99(&interval.lateness) > LATE_LOAD_NS {
+            late.push(interval.starts_ns);
         }
     }
-    let mut by_interval: BTreeMap<u64, Histogram> = BTreeMap::new();
-    for row in evidence.links.iter().filter(|row| measured(row.starts_ns, row.length_ns)) {
-        intervals.insert(row.starts_ns);
-        match by_interval.get_mut(&row.starts_ns) {
-            Some(sum) => merge(sum, &row.release_error, "release error")?,
-            None => {
-                let mut sum = empty()?;
-                merge(&mut sum, &row.release_error, "release error")?;
-                by_interval.insert(row.starts_ns, sum);
-            }
-        }
-    }
-    for (starts_ns, errors) in &by_interval {
-        merge(&mut release, errors, "release error")?;
-        if p99(errors) > LATE_RELEASE_NS {
-            late.insert(*starts_ns);
-        }
-    }
-    let late_share = late.len() as f64 / intervals.len().max(1) as f64;
+    let late_share = late.len() as f64 / intervals.max(1) as f64;
     let cpu = cpu(evidence);
     Ok(Instrument {
         release_error: errors(&release),
         lateness: errors(&lateness),
-        intervals: intervals.len() as u64,
-        late_intervals: late.into_iter().collect(),
+        intervals,
+        late_intervals: late,
         late_share,
         too_late: late_share > LATE_SHARE,
         saturated: cpu.iter().any(|row| row.phase == phase::BASELINE && row.busy > SATURATED_SHARE),

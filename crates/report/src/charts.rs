@@ -9,6 +9,7 @@ use crate::{
     ReportError,
     figure::{Axis, Band, Figure, Ink, Mark, Rule, Scale, Series, Unit, Window, WindowKind},
     scale::{from_zero, log_range},
+    text,
 };
 
 /// Labels of marks longer than this are cut; the full text is in their title and in the table of events.
@@ -135,10 +136,22 @@ fn throughput(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Figur
     if points.iter().any(|point| point.bad > 0.0) {
         series.push(frame.series("failed or timed out", Ink::Red, false, points, |point| Some(point.bad)));
     }
-    let (from, to) = from_zero(all(&series));
+    // A warm-up may flood; the axis is made for the phases that are measured.
+    let first = phase::MEASURED.iter().filter_map(|name| frame.evidence.phase(name)).map(|phase| phase.starts_ns).min();
+    let first = frame.seconds(first.unwrap_or(0));
+    let measured = series.iter().flat_map(|series| &series.points).filter(|(x, _)| *x >= first);
+    let (from, to) = from_zero(measured.filter_map(|(_, y)| *y));
+    let most = all(&series).fold(0.0, f64::max);
+    let beyond = if most > to {
+        format!(" (the warm-up reaches {}/s, beyond the axis)", text::rate(most))
+    } else {
+        String::new()
+    };
     let y = Axis { label: "operations per second".to_owned(), scale: Scale::Linear, unit: Unit::Rate, from, to };
-    let said = "Operations per second over time: offered, delivered, and good ones.".to_owned();
-    Figure { lane: true, ..frame.figure("throughput", "Throughput over time", said, y, series) }
+    let said = format!("Operations per second over time: offered, delivered, and good ones{beyond}.");
+    let mut figure = frame.figure("throughput", "Throughput over time", said, y, series);
+    figure.title += &beyond;
+    Figure { lane: true, ..figure }
 }
 
 fn times(series: &[Series], also: f64) -> Axis {

@@ -50,8 +50,7 @@ fn header(findings: &Findings) -> String {
     let nodes = findings.hosts.iter().filter(|host| host.role == "node").count();
     let facts = [
         format!("{} on {nodes} nodes", findings.system),
-        format!("load {}", load.text),
-        format!("{} of {} copies", load.consistency, load.replication),
+        format!("load: {}", load.text),
         format!("{} of {} trials", findings.trials.len(), findings.planned_trials),
         text::date(findings.started_unix_ms),
     ];
@@ -74,7 +73,8 @@ fn banner(findings: &Findings) -> String {
         (Validity::Invalid, _) => ("bad", "✗", "invalid evidence"),
         (Validity::Interrupted, _) => ("warn", "…", "interrupted"),
     };
-    let mut more: Vec<String> = verdict.reasons.clone();
+    // The sentence has the first reason already.
+    let mut more: Vec<String> = verdict.reasons.iter().skip(1).cloned().collect();
     if verdict.validity == Validity::Valid && verdict.effect.outcome != Outcome::NotJudged {
         more.push(verdict.effect.reason.clone());
     }

@@ -8,11 +8,11 @@ use crate::{
 };
 
 impl Axis {
-    /// Where a value lies on the axis, 0 to 1; none if it cannot be drawn there.
+    /// Where a value lies on the axis, 0 to 1 (beyond these, beyond the axis); none if it has no place at all.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         let (at, from, to) = (self.stretch(value)?, self.stretch(self.from)?, self.stretch(self.to)?);
         let place = if to > from { (at - from) / (to - from) } else { 0.5 };
-        place.is_finite().then(|| place.clamp(0.0, 1.0))
+        place.is_finite().then_some(place)
     }
 
     fn stretch(&self, value: f64) -> Option<f64> {

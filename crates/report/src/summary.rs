@@ -67,12 +67,10 @@ impl Page {
         self.line(
             Paint::Plain,
             &format!(
-                "{} on {} · load {} · {} of {} copies · time-out {}",
+                "{} on {} · load: {} · time-out {}",
                 findings.system,
                 nodes.join(" "),
                 load.text,
-                load.consistency,
-                load.replication,
                 Delay::from_ns(load.timeout_ns)
             ),
         );

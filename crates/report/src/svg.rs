@@ -38,11 +38,12 @@ impl Layout {
     }
 
     fn x(&self, figure: &Figure, value: f64) -> Option<f64> {
-        figure.x.place(value).map(|place| LEFT + place * (self.right() - LEFT))
+        figure.x.place(value).map(|place| LEFT + place.clamp(0.0, 1.0) * (self.right() - LEFT))
     }
 
     fn y(&self, figure: &Figure, value: f64) -> Option<f64> {
-        figure.y.place(value).map(|place| self.bottom - place * (self.bottom - self.top))
+        // What lies beyond the axis leaves the plot, so that it cannot be taken for a value on its edge.
+        figure.y.place(value).map(|place| self.bottom - place.clamp(-1.0, 2.0) * (self.bottom - self.top))
     }
 }
 
@@ -81,6 +82,7 @@ pub fn svg(figure: &Figure) -> String {
     out += &bands(figure, &layout);
     out += &lines(figure, &layout);
     out += "</g>";
+    out += &rules(figure, &layout);
     let _ = write!(out, r#"<line class="cross" x1="0" x2="0" y1="{:.1}" y2="{:.1}"/>"#, layout.top, layout.bottom);
     out += "</svg>";
     out
@@ -214,16 +216,6 @@ fn axes(figure: &Figure, layout: &Layout) -> String {
             layout.bottom + 19.0
         );
     }
-    for rule in &figure.rules {
-        let Some(y) = layout.y(figure, rule.y) else { continue };
-        let _ = write!(
-            out,
-            r#"<path class="rule" d="M{left} {y:.1}H{right}"/><text class="rule-name" x="{:.1}" y="{:.1}" text-anchor="end">{}</text>"#,
-            right - 4.0,
-            y - 4.0,
-            escape(&rule.label)
-        );
-    }
     let _ = write!(
         out,
         r#"<path class="axis" d="M{left} {:.1}H{right}"/><text class="label" x="{:.1}" y="{:.1}" text-anchor="middle">{}</text><text class="label" transform="translate(13 {:.1}) rotate(-90)" text-anchor="middle">{}</text></g>"#,
@@ -234,6 +226,23 @@ fn axes(figure: &Figure, layout: &Layout) -> String {
         (layout.top + layout.bottom) / 2.0,
         escape(&figure.y.label)
     );
+    out
+}
+
+/// Drawn over the lines: their names have a halo.
+fn rules(figure: &Figure, layout: &Layout) -> String {
+    let mut out = String::new();
+    for rule in &figure.rules {
+        let Some(y) = layout.y(figure, rule.y) else { continue };
+        let right = layout.right();
+        let _ = write!(
+            out,
+            r#"<path class="rule" d="M{LEFT} {y:.1}H{right}"/><text class="rule-name" x="{:.1}" y="{:.1}" text-anchor="end">{}</text>"#,
+            right - 4.0,
+            y - 5.0,
+            escape(&rule.label)
+        );
+    }
     out
 }
 
