@@ -25,7 +25,7 @@ const TUN_DEVICE: &str = "/dev/net/tun";
 
 /// How many packets may wait for the emulator. A TUN drops at its tail without back-pressure, so
 /// this must outlast the emulator's worst pause: 10,000 packets are 80 ms of 1.5 Gbit/s in MTU frames.
-const INTERFACE_QUEUE: u16 = 10_000;
+const INTERFACE_QUEUE: u32 = 10_000;
 
 /// A host to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,11 +148,11 @@ fn build(id: HostId, spec: &HostSpec, settings: &Settings) -> Result<(Host, Tun)
     // to carry IPv6. A kernel without IPv6, or a read-only /proc/sys, only costs a few unroutable packets.
     let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{INTERFACE}/disable_ipv6"), "1");
     let interface = Interface::new(INTERFACE).map_err(configure("find its interface"))?;
+    let index = interface.index().map_err(configure("find its interface"))?;
+    sys::set_queue_length(index, INTERFACE_QUEUE).map_err(configure("lengthen its interface's queue"))?;
     interface.set_mtu(settings.mtu).map_err(configure(&format!("set the MTU to {}", settings.mtu)))?;
-    interface.set_queue_length(INTERFACE_QUEUE).map_err(configure("lengthen the interface's queue"))?;
     interface.set_address(spec.address).map_err(configure(&format!("set the address {}", spec.address)))?;
     interface.set_up().map_err(configure("bring its interface up"))?;
-    let index = interface.index().map_err(configure("find its interface"))?;
 
     let Subnet { address, prefix } = settings.subnet;
     let route = |algorithm| sys::add_subnet_route(address, prefix, index, spec.address, algorithm);

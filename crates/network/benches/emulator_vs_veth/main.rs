@@ -4,7 +4,8 @@
 //! run: TCP throughput of one stream, processor time per Gbit, round trips of a small datagram.
 //! Read the ratios; the absolute numbers are this machine's, at this moment.
 //!
-//! Needs root and `ip` (package iproute2). `cargo bench -p brownout-network -- --rounds 5 --seconds 3`
+//! Needs root and `ip` (package iproute2). Options after `cargo bench -p brownout-network --`:
+//! `--rounds 5`, `--seconds 3` (of bulk transfer per round), `--default-scheduling` (as without root).
 
 // A program may end with a message; what it needs, it names.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -44,14 +45,14 @@ impl Ground for Network {
 }
 
 fn main() {
-    let (rounds, seconds) = arguments();
+    let Arguments { rounds, seconds, realtime } = arguments();
     let host = |n| HostSpec { name: format!("h{n}"), address: [10, 77, 0, n].into() };
     let emulator = Network::start(NetworkSpec {
         hosts: vec![host(1), host(2)],
         mtu: 1500,
         congestion_control: Some(CONGESTION_CONTROL.to_owned()),
         seed: 1,
-        realtime: true,
+        realtime,
     })
     .unwrap_or_else(|error| panic!("this bench needs root: {error}"));
     let veth = Veth::start(CONGESTION_CONTROL);
@@ -99,24 +100,33 @@ fn print(number: u32, ground: &str, round: Round) -> Round {
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
 
-/// Rounds, and seconds of bulk transfer in each.
-fn arguments() -> (u32, Duration) {
-    let (mut rounds, mut seconds) = (5, 3.0);
+struct Arguments {
+    rounds: u32,
+    /// Of bulk transfer in each round.
+    seconds: Duration,
+    realtime: bool,
+}
+
+fn arguments() -> Arguments {
+    let mut parsed = Arguments { rounds: 5, seconds: Duration::from_secs(3), realtime: true };
     // Cargo itself adds --bench.
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     while let Some(name) = arguments.next() {
-        let value = arguments.next().and_then(|value| value.parse::<f64>().ok()).filter(|value| *value > 0.0);
-        match (name.as_str(), value) {
-            ("--rounds", Some(value)) if value >= 1.0 => rounds = value as u32,
-            ("--seconds", Some(value)) => seconds = value,
-            _ => {
-                eprintln!("usage: emulator_vs_veth [--rounds N] [--seconds S]");
-                std::process::exit(2);
-            }
+        let mut number = || arguments.next()?.parse::<f64>().ok().filter(|value| (0.1..1e4).contains(value));
+        let understood = match name.as_str() {
+            "--default-scheduling" => Some(parsed.realtime = false),
+            "--rounds" => number().map(|value| parsed.rounds = value.ceil() as u32),
+            "--seconds" => number().map(|value| parsed.seconds = Duration::from_secs_f64(value)),
+            _ => None,
+        };
+        if understood.is_none() {
+            eprintln!("usage: emulator_vs_veth [--rounds N] [--seconds S] [--default-scheduling]");
+            std::process::exit(2);
         }
     }
-    (rounds, Duration::from_secs_f64(seconds))
+    parsed
 }

@@ -1,7 +1,7 @@
 //! One link as the emulator's thread sees it.
 
 use super::{queue::Queue, stages::Stages};
-use crate::impairment::Impairment;
+use crate::{clock::monotonic_ns, impairment::Impairment};
 
 /// A link's impairments, one on top of another, and what it holds.
 pub(super) struct Line {
@@ -48,7 +48,7 @@ impl Line {
         let before = self.stages.report().longest_hold_ns();
         self.stages.configure(&effective);
         if effective.longest_hold_ns() < before {
-            self.queue.hurry(effective.longest_hold_ns());
+            self.queue.hurry(monotonic_ns(), effective.longest_hold_ns());
         }
     }
 }

@@ -89,8 +89,9 @@ impl Thread {
     fn run(mut self) {
         let mut events = [Event { events: 0, u64: 0 }; 64];
         loop {
+            self.engine.release_due(monotonic_ns());
+            // Asked again, because releasing takes time and the wait counts from here.
             let now = monotonic_ns();
-            self.engine.release_due(now);
             let wait = self.engine.next_release_ns().map(|release| self.pace.wait_ns(now, release));
             // Only a bug could make this fail; ending cuts all links, which nobody can overlook.
             let Ok(ready) = self.epoll.wait(&mut events, wait) else { return };

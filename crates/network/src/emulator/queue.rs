@@ -85,15 +85,16 @@ impl Queue {
         Some(held)
     }
 
-    /// Lets nothing that is held wait longer than `longest_ns` after it came.
+    /// From `now_ns` on, lets nothing that is held wait longer than `longest_ns` after it came.
     ///
     /// When a link becomes faster, what is in flight must neither be overtaken by what comes after
     /// it nor hold that up: so it becomes faster too. From the change on, no packet is later than
     /// the new impairment makes it. (When a link becomes slower, what is in flight is ahead anyhow.)
-    pub(super) fn hurry(&mut self, longest_ns: u64) {
+    /// What is thereby overdue is intended for now, not for a time at which nobody intended it.
+    pub(super) fn hurry(&mut self, now_ns: u64, longest_ns: u64) {
         let mut all: Vec<Held> = self.in_order.drain(..).chain(self.out_of_order.drain().map(|e| e.0)).collect();
         for held in &mut all {
-            held.release_ns = held.release_ns.min(held.arrival_ns.saturating_add(longest_ns));
+            held.release_ns = held.release_ns.min(held.arrival_ns.saturating_add(longest_ns).max(now_ns));
         }
         all.sort_unstable_by_key(Held::key);
         self.in_order = all.into();
@@ -135,7 +136,7 @@ mod tests {
         }
         assert_eq!(queue.wire_bytes(), 100 * releases.len() as u64);
         if let Some(longest) = hurry {
-            queue.hurry(longest);
+            queue.hurry(0, longest);
         }
         let mut left = Vec::new();
         while let Some(next) = queue.next_release_ns() {
@@ -163,9 +164,21 @@ mod tests {
         let (mut queue, mut pool) = (Queue::default(), Pool::default());
         queue.push(100, 0, 1, 1, pool.take(1));
         queue.push(5, 2, 1, 1, pool.take(1));
-        queue.hurry(7);
+        queue.hurry(0, 7);
         assert_eq!(queue.next_release_ns(), Some(5));
         queue.pop_due(5);
         assert_eq!(queue.next_release_ns(), Some(7));
+    }
+
+    #[test]
+    fn hurried_frames_are_not_counted_as_late() {
+        let (mut queue, mut pool) = (Queue::default(), Pool::default());
+        queue.push(30, 0, 1, 1, pool.take(1));
+        queue.push(100, 10, 1, 1, pool.take(1));
+        queue.push(200, 55, 1, 1, pool.take(1));
+        queue.hurry(60, 20);
+        // Late already before the change; due at once by it; due in a while.
+        let releases: Vec<_> = std::iter::from_fn(|| queue.pop_due(1_000)).map(|held| held.release_ns).collect();
+        assert_eq!(releases, [30, 60, 75]);
     }
 }

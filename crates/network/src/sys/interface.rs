@@ -34,11 +34,6 @@ impl Interface {
         self.set(libc::SIOCSIFMTU, |request| request.ifr_ifru.ifru_mtu = libc::c_int::from(mtu))
     }
 
-    /// How many packets may wait to be read.
-    pub(crate) fn set_queue_length(&self, packets: u16) -> io::Result<()> {
-        self.set(libc::SIOCSIFTXQLEN, |request| request.ifr_ifru.ifru_metric = libc::c_int::from(packets))
-    }
-
     /// Brings it up.
     pub(crate) fn set_up(&self) -> io::Result<()> {
         self.set(libc::SIOCSIFFLAGS, |request| {

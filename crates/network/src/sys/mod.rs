@@ -3,9 +3,9 @@
 //! All `unsafe` of this crate is here, a line or two at a time.
 
 mod interface;
+mod netlink;
 mod netns;
 mod poll;
-mod route;
 mod sched;
 mod tun;
 mod udp;
@@ -13,9 +13,9 @@ mod udp;
 use std::io;
 
 pub(crate) use interface::Interface;
+pub(crate) use netlink::{add_subnet_route, set_queue_length};
 pub(crate) use netns::{enter, prepare, unshare_network};
 pub(crate) use poll::{Epoll, Event, Wakeup};
-pub(crate) use route::add_subnet_route;
 pub(crate) use sched::schedule;
 pub use sched::{Scheduling, run_urgently};
 pub(crate) use tun::{OpenError, Tun};

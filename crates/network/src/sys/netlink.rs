@@ -1,4 +1,5 @@
-//! One route, by rtnetlink(7): the lab's subnet, with its TCP congestion control.
+//! What rtnetlink(7) does and ioctls do not: the lab's route, with its TCP congestion control, and
+//! the length of an interface's queue (whose ioctl is refused inside of a user namespace).
 //!
 //! The congestion control is set as a metric of the route (`RTAX_CC_ALGO`) rather than as the
 //! namespace's `tcp_congestion_control`: the latter refuses, outside of the first namespace, every
@@ -22,7 +23,7 @@ pub(crate) fn add_subnet_route(
     source: Ipv4Addr,
     congestion_control: Option<&str>,
 ) -> io::Result<()> {
-    let mut message = Message::new();
+    let mut message = Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
     // struct rtmsg: family, dst_len, src_len, tos, table, protocol, scope, type, flags.
     message.bytes(&[
         libc::AF_INET as u8,
@@ -47,6 +48,17 @@ pub(crate) fn add_subnet_route(
     message.send()
 }
 
+/// Lets `packets` packets wait on the interface with number `interface`, in the calling thread's namespace.
+pub(crate) fn set_queue_length(interface: u32, packets: u32) -> io::Result<()> {
+    let mut message = Message::new(libc::RTM_NEWLINK, 0);
+    // struct ifinfomsg: family and type, index, flags, and which flags to change.
+    message.bytes(&[0; 4]);
+    message.bytes(&interface.to_ne_bytes());
+    message.bytes(&[0; 8]);
+    message.attribute(libc::IFLA_TXQLEN, &packets.to_ne_bytes());
+    message.send()
+}
+
 /// A netlink request under construction.
 struct Message(Vec<u8>);
 
@@ -57,11 +69,11 @@ impl Message {
         Message(Vec::new())
     }
 
-    fn new() -> Self {
+    fn new(kind: u16, flags: libc::c_int) -> Self {
         // struct nlmsghdr: its length is known, and filled in, when it is sent.
-        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
+        let flags = (flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
         let mut message = Message(vec![0; 4]);
-        message.bytes(&libc::RTM_NEWROUTE.to_ne_bytes());
+        message.bytes(&kind.to_ne_bytes());
         message.bytes(&flags.to_ne_bytes());
         message.bytes(&[0; 8]);
         message
