@@ -1,0 +1,134 @@
+//! What follows from a run, and what a program ends with.
+
+mod common;
+
+use brownout_analysis::{Findings, Outcome, Validity, exit_code, findings};
+use brownout_record::TrialState;
+use common::{MS, SECOND, Synthetic};
+
+fn analysed(synthetic: &Synthetic) -> Findings {
+    let folder = tempfile::tempdir().unwrap();
+    findings(&synthetic.run(folder.path())).unwrap()
+}
+
+fn trials(count: u32, failing: fn(u32, &str, u64) -> f64) -> Synthetic {
+    // No operation is slow: only failures make a difference.
+    let seconds = [1, 2, 8, 8, 8];
+    Synthetic { trials: count, planned_trials: count, slower: 0, seconds, failing, ..Synthetic::default() }
+}
+
+#[test]
+fn a_loss_in_every_trial_is_worse() {
+    let found = analysed(&Synthetic::default());
+    assert_eq!((found.verdict.effect.outcome, exit_code(&found)), (Outcome::Worse, 0));
+    assert_eq!(found.verdict.sentence, "Worse: the fault costs 33.3% of the goodput over 2 trials.");
+}
+
+#[test]
+fn the_four_verdicts_between_a_few_trials() {
+    let table: [(fn(u32, &str, u64) -> f64, Outcome, u8); 4] = [
+        (|_, phase, _| if phase == "fault" { 0.1 } else { 0.0 }, Outcome::Worse, 0),
+        (|_, phase, _| if phase == "fault" { 0.0 } else { 0.1 }, Outcome::Better, 0),
+        (|_, _, _| 0.0, Outcome::NoDifference, 0),
+        (|trial, phase, _| if phase == "fault" && trial == 1 { 0.1 } else { 0.0 }, Outcome::Inconclusive, 3),
+    ];
+    for (failing, outcome, code) in table {
+        let found = analysed(&Synthetic { objective_phases: &[], ..trials(2, failing) });
+        assert_eq!((found.verdict.effect.outcome, exit_code(&found)), (outcome, code), "{}", found.verdict.sentence);
+        assert_eq!(found.verdict.effect.interval, None, "two trials have no interval");
+    }
+}
+
+#[test]
+fn from_five_trials_on_the_interval_of_the_mean_decides() {
+    let failing = |trial, phase: &str, _| if phase == "fault" { 0.1 + 0.02 * f64::from(trial) } else { 0.0 };
+    let effect = analysed(&trials(5, failing)).verdict.effect;
+    let (low, high) = effect.interval.unwrap();
+    assert_eq!(effect.outcome, Outcome::Worse);
+    assert!(0.1 < low && low < 0.16 && 0.16 < high && high < 0.22, "{low} {high}");
+}
+
+#[test]
+fn one_trial_is_not_judged() {
+    let found = analysed(&Synthetic { trials: 1, planned_trials: 1, ..Synthetic::default() });
+    assert_eq!((found.verdict.effect.outcome, exit_code(&found)), (Outcome::NotJudged, 0));
+    assert!(found.verdict.sentence.contains("run at least two"), "{}", found.verdict.sentence);
+}
+
+#[test]
+fn a_run_without_a_fault_is_valid_and_not_judged() {
+    let found = analysed(&Synthetic { no_fault: true, ..Synthetic::default() });
+    assert_eq!((found.verdict.validity, found.verdict.effect.outcome), (Validity::Valid, Outcome::NotJudged));
+}
+
+#[test]
+fn an_objective_missed_where_it_must_hold_is_exit_1_and_elsewhere_is_not() {
+    let missed = Synthetic { objective_phases: &["baseline", "fault"], ..Synthetic::default() };
+    let found = analysed(&missed);
+    assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Valid, 1));
+    assert_eq!(found.verdict.objective_misses.len(), 2, "the fault phase of both trials");
+    assert!(found.verdict.sentence.contains("missed in the fault of trial 1"), "{}", found.verdict.sentence);
+    assert_eq!(analysed(&Synthetic::default()).verdict.objective_misses, []);
+}
+
+#[test]
+fn a_sheet_that_does_not_balance_makes_the_run_invalid() {
+    let found = analysed(&Synthetic { invented: 1, ..Synthetic::default() });
+    assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Invalid, 3));
+    assert!(!found.trials[0].balance.balances);
+    assert!(
+        found.verdict.reasons[0].contains("does not balance: the interval at 7.000 s"),
+        "{:?}",
+        found.verdict.reasons
+    );
+}
+
+#[test]
+fn a_late_instrument_makes_the_run_invalid() {
+    // Late during all of the fault phase: a third of what is measured.
+    let found = analysed(&Synthetic { lateness: 20 * MS, ..Synthetic::default() });
+    assert!(found.trials[0].instrument.too_late);
+    assert_eq!(found.trials[0].instrument.late_intervals.len(), 9);
+    assert_eq!(exit_code(&found), 3);
+    assert!(found.verdict.reasons[0].contains("the instrument was late in 9 of 28"), "{:?}", found.verdict.reasons);
+}
+
+#[test]
+fn a_saturated_machine_is_a_warning() {
+    let found = analysed(&Synthetic { busy: 0.9, ..Synthetic::default() });
+    assert_eq!(found.verdict.validity, Validity::Valid);
+    assert!(found.warnings.iter().any(|warning| warning.contains("90% busy in the baseline")), "{:?}", found.warnings);
+    let cpu = found.trials[0].instrument.cpu.iter().find(|cpu| cpu.phase == "baseline").unwrap();
+    assert!((cpu.busy - 0.9).abs() < 1e-6 && (cpu.cores - 2.0).abs() < 1e-9);
+    assert!((cpu.nodes["n1"] - 0.9 * 0.27).abs() < 1e-6);
+}
+
+#[test]
+fn a_node_that_dies_unasked_makes_the_run_invalid() {
+    let found = analysed(&Synthetic { death: true, ..Synthetic::default() });
+    assert_eq!(found.trials[0].deaths[0].node, "n3");
+    assert!(found.trials[0].deaths[0].text.contains("out of memory"));
+    assert_eq!(exit_code(&found), 3);
+}
+
+#[test]
+fn an_interrupted_run_is_exit_130_whatever_else_it_shows() {
+    let cut = Synthetic { cut_at: Some(9 * SECOND), cut_state: TrialState::Interrupted, ..Synthetic::default() };
+    let found = analysed(&cut);
+    assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Interrupted, 130));
+    assert!(found.verdict.sentence.contains("trial 2 was interrupted"), "{}", found.verdict.sentence);
+}
+
+#[test]
+fn a_trial_that_failed_makes_the_run_invalid() {
+    let failed = Synthetic { cut_at: Some(9 * SECOND), cut_state: TrialState::Failed, ..Synthetic::default() };
+    let found = analysed(&failed);
+    assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Invalid, 3));
+}
+
+#[test]
+fn trials_that_were_never_begun_are_missed() {
+    let found = analysed(&Synthetic { planned_trials: 3, ..Synthetic::default() });
+    assert_eq!(exit_code(&found), 130);
+    assert!(found.verdict.reasons[0].contains("2 of 3 trials"), "{:?}", found.verdict.reasons);
+}
