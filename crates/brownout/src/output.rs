@@ -86,7 +86,10 @@ pub fn write_report(shown: &Shown, to: Option<&Path>) -> Result<PathBuf, u8> {
     let unfinished = path.with_extension("html.unfinished");
     fs::write(&unfinished, html).and_then(|()| fs::rename(&unfinished, &path)).map_err(|error| {
         let _ = fs::remove_file(&unfinished);
-        fail(format!("cannot write {}: {error}; check the space and the rights there, or name another file with --to", path.display()));
+        fail(format!(
+            "cannot write {}: {error}; check the space and the rights there, or name another file with --to",
+            path.display()
+        ));
         CANNOT
     })?;
     Ok(path)

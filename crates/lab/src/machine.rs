@@ -281,7 +281,8 @@ fn cassandra_found() -> Vec<Check> {
 
 /// The first line of `mvn --version`.
 fn maven_version() -> Result<String, String> {
-    let output = Command::new("mvn").args(["--batch-mode", "--version"]).output().map_err(|error| format!("mvn: {error}"))?;
+    let output =
+        Command::new("mvn").args(["--batch-mode", "--version"]).output().map_err(|error| format!("mvn: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     match text.lines().next() {
         Some(line) if output.status.success() => Ok(line.to_owned()),

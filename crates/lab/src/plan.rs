@@ -2,12 +2,13 @@
 
 use std::{net::Ipv4Addr, time::Duration};
 
+use brownout_cluster::cassandra::{self, tarball};
 use brownout_load::{Consistency, KeyValue};
 use brownout_record::{Description, HostDescription, LoadDescription, Objective, PhaseDescription};
 use brownout_units::{Delay, Share};
 
 use crate::{
-    experiment::{Experiment, FaultEntry, FileError, RateChoice, Source, one_of},
+    experiment::{CassandraChoice, Experiment, FaultEntry, FileError, RateChoice, Source, one_of},
     faults::{Fault, Slow},
     hosts::Hosts,
 };
@@ -92,6 +93,7 @@ impl Plan {
     pub fn new(source: &Source) -> Result<Plan, FileError> {
         let experiment = source.experiment()?;
         let check = Check { source, experiment: &experiment };
+        check.cassandra()?;
         let nodes = check.nodes()?;
         let hosts = Hosts::new(nodes);
         let consistency = check.load(nodes)?;
@@ -155,10 +157,7 @@ impl Plan {
             phases: self
                 .phases
                 .iter()
-                .map(|phase| PhaseDescription {
-                    name: phase.phase.name().to_owned(),
-                    length_ns: phase.length.ns(),
-                })
+                .map(|phase| PhaseDescription { name: phase.phase.name().to_owned(), length_ns: phase.length.ns() })
                 .collect(),
             faults: self
                 .faults
@@ -199,6 +198,17 @@ impl Check<'_> {
         Err(self.source.complain(key, message))
     }
 
+    fn cassandra(&self) -> Result<(), FileError> {
+        match &self.experiment.cluster.cassandra {
+            CassandraChoice::Version(version) => cassandra::release(version)
+                .map(drop)
+                .or_else(|error| self.complain("cluster.cassandra", error.to_string())),
+            CassandraChoice::Home(home) => tarball::open(home)
+                .map(drop)
+                .or_else(|error| self.complain("cluster.cassandra.home", error.to_string())),
+        }
+    }
+
     fn nodes(&self) -> Result<u8, FileError> {
         let network = &self.experiment.network;
         if !(576..=65_535).contains(&network.mtu.0) {
@@ -229,9 +239,10 @@ impl Check<'_> {
                 ),
             );
         }
-        let consistency: Consistency = load.consistency.parse().or_else(|error: brownout_load::UnknownConsistency| {
-            self.complain("load.consistency", error.to_string())
-        })?;
+        let consistency: Consistency = load
+            .consistency
+            .parse()
+            .or_else(|error: brownout_load::UnknownConsistency| self.complain("load.consistency", error.to_string()))?;
         let needed = consistency.required(to_u32(replication));
         if u64::from(needed) > replication {
             return self.complain(
@@ -277,7 +288,8 @@ impl Check<'_> {
             );
         }
         if load.timeout == Delay::ZERO || load.timeout > MAX_TIMEOUT {
-            return self.complain("load.timeout", format!("{} is no time-out; write up to {MAX_TIMEOUT}", load.timeout));
+            return self
+                .complain("load.timeout", format!("{} is no time-out; write up to {MAX_TIMEOUT}", load.timeout));
         }
         if load.connections.0 == 0 || load.connections.0 > 64 {
             return self.complain("load.connections", format!("{} connections; write 1 to 64", load.connections));
@@ -352,7 +364,10 @@ impl Check<'_> {
             if slow.jitter > slow.delay {
                 return self.complain(
                     &at("jitter"),
-                    format!("{} exceeds the delay of {}: some packets would have to arrive early", slow.jitter, slow.delay),
+                    format!(
+                        "{} exceeds the delay of {}: some packets would have to arrive early",
+                        slow.jitter, slow.delay
+                    ),
                 );
             }
             if slow.start >= phase {
@@ -394,7 +409,9 @@ impl Check<'_> {
                     format!("{length} is too short to prove this fault by probes; give it at least {shortest}"),
                 );
             }
-            if let Some(other) = faults[..index].iter().position(|other| other.starts < fault.ends && fault.starts < other.ends) {
+            if let Some(other) =
+                faults[..index].iter().position(|other| other.starts < fault.ends && fault.starts < other.ends)
+            {
                 return self.complain(
                     &format!("faults.{index}"),
                     format!(

@@ -119,8 +119,7 @@ fn provide_archive(
     let network = bench.network(0)?;
     let Some(host) = bench.plan.hosts.nodes().next().and_then(|node| network.host(&node.name)) else { return Ok(()) };
     let paths = bench.paths(0);
-    let built =
-        archive::build(&bench.distribution, &bench.java, &bench.cache, host, &paths, &|| interrupts.any());
+    let built = archive::build(&bench.distribution, &bench.java, &bench.cache, host, &paths, &|| interrupts.any());
     let _ = fs::remove_dir_all(&paths.scratch);
     match built {
         Ok(path) => {

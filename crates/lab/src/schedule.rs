@@ -3,13 +3,7 @@
 use brownout_network::{Change, ImpairmentGuard};
 use brownout_record::{FaultRecord, Stamp};
 
-use crate::{
-    LabError,
-    faults::Links,
-    hosts::Hosts,
-    observer::Observer,
-    plan::PlannedFault,
-};
+use crate::{LabError, faults::Links, hosts::Hosts, observer::Observer, plan::PlannedFault};
 
 /// The faults of one trial.
 pub struct Schedule<'a> {

@@ -40,7 +40,8 @@ pub struct SelfTest {
 pub(crate) fn run() -> Result<SelfTest, LabError> {
     let request = serde_json::to_vec(&Request::SelfTest).map_err(|error| LabError::Machine(error.to_string()))?;
     let enclosed = ground::enclose(&[INSIDE], &request, ground::catch_interrupts())?;
-    let (answer, status) = enclosed.answer().map_err(|source| LabError::Ground { doing: "wait for the lab", source })?;
+    let (answer, status) =
+        enclosed.answer().map_err(|source| LabError::Ground { doing: "wait for the lab", source })?;
     // The lab's own error, if it had one, is its answer.
     let answer: Result<SelfTest, String> = serde_json::from_slice(&answer)
         .map_err(|_| LabError::Machine(format!("the lab ended without an answer: {status}")))?;

@@ -3,10 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use brownout_cluster::{CassandraSpec, Cluster, Distribution, Jit, Owner, Paths, Place, java::Java};
-use brownout_load::{
-    Arrivals, Balancing, Coordinator, Engine, EngineConfig, Pace, ThreadStart,
-    control,
-};
+use brownout_load::{Arrivals, Balancing, Coordinator, Engine, EngineConfig, Pace, ThreadStart, control};
 use brownout_network::{Host, HostSpec, Link, LinkControl, Network, NetworkSpec, Probes, Scheduling};
 use brownout_record::{PhaseRow, Recorder, TrialRow, TrialState};
 use brownout_units::Rate;
@@ -110,8 +107,13 @@ impl Bench {
             },
             ..CassandraSpec::default()
         };
-        let places: Vec<&dyn Place> =
-            self.plan.hosts.nodes().filter_map(|node| network.host(&node.name)).map(|host| host as &dyn Place).collect();
+        let places: Vec<&dyn Place> = self
+            .plan
+            .hosts
+            .nodes()
+            .filter_map(|node| network.host(&node.name))
+            .map(|host| host as &dyn Place)
+            .collect();
         let archive = self.archive.as_deref();
         Ok(Cluster::start(&spec, &self.distribution, &self.java, &places, &self.paths(trial), archive)?)
     }
@@ -179,7 +181,7 @@ fn build_and_drive(
     stands(recorder, standing(&network, &cluster))?;
 
     let load_host = network.host(Hosts::LOAD).ok_or_else(|| LabError::Trial("the lab has no load host".to_owned()))?;
-        let coordinators: Vec<Coordinator> = plan
+    let coordinators: Vec<Coordinator> = plan
         .hosts
         .nodes()
         .map(|node| Coordinator { name: node.name.clone(), address: SocketAddr::new(node.address.into(), CQL_PORT) })

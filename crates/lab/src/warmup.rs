@@ -55,17 +55,17 @@ mod tests {
     use super::*;
 
     fn seconds(p50_ms: &[f64]) -> Vec<Second> {
-        p50_ms
-            .iter()
-            .map(|ms| Second { offered: 400, delivered: 400, p50_ns: (ms * 1e6) as u64 })
-            .collect()
+        p50_ms.iter().map(|ms| Second { offered: 400, delivered: 400, p50_ns: (ms * 1e6) as u64 }).collect()
     }
 
     #[test]
     fn steady_latency_is_stationary_and_falling_latency_is_not() {
         assert!(stationary(&seconds(&[3.0, 3.1, 2.9, 3.0, 3.2, 3.0, 2.8, 3.0])));
         assert!(!stationary(&seconds(&[30.0, 20.0, 15.0, 12.0, 9.0, 7.0, 6.0, 5.0])));
-        assert!(stationary(&seconds(&[90.0, 30.0, 3.0, 3.1, 2.9, 3.0, 3.2, 3.0, 2.8, 3.0])), "only the last seconds count");
+        assert!(
+            stationary(&seconds(&[90.0, 30.0, 3.0, 3.1, 2.9, 3.0, 3.2, 3.0, 2.8, 3.0])),
+            "only the last seconds count"
+        );
     }
 
     #[test]

@@ -124,7 +124,8 @@ fn text(checked: &Checked) -> String {
         lines.push(format!("            hits {}", pairs(&fault.hit)));
         lines.push(format!("            spares {}", pairs(&fault.spared)));
         let tolerance = brownout_units::format_ns(fault.tolerance_ns);
-        lines.push(format!("            proven if probes show it within {tolerance} on all of these, and healed after"));
+        lines
+            .push(format!("            proven if probes show it within {tolerance} on all of these, and healed after"));
     }
     if faults.is_empty() {
         lines.push("faults      none: an A/A run".to_owned());

@@ -172,7 +172,10 @@ impl Source {
                     // The path ends in the unknown key itself in some versions of the reader, in its parent in others.
                     let parent = path.strip_suffix(field.as_str()).unwrap_or(&path).trim_end_matches('.');
                     let key = if parent.is_empty() { field.clone() } else { format!("{parent}.{field}") };
-                    (format!("unknown key '{field}'; {}", one_of("the keys here are", known.iter().copied(), field)), key)
+                    (
+                        format!("unknown key '{field}'; {}", one_of("the keys here are", known.iter().copied(), field)),
+                        key,
+                    )
                 }
                 other => (strip_place(&other.to_string()), path),
             };
@@ -215,9 +218,9 @@ impl Source {
     }
 
     fn is_set(&self, key: &str) -> bool {
-        self.set.iter().any(|set| {
-            key == set || key.strip_prefix(set.as_str()).is_some_and(|rest| rest.starts_with('.'))
-        })
+        self.set
+            .iter()
+            .any(|set| key == set || key.strip_prefix(set.as_str()).is_some_and(|rest| rest.starts_with('.')))
     }
 
     /// The marker of a dotted key: of its value if it has one, else of the nearest parent that exists.

@@ -39,16 +39,16 @@ pub fn enclose(arguments: &[&str], request: &[u8], interrupts: Interrupts) -> Re
     let mut argv: Vec<*const libc::c_char> = arguments.iter().map(|argument| argument.as_ptr()).collect();
     argv.push(std::ptr::null());
 
-    let mut flags = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+    let mut flags =
+        libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
     let privilege = Privilege::current();
     if privilege == Privilege::UserNamespace {
         flags |= libc::CLONE_NEWUSER;
     }
     // SAFETY: like fork(2): without CLONE_VM the child has its own copy of everything, and until it
     // executes a program it only makes system calls (see `child`).
-    let pid = unsafe {
-        libc::syscall(libc::SYS_clone, libc::c_long::from(flags | libc::SIGCHLD), 0, 0, 0, 0) as libc::pid_t
-    };
+    let pid =
+        unsafe { libc::syscall(libc::SYS_clone, libc::c_long::from(flags | libc::SIGCHLD), 0, 0, 0, 0) as libc::pid_t };
     if pid < 0 {
         return Err(LabError::Namespaces { source: io::Error::last_os_error() });
     }
@@ -62,9 +62,11 @@ pub fn enclose(arguments: &[&str], request: &[u8], interrupts: Interrupts) -> Re
     }
     let mut socket = File::from(enclosed._lifeline.try_clone().map_err(failed("keep the lab's socket"))?);
     let length = (request.len() as u64).to_le_bytes();
-    socket.write_all(&[1]).and_then(|()| socket.write_all(&length)).and_then(|()| socket.write_all(request)).map_err(
-        failed("hand the lab its request"),
-    )?;
+    socket
+        .write_all(&[1])
+        .and_then(|()| socket.write_all(&length))
+        .and_then(|()| socket.write_all(request))
+        .map_err(failed("hand the lab its request"))?;
     interrupts.forward_to(pid);
     Ok(enclosed)
 }

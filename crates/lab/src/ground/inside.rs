@@ -25,8 +25,13 @@ const PLACES: [&str; 5] = ["/run", "/mnt", "/media", "/srv", "/opt"];
 pub fn furnish(hosts: &Hosts, used: &[&Path]) -> Result<Furnished, LabError> {
     let failed = |doing: &'static str| move |source: io::Error| LabError::Ground { doing, source };
     mount(None, Path::new("/"), None, libc::MS_REC | libc::MS_PRIVATE).map_err(failed("make the mounts private"))?;
-    mount(Some(Path::new("proc")), Path::new("/proc"), Some("proc"), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)
-        .map_err(failed("mount /proc of the lab's processes"))?;
+    mount(
+        Some(Path::new("proc")),
+        Path::new("/proc"),
+        Some("proc"),
+        libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
+    )
+    .map_err(failed("mount /proc of the lab's processes"))?;
     let place = PLACES
         .iter()
         .map(Path::new)
@@ -93,7 +98,6 @@ fn mount(source: Option<&Path>, target: &Path, kind: Option<&str>, flags: libc::
     let kind = kind.map(CString::new).transpose()?;
     let pointer = |text: &Option<CString>| text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
     // SAFETY: all pointers are null or end in NUL and outlive the call.
-    let done =
-        unsafe { libc::mount(pointer(&source), target.as_ptr(), pointer(&kind), flags, std::ptr::null()) };
+    let done = unsafe { libc::mount(pointer(&source), target.as_ptr(), pointer(&kind), flags, std::ptr::null()) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

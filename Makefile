@@ -1,0 +1,45 @@
+# `make demo` and `make test` are the two commands; both install (as root on Debian or Ubuntu) or check all they need.
+
+CARGO ?= cargo
+BROWNOUT = target/release/brownout
+
+.PHONY: demo test lint unit bench build clean help
+
+help:
+	@echo "make demo    one slow replica of three: two trials, proven, measured, shown (about 4 minutes)"
+	@echo "make test    lint and all tests: real namespaces, real Cassandra, a real browser (root, or user namespaces)"
+	@echo "make lint    formatting, clippy, licences"
+	@echo "make bench   programs that measure us beside others; they print ratios"
+	@echo "make build   target/release/brownout"
+
+demo:
+	@scripts/require run
+	$(CARGO) build --release --locked -p brownout
+	$(BROWNOUT) run experiments/slow-replica.yaml
+
+build:
+	$(CARGO) build --release --locked -p brownout
+
+test:
+	@scripts/require test
+	$(MAKE) lint
+	$(CARGO) build --release --locked -p brownout
+	$(MAKE) unit
+
+# One test program after the other, one test at a time where tests measure time: two cores carry no more.
+unit:
+	$(CARGO) test --release --locked --workspace -- --test-threads=1
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --release --locked --workspace --all-targets -- --deny warnings
+	scripts/licences
+
+bench:
+	@scripts/require test
+	$(CARGO) build --release --locked -p brownout
+	$(CARGO) bench --locked -p brownout-load --bench client_cpu
+	$(CARGO) bench --locked -p brownout-network --bench emulator_vs_veth
+
+clean:
+	$(CARGO) clean

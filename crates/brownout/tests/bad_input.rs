@@ -1,0 +1,209 @@
+//! Every mistake has a message with the place, the value and the remedy, the right exit code, and leaves nothing.
+
+mod common;
+
+use std::fs;
+
+use common::{both, brownout, experiment, in_private_mounts, text};
+
+/// A file that is right, to be spoiled line by line.
+const GOOD: &str = "\
+load:
+  replication: 3
+  consistency: quorum
+  rate: 400/s
+phases: { warm-up: 20s, baseline: 5s, fault: 8s, recovery: 5s }
+faults:
+  - slow: { host: n2, delay: 100ms }
+objective: { p99: 100ms }
+";
+
+/// Exchanged for, in the good file; the place of the complaint; and what it has to say.
+const TABLE: &[(&str, &str, &str, &[&str])] = &[
+    ("replication: 3", "replicaton: 3", ":2:", &["replicaton", "did you mean 'replication'?"]),
+    ("host: n2", "host: n4", ":7:", &["unknown host 'n4'", "n1, n2, n3, load", "did you mean"]),
+    ("host: n2", "host: 80%", ":7:", &["unknown host '80%'"]),
+    ("host: n2, ", "", ":7:", &["missing field `host`"]),
+    ("delay: 100ms", "delay: 100", ":7:", &["'100' is not a duration", "2.5ms"]),
+    ("delay: 100ms", "delay: 100 parsecs", ":7:", &["'100 parsecs' is not a duration"]),
+    ("delay: 100ms", "delay: 0ms", ":7:", &["a delay of 0 does nothing", "A/A"]),
+    ("delay: 100ms", "delay: 100ms, jitter: 200ms", ":7:", &["jitter", "exceeds the delay"]),
+    ("delay: 100ms", "delay: 100ms, start: 9s", ":7:", &["after its end", "phase of 8s"]),
+    ("delay: 100ms", "delay: 100ms, start: 5s, length: 5s", ":7:", &["can last up to 3s"]),
+    ("delay: 100ms", "delay: 100ms, length: 1s", ":7:", &["too short to prove"]),
+    ("slow:", "slwo:", ":7:", &["unknown fault 'slwo'", "did you mean 'slow'?"]),
+    ("replication: 3", "replication: 4", ":2:", &["need 4 nodes, and there are 3"]),
+    ("replication: 3", "replication: 0", ":2:", &["0 copies"]),
+    ("replication: 3", "replication: many", ":2:", &["'many' is not a whole number"]),
+    (
+        "replication: 3\n  consistency: quorum",
+        "replication: 2\n  consistency: three",
+        ":3:",
+        &["three needs 3 replicas"],
+    ),
+    ("consistency: quorum", "consistency: quorom", ":3:", &["'quorom' is not a consistency level", "local-quorum"]),
+    ("rate: 400/s", "rate: 400", ":4:", &["'400' is not a rate", "400/s"]),
+    ("rate: 400/s", "rate: 0/s", ":4:", &["'0/s' is not a rate above zero"]),
+    ("rate: 400/s", "rate: 120%", ":4:", &["'120%' is not a percentage"]),
+    ("rate: 400/s", "threads: 0", ":4:", &["0 threads"]),
+    ("rate: 400/s", "rate: 400/s\n  threads: 4", ":5:", &["exclude one another"]),
+    ("  rate: 400/s\n", "", ":1:", &["how much load is not said"]),
+    ("rate: 400/s", "rate: 400/s\n  mix: { read: 0, write: 0 }", ":5:", &["both 0"]),
+    ("rate: 400/s", "rate: 400/s\n  value-size: 8B", ":5:", &["cannot be verified", "16B"]),
+    ("rate: 400/s", "rate: 400/s\n  timeout: 2h", ":5:", &["2h", "up to 60s"]),
+    ("fault: 8s, ", "", ":5:", &["no phase 'fault'"]),
+    ("baseline: 5s", "baseline: 2500ms", ":5:", &["not a whole number of seconds"]),
+    ("baseline: 5s, ", "", ":5:", &["missing field `baseline`"]),
+    ("{ p99: 100ms }", "{ p99: 100ms, p50: 5ms }", ":8:", &["one percentile"]),
+    ("{ p99: 100ms }", "{ p98: 100ms }", ":8:", &["unknown key 'p98'", "did you mean"]),
+    ("{ p99: 100ms }", "{ p99: 100ms, in: [fualt] }", ":8:", &["no phase 'fualt'", "did you mean 'fault'?"]),
+    ("objective: { p99: 100ms }\n", "", "", &["missing field `objective`"]),
+    ("objective:", "trials: 0\nobjective:", ":8:", &["0 trials"]),
+    ("load:", "load:\n\t- x", ":2:", &["not valid YAML"]),
+    ("objective:", "load: {}\nobjective:", "", &["uplicate key", "load"]),
+    ("load:", "cluster: { nodes: 0 }\nload:", ":1:", &["0 nodes"]),
+    ("load:", "cluster: { heap: 192 }\nload:", ":1:", &["'192' is not an amount of bytes"]),
+    ("load:", "cluster: { cassandra: \"5.1\" }\nload:", ":1:", &["'5.1' is not known", "5.0"]),
+    ("load:", "cluster: { cassandra: { home: /nowhere } }\nload:", ":1:", &["/nowhere", "unpacked"]),
+    ("load:", "cluster: { cassandra: { hom: /x } }\nload:", ":1:", &["unknown key 'hom'"]),
+    ("load:", "cluster: { jit: c3 }\nload:", ":1:", &["c3", "c1"]),
+    ("load:", "network: { mtu: 9 }\nload:", ":1:", &["9 bytes"]),
+];
+
+#[test]
+fn a_wrong_file_is_refused_with_place_value_and_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.yaml");
+    for (good, bad, place, says) in TABLE {
+        assert!(GOOD.contains(good), "{good}");
+        fs::write(&file, GOOD.replacen(good, bad, 1)).unwrap();
+        for command in ["check", "run"] {
+            let mut arguments = vec![command, file.to_str().unwrap()];
+            let out = folder.path().join("runs");
+            if command == "run" {
+                arguments.extend(["--out", out.to_str().unwrap()]);
+            }
+            let output = brownout(&arguments);
+            let error = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{bad}: {}", both(&output));
+            assert!(error.contains(&format!("x.yaml{place}")), "{bad}: no place '{place}' in: {error}");
+            for part in *says {
+                assert!(error.contains(part), "{bad}: '{part}' is not in: {error}");
+            }
+            assert!(output.stdout.is_empty(), "{bad}: {}", both(&output));
+            assert!(!out.exists(), "{bad}: something was begun");
+        }
+    }
+}
+
+#[test]
+fn the_good_file_is_good() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.yaml");
+    fs::write(&file, GOOD).unwrap();
+    let output = brownout(&["check", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", both(&output));
+}
+
+#[test]
+fn a_wrong_set_is_refused() {
+    let file = experiment("slow-replica.yaml");
+    for (set, says) in [
+        ("faults.0.slow.delay=0ms", "a delay of 0 does nothing"),
+        ("faults.0.slow.dealy=1ms", "did you mean 'delay'?"),
+        ("faults.1.slow.delay=1ms", "'1' is no element of 'faults'"),
+        ("faults.0.slow.host=n9", "unknown host 'n9'"),
+        ("trials.count=3", "has no 'count'"),
+        ("trials", "is not KEY=VALUE"),
+        ("load.rate=fast", "'fast' is not a rate"),
+        ("cluster.cassandra=9.9", "'9.9'"),
+    ] {
+        let output = brownout(&["check", file.to_str().unwrap(), "--set", set]);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{set}: {}", both(&output));
+        assert!(error.contains(says), "{set}: '{says}' is not in: {error}");
+    }
+}
+
+#[test]
+fn files_and_runs_that_are_not_there_are_named() {
+    for arguments in [
+        &["check", "/nowhere/x.yaml"][..],
+        &["run", "/nowhere/x.yaml"],
+        &["show", "/nowhere/run"],
+        &["report", "/nowhere/run"],
+    ] {
+        let output = brownout(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", both(&output));
+        assert!(text(&output.stderr).contains("/nowhere"), "{}", both(&output));
+    }
+}
+
+#[test]
+fn what_misleads_is_said_loudly() {
+    let file = experiment("slow-replica.yaml");
+    for (set, says) in [
+        ("load.replication=1", "measures no tolerance"),
+        ("load.replication=2", "waits for all 2 replicas"),
+        ("load={threads: 64}", "closed loop"),
+    ] {
+        let output = brownout(&["check", file.to_str().unwrap(), "--set", set]);
+        assert_eq!(output.status.code(), Some(0), "{set}: {}", both(&output));
+        let text = text(&output.stdout);
+        assert!(text.lines().any(|line| line.starts_with("WARNING") && line.contains(says)), "{set}: {text}");
+    }
+}
+
+/// A command in mounts of its own, in which something is missing; what it has to say.
+const LACKING: &[(&str, &str, &[&str])] = &[
+    ("no TUN device", "mount -t tmpfs none /dev/net", &["/dev/net/tun", "modprobe tun"]),
+    ("a TUN device that is none", "mount --bind /dev/null /dev/net/tun", &["/dev/net/tun"]),
+    (
+        "no Java that fits",
+        "mount -t tmpfs none /usr/lib/jvm; unset JAVA_HOME",
+        &["no Java 11 to 17", "openjdk-17-jre-headless"],
+    ),
+    (
+        "no Maven, and nothing in the cache",
+        "mkdir \"$OUT/cache\"; export BROWNOUT_CACHE=\"$OUT/cache\"; PATH=/nowhere",
+        &["Maven", "apt-get install maven"],
+    ),
+];
+
+#[test]
+fn a_machine_that_lacks_something_is_told_what_and_how_to_remedy_it() {
+    for (what, make, says) in LACKING {
+        let out = tempfile::tempdir().unwrap();
+        let script = format!(
+            "OUT={}; {make}; code=0; \"$BROWNOUT\" run {} --out \"$OUT/runs\" || code=$?; exit $code",
+            out.path().display(),
+            experiment("slow-replica.yaml").display()
+        );
+        let output = in_private_mounts(&script);
+        assert_eq!(output.status.code(), Some(4), "{what}: {}", both(&output));
+        for part in *says {
+            assert!(text(&output.stderr).contains(part), "{what}: '{part}' is not in: {}", both(&output));
+        }
+    }
+}
+
+#[test]
+fn too_little_memory_or_disk_is_told_before_anything_starts() {
+    let file = experiment("slow-replica.yaml");
+    let out = tempfile::tempdir().unwrap();
+    let runs = out.path().join("runs");
+    let output =
+        brownout(&["run", file.to_str().unwrap(), "--set", "cluster.heap=4000GiB", "--out", runs.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(4), "{}", both(&output));
+    assert!(text(&output.stderr).contains("cluster.heap"), "{}", both(&output));
+    assert!(!runs.exists());
+
+    let script = format!(
+        "mount -t tmpfs -o size=16m none {0}; code=0; \"$BROWNOUT\" run {1} --out {0}/runs || code=$?; exit $code",
+        out.path().display(),
+        file.display()
+    );
+    let output = in_private_mounts(&script);
+    assert_eq!(output.status.code(), Some(4), "{}", both(&output));
+    assert!(text(&output.stderr).contains("--out"), "{}", both(&output));
+}

@@ -1,0 +1,198 @@
+//! Running the real `brownout`, and looking at what it leaves behind.
+
+#![allow(dead_code, reason = "each test program uses a part of this")]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+pub const BROWNOUT: &str = env!("CARGO_BIN_EXE_brownout");
+
+/// The whole repository.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// An experiment of the repository.
+pub fn experiment(name: &str) -> PathBuf {
+    repository().join("experiments").join(name)
+}
+
+/// `--set` that make the slow-replica experiment as short as its proof allows.
+pub const SHORT: [&str; 2] = ["--set=phases={warm-up: 24s, baseline: 6s, fault: 8s, recovery: 6s}", "--set=trials=1"];
+
+/// The tests make namespaces and become other users.
+pub fn require_root() {
+    // SAFETY: geteuid has no preconditions.
+    assert!(unsafe { libc::geteuid() } == 0, "this test has to run as root: sudo make test");
+}
+
+/// Runs `brownout` to its end.
+pub fn brownout(arguments: &[&str]) -> Output {
+    Command::new(BROWNOUT).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Runs `script` as root in a mount namespace of its own, in which `mount` is harmless.
+pub fn in_private_mounts(script: &str) -> Output {
+    require_root();
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-euc", script]).env("BROWNOUT", BROWNOUT).stdin(Stdio::null());
+    command.output().unwrap()
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+pub fn both(output: &Output) -> String {
+    format!("{}\n---- stderr:\n{}", text(&output.stdout), text(&output.stderr))
+}
+
+/// The only thing on stdout has to be one JSON object.
+pub fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", both(output)))
+}
+
+/// A `brownout run` under way, its progress read line by line.
+pub struct Running {
+    pub child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+    pub seen: String,
+}
+
+impl Running {
+    pub fn start(arguments: &[&str]) -> Running {
+        let mut child = Command::new(BROWNOUT)
+            .arg("run")
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Running { child, lines, seen: String::new() }
+    }
+
+    /// Reads on until a line contains `sign`.
+    pub fn wait_for(&mut self, sign: &str) {
+        loop {
+            let mut line = String::new();
+            let read = self.lines.read_line(&mut line).unwrap();
+            assert!(read > 0, "the run ended before it said '{sign}':\n{}", self.seen);
+            self.seen.push_str(&line);
+            if line.contains(sign) {
+                return;
+            }
+        }
+    }
+
+    /// Reads to the end and returns the exit code; none if a signal ended it.
+    pub fn finish(mut self) -> (Option<i32>, String) {
+        let mut line = String::new();
+        while self.lines.read_line(&mut line).unwrap() > 0 {
+            self.seen.push_str(&line);
+            line.clear();
+        }
+        (self.child.wait().unwrap().code(), self.seen)
+    }
+
+    pub fn signal(&self, signal: i32) {
+        kill(self.child.id(), signal);
+    }
+}
+
+pub fn kill(pid: u32, signal: i32) {
+    // SAFETY: a signal to a process that this test started.
+    unsafe { libc::kill(i32::try_from(pid).unwrap(), signal) };
+}
+
+/// All processes below `root`, with their start times: a number may be used again, a pair is not.
+pub fn descendants(root: u32) -> BTreeSet<(u32, u64)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
+        if let Some((parent, started)) = parent_and_start(pid) {
+            all.push((pid, parent, started));
+        }
+    }
+    let mut found = BTreeSet::new();
+    let mut frontier = vec![root];
+    while let Some(above) = frontier.pop() {
+        for (pid, parent, started) in &all {
+            if *parent == above && found.insert((*pid, *started)) {
+                frontier.push(*pid);
+            }
+        }
+    }
+    found
+}
+
+/// Parent and start time of a process; none for one that has ended, a zombie too.
+fn parent_and_start(pid: u32) -> Option<(u32, u64)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    (fields[0] != "Z").then_some(())?;
+    Some((fields[1].parse().ok()?, fields[19].parse().ok()?))
+}
+
+/// What a lab could leave on the machine.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Machine {
+    interfaces: BTreeSet<String>,
+    mounts: BTreeSet<String>,
+    routes: String,
+}
+
+impl Machine {
+    pub fn now() -> Machine {
+        let interfaces = fs::read_dir("/sys/class/net").unwrap().flatten();
+        Machine {
+            interfaces: interfaces.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect(),
+            mounts: fs::read_to_string("/proc/self/mounts").unwrap().lines().map(str::to_owned).collect(),
+            routes: fs::read_to_string("/proc/net/route").unwrap(),
+        }
+    }
+}
+
+/// Network namespaces that some process lives in.
+pub fn network_namespaces() -> BTreeSet<PathBuf> {
+    let links = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path().join("ns/net"));
+    links.filter_map(|link| fs::read_link(link).ok()).collect()
+}
+
+/// Within two seconds none of `processes` may live, and the machine must be as it was.
+pub fn assert_nothing_is_left(processes: &BTreeSet<(u32, u64)>, machine: &Machine, namespaces: &BTreeSet<PathBuf>) {
+    let deadline = Instant::now() + Duration::from_secs(2);
+    loop {
+        let alive: Vec<u32> = processes
+            .iter()
+            .filter(|(pid, started)| parent_and_start(*pid).is_some_and(|(_, now)| now == *started))
+            .map(|(pid, _)| *pid)
+            .collect();
+        let new: Vec<PathBuf> = network_namespaces().difference(namespaces).cloned().collect();
+        if alive.is_empty() && new.is_empty() && Machine::now() == *machine {
+            return;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "after 2 s there are still processes {alive:?}, network namespaces {new:?}, machine {:?} against {machine:?}",
+            Machine::now()
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The one run below `out`.
+pub fn only_run(out: &Path) -> PathBuf {
+    let runs: Vec<PathBuf> = fs::read_dir(out).unwrap().flatten().map(|entry| entry.path()).collect();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    runs[0].clone()
+}

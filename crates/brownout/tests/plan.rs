@@ -1,0 +1,64 @@
+//! `check` and `doctor` say what would be, for people and for programs.
+
+mod common;
+
+use common::{both, brownout, experiment, json, text};
+
+#[test]
+fn the_plan_names_phases_faults_and_the_pairs_they_hit_and_spare() {
+    let output = brownout(&["check", experiment("slow-replica.yaml").to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", both(&output));
+    let plan = text(&output.stdout);
+    for part in [
+        "warm-up",
+        "baseline",
+        "recovery",
+        "everything n2 sends is 100ms late (direction: out)",
+        "every RTT to and from n2 grows by 100ms",
+        "hits n2 → n1, n2 → n3, n2 → load",
+        "n1 → n2",
+        "trials      2",
+    ] {
+        assert!(plan.contains(part), "'{part}' is not in:\n{plan}");
+    }
+}
+
+#[test]
+fn the_plan_is_one_json_object_on_request() {
+    let output = brownout(&["check", experiment("slow-replica.yaml").to_str().unwrap(), "--json"]);
+    let plan = json(&output);
+    assert_eq!(plan["plan"]["trials"], 2);
+    assert_eq!(plan["faults"][0]["hit"].as_array().unwrap().len(), 3);
+    assert_eq!(plan["faults"][0]["spared"].as_array().unwrap().len(), 9);
+    assert!(plan["expected_duration_ns"].as_u64().unwrap() < 240_000_000_000);
+}
+
+#[test]
+fn every_ready_made_experiment_has_a_valid_plan() {
+    let mut checked = 0;
+    for entry in std::fs::read_dir(common::repository().join("experiments")).unwrap().flatten() {
+        let output = brownout(&["check", entry.path().to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{}: {}", entry.path().display(), both(&output));
+        checked += 1;
+    }
+    assert!(checked > 0);
+}
+
+#[test]
+fn the_doctor_finds_this_machine_able_and_says_so_in_json_too() {
+    common::require_root();
+    let output = brownout(&["doctor", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", both(&output));
+    let report = json(&output);
+    let names: Vec<&str> =
+        report["checks"].as_array().unwrap().iter().map(|check| check["name"].as_str().unwrap()).collect();
+    for name in
+        ["privilege", "TUN device", "timer", "lab", "Java", "Maven", "Cassandra", "memory", "clock source", "disk"]
+    {
+        assert!(names.contains(&name), "no '{name}' in {names:?}");
+    }
+    for check in report["checks"].as_array().unwrap() {
+        assert_eq!(check["state"] == "good", check["remedy"].is_null(), "{check}");
+    }
+    assert!(text(&brownout(&["doctor"]).stdout).contains("This machine can run labs"));
+}

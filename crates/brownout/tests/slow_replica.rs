@@ -1,0 +1,136 @@
+//! The main job on real Cassandra: one slow replica, proven, measured, shown; and refused when it was not there.
+
+mod common;
+
+use std::{fs, process::Command};
+
+use common::{SHORT, both, brownout, experiment, json, only_run, require_root, text};
+use serde_json::Value;
+
+fn run(more: &[&str], out: &std::path::Path) -> std::process::Output {
+    let file = experiment("slow-replica.yaml");
+    let mut arguments = vec!["run", file.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    arguments.extend(SHORT);
+    arguments.extend(more);
+    brownout(&arguments)
+}
+
+fn phase<'a>(of: &'a Value, name: &str) -> &'a Value {
+    of["phases"].as_array().unwrap().iter().find(|phase| phase["name"] == name).unwrap()
+}
+
+fn coordinator_p50(of: &Value, phase_name: &str, coordinator: &str) -> f64 {
+    let parts = phase(of, phase_name)["coordinators"].as_array().unwrap();
+    let part = parts.iter().find(|part| part["name"] == coordinator).unwrap();
+    part["response"]["p50"]["ns"].as_f64().unwrap_or_else(|| panic!("{part}"))
+}
+
+#[test]
+fn one_slow_replica_is_proven_measured_and_shown() {
+    require_root();
+    let out = tempfile::tempdir().unwrap();
+    let output = run(&["--json"], out.path());
+    let findings = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", both(&output));
+    assert_eq!(findings["verdict"]["validity"], "valid", "{}", findings["verdict"]);
+
+    let trial = &findings["trials"][0];
+    let fault = &trial["faults"][0];
+    assert_eq!(fault["verdict"], "proven", "{fault}");
+    assert_eq!(fault["pairs"].as_array().unwrap().len(), 12);
+    assert!(trial["balance"]["balances"].as_bool().unwrap(), "{}", trial["balance"]);
+    let baseline = &phase(trial, "baseline")["counts"];
+    assert_eq!(baseline["ok"], baseline["scheduled"], "delivered is offered in the baseline: {baseline}");
+    assert!(baseline["scheduled"].as_u64().unwrap() >= 6 * 399);
+
+    let during = |name| coordinator_p50(trial, "fault", name);
+    for other in ["n1", "n3"] {
+        assert!(during("n2") >= during(other) + 100e6, "n2 {} {other} {}", during("n2"), during(other));
+    }
+    let before = |name| coordinator_p50(trial, "baseline", name);
+    assert!(before("n2") < before("n1") + 50e6, "n2 is no slower without the fault");
+
+    // What was shown can be shown again from the file alone, wherever it lies.
+    let folder = only_run(out.path());
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::copy(folder.join("run.db"), elsewhere.path().join("run.db")).unwrap();
+    let again = brownout(&["show", elsewhere.path().to_str().unwrap(), "--json"]);
+    assert_eq!(json(&again), findings);
+    assert_eq!(again.status.code(), Some(0));
+    let summary = text(&brownout(&["show", folder.to_str().unwrap()]).stdout);
+    for part in ["baseline", "p99.9", "n2 → load", "proven", "balances", "the warm-up ended"] {
+        assert!(summary.contains(part), "'{part}' is not in:\n{summary}");
+    }
+    let report = fs::read_to_string(folder.join("report.html")).unwrap();
+    let rebuilt =
+        brownout(&["report", folder.to_str().unwrap(), "--to", elsewhere.path().join("r.html").to_str().unwrap()]);
+    assert_eq!(rebuilt.status.code(), Some(0), "{}", both(&rebuilt));
+    assert_eq!(
+        fs::read_to_string(elsewhere.path().join("r.html")).unwrap(),
+        report,
+        "a report is a function of the run"
+    );
+    for node in ["n1", "n2", "n3"] {
+        let log = folder.join("logs/trial-1").join(node);
+        assert!(fs::read_dir(&log).unwrap().count() > 0, "no logs in {}", log.display());
+    }
+    assert!(!folder.join("scratch").exists(), "the nodes' data is gone");
+    assert!(!folder.join("run.db-wal").exists(), "the run is one file");
+}
+
+#[test]
+fn a_fault_that_was_not_put_in_force_is_refuted_and_the_run_invalid() {
+    require_root();
+    let out = tempfile::tempdir().unwrap();
+    let output = run(&["--sabotage"], out.path());
+    assert_eq!(output.status.code(), Some(3), "{}", both(&output));
+    let findings = json(&brownout(&["show", only_run(out.path()).to_str().unwrap(), "--json"]));
+    assert_eq!(findings["verdict"]["validity"], "invalid");
+    assert_eq!(findings["trials"][0]["faults"][0]["verdict"], "refuted");
+    assert!(text(&output.stdout).contains("n2 → n1"), "it says which pair showed what: {}", both(&output));
+}
+
+#[test]
+fn a_node_that_dies_is_told_with_its_last_words_and_makes_the_run_invalid() {
+    require_root();
+    let out = tempfile::tempdir().unwrap();
+    let file = experiment("slow-replica.yaml");
+    let mut arguments = vec![file.to_str().unwrap(), "--out", out.path().to_str().unwrap()];
+    arguments.extend(SHORT);
+    let mut running = common::Running::start(&arguments);
+    running.wait_for("baseline");
+    let nodes = common::descendants(running.child.id());
+    let n3 = nodes.iter().find(|(pid, _)| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let line = text(&line);
+        line.contains("/n3/") && line.contains("CassandraDaemon")
+    });
+    common::kill(n3.unwrap_or_else(|| panic!("no process of n3 in {nodes:?}")).0, libc::SIGKILL);
+    let (code, seen) = running.finish();
+    assert_eq!(code, Some(3), "{seen}");
+    assert!(seen.contains("n3 died"), "{seen}");
+    let summary = text(&brownout(&["show", only_run(out.path()).to_str().unwrap()]).stdout);
+    assert!(summary.contains("n3 died: killed by signal 9"), "{summary}");
+}
+
+#[test]
+fn a_closed_loop_runs_and_its_arithmetic_is_shown() {
+    require_root();
+    let out = tempfile::tempdir().unwrap();
+    let output = run(&["--set=load={threads: 4, population: 2_000}", "--json"], out.path());
+    let findings = json(&output);
+    let little = &findings["trials"][0]["closed_loop"];
+    assert!(little.is_object(), "{little}");
+    assert_eq!(findings["trials"][0]["faults"][0]["verdict"], "proven");
+    // Whatever becomes of the latency, four users never have more than four operations open.
+    assert!(findings["trials"][0]["balance"]["balances"].as_bool().unwrap());
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let status = Command::new("sh")
+        .args(["-c", "\"$0\" check \"$1\" | true", common::BROWNOUT, experiment("slow-replica.yaml").to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(!text(&status.stderr).contains("panic"), "{}", both(&status));
+}
