@@ -8,6 +8,9 @@ use brownout_units::format_ns;
 
 use crate::escape::escape;
 
+/// What a matrix shows of a pair.
+type View = fn(&PairProof) -> Option<f64>;
+
 /// The four matrices of a trial; none if no fault of it is a delay.
 pub fn delays(findings: &Findings, trial: &TrialFindings) -> Option<String> {
     let pairs = trial.faults.iter().flat_map(|fault| &fault.pairs);
@@ -19,7 +22,7 @@ pub fn delays(findings: &Findings, trial: &TrialFindings) -> Option<String> {
         return None;
     }
     let hosts: Vec<&str> = findings.hosts.iter().map(|host| host.name.as_str()).collect();
-    let views: [(&str, fn(&PairProof) -> Option<f64>); 4] = [
+    let views: [(&str, View); 4] = [
         ("asked: change", |pair| Some(pair.expected)),
         ("before", |pair| pair.probes.before),
         ("during", |pair| pair.probes.during),
@@ -29,12 +32,7 @@ pub fn delays(findings: &Findings, trial: &TrialFindings) -> Option<String> {
     Some(format!(r#"<div class="matrices">{}</div>"#, matrices.collect::<String>()))
 }
 
-fn matrix(
-    title: &str,
-    hosts: &[&str],
-    pairs: &BTreeMap<(&str, &str), &PairProof>,
-    value: fn(&PairProof) -> Option<f64>,
-) -> String {
+fn matrix(title: &str, hosts: &[&str], pairs: &BTreeMap<(&str, &str), &PairProof>, value: View) -> String {
     let mut out = format!(
         r#"<table class="matrix"><caption>{}</caption><thead><tr><td class="corner">from \ to</td>"#,
         escape(title)

@@ -1,0 +1,134 @@
+//! The report as text: whole, self-contained, and safe whatever stands in the run.
+
+#[path = "../../analysis/tests/common/mod.rs"]
+mod common;
+
+use brownout_analysis::findings;
+use brownout_report::{Style, html, summary};
+use common::{SECOND, Synthetic};
+
+fn report(synthetic: &Synthetic) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let run = synthetic.run(folder.path());
+    html(&run, &findings(&run).unwrap()).unwrap()
+}
+
+fn text(synthetic: &Synthetic, style: Style) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    summary(&findings(&synthetic.run(folder.path())).unwrap(), style)
+}
+
+const PLAIN: Style = Style { color: false, width: 100 };
+
+/// All kinds of runs that a report must survive.
+fn kinds() -> Vec<(&'static str, Synthetic)> {
+    let plan = Synthetic::default;
+    vec![
+        ("whole", plan()),
+        ("without a fault", Synthetic { no_fault: true, ..plan() }),
+        ("refuted", Synthetic { shown: 0, ..plan() }),
+        ("killed in the set-up", Synthetic { trials: 1, cut_at: Some(SECOND), ..plan() }),
+        ("killed before its first second", Synthetic { trials: 1, cut_at: Some(0), ..plan() }),
+        ("killed in the fault", Synthetic { cut_at: Some(20 * SECOND), ..plan() }),
+        ("no trial", Synthetic { trials: 0, ..plan() }),
+        ("closed loop", Synthetic { threads: Some(8), ..plan() }),
+        ("all fails", Synthetic { failing: |_, _, _| 1.0, death: true, time_outs: 0, ..plan() }),
+    ]
+}
+
+#[test]
+fn a_report_refers_to_nothing_outside_itself() {
+    for (kind, synthetic) in kinds() {
+        let page = report(&synthetic);
+        for outside in ["http://", "https://", "//cdn", "@import", "<link rel=\"stylesheet\"", "src="] {
+            assert!(!page.contains(outside), "{kind}: {outside}");
+        }
+    }
+}
+
+#[test]
+fn every_coordinate_is_a_number() {
+    for (kind, synthetic) in kinds() {
+        let page = report(&synthetic);
+        for figure in page.split("<svg").skip(1) {
+            let (figure, _) = figure.split_once("</svg>").unwrap();
+            for broken in ["NaN", "inf", "null"] {
+                assert!(!figure.contains(broken), "{kind}: {broken} in {figure}");
+            }
+        }
+    }
+}
+
+#[test]
+fn elements_are_closed_in_the_order_they_were_opened() {
+    for (kind, synthetic) in kinds() {
+        let page = report(&synthetic);
+        let mut open: Vec<&str> = Vec::new();
+        // Style and script hold no markup; nothing else may hold a bare `<`.
+        for tag in page.split('<').skip(1) {
+            let (tag, _) = tag.split_once('>').unwrap_or((tag, ""));
+            let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap();
+            let void = ["!doctype", "meta", "link", "br"].contains(&name) || tag.ends_with('/');
+            if open.last() == Some(&"script") && name != "script" || void {
+                continue;
+            }
+            match tag.strip_prefix('/') {
+                Some(name) => assert_eq!(open.pop(), Some(name), "{kind}"),
+                None => open.push(name),
+            }
+        }
+        assert_eq!(open, [""; 0], "{kind}");
+    }
+}
+
+#[test]
+fn text_of_the_run_is_never_markup() {
+    // The processor's name and a node's last words hold signs that HTML knows.
+    let page = report(&Synthetic { death: true, ..Synthetic::default() });
+    assert!(page.contains("Example CPU &lt;with&gt; &amp; &quot;signs&quot;"));
+    assert!(page.contains("out of memory &lt;heap&gt;") && !page.contains("<heap>"));
+}
+
+#[test]
+fn figures_have_a_line_for_each_thing_they_show() {
+    let page = report(&Synthetic::default());
+    for id in ["trial-1-throughput", "trial-1-latency", "trial-2-coordinators", "percentiles"] {
+        assert!(page.contains(&format!("id=\"{id}\"")), "{id}");
+    }
+    for name in ["n1 p50", "n2 p50", "n3 p50", "offered", "p99"] {
+        assert!(page.contains(&format!("<title>{name}</title>")), "{name}");
+    }
+}
+
+#[test]
+fn the_summary_fits_100_columns_and_is_plain_without_colour() {
+    for (kind, synthetic) in kinds() {
+        let text = text(&synthetic, PLAIN);
+        assert!(!text.contains('\x1b'), "{kind}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= 100, "{kind}: {line}");
+        }
+        assert!(text.contains("Verdict"), "{kind}");
+    }
+    assert!(text(&Synthetic::default(), Style { color: true, width: 100 }).contains("\x1b["));
+}
+
+#[test]
+fn the_summary_says_what_happened() {
+    let whole = text(&Synthetic::default(), PLAIN);
+    for part in [
+        "What does one slow replica cost",
+        "every RTT to and from n2 grows by as much",
+        "the warm-up ended after 4.0s: latency was stationary",
+        "9 spared, worst",
+        "proven: every RTT to and from n2 grows by 100ms",
+        "balances",
+        "Worse: the fault costs 33.3% of the goodput over 2 trials.",
+    ] {
+        assert!(whole.contains(part), "{part}\n{whole}");
+    }
+    let refuted = text(&Synthetic { also_slow: Some(("n3", "n1")), ..Synthetic::default() }, PLAIN);
+    assert!(refuted.contains("n3 → n1 (spared)") && refuted.contains("refuted"), "{refuted}");
+    let death = text(&Synthetic { death: true, ..Synthetic::default() }, PLAIN);
+    assert!(death.contains("Node n3 died") && death.contains("out of memory <heap>"), "{death}");
+}
