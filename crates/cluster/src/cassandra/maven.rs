@@ -144,7 +144,10 @@ fn run_maven(
     option.push(jars);
     let mut command = Command::new(mvn);
     // Batch mode; -C: a download whose checksum differs is an error, not a warning.
-    command.args(["-B", "-C", "-f"]).arg(pom).args(["dependency:copy-dependencies", "-DincludeScope=runtime"]);
+    command
+        .args(["-B", "-C", "-Dstyle.color=never", "-f"])
+        .arg(pom)
+        .args(["dependency:copy-dependencies", "-DincludeScope=runtime"]);
     command.arg(option).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A group of its own: `mvn` is a script that starts a JVM, and both have to end on interruption.
     command.process_group(0);
@@ -176,7 +179,7 @@ fn run_maven(
                     progress(&format!("Maven has fetched {fetched} files"));
                 }
             }
-            Ok(line) if line.contains("ERROR") || !line.starts_with('[') => words.push(line),
+            Ok(line) if tells(&line) => words.push(line),
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
@@ -188,6 +191,12 @@ fn run_maven(
         Ok(_) => Err(failed(words.into_iter().take(6).collect::<Vec<_>>().join("\n"))),
         Err(error) => Err(failed(error.to_string())),
     }
+}
+
+/// Whether a line is an error of Maven's, or of the script that starts it (which puts no level in front).
+fn tells(line: &str) -> bool {
+    !["[INFO]", "[WARNING]"].iter().any(|level| line.contains(level))
+        && line.trim_start_matches("[ERROR]").chars().any(char::is_alphabetic)
 }
 
 /// A child that leads a process group; dropping it ends the group.
@@ -205,11 +214,15 @@ impl Drop for Group {
 
 /// What to do, for failures whose words are known.
 fn remedy(words: &str) -> Option<&'static str> {
-    const KNOWN: [(&str, &str); 5] = [
+    const KNOWN: [(&str, &str); 6] = [
         ("JAVA_HOME", "Maven itself needs a Java: set JAVA_HOME, or apt-get install openjdk-17-jre-headless"),
         (
             "Could not create local repository",
             "Maven's local repository cannot be written: set MAVEN_OPTS=-Dmaven.repo.local=DIR to a folder that can be",
+        ),
+        (
+            "No plugin found for prefix",
+            "Maven cannot get its own plugins: check the network, whether it is set to offline, and its mirrors and proxies",
         ),
         ("Checksum validation failed", "a download was damaged: try again; if it stays, the mirror alters files"),
         (
@@ -270,6 +283,10 @@ mod tests {
             ("echo changed > $out/a.jar", "a.jar has another SHA-256"),
             ("touch $out/a.jar $out/b.jar", "b.jar does not belong there"),
             ("true", "a.jar is missing"),
+            (
+                "printf '\\033[0m[INFO] Scanning\\n'; echo '[ERROR] '; echo \"[ERROR] No plugin found for prefix 'dependency'\"; exit 1",
+                "0.0.1: [ERROR] No plugin",
+            ),
             ("touch $out/a.jar; echo '[INFO] x'; echo '[ERROR] Could not transfer artifact x'; exit 1", "proxies"),
             ("echo 'The JAVA_HOME environment variable is not defined correctly' >&2; exit 1", "set JAVA_HOME"),
             ("exit 7", "exit status: 7"),

@@ -37,6 +37,7 @@ pub enum Jit {
 }
 
 /// Resident memory that a node takes beside its heap: code, threads, off-heap memtables, mapped jars and archive.
+/// Measured with a heap of 192 MiB: 280 to 340 MiB in all when fresh, up to 450 MiB after load, and some to spare.
 const BESIDE_HEAP: u64 = 320 << 20;
 
 /// Memory that `nodes` nodes with this heap need when loaded, in bytes: to be compared with what is available
