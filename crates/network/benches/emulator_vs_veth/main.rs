@@ -23,7 +23,7 @@ use veth::Veth;
 /// Aim: the emulator's processor time per Gbit over the kernel path's.
 const AIM: f64 = 1.6;
 const CONGESTION_CONTROL: &str = "cubic";
-/// More of the machine busy with other things than this, and the numbers say little.
+/// A larger share of the machine taken by other programs than this, and the numbers say little.
 const QUIET: f64 = 0.05;
 
 /// A pair of hosts to measure between.
@@ -57,8 +57,8 @@ fn main() {
     .unwrap_or_else(|error| panic!("this bench needs root: {error}"));
     let veth = Veth::start(CONGESTION_CONTROL);
 
-    let others = measure::busy_share(Duration::from_secs(1));
-    println!("emulator thread: {:?}; machine busy with other things: {:.0} %", emulator.realtime(), others * 100.0);
+    let others = measure::others_share(Duration::from_secs(1));
+    println!("emulator thread: {:?}; other programs take {:.0} % of this machine", emulator.realtime(), others * 100.0);
     println!("\nround  ground    TCP Gbit/s  CPU-s/Gbit (machine)  CPU-s/Gbit (process)  RTT p50 µs  RTT p99 µs");
     let (mut kernel, mut ours) = (Vec::new(), Vec::new());
     for number in 1..=rounds {
@@ -116,16 +116,18 @@ fn arguments() -> Arguments {
     // Cargo itself adds --bench.
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     while let Some(name) = arguments.next() {
+        if name == "--default-scheduling" {
+            parsed.realtime = false;
+            continue;
+        }
         let mut number = || arguments.next()?.parse::<f64>().ok().filter(|value| (0.1..1e4).contains(value));
-        let understood = match name.as_str() {
-            "--default-scheduling" => Some(parsed.realtime = false),
-            "--rounds" => number().map(|value| parsed.rounds = value.ceil() as u32),
-            "--seconds" => number().map(|value| parsed.seconds = Duration::from_secs_f64(value)),
-            _ => None,
-        };
-        if understood.is_none() {
-            eprintln!("usage: emulator_vs_veth [--rounds N] [--seconds S] [--default-scheduling]");
-            std::process::exit(2);
+        match (name.as_str(), number()) {
+            ("--rounds", Some(value)) => parsed.rounds = value.ceil() as u32,
+            ("--seconds", Some(value)) => parsed.seconds = Duration::from_secs_f64(value),
+            _ => {
+                eprintln!("usage: emulator_vs_veth [--default-scheduling] [--rounds N] [--seconds S]");
+                std::process::exit(2);
+            }
         }
     }
     parsed

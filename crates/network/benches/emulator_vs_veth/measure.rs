@@ -16,7 +16,8 @@ use super::Ground;
 
 pub struct Round {
     pub gbit_per_s: f64,
-    /// Seconds that any processor was busy with anything, per Gbit: interrupts and kernel threads too.
+    /// Seconds that any processor was busy with anything but other programs, per Gbit: with this
+    /// process, interrupts and kernel threads.
     pub machine_cpu_per_gbit: f64,
     /// Seconds that the kernel charged to this process: sender, receiver and emulator.
     pub process_cpu_per_gbit: f64,
@@ -57,7 +58,7 @@ fn bulk(ground: &impl Ground, seconds: Duration) -> (f64, f64, f64) {
         }
     });
     thread::sleep(Duration::from_millis(500));
-    let measure = || (Instant::now(), received.load(Ordering::Relaxed), machine_cpu().0, process_cpu());
+    let measure = || (Instant::now(), received.load(Ordering::Relaxed), busy_cpu(), process_cpu());
     let before = measure();
     thread::sleep(seconds);
     let after = measure();
@@ -96,25 +97,45 @@ fn ping(ground: &impl Ground, time: Duration) -> (f64, f64) {
     (trips[trips.len() / 2], trips[trips.len() * 99 / 100])
 }
 
-/// The share of the machine that is busy while we do nothing.
-pub fn busy_share(time: Duration) -> f64 {
-    let before = machine_cpu();
+/// The share of the machine that other programs take.
+pub fn others_share(time: Duration) -> f64 {
+    let (before, began) = (others_cpu(), Instant::now());
     thread::sleep(time);
-    let after = machine_cpu();
-    (after.0 - before.0) / (after.1 - before.1)
+    let processors = thread::available_parallelism().map_or(1, |processors| processors.get());
+    (others_cpu() - before) / began.elapsed().as_secs_f64() / processors as f64
 }
 
-/// Seconds that all processors were busy, and that passed on all of them, since boot (proc_stat(5)).
-fn machine_cpu() -> (f64, f64) {
+/// Seconds that all processors were busy since boot (proc_stat(5)), but for what other programs took.
+fn busy_cpu() -> f64 {
     let text = fs::read_to_string("/proc/stat").expect("/proc is mounted");
     let numbers = text.lines().next().into_iter().flat_map(str::split_whitespace).skip(1);
+    // user nice system idle iowait irq softirq; steal is nobody's, and guests are in user already.
     let ticks: Vec<f64> = numbers.filter_map(|number| number.parse().ok()).collect();
-    // user nice system idle iowait irq softirq steal; guests are in user already.
-    let all: f64 = ticks[..8].iter().sum();
-    let idle = ticks[3] + ticks[4] + ticks[7];
+    let busy = ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6];
+    busy / ticks_per_second() - others_cpu()
+}
+
+/// Seconds charged to all other programs and the children that they have waited for (proc_pid_stat(5)).
+fn others_cpu() -> f64 {
+    const KERNEL_THREADS: &str = "2";
+    let own = std::process::id().to_string();
+    let stat = |entry: fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        let foreign = name.starts_with(|c: char| c.is_ascii_digit()) && name != own && name != KERNEL_THREADS;
+        let text = foreign.then(|| fs::read_to_string(entry.path().join("stat")).ok())??;
+        // What follows the program's name in parentheses: state, parent, and from the twelfth on utime,
+        // stime, cutime, cstime.
+        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+        let ticks = fields.get(11..15)?.iter().filter_map(|field| field.parse::<f64>().ok()).sum::<f64>();
+        (fields[1] != KERNEL_THREADS).then_some(ticks)
+    };
+    let processes = fs::read_dir("/proc").expect("/proc is mounted");
+    processes.flatten().filter_map(stat).sum::<f64>() / ticks_per_second()
+}
+
+fn ticks_per_second() -> f64 {
     // SAFETY: no memory is involved.
-    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;
-    ((all - idle) / per_second, all / per_second)
+    unsafe { libc::sysconf(libc::_SC_CLK_TCK) as f64 }
 }
 
 /// Seconds charged to this process.
