@@ -18,7 +18,7 @@ use crate::{
     node::Process,
     place::Network,
     readiness,
-    system::{Member, System, program},
+    system::{Member, System},
 };
 
 /// Where a cluster's files go, and whose they are.
@@ -113,7 +113,7 @@ impl Cluster {
         let (stdout, stderr) = open().map_err(ClusterError::files("open", &console))?;
 
         let mut command = self.system.command(&self.members, index)?;
-        let program = program(&command).to_owned();
+        let program = PathBuf::from(command.get_program());
         let failed = |source| ClusterError::Spawn { node: member.name.clone(), program: program.clone(), source };
         command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).current_dir(&member.home);
         place.prepare(&mut command);

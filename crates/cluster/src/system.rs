@@ -1,9 +1,4 @@
-use std::{
-    collections::BTreeMap,
-    net::Ipv4Addr,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{collections::BTreeMap, net::Ipv4Addr, path::PathBuf, process::Command};
 
 use serde::Serialize;
 
@@ -67,9 +62,4 @@ pub struct InForce {
     pub options: Vec<String>,
     /// Configuration files of a node, by name, with their text; node 1 stands for all.
     pub files: BTreeMap<String, String>,
-}
-
-/// The program name and the arguments of `command`, for an error message.
-pub(crate) fn program(command: &Command) -> &Path {
-    Path::new(command.get_program())
 }
