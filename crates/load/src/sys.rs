@@ -3,7 +3,6 @@
 use std::{
     io,
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
-    time::Duration,
 };
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -55,17 +54,9 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_MOD, fd, token, interest(writable))
     }
 
-    /// Waits until something is ready; without end if `timeout` is `None`. A signal ends the wait early.
-    pub(crate) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        let wait = timeout.map(|limit| libc::timespec {
-            tv_sec: limit.as_secs().min(1 << 30) as libc::time_t,
-            tv_nsec: limit.subsec_nanos() as libc::c_long,
-        });
-        let _ = wait;
-        let millis = match timeout {
-            None => -1,
-            Some(limit) => i32::try_from(limit.as_millis()).unwrap_or(i32::MAX),
-        };
+    /// Waits until something is ready, or only looks. A signal ends the wait early.
+    pub(crate) fn wait(&mut self, only_look: bool) -> io::Result<()> {
+        let millis = if only_look { 0 } else { -1 };
         // SAFETY: `events` has room for the count given and outlives the call.
         let filled = unsafe {
             libc::epoll_wait(self.fd.as_raw_fd(), self.events.as_mut_ptr(), self.events.len() as libc::c_int, millis)

@@ -60,11 +60,22 @@ mod tests {
     /// texts within, at and beyond a block of 16 bytes.
     #[test]
     fn tokens_are_cassandras() {
-        println!("{:?}", [0i64, 1, -1, 1_000_000].map(|key| murmur3_token(&key.to_be_bytes())));
-        println!(
-            "{:?}",
-            ["", "test", "0123456789abcdef", "kremówki über 16 Bytes"].map(|key| murmur3_token(key.as_bytes()))
-        );
+        for (key, token) in [
+            (0i64, 2_945_182_322_382_062_539),
+            (1, 6_292_367_497_774_912_474),
+            (-1, 7_071_048_584_287_372_947),
+            (1_000_000, -7_750_191_165_207_352_691),
+        ] {
+            assert_eq!(murmur3_token(&key.to_be_bytes()), token, "{key}");
+        }
+        for (key, token) in [
+            ("", 0),
+            ("test", -6_017_608_668_500_074_083),
+            ("0123456789abcdef", 5_467_490_433_528_156_583),
+            ("kremówki über 16 Bytes", -5_485_926_232_535_622_511),
+        ] {
+            assert_eq!(murmur3_token(key.as_bytes()), token, "{key}");
+        }
     }
 
     /// Tokens as the `scylla` crate's partitioner, an independent implementation, computes them.

@@ -1,4 +1,5 @@
 //! Control work through the driver, and token-aware balancing with the ring it reads.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says by panicking that something is wrong")]
 
 mod common;
 

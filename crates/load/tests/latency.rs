@@ -1,4 +1,5 @@
 //! Latencies against what can be computed beforehand.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says by panicking that something is wrong")]
 
 mod common;
 

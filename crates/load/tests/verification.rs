@@ -1,4 +1,5 @@
 //! Reads check what writes wrote.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says by panicking that something is wrong")]
 
 mod common;
 

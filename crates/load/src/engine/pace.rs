@@ -29,26 +29,8 @@ impl Worker {
         loop {
             let end = self.pending.map_or(u64::MAX, |(at, _)| at);
             self.restart_users(end, now);
-            if let Source::Open(schedule) = &mut self.source {
-                // The old schedule ends just before the new pace begins.
-                let until = now.min(end.saturating_sub(1));
-                let mut due = Vec::new();
-                std::mem::swap(&mut due, &mut self.due);
-                while left > due.len()
-                    && let Some(intended) = schedule.take_due(until)
-                {
-                    due.push(intended);
-                }
-                let next_ns = schedule.next_ns();
-                left -= due.len();
-                for intended in due.drain(..) {
-                    self.start_drawn(intended, now);
-                }
-                self.due = due;
-                if next_ns <= until {
-                    self.horizon_ns = next_ns;
-                    return true;
-                }
+            if self.start_scheduled(end, now, &mut left) {
+                return true;
             }
             match self.pending {
                 Some((at, pace)) if at <= now => {
@@ -58,8 +40,40 @@ impl Worker {
                 _ => break,
             }
         }
-        self.horizon_ns = now;
+        self.horizon_ns = match &self.source {
+            // What is due may be held back to be sent together.
+            Source::Open(schedule) => now.min(schedule.next_ns()),
+            _ => now,
+        };
         false
+    }
+
+    /// Starts what the schedule of an open loop says, up to `left` operations that are due before `end`. `true` if
+    /// more is due.
+    fn start_scheduled(&mut self, end: u64, now: u64, left: &mut usize) -> bool {
+        let Source::Open(schedule) = &mut self.source else { return false };
+        // The old schedule ends just before the new pace begins, and then at once.
+        let until = now.min(end.saturating_sub(1));
+        if now < end && now < self.last_start_ns + self.coalesce_ns {
+            return false;
+        }
+        let mut due = std::mem::take(&mut self.due);
+        while due.len() < *left
+            && let Some(intended) = schedule.take_due(until)
+        {
+            due.push(intended);
+        }
+        let next_ns = schedule.next_ns();
+        *left -= due.len();
+        if !due.is_empty() {
+            self.last_start_ns = now;
+        }
+        for intended in due.drain(..) {
+            self.start_drawn(intended, now);
+        }
+        self.due = due;
+        self.horizon_ns = next_ns.min(now);
+        next_ns <= until
     }
 
     fn begin(&mut self, at_ns: u64, pace: Pace) {

@@ -5,7 +5,6 @@ use std::{
     ops::Range,
     os::fd::AsRawFd,
     sync::{Arc, mpsc},
-    time::Duration,
 };
 
 use super::{
@@ -61,10 +60,6 @@ const TIMER: u64 = u64::MAX;
 const WAKER: u64 = u64::MAX - 1;
 /// Connection events kept until somebody asks for them.
 const MOST_EVENTS: usize = 10_000;
-/// Operations are sent at most this often, so that at high rates several share a system call; the price, at most
-/// this much lateness, is on the record. Measured with `benches/client_cpu.rs`.
-const COALESCE_NS: u64 = 0;
-
 pub(super) struct Worker {
     pub(super) setup: Arc<Setup>,
     pub(super) index: usize,
@@ -107,7 +102,10 @@ pub(super) struct Worker {
     pub(super) due: Vec<u64>,
     /// No operation intended before will be scheduled any more.
     pub(super) horizon_ns: u64,
-    last_send_ns: u64,
+    /// See [`super::Engine::set_coalescing`].
+    pub(super) coalesce_ns: u64,
+    /// When operations of an open loop were last started.
+    pub(super) last_start_ns: u64,
     /// When to end at the latest, once told to.
     stopping: Option<u64>,
     /// Why the thread cannot go on.
@@ -169,7 +167,8 @@ impl Worker {
             progress: Progress::default(),
             due: Vec::new(),
             horizon_ns: 0,
-            last_send_ns: 0,
+            coalesce_ns: super::COALESCE_NS,
+            last_start_ns: 0,
             stopping: None,
             fatal: None,
         })
@@ -190,8 +189,7 @@ impl Worker {
                 return Ok(self.finish(now));
             }
             self.arm(now)?;
-            let wait = more.then_some(Duration::ZERO);
-            self.epoll.wait(wait).map_err(LoadError::system("waiting for events"))?;
+            self.epoll.wait(more).map_err(LoadError::system("waiting for events"))?;
             for index in 0..self.epoll.count() {
                 let ready = self.epoll.ready(index);
                 match ready.token {
@@ -249,7 +247,6 @@ impl Worker {
             if !sent {
                 return;
             }
-            self.last_send_ns = now;
         }
     }
 
@@ -260,7 +257,7 @@ impl Worker {
             next = next.min(at);
         }
         if let Source::Open(schedule) = &self.source {
-            next = next.min(schedule.next_ns().max(self.last_send_ns + COALESCE_NS));
+            next = next.min(schedule.next_ns().max(self.last_start_ns + self.coalesce_ns));
         }
         for connection in &self.connections {
             next = next.min(connection.attention_ns());

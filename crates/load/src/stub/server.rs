@@ -35,6 +35,15 @@ const WAKER: u64 = u64::MAX - 1;
 /// Tokens below are listeners, by node; connections come after.
 const FIRST_PEER: u64 = 1 << 16;
 
+/// An answer that waits for its time. The order of the fields is that of their going out.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Delayed {
+    due_ns: u64,
+    order: u64,
+    token: u64,
+    frame: Vec<u8>,
+}
+
 pub(super) struct Server {
     epoll: Epoll,
     timer: Timer,
@@ -46,8 +55,7 @@ pub(super) struct Server {
     /// By token.
     peers: BTreeMap<u64, Peer>,
     serial: u64,
-    /// Answers that wait for their time: when, in which order, for whom.
-    delayed: BinaryHeap<Reverse<(u64, u64, u64, Vec<u8>)>>,
+    delayed: BinaryHeap<Reverse<Delayed>>,
     order: u64,
     database: Database,
     buffer: Vec<u8>,
@@ -89,7 +97,7 @@ impl Server {
     pub(super) fn run(mut self) -> io::Result<()> {
         sys::precise_timers();
         loop {
-            self.epoll.wait(None)?;
+            self.epoll.wait(false)?;
             for index in 0..self.epoll.count() {
                 let ready = self.epoll.ready(index);
                 match ready.token {
@@ -104,7 +112,7 @@ impl Server {
                 }
             }
             self.release();
-            let next = self.delayed.peek().map_or(u64::MAX, |Reverse((due, ..))| *due);
+            let next = self.delayed.peek().map_or(u64::MAX, |Reverse(first)| first.due_ns);
             self.timer.arm(next)?;
         }
     }
@@ -179,9 +187,9 @@ impl Server {
             self.executed.fetch_add(u64::from(executes), Ordering::Relaxed);
             match self.database.reply(peer.node, request, answer) {
                 Reply::Executed(frame) if !delay.is_zero() => {
-                    let due = now_ns() + delay.as_nanos() as u64;
+                    let due_ns = now_ns() + delay.as_nanos() as u64;
                     self.order += 1;
-                    self.delayed.push(Reverse((due, self.order, token, frame)));
+                    self.delayed.push(Reverse(Delayed { due_ns, order: self.order, token, frame }));
                 }
                 Reply::Now(frame) | Reply::Executed(frame) => peer.output.extend_from_slice(&frame),
                 Reply::Never => {}
@@ -197,9 +205,8 @@ impl Server {
     fn release(&mut self) {
         let now = now_ns();
         let mut touched = Vec::new();
-        while let Some(Reverse((due, ..))) = self.delayed.peek()
-            && *due <= now
-            && let Some(Reverse((_, _, token, frame))) = self.delayed.pop()
+        while self.delayed.peek().is_some_and(|Reverse(first)| first.due_ns <= now)
+            && let Some(Reverse(Delayed { token, frame, .. })) = self.delayed.pop()
         {
             if let Some(peer) = self.peers.get_mut(&token) {
                 peer.output.extend_from_slice(&frame);
