@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{TrialEvidence, phases::Outcome};
+use crate::{TrialEvidence, sums::Outcome};
 
 /// What became of all operations of a trial, warm-up included.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -9,9 +9,7 @@ use serde::Serialize;
 
 use crate::{
     AnalysisError, Balance, ClosedLoop, Effect, FaultFindings, Instrument, PhaseFindings, TrialEvidence, Verdict,
-    balance, goodput, instrument, little,
-    phases::{PhaseSums, spread},
-    proof, verdict,
+    balance, goodput, instrument, little, phases::spread, proof, sums::PhaseSums, verdict,
 };
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.

@@ -1,13 +1,13 @@
 //! What the fault took from the users: degradation, recovery, residual.
 //!
-//! The terms are those of Lu et al., "One-Size-Fits-None" (NSDI 2025), section 3, applied to goodput
-//! instead of throughput, and with a band of two standard deviations instead of one: at one, a
-//! third of all healthy intervals would lie below it... so three in a row decide, not one.
+//! The terms are those of Lu et al., "One-Size-Fits-None" (NSDI 2025), applied to goodput instead of throughput, and
+//! with a stricter end of recovery: there one interval above mean − 1 sd ends it, which one healthy interval in six
+//! does not reach and a lucky sick one does; here three in a row have to lie above mean − 2 sd.
 
 use brownout_record::Objective;
 use serde::Serialize;
 
-use crate::{Interval, TrialEvidence, evidence::phase, phases::good, stats};
+use crate::{Interval, TrialEvidence, evidence::phase, stats, sums::good};
 
 /// Consecutive intervals that have to be back in the baseline's band.
 pub const RECOVERY_INTERVALS: usize = 3;

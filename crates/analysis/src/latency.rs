@@ -3,7 +3,7 @@
 use brownout_record::{Histogram, LatencyRow};
 use serde::Serialize;
 
-use crate::{AnalysisError, phases::Outcome};
+use crate::{AnalysisError, sums::Outcome};
 
 /// A percentile of a latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

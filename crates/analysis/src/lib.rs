@@ -19,6 +19,7 @@ mod little;
 mod phases;
 mod proof;
 pub mod stats;
+mod sums;
 mod timeline;
 mod verdict;
 mod window;

@@ -6,7 +6,7 @@ use brownout_record::Objective;
 
 use crate::{
     AnalysisError, Interval, Latencies, PhaseWindow, TrialEvidence,
-    phases::{Outcome, good},
+    sums::{Outcome, good},
 };
 
 /// One interval of a trial.

@@ -1,5 +1,7 @@
 //! What the load met, and what the fault took: one definition, one test.
 
+#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
+
 mod common;
 
 use brownout_analysis::{Findings, PhaseFindings, Validity, exit_code, findings};

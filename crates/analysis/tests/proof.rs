@@ -1,5 +1,7 @@
 //! A fault that is not proven did not happen.
 
+#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
+
 mod common;
 
 use brownout_analysis::{Findings, Proof, Validity, exit_code, findings};

@@ -1,5 +1,7 @@
 //! What follows from a run, and what a program ends with.
 
+#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
+
 mod common;
 
 use brownout_analysis::{Findings, Outcome, Validity, exit_code, findings};
@@ -26,7 +28,8 @@ fn a_loss_in_every_trial_is_worse() {
 
 #[test]
 fn the_four_verdicts_between_a_few_trials() {
-    let table: [(fn(u32, &str, u64) -> f64, Outcome, u8); 4] = [
+    type Failing = fn(u32, &str, u64) -> f64;
+    let table: [(Failing, Outcome, u8); 4] = [
         (|_, phase, _| if phase == "fault" { 0.1 } else { 0.0 }, Outcome::Worse, 0),
         (|_, phase, _| if phase == "fault" { 0.0 } else { 0.1 }, Outcome::Better, 0),
         (|_, _, _| 0.0, Outcome::NoDifference, 0),

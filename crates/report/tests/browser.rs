@@ -2,6 +2,8 @@
 //!
 //! Needs Chromium or Chrome; `make test` installs or asks for it.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // Helpers of tests are tests.
+
 #[path = "../../analysis/tests/common/mod.rs"]
 mod common;
 

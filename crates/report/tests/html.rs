@@ -1,5 +1,7 @@
 //! The report as text: whole, self-contained, and safe whatever stands in the run.
 
+#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
+
 #[path = "../../analysis/tests/common/mod.rs"]
 mod common;
 

@@ -3,6 +3,7 @@
 //! Everything is a function of the fields of [`Synthetic`]; no test changes rows afterwards.
 
 #![allow(dead_code)] // Each test binary uses its part.
+#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
 
 use std::path::Path;
 
