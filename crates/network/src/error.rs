@@ -12,8 +12,8 @@ pub enum NetworkError {
     #[error("the network cannot be built as specified: {0}")]
     Spec(String),
 
-    /// The TUN device could not be opened.
-    #[error("cannot open {path} for host {host}: {source}; {remedy}", path = path.display())]
+    /// The TUN device could not be used.
+    #[error("cannot use {path} for host {host}: {source}; {remedy}", path = path.display())]
     Tun {
         /// The host that was being built.
         host: String,

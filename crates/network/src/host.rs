@@ -45,7 +45,7 @@ struct Inner {
     id: HostId,
     name: String,
     address: Ipv4Addr,
-    namespace: OwnedFd,
+    namespace: Arc<OwnedFd>,
     congestion_control: String,
     /// `/proc/net/dev` of the namespace: it shows that namespace to whoever reads it.
     statistics: Option<File>,
@@ -100,9 +100,9 @@ impl Host {
         sys::enter(&self.0.namespace)
     }
 
-    /// Makes `command`, when it is spawned, run in this host. The host must live until then.
+    /// Makes `command` run in this host whenever it is spawned; it keeps the namespace alive until it is dropped.
     pub fn prepare(&self, command: &mut Command) {
-        sys::prepare(&self.0.namespace, command);
+        sys::prepare(Arc::clone(&self.0.namespace), command);
     }
 
     /// Runs `work` on a thread inside of this host, and waits for its answer.
@@ -177,7 +177,7 @@ fn build(id: HostId, spec: &HostSpec, settings: &Settings) -> Result<(Host, Tun)
     }
 
     let statistics = File::open("/proc/thread-self/net/dev").ok();
-    let (name, address, namespace) = (host(), spec.address, namespace.into());
+    let (name, address, namespace) = (host(), spec.address, Arc::new(namespace.into()));
     Ok((Host(Arc::new(Inner { id, name, address, namespace, congestion_control, statistics })), tun))
 }
 

@@ -38,17 +38,17 @@ fn guards_on_one_link_compose_and_heal_one_by_one_in_any_order() {
     assert_eq!(both.delay, Delay::from_ms(60));
     assert!((both.loss.fraction() - 0.55).abs() < 1e-9);
     let together = measured(second.change().at_ns);
-    assert!((60.0..65.0).contains(&together), "{together}");
+    assert!((60.0..75.0).contains(&together), "{together}");
 
     let healed = first.heal().unwrap();
     assert_eq!(control.effective(hit).unwrap().delay, Delay::from_ms(40));
     let alone = measured(healed.at_ns + healed.error_ns);
-    assert!((40.0..45.0).contains(&alone), "{alone}");
+    assert!((40.0..55.0).contains(&alone), "{alone}");
 
     drop(second);
     assert_eq!(control.effective(hit).unwrap(), Impairment::NONE);
     let none = measured(monotonic_ns());
-    assert!(none < 5.0, "{none}");
+    assert!(none < 20.0, "{none}");
 }
 
 #[test]
@@ -120,11 +120,11 @@ fn sabotage_is_visible_in_what_is_effective_and_in_the_probes() {
     let guard = impair(&network, &[hit], delay(50));
     assert_eq!(control.effective(hit).unwrap(), Impairment::NONE);
     let pretended = median(guard.change().at_ns);
-    assert!(pretended < 10.0, "{pretended}");
+    assert!(pretended < 25.0, "{pretended}");
     let since = control.sabotage(false).unwrap();
     assert_eq!(control.effective(hit).unwrap(), delay(50));
     let real = median(since.at_ns + since.error_ns);
-    assert!((50.0..60.0).contains(&real), "{real}");
+    assert!((50.0..75.0).contains(&real), "{real}");
 }
 
 #[test]

@@ -22,6 +22,12 @@ use crate::{
     sys::ProbeSocket,
 };
 
+/// The kernel begins to stamp arrivals a moment after the first socket asks for it; before, it
+/// stamps when they are collected.
+const STAMPS_AFTER_NS: u64 = 20_000_000;
+/// Probes of the same slot are sent together: waking up, here and in the emulator, costs more than
+/// sending does.
+const SLOT_NS: u64 = 2_000_000;
 /// How often arrivals are collected. Their times are the kernel's, so this costs no precision.
 const COLLECT_NS: u64 = 10_000_000;
 /// The wall clock moved against the monotonic one by more than this: somebody stepped it.
@@ -66,14 +72,15 @@ impl Prober {
 
     /// Sends each probe at its time and collects arrivals in between, until told to end.
     pub(super) fn run(mut self) {
-        let begin = monotonic_ns();
+        let begin = monotonic_ns() + STAMPS_AFTER_NS;
         let links = self.windows.len().max(1) as u64;
         let (mut turn, mut collect_at) = (0, begin + COLLECT_NS);
         while !self.shared.stop.load(Ordering::Relaxed) {
+            // Not a multiple of a rounded gap, which would drift.
+            let since_begin = (u128::from(self.interval_ns) * u128::from(turn) / u128::from(links)) as u64;
             let send_at = match self.windows.is_empty() {
                 true => u64::MAX,
-                // Not a multiple of a rounded gap, which would drift.
-                false => begin + (u128::from(self.interval_ns) * u128::from(turn) / u128::from(links)) as u64,
+                false => begin + since_begin / SLOT_NS * SLOT_NS,
             };
             let now = monotonic_ns();
             let next = send_at.min(collect_at);

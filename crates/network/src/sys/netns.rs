@@ -7,6 +7,7 @@ use std::{
         unix::process::CommandExt,
     },
     process::Command,
+    sync::Arc,
 };
 
 use super::check;
@@ -23,12 +24,11 @@ pub(crate) fn enter(namespace: &OwnedFd) -> io::Result<()> {
     set_namespace(namespace.as_raw_fd())
 }
 
-/// Makes `command` start inside the namespace behind `namespace`, which must stay open until it is spawned.
-pub(crate) fn prepare(namespace: &OwnedFd, command: &mut Command) {
-    let namespace = namespace.as_raw_fd();
+/// Makes `command` start inside the namespace behind `namespace`, which it keeps open.
+pub(crate) fn prepare(namespace: Arc<OwnedFd>, command: &mut Command) {
     // SAFETY: between fork and exec only `setns` is called, which is async-signal-safe: it neither
     // allocates nor locks. `last_os_error` reads errno and allocates nothing.
-    unsafe { command.pre_exec(move || set_namespace(namespace)) };
+    unsafe { command.pre_exec(move || set_namespace(namespace.as_raw_fd())) };
 }
 
 fn set_namespace(namespace: RawFd) -> io::Result<()> {

@@ -49,14 +49,14 @@ pub fn counters(network: &Network, link: Link) -> LinkCounters {
     network.control().take_counters().unwrap().into_iter().find(|counters| counters.link == link).unwrap()
 }
 
-/// Takes counters until nothing of `link` is in flight, and adds them up.
+/// Takes counters until something has been sent on `link` and nothing is in flight, and adds them up.
 pub fn settled_counters(network: &Network, link: Link) -> LinkCounters {
     let mut all = counters(network, link);
     let end = Instant::now() + Duration::from_secs(10);
     loop {
         let out = all.delivered_packets + all.lost + all.dropped_queue + all.dropped_write;
         assert!(out <= all.offered_packets, "{all:?}");
-        if out == all.offered_packets {
+        if out == all.offered_packets && out > 0 {
             return all;
         }
         assert!(Instant::now() < end, "still in flight: {all:?}");
