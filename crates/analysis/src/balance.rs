@@ -1,5 +1,6 @@
 //! The balance sheet: every operation that was scheduled ended somewhere.
 
+use brownout_record::TrialState;
 use serde::Serialize;
 
 use crate::{TrialEvidence, sums::Outcome};
@@ -83,9 +84,9 @@ pub(crate) fn balance(evidence: &TrialEvidence) -> Balance {
         }
     }
     let open = sheet.open_unsent + sheet.open_sent;
-    if open > 0 && !evidence.cut() {
+    if open > 0 && evidence.row.state == TrialState::Done {
         sheet.balances = false;
-        sheet.errors.push(format!("{open} operations are open although the trial says that it ended"));
+        sheet.errors.push(format!("{open} operations are open although the trial says that it is done"));
     }
     sheet
 }

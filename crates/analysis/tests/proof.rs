@@ -117,3 +117,47 @@ fn faults_in_force_together_are_expected_together() {
     assert_eq!((of(0, "n3").asked, of(0, "n3").expected), (0.0, 30e6));
     assert_eq!((of(1, "n3").asked, of(1, "n3").expected), (30e6, 30e6));
 }
+
+/// A run in which everything n2 sends is lost with one probability where another was asked for.
+fn lossy(asked: f64, lost: f64) -> Synthetic {
+    Synthetic { loss: Some(asked), lost, shown: 0, counted: 0, slower: 0, probes: 50, ..Synthetic::default() }
+}
+
+#[test]
+fn a_loss_is_proven_within_its_tolerance_and_the_error_of_its_counts() {
+    let found = analysed(&lossy(0.1, 0.1));
+    let fault = &found.trials[0].faults[0];
+    assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]));
+    for pair in fault.pairs.iter().filter(|pair| pair.hit) {
+        // 475 probes during and 500 before: half-widths of 3.6 % and 1.1 %.
+        assert!((0.03..0.05).contains(&pair.probes.error), "{}", pair.probes.error);
+        assert!((pair.counters.change.unwrap() - 0.1).abs() < 1e-9);
+    }
+    let spared = fault.pairs.iter().find(|pair| !pair.hit).unwrap();
+    assert_eq!(spared.probes.change, Some(0.0));
+}
+
+#[test]
+fn another_loss_than_asked_is_refuted() {
+    for (asked, lost) in [(0.3, 0.0), (0.3, 0.1), (0.1, 0.3)] {
+        let (verdict, why) = verdict_of(&lossy(asked, lost));
+        assert_eq!(verdict, Proof::Refuted, "{asked} {lost} {why}");
+    }
+}
+
+#[test]
+fn a_loss_that_few_probes_cannot_tell_is_proven_by_the_packets_of_the_counters() {
+    let found = analysed(&lossy(0.03, 0.03));
+    let fault = &found.trials[0].faults[0];
+    assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]));
+    let pair = &fault.pairs[0];
+    assert!(pair.tolerance + pair.probes.error > 0.03, "{}", pair.probes.error);
+    assert!(pair.tolerance + pair.counters.error < 0.03, "{}", pair.counters.error);
+}
+
+#[test]
+fn a_loss_too_small_for_the_number_of_probes_is_unproven() {
+    let (verdict, why) = verdict_of(&lossy(0.01, 0.01));
+    assert_eq!(verdict, Proof::Unproven);
+    assert!(why.contains("cannot tell 1.00% from none"), "{why}");
+}

@@ -67,6 +67,10 @@ pub struct Synthetic {
     /// One more fault, in force with the other: everything n3 sends is late by this.
     pub second_fault: Option<u64>,
     pub no_fault: bool,
+    /// Instead of a delay: everything n2 sends is lost with this probability …
+    pub loss: Option<f64>,
+    /// … and really with this one.
+    pub lost: f64,
 }
 
 impl Default for Synthetic {
@@ -99,6 +103,8 @@ impl Default for Synthetic {
             offset: 0,
             second_fault: None,
             no_fault: false,
+            loss: None,
+            lost: 0.0,
         }
     }
 }
@@ -278,10 +284,10 @@ impl Synthetic {
             let expectations = pairs().map(|(from, to)| Expectation {
                 from: from.to_owned(),
                 to: to.to_owned(),
-                quantity: Quantity::OneWayDelay,
+                quantity: if self.loss.is_some() { Quantity::Loss } else { Quantity::OneWayDelay },
                 hit: from == source,
-                asked: if from == source { delay as f64 } else { 0.0 },
-                tolerance: 2.0 * MS as f64,
+                asked: if from == source { self.loss.unwrap_or(delay as f64) } else { 0.0 },
+                tolerance: if self.loss.is_some() { 0.01 } else { 2.0 * MS as f64 },
             });
             recorder.fault(
                 trial,
@@ -439,15 +445,21 @@ impl Synthetic {
                 _ if self.also_slow == Some((from, to)) => self.asked,
                 _ => 0,
             };
-            let samples = (0..self.probes).map(|at| ProbeSample {
-                seq: starts_ns / SECOND * self.probes + at,
-                sent_ns: starts_ns + at * SECOND / self.probes,
-                delay_ns: Some(BASE_DELAY + extra(self.shown) + noise.below(30_000)),
-                copies: 1,
-                reordered: false,
+            let lost = if from == "n2" && self.slow_now(into) { self.lost } else { 0.0 };
+            let samples = (0..self.probes).map(|at| {
+                let arrived = noise.below(1_000_000) as f64 >= lost * 1e6;
+                let delay = BASE_DELAY + extra(self.shown) + noise.below(30_000);
+                ProbeSample {
+                    seq: starts_ns / SECOND * self.probes + at,
+                    sent_ns: starts_ns + at * SECOND / self.probes,
+                    delay_ns: arrived.then_some(delay),
+                    copies: u8::from(arrived),
+                    reordered: false,
+                }
             });
             let samples: Vec<ProbeSample> = samples.collect();
             let packets = 200;
+            let lost = (packets as f64 * lost) as u64;
             let held = extra(self.counted);
             recorder.link(
                 trial,
@@ -458,9 +470,9 @@ impl Synthetic {
                     to: to.to_owned(),
                     offered: packets,
                     offered_bytes: packets * 400,
-                    delivered: packets,
-                    delivered_bytes: packets * 400,
-                    lost: 0,
+                    delivered: packets - lost,
+                    delivered_bytes: (packets - lost) * 400,
+                    lost,
                     dropped_queue: 0,
                     release_error: histogram((0..packets).map(|at| 8_000 + at * 200)),
                     held: histogram((0..packets).map(|at| held + 5_000 + at * 100)),
