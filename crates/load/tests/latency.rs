@@ -129,3 +129,37 @@ fn operations_belong_to_the_bucket_of_their_intended_start() {
         assert!(bucket.scheduled.abs_diff(100) <= 1, "{}", bucket.scheduled);
     }
 }
+
+#[test]
+fn the_instruments_own_lateness_is_on_the_record_and_in_the_response() {
+    let stub = Stub::local(1).unwrap();
+    let engine = engine(&stub);
+    engine.set_coalescing(ms(50));
+    engine.set_pace(open(400.0)).unwrap();
+    sleep(ms(800));
+    let mut book = Book::default();
+    stop(engine, &mut book);
+    let mut lateness = brownout_load::histogram();
+    book.0.values().for_each(|bucket| lateness.add(&bucket.lateness).unwrap());
+    // Held back for 0 to 50 ms, evenly.
+    let median = lateness.value_at_quantile(0.5);
+    assert!((15 * MS..45 * MS).contains(&median), "{median}");
+    assert!(book.total(|bucket| bucket.late_starts) > 200);
+    let response = book.response(|_, outcome| outcome == Outcome::Ok);
+    assert!(response.value_at_quantile(0.5) >= median - MS, "what was late counts from its intended start");
+}
+
+#[test]
+fn what_is_due_when_the_run_ends_is_scheduled_even_if_it_was_held_back() {
+    let stub = Stub::local(1).unwrap();
+    let engine = engine(&stub);
+    engine.set_coalescing(ms(300));
+    let start = engine.set_pace(open(1_000.0)).unwrap().at_ns;
+    sleep(ms(450));
+    let before = now_ns();
+    let (_, balance) = engine.stop(ms(2_000));
+    let after = now_ns();
+    let due = |at: u64| (at - start).div_ceil(MS);
+    assert!(balance.balances(), "{balance:#?}");
+    assert!((due(before)..=due(after)).contains(&balance.scheduled), "{} due at the end", due(before));
+}

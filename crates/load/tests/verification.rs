@@ -6,7 +6,7 @@ mod common;
 use std::thread::sleep;
 
 use brownout_load::{
-    Engine, EngineConfig, ErrorClass, KeyValue, LoadError,
+    Engine, ErrorClass, KeyValue,
     stub::{Answer, Behaviour, Stub},
 };
 use common::*;
@@ -101,25 +101,4 @@ fn a_population_that_meets_errors_is_completed_all_the_same() {
     let mut book = Book::default();
     let balance = stop(engine, &mut book);
     assert_eq!(balance.answered_ok, 1_000);
-}
-
-#[test]
-fn a_start_that_cannot_succeed_names_the_coordinator_and_the_step() {
-    let stub = Stub::local(1).unwrap();
-    let mut nodes = stub.coordinators();
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    nodes.push(brownout_load::Coordinator { name: "n9".into(), address: closed });
-    let error = Engine::start(EngineConfig::new(nodes), workload()).err().unwrap();
-    assert!(matches!(&error, LoadError::Connect { coordinator, step: "connecting", .. } if coordinator == "n9"));
-    assert!(error.to_string().contains("refused"), "{error}");
-
-    let hook = EngineConfig {
-        thread_start: std::sync::Arc::new(|| Err(std::io::Error::other("no such place"))),
-        ..config(&stub)
-    };
-    let error = Engine::start(hook, workload()).err().unwrap();
-    assert!(matches!(error, LoadError::ThreadStart(_)), "{error}");
-
-    let error = Engine::start(EngineConfig { threads: 0, ..config(&stub) }, workload()).err().unwrap();
-    assert!(matches!(error, LoadError::Config { .. }), "{error}");
 }

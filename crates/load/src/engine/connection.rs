@@ -19,8 +19,8 @@ use crate::{
     },
 };
 
-/// Bytes that may wait in the client for room in the kernel's buffer. Beyond them an operation waits in its
-/// coordinator's queue, from where it can still be given up as never sent.
+/// Bytes that are encoded for one write. Beyond them an operation waits in its coordinator's queue, from where it
+/// can still be given up as never sent.
 const MOST_UNSENT: usize = 256 * 1024;
 /// Room for one read.
 const READ_SIZE: usize = 64 * 1024;
@@ -118,6 +118,7 @@ pub(super) struct Connection {
     address: SocketAddr,
     token: u64,
     socket: Option<TcpStream>,
+    /// The epoll watches for room to write: the kernel has not taken all output.
     watching: bool,
     backoff_ns: u64,
 
@@ -175,6 +176,8 @@ impl Connection {
     /// Whether an operation can be put on it now.
     pub(super) fn has_room(&self) -> bool {
         self.is_ready()
+            // What the kernel does not take now waits where it can still be given up.
+            && !self.watching
             && (!self.free.is_empty() || self.slots.len() <= usize::from(wire::LAST_STREAM))
             && self.output.len() - self.written < MOST_UNSENT
     }

@@ -66,6 +66,9 @@ const PACE_LEAD_NS: u64 = 1_000_000;
 /// `benches/client_cpu.rs`: it saves a quarter of the CPU at 20,000 a second and changes nothing below 10,000.
 const COALESCE_NS: u64 = 100_000;
 
+/// Between two looks at whether a thread that is connecting is still alive.
+const READY_POLL: Duration = Duration::from_millis(200);
+
 type Command = Box<dyn FnOnce(&mut Worker) + Send>;
 
 struct Thread {
@@ -133,8 +136,13 @@ impl Engine {
         }
         drop(ready);
         for _ in &engine.threads {
-            let died = LoadError::ThreadDied { thread: 0, reason: "it ended before it was connected".into() };
-            readiness.recv().unwrap_or(Err(died))?;
+            loop {
+                match readiness.recv_timeout(READY_POLL) {
+                    Ok(result) => break result?,
+                    // A thread that panicked says nothing.
+                    Err(_) => engine.health()?,
+                }
+            }
         }
         Ok(engine)
     }

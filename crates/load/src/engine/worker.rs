@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     Command, Operation,
-    connection::{Connection, State, Step},
+    connection::{Connection, Loss, State, Step},
     keys::Keys,
     ledger::{Ledger, Page, Recent},
     wheel::Wheel,
@@ -159,7 +159,7 @@ impl Worker {
             // Streams 0 .. threads are the schedule's.
             random: Random::new(config.seed, (config.threads + index) as u64),
             keys: Keys::new(index, config.threads, workload.population),
-            unix_offset_us: unix_us() - now_ns() / 1_000,
+            unix_offset_us: unix_us().saturating_sub(now_ns() / 1_000),
             source: Source::Idle,
             pace: 0,
             pending: None,
@@ -189,6 +189,8 @@ impl Worker {
                 return Ok(self.finish(now));
             }
             self.arm(now)?;
+            // A connection lost while sending has set users free.
+            let more = more || !self.restarts.is_empty();
             self.epoll.wait(more).map_err(LoadError::system("waiting for events"))?;
             for index in 0..self.epoll.count() {
                 let ready = self.epoll.ready(index);
@@ -220,10 +222,7 @@ impl Worker {
                     }
                 }
                 State::Opening { deadline_ns, step } if deadline_ns <= now => {
-                    self.lose(
-                        index,
-                        super::connection::Loss::because(format!("no answer in {} within 5 s", step.name())),
-                    );
+                    self.lose(index, Loss::because(format!("no answer in {} within 5 s", step.name())));
                 }
                 _ => {}
             }
@@ -319,8 +318,6 @@ impl Worker {
 
     /// Ends what is still open, so that the account can be closed.
     fn finish(mut self, now: u64) -> Final {
-        self.source = Source::Idle;
-        self.pace += 1;
         self.abandon(now);
         let balance = self.balance();
         Final { balance, pages: self.ledger.drain(u64::MAX) }
@@ -356,10 +353,9 @@ impl Worker {
     /// Schedules nothing more and ends when nothing is open, or at `deadline_ns`.
     pub(super) fn stop(&mut self, deadline_ns: u64) {
         let now = now_ns();
-        self.start_operations(now);
-        self.source = Source::Idle;
-        self.pending = None;
-        self.pace += 1;
+        // What is due until now is scheduled, however far behind this thread may be.
+        self.pending = Some((now, Pace::Idle));
+        while self.start_operations(now) {}
         self.stopping = Some(deadline_ns);
     }
 }

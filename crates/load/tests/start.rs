@@ -1,0 +1,83 @@
+//! A load that cannot start says where and why.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says by panicking that something is wrong")]
+
+mod common;
+
+use std::{
+    io::{Error, Read, Write},
+    net::TcpListener,
+    sync::Arc,
+};
+
+use brownout_load::{Coordinator, Engine, EngineConfig, KeyValue, LoadError, stub::Stub};
+use common::*;
+
+fn error_of(config: EngineConfig, workload: KeyValue) -> LoadError {
+    Engine::start(config, workload).err().expect("it must not start")
+}
+
+/// A server that answers the first bytes it gets with `answer`.
+fn impostor(answer: &'static [u8]) -> Coordinator {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut request = [0; 256];
+        let _ = socket.read(&mut request);
+        let _ = socket.write_all(answer);
+        // Until the client hangs up.
+        let _ = socket.read(&mut request);
+    });
+    Coordinator { name: "n9".into(), address }
+}
+
+#[test]
+fn the_error_names_the_coordinator_the_step_and_the_reason() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let refused = Coordinator { name: "n9".into(), address: closed };
+    let authenticate = b"\x84\x00\x00\x00\x03\x00\x00\x00\x17\x00\x15PasswordAuthenticator";
+    let error = b"\x84\x00\x00\x00\x00\x00\x00\x00\x0a\x00\x00\x00\x0a\x00\x04nope";
+    for (node, step, reason) in [
+        (refused, "connecting", "refused"),
+        (impostor(b"HTTP/1.1 400 Bad Request"), "the CQL handshake", "do not begin a CQL v4 response"),
+        (impostor(b""), "the CQL handshake", "no answer"),
+        (impostor(authenticate), "the CQL handshake", "PasswordAuthenticator"),
+        (impostor(error), "the CQL handshake", "nope"),
+    ] {
+        let stub = Stub::local(1).unwrap();
+        let mut nodes = stub.coordinators();
+        nodes.push(node);
+        let error = error_of(EngineConfig::new(nodes), workload()).to_string();
+        assert!(error.contains("n9") && error.contains(step) && error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn a_hook_that_fails_ends_the_start() {
+    let stub = Stub::local(1).unwrap();
+    let thread_start: brownout_load::ThreadStart = Arc::new(|| Err(Error::other("no such place")));
+    let error = error_of(EngineConfig { thread_start, ..config(&stub) }, workload());
+    assert!(matches!(error, LoadError::ThreadStart(_)), "{error}");
+    let thread_start: brownout_load::ThreadStart = Arc::new(|| panic!("on purpose"));
+    let error = error_of(EngineConfig { thread_start, ..config(&stub) }, workload());
+    assert!(matches!(error, LoadError::ThreadDied { .. }), "{error}");
+}
+
+#[test]
+fn impossible_configurations_are_refused_with_a_remedy() {
+    let stub = Stub::local(1).unwrap();
+    let cases: [fn(&mut EngineConfig, &mut KeyValue); 6] = [
+        |config, _| config.coordinators.clear(),
+        |config, _| config.threads = 0,
+        |config, _| config.connections = 0,
+        |config, _| config.timeout = ms(0),
+        |config, _| config.bucket = ms(0),
+        |config, workload| (config.threads, workload.population) = (3, 2),
+    ];
+    for (row, spoil) in cases.iter().enumerate() {
+        let (mut config, mut workload) = (config(&stub), workload());
+        spoil(&mut config, &mut workload);
+        let error = error_of(config, workload);
+        assert!(matches!(error, LoadError::Config { .. }), "row {row}: {error}");
+    }
+}
