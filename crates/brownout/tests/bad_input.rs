@@ -1,5 +1,7 @@
 //! Every mistake has a message with the place, the value and the remedy, the right exit code, and leaves nothing.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+
 mod common;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! Nothing is left behind: after Ctrl-C, after SIGKILL of any process of ours, at any moment.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+
 mod common;
 
 use std::{path::Path, time::Duration};

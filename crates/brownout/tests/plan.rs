@@ -1,5 +1,7 @@
 //! `check` and `doctor` say what would be, for people and for programs.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+
 mod common;
 
 use common::{both, brownout, experiment, json, text};

@@ -1,5 +1,7 @@
 //! An ordinary user gets the same truth, by a user namespace, and leaves as little.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+
 mod common;
 
 use std::fs;

@@ -142,7 +142,7 @@ mod tests {
         // A killed run: its lock is free, nothing was removed.
         let Folder { path: _, _lock: lock, keep_scratch: _ } = &folder;
         lock.unlock().unwrap();
-        assert_eq!(sweep(parent.path()), [scratch.clone()]);
+        assert_eq!(sweep(parent.path()), std::slice::from_ref(&scratch));
         assert!(!scratch.exists());
         drop(folder);
         assert!(sweep(parent.path()).is_empty());

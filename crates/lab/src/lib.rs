@@ -5,7 +5,9 @@
 //! lab's first process and wait. Inside ([`inside`]): furnish the mounts, then per trial a network, a
 //! cluster, the load, the phases and the faults, everything recorded second by second.
 
+mod bench;
 mod cpu;
+mod driver;
 mod error;
 pub mod experiment;
 pub mod faults;

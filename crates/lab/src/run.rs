@@ -10,7 +10,9 @@ use brownout_cluster::{
 use brownout_record::{Environment, Event, Recorder};
 
 use crate::{
-    LabError, cpu,
+    LabError,
+    bench::{Bench, Standing},
+    cpu,
     experiment::Source,
     ground::{self, Furnished, Interrupts, Privilege},
     launch::RunRequest,
@@ -18,7 +20,7 @@ use crate::{
     plan::Plan,
     progress::Progress,
     timeline::TimeLine,
-    trial::{self, Bench, Standing},
+    trial::Trial,
 };
 
 /// Runs every trial, records everything.
@@ -60,9 +62,8 @@ fn trials(
     progress.step("making the lab's namespaces");
     let mut bench = furnish(request, plan)?;
     provide_archive(request, &mut bench, interrupts, progress)?;
-    let trials = u32::try_from(bench.plan.experiment.trials.0).unwrap_or(u32::MAX);
     let run_seed = bench.plan.experiment.seed.0;
-    for number in 1..=trials {
+    for number in 1..=bench.plan.trials {
         let time_line = TimeLine::begin(interrupts);
         let mut stands = |recorder: &mut Recorder, standing: Standing| -> Result<(), LabError> {
             // All trials stand alike; the first one tells.
@@ -72,7 +73,8 @@ fn trials(
             let environment = environment(request, &bench, standing, run_seed);
             Ok(recorder.batch(|recorder| recorder.json("environment", &environment))?)
         };
-        trial::run(&bench, number, seed(run_seed, number), time_line, recorder, progress, &mut stands)?;
+        let trial = Trial { bench: &bench, number, seed: seed(run_seed, number), time_line };
+        trial.run(recorder, progress, &mut stands)?;
         // Data of a finished trial is of no use to anyone but one who asked to keep it; the run's end removes all.
         let _ = fs::remove_dir_all(bench.paths(number).scratch);
     }

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     LabError,
+    bench::scheduling_name,
     ground::{self, Privilege},
     hosts::Hosts,
     launch::{INSIDE, Request},
-    trial::scheduling_name,
 };
 
 /// Asked of one direction.

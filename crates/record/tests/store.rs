@@ -1,5 +1,7 @@
 //! What is written can be read, by whom and whenever.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+
 use brownout_record::{
     Event, Histogram, LatencyRow, LoadRow, ProbeRow, ProbeSample, Recorder, Run, TrialRow, TrialState,
 };

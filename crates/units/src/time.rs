@@ -81,7 +81,7 @@ impl fmt::Display for Delay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0;
         for (scale, digits, unit) in [(1_000_000_000, 3, "s"), (1_000_000, 3, "ms"), (1_000, 3, "us")] {
-            if ns >= scale && ns % (scale / 1_000) == 0 {
+            if ns >= scale && ns.is_multiple_of(scale / 1_000) {
                 return f.pad(&format!("{}{unit}", number::short(ns as f64 / scale as f64, digits)));
             }
         }

@@ -177,9 +177,10 @@ impl Source {
                         key,
                     )
                 }
-                other => (strip_place(&other.to_string()), path),
+                other => (for_people(&strip_place(&other.to_string())), path),
             };
-            let mut complaint = self.complain(&key, message);
+            let unknown = matches!(error, spanned_serde::Error::UnknownFieldError(..));
+            let mut complaint = self.complain_at(&key, message, unknown);
             if complaint.place.is_none() && !self.is_set(&key) {
                 (complaint.place, complaint.excerpt) = place_of(&self.text, error.start_mark().as_ref());
             }
@@ -195,7 +196,7 @@ impl Source {
                 if !FaultEntry::KINDS.contains(&kind.as_str()) {
                     let kinds = one_of("the faults are", FaultEntry::KINDS.iter().copied(), kind.as_str());
                     let message = format!("unknown fault '{}'; {kinds}", kind.as_str());
-                    return Err(self.complain(&format!("faults.{index}.{}", kind.as_str()), message));
+                    return Err(self.complain_at(&format!("faults.{index}.{}", kind.as_str()), message, true));
                 }
             }
         }
@@ -204,16 +205,16 @@ impl Source {
 
     /// A complaint about the value of a dotted key.
     pub fn complain(&self, key: &str, message: String) -> FileError {
+        self.complain_at(key, message, false)
+    }
+
+    /// The same; `at_keys` points at the key instead of at its value.
+    fn complain_at(&self, key: &str, message: String, at_keys: bool) -> FileError {
         if self.is_set(key) {
-            return FileError {
-                file: PathBuf::from("--set"),
-                place: None,
-                key: key.to_owned(),
-                message,
-                excerpt: None,
-            };
+            let file = PathBuf::from("--set");
+            return FileError { file, place: None, key: key.to_owned(), message, excerpt: None };
         }
-        let (place, excerpt) = place_of(&self.text, self.marker(key).as_ref());
+        let (place, excerpt) = place_of(&self.text, self.marker(key, at_keys).as_ref());
         FileError { file: self.file.clone(), place, key: key.to_owned(), message, excerpt }
     }
 
@@ -223,15 +224,15 @@ impl Source {
             .any(|set| key == set || key.strip_prefix(set.as_str()).is_some_and(|rest| rest.starts_with('.')))
     }
 
-    /// The marker of a dotted key: of its value if it has one, else of the nearest parent that exists.
-    fn marker(&self, key: &str) -> Option<Marker> {
+    /// The marker of a dotted key: of its value if it is on the same line, else of the nearest key that exists.
+    fn marker(&self, key: &str, at_keys: bool) -> Option<Marker> {
         let mut node = &self.tree;
         let mut marker = None;
         for step in key.split('.').filter(|step| !step.is_empty()) {
             let next = match node {
                 Node::Mapping(map) => map.iter().find(|(name, _)| name.as_str() == step).map(|(name, value)| {
                     // A block value begins on a later line than its key: point at the key then.
-                    let at = if value.as_scalar().is_some() { value.span() } else { name.span() };
+                    let at = if value.as_scalar().is_some() && !at_keys { value.span() } else { name.span() };
                     (value, at.start().copied())
                 }),
                 Node::Sequence(list) => step
@@ -279,6 +280,14 @@ fn strip_place(message: &str) -> String {
         text = rest;
     }
     text.to_owned()
+}
+
+/// serde names our structs; a person knows only keys.
+fn for_people(message: &str) -> String {
+    match message.split_once("expected struct ") {
+        Some((what, _)) => format!("{what}expected keys with values below it, as in {{ key: value }}"),
+        None => message.to_owned(),
+    }
 }
 
 fn lower_first(text: &str) -> String {

@@ -1,196 +1,28 @@
-//! The plan: an experiment file, checked and resolved. Nothing is started before there is one.
-
-use std::{net::Ipv4Addr, time::Duration};
+//! The checks of an experiment file, each of which knows the place of its complaint.
 
 use brownout_cluster::cassandra::{self, tarball};
 use brownout_load::{Consistency, KeyValue};
-use brownout_record::{Description, HostDescription, LoadDescription, Objective, PhaseDescription};
+use brownout_record::Objective;
 use brownout_units::{Delay, Share};
 
+use super::{INTERVAL, Phase, PlannedFault, PlannedPhase, to_u32};
 use crate::{
     experiment::{CassandraChoice, Experiment, FaultEntry, FileError, RateChoice, Source, one_of},
     faults::{Fault, Slow},
     hosts::Hosts,
 };
 
-/// All series are kept in intervals of this length; phases are whole multiples of it.
-pub const INTERVAL: Duration = Duration::from_secs(1);
-/// A cluster of this size takes about this long to become ready; only for the expected duration.
-const CLUSTER_START: Duration = Duration::from_secs(12);
 /// Nodes in one lab: the addresses of one /24, less the host of the load.
 const MAX_NODES: u64 = 200;
+/// Trials in one run; a mistyped number should not run for a year.
+const MAX_TRIALS: u64 = 10_000;
 /// Every open operation ends within the time-out; a longer one would outlast most phases.
 const MAX_TIMEOUT: Delay = Delay::from_secs(60);
 
-/// An experiment that can be run.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// The file's name without its ending.
-    pub name: String,
-    /// The file, as parsed.
-    pub experiment: Experiment,
-    /// Every host of the lab.
-    pub hosts: Hosts,
-    /// Consistency level of the load.
-    pub consistency: Consistency,
-    /// The faults, in the file's order.
-    pub faults: Vec<PlannedFault>,
-    /// The phases, in order.
-    pub phases: Vec<PlannedPhase>,
-    /// What counts as good.
-    pub objective: Objective,
-    /// Things to check before trusting the result.
-    pub warnings: Vec<String>,
-}
-
-/// One phase of each trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PlannedPhase {
-    /// Its kind.
-    pub phase: Phase,
-    /// Its length; the longest for the warm-up.
-    pub length: Delay,
-}
-
-/// The phases of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    /// Flood, settle, wait for stationary latency.
-    WarmUp,
-    /// Measured without fault.
-    Baseline,
-    /// Measured with the faults.
-    Fault,
-    /// Measured after healing.
-    Recovery,
-}
-
-impl Phase {
-    /// Its name in files and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Phase::WarmUp => "warm-up",
-            Phase::Baseline => "baseline",
-            Phase::Fault => "fault",
-            Phase::Recovery => "recovery",
-        }
-    }
-}
-
-/// One fault, with its window in the phase `fault`.
-#[derive(Debug, Clone)]
-pub struct PlannedFault {
-    /// What it does.
-    pub fault: Fault,
-    /// From the start of the phase.
-    pub starts: Delay,
-    /// From the start of the phase.
-    pub ends: Delay,
-}
-
-impl Plan {
-    /// Checks an experiment file.
-    pub fn new(source: &Source) -> Result<Plan, FileError> {
-        let experiment = source.experiment()?;
-        let check = Check { source, experiment: &experiment };
-        check.cassandra()?;
-        let nodes = check.nodes()?;
-        let hosts = Hosts::new(nodes);
-        let consistency = check.load(nodes)?;
-        let phases = check.phases()?;
-        let faults = check.faults(&hosts, &phases)?;
-        let objective = check.objective(&phases)?;
-        let trials = experiment.trials.0;
-        if trials == 0 || trials > 10_000 {
-            return Err(source.complain("trials", format!("{trials} trials cannot be run; write 1 to 10_000")));
-        }
-        let warnings = check.warnings(consistency);
-        let name = source.file().file_stem().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into());
-        Ok(Plan { name, hosts, consistency, faults, phases, objective, warnings, experiment })
-    }
-
-    /// How long all trials take, without provisioning; the warm-up at its longest.
-    pub fn expected_duration(&self) -> Duration {
-        let trial: u64 = self.phases.iter().map(|phase| phase.length.ns()).sum();
-        (CLUSTER_START + Duration::from_nanos(trial)) * u32::try_from(self.experiment.trials.0).unwrap_or(u32::MAX)
-    }
-
-    /// The workload.
-    pub fn workload(&self) -> KeyValue {
-        let load = &self.experiment.load;
-        KeyValue {
-            keyspace: "brownout".to_owned(),
-            table: "kv".to_owned(),
-            replication: to_u32(load.replication.0),
-            consistency: self.consistency,
-            read: to_u32(load.mix.read.0),
-            write: to_u32(load.mix.write.0),
-            population: load.population.0,
-            value_size: load.value_size.0,
-        }
-    }
-
-    /// The plan as the record keeps it.
-    pub fn description(&self, system: &str) -> Description {
-        let load = &self.experiment.load;
-        Description {
-            name: self.name.clone(),
-            question: self.experiment.question.clone(),
-            hosts: self
-                .hosts
-                .iter()
-                .map(|host| HostDescription {
-                    name: host.name.clone(),
-                    address: host.address.to_string(),
-                    role: if host.name == Hosts::LOAD { "load" } else { "node" }.to_owned(),
-                })
-                .collect(),
-            system: system.to_owned(),
-            load: LoadDescription {
-                text: self.load_text(),
-                rate: load.fixed_rate().map(brownout_units::Rate::get),
-                threads: load.threads.map(|threads| to_u32(threads.0)),
-                consistency: self.consistency.to_string(),
-                replication: to_u32(load.replication.0),
-                timeout_ns: load.timeout.ns(),
-            },
-            phases: self
-                .phases
-                .iter()
-                .map(|phase| PhaseDescription { name: phase.phase.name().to_owned(), length_ns: phase.length.ns() })
-                .collect(),
-            faults: self
-                .faults
-                .iter()
-                .map(|fault| format!("{}; {}", fault.fault.text(), fault.fault.effect()))
-                .collect(),
-            trials: to_u32(self.experiment.trials.0),
-            objective: self.objective.clone(),
-            interval_ns: Delay::from(INTERVAL).ns(),
-            warnings: self.warnings.clone(),
-        }
-    }
-
-    fn load_text(&self) -> String {
-        let load = &self.experiment.load;
-        let pace = match (load.rate, load.threads) {
-            (Some(rate), _) => {
-                format!("open loop, {rate}, {} arrivals", format!("{:?}", load.arrivals).to_lowercase())
-            }
-            (None, Some(threads)) => format!("closed loop, {threads} threads"),
-            (None, None) => String::new(),
-        };
-        format!(
-            "{pace}; {} reads to {} writes over {} rows of {}; consistency {}, replication {}",
-            load.mix.read, load.mix.write, load.population, load.value_size, self.consistency, load.replication
-        )
-    }
-}
-
-/// The checks, each of which knows the place of its complaint.
-struct Check<'a> {
-    source: &'a Source,
-    experiment: &'a Experiment,
+/// An experiment file under examination.
+pub(super) struct Check<'a> {
+    pub(super) source: &'a Source,
+    pub(super) experiment: &'a Experiment,
 }
 
 impl Check<'_> {
@@ -198,7 +30,7 @@ impl Check<'_> {
         Err(self.source.complain(key, message))
     }
 
-    fn cassandra(&self) -> Result<(), FileError> {
+    pub(super) fn cassandra(&self) -> Result<(), FileError> {
         match &self.experiment.cluster.cassandra {
             CassandraChoice::Version(version) => cassandra::release(version)
                 .map(drop)
@@ -209,7 +41,15 @@ impl Check<'_> {
         }
     }
 
-    fn nodes(&self) -> Result<u8, FileError> {
+    pub(super) fn trials(&self) -> Result<u32, FileError> {
+        let trials = self.experiment.trials.0;
+        if trials == 0 || trials > MAX_TRIALS {
+            return self.complain("trials", format!("{trials} trials cannot be run; write 1 to {MAX_TRIALS}"));
+        }
+        Ok(to_u32(trials))
+    }
+
+    pub(super) fn nodes(&self) -> Result<u8, FileError> {
         let network = &self.experiment.network;
         if !(576..=65_535).contains(&network.mtu.0) {
             return self.complain(
@@ -224,7 +64,7 @@ impl Check<'_> {
         }
     }
 
-    fn load(&self, nodes: u8) -> Result<Consistency, FileError> {
+    pub(super) fn load(&self, nodes: u8) -> Result<Consistency, FileError> {
         let load = &self.experiment.load;
         let replication = load.replication.0;
         if replication == 0 {
@@ -297,7 +137,7 @@ impl Check<'_> {
         Ok(consistency)
     }
 
-    fn phases(&self) -> Result<Vec<PlannedPhase>, FileError> {
+    pub(super) fn phases(&self) -> Result<Vec<PlannedPhase>, FileError> {
         let phases = &self.experiment.phases;
         let wanted = [
             (Phase::WarmUp, Some(phases.warm_up)),
@@ -340,7 +180,7 @@ impl Check<'_> {
         Ok(planned)
     }
 
-    fn faults(&self, hosts: &Hosts, phases: &[PlannedPhase]) -> Result<Vec<PlannedFault>, FileError> {
+    pub(super) fn faults(&self, hosts: &Hosts, phases: &[PlannedPhase]) -> Result<Vec<PlannedFault>, FileError> {
         let phase = phases.iter().find(|phase| phase.phase == Phase::Fault).map_or(Delay::ZERO, |phase| phase.length);
         let mut planned = Vec::new();
         for (index, entry) in self.experiment.faults.iter().enumerate() {
@@ -424,7 +264,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn objective(&self, phases: &[PlannedPhase]) -> Result<Objective, FileError> {
+    pub(super) fn objective(&self, phases: &[PlannedPhase]) -> Result<Objective, FileError> {
         let objective = &self.experiment.objective;
         let given = objective.given();
         let [(share, response)] = given[..] else {
@@ -446,7 +286,7 @@ impl Check<'_> {
         Ok(Objective { response_ns: response.ns(), share: Share::fraction(share), phases: objective.phases.clone() })
     }
 
-    fn warnings(&self, consistency: Consistency) -> Vec<String> {
+    pub(super) fn warnings(&self, consistency: Consistency) -> Vec<String> {
         let load = &self.experiment.load;
         let replication = to_u32(load.replication.0);
         let mut warnings = Vec::new();
@@ -478,13 +318,4 @@ impl Check<'_> {
         }
         warnings
     }
-}
-
-fn to_u32(value: u64) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
-}
-
-/// The address of the `index`-th host (from 1) of a lab; the lab's network is its own, so it cannot collide.
-pub(crate) const fn address(index: u8) -> Ipv4Addr {
-    Ipv4Addr::new(10, 77, 0, index)
 }

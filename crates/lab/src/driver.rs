@@ -1,0 +1,267 @@
+//! A trial once everything stands: its phases on the time line.
+
+use std::time::Duration;
+
+use brownout_load::{Arrivals, Engine, Pace};
+use brownout_network::Probes;
+use brownout_record::PhaseRow;
+use brownout_units::Rate;
+
+use crate::{
+    LabError,
+    experiment::{ArrivalsChoice, RateChoice},
+    observer::{Observer, Seen},
+    plan::{Phase, Plan, PlannedPhase},
+    progress::{Progress, Tick},
+    schedule::Schedule,
+    timeline::TimeLine,
+    warmup::{self, Second},
+};
+
+/// The trial once everything stands.
+pub struct Driver<'a> {
+    /// What is to happen.
+    pub plan: &'a Plan,
+    /// Of the trial, from 1.
+    pub number: u32,
+    /// Its marks.
+    pub time_line: TimeLine,
+    /// The load, idle.
+    pub engine: Engine,
+    /// Writes down what is seen.
+    pub observer: Observer<'a>,
+    /// The faults.
+    pub schedule: Schedule<'a>,
+    /// Who is told.
+    pub progress: &'a mut dyn Progress,
+    /// The phase that ends when this begins.
+    pub set_up: PhaseRow,
+}
+
+/// How a phase ended, as the record says it.
+#[derive(Clone, Copy)]
+enum EndedBy {
+    Time,
+    Stationary,
+    Limit,
+    Interrupt,
+}
+
+impl EndedBy {
+    fn name(self) -> &'static str {
+        match self {
+            EndedBy::Time => "time",
+            EndedBy::Stationary => "stationary",
+            EndedBy::Limit => "limit",
+            EndedBy::Interrupt => "interrupt",
+        }
+    }
+}
+
+impl Driver<'_> {
+    /// Drives it to its end, whichever that is.
+    pub fn run(mut self) -> Result<(), LabError> {
+        let result = self.phases();
+        // Whatever happened: heal, let every open operation end, and keep what was seen.
+        let ended = self.end(matches!(result, Err(LabError::Interrupted)));
+        result.and(ended)
+    }
+
+    fn phases(&mut self) -> Result<(), LabError> {
+        let mut mark = self.time_line.next_mark(brownout_network::monotonic_ns());
+        self.time_line.wait_until(mark)?;
+        self.observer.look(None)?;
+        let mut set_up = self.set_up.clone();
+        self.phase_row(&mut set_up, mark, EndedBy::Time)?;
+        for phase in self.plan.phases.clone() {
+            let mut row = PhaseRow {
+                trial: self.number,
+                name: phase.phase.name().to_owned(),
+                starts_ns: self.observer.recorder().at(mark),
+                ends_ns: None,
+                ended_by: None,
+            };
+            self.observer.recorder().batch(|recorder| recorder.phase(&row))?;
+            let ended = match phase.phase {
+                Phase::WarmUp => self.warm_up(mark, phase),
+                _ => self.measure(mark, phase).map(|ends| (ends, EndedBy::Time)),
+            };
+            match ended {
+                Ok((ends, by)) => {
+                    self.phase_row(&mut row, ends, by)?;
+                    mark = ends;
+                }
+                Err(error) => {
+                    let now = brownout_network::monotonic_ns();
+                    self.phase_row(&mut row, now, EndedBy::Interrupt)?;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn phase_row(&mut self, row: &mut PhaseRow, ends: u64, by: EndedBy) -> Result<(), LabError> {
+        row.ends_ns = Some(self.observer.recorder().at(ends));
+        row.ended_by = Some(by.name().to_owned());
+        Ok(self.observer.recorder().batch(|recorder| recorder.phase(row))?)
+    }
+
+    /// A phase of fixed length, with the faults' actions where the schedule has them. Returns its end.
+    fn measure(&mut self, starts: u64, phase: PlannedPhase) -> Result<u64, LabError> {
+        let ends = starts + phase.length.ns();
+        if phase.phase == Phase::Fault {
+            self.schedule.begin(starts);
+        }
+        loop {
+            let mark = self.time_line.next_mark(brownout_network::monotonic_ns());
+            let due = self.schedule.next_action().filter(|at| *at <= mark);
+            self.time_line.wait_until(due.unwrap_or(mark))?;
+            for told in self.schedule.act(self.number, &mut self.observer)? {
+                self.progress.note(&told);
+            }
+            if due.is_none() || due == Some(mark) {
+                self.tick(phase.phase.name(), ends)?;
+                if mark >= ends {
+                    return Ok(ends);
+                }
+            }
+        }
+    }
+
+    /// Fills the table, floods, settles; returns the end and why.
+    fn warm_up(&mut self, starts: u64, phase: PlannedPhase) -> Result<(u64, EndedBy), LabError> {
+        let limit = starts + phase.length.ns();
+        self.engine.set_pace(Pace::Populate { in_flight: warmup::POPULATE_IN_FLIGHT })?;
+        let flood_until = starts + (phase.length.ns() as f64 * warmup::FLOOD_SHARE) as u64;
+        loop {
+            let (mark, _) = self.next_tick("warm-up (filling)", limit)?;
+            let filled = self.engine.populated();
+            if filled.done >= filled.total {
+                break;
+            }
+            if mark >= limit {
+                return Err(LabError::Trial(format!(
+                    "the warm-up's {} were too short to write {} rows ({} written); write a longer phases.warm-up \
+                     or a smaller load.population",
+                    phase.length, filled.total, filled.done
+                )));
+            }
+        }
+        self.engine.set_pace(Pace::Closed { threads: warmup::FLOOD_THREADS })?;
+        let mut flood = Vec::new();
+        loop {
+            let (mark, seen) = self.next_tick("warm-up (flood)", limit)?;
+            flood.extend(seen.live.map(|live| live.delivered as f64 / seen.seconds));
+            // At least two whole seconds: without them there is no capacity to take a share of.
+            if mark >= flood_until && flood.len() >= 2 {
+                break;
+            }
+        }
+        let newer = &flood[flood.len() / 2..];
+        let capacity = newer.iter().sum::<f64>() / newer.len() as f64;
+        let pace = self.pace(capacity)?;
+        self.engine.set_pace(pace)?;
+        let mut seconds = Vec::new();
+        loop {
+            let (mark, seen) = self.next_tick("warm-up (settling)", limit)?;
+            seconds.extend(seen.live.map(|live| Second {
+                offered: live.offered,
+                delivered: live.delivered,
+                p50_ns: live.response.value_at_quantile(0.5),
+            }));
+            if warmup::stationary(&seconds) {
+                return Ok((mark, EndedBy::Stationary));
+            }
+            if mark >= limit {
+                let text = format!(
+                    "the warm-up ended at its limit of {} before latency was stationary; give phases.warm-up more time",
+                    phase.length
+                );
+                let now = brownout_network::monotonic_ns();
+                self.observer.event("warning", "warm-up", &text, now, 0)?;
+                self.progress.note(&text);
+                return Ok((mark, EndedBy::Limit));
+            }
+        }
+    }
+
+    fn pace(&mut self, capacity: f64) -> Result<Pace, LabError> {
+        let load = &self.plan.experiment.load;
+        let arrivals = match load.arrivals {
+            ArrivalsChoice::Constant => Arrivals::Constant,
+            ArrivalsChoice::Poisson => Arrivals::Poisson,
+        };
+        let (pace, target) = match (load.rate, load.threads) {
+            (Some(RateChoice::Fixed(rate)), _) => (Pace::Open { rate, arrivals }, rate.to_string()),
+            (Some(RateChoice::OfCapacity(share)), _) => {
+                let rate = Rate::per_second((capacity * share.fraction()).round().max(1.0)).ok_or_else(|| {
+                    LabError::Trial("the flood of the warm-up delivered nothing, so there is no capacity".to_owned())
+                })?;
+                (Pace::Open { rate, arrivals }, format!("{rate}, which is {share} of it"))
+            }
+            (None, threads) => {
+                let threads = threads.map_or(1, |threads| u32::try_from(threads.0).unwrap_or(u32::MAX));
+                (Pace::Closed { threads }, format!("a closed loop of {threads} threads"))
+            }
+        };
+        let text = format!("the flood was answered at {capacity:.0}/s; the load from here on is {target}");
+        self.observer.event("capacity", "load", &text, brownout_network::monotonic_ns(), 0)?;
+        self.progress.note(&text);
+        Ok(pace)
+    }
+
+    fn next_tick(&mut self, phase: &str, ends: u64) -> Result<(u64, Seen), LabError> {
+        let mark = self.time_line.next_mark(brownout_network::monotonic_ns());
+        self.time_line.wait_until(mark)?;
+        Ok((mark, self.tick(phase, ends)?))
+    }
+
+    fn tick(&mut self, phase: &str, ends: u64) -> Result<Seen, LabError> {
+        let seen = self.observer.look(Some(&self.engine))?;
+        for death in &seen.deaths {
+            self.progress.note(death);
+        }
+        if self.observer.dead().len() >= self.plan.hosts.nodes().count() {
+            return Err(LabError::Trial("every node has died; their logs are in the run's folder".to_owned()));
+        }
+        if let Some(live) = &seen.live {
+            let left = ends.saturating_sub(brownout_network::monotonic_ns());
+            let median = |histogram: &brownout_record::Histogram| histogram.value_at_quantile(0.5);
+            self.progress.tick(&Tick {
+                trial: self.number,
+                trials: self.plan.trials,
+                phase: phase.to_owned(),
+                left: Duration::from_nanos(left),
+                offered: live.offered as f64 / seen.seconds,
+                delivered: live.delivered as f64 / seen.seconds,
+                failed: live.failed + live.timed_out + live.never_sent,
+                p50_ns: median(&live.response),
+                p99_ns: live.response.value_at_quantile(0.99),
+                coordinators: live.coordinators.iter().map(|(name, latency)| (name.clone(), median(latency))).collect(),
+                faults: self.schedule.in_force(),
+                busy: seen.busy,
+            });
+        }
+        Ok(seen)
+    }
+
+    /// Heals, stops the load, and records what is left. After an interrupt, nothing is waited for.
+    fn end(mut self, interrupted: bool) -> Result<(), LabError> {
+        let healed = self.schedule.heal_all(self.number, &mut self.observer);
+        let timeout = self.plan.experiment.load.timeout.duration();
+        let grace = if interrupted { Duration::ZERO } else { timeout + Duration::from_millis(200) };
+        let (buckets, balance) = self.engine.stop(grace);
+        if !interrupted {
+            std::thread::sleep(Probes::LOST_AFTER + Duration::from_millis(200));
+        }
+        self.observer.look(None)?;
+        self.observer.buckets(&buckets)?;
+        self.observer.last_probes()?;
+        if !balance.balances() {
+            let text = format!("the balance sheet of the load does not balance: {balance:?}");
+            self.observer.event("balance", "load", &text, brownout_network::monotonic_ns(), 0)?;
+        }
+        healed
+    }
+}

@@ -1,0 +1,194 @@
+//! The plan: an experiment file, checked and resolved. Nothing is started before there is one.
+
+mod check;
+
+use std::{net::Ipv4Addr, time::Duration};
+
+use brownout_load::{Consistency, KeyValue};
+use brownout_record::{Description, HostDescription, LoadDescription, Objective, PhaseDescription};
+use brownout_units::Delay;
+
+use self::check::Check;
+use crate::{
+    experiment::{Experiment, FileError, Source},
+    faults::Fault,
+    hosts::Hosts,
+};
+
+/// All series are kept in intervals of this length; phases are whole multiples of it.
+pub const INTERVAL: Duration = Duration::from_secs(1);
+/// A cluster of this size takes about this long to become ready; only for the expected duration.
+const CLUSTER_START: Duration = Duration::from_secs(12);
+
+/// An experiment that can be run.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The file's name without its ending.
+    pub name: String,
+    /// The file, as parsed.
+    pub experiment: Experiment,
+    /// Every host of the lab.
+    pub hosts: Hosts,
+    /// Consistency level of the load.
+    pub consistency: Consistency,
+    /// The faults, in the file's order.
+    pub faults: Vec<PlannedFault>,
+    /// The phases, in order.
+    pub phases: Vec<PlannedPhase>,
+    /// What counts as good.
+    pub objective: Objective,
+    /// How many trials.
+    pub trials: u32,
+    /// Things to check before trusting the result.
+    pub warnings: Vec<String>,
+}
+
+/// One phase of each trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedPhase {
+    /// Its kind.
+    pub phase: Phase,
+    /// Its length; the longest for the warm-up.
+    pub length: Delay,
+}
+
+/// The phases of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Flood, settle, wait for stationary latency.
+    WarmUp,
+    /// Measured without fault.
+    Baseline,
+    /// Measured with the faults.
+    Fault,
+    /// Measured after healing.
+    Recovery,
+}
+
+impl Phase {
+    /// Its name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::WarmUp => "warm-up",
+            Phase::Baseline => "baseline",
+            Phase::Fault => "fault",
+            Phase::Recovery => "recovery",
+        }
+    }
+}
+
+/// One fault, with its window in the phase `fault`.
+#[derive(Debug, Clone)]
+pub struct PlannedFault {
+    /// What it does.
+    pub fault: Fault,
+    /// From the start of the phase.
+    pub starts: Delay,
+    /// From the start of the phase.
+    pub ends: Delay,
+}
+
+impl Plan {
+    /// Checks an experiment file.
+    pub fn new(source: &Source) -> Result<Plan, FileError> {
+        let experiment = source.experiment()?;
+        let check = Check { source, experiment: &experiment };
+        check.cassandra()?;
+        let nodes = check.nodes()?;
+        let hosts = Hosts::new(nodes);
+        let consistency = check.load(nodes)?;
+        let phases = check.phases()?;
+        let faults = check.faults(&hosts, &phases)?;
+        let objective = check.objective(&phases)?;
+        let trials = check.trials()?;
+        let warnings = check.warnings(consistency);
+        let name = source.file().file_stem().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into());
+        Ok(Plan { name, hosts, consistency, faults, phases, objective, trials, warnings, experiment })
+    }
+
+    /// How long all trials take, without provisioning; the warm-up at its longest.
+    pub fn expected_duration(&self) -> Duration {
+        let trial: u64 = self.phases.iter().map(|phase| phase.length.ns()).sum();
+        (CLUSTER_START + Duration::from_nanos(trial)) * self.trials
+    }
+
+    /// The workload.
+    pub fn workload(&self) -> KeyValue {
+        let load = &self.experiment.load;
+        KeyValue {
+            keyspace: "brownout".to_owned(),
+            table: "kv".to_owned(),
+            replication: to_u32(load.replication.0),
+            consistency: self.consistency,
+            read: to_u32(load.mix.read.0),
+            write: to_u32(load.mix.write.0),
+            population: load.population.0,
+            value_size: load.value_size.0,
+        }
+    }
+
+    /// The plan as the record keeps it.
+    pub fn description(&self, system: &str) -> Description {
+        let load = &self.experiment.load;
+        Description {
+            name: self.name.clone(),
+            question: self.experiment.question.clone(),
+            hosts: self
+                .hosts
+                .iter()
+                .map(|host| HostDescription {
+                    name: host.name.clone(),
+                    address: host.address.to_string(),
+                    role: if host.name == Hosts::LOAD { "load" } else { "node" }.to_owned(),
+                })
+                .collect(),
+            system: system.to_owned(),
+            load: LoadDescription {
+                text: self.load_text(),
+                rate: load.fixed_rate().map(brownout_units::Rate::get),
+                threads: load.threads.map(|threads| to_u32(threads.0)),
+                consistency: self.consistency.to_string(),
+                replication: to_u32(load.replication.0),
+                timeout_ns: load.timeout.ns(),
+            },
+            phases: self
+                .phases
+                .iter()
+                .map(|phase| PhaseDescription { name: phase.phase.name().to_owned(), length_ns: phase.length.ns() })
+                .collect(),
+            faults: self
+                .faults
+                .iter()
+                .map(|fault| format!("{}; {}", fault.fault.text(), fault.fault.effect()))
+                .collect(),
+            trials: self.trials,
+            objective: self.objective.clone(),
+            interval_ns: Delay::from(INTERVAL).ns(),
+            warnings: self.warnings.clone(),
+        }
+    }
+
+    fn load_text(&self) -> String {
+        let load = &self.experiment.load;
+        let pace = match (load.rate, load.threads) {
+            (Some(rate), _) => {
+                format!("open loop, {rate}, {} arrivals", format!("{:?}", load.arrivals).to_lowercase())
+            }
+            (None, Some(threads)) => format!("closed loop, {threads} threads"),
+            (None, None) => String::new(),
+        };
+        format!(
+            "{pace}; {} reads to {} writes over {} rows of {}; consistency {}, replication {}",
+            load.mix.read, load.mix.write, load.population, load.value_size, self.consistency, load.replication
+        )
+    }
+}
+
+fn to_u32(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// The address of the `index`-th host (from 1) of a lab; the lab's network is its own, so it cannot collide.
+pub(crate) const fn address(index: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 77, 0, index)
+}
