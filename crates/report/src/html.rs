@@ -168,7 +168,9 @@ fn tiles(findings: &Findings) -> String {
             escape(&note)
         )
     };
-    format!("<dl class=\"tiles\">{}</dl>", tiles.map(tile).concat())
+    // Numbers that nothing follows from do not shout.
+    let class = if findings.verdict.validity == Validity::Valid { "tiles" } else { "tiles doubt" };
+    format!("<dl class=\"{class}\">{}</dl>", tiles.map(tile).concat())
 }
 
 fn warnings(findings: &Findings) -> String {
@@ -197,7 +199,7 @@ fn figure(figure: &Figure) -> String {
     format!(
         "<figure class=\"card\"><figcaption>{}</figcaption>{}<script type=\"application/json\">{}</script></figure>",
         escape(&figure.title),
-        svg::svg(figure),
+        svg::draw(figure),
         script_json(&svg::read_out(figure))
     )
 }

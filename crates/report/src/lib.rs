@@ -5,7 +5,8 @@
 mod charts;
 mod error;
 mod escape;
-pub mod figure;
+mod export;
+mod figure;
 mod glossary;
 mod html;
 mod markup;
@@ -18,6 +19,6 @@ mod tables;
 mod text;
 
 pub use error::ReportError;
+pub use export::svg;
 pub use html::html;
 pub use summary::{Style, summary};
-pub use svg::svg;

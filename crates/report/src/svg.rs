@@ -48,7 +48,7 @@ impl Layout {
 }
 
 /// A figure as an SVG element. Writing to a `String` cannot fail, so results of `write!` are dropped.
-pub fn svg(figure: &Figure) -> String {
+pub fn draw(figure: &Figure) -> String {
     let width = Layout::new(figure, 0.0).width;
     let (legend, legend_lines) = legend(figure, width);
     let strip = legend_lines as f64 * LINE + 6.0;
@@ -277,26 +277,26 @@ fn lanes(figure: &Figure) -> Vec<Label> {
 }
 
 fn marks(figure: &Figure, layout: &Layout, labels: &[Label], lane_top: f64) -> String {
-    let mut out = String::new();
+    let (mut stems, mut names) = (String::new(), String::new());
     for (at, mark) in figure.marks.iter().enumerate() {
         let Some(x) = layout.x(figure, mark.x) else { continue };
-        let bad = if mark.bad { " bad" } else { "" };
-        let label = labels.get(at);
-        let from = label.and_then(|label| label.lane).map_or(layout.top, |lane| lane_top + lane as f64 * LINE + 3.0);
-        let _ = write!(
-            out,
-            r#"<g class="mark{bad}"><title>{}</title><path d="M{x:.1} {from:.1}V{:.1}"/>"#,
-            escape(&mark.text),
-            layout.bottom
-        );
-        if let Some((label, lane)) = label.and_then(|label| Some((label, label.lane?))) {
+        let class = if mark.bad { "mark bad" } else { "mark" };
+        let text = escape(&mark.text);
+        let label = labels.get(at).and_then(|label| Some((label, lane_top + label.lane? as f64 * LINE)));
+        let from = label.as_ref().map_or(layout.top, |(_, top)| top + 3.0);
+        let (bottom, title) = (layout.bottom, format!("<title>{text}</title>"));
+        let _ = write!(stems, r#"<path class="{class}" d="M{x:.1} {from:.1}V{bottom:.1}">{title}</path>"#);
+        if let Some((label, top)) = label {
             let (x, anchor) = if label.flush_right { (label.x - 5.0, "end") } else { (label.x + 5.0, "start") };
-            let y = lane_top + lane as f64 * LINE + 14.5;
-            let _ = write!(out, r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{}</text>"#, escape(&mark.label));
+            let (y, name) = (top + 14.5, escape(&mark.label));
+            let _ = write!(
+                names,
+                r#"<text class="{class}" x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{name}{title}</text>"#
+            );
         }
-        out += "</g>";
     }
-    out
+    // Names come after all stems: their halo keeps the stems of later marks out of them.
+    stems + &names
 }
 
 fn bands(figure: &Figure, layout: &Layout) -> String {

@@ -6,7 +6,7 @@
 mod common;
 
 use brownout_analysis::findings;
-use brownout_report::{Style, html, summary};
+use brownout_report::{Style, html, summary, svg};
 use common::{SECOND, Synthetic};
 
 fn report(synthetic: &Synthetic) -> String {
@@ -100,6 +100,16 @@ fn figures_have_a_line_for_each_thing_they_show() {
     for name in ["n1 p50", "n2 p50", "n3 p50", "offered", "p99"] {
         assert!(page.contains(&format!("<title>{name}</title>")), "{name}");
     }
+}
+
+#[test]
+fn a_figure_can_be_had_as_a_file_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = Synthetic::default().run(folder.path());
+    let found = findings(&run).unwrap();
+    let file = svg(&run, &found, "trial-2-latency").unwrap().unwrap();
+    assert!(file.starts_with("<svg xmlns=") && file.contains("<style>") && file.ends_with("</svg>"));
+    assert_eq!(svg(&run, &found, "trial-9-latency").unwrap(), None);
 }
 
 #[test]
