@@ -75,8 +75,8 @@ pub enum NetworkError {
         found: String,
     },
 
-    /// The emulator's thread could not be started.
-    #[error("cannot start the emulator: {action}: {source}")]
+    /// The emulator's or the prober's thread could not be started.
+    #[error("cannot start the emulator or its prober: cannot {action}: {source}")]
     Emulator {
         /// What was tried.
         action: &'static str,

@@ -141,8 +141,11 @@ fn check(spec: &NetworkSpec) -> Result<(), NetworkError> {
     }
     let (mut names, mut addresses) = (HashSet::new(), HashSet::new());
     for HostSpec { name, address } in &spec.hosts {
-        if name.is_empty() {
-            return refuse(format!("the host at {address} has no name"));
+        // As a DNS label or a file name may be: it becomes both.
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
+            return refuse(format!(
+                "the host at {address} cannot be named {name:?}; use letters, digits, '-', '_' and '.', at least one"
+            ));
         }
         if !names.insert(name) {
             return refuse(format!("two hosts are named {name}"));
@@ -179,7 +182,9 @@ mod tests {
     fn a_network_that_cannot_be_is_refused_with_its_reason() {
         for (hosts, reason) in [
             (&[][..], "0 hosts"),
-            (&[("", "10.0.0.1")], "no name"),
+            (&[("", "10.0.0.1")], "cannot be named"),
+            (&[("a\0", "10.0.0.1")], "cannot be named"),
+            (&[("a/b", "10.0.0.1")], "cannot be named"),
             (&[("a", "10.0.0.1"), ("a", "10.0.0.2")], "two hosts are named a"),
             (&[("a", "10.0.0.1"), ("b", "10.0.0.1")], "address 10.0.0.1"),
             (&[("a", "127.0.0.1")], "cannot have the address"),

@@ -109,7 +109,7 @@ impl Probes {
         Duration::from_secs(1) * u32::try_from(links).unwrap_or(u32::MAX) / Self::BUDGET
     }
 
-    /// Starts to probe every link of `network` once per `interval`, evenly spread.
+    /// Starts to probe every link of `network` once per `interval`, spread evenly to within 2 ms.
     ///
     /// # Errors
     /// [`NetworkError::ProbeBudget`] when `interval` is below [`Probes::shortest_interval`];
