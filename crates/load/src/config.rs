@@ -77,6 +77,12 @@ impl EngineConfig {
         if self.coordinators.is_empty() || self.coordinators.len() > 1000 {
             return refuse("it needs 1 to 1000 coordinators", "name the nodes that take the operations");
         }
+        let repeated = |(place, node): (usize, &Coordinator)| {
+            self.coordinators[..place].iter().any(|other| other.name == node.name)
+        };
+        if self.coordinators.iter().enumerate().any(repeated) {
+            return refuse("two coordinators have the same name", "give each a name of its own");
+        }
         if self.threads == 0 || self.threads > 256 {
             return refuse("the number of load threads is out of range", "write 1 to 256 threads");
         }
@@ -124,6 +130,25 @@ pub enum Pace {
     },
     /// Nothing starts.
     Idle,
+}
+
+impl Pace {
+    /// Refuses what would only fill the memory.
+    pub(crate) fn check(&self, load_threads: usize) -> Result<(), LoadError> {
+        let refuse = |what: String, remedy| Err(LoadError::Config { what, remedy });
+        match *self {
+            Pace::Open { rate, .. } if rate.get() > 1e7 => {
+                refuse(format!("{rate} is beyond what any client can send"), "write at most 10_000_000/s")
+            }
+            Pace::Closed { threads: users } | Pace::Populate { in_flight: users }
+                if (users as usize) < load_threads || users > 1_000_000 =>
+            {
+                let what = format!("{users} users cannot be shared by {load_threads} load threads");
+                refuse(what, "use at least as many users as load threads, and at most 1_000_000")
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// When a pace came into force.

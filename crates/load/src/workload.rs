@@ -69,8 +69,12 @@ impl KeyValue {
         if self.population == 0 {
             return refuse("the population is 0 keys".into(), "write a population of at least 1");
         }
-        if usize::try_from(self.population).is_err() || self.population > 1 << 32 {
-            return refuse(format!("a population of {} keys is too large", self.population), "write at most 2^32");
+        // Eight bytes per key are kept to know the newest acknowledged version.
+        if self.population > 1 << 28 {
+            return refuse(
+                format!("a population of {} keys is too large", self.population),
+                "write at most 268_435_456 (2^28)",
+            );
         }
         if !(Self::SMALLEST_VALUE..=Self::LARGEST_VALUE).contains(&self.value_size) {
             return refuse(

@@ -9,11 +9,11 @@ use std::{
     sync::Arc,
 };
 
-use brownout_load::{Coordinator, Engine, EngineConfig, KeyValue, LoadError, stub::Stub};
+use brownout_load::{Coordinator, Engine, EngineConfig, KeyValue, LoadError, Pace, stub::Stub};
 use common::*;
 
 fn error_of(config: EngineConfig, workload: KeyValue) -> LoadError {
-    Engine::start(config, workload).err().expect("it must not start")
+    Engine::start(config, workload).err().unwrap()
 }
 
 /// A server that answers the first bytes it gets with `answer`.
@@ -66,7 +66,8 @@ fn a_hook_that_fails_ends_the_start() {
 #[test]
 fn impossible_configurations_are_refused_with_a_remedy() {
     let stub = Stub::local(1).unwrap();
-    let cases: [fn(&mut EngineConfig, &mut KeyValue); 6] = [
+    let cases: [fn(&mut EngineConfig, &mut KeyValue); 7] = [
+        |config, _| config.coordinators.push(config.coordinators[0].clone()),
         |config, _| config.coordinators.clear(),
         |config, _| config.threads = 0,
         |config, _| config.connections = 0,
@@ -79,5 +80,10 @@ fn impossible_configurations_are_refused_with_a_remedy() {
         spoil(&mut config, &mut workload);
         let error = error_of(config, workload);
         assert!(matches!(error, LoadError::Config { .. }), "row {row}: {error}");
+    }
+    let engine = engine(&stub);
+    for pace in [open(1e8), Pace::Closed { threads: 0 }, Pace::Populate { in_flight: u32::MAX }] {
+        let error = engine.set_pace(pace).unwrap_err();
+        assert!(matches!(error, LoadError::Config { .. }), "{pace:?}: {error}");
     }
 }

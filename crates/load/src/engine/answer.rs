@@ -92,8 +92,9 @@ impl Worker {
                 match statement {
                     Statement::Read => connection.prepare(Statement::Write, &self.statements[1]),
                     Statement::Write => {
+                        let opened = !connection.established;
                         connection.make_ready();
-                        self.is_ready(index, at);
+                        self.is_ready(index, opened, at);
                     }
                 }
             }

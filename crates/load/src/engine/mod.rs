@@ -156,16 +156,9 @@ impl Engine {
     /// Puts another pace in force. Operations scheduled under the old one are finished and accounted.
     ///
     /// # Errors
-    /// A closed loop or population with fewer users than threads; a load thread that has died.
+    /// A rate or a number of users that is out of range; a load thread that has died.
     pub fn set_pace(&self, pace: Pace) -> Result<PaceChange, LoadError> {
-        if let Pace::Closed { threads: users } | Pace::Populate { in_flight: users } = pace
-            && (users as usize) < self.threads.len()
-        {
-            return Err(LoadError::Config {
-                what: format!("{users} users cannot be shared by {} load threads", self.threads.len()),
-                remedy: "use at least as many users as load threads",
-            });
-        }
+        pace.check(self.threads.len())?;
         let at_ns = crate::now_ns() + PACE_LEAD_NS;
         let starts = self.ask(move |worker| worker.change_pace(at_ns, pace));
         self.health()?;

@@ -269,11 +269,13 @@ impl Worker {
         self.timer.arm(next).map_err(LoadError::system("setting a timer"))
     }
 
-    /// A connection has become ready to take operations.
-    pub(super) fn is_ready(&mut self, index: usize, now: u64) {
+    /// A connection has become ready to take operations: it was `opened`, or its statements were prepared again.
+    pub(super) fn is_ready(&mut self, index: usize, opened: bool, now: u64) {
         let coordinator = self.connections[index].coordinator;
         if self.ready.is_none() {
-            self.event(coordinator, None);
+            if opened {
+                self.event(coordinator, None);
+            }
         } else if self.connections.iter().all(Connection::is_ready)
             && let Some(ready) = self.ready.take()
         {
