@@ -179,7 +179,7 @@ fn trial(
         balance: balance::balance(evidence),
         deaths: deaths.collect(),
     };
-    trial.invalid = verdict::trial_reasons(&trial);
+    trial.invalid = verdict::trial_reasons(description, &trial);
     Ok(trial)
 }
 

@@ -3,7 +3,7 @@
 use brownout_record::{Description, TrialState};
 use serde::Serialize;
 
-use crate::{Proof, TrialFindings, stats};
+use crate::{Proof, TrialFindings, evidence::phase, stats};
 
 /// Trials below which no confidence interval is worth quoting.
 pub const ENOUGH_TRIALS: usize = 5;
@@ -94,10 +94,23 @@ pub struct Verdict {
 }
 
 /// What makes a trial invalid.
-pub(crate) fn trial_reasons(trial: &TrialFindings) -> Vec<String> {
+pub(crate) fn trial_reasons(description: &Description, trial: &TrialFindings) -> Vec<String> {
     let mut reasons = Vec::new();
     if trial.state == TrialState::Failed.to_string() {
         reasons.push("the trial failed; its events say why".to_owned());
+    }
+    // What is not there must not pass for what is well.
+    if trial.faults.is_empty() && !description.faults.is_empty() {
+        reasons.push("none of its faults was recorded".to_owned());
+    }
+    if trial.state == TrialState::Done.to_string() {
+        let planned = description.phases.iter().filter(|phase| phase::MEASURED.contains(&phase.name.as_str()));
+        for planned in planned {
+            let seen = trial.phases.iter().find(|seen| seen.name == planned.name);
+            if seen.is_none_or(|seen| seen.counts.scheduled == 0) {
+                reasons.push(format!("its {} has no complete interval with operations", planned.name));
+            }
+        }
     }
     for fault in &trial.faults {
         let verdict = match fault.verdict {
@@ -176,8 +189,8 @@ fn effect(description: &Description, trials: &[TrialFindings], validity: Validit
         (Outcome::NotJudged, "the evidence is not valid".to_owned())
     } else if description.faults.is_empty() {
         (Outcome::NotJudged, "the experiment has no fault".to_owned())
-    } else if of_trials.is_empty() {
-        (Outcome::NotJudged, "there is no baseline or no fault phase with goodput in it".to_owned())
+    } else if let Some(trial) = trials.iter().find(|trial| trial.effect.degradation.is_none()) {
+        (Outcome::Inconclusive, format!("trial {} has no baseline with good operations to compare with", trial.trial))
     } else if of_trials.len() == 1 {
         (Outcome::NotJudged, "one trial cannot tell an effect from an accident; run at least two".to_owned())
     } else {

@@ -1,6 +1,6 @@
 //! The JSON object and its documentation say the same.
 
-#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
+#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
 
 mod common;
 

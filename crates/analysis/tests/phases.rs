@@ -1,6 +1,6 @@
 //! What the load met, and what the fault took: one definition, one test.
 
-#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
+#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! A fault that is not proven did not happen.
 
-#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
+#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
 
 mod common;
 

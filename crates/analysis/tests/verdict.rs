@@ -1,6 +1,6 @@
 //! What follows from a run, and what a program ends with.
 
-#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
+#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
 
 mod common;
 
@@ -134,4 +134,23 @@ fn trials_that_were_never_begun_are_missed() {
     let found = analysed(&Synthetic { planned_trials: 3, ..Synthetic::default() });
     assert_eq!(exit_code(&found), 130);
     assert!(found.verdict.reasons[0].contains("2 of 3 trials"), "{:?}", found.verdict.reasons);
+}
+
+#[test]
+fn what_is_not_there_does_not_pass_for_well() {
+    for (synthetic, why) in [
+        (Synthetic { unrecorded: true, ..Synthetic::default() }, "none of its faults was recorded"),
+        (Synthetic { rate: 0, ..Synthetic::default() }, "its baseline has no complete interval with operations"),
+        (Synthetic { seconds: [1, 2, 1, 8, 8], ..Synthetic::default() }, "its baseline has no complete interval"),
+    ] {
+        let found = analysed(&synthetic);
+        assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Invalid, 3), "{why}");
+        assert!(found.verdict.reasons[0].contains(why), "{:?}", found.verdict.reasons);
+    }
+}
+
+#[test]
+fn a_baseline_without_a_good_operation_is_nothing_to_compare_with() {
+    let found = analysed(&Synthetic { failing: |_, _, _| 1.0, objective_phases: &[], ..Synthetic::default() });
+    assert_eq!((found.verdict.effect.outcome, exit_code(&found)), (Outcome::Inconclusive, 3));
 }

@@ -2,7 +2,7 @@
 //!
 //! Needs Chromium or Chrome; `make test` installs or asks for it.
 
-#![allow(clippy::unwrap_used, clippy::panic)] // Helpers of tests are tests.
+#![allow(clippy::unwrap_used, clippy::panic)] // What supports tests may unwrap, too.
 
 #[path = "../../analysis/tests/common/mod.rs"]
 mod common;

@@ -1,6 +1,6 @@
 //! The report as text: whole, self-contained, and safe whatever stands in the run.
 
-#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
+#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
 
 #[path = "../../analysis/tests/common/mod.rs"]
 mod common;

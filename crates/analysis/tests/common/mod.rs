@@ -3,7 +3,7 @@
 //! Everything is a function of the fields of [`Synthetic`]; no test changes rows afterwards.
 
 #![allow(dead_code)] // Each test binary uses its part.
-#![allow(clippy::unwrap_used)] // Helpers of tests are tests.
+#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
 
 use std::path::Path;
 
@@ -67,6 +67,8 @@ pub struct Synthetic {
     /// One more fault, in force with the other: everything n3 sends is late by this.
     pub second_fault: Option<u64>,
     pub no_fault: bool,
+    /// The plan has a fault, the record has none.
+    pub unrecorded: bool,
     /// Instead of a delay: everything n2 sends is lost with this probability …
     pub loss: Option<f64>,
     /// … and really with this one.
@@ -103,6 +105,7 @@ impl Default for Synthetic {
             offset: 0,
             second_fault: None,
             no_fault: false,
+            unrecorded: false,
             loss: None,
             lost: 0.0,
         }
@@ -176,7 +179,7 @@ impl Synthetic {
                 state: if cut.is_some() { self.cut_state } else { TrialState::Done },
             })?;
             self.phases(recorder, trial, zero, until)?;
-            if !self.no_fault {
+            if !self.no_fault && !self.unrecorded {
                 self.faults(recorder, trial, zero, until)?;
             }
             for second in 0..until / SECOND {
