@@ -1,6 +1,6 @@
 //! The report: one HTML file that refers to nothing outside itself.
 
-use brownout_analysis::{Findings, Outcome, Proof, TrialEvidence, Validity, phase};
+use brownout_analysis::{Findings, Outcome, Proof, TrialEvidence, TrialFindings, Validity, phase};
 use brownout_record::{Event, Run};
 use brownout_units::{Delay, format_ns};
 
@@ -205,28 +205,20 @@ fn figure(figure: &Figure) -> String {
 }
 
 /// One part per trial; the script turns them into tabs, without it they stand below each other.
-fn per_trial(
-    findings: &Findings,
-    mut html: impl FnMut(usize) -> Result<String, ReportError>,
-) -> Result<String, ReportError> {
-    let mut out = String::new();
-    for (at, trial) in findings.trials.iter().enumerate() {
-        let number = trial.trial;
-        out +=
-            &format!("<div class=\"trial\" data-trial=\"{number}\" aria-label=\"trial {number}\">{}</div>", html(at)?);
-    }
-    Ok(out)
+fn per_trial(findings: &Findings, html: impl Fn(usize, &TrialFindings) -> String) -> String {
+    let part = |(at, trial): (usize, &TrialFindings)| {
+        let (number, html) = (trial.trial, html(at, trial));
+        format!("<div class=\"trial\" data-trial=\"{number}\" aria-label=\"trial {number}\">{html}</div>")
+    };
+    findings.trials.iter().enumerate().map(part).collect()
 }
 
 fn over_time(findings: &Findings, evidence: &[TrialEvidence]) -> Result<String, ReportError> {
-    let panels = per_trial(findings, |at| {
-        let (Some(evidence), Some(trial)) = (evidence.get(at), findings.trials.get(at)) else {
-            return Ok(String::new());
-        };
-        let figures = charts::over_time(findings, evidence, trial)?;
-        Ok(figures.iter().map(figure).collect())
-    })?;
-    Ok(section("Over time", &panels))
+    let mut drawn = Vec::new();
+    for (evidence, trial) in evidence.iter().zip(&findings.trials) {
+        drawn.push(charts::over_time(findings, evidence, trial)?.iter().map(figure).collect::<String>());
+    }
+    Ok(section("Over time", &per_trial(findings, |at, _| drawn.get(at).cloned().unwrap_or_default())))
 }
 
 fn two_columns(findings: &Findings, evidence: &[TrialEvidence]) -> Result<String, ReportError> {
@@ -245,8 +237,7 @@ fn proofs(findings: &Findings) -> String {
     if findings.trials.iter().all(|trial| trial.faults.is_empty()) {
         return String::new();
     }
-    let panel = |at: usize| {
-        let trial = &findings.trials[at];
+    let panel = |_, trial: &TrialFindings| {
         let mut out = String::new();
         if let Some(delays) = matrix::delays(findings, trial) {
             out += &format!("<h3>One-way delays, trial {} (medians of the probes)</h3>{delays}", trial.trial);
@@ -262,13 +253,13 @@ fn proofs(findings: &Findings) -> String {
             out += &format!("<ul>{}</ul>", reasons.collect::<String>());
             out += &tables::proof(fault);
         }
-        Ok(out)
+        out
     };
-    section("Was the fault in force?", &per_trial(findings, panel).unwrap_or_default())
+    section("Was the fault in force?", &per_trial(findings, panel))
 }
 
 fn instrument(findings: &Findings) -> String {
-    let cpu = per_trial(findings, |at| Ok(tables::cpu(&findings.trials[at]))).unwrap_or_default();
+    let cpu = per_trial(findings, |_, trial| tables::cpu(trial));
     section("The instrument itself", &(tables::instrument(findings) + &cpu))
 }
 
