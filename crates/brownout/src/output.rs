@@ -18,6 +18,8 @@ pub const WRONG: u8 = 2;
 pub const INVALID: u8 = 3;
 /// This machine cannot do it.
 pub const CANNOT: u8 = 4;
+/// Ended by the user.
+pub const INTERRUPTED: u8 = 130;
 
 /// Prints an error for people.
 pub fn fail(error: impl Display) {

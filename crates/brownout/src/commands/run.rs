@@ -4,7 +4,7 @@ use brownout_lab::{Ended, LabError, RunOptions};
 
 use super::check;
 use crate::{
-    output::{self, INVALID},
+    output::{self, INTERRUPTED, INVALID},
     view::{self, View},
 };
 
@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments) -> u8 {
     let ended = brownout_lab::launch(&source, &plan, &options, interrupts, progress.as_mut());
     drop(progress);
     match ended {
-        Ok(ended) => finish(arguments, &ended),
+        Ok(ended) => finish(arguments, &ended, interrupts.any()),
         Err(error) => {
             if matches!(error, LabError::Interrupted) {
                 output::fail("interrupted before the run began; nothing was started");
@@ -63,8 +63,8 @@ pub fn run(arguments: &Arguments) -> u8 {
 }
 
 /// Says what the run shows, whichever way it ended; a run that ended badly keeps its own exit code.
-fn finish(arguments: &Arguments, ended: &Ended) -> u8 {
-    let lab = lab_code(ended.status);
+fn finish(arguments: &Arguments, ended: &Ended, interrupted: bool) -> u8 {
+    let lab = lab_code(ended.status, interrupted);
     if let Some(signal) = ended.status.signal() {
         output::fail(format!(
             "the lab was ended by signal {signal}; all it had is gone, what it recorded is in {}",
@@ -86,15 +86,20 @@ fn finish(arguments: &Arguments, ended: &Ended) -> u8 {
             output::print(&format!("report  {}\n", report.display()));
         }
     }
-    let code = lab.unwrap_or_else(|| brownout_analysis::exit_code(&shown.findings));
-    report.map_or_else(|failed| if code == 0 { failed } else { code }, |_| code)
+    match (lab, brownout_analysis::exit_code(&shown.findings), report) {
+        (Some(lab), ..) => lab,
+        (None, 0, Err(failed)) => failed,
+        (None, code, _) => code,
+    }
 }
 
 /// The lab's own exit code; none if it ended well.
-fn lab_code(status: ExitStatus) -> Option<u8> {
+fn lab_code(status: ExitStatus, interrupted: bool) -> Option<u8> {
     match status.code() {
         Some(0) => None,
         Some(code) => Some(u8::try_from(code).unwrap_or(INVALID)),
+        // Somebody who would not wait for the lab to heal.
+        None if interrupted => Some(INTERRUPTED),
         None => Some(INVALID),
     }
 }

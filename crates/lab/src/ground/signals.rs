@@ -21,7 +21,7 @@ impl Interrupts {
         self.count() > 0
     }
 
-    /// Each further one also goes to this process.
+    /// The next one also goes to this process; one after that kills it.
     pub(super) fn forward_to(self, pid: libc::pid_t) {
         FORWARD_TO.store(pid, Ordering::Relaxed);
         // One that came before the child could hear is passed on now.
@@ -38,11 +38,13 @@ impl Interrupts {
 }
 
 extern "C" fn count(_signal: libc::c_int) {
-    COUNT.fetch_add(1, Ordering::Relaxed);
+    let before = COUNT.fetch_add(1, Ordering::Relaxed);
     let pid = FORWARD_TO.load(Ordering::Relaxed);
     if pid != 0 {
+        // The first asks the lab to heal and to end; who asks again does not want to wait for that.
+        let signal = if before == 0 { libc::SIGINT } else { libc::SIGKILL };
         // SAFETY: kill is async-signal-safe (signal-safety(7)).
-        unsafe { libc::kill(pid, libc::SIGINT) };
+        unsafe { libc::kill(pid, signal) };
     }
 }
 
