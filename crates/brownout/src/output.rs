@@ -26,17 +26,31 @@ pub fn fail(error: impl Display) {
     eprintln!("brownout: {error}");
 }
 
-/// Prints to stdout. A reader that went away (`brownout show | head`) is no error of ours.
-pub fn print(text: &str) {
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+/// Prints to stdout. A reader that went away (`brownout show | head`) is no error of ours; output that is lost is one,
+/// already told.
+pub fn print(text: &str) -> Result<(), u8> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            fail(format!("cannot write to stdout: {error}"));
+            Err(CANNOT)
+        }
+        _ => Ok(()),
+    }
 }
 
-/// Prints one JSON object on stdout.
-pub fn print_json(value: &impl Serialize) {
-    match serde_json::to_string_pretty(value) {
-        Ok(text) => print(&(text + "\n")),
-        Err(error) => fail(error),
-    }
+/// Prints one JSON object on stdout. The error is already told.
+pub fn print_json(value: &impl Serialize) -> Result<(), u8> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| {
+        fail(error);
+        INVALID
+    })?;
+    print(&(text + "\n"))
+}
+
+/// An exit code, unless the output was lost.
+pub fn code(printed: Result<(), u8>, code: u8) -> u8 {
+    printed.err().unwrap_or(code)
 }
 
 /// Colour and width that suit stdout. <https://no-color.org> is respected.

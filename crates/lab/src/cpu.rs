@@ -23,9 +23,18 @@ impl CpuTimes {
     }
 }
 
-/// Processors that this process may use.
+/// Processors of the machine: what [`CpuTimes::machine`] is to be divided by.
 pub fn cores() -> u64 {
-    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64)
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let cores = stat
+        .lines()
+        .filter(|line| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())));
+    (cores.count() as u64).max(1)
+}
+
+/// Processors that this process may use.
+pub fn allowed_cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX))
 }
 
 /// The first line of `/proc/stat` (proc(5)): user nice system idle iowait irq softirq steal guest guest_nice, in ticks.

@@ -18,6 +18,11 @@ use crate::{
     warmup::{self, Second},
 };
 
+/// What is still open this long after its time-out will never be answered.
+const OPEN_AFTER_TIMEOUT: Duration = Duration::from_millis(200);
+/// Between two looks at whether anything is still open.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
 /// The trial once everything stands.
 pub struct Driver<'a> {
     /// What is to happen.
@@ -45,6 +50,7 @@ enum EndedBy {
     Stationary,
     Limit,
     Interrupt,
+    Failure,
 }
 
 impl EndedBy {
@@ -54,6 +60,7 @@ impl EndedBy {
             EndedBy::Stationary => "stationary",
             EndedBy::Limit => "limit",
             EndedBy::Interrupt => "interrupt",
+            EndedBy::Failure => "failure",
         }
     }
 }
@@ -61,7 +68,11 @@ impl EndedBy {
 impl Driver<'_> {
     /// Drives it to its end, whichever that is.
     pub fn run(mut self) -> Result<(), LabError> {
-        let result = self.phases();
+        let result = self.phases().map_err(|error| match error {
+            LabError::Interrupted | LabError::Record(_) | LabError::Trial(_) => error,
+            // The lab stood, so whatever it was, it is not that this machine cannot build one.
+            other => LabError::Trial(other.to_string()),
+        });
         // Whatever happened: heal, let every open operation end, and keep what was seen.
         let ended = self.end(matches!(result, Err(LabError::Interrupted)));
         result.and(ended)
@@ -92,8 +103,10 @@ impl Driver<'_> {
                     mark = ends;
                 }
                 Err(error) => {
-                    let now = brownout_network::monotonic_ns();
-                    self.phase_row(&mut row, now, EndedBy::Interrupt)?;
+                    let interrupted = matches!(error, LabError::Interrupted);
+                    let by = if interrupted { EndedBy::Interrupt } else { EndedBy::Failure };
+                    // What went wrong first is what a person has to know.
+                    let _ = self.phase_row(&mut row, brownout_network::monotonic_ns(), by);
                     return Err(error);
                 }
             }
@@ -195,7 +208,9 @@ impl Driver<'_> {
         let (pace, target) = match (load.rate, load.threads) {
             (Some(RateChoice::Fixed(rate)), _) => (Pace::Open { rate, arrivals }, rate.to_string()),
             (Some(RateChoice::OfCapacity(share)), _) => {
-                let rate = Rate::per_second((capacity * share.fraction()).round().max(1.0)).ok_or_else(|| {
+                // Whole operations per second are what people compare; below ten, rounding would change the load.
+                let asked = capacity * share.fraction();
+                let rate = Rate::per_second(if asked >= 10.0 { asked.round() } else { asked }).ok_or_else(|| {
                     LabError::Trial("the flood of the warm-up delivered nothing, so there is no capacity".to_owned())
                 })?;
                 (Pace::Open { rate, arrivals }, format!("{rate}, which is {share} of it"))
@@ -218,6 +233,7 @@ impl Driver<'_> {
     }
 
     fn tick(&mut self, phase: &str, ends: u64) -> Result<Seen, LabError> {
+        self.engine.health()?;
         let seen = self.observer.look(Some(&self.engine))?;
         for death in &seen.deaths {
             self.progress.note(death);
@@ -247,14 +263,14 @@ impl Driver<'_> {
     }
 
     /// Heals, stops the load, and records what is left. After an interrupt, nothing is waited for.
-    fn end(mut self, interrupted: bool) -> Result<(), LabError> {
+    fn end(mut self, mut interrupted: bool) -> Result<(), LabError> {
         let healed = self.schedule.heal_all(self.number, &mut self.observer);
-        let timeout = self.plan.experiment.load.timeout.duration();
-        let grace = if interrupted { Duration::ZERO } else { timeout + Duration::from_millis(200) };
-        let (buckets, balance) = self.engine.stop(grace);
         if !interrupted {
-            std::thread::sleep(Probes::LOST_AFTER + Duration::from_millis(200));
+            self.progress.step("waiting for the last operations and probes");
+            interrupted = self.wait_for_the_last().is_err();
         }
+        let grace = if interrupted { Duration::ZERO } else { OPEN_AFTER_TIMEOUT };
+        let (buckets, balance) = self.engine.stop(grace);
         self.observer.look(None)?;
         self.observer.buckets(&buckets)?;
         self.observer.last_probes()?;
@@ -263,5 +279,22 @@ impl Driver<'_> {
             self.observer.event("balance", "load", &text, brownout_network::monotonic_ns(), 0)?;
         }
         healed
+    }
+
+    /// Until no operation is open and every probe has arrived or is lost.
+    fn wait_for_the_last(&mut self) -> Result<(), LabError> {
+        self.engine.set_pace(Pace::Idle)?;
+        let began = brownout_network::monotonic_ns();
+        let probes = began + (Probes::LOST_AFTER + OPEN_AFTER_TIMEOUT).as_nanos() as u64;
+        let operations = began + (self.plan.experiment.load.timeout.duration() + OPEN_AFTER_TIMEOUT).as_nanos() as u64;
+        self.time_line.wait_until(probes)?;
+        while brownout_network::monotonic_ns() < operations {
+            let live = self.engine.live();
+            if live.in_flight + live.waiting == 0 {
+                break;
+            }
+            self.time_line.wait_until(brownout_network::monotonic_ns() + LOOK_EVERY.as_nanos() as u64)?;
+        }
+        Ok(())
     }
 }

@@ -18,17 +18,13 @@ pub enum LabError {
     #[error("{0}")]
     Machine(String),
     /// The kernel gave no namespaces.
-    #[error(
-        "cannot make the lab's namespaces: {source}; as an ordinary user this needs unprivileged user namespaces \
-         (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0, \
-         user.max_user_namespaces above 0), or run as root"
-    )]
+    #[error("cannot make the lab's namespaces: {source}; {}", remedy(source))]
     Namespaces {
         /// What the kernel said.
         source: io::Error,
     },
     /// The lab's own surroundings could not be made.
-    #[error("cannot {doing}: {source}; `brownout doctor` says what this machine can do")]
+    #[error("cannot {doing}: {source}; {}", remedy(source))]
     Ground {
         /// What was tried.
         doing: &'static str,
@@ -88,5 +84,23 @@ impl LabError {
             LabError::Trial(_) | LabError::Record(_) => 3,
             _ => 4,
         }
+    }
+}
+
+/// What to do when the kernel refuses a lab's namespaces or mounts: it depends on who holds the reins.
+pub(crate) fn remedy(refusal: &io::Error) -> &'static str {
+    let refused = matches!(refusal.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSPC | libc::EUSERS));
+    if !refused {
+        return "`brownout doctor` says what this machine can do";
+    }
+    // SAFETY: geteuid has no preconditions and cannot fail.
+    if unsafe { libc::geteuid() } == 0 {
+        "this root lacks capabilities, as in a container: run the container with --privileged, or with --cap-add \
+         SYS_ADMIN --cap-add NET_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined --device \
+         /dev/net/tun"
+    } else {
+        "this user may not use user namespaces freely: as root, sysctl -w \
+         kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), kernel.unprivileged_userns_clone=1 (older Debian), \
+         user.max_user_namespaces=10000, whichever there is; or run as root"
     }
 }

@@ -100,7 +100,9 @@ pub fn launch(
     let cache = cache::directory().map_err(|error| LabError::Machine(error.to_string()))?;
     let distribution = provide(&section.cassandra, &cache, interrupts, progress)?;
     let java = java::find(distribution.java())?;
-
+    if interrupts.any() {
+        return Err(LabError::Interrupted);
+    }
     let started_unix_ms =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0));
     let folder = Folder::create(&options.out, &plan.name, started_unix_ms, options.keep)?;

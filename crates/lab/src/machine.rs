@@ -89,7 +89,7 @@ fn kernel() -> Check {
 }
 
 fn processors() -> Check {
-    let cores = crate::cpu::cores();
+    let cores = crate::cpu::allowed_cores();
     let found = format!("{cores} × {}", cpu_model());
     match cores {
         1 => Check::not(
@@ -143,31 +143,30 @@ fn cost_of_reading_the_clock() -> f64 {
 fn privilege() -> Check {
     match Privilege::current() {
         Privilege::Root => Check::good("privilege", "root: namespaces and real-time scheduling are allowed"),
-        Privilege::UserNamespace => match user_namespaces() {
-            Ok(()) => Check::not(
+        Privilege::UserNamespace => match refused_user_namespaces() {
+            None => Check::not(
                 State::Limited,
                 "privilege",
-                "an ordinary user, with user namespaces: all works, without real-time scheduling",
+                "no root: the lab lives in a user namespace; all works, without real-time scheduling",
                 "run as root where packets must leave within 0.1 ms of their time on a busy machine",
             ),
-            Err(why) => Check::not(
-                State::Lacking,
-                "privilege",
-                why,
-                "allow user namespaces (as root: sysctl -w user.max_user_namespaces=10000 \
-                 kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0, those that \
-                 exist), or run as root",
-            ),
+            Some((what, refusal)) => Check::not(State::Lacking, "privilege", what, crate::error::remedy(&refusal)),
         },
     }
 }
 
-fn user_namespaces() -> Result<(), String> {
-    let limit = fs::read_to_string("/proc/sys/user/max_user_namespaces").unwrap_or_default();
-    if limit.trim() == "0" {
-        return Err("user namespaces are switched off (user.max_user_namespaces is 0)".to_owned());
-    }
-    Ok(())
+/// Which setting of the machine forbids user namespaces, or cripples them; none if none is known to.
+fn refused_user_namespaces() -> Option<(String, io::Error)> {
+    let settings = [
+        ("user.max_user_namespaces", "/proc/sys/user/max_user_namespaces", "0"),
+        ("kernel.unprivileged_userns_clone", "/proc/sys/kernel/unprivileged_userns_clone", "0"),
+        ("kernel.apparmor_restrict_unprivileged_userns", "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
+    ];
+    let (name, _, value) = settings
+        .into_iter()
+        .find(|(_, path, refusing)| fs::read_to_string(path).is_ok_and(|value| value.trim() == *refusing))?;
+    let refusal = io::Error::from_raw_os_error(libc::EPERM);
+    Some((format!("no root, and user namespaces are refused or crippled: {name} is {value}"), refusal))
 }
 
 fn tun() -> Check {
@@ -239,7 +238,9 @@ fn lab() -> Check {
             }
             Check::good("lab", found)
         }
-        Err(error) => Check::not(State::Lacking, "lab", error.to_string(), "see the other lacks first"),
+        Err(error) => {
+            Check::not(State::Lacking, "lab", error.to_string(), "remedy the other lacks first, if there are any")
+        }
     }
 }
 
@@ -300,7 +301,8 @@ fn memory() -> Check {
             let fit = free / node;
             let found = format!("{} MB available: {fit} nodes of {} MB", free >> 20, node >> 20);
             if fit < 3 {
-                return Check::not(State::Lacking, "memory", found, "three nodes are the least for replication 3");
+                let state = if fit == 0 { State::Lacking } else { State::Limited };
+                return Check::not(state, "memory", found, "replication 3 needs three nodes: free some memory");
             }
             Check::good("memory", found)
         }

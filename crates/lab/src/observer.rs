@@ -6,12 +6,11 @@ use brownout_cluster::Cluster;
 use brownout_load::{Bucket, Engine, Live, Outcome};
 use brownout_network::{LinkControl, Network, ProbeSample as Probe, Probes};
 use brownout_record::{CpuRow, Event, LatencyRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Recorder};
-use brownout_units::Delay;
 
 use crate::{
     LabError,
     cpu::{self, CpuTimes},
-    plan::INTERVAL,
+    plan::INTERVAL_NS,
 };
 
 /// Watches one trial.
@@ -28,6 +27,8 @@ pub struct Observer<'a> {
     last_nodes: BTreeMap<String, u64>,
     last_load: u64,
     dead: Vec<String>,
+    /// Up to here, intervals without an operation have been written too.
+    filled_ns: u64,
 }
 
 /// What a second looked like, for progress and for the warm-up's decision.
@@ -66,6 +67,7 @@ impl<'a> Observer<'a> {
             last_nodes: BTreeMap::new(),
             last_load: 0,
             dead: Vec::new(),
+            filled_ns: epoch_ns + (now_ns - epoch_ns) / INTERVAL_NS * INTERVAL_NS,
         };
         observer.last_nodes = observer.node_cpu();
         Ok(observer)
@@ -154,8 +156,10 @@ impl<'a> Observer<'a> {
             subjects.push((format!("node:{node}"), used.saturating_sub(before)));
         }
         let trial = self.trial;
+        let empty = self.empty_intervals(now_ns);
         self.recorder.batch(|recorder| {
             write_buckets(recorder, trial, buckets)?;
+            empty.iter().try_for_each(|row| recorder.load_if_absent(trial, row))?;
             links.iter().try_for_each(|row| recorder.link(trial, row))?;
             probes.iter().try_for_each(|row| recorder.probe(trial, row))?;
             subjects.into_iter().try_for_each(|(subject, busy_ns)| {
@@ -163,6 +167,25 @@ impl<'a> Observer<'a> {
             })
         })?;
         Ok(machine as f64 / cores as f64)
+    }
+
+    /// Every whole interval since the last call: one in which nothing was to start counts as well as any other.
+    fn empty_intervals(&mut self, now_ns: u64) -> Vec<LoadRow> {
+        let mut rows = Vec::new();
+        while self.filled_ns + INTERVAL_NS <= now_ns {
+            rows.push(LoadRow {
+                starts_ns: self.recorder.at(self.filled_ns),
+                length_ns: INTERVAL_NS,
+                settled: true,
+                scheduled: 0,
+                sent: 0,
+                never_sent: 0,
+                stale: 0,
+                lateness: brownout_load::histogram(),
+            });
+            self.filled_ns += INTERVAL_NS;
+        }
+        rows
     }
 
     fn link_rows(&self, starts_ns: u64, length_ns: u64) -> Result<Vec<LinkRow>, LabError> {
@@ -189,12 +212,11 @@ impl<'a> Observer<'a> {
 
     /// Probes in rows of their interval and pair.
     fn probe_rows(&self, samples: Vec<Probe>) -> Vec<ProbeRow> {
-        let interval = Delay::from(INTERVAL).ns();
         let mut rows: BTreeMap<(u64, String, String), Vec<ProbeSample>> = BTreeMap::new();
         for sample in samples {
             // Probes sent before the trial's first interval began show nothing that is asked for.
             let Some(since) = sample.sent_ns.checked_sub(self.epoch_ns) else { continue };
-            let starts_ns = self.recorder.at(self.epoch_ns + since / interval * interval);
+            let starts_ns = self.recorder.at(self.epoch_ns + since / INTERVAL_NS * INTERVAL_NS);
             let name = |host| self.network.name(host).unwrap_or_default().to_owned();
             rows.entry((starts_ns, name(sample.link.from), name(sample.link.to))).or_default().push(ProbeSample {
                 seq: sample.seq,

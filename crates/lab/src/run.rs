@@ -49,7 +49,8 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
         // A full disk may be why it failed; then the error is told on the terminal alone.
         let _ = recorder.batch(|recorder| recorder.event(&event));
     }
-    result
+    let finished = recorder.finish();
+    result.and(finished.map_err(LabError::from))
 }
 
 fn trials(
@@ -157,7 +158,7 @@ fn environment(request: &RunRequest, bench: &Bench, standing: Standing, seed: u6
         version: env!("CARGO_PKG_VERSION").to_owned(),
         kernel: release.trim().to_owned(),
         cpu: machine::cpu_model(),
-        cores: u32::try_from(cpu::cores()).unwrap_or(u32::MAX),
+        cores: cpu::allowed_cores(),
         memory: machine::total_memory(),
         clock_source: machine::clock_source_name(),
         privilege: bench.privilege.name().to_owned(),

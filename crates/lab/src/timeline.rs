@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use brownout_network::monotonic_ns;
-use brownout_units::Delay;
 
-use crate::{LabError, ground::Interrupts, plan::INTERVAL};
+use crate::{LabError, ground::Interrupts, plan::INTERVAL_NS};
 
 /// How long an interrupt may go unnoticed.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Marks at a beginning and every [`INTERVAL`] after it, on `CLOCK_MONOTONIC`.
+/// Marks at a beginning and every [`crate::plan::INTERVAL`] after it, on `CLOCK_MONOTONIC`.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeLine {
     /// The first mark.
@@ -26,8 +25,7 @@ impl TimeLine {
 
     /// The first mark after `at_ns`.
     pub fn next_mark(&self, at_ns: u64) -> u64 {
-        let interval = Delay::from(INTERVAL).ns();
-        self.epoch_ns + (at_ns.saturating_sub(self.epoch_ns) / interval + 1) * interval
+        self.epoch_ns + (at_ns.saturating_sub(self.epoch_ns) / INTERVAL_NS + 1) * INTERVAL_NS
     }
 
     /// Sleeps until a moment, or until the user asks for the end.

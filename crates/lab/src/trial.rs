@@ -25,8 +25,6 @@ const CQL_PORT: u16 = 9042;
 const READY_WITHIN: Duration = Duration::from_secs(180);
 /// For schema changes and the like.
 const CONTROL_WITHIN: Duration = Duration::from_secs(60);
-/// Probes on each pair are this far apart, unless there are too many pairs.
-const PROBE_EVERY: Duration = Duration::from_millis(20);
 /// `SCHED_FIFO` priority of the load's thread: below the emulator's, so that packets come first.
 const LOAD_PRIORITY: u8 = 10;
 
@@ -108,7 +106,7 @@ impl Trial<'_> {
         let workload = plan.workload();
         control::run_ddl(&self.coordinators(), &entering(host, None), &workload.schema(), CONTROL_WITHIN)?;
         let engine = Engine::start(self.engine(host), workload)?;
-        let probes = Probes::start(&network, PROBE_EVERY.max(Probes::shortest_interval(network.links().len())))?;
+        let probes = Probes::start(&network, crate::plan::probe_interval(&plan.hosts))?;
         let observer = Observer::new(number, recorder, &network, &mut cluster, &probes, time_line.epoch_ns)?;
         let links = NetworkLinks { network: &network, control: network.control() };
         let schedule = Schedule::new(&plan.faults, &plan.hosts, &links);

@@ -29,12 +29,7 @@ impl Run {
             return Err(RecordError::NotFound { path, why: error.to_string() });
         }
         let not_a_run = |why: String| RecordError::NotARun { path: path.clone(), why };
-        // A file whose writer was killed has a log beside it that only a writer may fold in; from a
-        // place that cannot be written, what is in the file itself can still be read.
-        let open = |flags| Connection::open_with_flags(&path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX);
-        let db = open(OpenFlags::SQLITE_OPEN_READ_WRITE)
-            .or_else(|_| open(OpenFlags::SQLITE_OPEN_READ_ONLY))
-            .map_err(|error| not_a_run(error.to_string()))?;
+        let db = open(&path).map_err(|error| not_a_run(error.to_string()))?;
         let pragma = |name: &str| {
             db.pragma_query_value(None, name, |row| row.get::<_, i32>(0)).map_err(|error| not_a_run(error.to_string()))
         };
@@ -256,6 +251,24 @@ impl Run {
             },
         )
     }
+}
+
+/// Opens a run's file for reading, whether its writer ended, was killed, or is still at work.
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let readable = |db: Connection| db.query_row("SELECT count(*) FROM meta", [], |_| Ok(())).map(|()| db);
+    // The log that a killed writer left beside the file can be folded in only by one who may write.
+    Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)
+        .and_then(readable)
+        .or_else(|_| Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY).and_then(readable))
+        .or_else(|error| {
+            // Where nothing may be written, what is in the file itself can still be read; nobody can be changing it.
+            let escaped = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+            let uri = format!("file:{escaped}?immutable=1");
+            Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_READ_ONLY)
+                .and_then(readable)
+                .map_err(|_| error)
+        })
 }
 
 fn window_params(trial: u32, window: &Range<u64>) -> impl rusqlite::Params + use<> {

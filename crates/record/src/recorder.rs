@@ -113,6 +113,14 @@ impl Recorder {
         )
     }
 
+    /// Ends the writing: folds the log into the file, so that it can be read alone and from where nothing may be written.
+    pub fn finish(self) -> Result<(), RecordError> {
+        let Recorder { db, path, .. } = self;
+        let error = |source| RecordError::Sqlite { doing: "finish the run", path: path.clone(), source };
+        db.pragma_update(None, "journal_mode", "delete").map_err(error)?;
+        db.close().map_err(|(_, source)| error(source))
+    }
+
     /// Appends an event.
     pub fn event(&self, event: &Event) -> Result<(), RecordError> {
         self.execute(
@@ -136,17 +144,16 @@ impl Recorder {
         self.execute(
             "write the load",
             "INSERT OR REPLACE INTO load VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            params![
-                trial,
-                sql_ns(row.starts_ns),
-                sql_ns(row.length_ns),
-                row.settled,
-                sql_ns(row.scheduled),
-                sql_ns(row.sent),
-                sql_ns(row.never_sent),
-                sql_ns(row.stale),
-                encode_histogram(&row.lateness)
-            ],
+            load_values(trial, row),
+        )
+    }
+
+    /// Inserts the load of an interval unless there is one: for intervals in which nothing was to start.
+    pub fn load_if_absent(&self, trial: u32, row: &LoadRow) -> Result<(), RecordError> {
+        self.execute(
+            "write the load",
+            "INSERT OR IGNORE INTO load VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            load_values(trial, row),
         )
     }
 
@@ -210,6 +217,20 @@ impl Recorder {
             params![trial, sql_ns(row.starts_ns), sql_ns(row.length_ns), row.subject, sql_ns(row.busy_ns)],
         )
     }
+}
+
+fn load_values(trial: u32, row: &LoadRow) -> impl rusqlite::Params {
+    (
+        trial,
+        sql_ns(row.starts_ns),
+        sql_ns(row.length_ns),
+        row.settled,
+        sql_ns(row.scheduled),
+        sql_ns(row.sent),
+        sql_ns(row.never_sent),
+        sql_ns(row.stale),
+        encode_histogram(&row.lateness),
+    )
 }
 
 fn to_json(what: &'static str, value: &impl Serialize) -> Result<String, RecordError> {

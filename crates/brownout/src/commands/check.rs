@@ -48,12 +48,8 @@ pub fn check(arguments: &Arguments) -> u8 {
         Err(code) => return code,
     };
     let checked = checked(&plan);
-    if arguments.json {
-        output::print_json(&checked);
-    } else {
-        output::print(&text(&checked));
-    }
-    0
+    let printed = if arguments.json { output::print_json(&checked) } else { output::print(&text(&checked)) };
+    output::code(printed, 0)
 }
 
 /// Reads and checks an experiment file. The error is already told.

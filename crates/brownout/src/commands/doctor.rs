@@ -25,12 +25,12 @@ struct Examined {
 pub fn doctor(arguments: &Arguments) -> u8 {
     let checks = machine::examine(&arguments.out);
     let state = checks.iter().map(|check| check.state).max().unwrap_or(State::Good);
-    if arguments.json {
-        output::print_json(&Examined { format: 1, state, checks });
+    let printed = if arguments.json {
+        output::print_json(&Examined { format: 1, state, checks })
     } else {
-        output::print(&text(state, &checks));
-    }
-    if state == State::Lacking { CANNOT } else { 0 }
+        output::print(&text(state, &checks))
+    };
+    output::code(printed, if state == State::Lacking { CANNOT } else { 0 })
 }
 
 fn text(state: State, checks: &[Check]) -> String {

@@ -14,10 +14,7 @@ pub struct Arguments {
 pub fn report(arguments: &Arguments) -> u8 {
     let written = output::open(&arguments.run).and_then(|shown| output::write_report(&shown, arguments.to.as_deref()));
     match written {
-        Ok(path) => {
-            output::print(&format!("{}\n", path.display()));
-            0
-        }
+        Ok(path) => output::code(output::print(&format!("{}\n", path.display())), 0),
         Err(code) => code,
     }
 }

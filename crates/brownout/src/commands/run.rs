@@ -77,19 +77,20 @@ fn finish(arguments: &Arguments, ended: &Ended, interrupted: bool) -> u8 {
         Err(code) => return lab.unwrap_or(code),
     };
     let report = output::write_report(&shown, None);
-    if arguments.json {
-        output::print_json(&shown.findings);
+    let printed = if arguments.json {
+        output::print_json(&shown.findings)
     } else {
-        output::print(&brownout_report::summary(&shown.findings, output::style()));
-        output::print(&format!("\nrun     {}\n", ended.folder.display()));
+        let mut text = brownout_report::summary(&shown.findings, output::style());
+        text.push_str(&format!("\nrun     {}\n", ended.folder.display()));
         if let Ok(report) = &report {
-            output::print(&format!("report  {}\n", report.display()));
+            text.push_str(&format!("report  {}\n", report.display()));
         }
-    }
-    match (lab, brownout_analysis::exit_code(&shown.findings), report) {
-        (Some(lab), ..) => lab,
-        (None, 0, Err(failed)) => failed,
-        (None, code, _) => code,
+        output::print(&text)
+    };
+    // What the run itself came to matters more than what could not be told of it.
+    match lab.unwrap_or_else(|| brownout_analysis::exit_code(&shown.findings)) {
+        0 => output::code(printed.and(report.map(drop)), 0),
+        code => code,
     }
 }
 

@@ -17,10 +17,10 @@ pub fn show(arguments: &Arguments) -> u8 {
         Ok(shown) => shown,
         Err(code) => return code,
     };
-    if arguments.json {
-        output::print_json(&shown.findings);
+    let printed = if arguments.json {
+        output::print_json(&shown.findings)
     } else {
-        output::print(&brownout_report::summary(&shown.findings, output::style()));
-    }
-    brownout_analysis::exit_code(&shown.findings)
+        output::print(&brownout_report::summary(&shown.findings, output::style()))
+    };
+    output::code(printed, brownout_analysis::exit_code(&shown.findings))
 }

@@ -152,8 +152,11 @@ impl Source {
             walked.push_str(step);
         }
         // A value may itself be YAML: --set 'phases={warm-up: 5s, baseline: 5s}'
-        *node = match marked_yaml::parse_yaml(0, value) {
-            Ok(tree @ (Node::Mapping(_) | Node::Sequence(_))) => tree,
+        // The reader only takes a mapping at the top.
+        let parsed = marked_yaml::parse_yaml(0, format!("value: {value}")).ok();
+        let parsed = parsed.as_ref().and_then(|tree| tree.as_mapping()?.get_node("value"));
+        *node = match parsed {
+            Some(tree @ (Node::Mapping(_) | Node::Sequence(_))) => tree.clone(),
             _ => Node::Scalar(MarkedScalarNode::new(Span::new_blank(), value)),
         };
         self.set.push(path.to_owned());
@@ -192,6 +195,11 @@ impl Source {
     fn check_fault_kinds(&self) -> Result<(), FileError> {
         let faults = self.tree.as_mapping().and_then(|map| map.get_sequence("faults"));
         for (index, fault) in faults.iter().flat_map(|list| list.iter()).enumerate() {
+            if fault.as_mapping().is_none_or(|map| map.len() != 1) {
+                let message =
+                    "a fault is one word with its values, such as slow: { host: n2, delay: 100ms }".to_owned();
+                return Err(self.complain(&format!("faults.{index}"), message));
+            }
             for (kind, _) in fault.as_mapping().iter().flat_map(|map| map.iter()) {
                 if !FaultEntry::KINDS.contains(&kind.as_str()) {
                     let kinds = one_of("the faults are", FaultEntry::KINDS.iter().copied(), kind.as_str());

@@ -68,10 +68,10 @@ impl Fault {
         }
     }
 
-    /// The shortest time in which probes can prove it.
-    pub fn shortest_proof(&self) -> Delay {
+    /// How long after a change probes may still show what was before it, or neither.
+    pub fn unsettled(&self) -> Delay {
         match self {
-            Fault::Slow(slow) => slow.shortest_proof(),
+            Fault::Slow(slow) => slow.unsettled(),
         }
     }
 }

@@ -11,6 +11,9 @@ use crate::hosts::Hosts;
 const NOISE: Delay = Delay::from_ms(1);
 /// The share of the delay that may be missing or too much.
 const TOLERANCE: f64 = 0.02;
+/// The median of n uniform values within ± J has a standard deviation of J ÷ √n; with the 90 probes that the plan asks
+/// for, this is 2.8 of them.
+const JITTER_TOLERANCE: f64 = 0.3;
 
 /// Everything `host` sends arrives `delay` later, give or take `jitter`.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,15 +36,15 @@ impl Slow {
         format!("every RTT to and from {} grows by {}; no other changes", self.host, self.delay)
     }
 
-    pub(super) fn shortest_proof(&self) -> Delay {
-        // Two delays for the change to be seen at both ends, and time for enough probes.
-        Delay::from_ns(2 * self.delay.ns() + Delay::from_secs(2).ns())
+    pub(super) fn unsettled(&self) -> Delay {
+        // A probe sent before the change is still on its way for the longest delay there is.
+        Delay::from_ns(self.delay.ns() + self.jitter.ns() + brownout_analysis::SETTLE_NS)
     }
 
     /// ns. A delay below twice the noise is judged against half of itself, so that "none" can never pass for it.
     fn tolerance(&self) -> f64 {
         let delay = self.delay.ns() as f64;
-        (delay * TOLERANCE + self.jitter.ns() as f64 * 0.1).max(NOISE.ns() as f64).min(delay / 2.0)
+        (delay * TOLERANCE + self.jitter.ns() as f64 * JITTER_TOLERANCE).max(NOISE.ns() as f64).min(delay / 2.0)
     }
 
     pub(super) fn expectations(&self, hosts: &Hosts) -> Vec<Expectation> {

@@ -11,7 +11,7 @@ use std::{
     process::ExitStatus,
 };
 
-use super::{Interrupts, Privilege};
+use super::{Interrupts, Privilege, signals::HeldBack};
 use crate::LabError;
 
 /// The child reads its request here, and learns of its parent's end.
@@ -45,6 +45,7 @@ pub fn enclose(arguments: &[&str], request: &[u8], interrupts: Interrupts) -> Re
     if privilege == Privilege::UserNamespace {
         flags |= libc::CLONE_NEWUSER;
     }
+    let held_back = HeldBack::now();
     // SAFETY: like fork(2): without CLONE_VM the child has its own copy of everything, and until it
     // executes a program it only makes system calls (see `child`).
     let pid =
@@ -55,7 +56,7 @@ pub fn enclose(arguments: &[&str], request: &[u8], interrupts: Interrupts) -> Re
     if pid == 0 {
         child(child_end.as_raw_fd(), our_end.as_raw_fd(), &program, &argv);
     }
-    drop(child_end);
+    drop((child_end, held_back));
     let enclosed = Enclosed { pid, _lifeline: our_end, interrupts };
     if privilege == Privilege::UserNamespace {
         map_user(pid).map_err(failed("map this user into the lab's user namespace"))?;

@@ -23,10 +23,10 @@ pub enum Privilege {
 }
 
 impl Privilege {
-    /// That of this process.
+    /// That of this process. Root without the capabilities, as in most containers, is an ordinary user.
     pub fn current() -> Self {
-        // SAFETY: geteuid has no preconditions and cannot fail.
-        if unsafe { libc::geteuid() } == 0 { Privilege::Root } else { Privilege::UserNamespace }
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        if capable(&status) { Privilege::Root } else { Privilege::UserNamespace }
     }
 
     /// That of the lab which this process, its PID 1, is in: a user namespace of its own maps exactly one user.
@@ -42,5 +42,26 @@ impl Privilege {
             Privilege::Root => "root",
             Privilege::UserNamespace => "user namespace",
         }
+    }
+}
+
+/// Whether `/proc/self/status` tells of CAP_NET_ADMIN (12) and CAP_SYS_ADMIN (21), capabilities(7).
+fn capable(status: &str) -> bool {
+    const NEEDED: u64 = 1 << 12 | 1 << 21;
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).is_some_and(|set| set & NEEDED == NEEDED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_who_has_the_capabilities() {
+        assert!(capable("Name:\tx\nCapEff:\t000001ffffffffff\n"));
+        // What Docker leaves to root.
+        assert!(!capable("CapEff:\t00000000a80425fb\n"));
+        assert!(!capable("CapEff:\t0000000000000000\n"));
+        assert!(!capable(""));
     }
 }

@@ -1,8 +1,16 @@
 //! Ctrl-C and its kin, counted.
 
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+/// What asks for the end.
+const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+/// A Ctrl-C this long after the first request means: at once. Before that it is the same request, which shells,
+/// terminals and `timeout` may deliver twice.
+const IMPATIENT_NS: u64 = 1_000_000_000;
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
+/// When the first request came, `CLOCK_MONOTONIC`.
+static FIRST_NS: AtomicU64 = AtomicU64::new(0);
 /// Where the parent of a lab passes interrupts on to; 0 for nowhere.
 static FORWARD_TO: AtomicI32 = AtomicI32::new(0);
 
@@ -11,14 +19,9 @@ static FORWARD_TO: AtomicI32 = AtomicI32::new(0);
 pub struct Interrupts(());
 
 impl Interrupts {
-    /// Since the process began.
-    pub fn count(self) -> u32 {
-        COUNT.load(Ordering::Relaxed)
-    }
-
-    /// At least once.
+    /// At least once since the process began.
     pub fn any(self) -> bool {
-        self.count() > 0
+        COUNT.load(Ordering::Relaxed) > 0
     }
 
     /// The next one also goes to this process; one after that kills it.
@@ -37,27 +40,73 @@ impl Interrupts {
     }
 }
 
-extern "C" fn count(_signal: libc::c_int) {
+extern "C" fn count(signal: libc::c_int) {
     let before = COUNT.fetch_add(1, Ordering::Relaxed);
+    let now = now_ns();
+    if before == 0 {
+        FIRST_NS.store(now, Ordering::Relaxed);
+    }
     let pid = FORWARD_TO.load(Ordering::Relaxed);
-    if pid != 0 {
-        // The first asks the lab to heal and to end; who asks again does not want to wait for that.
-        let signal = if before == 0 { libc::SIGINT } else { libc::SIGKILL };
-        // SAFETY: kill is async-signal-safe (signal-safety(7)).
-        unsafe { libc::kill(pid, signal) };
+    if pid == 0 {
+        return;
+    }
+    let impatient =
+        signal == libc::SIGINT && before > 0 && now.saturating_sub(FIRST_NS.load(Ordering::Relaxed)) > IMPATIENT_NS;
+    // The first asks the lab to heal and to end; who asks again does not want to wait for that.
+    let passed_on = if impatient { libc::SIGKILL } else { libc::SIGINT };
+    // SAFETY: kill is async-signal-safe (signal-safety(7)).
+    unsafe { libc::kill(pid, passed_on) };
+}
+
+/// As in a signal handler it may be: clock_gettime is async-signal-safe (signal-safety(7)).
+fn now_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the answer; the clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// Holds the requests back until it is dropped: a process that is born meanwhile is born holding them back too,
+/// and gets them as soon as it has called [`catch_interrupts`].
+pub(super) struct HeldBack(libc::sigset_t);
+
+impl HeldBack {
+    pub(super) fn now() -> HeldBack {
+        // SAFETY: zeroed sets are valid places; sigemptyset and sigaddset make `held` a proper one.
+        unsafe {
+            let (mut held, mut before): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigemptyset(&raw mut held);
+            for signal in SIGNALS {
+                libc::sigaddset(&raw mut held, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const held, &raw mut before);
+            HeldBack(before)
+        }
+    }
+}
+
+impl Drop for HeldBack {
+    fn drop(&mut self) {
+        // SAFETY: the set was filled in by the kernel.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
     }
 }
 
 /// From now on SIGINT, SIGTERM and SIGHUP are counted and do not end the process.
 pub fn catch_interrupts() -> Interrupts {
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: a zeroed sigaction with a handler that only touches atomics and kill is valid. Without
-        // SA_RESTART, waits are cut short, so that they can look at the count.
-        unsafe {
+    // SAFETY: a zeroed sigaction with a handler that only touches atomics, the clock and kill is valid, and so is a
+    // set made by sigemptyset and sigaddset. Without SA_RESTART, waits are cut short, so that they can look at the count.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut all);
+        for signal in SIGNALS {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = count as *const () as usize;
-            libc::sigaction(signal, &action, std::ptr::null_mut());
+            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+            libc::sigaddset(&raw mut all, signal);
         }
+        // The parent of a lab held them back while it was born.
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const all, std::ptr::null_mut());
     }
     Interrupts(())
 }

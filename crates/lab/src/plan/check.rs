@@ -1,11 +1,13 @@
 //! The checks of an experiment file, each of which knows the place of its complaint.
 
+use std::ops::RangeInclusive;
+
 use brownout_cluster::cassandra::{self, tarball};
 use brownout_load::{Consistency, KeyValue};
 use brownout_record::Objective;
-use brownout_units::{Delay, Share};
+use brownout_units::{Bytes, Count, Delay, Share};
 
-use super::{INTERVAL, Phase, PlannedFault, PlannedPhase, to_u32};
+use super::{INTERVAL_NS, Phase, PlannedFault, PlannedPhase, to_u32};
 use crate::{
     experiment::{CassandraChoice, Experiment, FaultEntry, FileError, RateChoice, Source, one_of},
     faults::{Fault, Slow},
@@ -14,6 +16,20 @@ use crate::{
 
 /// Nodes in one lab: the addresses of one /24, less the host of the load.
 const MAX_NODES: u64 = 200;
+/// What IPv4 hosts have to take (RFC 791), and the most that a TUN carries.
+const MTU: RangeInclusive<u64> = 576..=65_521;
+/// With less, Cassandra 5.0 ends in OutOfMemoryError sooner or later (64 MiB: while starting).
+const MIN_HEAP: Bytes = Bytes(128 << 20);
+/// Shorter delays drown in the noise of probes on a busy machine; longer ones than any time-out tell nothing more.
+const DELAYS: RangeInclusive<Delay> = Delay::from_ns(100_000)..=Delay::from_secs(60);
+/// Filling, flooding, and then as many settled seconds as stationarity is judged by.
+const MIN_WARM_UP: Delay = Delay::from_secs(20);
+/// Three intervals are the least of which one can be compared with the others.
+const MIN_PHASE: Delay = Delay::from_secs(3);
+/// Weights are shares of one another; more digits than this are a mistake.
+const MAX_WEIGHT: u64 = 1_000_000;
+/// Probes that each of the windows before, during and after a fault has to have: three times what a verdict takes.
+const PROBES: u32 = 3 * brownout_analysis::ENOUGH as u32;
 /// Trials in one run; a mistyped number should not run for a year.
 const MAX_TRIALS: u64 = 10_000;
 /// Every open operation ends within the time-out; a longer one would outlast most phases.
@@ -51,10 +67,22 @@ impl Check<'_> {
 
     pub(super) fn nodes(&self) -> Result<u8, FileError> {
         let network = &self.experiment.network;
-        if !(576..=65_535).contains(&network.mtu.0) {
+        if !MTU.contains(&network.mtu.0) {
             return self.complain(
                 "network.mtu",
-                format!("a packet of {} bytes cannot be sent; write 576 to 65_535, usually 1500", network.mtu),
+                format!(
+                    "packets of {} bytes cannot be had; write {} to {}, usually 1500",
+                    network.mtu,
+                    Count(*MTU.start()),
+                    Count(*MTU.end())
+                ),
+            );
+        }
+        let heap = self.experiment.cluster.heap;
+        if heap < MIN_HEAP {
+            return self.complain(
+                "cluster.heap",
+                format!("a heap of {heap} is too small for Cassandra to start; write at least {MIN_HEAP}"),
             );
         }
         let nodes = self.experiment.cluster.nodes.0;
@@ -114,6 +142,9 @@ impl Check<'_> {
             }
             _ => {}
         }
+        if load.mix.read.0 > MAX_WEIGHT || load.mix.write.0 > MAX_WEIGHT {
+            return self.complain("load.mix", format!("a weight is at most {}", Count(MAX_WEIGHT)));
+        }
         if load.mix.read.0 + load.mix.write.0 == 0 {
             return self.complain("load.mix", "read and write are both 0; give one of them a weight".to_owned());
         }
@@ -165,11 +196,11 @@ impl Check<'_> {
                 }
                 None => continue,
             };
-            let interval = Delay::from(INTERVAL);
-            if length < Delay::from_secs(3) || length.ns() % interval.ns() != 0 {
+            let least = if phase == Phase::WarmUp { MIN_WARM_UP } else { MIN_PHASE };
+            if length < least || !length.ns().is_multiple_of(INTERVAL_NS) {
                 return self.complain(
                     &key,
-                    format!("{length} is not a whole number of seconds from 3s on; series are kept per second"),
+                    format!("{length} is not a whole number of seconds from {least} on; series are kept per second"),
                 );
             }
             if length > Delay::from_secs(7 * 24 * 3600) {
@@ -198,8 +229,16 @@ impl Check<'_> {
                         .to_owned(),
                 );
             }
-            if slow.delay > Delay::from_secs(60) {
-                return self.complain(&at("delay"), format!("{} is longer than 60s", slow.delay));
+            if !DELAYS.contains(&slow.delay) {
+                return self.complain(
+                    &at("delay"),
+                    format!(
+                        "{} cannot be put in force and proven; write {} to {}",
+                        slow.delay,
+                        DELAYS.start(),
+                        DELAYS.end()
+                    ),
+                );
             }
             if slow.jitter > slow.delay {
                 return self.complain(
@@ -234,32 +273,43 @@ impl Check<'_> {
             let fault = Fault::Slow(Slow { host: slow.host.clone(), delay: slow.delay, jitter: slow.jitter });
             planned.push(PlannedFault { fault, starts: slow.start, ends });
         }
-        self.proof_needs(&planned)?;
+        self.proof_needs(hosts, phases, &planned)?;
         Ok(planned)
     }
 
-    /// Each fault is proven against the state just before it, so its window must not touch another's on the same links.
-    fn proof_needs(&self, faults: &[PlannedFault]) -> Result<(), FileError> {
-        for (index, fault) in faults.iter().enumerate() {
-            let shortest = fault.fault.shortest_proof();
-            let length = Delay::from_ns(fault.ends.ns() - fault.starts.ns());
-            if length < shortest {
-                return self.complain(
-                    &format!("faults.{index}"),
-                    format!("{length} is too short to prove this fault by probes; give it at least {shortest}"),
-                );
-            }
-            if let Some(other) =
-                faults[..index].iter().position(|other| other.starts < fault.ends && fault.starts < other.ends)
-            {
-                return self.complain(
-                    &format!("faults.{index}"),
-                    format!(
-                        "it overlaps with faults.{other}; faults at the same time cannot be proven apart yet: \
-                         give them windows of their own with start and length"
-                    ),
-                );
-            }
+    /// A fault that the probes of its phases could not prove is refused now, not after minutes.
+    fn proof_needs(&self, hosts: &Hosts, phases: &[PlannedPhase], faults: &[PlannedFault]) -> Result<(), FileError> {
+        let [fault] = faults else {
+            return match faults.len() {
+                0 => Ok(()),
+                _ => self.complain(
+                    "faults.1",
+                    "one fault is what an experiment can have and prove yet; make an experiment of each".to_owned(),
+                ),
+            };
+        };
+        let length =
+            |wanted: Phase| phases.iter().find(|phase| phase.phase == wanted).map_or(Delay::ZERO, |phase| phase.length);
+        // What happens around a change, and the probes that are needed before, during and after it.
+        let (unsettled, probes) = (fault.fault.unsettled(), probing_time(hosts));
+        let sum = |parts: &[Delay]| Delay::from_ns(parts.iter().map(|part| part.ns()).sum());
+        let refuse = |key: &str, have: Delay, need: Delay| {
+            self.complain(key, format!("{have} is too short to prove this fault by probes; it needs at least {need}"))
+        };
+        let before = sum(&[length(Phase::Baseline), fault.starts]);
+        if before < probes {
+            return refuse("phases.baseline", before, probes);
+        }
+        let during = Delay::from_ns(fault.ends.ns() - fault.starts.ns());
+        // Once until the change is seen at the far end, once more for what healing lets go early.
+        let need = sum(&[unsettled, unsettled, probes]);
+        if during < need {
+            return refuse("faults.0", during, need);
+        }
+        let after = sum(&[length(Phase::Recovery), Delay::from_ns(length(Phase::Fault).ns() - fault.ends.ns())]);
+        let need = sum(&[unsettled, probes]);
+        if after < need {
+            return refuse("phases.recovery", after, need);
         }
         Ok(())
     }
@@ -318,4 +368,9 @@ impl Check<'_> {
         }
         warnings
     }
+}
+
+/// The time in which every pair gets the probes that a window needs.
+fn probing_time(hosts: &Hosts) -> Delay {
+    Delay::from(super::probe_interval(hosts) * PROBES)
 }

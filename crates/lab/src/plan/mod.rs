@@ -5,6 +5,7 @@ mod check;
 use std::{net::Ipv4Addr, time::Duration};
 
 use brownout_load::{Consistency, KeyValue};
+use brownout_network::Probes;
 use brownout_record::{Description, HostDescription, LoadDescription, Objective, PhaseDescription};
 use brownout_units::Delay;
 
@@ -17,8 +18,12 @@ use crate::{
 
 /// All series are kept in intervals of this length; phases are whole multiples of it.
 pub const INTERVAL: Duration = Duration::from_secs(1);
-/// A cluster of this size takes about this long to become ready; only for the expected duration.
-const CLUSTER_START: Duration = Duration::from_secs(12);
+/// The same in nanoseconds.
+pub const INTERVAL_NS: u64 = INTERVAL.as_nanos() as u64;
+/// Probes on each pair are this far apart, unless there are too many pairs.
+const PROBE_EVERY: Duration = Duration::from_millis(20);
+/// What a trial takes beside its phases: a cluster that becomes ready, and the last probes. Only for the expected duration.
+const BESIDE_PHASES: Duration = Duration::from_secs(15);
 
 /// An experiment that can be run.
 #[derive(Debug, Clone)]
@@ -109,7 +114,7 @@ impl Plan {
     /// How long all trials take, without provisioning; the warm-up at its longest.
     pub fn expected_duration(&self) -> Duration {
         let trial: u64 = self.phases.iter().map(|phase| phase.length.ns()).sum();
-        (CLUSTER_START + Duration::from_nanos(trial)) * self.trials
+        (BESIDE_PHASES + Duration::from_nanos(trial)) * self.trials
     }
 
     /// The workload.
@@ -163,7 +168,7 @@ impl Plan {
                 .collect(),
             trials: self.trials,
             objective: self.objective.clone(),
-            interval_ns: Delay::from(INTERVAL).ns(),
+            interval_ns: INTERVAL_NS,
             warnings: self.warnings.clone(),
         }
     }
@@ -182,6 +187,11 @@ impl Plan {
             load.mix.read, load.mix.write, load.population, load.value_size, self.consistency, load.replication
         )
     }
+}
+
+/// Between two probes on each pair: as close as the prober's budget for all pairs together allows.
+pub fn probe_interval(hosts: &Hosts) -> Duration {
+    PROBE_EVERY.max(Probes::shortest_interval(hosts.pairs().count()))
 }
 
 fn to_u32(value: u64) -> u32 {
