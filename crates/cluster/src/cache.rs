@@ -4,6 +4,7 @@ use std::{
     env,
     fs::{self, File},
     io,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
@@ -51,13 +52,23 @@ fn choose(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<PathBuf, CacheEr
         .ok_or(CacheError::Nowhere)
 }
 
+/// Lets every user read the folder or file at `path`, whatever our umask is: databases run as another user than the
+/// one whose cache this is.
+pub(crate) fn open_up(path: &Path) -> io::Result<()> {
+    let mode = if path.is_dir() { 0o755 } else { 0o644 };
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}
+
 /// The right to write in the cache; processes take turns, and the kernel takes it back from a dead one.
 pub(crate) struct Lock(#[expect(dead_code, reason = "held, not read")] File);
 
 impl Lock {
     /// Makes `cache` if need be and waits for the right to write in it; false from `go_on` ends the wait.
     pub(crate) fn take(cache: &Path, go_on: &dyn Fn() -> bool) -> Result<Option<Lock>, CacheError> {
-        fs::create_dir_all(cache).map_err(CacheError::files("create a folder", cache))?;
+        if !cache.is_dir() {
+            fs::create_dir_all(cache).map_err(CacheError::files("create a folder", cache))?;
+            open_up(cache).map_err(CacheError::files("open up", cache))?;
+        }
         let path = cache.join("lock");
         let file = File::create(&path).map_err(CacheError::files("write", &path))?;
         loop {

@@ -76,13 +76,29 @@ pub(crate) fn confine(command: &mut Command, host_name: &str, owner: Option<Owne
             libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
             drop_privileges(owner)?;
             // Last: a change of user clears the death signal.
-            check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
-            // The parent may have died before the line above.
-            if libc::getppid() != parent {
-                libc::_exit(1);
-            }
-            Ok(())
+            die_with(parent)
         });
+    }
+    Ok(())
+}
+
+/// Makes `command`, once spawned, die (SIGKILL) with the thread that spawned it, however that ends. The wish survives
+/// an exec, but not a fork: what the command starts as a child of its own lives on.
+pub(crate) fn die_with_us(command: &mut Command) {
+    let parent = process::id() as libc::pid_t;
+    // SAFETY: between fork and exec only async-signal-safe system calls are made.
+    unsafe { command.pre_exec(move || die_with(parent)) };
+}
+
+/// Async-signal-safe.
+fn die_with(parent: libc::pid_t) -> io::Result<()> {
+    // SAFETY: plain system calls without pointers.
+    unsafe {
+        check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+        // The parent may have died before the line above.
+        if libc::getppid() != parent {
+            libc::_exit(1);
+        }
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use super::{Cassandra, CassandraSpec, Distribution, Jit, jvm::Archive, manifest::hex};
 use crate::{
     Cluster, ClusterError, Paths, Place,
-    cache::{CacheError, Lock},
+    cache::{CacheError, Lock, open_up},
     java::Java,
 };
 
@@ -78,7 +78,7 @@ fn move_into(cache: &Path, written: &Path, target: &Path) -> std::io::Result<()>
     let copy = tempfile::Builder::new().prefix(".unfinished-").suffix(".jsa").tempfile_in(cache)?;
     fs::copy(written, copy.path())?;
     fs::remove_file(written)?;
-    fs::set_permissions(copy.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+    open_up(copy.path())?;
     copy.persist(target)?;
     Ok(())
 }

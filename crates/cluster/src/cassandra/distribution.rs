@@ -102,16 +102,16 @@ pub enum ProvisionError {
         /// What to do about it, when its words are known.
         remedy: Option<&'static str>,
     },
-    /// What Maven brought, or what lies in the cache, is not what was published.
+    /// What Maven brought is not what was published.
     #[error(
-        "the jars of Cassandra {version} in {folder} are not those that were published: {}; \
+        "the jars of Cassandra {version} that Maven brought are not those that were published: {}; \
          if they come through a mirror, it alters them; remove them from Maven's local repository and try again",
         .what.join("; ")
     )]
     Altered {
         /// What was verified.
         version: String,
-        /// Where.
+        /// Where they were verified; gone by now.
         folder: PathBuf,
         /// What differs, one half sentence each.
         what: Vec<String>,

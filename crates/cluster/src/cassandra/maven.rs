@@ -17,13 +17,17 @@ use super::{
     distribution::{jars_in, release},
     manifest,
 };
-use crate::cache::{CacheError, Lock};
+use crate::{
+    cache::{CacheError, Lock, open_up},
+    confine::die_with_us,
+};
 
 /// Begins the names of unfinished folders in the cache.
 const UNFINISHED: &str = ".unfinished-";
 
 /// The jars of `version` (a series or a full version), from the cache, or brought into it by the user's Maven with
-/// the user's settings, mirrors and proxies. All are verified against pinned checksums, every time.
+/// the user's settings, mirrors and proxies. All are verified against pinned checksums, every time; jars in the cache
+/// that were damaged since are thrown away and brought anew, once.
 ///
 /// Processes that resolve at the same time take turns. `progress` gets one line now and then; `interrupted` is asked
 /// several times a second.
@@ -48,16 +52,19 @@ fn resolve_with(
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Distribution, ProvisionError> {
     let root = std::path::absolute(folder(release, cache)).map_err(CacheError::files("find a path", cache))?;
-    if !root.is_dir() {
+    if !is_intact(release, &root)? {
         let cache = root.parent().unwrap_or(cache);
         let Some(_lock) = Lock::take(cache, &|| !interrupted())? else { return Err(ProvisionError::Interrupted) };
+        remove_unfinished(cache);
         // Another process may have been first while we waited.
-        if !root.is_dir() {
-            remove_unfinished(cache);
+        if !is_intact(release, &root)? {
+            if root.is_dir() {
+                progress(&format!("the jars in {} were changed or damaged: bringing them anew", root.display()));
+                throw_away(cache, &root)?;
+            }
             bring(mvn, release, cache, &root, progress, interrupted)?;
         }
     }
-    verify(release, &root)?;
     let classpath = jars_in(&root).map_err(CacheError::files("read the jars", &root))?;
     Ok(Distribution { version: release.version.to_owned(), classpath, root, how: How::Maven })
 }
@@ -85,17 +92,34 @@ fn bring(
     fs::write(&pom, pom_text(release.version)).map_err(CacheError::files("write", &pom))?;
     progress(&format!("resolving Cassandra {} with Maven (67 MB when nothing is there yet)", release.version));
     run_maven(mvn, release, &pom, &jars, progress, interrupted)?;
-    verify(release, &jars)?;
+    let what = differences(release, &jars)?;
+    if !what.is_empty() {
+        return Err(ProvisionError::Altered { version: release.version.to_owned(), folder: jars, what });
+    }
+    for path in jars_in(&jars).map_err(CacheError::files("read the jars", &jars))?.iter().chain([&jars]) {
+        open_up(path).map_err(CacheError::files("open up", path))?;
+    }
     fs::rename(&jars, root).map_err(CacheError::files("move the jars into place", root))?;
     Ok(())
 }
 
-fn verify(release: &Release, folder: &Path) -> Result<(), ProvisionError> {
-    let what = manifest::differences(folder, release.pins).map_err(CacheError::files("read the jars", folder))?;
-    if what.is_empty() {
-        return Ok(());
-    }
-    Err(ProvisionError::Altered { version: release.version.to_owned(), folder: folder.to_owned(), what })
+/// Whether `folder` is there and holds the jars that were published.
+fn is_intact(release: &Release, folder: &Path) -> Result<bool, ProvisionError> {
+    Ok(folder.is_dir() && differences(release, folder)?.is_empty())
+}
+
+fn differences(release: &Release, folder: &Path) -> Result<Vec<String>, CacheError> {
+    manifest::differences(folder, release.pins).map_err(CacheError::files("read the jars", folder))
+}
+
+/// Moves `root` aside, in one step, before its files go: nobody sees half a distribution.
+fn throw_away(cache: &Path, root: &Path) -> Result<(), CacheError> {
+    let aside = tempfile::Builder::new()
+        .prefix(UNFINISHED)
+        .tempdir_in(cache)
+        .map_err(CacheError::files("create a folder", cache))?;
+    fs::rename(root, aside.path().join("damaged")).map_err(CacheError::files("move damaged jars aside", root))?;
+    Ok(())
 }
 
 /// What a killed process left; only with the lock held, so that nobody is still at work in it.
@@ -149,8 +173,11 @@ fn run_maven(
         .arg(pom)
         .args(["dependency:copy-dependencies", "-DincludeScope=runtime"]);
     command.arg(option).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A group of its own: `mvn` is a script that starts a JVM, and both have to end on interruption.
+    // A group of its own: whatever `mvn` starts has to end on interruption.
     command.process_group(0);
+    // If we are killed, nobody interrupts. Maven's script ends by an exec of Java, so that the one process has the
+    // death signal; it is tied to this thread, which stays until Maven has ended.
+    die_with_us(&mut command);
     let child = command.spawn().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => ProvisionError::NoMaven,
         _ => failed(error.to_string()),
@@ -239,7 +266,7 @@ fn remedy(words: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::{cell::Cell, os::unix::fs::PermissionsExt};
+    use std::{cell::Cell, cell::RefCell, env, os::unix::fs::PermissionsExt, time::Instant};
 
     use super::*;
 
@@ -307,6 +334,104 @@ mod tests {
         assert!(matches!(result, Err(ProvisionError::Interrupted)), "{result:?}");
         assert_eq!(left, ["lock"]);
         assert!(begun.elapsed() < Duration::from_secs(100), "it waited for Maven");
+    }
+
+    #[test]
+    fn damaged_jars_in_the_cache_are_brought_anew_once_and_said_to_be() {
+        let (folder, mvn) = maven("echo run >> ${0%/*}/runs; touch $out/a.jar");
+        let cache = folder.path().join("cache");
+        let told = RefCell::new(Vec::new());
+        let told_to = |line: &str| told.borrow_mut().push(line.to_owned());
+        let resolve = || resolve_with(mvn.as_os_str(), &EMPTY, &cache, &told_to, &|| false);
+        let jar = cache.join("cassandra-0.0.1/a.jar");
+        let runs = || fs::read_to_string(folder.path().join("runs")).unwrap().lines().count();
+        resolve().unwrap();
+        assert!(!told.borrow().iter().any(|line| line.contains("damaged")), "{told:?}");
+
+        fs::write(&jar, "damaged").unwrap();
+        fs::write(jar.with_file_name("stranger.jar"), "").unwrap();
+        assert_eq!(resolve().unwrap().classpath, [jar.as_path()]);
+        assert_eq!((fs::read(&jar).unwrap().len(), runs()), (0, 2));
+        assert!(told.borrow().iter().any(|line| line.contains("damaged")), "{told:?}");
+
+        // What comes is no better: the advice is about Maven, and nothing damaged stays.
+        fs::write(&jar, "damaged").unwrap();
+        fs::write(&mvn, "#!/bin/sh\nexit 7\n").unwrap();
+        assert!(resolve().unwrap_err().to_string().contains("exit status: 7"));
+        let mut left: Vec<_> = fs::read_dir(&cache).unwrap().map(|e| e.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["lock"]);
+    }
+
+    /// Resolves in the cache beside the program `mvn` of this folder, when it is given.
+    const FOLDER: &str = "BROWNOUT_TEST_FOLDER";
+
+    /// Not a test but the process that the two below watch.
+    #[test]
+    #[ignore = "other tests run it, in a process of its own"]
+    fn resolve_in_a_process_of_its_own() {
+        let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else { return };
+        let mvn = folder.join("mvn");
+        resolve_with(mvn.as_os_str(), &EMPTY, &folder.join("cache"), &|_| (), &|| false).unwrap();
+    }
+
+    fn own_process(folder: &Path) -> Command {
+        let mut command = Command::new(env::current_exe().unwrap());
+        let name = concat!(module_path!(), "::resolve_in_a_process_of_its_own");
+        command.args(["--ignored", "--exact", name.split_once("::").unwrap().1]).env(FOLDER, folder);
+        command.stdout(Stdio::null());
+        command
+    }
+
+    #[test]
+    fn maven_dies_with_a_killed_process() {
+        // As Maven's script does: it makes itself known, and becomes the program that works.
+        let (folder, _mvn) = maven("echo $$ > ${0%/*}/pid.part; mv ${0%/*}/pid.part ${0%/*}/pid; exec sleep 600");
+        let mut us = own_process(folder.path()).spawn().unwrap();
+        let patience = Instant::now() + Duration::from_secs(60);
+        let pid: libc::pid_t = loop {
+            if let Ok(text) = fs::read_to_string(folder.path().join("pid")) {
+                break text.trim().parse().unwrap();
+            }
+            assert!(Instant::now() < patience, "Maven was not started");
+            thread::sleep(Duration::from_millis(5));
+        };
+        us.kill().unwrap();
+        us.wait().unwrap();
+        // Dead, though perhaps not yet reaped by whoever inherited it: `Z`, or gone.
+        let runs = || {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+        };
+        let patience = Instant::now() + Duration::from_secs(30);
+        while runs() {
+            if Instant::now() > patience {
+                // SAFETY: kill has no memory effects; the process is the one that this test started.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+                panic!("Maven outlived the process that had started it");
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn the_cache_is_readable_for_the_nodes_whatever_the_umask_is() {
+        let (folder, _mvn) = maven("touch $out/a.jar");
+        let mut command = own_process(folder.path());
+        // SAFETY: umask is async-signal-safe and cannot fail.
+        unsafe {
+            command.pre_exec(|| {
+                libc::umask(0o077);
+                Ok(())
+            })
+        };
+        assert!(command.status().unwrap().success());
+        for (path, mode) in
+            [("cache", 0o755), ("cache/cassandra-0.0.1", 0o755), ("cache/cassandra-0.0.1/a.jar", 0o644)]
+        {
+            let found = fs::metadata(folder.path().join(path)).unwrap().permissions().mode() & 0o777;
+            assert_eq!(found, mode, "{path}: {found:o}");
+        }
     }
 
     #[test]
