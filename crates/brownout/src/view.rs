@@ -77,6 +77,8 @@ impl Progress for Lines {
         self.line(&format!("* {text}"));
     }
 
+    fn hand_over(&mut self) {}
+
     fn tick(&mut self, tick: &Tick) {
         let faults = if tick.faults.is_empty() { "none".to_owned() } else { tick.faults.join("; ") };
         self.line(&format!(
@@ -139,6 +141,11 @@ impl Progress for Block {
         self.draw(Some(&line));
     }
 
+    fn hand_over(&mut self) {
+        self.body.clear();
+        self.draw(None);
+    }
+
     fn tick(&mut self, tick: &Tick) {
         let fault = if tick.faults.is_empty() { "none".to_owned() } else { tick.faults.join("; ") };
         self.body = vec![
@@ -160,8 +167,7 @@ impl Progress for Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        self.body.clear();
-        self.draw(None);
+        self.hand_over();
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who used the processors, between two looks.
 
-use std::{collections::BTreeMap, fs, io, sync::OnceLock};
+use std::{fs, io, sync::OnceLock};
 
 /// CPU time used since the machine or the process began, ns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,13 +13,23 @@ pub struct CpuTimes {
     pub instrument: u64,
     /// Of the emulator's thread.
     pub emulator: u64,
+    /// How long the emulator's thread could have run and did not: packets waited, unseen by its own counters.
+    pub emulator_waited: u64,
+    /// The same of the load's threads: answers waited, and look like the database's time.
+    pub load_waited: u64,
 }
 
 impl CpuTimes {
     /// As of now.
     pub fn now() -> io::Result<Self> {
         let (machine, stolen) = machine(&fs::read_to_string("/proc/stat")?).unwrap_or_default();
-        Ok(CpuTimes { machine, stolen, instrument: process()?, emulator: threads().remove("emulator").unwrap_or(0) })
+        let threads = threads();
+        let of = |begins: &str| {
+            let named = threads.iter().filter(|thread| thread.name.starts_with(begins));
+            named.fold((0, 0), |sum, thread| (sum.0 + thread.ran_ns, sum.1 + thread.waited_ns))
+        };
+        let ((emulator, emulator_waited), (_, load_waited)) = (of("emulator"), of("load-"));
+        Ok(CpuTimes { machine, stolen, instrument: process()?, emulator, emulator_waited, load_waited })
     }
 }
 
@@ -59,24 +69,29 @@ fn process() -> io::Result<u64> {
     Ok(ns(usage.ru_utime) + ns(usage.ru_stime))
 }
 
-/// CPU time of this process's threads by name. A thread that ends meanwhile is left out.
-fn threads() -> BTreeMap<String, u64> {
-    let mut times = BTreeMap::new();
-    for entry in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
-        let name = fs::read_to_string(entry.path().join("comm"));
-        let stat = fs::read_to_string(entry.path().join("stat"));
-        if let (Ok(name), Some(ns)) = (name, stat.ok().and_then(|stat| task(&stat))) {
-            *times.entry(name.trim().to_owned()).or_default() += ns;
-        }
-    }
-    times
+/// One thread of this process.
+struct Thread {
+    name: String,
+    ran_ns: u64,
+    waited_ns: u64,
 }
 
-/// `utime + stime` of a `/proc/…/stat` line, ns. The name in it may contain anything, so counting begins after its `)`.
-fn task(stat: &str) -> Option<u64> {
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
-    Some(ticks * tick_ns())
+/// This process's threads. One that ends meanwhile is left out.
+fn threads() -> Vec<Thread> {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    tasks
+        .filter_map(|task| {
+            let name = fs::read_to_string(task.path().join("comm")).ok()?.trim().to_owned();
+            let (ran_ns, waited_ns) = schedstat(&fs::read_to_string(task.path().join("schedstat")).ok()?)?;
+            Some(Thread { name, ran_ns, waited_ns })
+        })
+        .collect()
+}
+
+/// `schedstat` of a task (Documentation/scheduler/sched-stats.rst): ns on a processor, ns waiting for one, turns.
+fn schedstat(text: &str) -> Option<(u64, u64)> {
+    let mut fields = text.split_whitespace().map(str::parse);
+    Some((fields.next()?.ok()?, fields.next()?.ok()?))
 }
 
 fn tick_ns() -> u64 {
@@ -100,9 +115,20 @@ mod tests {
     }
 
     #[test]
-    fn a_task_may_have_any_name() {
-        let stat = "1 (a) b (c)) S 0 1 1 0 -1 4194560 100 0 0 0 30 12 0 0 20 0 1 0 5 0 0";
-        assert_eq!(task(stat), Some(42 * tick_ns()));
+    fn a_task_ran_and_waited() {
+        assert_eq!(schedstat("899691 1200 2\n"), Some((899_691, 1_200)));
+        assert_eq!(schedstat(""), None);
+    }
+
+    #[test]
+    fn threads_are_found_by_their_name() {
+        let body = || {
+            let mut sum = 0_u64;
+            while !threads().iter().any(|thread| thread.name == "emulator" && thread.ran_ns > 5_000_000) {
+                sum = std::hint::black_box(sum.wrapping_add(1));
+            }
+        };
+        std::thread::Builder::new().name("emulator".to_owned()).spawn(body).unwrap().join().unwrap();
     }
 
     #[test]

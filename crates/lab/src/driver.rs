@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brownout_load::{Arrivals, Engine, Pace};
+use brownout_load::{Arrivals, Balance, Engine, Pace};
 use brownout_network::Probes;
 use brownout_record::PhaseRow;
 use brownout_units::Rate;
@@ -274,10 +274,15 @@ impl Driver<'_> {
         self.observer.look(None)?;
         self.observer.buckets(&buckets)?;
         self.observer.last_probes()?;
+        let now = brownout_network::monotonic_ns();
         if !balance.balances() {
             let text = format!("the balance sheet of the load does not balance: {balance:?}");
-            self.observer.event("balance", "load", &text, brownout_network::monotonic_ns(), 0)?;
+            self.observer.event("balance", "load", &text, now, 0)?;
         }
+        for text in findings_of(&balance) {
+            self.observer.event("warning", "load", &text, now, 0)?;
+        }
+        self.observer.own_faults()?;
         healed
     }
 
@@ -297,4 +302,22 @@ impl Driver<'_> {
         }
         Ok(())
     }
+}
+
+/// What a person should know of the load beside its latencies.
+fn findings_of(balance: &Balance) -> Vec<String> {
+    [
+        (
+            balance.missing,
+            "reads found no row where an acknowledged write had put one: data was lost, or is not there yet",
+        ),
+        (balance.mismatched, "reads returned other bytes than any write had written: data is damaged"),
+        (balance.stale, "reads returned an older version than one acknowledged before they were sent"),
+        (balance.rerouted, "operations went to another coordinator than their turn was, for want of a connection"),
+        (balance.garbage, "connections were closed because what came over them was not CQL"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| format!("{count} {what}"))
+    .collect()
 }

@@ -121,6 +121,7 @@ pub fn launch(
         view: options.view.clone(),
     }));
     let request = serde_json::to_vec(&request).map_err(|error| LabError::Machine(error.to_string()))?;
+    progress.hand_over();
     let enclosed = ground::enclose(&[INSIDE], &request, interrupts)?;
     let status = enclosed.wait().map_err(|source| LabError::Ground { doing: "wait for the lab", source })?;
     Ok(Ended { folder: folder.path().to_owned(), status })

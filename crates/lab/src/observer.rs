@@ -27,6 +27,8 @@ pub struct Observer<'a> {
     last_nodes: BTreeMap<String, u64>,
     last_load: u64,
     dead: Vec<String>,
+    /// Packets that links dropped without being asked to.
+    dropped: u64,
     /// Up to here, intervals without an operation have been written too.
     filled_ns: u64,
 }
@@ -67,6 +69,7 @@ impl<'a> Observer<'a> {
             last_nodes: BTreeMap::new(),
             last_load: 0,
             dead: Vec::new(),
+            dropped: 0,
             filled_ns: epoch_ns + (now_ns - epoch_ns) / INTERVAL_NS * INTERVAL_NS,
         };
         observer.last_nodes = observer.node_cpu();
@@ -129,6 +132,30 @@ impl<'a> Observer<'a> {
         Ok(self.recorder.batch(|recorder| rows.iter().try_for_each(|row| recorder.probe(trial, row)))?)
     }
 
+    /// Tells what the instrument itself did to packets, or failed to see, since the beginning.
+    pub fn own_faults(&mut self) -> Result<(), LabError> {
+        let mut told = Vec::new();
+        for host in self.network.host_counters()? {
+            let name = self.network.name(host.host).unwrap_or_default();
+            if let Some(dropped) = host.interface_dropped.filter(|dropped| *dropped > 0) {
+                told.push(format!(
+                    "the interface of {name} dropped {dropped} packets because the emulator read too slowly; what was \
+                     sent again then is the instrument's doing, not the database's"
+                ));
+            }
+        }
+        if self.dropped > 0 {
+            told.push(format!("{} packets were dropped because a link's queue was full", self.dropped));
+        }
+        let probes = self.probes.health();
+        let unseen = probes.skipped + probes.discarded + probes.send_errors;
+        if unseen * 100 > probes.sent {
+            told.push(format!("{unseen} of {} probes could not be sent or kept", probes.sent));
+        }
+        let now_ns = brownout_network::monotonic_ns();
+        told.into_iter().try_for_each(|text| self.event("warning", "network", &text, now_ns, 0))
+    }
+
     fn record(
         &mut self,
         now_ns: u64,
@@ -141,6 +168,7 @@ impl<'a> Observer<'a> {
         let cores = cpu::cores() * length_ns;
         let starts_ns = self.recorder.at(self.last_ns);
         let links = self.link_rows(starts_ns, length_ns)?;
+        self.dropped += links.iter().map(|link| link.dropped_queue).sum::<u64>();
         let probes = self.probe_rows(self.probes.drain());
         let machine = cpu.machine.saturating_sub(self.last.machine);
         let mut subjects = vec![
@@ -149,6 +177,8 @@ impl<'a> Observer<'a> {
             ("cores".to_owned(), cores),
             ("emulator".to_owned(), cpu.emulator.saturating_sub(self.last.emulator)),
             ("load".to_owned(), load_cpu.saturating_sub(self.last_load)),
+            ("emulator-waited".to_owned(), cpu.emulator_waited.saturating_sub(self.last.emulator_waited)),
+            ("load-waited".to_owned(), cpu.load_waited.saturating_sub(self.last.load_waited)),
             ("instrument".to_owned(), cpu.instrument.saturating_sub(self.last.instrument)),
         ];
         for (node, used) in nodes {

@@ -8,6 +8,8 @@ pub trait Progress {
     fn step(&mut self, text: &str);
     /// Something happened that a person should see: a fault came into force, a node died.
     fn note(&mut self, text: &str);
+    /// Another process shows what comes next on the same terminal, until this one tells again.
+    fn hand_over(&mut self);
     /// A second of load has passed.
     fn tick(&mut self, tick: &Tick);
 }

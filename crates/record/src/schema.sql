@@ -53,7 +53,8 @@ CREATE TABLE probe (
     PRIMARY KEY (trial, starts_ns, sender, receiver)
 ) WITHOUT ROWID;
 -- CPU time used in an interval; subject: 'machine' (of all cores together), 'stolen', 'cores' (what there was),
--- 'node:NAME', 'emulator', 'load', 'instrument' (all of Brownout)
+-- 'node:NAME', 'emulator', 'load', 'instrument' (all of Brownout); not CPU time but time spent waiting for a
+-- processor: 'emulator-waited', 'load-waited'
 CREATE TABLE cpu (
     trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, length_ns INTEGER NOT NULL,
     subject TEXT NOT NULL, busy_ns INTEGER NOT NULL,
