@@ -158,6 +158,9 @@ impl Cluster {
             if interrupted() {
                 return Err(ClusterError::Interrupted);
             }
+            if missing.is_empty() {
+                return Ok(());
+            }
             let after = begun.elapsed();
             if after >= deadline {
                 let logs = logs.display().to_string();
@@ -270,4 +273,66 @@ fn make_folders(member: &Member, folders: &[&str], owner: Option<Owner>) -> Resu
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::Ipv4Addr, process::Command};
+
+    use super::*;
+    use crate::system::View;
+
+    /// A database that ends as soon as it is started, and of which others think the best.
+    struct ShortLived;
+
+    impl System for ShortLived {
+        fn folders(&self) -> &[&str] {
+            &[]
+        }
+        fn log_files(&self) -> &[&str] {
+            &[]
+        }
+        fn reads(&self) -> Vec<PathBuf> {
+            Vec::new()
+        }
+        fn command(&self, _: &[Member], _: usize) -> Result<Command, ClusterError> {
+            Ok(Command::new("false"))
+        }
+        fn view(&self, _: &[Member], _: usize) -> View {
+            View { missing: Vec::new(), schema: Some("a".to_owned()) }
+        }
+        fn in_force(&self, _: &[Member]) -> InForce {
+            unimplemented!("nobody asks")
+        }
+    }
+
+    struct Here;
+
+    impl Place for Here {
+        fn name(&self) -> &str {
+            "n1"
+        }
+        fn address(&self) -> Ipv4Addr {
+            Ipv4Addr::LOCALHOST
+        }
+        fn enter(&self) -> std::io::Result<()> {
+            Ok(())
+        }
+        fn prepare(&self, _: &mut Command) {}
+    }
+
+    #[test]
+    fn a_cluster_with_a_dead_node_is_not_ready_whatever_the_views_say() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = Paths { scratch: folder.path().join("scratch"), logs: folder.path().join("logs"), owner: None };
+        let mut cluster = Cluster::start_system(Box::new(ShortLived), &[&Here], &paths)
+            .unwrap_or_else(|error| panic!("this test starts a confined process: run it as root: {error}"));
+        while cluster.nodes()[0].alive() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        match cluster.wait_ready(Duration::from_secs(60), &|| false, &mut |_| ()) {
+            Err(ClusterError::NodeDied(death)) => assert_eq!(death.status, "exit code 1"),
+            other => panic!("{other:?}"),
+        }
+    }
 }

@@ -33,7 +33,8 @@ pub struct Readiness {
 
 /// Asks every member, in its own network, until all lack nothing and hold one schema: returns that schema.
 ///
-/// `look` is called about every 50 ms with what is missing, and ends the wait by returning an error.
+/// `look` is called about every 50 ms with what is missing, and a last time with nothing; it ends the wait by returning
+/// an error.
 pub(crate) fn wait<E>(
     system: &dyn System,
     members: &[Member],
@@ -49,14 +50,14 @@ pub(crate) fn wait<E>(
         }
         // The scope joins the askers, also when `look` panics.
         let _stopper = StopOnDrop(&stop);
-        let mut views: Vec<Option<View>> = members.iter().map(|_| None).collect();
+        let mut answers = Answers::of(members);
         loop {
             let until = Instant::now() + LOOK_EVERY;
-            while let Ok((index, view)) = views_in.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                views[index] = Some(view);
+            while let Ok(answer) = views_in.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                answers.take(answer);
             }
-            match verdict(members, &views) {
-                Ok(schema) => return Ok(schema),
+            match answers.verdict() {
+                Ok(schema) => return look(&[]).map(|()| schema),
                 Err(missing) => look(&missing)?,
             }
         }
@@ -77,10 +78,11 @@ fn ask_until_stopped(
     index: usize,
     network: &Network,
     stop: &AtomicBool,
-    to_us: &mpsc::Sender<(usize, View)>,
+    to_us: &mpsc::Sender<Answer>,
 ) {
     let entered = network.enter();
     while !stop.load(Ordering::Relaxed) {
+        let begun = Instant::now();
         let view = match &entered {
             Ok(()) => system.view(members, index),
             Err(error) => {
@@ -88,39 +90,76 @@ fn ask_until_stopped(
                 View { missing, schema: None }
             }
         };
-        if to_us.send((index, view)).is_err() {
+        if to_us.send(Answer { index, begun, ended: Instant::now(), view }).is_err() {
             return;
         }
         thread::sleep(ASK_EVERY);
     }
 }
 
-/// The schema that all agree on, or what is missing.
-fn verdict(members: &[Member], views: &[Option<View>]) -> Result<String, Vec<String>> {
-    let mut missing = Vec::new();
-    let mut schemas = BTreeSet::new();
-    for (member, view) in members.iter().zip(views) {
-        match view {
-            None => missing.push(format!("{} has not answered yet", member.name)),
-            Some(view) => {
-                missing.extend(view.missing.iter().cloned());
-                schemas.extend(view.schema.clone());
-            }
+/// A member's view, and the time in which it was formed.
+struct Answer {
+    index: usize,
+    begun: Instant,
+    ended: Instant,
+    view: View,
+}
+
+/// The last answer of every member.
+struct Answers<'a> {
+    members: &'a [Member],
+    last: Vec<Option<Answer>>,
+    /// When something was last known to be missing. What was seen before may no longer be so, and does not count.
+    lacked: Option<Instant>,
+}
+
+impl<'a> Answers<'a> {
+    fn of(members: &'a [Member]) -> Self {
+        Answers { members, last: members.iter().map(|_| None).collect(), lacked: None }
+    }
+
+    fn take(&mut self, answer: Answer) {
+        if !answer.view.missing.is_empty() {
+            self.lacked = self.lacked.max(Some(answer.ended));
         }
+        let index = answer.index;
+        self.last[index] = Some(answer);
     }
-    if missing.is_empty() && schemas.len() > 1 {
-        missing.push(format!("the nodes hold {} schema versions", schemas.len()));
-    }
-    match schemas.pop_first() {
-        Some(schema) if missing.is_empty() => Ok(schema),
-        None if missing.is_empty() => Err(vec!["no node tells a schema version".to_owned()]),
-        _ => Err(missing),
+
+    /// The schema that all agree on, by answers that were begun after the last that told of something missing; or
+    /// what is missing.
+    fn verdict(&mut self) -> Result<String, Vec<String>> {
+        let mut missing = Vec::new();
+        let (mut schemas, mut stale) = (BTreeSet::new(), false);
+        for (member, answer) in self.members.iter().zip(&self.last) {
+            let Some(Answer { begun, view, .. }) = answer else {
+                missing.push(format!("{} has not answered yet", member.name));
+                continue;
+            };
+            missing.extend(view.missing.iter().cloned());
+            schemas.extend(view.schema.clone());
+            stale |= self.lacked.is_some_and(|lacked| *begun <= lacked);
+        }
+        if !missing.is_empty() {
+            return Err(missing);
+        }
+        if stale {
+            return Err(vec!["all nodes are asked once more".to_owned()]);
+        }
+        match (schemas.len(), schemas.pop_first()) {
+            (1, Some(schema)) => return Ok(schema),
+            (0, _) => missing.push("no node tells a schema version".to_owned()),
+            (count, _) => missing.push(format!("the nodes hold {count} schema versions")),
+        }
+        // Answers that contradict one another are of different times, or will be.
+        self.lacked = self.lacked.max(self.last.iter().flatten().map(|answer| answer.ended).max());
+        Err(missing)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::{net::Ipv4Addr, sync::OnceLock};
 
     use super::*;
 
@@ -135,16 +174,44 @@ mod tests {
             .into()
     }
 
-    fn view(missing: &[&str], schema: &str) -> Option<View> {
-        Some(View { missing: missing.iter().map(|&m| m.to_owned()).collect(), schema: Some(schema.to_owned()) })
+    /// What a member answers who is asked `begun` ms after the beginning and lets one pass; then the verdict.
+    fn after(answers: &mut Answers, index: usize, begun: u64, missing: &[&str], schema: &str) -> String {
+        static BEGINNING: OnceLock<Instant> = OnceLock::new();
+        let begun = *BEGINNING.get_or_init(Instant::now) + Duration::from_millis(begun);
+        let missing = missing.iter().map(|&m| m.to_owned()).collect();
+        let view = View { missing, schema: Some(schema.to_owned()) };
+        answers.take(Answer { index, begun, ended: begun + Duration::from_millis(1), view });
+        answers.verdict().unwrap_or_else(|missing| missing.join("; "))
     }
 
     #[test]
     fn ready_means_that_all_answered_lack_nothing_and_hold_one_schema() {
-        assert_eq!(verdict(&members(), &[view(&[], "a"), view(&[], "a")]), Ok("a".to_owned()));
-        let not = |views: [Option<View>; 2]| verdict(&members(), &views).unwrap_err().join("; ");
-        assert_eq!(not([view(&[], "a"), None]), "n2 has not answered yet");
-        assert_eq!(not([view(&["n1 takes n2 for down"], "a"), view(&[], "a")]), "n1 takes n2 for down");
-        assert_eq!(not([view(&[], "a"), view(&[], "b")]), "the nodes hold 2 schema versions");
+        let members = members();
+        let answers = &mut Answers::of(&members);
+        assert_eq!(after(answers, 0, 1, &[], "a"), "n2 has not answered yet");
+        assert_eq!(after(answers, 1, 5, &[], "a"), "a");
+        assert_eq!(after(answers, 0, 7, &["n1 takes n2 for down"], "a"), "n1 takes n2 for down");
+    }
+
+    #[test]
+    fn what_was_seen_before_something_was_missing_does_not_count() {
+        let members = members();
+        let answers = &mut Answers::of(&members);
+        after(answers, 0, 1, &[], "a");
+        after(answers, 1, 5, &["n2 takes n1 for down"], "a");
+        assert_eq!(after(answers, 1, 10, &[], "a"), "all nodes are asked once more", "n1 was asked before");
+        // Begun before the lack was known, answered after it.
+        assert_eq!(after(answers, 0, 6, &[], "a"), "all nodes are asked once more");
+        assert_eq!(after(answers, 0, 11, &[], "a"), "a");
+    }
+
+    #[test]
+    fn after_two_schemas_were_seen_all_have_to_be_asked_again() {
+        let members = members();
+        let answers = &mut Answers::of(&members);
+        after(answers, 0, 1, &[], "a");
+        assert_eq!(after(answers, 1, 1, &[], "b"), "the nodes hold 2 schema versions");
+        assert_eq!(after(answers, 0, 5, &[], "b"), "all nodes are asked once more");
+        assert_eq!(after(answers, 1, 5, &[], "b"), "b");
     }
 }

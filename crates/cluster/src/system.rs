@@ -58,6 +58,9 @@ pub struct InForce {
     pub origin: String,
     /// Everything else that may explain a result, by name: Java, heap, garbage collector, JIT, archive.
     pub settings: BTreeMap<String, String>,
+    /// In what the configuration differs from the one that the database ships with, one sentence each, but for names,
+    /// addresses, folders and what the experiment set.
+    pub deviations: Vec<String>,
     /// Command line options of a node, in their order; node 1 stands for all.
     pub options: Vec<String>,
     /// Configuration files of a node, by name, with their text; node 1 stands for all.

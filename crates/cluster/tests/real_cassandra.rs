@@ -81,6 +81,7 @@ fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death() {
 
     let in_force = cluster.in_force();
     assert_eq!(in_force.settings["collector"], "SerialGC");
+    assert!(in_force.deviations.iter().any(|what| what.starts_with("num_tokens is 1, shipped 16")));
     assert!(in_force.files["cassandra.yaml"].contains("\nread_request_timeout: 5000ms\n"));
 
     let pids: Vec<u32> = cluster.nodes().iter().map(|node| node.pid).collect();

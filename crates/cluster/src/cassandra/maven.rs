@@ -426,8 +426,7 @@ mod tests {
             })
         };
         assert!(command.status().unwrap().success());
-        for (path, mode) in
-            [("cache", 0o755), ("cache/cassandra-0.0.1", 0o755), ("cache/cassandra-0.0.1/a.jar", 0o644)]
+        for (path, mode) in [("cache", 0o755), ("cache/cassandra-0.0.1", 0o755), ("cache/cassandra-0.0.1/a.jar", 0o644)]
         {
             let found = fs::metadata(folder.path().join(path)).unwrap().permissions().mode() & 0o777;
             assert_eq!(found, mode, "{path}: {found:o}");

@@ -16,3 +16,4 @@ mod yaml;
 pub use distribution::{DEFAULT, Distribution, How, ProvisionError, Release, known, release};
 pub use spec::{CassandraSpec, Jit, memory_needed};
 pub(crate) use system::Cassandra;
+pub use yaml::largest_value;

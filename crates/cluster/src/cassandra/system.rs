@@ -121,6 +121,7 @@ impl System for Cassandra {
                 How::Tarball => self.distribution.root.display().to_string(),
             },
             settings: settings.map(|(key, value)| (key.to_owned(), value)).into(),
+            deviations: yaml::deviations(&self.spec.settings),
             options: self.jvm().arguments(&members[0]).iter().map(|o| o.to_string_lossy().into_owned()).collect(),
             files: yaml::files(&self.spec, members, &ring::tokens(members.len()), 0),
         }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use brownout_units::Bytes;
+
 use super::CassandraSpec;
 use crate::{ClusterError, system::Member};
 
@@ -27,6 +29,94 @@ const OWNED: [(&str, &str); 18] = [
     ("seed_provider", "every node is a seed"),
 ];
 
+/// A key whose value here is not the one that Cassandra 5.0 ships with.
+struct Deviation {
+    key: &'static str,
+    here: &'static str,
+    shipped: &'static str,
+    /// Why it is so here, and what it may change.
+    why: &'static str,
+}
+
+/// Commit log segments, in MiB. A node keeps a few of them, and no mutation may be larger than half of one.
+const SEGMENT_MIB: u64 = 8;
+const SEGMENT: &str = "8MiB";
+
+/// Tokens, memory and threads. What stands at its default is not here.
+const DEVIATIONS: [Deviation; 9] = [
+    Deviation {
+        key: "num_tokens",
+        here: "1",
+        shipped: "16",
+        why: "with tokens spaced evenly all nodes own the same share; a node's ranges have few neighbours",
+    },
+    Deviation {
+        key: "commitlog_segment_size",
+        here: SEGMENT,
+        shipped: "32MiB",
+        why: "memory; the largest mutation is half of it, and what is larger is refused",
+    },
+    Deviation {
+        key: "memtable_heap_space",
+        here: "32MiB",
+        shipped: "a quarter of the heap",
+        why: "a small heap; memtables are flushed sooner",
+    },
+    Deviation {
+        key: "memtable_offheap_space",
+        here: "32MiB",
+        shipped: "a quarter of the heap",
+        why: "memory; memtables are flushed sooner",
+    },
+    Deviation {
+        key: "networking_cache_size",
+        here: "8MiB",
+        shipped: "a sixteenth of the heap, at most 128MiB",
+        why: "memory; larger bursts of messages use buffers that are not pooled",
+    },
+    Deviation {
+        key: "concurrent_reads",
+        here: "16",
+        shipped: "32",
+        why: "few processors; reads beyond these wait in a queue",
+    },
+    Deviation {
+        key: "concurrent_writes",
+        here: "16",
+        shipped: "32",
+        why: "few processors; writes beyond these wait in a queue",
+    },
+    Deviation {
+        key: "concurrent_counter_writes",
+        here: "8",
+        shipped: "32",
+        why: "few processors; a counter write holds its thread while it reads, so a slow replica fills these first",
+    },
+    Deviation {
+        key: "seed_provider",
+        here: "every node",
+        shipped: "one seed",
+        why: "all nodes start at once; a node that all others name is gossiped with more often",
+    },
+];
+
+/// In what the generated `cassandra.yaml` differs from the one shipped, but for names, addresses and folders; one
+/// sentence each. What the experiment itself sets is its own affair.
+pub(super) fn deviations(settings: &BTreeMap<String, String>) -> Vec<String> {
+    let ours = DEVIATIONS.iter().filter(|deviation| !settings.contains_key(deviation.key));
+    ours.map(|Deviation { key, here, shipped, why }| format!("{key} is {here}, shipped {shipped}: {why}")).collect()
+}
+
+/// What a mutation holds beside one value: its key (64 KiB at most), table, columns, times, and the log's own marks.
+const AROUND_A_VALUE: u64 = 68 << 10;
+
+/// The largest value of one column that can be written with the generated `cassandra.yaml`, whatever its key: a larger
+/// mutation than half a commit log segment is refused (`max_mutation_size`). A setting of the experiment's for
+/// `commitlog_segment_size` or `max_mutation_size` moves this limit.
+pub const fn largest_value() -> Bytes {
+    Bytes((SEGMENT_MIB << 20) / 2 - AROUND_A_VALUE)
+}
+
 /// Folders under a node's home that Cassandra writes to, and that of temporary files.
 pub(super) const FOLDERS: [&str; 6] = ["data", "commitlog", "hints", "saved_caches", "cdc_raw", "tmp"];
 
@@ -49,9 +139,10 @@ pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), ClusterEr
 
 /// The text of a member's `cassandra.yaml`.
 ///
-/// What changes behaviour under a fault (timeouts, retries, failure detection, snitch, hints) stands as Cassandra
-/// ships it: the experiment is about it. Where a key's default in the code differs from the shipped file, the shipped
-/// one is written. Every entry is one line, so that a setting of the user's can take its place.
+/// Timeouts, retries, failure detection, snitch and hints stand as Cassandra ships them: the experiment is about them.
+/// Where a key's default in the code differs from the shipped file, the shipped one is written. Tokens, memory and
+/// threads do not (see [`deviations`]), and can change behaviour under a fault too: each says so where it stands.
+/// Every entry is one line, so that a setting of the user's can take its place.
 pub(super) fn cassandra_yaml(spec: &CassandraSpec, members: &[Member], tokens: &[i64], index: usize) -> String {
     let me = &members[index];
     let folder = |name: &str| quoted(&me.home.join(name).to_string_lossy());
@@ -60,7 +151,7 @@ pub(super) fn cassandra_yaml(spec: &CassandraSpec, members: &[Member], tokens: &
 
     yaml.comment("Who and where this node is.");
     yaml.entry("cluster_name", quoted(&spec.cluster_name));
-    yaml.entry("num_tokens", 1);
+    yaml.deviation("num_tokens");
     yaml.entry("initial_token", tokens[index]);
     yaml.entry("partitioner", "org.apache.cassandra.dht.Murmur3Partitioner");
     yaml.entry(
@@ -79,17 +170,21 @@ pub(super) fn cassandra_yaml(spec: &CassandraSpec, members: &[Member], tokens: &
     }
     yaml.entry("cdc_raw_directory", folder("cdc_raw"));
 
-    yaml.comment("For a small machine: memory and threads.");
-    yaml.entry("commitlog_segment_size", "8MiB");
-    yaml.entry("memtable_heap_space", "32MiB");
-    yaml.entry("memtable_offheap_space", "32MiB");
-    yaml.entry("file_cache_enabled", false);
-    yaml.entry("networking_cache_size", "8MiB");
-    yaml.entry("concurrent_reads", 16);
-    yaml.entry("concurrent_writes", 16);
-    yaml.entry("concurrent_counter_writes", 8);
+    yaml.comment("For a small machine: memory and threads. Not as shipped, so a larger cluster may behave otherwise.");
+    for key in [
+        "commitlog_segment_size",
+        "memtable_heap_space",
+        "memtable_offheap_space",
+        "networking_cache_size",
+        "concurrent_reads",
+        "concurrent_writes",
+        "concurrent_counter_writes",
+    ] {
+        yaml.deviation(key);
+    }
 
-    yaml.comment("As shipped with Cassandra 5.0: these decide how it behaves under a fault.");
+    yaml.comment("As shipped with Cassandra 5.0: with the above, these decide how it behaves under a fault.");
+    yaml.entry("file_cache_enabled", false);
     yaml.entry("endpoint_snitch", "SimpleSnitch");
     yaml.entry("dynamic_snitch_update_interval", "100ms");
     yaml.entry("dynamic_snitch_reset_interval", "600000ms");
@@ -131,6 +226,13 @@ impl Yaml {
         match self.settings.remove(key) {
             Some(theirs) => self.text.push_str(&format!("{key}: {theirs}  # set by the experiment\n")),
             None => self.text.push_str(&format!("{key}: {ours}\n")),
+        }
+    }
+
+    /// The entry of a key in [`DEVIATIONS`], with what is shipped beside it.
+    fn deviation(&mut self, key: &str) {
+        if let Some(Deviation { here, shipped, .. }) = DEVIATIONS.iter().find(|deviation| deviation.key == key) {
+            self.entry(key, format!("{here}  # shipped: {shipped}"));
         }
     }
 
@@ -214,6 +316,29 @@ mod tests {
         assert_eq!(text.matches("\nread_request_timeout:").count(), 1);
         assert!(text.contains("\nread_request_timeout: 250ms  # set by the experiment\n"), "{text}");
         assert!(text.ends_with("# Set by the experiment.\nrow_cache_size: 1MiB\n"), "{text}");
+    }
+
+    #[test]
+    fn what_is_not_as_shipped_is_said_in_the_file_and_in_the_record() {
+        let spec = CassandraSpec::default();
+        let text = cassandra_yaml(&spec, &members(), &[i64::MIN, 0], 0);
+        let all = deviations(&spec.settings);
+        assert!(all.iter().any(|d| d.starts_with("num_tokens is 1, shipped 16: ")), "{all:?}");
+        for Deviation { key, here, shipped, .. } in DEVIATIONS.iter().filter(|d| d.key != "seed_provider") {
+            assert!(text.contains(&format!("\n{key}: {here}  # shipped: {shipped}\n")), "{key}");
+        }
+        let settings = BTreeMap::from([("concurrent_reads".to_owned(), "32".to_owned())]);
+        let fewer = deviations(&settings);
+        assert_eq!(fewer.len(), all.len() - 1);
+        assert!(!fewer.iter().any(|d| d.starts_with("concurrent_reads")));
+    }
+
+    #[test]
+    fn the_largest_value_fits_half_a_segment_with_the_longest_key() {
+        assert_eq!(SEGMENT.parse::<Bytes>().unwrap(), Bytes(SEGMENT_MIB << 20));
+        let Bytes(value) = largest_value();
+        assert!(value + 65_535 + 1_024 < (SEGMENT_MIB << 20) / 2);
+        assert!(value > 3 << 20, "{value}");
     }
 
     #[test]
