@@ -6,6 +6,7 @@
 //! do, through the emulator, and are in its counters.
 
 mod datagram;
+mod overflow;
 mod prober;
 mod window;
 
@@ -34,7 +35,7 @@ const FIFO_PRIORITY: u8 = 19;
 pub struct ProbeSample {
     /// Which way it went.
     pub link: Link,
-    /// Counts up by one per probe of this link.
+    /// Counts up by one per probe of this link; one that is no sample leaves a gap.
     pub seq: u64,
     /// When it was sent, on the monotonic clock.
     pub sent_ns: u64,
@@ -61,8 +62,12 @@ pub struct ProbeHealth {
     pub send_errors: u64,
     /// Arrivals of probes that had been given up as lost.
     pub late_answers: u64,
-    /// Samples thrown away because nobody drained them in time.
+    /// Probes that are no samples: nobody drained them in time, or nobody knows when they arrived, because the wall
+    /// clock (on which the kernel stamps them) was stepped meanwhile.
     pub discarded: u64,
+    /// Probes that arrived where the receiving socket had no room left, because the prober did not run for seconds.
+    /// As many that did not arrive are left out of the samples: the network did not lose them.
+    pub overflowed: u64,
 }
 
 /// Probes that run until this is dropped.
@@ -91,6 +96,7 @@ struct Health {
     send_errors: AtomicU64,
     late_answers: AtomicU64,
     discarded: AtomicU64,
+    overflowed: AtomicU64,
 }
 
 impl Probes {
@@ -146,7 +152,7 @@ impl Probes {
     /// How well the prober itself did.
     pub fn health(&self) -> ProbeHealth {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let Health { sent, late_sends, worst_lateness_ns, skipped, send_errors, late_answers, discarded } =
+        let Health { sent, late_sends, worst_lateness_ns, skipped, send_errors, late_answers, discarded, overflowed } =
             &self.shared.health;
         ProbeHealth {
             sent: read(sent),
@@ -156,6 +162,7 @@ impl Probes {
             send_errors: read(send_errors),
             late_answers: read(late_answers),
             discarded: read(discarded),
+            overflowed: read(overflowed),
         }
     }
 

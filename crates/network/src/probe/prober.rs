@@ -13,6 +13,7 @@ use std::{
 use super::{
     ProbeSample, Probes, Shared,
     datagram::{self, Datagram},
+    overflow::Overflow,
     window::Window,
 };
 use crate::{
@@ -48,6 +49,9 @@ pub(super) struct Prober {
     emulator: Emulator,
     shared: Arc<Shared>,
     realtime_offset_ns: i128,
+    overflows: Vec<Overflow>,
+    /// Of one round: the probes that arrived, with the kernel's stamps.
+    arrivals: Vec<(Datagram, Option<u64>)>,
     settled: Vec<ProbeSample>,
 }
 
@@ -60,12 +64,14 @@ impl Prober {
         shared: Arc<Shared>,
     ) -> Self {
         Prober {
+            overflows: sockets.iter().map(|_| Overflow::default()).collect(),
             sockets,
             windows: links.into_iter().map(Window::new).collect(),
             interval_ns: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX),
             emulator,
             shared,
             realtime_offset_ns: realtime_offset_ns(),
+            arrivals: Vec::new(),
             settled: Vec::new(),
         }
     }
@@ -123,29 +129,28 @@ impl Prober {
     }
 
     fn collect(&mut self) {
-        let offset = realtime_offset_ns();
-        // After a step of the wall clock nobody knows which arrivals were stamped before it: those
-        // of this one round are stamped here and now.
-        let stepped = (offset - self.realtime_offset_ns).unsigned_abs() > STEP_NS;
-        self.realtime_offset_ns = offset;
         let mut buffer = [0; datagram::LENGTH + 1];
         for host in 0..self.sockets.len() {
             // An error here is an ICMP message about an earlier probe: that probe will be missed anyway.
             while let Ok(Some(received)) = self.sockets[host].socket.receive(&mut buffer) {
-                let arrived = match received.realtime_ns {
-                    Some(time) if !stepped => u64::try_from(i128::from(time) - offset).unwrap_or(0),
-                    _ => monotonic_ns(),
-                };
+                let new = self.overflows[host].note(received.overflowed, monotonic_ns());
+                add(&self.shared.health.overflowed, u64::from(new));
                 let probe = Datagram::decode(&buffer[..received.length]).filter(|probe| probe.link.to.index() == host);
-                if let Some(probe) = probe {
-                    self.arrived(probe, arrived);
-                }
+                self.arrivals.extend(probe.map(|probe| (probe, received.realtime_ns)));
             }
         }
+        // Both readings of the offset enclose all stamps of this round.
+        let before = std::mem::replace(&mut self.realtime_offset_ns, realtime_offset_ns());
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        for (probe, stamp) in arrivals.drain(..) {
+            let arrived_ns = stamp.and_then(|stamp| on_monotonic(stamp, before, self.realtime_offset_ns));
+            self.arrived(probe, arrived_ns);
+        }
+        self.arrivals = arrivals;
         self.settle();
     }
 
-    fn arrived(&mut self, probe: Datagram, arrived_ns: u64) {
+    fn arrived(&mut self, probe: Datagram, arrived_ns: Option<u64>) {
         let window = probe.link.position(self.sockets.len()).and_then(|link| self.windows.get_mut(link));
         if !window.is_some_and(|window| window.arrived(probe.seq, arrived_ns)) {
             add(&self.shared.health.late_answers, 1);
@@ -156,9 +161,17 @@ impl Prober {
         let now = monotonic_ns();
         let lost_after = Probes::LOST_AFTER.as_nanos() as u64;
         let lost_after = lost_after.saturating_add(self.emulator.longest_hold_ns());
+        let mut void = 0;
         for window in &mut self.windows {
-            window.settle(now, lost_after, |sample| self.settled.push(sample));
+            let overflow = &mut self.overflows[window.link().to.index()];
+            void += window.settle(now, lost_after, |sample| {
+                if sample.delay_ns.is_some() || !overflow.excuses(sample.sent_ns) {
+                    self.settled.push(sample);
+                }
+            });
         }
+        add(&self.shared.health.discarded, void);
+        self.overflows.iter_mut().for_each(|overflow| overflow.forget_before(now.saturating_sub(lost_after)));
         // A caller who is draining at this moment gets them next time: a real-time thread must not
         // wait for one that is not.
         if let Ok(mut drained) = self.shared.settled.try_lock() {
@@ -169,6 +182,27 @@ impl Prober {
     }
 }
 
+/// A stamp of the wall clock on the monotonic one, which it was ahead of by `before_ns` and then by `after_ns`; `None`
+/// when it was stepped in between, since nobody knows which stamps were made before.
+fn on_monotonic(stamp_ns: u64, before_ns: i128, after_ns: i128) -> Option<u64> {
+    let stepped = (after_ns - before_ns).unsigned_abs() > STEP_NS;
+    if stepped { None } else { u64::try_from(i128::from(stamp_ns) - after_ns).ok() }
+}
+
 fn add(counter: &AtomicU64, amount: u64) {
     counter.fetch_add(amount, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_counts_only_when_the_wall_clock_was_not_stepped_meanwhile() {
+        assert_eq!(on_monotonic(1_000_700, 1_000_000, 1_000_000), Some(700));
+        assert_eq!(on_monotonic(1_000_700, 1_000_000, 1_000_200), Some(500), "slewed, or read with an error");
+        assert_eq!(on_monotonic(1_000_700, 1_000_000, -5_000_000), None);
+        assert_eq!(on_monotonic(9_000_000, 1_000_000, 5_000_000), None);
+        assert_eq!(on_monotonic(0, 1_000_000, 1_000_000), None);
+    }
 }

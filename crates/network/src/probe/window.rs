@@ -14,6 +14,8 @@ struct Open {
     arrived_ns: Option<u64>,
     copies: u8,
     reordered: bool,
+    /// Nobody knows when it arrived: it is no sample.
+    void: bool,
     settled: bool,
 }
 
@@ -42,32 +44,46 @@ impl Window {
 
     /// Notes that the next probe was sent.
     pub(super) fn sent(&mut self, sent_ns: u64) {
-        self.open.push_back(Open { sent_ns, arrived_ns: None, copies: 0, reordered: false, settled: false });
+        self.open.push_back(Open {
+            sent_ns,
+            arrived_ns: None,
+            copies: 0,
+            reordered: false,
+            void: false,
+            settled: false,
+        });
     }
 
-    /// Notes that a probe arrived; false if it had been settled already, or was never sent.
-    pub(super) fn arrived(&mut self, seq: u64, arrived_ns: u64) -> bool {
+    /// Notes that a probe arrived, at a time that may be unknown; false if it had been settled already, or was never
+    /// sent.
+    pub(super) fn arrived(&mut self, seq: u64, arrived_ns: Option<u64>) -> bool {
         let place = seq.checked_sub(self.first_seq).and_then(|place| usize::try_from(place).ok());
         let Some(probe) = place.and_then(|place| self.open.get_mut(place)).filter(|probe| !probe.settled) else {
             return false;
         };
         probe.copies = probe.copies.saturating_add(1);
-        if probe.arrived_ns.is_none() {
-            probe.arrived_ns = Some(arrived_ns);
+        if probe.arrived_ns.is_none() && !probe.void {
+            probe.arrived_ns = arrived_ns;
+            probe.void = arrived_ns.is_none();
             probe.reordered = self.newest_arrived.is_some_and(|newest| newest > seq);
             self.newest_arrived = self.newest_arrived.max(Some(seq));
         }
         true
     }
 
-    /// Reports what has settled by now.
-    pub(super) fn settle(&mut self, now_ns: u64, lost_after_ns: u64, mut report: impl FnMut(ProbeSample)) {
+    /// Reports what has settled by now; how many settled without a report, since it would not be true.
+    pub(super) fn settle(&mut self, now_ns: u64, lost_after_ns: u64, mut report: impl FnMut(ProbeSample)) -> u64 {
+        let mut void = 0;
         for (seq, probe) in (self.first_seq..).zip(&mut self.open) {
             let since = |then| now_ns.saturating_sub(then);
             let over = match probe.arrived_ns {
                 Some(arrived) => since(arrived) >= COPY_GRACE_NS,
                 None => since(probe.sent_ns) >= lost_after_ns,
             };
+            if probe.void && !probe.settled {
+                probe.settled = true;
+                void += 1;
+            }
             if over && !probe.settled {
                 probe.settled = true;
                 report(ProbeSample {
@@ -84,6 +100,7 @@ impl Window {
             self.open.pop_front();
             self.first_seq += 1;
         }
+        void
     }
 }
 
@@ -109,7 +126,7 @@ mod tests {
     #[test]
     fn a_probe_settles_once_when_answered_or_too_old() {
         let mut window = window(3);
-        assert!(window.arrived(2, 7_000));
+        assert!(window.arrived(2, Some(7_000)));
         assert_eq!(settled(&mut window, 8_000), []);
         assert_eq!(settled(&mut window, COPY_GRACE_NS + 7_000), [(2, Some(5_000), 1, false)]);
         assert_eq!(settled(&mut window, LOST), [(0, None, 0, false)]);
@@ -123,7 +140,7 @@ mod tests {
     fn copies_and_reordering_are_seen() {
         let mut window = window(2);
         for seq in [1, 0, 0] {
-            assert!(window.arrived(seq, 10_000));
+            assert!(window.arrived(seq, Some(10_000)));
         }
         assert_eq!(settled(&mut window, LOST), [(0, Some(10_000), 2, true), (1, Some(9_000), 1, false)]);
     }
@@ -132,7 +149,19 @@ mod tests {
     fn arrivals_of_settled_or_unsent_probes_are_told_apart() {
         let mut window = window(1);
         settled(&mut window, LOST);
-        assert!(!window.arrived(0, LOST));
-        assert!(!window.arrived(1, LOST));
+        assert!(!window.arrived(0, Some(LOST)));
+        assert!(!window.arrived(1, Some(LOST)));
+    }
+
+    #[test]
+    fn a_probe_that_arrived_nobody_knows_when_is_neither_a_sample_nor_lost() {
+        let mut window = window(2);
+        assert!(window.arrived(0, None));
+        assert!(window.arrived(0, Some(9_000)), "a copy does not make it known");
+        let mut all = Vec::new();
+        assert_eq!(window.settle(10_000, LOST, |sample| all.push(sample)), 1);
+        assert_eq!(window.settle(2 * LOST, LOST, |sample| all.push(sample)), 0);
+        assert_eq!(all.iter().map(|sample| sample.seq).collect::<Vec<_>>(), [1]);
+        assert!(window.open.is_empty());
     }
 }

@@ -8,11 +8,17 @@ use std::{
 
 use super::{check, check_len};
 
-/// A datagram's length, and when the kernel received it.
+/// What a probe socket may hold, in bytes of kernel memory: some 5,000 probes, two seconds and a half of the whole
+/// budget at one host. The kernel's default holds 300.
+const RECEIVE_BUFFER: libc::c_int = 4 << 20;
+
+/// A datagram's length, and what the kernel says beside it.
 pub(crate) struct Received {
     pub(crate) length: usize,
-    /// Nanoseconds of `CLOCK_REALTIME`; `None` if the kernel did not say.
+    /// When it arrived, in nanoseconds of `CLOCK_REALTIME`; `None` if the kernel did not say.
     pub(crate) realtime_ns: Option<u64>,
+    /// How many datagrams the socket had no room for until this one arrived, since it was made (modulo 2³²).
+    pub(crate) overflowed: u32,
 }
 
 /// A non-blocking UDP socket whose datagrams carry the kernel's receive time.
@@ -23,7 +29,11 @@ impl ProbeSocket {
     pub(crate) fn bind(address: Ipv4Addr) -> io::Result<Self> {
         let socket = UdpSocket::bind((address, 0))?;
         socket.set_nonblocking(true)?;
-        set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        set_option(&socket, libc::SO_TIMESTAMPNS, 1)?;
+        set_option(&socket, libc::SO_RXQ_OVFL, 1)?;
+        // Beyond net.core.rmem_max takes real root; below that, as much as it allows.
+        set_option(&socket, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
+            .or_else(|_| set_option(&socket, libc::SO_RCVBUF, RECEIVE_BUFFER))?;
         Ok(ProbeSocket(socket))
     }
 
@@ -37,7 +47,7 @@ impl ProbeSocket {
 
     /// The next datagram; `None` when there is none at the moment.
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        // Room for one timestamp; u64 for the alignment that control messages need.
+        // Room for one timestamp and one count; u64 for the alignment that control messages need.
         let mut control = [0u64; 8];
         let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         // SAFETY: all bytes zero is a valid `msghdr`.
@@ -48,28 +58,37 @@ impl ProbeSocket {
         message.msg_controllen = size_of_val(&control) as _;
         // SAFETY: `message` points to buffers that are writable for the lengths it states.
         match check_len(unsafe { libc::recvmsg(self.0.as_raw_fd(), &mut message, 0) }) {
-            Ok(length) => Ok(Some(Received { length, realtime_ns: receive_time(&message) })),
+            Ok(length) => {
+                let mut received = Received { length, realtime_ns: None, overflowed: 0 };
+                read_control(&message, &mut received);
+                Ok(Some(received))
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
         }
     }
 }
 
-/// The `SCM_TIMESTAMPNS` among the control messages of a received `message`.
-fn receive_time(message: &libc::msghdr) -> Option<u64> {
+/// Reads `SCM_TIMESTAMPNS` and `SO_RXQ_OVFL` (socket(7)) among the control messages of a received `message`. The latter
+/// is left out by the kernel while it is zero.
+fn read_control(message: &libc::msghdr, received: &mut Received) {
     // SAFETY: the kernel filled the control buffer in, and the CMSG functions stay inside of it;
-    // a SCM_TIMESTAMPNS carries one timespec, which may be unaligned.
+    // a SCM_TIMESTAMPNS carries one timespec, a SO_RXQ_OVFL one u32, which may be unaligned.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while let Some(control) = header.as_ref() {
-            if control.cmsg_level == libc::SOL_SOCKET && control.cmsg_type == libc::SCM_TIMESTAMPNS {
-                let time = libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned();
-                return Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
+            let data = libc::CMSG_DATA(control);
+            match (control.cmsg_level, control.cmsg_type) {
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    let time = data.cast::<libc::timespec>().read_unaligned();
+                    received.realtime_ns = Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
+                }
+                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => received.overflowed = data.cast::<u32>().read_unaligned(),
+                _ => {}
             }
             header = libc::CMSG_NXTHDR(message, control);
         }
     }
-    None
 }
 
 /// Which congestion control a TCP connection from here to `peer` gets.
@@ -110,9 +129,36 @@ pub(crate) fn tcp_congestion_control(peer: Ipv4Addr) -> io::Result<String> {
     Ok(String::from_utf8_lossy(name).into_owned())
 }
 
-fn set_option(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    let length = size_of_val(&value) as libc::socklen_t;
+fn set_option(socket: &UdpSocket, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    let (fd, length) = (socket.as_raw_fd(), size_of_val(&value) as libc::socklen_t);
     // SAFETY: `value` is readable for the length stated.
-    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, std::ptr::from_ref(&value).cast(), length) })?;
+    check(unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, option, std::ptr::from_ref(&value).cast(), length) })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_socket_holds_what_comes_in_seconds_and_counts_what_it_cannot() {
+        let socket = ProbeSocket::bind(Ipv4Addr::LOCALHOST).unwrap();
+        let to = SocketAddrV4::new(Ipv4Addr::LOCALHOST, socket.port().unwrap());
+        let sender = ProbeSocket::bind(Ipv4Addr::LOCALHOST).unwrap();
+        let send = |count: u32| (0..count).for_each(|_| sender.send(&[7; 28], to).unwrap());
+        let drain = || std::iter::from_fn(|| socket.receive(&mut [0; 64]).unwrap()).collect::<Vec<_>>();
+
+        send(2_000);
+        let received = drain();
+        assert_eq!(received.len(), 2_000, "the kernel allows no larger buffer: see net.core.rmem_max");
+        assert!(received.iter().all(|one| one.overflowed == 0 && one.realtime_ns.is_some()));
+
+        // The kernel makes the smallest buffer of it that it has.
+        set_option(&socket.0, libc::SO_RCVBUF, 1).unwrap();
+        send(100);
+        let before = drain().len() as u32;
+        assert!(before < 100);
+        send(1);
+        assert_eq!(drain()[0].overflowed, 100 - before);
+    }
 }
