@@ -174,6 +174,13 @@ pub struct Bucket {
     pub stale: u64,
     /// Reads of keys for which no write was known, answered without a row. Not a failure, but a cheap read.
     pub empty: u64,
+    /// Reads that came back empty although a write had been acknowledged, late ones too: those are no failure of
+    /// their own in `series`, because they had timed out before.
+    pub missing: u64,
+    /// Reads with content that nobody wrote, late ones too.
+    pub mismatched: u64,
+    /// Operations that went to another coordinator than the policy's choice, which was not connected.
+    pub rerouted: u64,
 }
 
 /// From here on the instrument itself was late: 1 ms.
@@ -216,12 +223,16 @@ pub struct Balance {
     pub garbage: u64,
     /// `failed`, by class.
     pub failures: BTreeMap<ErrorClass, u64>,
+    /// Why load threads died, one text per thread. What they did is missing above, so nothing balances.
+    pub lost_threads: Vec<String>,
 }
 
 impl Balance {
-    /// `scheduled = sent + never sent + waiting` and `sent = answered + failed + timed out + in flight`.
+    /// `scheduled = sent + never sent + waiting` and `sent = answered + failed + timed out + in flight`, and every
+    /// thread has given its account.
     pub fn balances(&self) -> bool {
-        self.scheduled == self.sent + self.never_sent + self.waiting
+        self.lost_threads.is_empty()
+            && self.scheduled == self.sent + self.never_sent + self.waiting
             && self.sent == self.answered_ok + self.failed + self.timed_out + self.in_flight
             && self.failed == self.failures.values().sum::<u64>()
             && self.late <= self.timed_out
@@ -247,6 +258,7 @@ impl Balance {
         for (class, count) in &other.failures {
             *self.failures.entry(*class).or_default() += count;
         }
+        self.lost_threads.extend_from_slice(&other.lost_threads);
     }
 }
 

@@ -123,7 +123,9 @@ pub enum Pace {
         /// Number of users.
         threads: u32,
     },
-    /// The same, but it writes every key once and then stops by itself; what failed is tried again until it is done.
+    /// The same, but it writes every key once and then stops by itself. A user whose write failed or timed out rests
+    /// for 100 ms, and the write is tried again after all others, until it is done. An error that is bound to come
+    /// again ([`crate::ErrorClass::Invalid`]) ends it at once: [`Progress::refused`], [`crate::Engine::health`].
     Populate {
         /// How many writes are open at a time.
         in_flight: u32,
@@ -159,7 +161,7 @@ pub struct PaceChange {
 }
 
 /// How far [`Pace::Populate`] has come.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Keys whose write has been acknowledged.
     pub done: u64,
@@ -167,6 +169,17 @@ pub struct Progress {
     pub total: u64,
     /// Writes that failed or timed out and were, or will be, tried again.
     pub retried: u64,
+    /// Why no more is written, if a coordinator refused a write for good.
+    pub refused: Option<Refusal>,
+}
+
+/// A write that no second attempt can save: the server finds fault with it, not with its own state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Name of the coordinator.
+    pub coordinator: String,
+    /// The server's words.
+    pub reason: String,
 }
 
 impl Progress {

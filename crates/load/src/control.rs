@@ -1,7 +1,7 @@
 //! The rare work: schema and metadata, through the `scylla` driver.
 //!
 //! Every call makes a thread that runs the [`ThreadStart`] hook first, opens a session there on a runtime of its
-//! own, does its work within a deadline, and is gone. Nothing here is on the path of the load.
+//! own, does its work within a [`Limit`], and is gone. Nothing here is on the path of the load.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -17,18 +17,34 @@ use crate::{Coordinator, KeyValue, LoadError, ThreadStart, TokenRange, TokenRing
 /// Between two looks at something that is waited for.
 const POLL: Duration = Duration::from_millis(100);
 
+/// When control work is given up.
+#[derive(Clone, Copy)]
+pub struct Limit<'a> {
+    /// After this time.
+    pub time: Duration,
+    /// As soon as this is true; asked ten times a second.
+    pub interrupted: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// A time alone: nothing interrupts the work.
+impl From<Duration> for Limit<'_> {
+    fn from(time: Duration) -> Self {
+        Limit { time, interrupted: &|| false }
+    }
+}
+
 /// Runs data-definition statements one after the other, each followed by agreement on the schema among all
 /// `coordinators`, all within `limit`.
 ///
 /// # Errors
-/// No coordinator can be reached, the server refuses a statement, or the limit passes.
-pub fn run_ddl(
+/// No coordinator can be reached, the server refuses a statement, or the limit is reached.
+pub fn run_ddl<'a>(
     coordinators: &[Coordinator],
     thread_start: &ThreadStart,
     statements: &[String],
-    limit: Duration,
+    limit: impl Into<Limit<'a>>,
 ) -> Result<(), LoadError> {
-    in_session("defining the schema", coordinators, thread_start, limit, async |session, state| {
+    in_session("defining the schema", coordinators, thread_start, limit.into(), async |session, state| {
         for text in statements {
             *state = format!("running {text}");
             let result = session.query_unpaged(text.as_str(), ()).await;
@@ -42,13 +58,13 @@ pub fn run_ddl(
 /// Waits until all `coordinators` tell the same schema version, and returns it.
 ///
 /// # Errors
-/// No coordinator can be reached, or they do not agree within `limit`; the error then says who tells what.
-pub fn schema_agreement(
+/// No coordinator can be reached, or they do not agree within the limit; the error then says who tells what.
+pub fn schema_agreement<'a>(
     coordinators: &[Coordinator],
     thread_start: &ThreadStart,
-    limit: Duration,
+    limit: impl Into<Limit<'a>>,
 ) -> Result<String, LoadError> {
-    in_session("schema agreement", coordinators, thread_start, limit, async |session, state| {
+    in_session("schema agreement", coordinators, thread_start, limit.into(), async |session, state| {
         Ok(agree(session, coordinators, state).await)
     })
 }
@@ -56,14 +72,14 @@ pub fn schema_agreement(
 /// Reads the token ring with the replicas of every range, for the keyspace of `workload` (which must exist).
 ///
 /// # Errors
-/// No coordinator can be reached, the keyspace does not exist, or the limit passes.
-pub fn token_ring(
+/// No coordinator can be reached, the keyspace does not exist, or the limit is reached.
+pub fn token_ring<'a>(
     coordinators: &[Coordinator],
     thread_start: &ThreadStart,
     workload: &KeyValue,
-    limit: Duration,
+    limit: impl Into<Limit<'a>>,
 ) -> Result<TokenRing, LoadError> {
-    in_session("reading the token ring", coordinators, thread_start, limit, async |session, _| {
+    in_session("reading the token ring", coordinators, thread_start, limit.into(), async |session, _| {
         let cluster = session.get_cluster_state();
         if cluster.get_keyspace(&workload.keyspace).is_none() {
             let reason = format!("there is no keyspace '{}'; make the schema first", workload.keyspace);
@@ -124,13 +140,19 @@ async fn agree(session: &Session, coordinators: &[Coordinator], state: &mut Stri
     }
 }
 
+/// Why work was given up.
+enum End {
+    Deadline,
+    Interrupt,
+}
+
 /// Runs `work` with a session, in a thread of its own. `work` keeps its state in the string it is given, for the
-/// error if the limit passes.
+/// error if the limit is reached.
 fn in_session<T: Send>(
     what: &str,
     coordinators: &[Coordinator],
     thread_start: &ThreadStart,
-    limit: Duration,
+    limit: Limit<'_>,
     work: impl AsyncFn(&Session, &mut String) -> Result<T, LoadError> + Send + Sync,
 ) -> Result<T, LoadError> {
     let body = || {
@@ -140,17 +162,29 @@ fn in_session<T: Send>(
             .build()
             .map_err(LoadError::system("a runtime for control work"))?;
         let mut state = format!("connecting to {}", names(coordinators));
-        let deadline = Instant::now() + limit;
+        let deadline = Instant::now() + limit.time;
+        let interrupt = async {
+            while !(limit.interrupted)() {
+                sleep(POLL).await;
+            }
+        };
+        let (what, limit) = (what.to_owned(), limit.time);
         let done = runtime.block_on(async {
-            timeout_at(deadline, async {
+            let work = async {
                 let session = connect(coordinators, &mut state).await;
                 work(&session, &mut state).await
-            })
-            .await
+            };
+            tokio::select! {
+                done = timeout_at(deadline, work) => done.map_err(|_| End::Deadline),
+                () = interrupt => Err(End::Interrupt),
+            }
         });
         // Dropping the runtime ends the session's own tasks.
         drop(runtime);
-        done.unwrap_or_else(|_| Err(LoadError::Deadline { what: what.to_owned(), limit, state }))
+        done.unwrap_or_else(|end| match end {
+            End::Deadline => Err(LoadError::Deadline { what, limit, state }),
+            End::Interrupt => Err(LoadError::Interrupted { what }),
+        })
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("load-control".into()).spawn_scoped(scope, body);

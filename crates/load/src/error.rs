@@ -55,6 +55,20 @@ pub enum LoadError {
         /// What happened.
         reason: String,
     },
+    /// The server refuses the population's writes for a reason that trying again cannot change.
+    #[error("coordinator {coordinator} refuses to write the population: {reason}; nothing more is written")]
+    Refused {
+        /// The coordinator's name.
+        coordinator: String,
+        /// The server's words.
+        reason: String,
+    },
+    /// The caller asked for an end.
+    #[error("{what} was interrupted")]
+    Interrupted {
+        /// What was under way.
+        what: String,
+    },
     /// Control work was not done in time.
     #[error("{what} was not done within {limit:?}: {state}")]
     Deadline {

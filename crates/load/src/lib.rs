@@ -27,7 +27,9 @@ mod workload;
 
 pub use account::{Balance, Bucket, ConnectionEvent, ErrorClass, LATE_START_NS, Live, Outcome, Series, histogram};
 pub use clock::now_ns;
-pub use config::{Arrivals, Balancing, Coordinator, EngineConfig, Pace, PaceChange, Progress, ThreadStart, stay};
+pub use config::{
+    Arrivals, Balancing, Coordinator, EngineConfig, Pace, PaceChange, Progress, Refusal, ThreadStart, stay,
+};
 pub use consistency::{Consistency, UnknownConsistency};
 pub use engine::Engine;
 pub use error::LoadError;

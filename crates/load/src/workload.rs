@@ -24,8 +24,12 @@ pub struct KeyValue {
 impl KeyValue {
     /// A value begins with the key and the version it was written for, 8 bytes each.
     pub const SMALLEST_VALUE: u64 = value::HEADER as u64;
-    /// The largest value: Cassandra's default limit of one mutation is half a commit-log segment, 16 MiB.
-    pub const LARGEST_VALUE: u64 = 16 << 20;
+    /// The largest value: Cassandra takes frames (`native_transport_max_frame_size`) and mutations (half a commit-log
+    /// segment) of 16 MiB unless told otherwise. 4 KiB of them are left for what surrounds the value: less than 200
+    /// bytes in the frame, and the names, timestamps and lengths of the mutation.
+    pub const LARGEST_VALUE: u64 = (16 << 20) - (4 << 10);
+    /// The largest population, 2^28: eight bytes per key are kept to know its newest acknowledged version.
+    pub const LARGEST_POPULATION: u64 = 1 << 28;
 
     /// The statements that make keyspace and table where they do not exist yet.
     ///
@@ -52,7 +56,11 @@ impl KeyValue {
         format!("INSERT INTO \"{}\".\"{}\" (key, value) VALUES (?, ?)", self.keyspace, self.table)
     }
 
-    pub(crate) fn check(&self) -> Result<(), LoadError> {
+    /// Whether this workload can be run at all; [`crate::Engine::start`] asks the same.
+    ///
+    /// # Errors
+    /// [`LoadError::Config`] with what to write instead.
+    pub fn check(&self) -> Result<(), LoadError> {
         let refuse = |what: String, remedy| Err(LoadError::Config { what, remedy });
         for name in [&self.keyspace, &self.table] {
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -66,20 +74,17 @@ impl KeyValue {
         if self.read == 0 && self.write == 0 {
             return refuse("the weights of reads and writes are both 0".into(), "give at least one a weight");
         }
-        if self.population == 0 {
-            return refuse("the population is 0 keys".into(), "write a population of at least 1");
-        }
-        // Eight bytes per key are kept to know the newest acknowledged version.
-        if self.population > 1 << 28 {
+        if !(1..=Self::LARGEST_POPULATION).contains(&self.population) {
             return refuse(
-                format!("a population of {} keys is too large", self.population),
-                "write at most 268_435_456 (2^28)",
+                format!("a population of {} keys is not between 1 and {}", self.population, Self::LARGEST_POPULATION),
+                "write a population between the two",
             );
         }
         if !(Self::SMALLEST_VALUE..=Self::LARGEST_VALUE).contains(&self.value_size) {
+            let (smallest, largest) = (Self::SMALLEST_VALUE, Self::LARGEST_VALUE);
             return refuse(
-                format!("values of {} bytes cannot be verified", self.value_size),
-                "write a size between 16 bytes and 16 MiB",
+                format!("values of {} bytes are not between {smallest} and {largest} bytes", self.value_size),
+                "below they cannot be verified, above the server does not take them; write a size between the two",
             );
         }
         Ok(())
@@ -106,19 +111,31 @@ mod tests {
     #[test]
     fn impossible_workloads_are_refused_with_a_remedy() {
         assert!(workload().check().is_ok());
-        let broken: [fn(&mut KeyValue); 6] = [
+        let broken: [fn(&mut KeyValue); 7] = [
             |w| w.keyspace = "a b".into(),
             |w| w.table = String::new(),
             |w| (w.read, w.write) = (0, 0),
             |w| w.population = 0,
-            |w| w.population = 1 << 40,
+            |w| w.population = KeyValue::LARGEST_POPULATION + 1,
             |w| w.value_size = 15,
+            |w| w.value_size = KeyValue::LARGEST_VALUE + 1,
         ];
         for (row, spoil) in broken.iter().enumerate() {
             let mut workload = workload();
             spoil(&mut workload);
             assert!(matches!(workload.check(), Err(LoadError::Config { .. })), "row {row}");
         }
+    }
+
+    #[test]
+    fn the_largest_write_fits_into_a_frame_that_cassandra_takes() {
+        let workload = KeyValue { value_size: KeyValue::LARGEST_VALUE, ..workload() };
+        assert!(workload.check().is_ok());
+        let row = crate::wire::request::Row { key: 1, version: 1, size: workload.value_size as usize };
+        let mut frame = Vec::new();
+        // Ids are MD5 sums; twice that is room enough.
+        crate::wire::request::write(&mut frame, 1, &[0; 32], workload.consistency, &row);
+        assert!(frame.len() < (16 << 20) - 2_000, "{} bytes, and the mutation needs room too", frame.len());
     }
 
     #[test]

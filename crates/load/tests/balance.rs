@@ -14,26 +14,28 @@ use common::*;
 #[test]
 fn without_a_fault_every_operation_is_answered_in_time_and_verified() {
     let stub = Stub::local(3).unwrap();
-    let engine = engine(&stub);
+    let engine = Engine::start(patient(&stub), workload()).unwrap();
     populate(&engine);
     let before = engine.balance();
-    engine.set_pace(open(1_000.0)).unwrap();
+    let start = engine.set_pace(open(1_000.0)).unwrap().at_ns;
     sleep(ms(1_000));
     let mut book = Book::default();
     book.add(engine.drain());
     let live = engine.live();
     assert!(live.delivered > 0 && live.failed == 0 && live.coordinators.len() == 3);
+    let end = engine.set_pace(Pace::Idle).unwrap().at_ns;
     let balance = stop(engine, &mut book);
     assert_eq!(balance.answered_ok, balance.scheduled, "{balance:#?}");
     assert_eq!((balance.stale, balance.empty, balance.mismatched), (0, 0, 0));
-    assert!((900..1_300).contains(&(balance.scheduled - before.scheduled)), "{balance:#?}");
+    let scheduled = (balance.scheduled - before.scheduled) as f64;
+    assert!((scheduled - due(1_000.0, start, end)).abs() <= 1.0, "{balance:#?}");
     assert_eq!(stub.executed(), balance.sent);
     for node in ["n1", "n2", "n3"] {
         let share = book.count(|_, coordinator, _| coordinator == node);
         assert!(share.abs_diff(balance.sent / 3) <= 2, "round robin gives {node} {share} of {}", balance.sent);
     }
-    let reads = book.count(|statement, _, _| statement == "read");
-    assert!((350..750).contains(&reads), "half of a thousand: {reads}");
+    let reads = book.count(|statement, _, _| statement == "read") as f64;
+    assert!((reads - scheduled / 2.0).abs() < 5.0 * scheduled.sqrt() / 2.0, "half of {scheduled}: {reads}");
 }
 
 /// What a fault on node n2 must do to the sheet.
@@ -49,10 +51,7 @@ fn failed(balance: &Balance, class: ErrorClass) -> u64 {
 
 #[test]
 fn every_fault_of_one_node_is_accounted_for_and_hits_only_that_node() {
-    let only_timeouts = |balance: &Balance, book: &Book| {
-        let others = book.count(|_, node, outcome| node != "n2" && outcome != Outcome::Ok);
-        balance.timed_out > 50 && balance.failed == 0 && others == 0
-    };
+    let only_timeouts = |balance: &Balance, _: &Book| balance.timed_out > 50 && balance.failed == 0;
     let cases = [
         Case { name: "silence", behaviour: Behaviour::answering(Answer::Silence), expect: only_timeouts },
         Case { name: "freeze", behaviour: Behaviour::frozen(), expect: only_timeouts },
@@ -61,7 +60,7 @@ fn every_fault_of_one_node_is_accounted_for_and_hits_only_that_node() {
             behaviour: Behaviour::slow(ms(700)),
             expect: |balance, book| {
                 let late = book.response(|_, outcome| outcome == Outcome::Late);
-                balance.late > 50 && late.min() >= 699 * MS && late.value_at_quantile(0.5) < 1_000 * MS
+                balance.late > 50 && late.min() >= 699 * MS
             },
         },
         Case {
@@ -82,7 +81,10 @@ fn every_fault_of_one_node_is_accounted_for_and_hits_only_that_node() {
         Case {
             name: "forgotten statements",
             behaviour: Behaviour::answering(Answer::Error(0x2500)),
-            expect: |balance, _| failed(balance, ErrorClass::Unprepared) > 0 && balance.connections_lost == 0,
+            // They are prepared again on the same connection, and operations wait for that where they are.
+            expect: |balance, _| {
+                failed(balance, ErrorClass::Unprepared) > 10 && balance.connections_lost == 0 && balance.rerouted == 0
+            },
         },
         Case {
             name: "wrong kind of answer",
@@ -122,8 +124,12 @@ fn every_fault_of_one_node_is_accounted_for_and_hits_only_that_node() {
         }
         let balance = stop(engine, &mut book);
         assert!(expect(&balance, &book), "{name}: {balance:#?}");
-        let others = book.count(|_, node, outcome| node != "n2" && outcome != Outcome::Ok);
-        assert_eq!(others, 0, "{name}: the other nodes are well");
+        // Operations time out at healthy nodes only if this machine stood still, and then they started late, too.
+        let lateness = book.0.values().map(|bucket| bucket.lateness.max()).max().unwrap();
+        let stalled = lateness > 100 * MS;
+        let ill = |outcome| matches!(outcome, Outcome::Failed(_)) || (outcome != Outcome::Ok && !stalled);
+        let others = book.count(|_, node, outcome| node != "n2" && ill(outcome));
+        assert_eq!(others, 0, "{name}: the other nodes are well, starts were up to {lateness} ns late");
     }
 }
 
@@ -132,26 +138,37 @@ fn a_freeze_beyond_the_timeout_gives_timeouts_and_then_the_true_latencies() {
     let stub = Stub::local(1).unwrap();
     let engine = engine(&stub);
     populate(&engine);
-    engine.set_pace(open(200.0)).unwrap();
+    let start = engine.set_pace(open(200.0)).unwrap().at_ns;
     sleep(ms(300));
-    stub.set(0, Behaviour::frozen());
+    let freeze = Moment::of(|| stub.set(0, Behaviour::frozen()));
     sleep(ms(1_500));
-    stub.set(0, Behaviour::default());
-    sleep(ms(300));
+    let thaw = Moment::of(|| {
+        stub.set(0, Behaviour::default());
+        engine.set_pace(Pace::Idle).unwrap();
+        wait_until("all is answered", || {
+            let balance = engine.balance();
+            balance.waiting + balance.in_flight == 0 && balance.late == balance.timed_out
+        });
+    });
     let mut book = Book::default();
     let balance = stop(engine, &mut book);
     // In 1.5 s of freeze, the operations of the first second wait longer than the timeout of 0.5 s.
-    assert!((150..250).contains(&balance.timed_out), "{balance:#?}");
-    assert_eq!(balance.late, balance.timed_out, "every one of them was answered in the end");
+    let least = due(200.0, start, thaw.before - 500 * MS) - due(200.0, start, freeze.after);
+    let most = due(200.0, start, thaw.after - 500 * MS) - due(200.0, start, freeze.before);
+    assert!((least - 1.0..=most + 1.0).contains(&(balance.timed_out as f64)), "{least} to {most}: {balance:#?}");
     let timed_out = book.response(|_, outcome| outcome == Outcome::TimedOut);
     // A histogram of three digits keeps 500 ms to within 0.5 ms.
     assert!(timed_out.min() >= 499 * MS && timed_out.max() <= 501 * MS, "response = timeout");
     let late = book.response(|_, outcome| outcome == Outcome::Late);
     assert!(late.min() >= 499 * MS, "{}", late.min());
-    assert!((1_400 * MS..1_900 * MS).contains(&late.max()), "{}", late.max());
-    // Evenly spread between the timeout and the length of the freeze.
-    let median = late.value_at_quantile(0.5);
-    assert!((900 * MS..1_200 * MS).contains(&median), "{median}");
+    // Evenly spread between the timeout and the length of the freeze; one operation and 0.1 % are allowed for.
+    let (shortest, longest) = (thaw.before - freeze.after, thaw.after - freeze.before);
+    for (quantile, timeout_part) in [(0.5, 0.5), (1.0, 0.0)] {
+        let between = |length: u64| 0.5e9 * timeout_part + length as f64 * (1.0 - timeout_part);
+        let measured = late.value_at_quantile(quantile) as f64;
+        let range = between(shortest) * 0.998 - 5e6..=between(longest) * 1.002 + 5e6;
+        assert!(range.contains(&measured), "quantile {quantile} is {measured}, not in {range:?}");
+    }
     assert_eq!(balance.connections_lost, 0, "a slow server is not hung up on");
 }
 
@@ -160,18 +177,24 @@ fn without_any_coordinator_operations_wait_and_are_never_sent() {
     let stub = Stub::local(1).unwrap();
     let engine = engine(&stub);
     populate(&engine);
-    engine.set_pace(open(200.0)).unwrap();
+    let start = engine.set_pace(open(200.0)).unwrap().at_ns;
     sleep(ms(300));
-    stub.set(0, Behaviour::answering(Answer::Close));
-    drop(stub);
+    let loss = Moment::of(|| {
+        stub.set(0, Behaviour::answering(Answer::Close));
+        drop(stub);
+        wait_until("the connection is lost", || engine.balance().connections_lost > 0);
+    });
     sleep(ms(1_000));
     let live = engine.live();
     assert!(live.waiting > 50, "about half a second's worth waits: {}", live.waiting);
     let events = engine.connection_events();
     assert!(events.iter().any(|event| event.coordinator == "n1" && event.lost.is_some()), "{events:?}");
     let mut book = Book::default();
-    let balance = stop(engine, &mut book);
-    assert!((100..250).contains(&balance.never_sent), "{balance:#?}");
+    let mut balance = Balance::default();
+    let end = Moment::of(|| balance = stop(engine, &mut book));
+    let least = due(200.0, start, end.before) - due(200.0, start, loss.after);
+    let most = due(200.0, start, end.after) - due(200.0, start, loss.before);
+    assert!((least - 1.0..=most + 1.0).contains(&(balance.never_sent as f64)), "{least} to {most}: {balance:#?}");
     assert_eq!(balance.timed_out, 0);
 }
 
@@ -187,26 +210,25 @@ fn a_lost_connection_comes_back_by_itself() {
         engine.connection_events().iter().any(|event| event.coordinator == "n2" && event.lost.is_none())
     });
     engine.live();
-    sleep(ms(300));
-    let live = engine.live();
-    assert!(live.coordinators[1].1.len() > 30, "n2 serves again: {}", live.coordinators[1].1.len());
+    wait_until("n2 serves again", || !engine.live().coordinators[1].1.is_empty());
     let mut book = Book::default();
     let balance = stop(engine, &mut book);
     assert_eq!(balance.connections_lost, 1);
     assert_eq!(balance.failed, failed(&balance, ErrorClass::ConnectionLost));
+    assert!(balance.rerouted > 0, "meanwhile the other node had it all: {balance:#?}");
 }
 
 #[test]
 fn out_of_streams_operations_wait_and_the_wait_is_seen() {
     let stub = Stub::local(1).unwrap();
-    let config = EngineConfig { timeout: ms(5_000), ..config(&stub) };
+    let config = patient(&stub);
     let engine = Engine::start(config, KeyValue { value_size: 16, ..workload() }).unwrap();
     populate(&engine);
     stub.set(0, Behaviour::frozen());
     engine.set_pace(open(60_000.0)).unwrap();
     sleep(ms(1_000));
-    engine.set_pace(Pace::Idle).unwrap();
-    sleep(ms(100));
+    let change = engine.set_pace(Pace::Idle).unwrap();
+    wait_until("all is scheduled", || brownout_load::now_ns() > change.at_ns && engine.balance().scheduled > 55_000);
     let balance = engine.balance();
     assert!(balance.balances(), "{balance:#?}");
     assert_eq!(balance.in_flight, 32_767, "every stream is taken");
@@ -242,7 +264,7 @@ fn cut_short_operations_are_abandoned_or_never_sent_and_the_sheet_still_balances
 #[test]
 fn several_threads_and_connections_keep_one_account() {
     let stub = Stub::local(3).unwrap();
-    let config = EngineConfig { threads: 3, connections: 2, balancing: Balancing::RoundRobin, ..config(&stub) };
+    let config = EngineConfig { threads: 3, connections: 2, balancing: Balancing::RoundRobin, ..patient(&stub) };
     let engine = Engine::start(config, workload()).unwrap();
     populate(&engine);
     assert_eq!(engine.populated().total, 1_000);

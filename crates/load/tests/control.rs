@@ -3,7 +3,11 @@
 
 mod common;
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 
 use brownout_load::{
     Balancing, Coordinator, Engine, EngineConfig, KeyValue, LoadError, control, murmur3_token, stay, stub::Stub,
@@ -62,4 +66,15 @@ fn control_work_that_cannot_succeed_ends_at_its_limit_and_says_why() {
     let error = control::schema_agreement(&nodes, &stay(), ms(700)).unwrap_err();
     assert!(matches!(error, LoadError::Deadline { .. }));
     assert!(error.to_string().contains("n1"), "{error}");
+}
+
+#[test]
+fn control_work_ends_when_it_is_interrupted() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nodes = [Coordinator { name: "n1".into(), address: closed }];
+    let asked = AtomicU32::new(0);
+    let interrupted = || asked.fetch_add(1, Ordering::Relaxed) >= 2;
+    let limit = control::Limit { time: Duration::from_secs(3_600), interrupted: &interrupted };
+    let error = control::run_ddl(&nodes, &stay(), &workload().schema(), limit).unwrap_err();
+    assert!(matches!(error, LoadError::Interrupted { .. }), "{error}");
 }

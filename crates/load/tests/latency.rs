@@ -6,7 +6,7 @@ mod common;
 use std::{thread::sleep, time::Duration};
 
 use brownout_load::{
-    Arrivals, Engine, EngineConfig, Outcome, Pace, now_ns,
+    Arrivals, Bucket, Engine, Outcome, Pace, now_ns,
     stub::{Behaviour, Stub},
 };
 use brownout_units::Rate;
@@ -17,69 +17,99 @@ fn sleep_until(at_ns: u64) {
     sleep(Duration::from_nanos(at_ns.saturating_sub(now_ns())));
 }
 
-/// The server freezes for the last of every 5 s, at 500/s. A fifth of the operations fall into a freeze, and of those
-/// the wait is evenly spread over 0 … 1 s: quantile q of all responses is (q − 0.8) ÷ 0.2 s. A generator that stops
-/// with the server would report the 500 of one freeze as one operation.
+/// The server freezes for the last of every 3 s, at 500/s. An operation intended at t in a freeze that ends at e is
+/// answered at e, so its response is e − t: evenly spread over the length of the freeze, for a third of all. A
+/// generator that stops with the server would report the 500 of one freeze as one operation.
+///
+/// Beginnings and ends are not what was asked for but what was measured, and the end is the time at which the last
+/// answer was in the account: however late this machine does things, the bounds hold.
 #[test]
 fn a_frozen_server_is_charged_for_every_operation_it_kept_waiting() {
+    const RATE: f64 = 500.0;
     let stub = Stub::local(1).unwrap();
-    let config = EngineConfig { timeout: ms(5_000), ..config(&stub) };
     for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
-        let engine = Engine::start(config.clone(), workload()).unwrap();
+        let engine = Engine::start(patient(&stub), workload()).unwrap();
         populate(&engine);
-        engine.drain();
-        sleep(ms(200));
-        let mut before = Book::default();
-        before.add(engine.drain());
-        let start = engine.set_pace(Pace::Open { rate: Rate::per_second(500.0).unwrap(), arrivals }).unwrap().at_ns;
-        for cycle in 0..2 {
-            let begin = start + cycle * 5_000 * MS;
-            sleep_until(begin + 4_000 * MS);
-            stub.set(0, Behaviour::frozen());
-            sleep_until(begin + 5_000 * MS);
-            stub.set(0, Behaviour::default());
-        }
-        engine.set_pace(Pace::Idle).unwrap();
-        let mut book = Book::default();
-        let (buckets, balance) = engine.stop(ms(2_000));
         // The population's operations are not part of this.
-        book.add(buckets.into_iter().filter(|bucket| bucket.start_ns >= start - 100 * MS).collect());
-        assert_eq!(balance.failed + balance.timed_out + balance.never_sent, 0, "{balance:#?}");
-        let response = book.response(|_, outcome| outcome == Outcome::Ok);
-        for (quantile, expected_ms) in [(0.85, 250), (0.90, 500), (0.95, 750), (0.99, 950)] {
-            let measured = response.value_at_quantile(quantile) / MS;
-            // A Poisson stream of 5,000 spreads more than an even one.
-            let tolerance = if arrivals == Arrivals::Constant { 40 } else { 80 };
-            assert!(measured.abs_diff(expected_ms) <= tolerance, "{arrivals:?} p{quantile}: {measured} ms");
+        sleep(ms(200));
+        engine.drain();
+        let start = engine.set_pace(Pace::Open { rate: Rate::per_second(RATE).unwrap(), arrivals }).unwrap().at_ns;
+        let mut freezes = Vec::new();
+        for cycle in 0..2 {
+            sleep_until(start + (cycle * 3_000 + 2_000) * MS);
+            let begin = Moment::of(|| stub.set(0, Behaviour::frozen()));
+            sleep_until(start + (cycle * 3_000 + 3_000) * MS);
+            let end = Moment::of(|| {
+                stub.set(0, Behaviour::default());
+                // Answers come in the order of the questions, on one connection.
+                let asked = engine.balance().scheduled;
+                wait_until("the frozen are answered", || engine.balance().answered_ok >= asked);
+            });
+            freezes.push((begin, end));
         }
-        let median = response.value_at_quantile(0.5);
-        assert!(median < 20 * MS, "half of the operations met a well server: {median} ns");
-        let max = response.max() / MS;
-        assert!((960..1_100).contains(&max), "{max} ms");
-        let spread = response.len() as f64;
-        assert!((4_600.0..5_600.0).contains(&spread), "{spread}");
+        let mut book = Book::default();
+        let (buckets, balance) = engine.stop(ms(60_000));
+        book.add(buckets);
+        assert_eq!(balance.failed + balance.timed_out + balance.never_sent, 0, "{balance:#?}");
+
+        // Poisson arrivals spread; five standard deviations of it are allowed for.
+        let spread = if arrivals == Arrivals::Poisson { 5.0 } else { 0.0 };
+        for (begin, end) in &freezes {
+            let inside =
+                |bucket: &&Bucket| bucket.start_ns >= begin.after && bucket.start_ns + bucket.length_ns <= end.before;
+            let buckets: Vec<&Bucket> = book.0.values().filter(inside).collect();
+            let (first, last) = (buckets[0].start_ns as f64, buckets[buckets.len() - 1]);
+            let length = (last.start_ns + last.length_ns) as f64 - first;
+            let mut response = brownout_load::histogram();
+            let series = buckets.iter().flat_map(|bucket| &bucket.series);
+            series.for_each(|series| response.add(&series.response).unwrap());
+            let expected = length / 1e9 * RATE;
+            let count = response.len() as f64;
+            assert!((count - expected).abs() <= 1.0 + spread * expected.sqrt(), "{arrivals:?}: {count} of {expected}");
+            for quantile in [0.05, 0.25, 0.5, 0.75, 0.95] {
+                let deviation = spread * length * f64::sqrt(quantile * (1.0 - quantile) / expected);
+                let slack = deviation + 2e9 / RATE;
+                let least = (end.before as f64 - first - length * (1.0 - quantile)) * 0.998 - slack;
+                let most = (end.after as f64 - first - length * (1.0 - quantile)) * 1.002 + slack;
+                let measured = response.value_at_quantile(quantile) as f64;
+                let range = least..=most;
+                assert!(range.contains(&measured), "{arrivals:?} quantile {quantile}: {measured}, not in {range:?}");
+            }
+        }
+
+        // And in the whole: so many operations waited longer than x.
+        let response = book.response(|_, outcome| outcome == Outcome::Ok);
+        for longer_ns in [250e6, 500e6, 750e6] {
+            let waits = freezes.iter().map(|(begin, end)| (end.before - begin.after) as f64 - longer_ns);
+            let expected = waits.sum::<f64>() / 1e9 * RATE;
+            let counted = response.count_between((longer_ns * 0.998) as u64, u64::MAX) as f64;
+            assert!(counted >= expected - 4.0 - spread * expected.sqrt(), "{arrivals:?}: {counted} of {expected}");
+        }
+        assert!(response.value_at_quantile(0.5) < 200 * MS, "more than half of the operations met a well server");
     }
 }
 
 #[test]
 fn a_closed_loop_obeys_littles_law() {
     let stub = Stub::local(1).unwrap();
-    let engine = engine(&stub);
+    let engine = Engine::start(patient(&stub), workload()).unwrap();
     populate(&engine);
-    engine.set_pace(Pace::Idle).unwrap();
     for (users, delay_ms) in [(1, 20), (16, 20), (16, 50)] {
         stub.set(0, Behaviour::slow(ms(delay_ms)));
         engine.set_pace(Pace::Closed { threads: users }).unwrap();
         sleep(ms(200));
-        engine.live();
-        let begin = now_ns();
+        let begin = Moment::of(|| drop(engine.live()));
         sleep(ms(1_000));
-        let live = engine.live();
-        let seconds = (now_ns() - begin) as f64 / 1e9;
-        let throughput = live.delivered as f64 / seconds;
-        let predicted = f64::from(users) / (live.response.mean() / 1e9);
-        assert!(live.response.min() >= delay_ms * MS, "{}", live.response.min());
-        assert!((throughput / predicted - 1.0).abs() < 0.1, "{users} users: {throughput}/s, by the law {predicted}/s");
+        let mut live = None;
+        let end = Moment::of(|| live = Some(engine.live()));
+        let live = live.unwrap();
+        // The times of all users add up to the window, but for the one operation each that reaches over its edges.
+        let spent = live.response.mean() * live.delivered as f64;
+        let (users_f, longest) = (f64::from(users), live.response.max() as f64);
+        let least = users_f * ((end.before - begin.after) as f64 - longest) * 0.998;
+        let most = users_f * ((end.after - begin.before) as f64 + longest) * 1.002;
+        assert!((least..=most).contains(&spent), "{users} users: {spent} ns, by the law {least} to {most}");
+        assert!(live.response.min() as f64 >= delay_ms as f64 * 0.998e6, "{}", live.response.min());
         assert!(live.in_flight <= u64::from(users));
         engine.set_pace(Pace::Idle).unwrap();
         wait_until("all users are back", || engine.balance().in_flight == 0);
@@ -110,7 +140,7 @@ fn wait_and_service_add_up_to_response() {
 #[test]
 fn operations_belong_to_the_bucket_of_their_intended_start() {
     let stub = Stub::local(1).unwrap();
-    let config = EngineConfig { bucket: ms(100), timeout: ms(5_000), ..config(&stub) };
+    let config = patient(&stub);
     let epoch = config.epoch_ns;
     let engine = Engine::start(config, workload()).unwrap();
     stub.set(0, Behaviour::frozen());
@@ -133,7 +163,7 @@ fn operations_belong_to_the_bucket_of_their_intended_start() {
 #[test]
 fn the_instruments_own_lateness_is_on_the_record_and_in_the_response() {
     let stub = Stub::local(1).unwrap();
-    let engine = engine(&stub);
+    let engine = Engine::start(patient(&stub), workload()).unwrap();
     engine.set_coalescing(ms(50));
     engine.set_pace(open(400.0)).unwrap();
     sleep(ms(800));
@@ -141,9 +171,9 @@ fn the_instruments_own_lateness_is_on_the_record_and_in_the_response() {
     stop(engine, &mut book);
     let mut lateness = brownout_load::histogram();
     book.0.values().for_each(|bucket| lateness.add(&bucket.lateness).unwrap());
-    // Held back for 0 to 50 ms, evenly.
+    // Held back for 0 to 50 ms, evenly, or longer if this machine stood still.
     let median = lateness.value_at_quantile(0.5);
-    assert!((15 * MS..45 * MS).contains(&median), "{median}");
+    assert!(median >= 20 * MS && lateness.max() >= 45 * MS, "{median}, {}", lateness.max());
     assert!(book.total(|bucket| bucket.late_starts) > 200);
     let response = book.response(|_, outcome| outcome == Outcome::Ok);
     assert!(response.value_at_quantile(0.5) >= median - MS, "what was late counts from its intended start");

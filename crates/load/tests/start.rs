@@ -6,10 +6,13 @@ mod common;
 use std::{
     io::{Error, Read, Write},
     net::TcpListener,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
-use brownout_load::{Coordinator, Engine, EngineConfig, KeyValue, LoadError, Pace, stub::Stub};
+use brownout_load::{Balancing, Coordinator, Engine, EngineConfig, KeyValue, LoadError, Pace, stub::Stub};
 use common::*;
 
 fn error_of(config: EngineConfig, workload: KeyValue) -> LoadError {
@@ -47,8 +50,21 @@ fn the_error_names_the_coordinator_the_step_and_the_reason() {
         let stub = Stub::local(1).unwrap();
         let mut nodes = stub.coordinators();
         nodes.push(node);
-        let error = error_of(EngineConfig::new(nodes), workload()).to_string();
+        let error = error_of(EngineConfig { timeout: ms(1), ..EngineConfig::new(nodes) }, workload()).to_string();
         assert!(error.contains("n9") && error.contains(step) && error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn a_start_that_waits_can_be_interrupted() {
+    for balancing in [Balancing::RoundRobin, Balancing::TokenAware] {
+        // Without the interrupt, a step of the handshake would have four hours, and the reading of the ring 15 s.
+        let config = EngineConfig { balancing, timeout: ms(3_600_000), ..EngineConfig::new(vec![impostor(b"")]) };
+        let asked = AtomicU32::new(0);
+        let interrupted = || asked.fetch_add(1, Ordering::Relaxed) >= 2;
+        let error = Engine::start_unless(config, workload(), &interrupted).err().unwrap();
+        assert!(matches!(error, LoadError::Interrupted { .. }), "{error}");
+        assert_eq!(asked.into_inner(), 3, "it ends with the first yes");
     }
 }
 

@@ -6,7 +6,7 @@ mod common;
 use std::thread::sleep;
 
 use brownout_load::{
-    Engine, ErrorClass, KeyValue,
+    Bucket, Engine, ErrorClass, KeyValue, Pace,
     stub::{Answer, Behaviour, Stub},
 };
 use common::*;
@@ -65,7 +65,7 @@ fn a_second_engine_reads_what_the_first_wrote() {
     let first = engine(&stub);
     populate(&first);
     drop(first);
-    let second = Engine::start(config(&stub), KeyValue { write: 0, ..workload() }).unwrap();
+    let second = Engine::start(patient(&stub), KeyValue { write: 0, ..workload() }).unwrap();
     second.set_pace(open(1_000.0)).unwrap();
     sleep(ms(300));
     let mut book = Book::default();
@@ -91,14 +91,55 @@ fn a_population_that_meets_errors_is_completed_all_the_same() {
     let stub = Stub::local(1).unwrap();
     let engine = engine(&stub);
     stub.set(0, Behaviour::answering(Answer::Error(0x1001)));
-    engine.set_pace(brownout_load::Pace::Populate { in_flight: 4 }).unwrap();
+    engine.set_pace(Pace::Populate { in_flight: 4 }).unwrap();
     sleep(ms(100));
     stub.set(0, Behaviour::default());
     wait_until("all keys are written", || engine.populated().complete());
     let progress = engine.populated();
     assert_eq!((progress.done, progress.total), (1_000, 1_000));
-    assert!(progress.retried > 0);
+    // Each of the four users has tried at once, and then at most every 100 ms; until the server was well again, 100 ms
+    // and however long this machine stood still.
+    assert!((4..400).contains(&progress.retried), "{progress:?}");
     let mut book = Book::default();
     let balance = stop(engine, &mut book);
     assert_eq!(balance.answered_ok, 1_000);
+}
+
+#[test]
+fn a_population_that_the_server_refuses_stops_and_tells_the_servers_words() {
+    let stub = Stub::local(1).unwrap();
+    let engine = engine(&stub);
+    stub.set(0, Behaviour::answering(Answer::Error(0x2200)));
+    engine.set_pace(Pace::Populate { in_flight: 4 }).unwrap();
+    wait_until("the refusal is told", || engine.populated().refused.is_some());
+    let error = engine.health().unwrap_err().to_string();
+    assert!(error.contains("n1") && error.contains("as the stub was told") && error.contains("0x2200"), "{error}");
+    wait_until("nothing is open", || engine.balance().in_flight == 0);
+    assert!(stub.executed() <= 4, "no write is tried again: {}", stub.executed());
+    // Another pace is another chance.
+    stub.set(0, Behaviour::default());
+    populate(&engine);
+    engine.health().unwrap();
+}
+
+#[test]
+fn what_late_reads_find_stands_in_the_bucket_of_their_intended_start() {
+    for (answer, wrong) in [
+        (Answer::Flipped, (|bucket| bucket.mismatched) as fn(&Bucket) -> u64),
+        (Answer::NoRow, |bucket| bucket.missing),
+    ] {
+        let stub = Stub::local(1).unwrap();
+        let engine = Engine::start(config(&stub), KeyValue { write: 0, ..workload() }).unwrap();
+        let mut book = Book::default();
+        engine.set_pace(Pace::Populate { in_flight: 64 }).unwrap();
+        wait_until("all keys are written", || engine.populated().complete());
+        book.add(engine.drain());
+        // The answers come, wrong, when the reads have timed out.
+        stub.set(0, Behaviour { answer, ..Behaviour::slow(ms(600)) });
+        engine.set_pace(open(500.0)).unwrap();
+        wait_until("late answers have come", || engine.balance().late > 50);
+        let balance = stop(engine, &mut book);
+        assert_eq!(balance.failed, 0, "{balance:#?}");
+        assert_eq!(book.total(wrong), balance.late, "{balance:#?}");
+    }
 }

@@ -61,12 +61,24 @@ impl Worker {
         let open = connection.on(stream)?;
         let response = decode(header, connection.body(body))?;
         let (outcome, finding) = judge(&open, &response, self.value_size);
+        let refusal = match response {
+            Response::Error { code, message }
+                if outcome == Outcome::Failed(ErrorClass::Invalid)
+                    && Worker::populates(&self.source, self.pace, &open.operation) =>
+            {
+                Some(format!("{message} (code {code:#06x})"))
+            }
+            _ => None,
+        };
         connection.release(stream);
         let coordinator = connection.coordinator;
         if outcome == Outcome::Failed(ErrorClass::Unprepared) && connection.is_ready() {
             connection.prepare(Statement::Read, &self.statements[0]);
         }
         self.answered(coordinator, open, outcome, finding, at);
+        if let Some(reason) = refusal {
+            self.refuse(coordinator, reason);
+        }
         self.pump(coordinator, at);
         Ok(())
     }

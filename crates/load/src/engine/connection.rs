@@ -29,15 +29,14 @@ const CONTROL_STREAM: u16 = 0;
 /// Until the first attempt to connect again, doubled after each that fails.
 const FIRST_BACKOFF_NS: u64 = 50_000_000;
 const LONGEST_BACKOFF_NS: u64 = 1_000_000_000;
-/// Until a connection that is being made counts as failed.
-const HANDSHAKE_LIMIT_NS: u64 = 5_000_000_000;
 
 /// How far a connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Not connected; tried again at this time.
     Down { retry_ns: u64 },
-    /// On its way to being ready; given up at this time.
+    /// On its way to being ready, or to being ready again after the server has forgotten a statement; given up at
+    /// this time.
     Opening { step: Step, deadline_ns: u64 },
     /// Takes operations.
     Ready,
@@ -111,10 +110,13 @@ pub(super) struct Connection {
     pub(super) prepared: [Box<[u8]>; 2],
     /// Operations neither answered nor timed out.
     pub(super) open: u64,
-    /// It was ready once since it was opened, so that its end is a loss and not a failed attempt.
+    /// It was ready once since it was opened: its end is a loss and not a failed attempt, and if it is not ready now
+    /// it will be in a round trip, for which operations wait.
     pub(super) established: bool,
     /// Something was appended to the output since the last flush.
     pub(super) dirty: bool,
+    /// How long a step of the handshake may take.
+    pub(super) patience_ns: u64,
     address: SocketAddr,
     token: u64,
     socket: Option<TcpStream>,
@@ -142,7 +144,13 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(coordinator: usize, address: SocketAddr, token: u64, value_size: usize) -> Self {
+    pub(super) fn new(
+        coordinator: usize,
+        address: SocketAddr,
+        token: u64,
+        value_size: usize,
+        patience_ns: u64,
+    ) -> Self {
         Connection {
             coordinator,
             state: State::Down { retry_ns: 0 },
@@ -150,6 +158,7 @@ impl Connection {
             open: 0,
             established: false,
             dirty: false,
+            patience_ns,
             address,
             token,
             socket: None,
@@ -193,7 +202,7 @@ impl Connection {
 
     /// Begins to connect; the epoll tells when the attempt has ended.
     pub(super) fn open_socket(&mut self, epoll: &Epoll, now: u64) -> Result<(), Loss> {
-        self.state = State::Opening { step: Step::Connect, deadline_ns: now + HANDSHAKE_LIMIT_NS };
+        self.state = State::Opening { step: Step::Connect, deadline_ns: now + self.patience_ns };
         let socket = Socket::new(Domain::for_address(self.address), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
         socket.set_tcp_nodelay(true)?;
@@ -225,10 +234,7 @@ impl Connection {
     }
 
     fn advance(&mut self, next: Step) {
-        self.state = match self.state {
-            State::Opening { deadline_ns, .. } => State::Opening { step: next, deadline_ns },
-            _ => State::Opening { step: next, deadline_ns: now_ns() + HANDSHAKE_LIMIT_NS },
-        };
+        self.state = State::Opening { step: next, deadline_ns: now_ns() + self.patience_ns };
     }
 
     /// The handshake is done.
@@ -384,5 +390,23 @@ impl Connection {
         let lost = self.slots.drain(..).flatten().collect();
         self.slots.push(None);
         lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_step_of_a_handshake_has_the_whole_patience() {
+        let address = SocketAddr::from(([127, 0, 0, 1], 9));
+        let mut connection = Connection::new(0, address, 0, 16, 1_000_000_000);
+        for statement in [Statement::Read, Statement::Write] {
+            // The step before took all its time but 1 ns.
+            let deadline_ns = now_ns() + 1;
+            connection.state = State::Opening { step: Step::Startup, deadline_ns };
+            connection.prepare(statement, "SELECT");
+            assert!(connection.attention_ns() >= deadline_ns - 1 + connection.patience_ns);
+        }
     }
 }

@@ -19,6 +19,9 @@ pub(super) struct Page {
     pub(super) never_sent: u64,
     pub(super) stale: u64,
     pub(super) empty: u64,
+    pub(super) missing: u64,
+    pub(super) mismatched: u64,
+    pub(super) rerouted: u64,
     pub(super) lateness: Vec<u64>,
     /// By coordinator, statement and outcome; see [`series_index`].
     pub(super) series: Vec<Vec<Sample>>,
@@ -89,6 +92,9 @@ impl Ledger {
             never_sent: 0,
             stale: 0,
             empty: 0,
+            missing: 0,
+            mismatched: 0,
+            rerouted: 0,
             lateness: Vec::new(),
             series: vec![Vec::new(); series],
             open: 0,
@@ -191,14 +197,21 @@ impl Ledger {
                 self.totals.empty += 1;
                 self.page(intended).empty += 1;
             }
-            Finding::Missing => self.totals.missing += 1,
-            Finding::Mismatch => self.totals.mismatched += 1,
+            Finding::Missing => {
+                self.totals.missing += 1;
+                self.page(intended).missing += 1;
+            }
+            Finding::Mismatch => {
+                self.totals.mismatched += 1;
+                self.page(intended).mismatched += 1;
+            }
         }
     }
 
     /// An operation went elsewhere than its policy wanted.
-    pub(super) fn rerouted(&mut self) {
+    pub(super) fn rerouted(&mut self, intended: u64) {
         self.totals.rerouted += 1;
+        self.page(intended).rerouted += 1;
     }
 
     /// A connection was lost.

@@ -55,6 +55,9 @@ impl Merge {
             late_starts: 0,
             stale: total(|page| page.stale),
             empty: total(|page| page.empty),
+            missing: total(|page| page.missing),
+            mismatched: total(|page| page.mismatched),
+            rerouted: total(|page| page.rerouted),
         };
         for late in pages.iter().flat_map(|page| &page.lateness) {
             let _ = bucket.lateness.record(*late);

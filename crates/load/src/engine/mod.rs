@@ -21,7 +21,9 @@ use std::{
 
 use crate::{
     Balance, Balancing, Bucket, ConnectionEvent, EngineConfig, KeyValue, Live, LoadError, Pace, PaceChange, Progress,
-    control, histogram,
+    Refusal,
+    control::{self, Limit},
+    histogram,
     ring::Replicas,
     sys::{self, Waker},
 };
@@ -90,6 +92,15 @@ impl Thread {
         }
         receiver
     }
+
+    fn is_dead(&self) -> bool {
+        self.handle.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Why it died, if it did.
+    fn reason(&self) -> String {
+        self.failure.get().cloned().unwrap_or_else(|| "it panicked".to_owned())
+    }
 }
 
 /// A running load. Dropping it ends the load at once, without waiting for open operations.
@@ -106,10 +117,22 @@ impl Engine {
     /// The schema must exist ([`control::run_ddl`]).
     ///
     /// # Errors
-    /// An impossible configuration or workload; a coordinator that cannot be connected to within 5 s, asks for
-    /// authentication (not supported yet) or refuses a statement; a hook that fails; with
-    /// [`Balancing::TokenAware`], a ring that cannot be read.
+    /// An impossible configuration or workload; a coordinator that does not answer a step of the handshake within
+    /// 5 s and four timeouts, asks for authentication (not supported yet) or refuses a statement; a hook that fails;
+    /// with [`Balancing::TokenAware`], a ring that cannot be read.
     pub fn start(config: EngineConfig, workload: KeyValue) -> Result<Engine, LoadError> {
+        Engine::start_unless(config, workload, &|| false)
+    }
+
+    /// [`Engine::start`], given up as soon as `interrupted` is true; it is asked several times a second.
+    ///
+    /// # Errors
+    /// Those of [`Engine::start`], and [`LoadError::Interrupted`].
+    pub fn start_unless(
+        config: EngineConfig,
+        workload: KeyValue,
+        interrupted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Engine, LoadError> {
         config.check()?;
         workload.check()?;
         if config.threads as u64 > workload.population {
@@ -121,7 +144,8 @@ impl Engine {
         let replicas = match config.balancing {
             Balancing::RoundRobin => Replicas::default(),
             Balancing::TokenAware => {
-                let ring = control::token_ring(&config.coordinators, &config.thread_start, &workload, RING_LIMIT)?;
+                let limit = Limit { time: RING_LIMIT, interrupted };
+                let ring = control::token_ring(&config.coordinators, &config.thread_start, &workload, limit)?;
                 Replicas::new(ring, &config.coordinators)
             }
         };
@@ -139,8 +163,11 @@ impl Engine {
             loop {
                 match readiness.recv_timeout(READY_POLL) {
                     Ok(result) => break result?,
+                    Err(_) if interrupted() => {
+                        return Err(LoadError::Interrupted { what: "connecting the load".to_owned() });
+                    }
                     // A thread that panicked says nothing.
-                    Err(_) => engine.health()?,
+                    Err(_) => engine.alive()?,
                 }
             }
         }
@@ -161,7 +188,7 @@ impl Engine {
         pace.check(self.threads.len())?;
         let at_ns = crate::now_ns() + PACE_LEAD_NS;
         let starts = self.ask(move |worker| worker.change_pace(at_ns, pace));
-        self.health()?;
+        self.alive()?;
         Ok(PaceChange { at_ns: starts.into_iter().min().unwrap_or(at_ns) })
     }
 
@@ -181,6 +208,7 @@ impl Engine {
             done: sum.done + part.done,
             total: sum.total + part.total,
             retried: sum.retried + part.retried,
+            refused: sum.refused.or(part.refused),
         })
     }
 
@@ -234,6 +262,7 @@ impl Engine {
     pub fn balance(&self) -> Balance {
         let mut sum = Balance::default();
         self.ask(|worker| worker.balance()).iter().for_each(|part| sum.add(part));
+        sum.lost_threads.extend(self.threads.iter().filter(|thread| thread.is_dead()).map(Thread::reason));
         sum
     }
 
@@ -249,18 +278,24 @@ impl Engine {
         self.ask(|_| crate::clock::thread_cpu_ns()).into_iter().sum()
     }
 
-    /// Whether every thread is alive.
+    /// Whether every thread is alive, and a population that was asked for can be completed.
     ///
     /// # Errors
-    /// The first thread that has died, and why.
+    /// The first thread that has died, and why; a write of the population that a coordinator refused for good, until
+    /// another pace is set.
     pub fn health(&self) -> Result<(), LoadError> {
-        for (index, thread) in self.threads.iter().enumerate() {
-            if thread.handle.as_ref().is_none_or(JoinHandle::is_finished) {
-                let reason = thread.failure.get().map_or("it panicked", String::as_str);
-                return Err(LoadError::ThreadDied { thread: index, reason: reason.to_owned() });
-            }
+        self.alive()?;
+        match self.populated().refused {
+            Some(Refusal { coordinator, reason }) => Err(LoadError::Refused { coordinator, reason }),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    fn alive(&self) -> Result<(), LoadError> {
+        match self.threads.iter().position(Thread::is_dead) {
+            Some(thread) => Err(LoadError::ThreadDied { thread, reason: self.threads[thread].reason() }),
+            None => Ok(()),
+        }
     }
 
     /// Schedules nothing more, waits for what is scheduled, at most `grace`, and ends the threads.
@@ -268,6 +303,9 @@ impl Engine {
     /// With a grace longer than the timeout every operation ends by itself. What is cut short ends as never sent or
     /// as [`crate::ErrorClass::Abandoned`]; late answers are not waited for. Returns the buckets that changed since
     /// the last [`Engine::drain`], all settled, and the balance sheet, in which nothing waits or is in flight.
+    ///
+    /// If a thread has died, its part of both is missing; [`Balance::lost_threads`] says why, and the sheet does not
+    /// balance.
     pub fn stop(mut self, grace: Duration) -> (Vec<Bucket>, Balance) {
         let deadline_ns = crate::now_ns().saturating_add(grace.as_nanos() as u64);
         drop(self.ask(move |worker| worker.stop(deadline_ns)));
@@ -275,9 +313,10 @@ impl Engine {
         let mut pages = Vec::new();
         for thread in &mut self.threads {
             let ended = thread.handle.take().map(JoinHandle::join);
-            // A thread that died has left its operations out of the account: the sheet says so by not balancing
-            // against what the caller had drained, and `health` by the reason.
-            let part = ended.and_then(Result::ok).flatten().unwrap_or_default();
+            let part = ended.and_then(Result::ok).flatten().unwrap_or_else(|| Final {
+                balance: Balance { lost_threads: vec![thread.reason()], ..Balance::default() },
+                pages: Vec::new(),
+            });
             balance.add(&part.balance);
             pages.push(part.pages);
         }
@@ -322,4 +361,42 @@ fn spawn(
     let handle =
         std::thread::Builder::new().name(format!("load-{index}")).spawn(body).map_err(LoadError::system("a thread"))?;
     Ok(Thread { commands, waker, failure, handle: Some(handle) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arrivals, Consistency, stub::Stub};
+
+    #[test]
+    fn an_account_without_that_of_a_dead_thread_does_not_balance_and_says_why() {
+        let stub = Stub::local(1).unwrap();
+        let workload = KeyValue {
+            keyspace: "stub".into(),
+            table: "kv".into(),
+            replication: 1,
+            consistency: Consistency::One,
+            read: 1,
+            write: 1,
+            population: 100,
+            value_size: 16,
+        };
+        let config = EngineConfig { threads: 2, ..EngineConfig::new(stub.coordinators()) };
+        let engine = Engine::start(config, workload).unwrap();
+        let rate = brownout_units::Rate::per_second(1_000.0).unwrap();
+        engine.set_pace(Pace::Open { rate, arrivals: Arrivals::Constant }).unwrap();
+        assert!(engine.balance().balances());
+        let reason = "the kernel has had enough";
+        drop(engine.threads[1].post(move |worker| {
+            worker.fatal = Some(LoadError::Interrupted { what: reason.to_owned() });
+        }));
+        while !engine.threads[1].is_dead() {
+            std::thread::sleep(READY_POLL / 100);
+        }
+        assert!(matches!(engine.health(), Err(LoadError::ThreadDied { thread: 1, .. })));
+        assert!(!engine.balance().balances());
+        let (_, balance) = engine.stop(Duration::from_secs(10));
+        assert!(!balance.balances(), "{balance:#?}");
+        assert!(balance.lost_threads.len() == 1 && balance.lost_threads[0].contains(reason), "{balance:#?}");
+    }
 }

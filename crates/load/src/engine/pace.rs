@@ -4,17 +4,20 @@ use super::{
     Operation, Statement,
     worker::{Source, Worker},
 };
-use crate::{Pace, Progress, schedule::Schedule};
+use crate::{Pace, Progress, Refusal, schedule::Schedule};
 
 /// Operations started per turn of the loop. After a stall the schedule is caught up in several turns, so that
 /// answers are read in between.
 const MOST_STARTS: usize = 1024;
+/// How long a user of the population rests whose write has failed: a server in trouble is not helped by more of it.
+const REST_NS: u64 = 100_000_000;
 
 impl Worker {
     /// Puts a pace in force at `at_ns`, or as early as possible after it; returns when.
     pub(super) fn change_pace(&mut self, at_ns: u64, pace: Pace) -> u64 {
         // What was handed out as settled must stay so.
         let at_ns = at_ns.max(self.horizon_ns);
+        self.progress.refused = None;
         if let Pace::Populate { .. } = pace {
             // Asked for between now and the change, it must not tell of the population before.
             self.progress = Progress { total: self.keys.count(), ..Progress::default() };
@@ -28,6 +31,7 @@ impl Worker {
         let mut left = MOST_STARTS;
         loop {
             let end = self.pending.map_or(u64::MAX, |(at, _)| at);
+            self.wake_users(now);
             self.restart_users(end, now);
             if self.start_scheduled(end, now, &mut left) {
                 return true;
@@ -79,6 +83,7 @@ impl Worker {
     fn begin(&mut self, at_ns: u64, pace: Pace) {
         self.pace += 1;
         self.restarts.clear();
+        self.resting.clear();
         let config = &self.setup.config;
         let threads = config.threads;
         // The first threads take what does not divide.
@@ -99,6 +104,14 @@ impl Worker {
                 Source::Populate { next: 0, failed: Vec::new() }
             }
         };
+    }
+
+    /// Frees the users who have rested enough.
+    fn wake_users(&mut self, now: u64) {
+        while let Some(at) = self.resting.front().copied().filter(|at| *at <= now) {
+            self.resting.pop_front();
+            self.restarts.push(at);
+        }
     }
 
     /// Starts the next operation of every user who is free.
@@ -150,13 +163,28 @@ impl Worker {
             Source::Populate { failed, .. } => {
                 if acknowledged {
                     self.progress.done += 1;
+                    self.restarts.push(now);
                 } else {
                     self.progress.retried += 1;
                     failed.push(operation.key);
+                    self.resting.push_back(now + REST_NS);
                 }
-                self.restarts.push(now);
             }
             Source::Idle | Source::Open(_) => {}
         }
+    }
+
+    /// Whether the operation is a write of the population that is being made.
+    pub(super) fn populates(source: &Source, pace: u32, operation: &Operation) -> bool {
+        matches!(source, Source::Populate { .. }) && operation.pace == pace
+    }
+
+    /// A write of the population can never succeed: no more of them are started.
+    pub(super) fn refuse(&mut self, coordinator: usize, reason: String) {
+        let coordinator = self.setup.config.coordinators[coordinator].name.clone();
+        self.progress.refused = Some(Refusal { coordinator, reason });
+        self.source = Source::Idle;
+        self.restarts.clear();
+        self.resting.clear();
     }
 }

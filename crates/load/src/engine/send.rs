@@ -14,7 +14,7 @@ use crate::{
 impl Worker {
     /// Sends an operation, or has it wait where it will be sent from.
     pub(super) fn place(&mut self, mut operation: Operation, now: u64) {
-        let Some(coordinator) = self.choose(operation.key) else {
+        let Some(coordinator) = self.choose(&operation) else {
             operation.queued = true;
             self.homeless.push_back(operation);
             return;
@@ -40,21 +40,22 @@ impl Worker {
         }
     }
 
+    /// Whether it takes operations now, or will once its statements are prepared again.
     pub(super) fn is_connected(&self, coordinator: usize) -> bool {
-        self.targets[coordinator].connections.clone().any(|index| self.connections[index].is_ready())
+        self.targets[coordinator].connections.clone().any(|index| self.connections[index].established)
     }
 
     /// The coordinator whose turn it is among those allowed and connected; `None` if none is connected.
-    fn choose(&mut self, key: u64) -> Option<usize> {
+    fn choose(&mut self, operation: &Operation) -> Option<usize> {
         let turn = self.turn;
         self.turn = turn.wrapping_add(1);
         if self.setup.config.balancing == Balancing::TokenAware {
-            let replicas = self.setup.replicas.of(murmur3_token(&key.to_be_bytes()));
+            let replicas = self.setup.replicas.of(murmur3_token(&operation.key.to_be_bytes()));
             for step in 0..replicas.len() {
                 let coordinator = replicas[turn.wrapping_add(step) % replicas.len()];
                 if self.is_connected(coordinator) {
                     if step > 0 {
-                        self.ledger.rerouted();
+                        self.ledger.rerouted(operation.intended);
                     }
                     return Some(coordinator);
                 }
@@ -65,7 +66,7 @@ impl Worker {
             let coordinator = turn.wrapping_add(step) % count;
             if self.is_connected(coordinator) {
                 if step > 0 || self.setup.config.balancing == Balancing::TokenAware {
-                    self.ledger.rerouted();
+                    self.ledger.rerouted(operation.intended);
                 }
                 return Some(coordinator);
             }

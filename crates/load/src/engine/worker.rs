@@ -5,6 +5,7 @@ use std::{
     ops::Range,
     os::fd::AsRawFd,
     sync::{Arc, mpsc},
+    time::Duration,
 };
 
 use super::{
@@ -60,6 +61,11 @@ const TIMER: u64 = u64::MAX;
 const WAKER: u64 = u64::MAX - 1;
 /// Connection events kept until somebody asks for them.
 const MOST_EVENTS: usize = 10_000;
+/// Every step of a handshake may take 5 s and four timeouts of an operation: a fault that makes operations slow must
+/// not keep a client from connecting that would wait for them.
+const FIRST_PATIENCE_NS: u64 = 5_000_000_000;
+const PATIENCE_TIMEOUTS: u64 = 4;
+
 pub(super) struct Worker {
     pub(super) setup: Arc<Setup>,
     pub(super) index: usize,
@@ -97,6 +103,8 @@ pub(super) struct Worker {
     pub(super) pending: Option<(u64, Pace)>,
     /// Users of a closed loop that are free to start, and since when.
     pub(super) restarts: Vec<u64>,
+    /// Until when users of the population rest whose writes have failed, in order.
+    pub(super) resting: VecDeque<u64>,
     pub(super) progress: Progress,
     /// Reused list of what is due in a turn.
     pub(super) due: Vec<u64>,
@@ -127,18 +135,20 @@ impl Worker {
         epoll.add(waker.as_raw_fd(), WAKER, false).map_err(LoadError::system("watching an eventfd"))?;
 
         let value_size = workload.value_size as usize;
+        let timeout_ns = config.timeout.as_nanos() as u64;
         let (mut targets, mut connections) = (Vec::new(), Vec::new());
         for (number, coordinator) in config.coordinators.iter().enumerate() {
             let first = connections.len();
             for token in first..first + config.connections {
-                connections.push(Connection::new(number, coordinator.address, token as u64, value_size));
+                let patience_ns = FIRST_PATIENCE_NS + PATIENCE_TIMEOUTS * timeout_ns;
+                connections.push(Connection::new(number, coordinator.address, token as u64, value_size, patience_ns));
             }
             targets.push(Target { connections: first..connections.len(), turn: 0, queue: VecDeque::new() });
         }
         Ok(Worker {
             setup: Arc::clone(setup),
             index,
-            timeout_ns: config.timeout.as_nanos() as u64,
+            timeout_ns,
             value_size,
             consistency: workload.consistency,
             statements: [workload.read_statement(), workload.write_statement()],
@@ -164,6 +174,7 @@ impl Worker {
             pace: 0,
             pending: None,
             restarts: Vec::new(),
+            resting: VecDeque::new(),
             progress: Progress::default(),
             due: Vec::new(),
             horizon_ns: 0,
@@ -222,7 +233,8 @@ impl Worker {
                     }
                 }
                 State::Opening { deadline_ns, step } if deadline_ns <= now => {
-                    self.lose(index, Loss::because(format!("no answer in {} within 5 s", step.name())));
+                    let patience = Duration::from_nanos(connection.patience_ns);
+                    self.lose(index, Loss::because(format!("no answer in {} within {patience:?}", step.name())));
                 }
                 _ => {}
             }
@@ -257,6 +269,9 @@ impl Worker {
         }
         if let Source::Open(schedule) = &self.source {
             next = next.min(schedule.next_ns().max(self.last_start_ns + self.coalesce_ns));
+        }
+        if let Some(at) = self.resting.front() {
+            next = next.min(*at);
         }
         for connection in &self.connections {
             next = next.min(connection.attention_ns());
@@ -345,7 +360,7 @@ impl Worker {
     }
 
     pub(super) fn progress(&self) -> Progress {
-        self.progress
+        self.progress.clone()
     }
 
     pub(super) fn connection_events(&mut self) -> Vec<ConnectionEvent> {

@@ -8,7 +8,7 @@ use std::{
 
 use brownout_load::{
     Arrivals, Balance, Bucket, Consistency, Engine, EngineConfig, Histogram, KeyValue, Outcome, Pace, histogram,
-    stub::Stub,
+    now_ns, stub::Stub,
 };
 use brownout_units::Rate;
 
@@ -35,12 +35,36 @@ pub fn config(stub: &Stub) -> EngineConfig {
     EngineConfig { timeout: ms(500), bucket: ms(100), ..EngineConfig::new(stub.coordinators()) }
 }
 
+/// With a timeout that no stall of this machine reaches, for tests in which nothing may time out.
+pub fn patient(stub: &Stub) -> EngineConfig {
+    EngineConfig { timeout: ms(60_000), ..config(stub) }
+}
+
+/// The number of the operations of a constant schedule of `rate` from `start` on that are intended before `at`.
+pub fn due(rate: f64, start: u64, at: u64) -> f64 {
+    (at.saturating_sub(start) as f64 * rate / 1e9).ceil()
+}
+
 pub fn engine(stub: &Stub) -> Engine {
     Engine::start(config(stub), workload()).unwrap()
 }
 
 pub fn open(rate: f64) -> Pace {
     Pace::Open { rate: Rate::per_second(rate).unwrap(), arrivals: Arrivals::Constant }
+}
+
+/// An act that took its effect between two times on CLOCK_MONOTONIC.
+pub struct Moment {
+    pub before: u64,
+    pub after: u64,
+}
+
+impl Moment {
+    pub fn of(act: impl FnOnce()) -> Moment {
+        let before = now_ns();
+        act();
+        Moment { before, after: now_ns() }
+    }
 }
 
 /// Writes every key, so that reads find rows.
@@ -96,7 +120,7 @@ impl Book {
 
 /// Stops the engine and checks that sheet and buckets balance and tell the same.
 pub fn stop(engine: Engine, book: &mut Book) -> Balance {
-    let (buckets, balance) = engine.stop(ms(2_000));
+    let (buckets, balance) = engine.stop(ms(70_000));
     book.add(buckets);
     check(book, &balance);
     balance
@@ -111,6 +135,9 @@ pub fn check(book: &Book, balance: &Balance) {
     assert_eq!(book.total(|bucket| bucket.never_sent), balance.never_sent);
     assert_eq!(book.total(|bucket| bucket.stale), balance.stale);
     assert_eq!(book.total(|bucket| bucket.empty), balance.empty);
+    assert_eq!(book.total(|bucket| bucket.missing), balance.missing);
+    assert_eq!(book.total(|bucket| bucket.mismatched), balance.mismatched);
+    assert_eq!(book.total(|bucket| bucket.rerouted), balance.rerouted);
     assert_eq!(book.count(|_, _, outcome| outcome == Outcome::Ok), balance.answered_ok);
     assert_eq!(book.count(|_, _, outcome| outcome == Outcome::TimedOut), balance.timed_out);
     assert_eq!(book.count(|_, _, outcome| outcome == Outcome::Late), balance.late);
