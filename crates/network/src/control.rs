@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
         mpsc::{self, Receiver, Sender, SyncSender},
     },
@@ -109,6 +109,9 @@ pub(crate) struct Shared {
     links: Vec<Link>,
     hosts: usize,
     next_layer: AtomicU64,
+    /// A set of counters that the thread has used before: its histograms have grown as far as they had to, so that
+    /// the thread, which may be a real-time one, need not allocate while it records.
+    spare: Mutex<Option<Vec<LinkCounters>>>,
 }
 
 /// What the emulator's thread is told. Each is answered, after it is done, on the channel it brings.
@@ -139,6 +142,7 @@ impl Emulator {
             links: Link::all(hosts),
             hosts,
             next_layer: AtomicU64::new(0),
+            spare: Mutex::new(None),
         };
         (Emulator(Arc::new(shared)), receiver)
     }
@@ -216,8 +220,14 @@ impl LinkControl for Emulator {
     }
 
     fn take_counters(&self) -> Result<Vec<LinkCounters>, NetworkError> {
-        let fresh = self.0.links.iter().copied().map(LinkCounters::new).collect();
-        self.ask(|answer| Command::TakeCounters { fresh, answer })
+        let spare = || self.0.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = spare().take();
+        let fresh = fresh.unwrap_or_else(|| self.0.links.iter().copied().map(LinkCounters::new).collect());
+        let mut used = self.ask(|answer| Command::TakeCounters { fresh, answer })?;
+        let taken = used.clone();
+        used.iter_mut().for_each(LinkCounters::reset);
+        *spare() = Some(used);
+        Ok(taken)
     }
 }
 
@@ -235,6 +245,31 @@ mod tests {
     fn a_change_spans_from_asking_to_done() {
         assert_eq!(Change::between(100, 201), Change { at_ns: 150, error_ns: 51 });
         assert_eq!(Change::between(100, 100), Change { at_ns: 100, error_ns: 0 });
+    }
+
+    #[test]
+    fn the_emulator_gets_counters_back_that_have_grown_already() {
+        let (emulator, commands) = Emulator::new(2, Wakeup::new().unwrap());
+        // In the emulator's place: records one long wait per turn, and tells how far the histogram it got can count.
+        let thread = std::thread::spawn(move || {
+            let mut counters: Vec<_> = Link::all(2).into_iter().map(LinkCounters::new).collect();
+            let mut reach = Vec::new();
+            while let Ok(Command::TakeCounters { fresh, answer }) = commands.recv() {
+                let used = std::mem::replace(&mut counters, fresh);
+                assert!(counters.iter().all(|c| c.held.is_empty() && c.frames == 0 && c.offered_packets == 0));
+                reach.push(counters[0].held.distinct_values());
+                counters[0].held.record(10_000_000_000).unwrap();
+                (counters[0].frames, counters[0].offered_packets) = (1, 2);
+                answer.send(used).unwrap();
+            }
+            reach
+        });
+        let taken: Vec<_> = (0..5).map(|_| emulator.take_counters().unwrap().remove(0)).collect();
+        drop(emulator);
+        let reach = thread.join().unwrap();
+        assert!(taken[1..].iter().all(|t| t.held.len() == 1 && (t.frames, t.offered_packets) == (1, 2)));
+        // Two sets take turns; each grows once.
+        assert!(reach[2..].iter().all(|reach| *reach == taken[1].held.distinct_values()), "{reach:?}");
     }
 
     #[test]

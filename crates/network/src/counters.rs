@@ -12,6 +12,8 @@ use crate::link::{HostId, Link};
 pub struct LinkCounters {
     /// Which link.
     pub link: Link,
+    /// Frames that entered: a superframe counts once, so this tells how often the sender left segmentation undone.
+    pub frames: u64,
     /// Packets that entered.
     pub offered_packets: u64,
     /// Their bytes, IP headers included.
@@ -39,6 +41,7 @@ impl LinkCounters {
     pub(crate) fn new(link: Link) -> Self {
         LinkCounters {
             link,
+            frames: 0,
             offered_packets: 0,
             offered_bytes: 0,
             delivered_packets: 0,
@@ -51,8 +54,40 @@ impl LinkCounters {
         }
     }
 
+    /// All zero again. The histograms keep the room that they have grown to, so that they need not grow again.
+    pub(crate) fn reset(&mut self) {
+        let LinkCounters {
+            link: _,
+            frames,
+            offered_packets,
+            offered_bytes,
+            delivered_packets,
+            delivered_bytes,
+            lost,
+            dropped_queue,
+            dropped_write,
+            release_error,
+            held,
+        } = self;
+        for number in [
+            frames,
+            offered_packets,
+            offered_bytes,
+            delivered_packets,
+            delivered_bytes,
+            lost,
+            dropped_queue,
+            dropped_write,
+        ] {
+            *number = 0;
+        }
+        release_error.reset();
+        held.reset();
+    }
+
     /// Adds what another interval of the same link counted.
     pub fn add(&mut self, other: &LinkCounters) {
+        self.frames += other.frames;
         self.offered_packets += other.offered_packets;
         self.offered_bytes += other.offered_bytes;
         self.delivered_packets += other.delivered_packets;

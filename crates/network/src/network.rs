@@ -1,11 +1,11 @@
 //! The whole: hosts, the emulator between them, and their end.
 
-use std::{collections::HashSet, net::Ipv4Addr, thread::JoinHandle};
+use std::{collections::HashSet, fs::File, net::Ipv4Addr, os::unix::fs::FileExt, thread::JoinHandle};
 
 use crate::{
     control::Emulator,
     counters::HostCounters,
-    emulator,
+    emulator::{self, Announcement},
     error::NetworkError,
     host::{Host, HostSpec, Settings},
     link::{HostId, Link},
@@ -42,6 +42,7 @@ pub struct Network {
     emulator: Emulator,
     thread: Option<JoinHandle<()>>,
     scheduling: Scheduling,
+    schedstat: Option<File>,
 }
 
 impl Network {
@@ -66,8 +67,9 @@ impl Network {
             tuns.push(tun);
         }
         let addresses: Vec<Ipv4Addr> = hosts.iter().map(Host::address).collect();
-        let (emulator, thread, scheduling) = emulator::start(tuns, &addresses, spec.seed, spec.realtime)?;
-        Ok(Network { hosts, emulator, thread: Some(thread), scheduling })
+        let (emulator, thread, announcement) = emulator::start(tuns, &addresses, spec.seed, spec.realtime)?;
+        let Announcement { scheduling, schedstat } = announcement;
+        Ok(Network { hosts, emulator, thread: Some(thread), scheduling, schedstat })
     }
 
     /// All hosts, in the order of their specification.
@@ -106,6 +108,15 @@ impl Network {
         self.scheduling
     }
 
+    /// Nanoseconds that the emulator's thread could have run and was not let to, since it was started. Only what a
+    /// packet waits inside of the emulator is in [`crate::LinkCounters`]; this also tells of packets that wait to be
+    /// read. `None` where the kernel does not tell.
+    pub fn waited_ns(&self) -> Option<u64> {
+        let mut text = [0u8; 128];
+        let length = self.schedstat.as_ref()?.read_at(&mut text, 0).ok()?;
+        run_delay_ns(&String::from_utf8_lossy(&text[..length]))
+    }
+
     /// What each host sent that never reached a link.
     ///
     /// # Errors
@@ -129,6 +140,12 @@ impl Drop for Network {
             let _ = thread.join();
         }
     }
+}
+
+/// The second number of a thread's schedstat (Linux, Documentation/scheduler/sched-stats.rst): nanoseconds runnable but
+/// not running.
+fn run_delay_ns(text: &str) -> Option<u64> {
+    text.split_whitespace().nth(1)?.parse().ok()
 }
 
 fn check(spec: &NetworkSpec) -> Result<(), NetworkError> {
@@ -196,6 +213,12 @@ mod tests {
             let error = Network::start(spec(hosts)).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");
         }
+    }
+
+    #[test]
+    fn the_time_a_thread_waited_is_the_second_number_of_its_schedstat() {
+        assert_eq!(run_delay_ns("341548139 10372222 30\n"), Some(10_372_222));
+        assert_eq!(run_delay_ns(""), None);
     }
 
     #[test]

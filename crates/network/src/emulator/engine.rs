@@ -94,6 +94,7 @@ impl Engine {
         };
         let shape = Shape::of(&self.frame);
         let counters = &mut self.counters[link];
+        counters.frames += 1;
         counters.offered_packets += u64::from(shape.packets);
         counters.offered_bytes += u64::from(shape.wire_bytes);
         let line = &mut self.lines[link];

@@ -21,6 +21,7 @@ mod slicer;
 mod stages;
 
 use std::{
+    fs::File,
     net::Ipv4Addr,
     sync::{
         Arc,
@@ -44,13 +45,21 @@ const FIFO_PRIORITY: u8 = 20;
 /// The events' number for the command channel; hosts have their own.
 const COMMANDS: u64 = u64::MAX;
 
+/// What a started thread says of itself.
+pub(crate) struct Announcement {
+    /// How urgently it runs.
+    pub(crate) scheduling: Scheduling,
+    /// Its `/proc/thread-self/schedstat`, if the kernel keeps one: it shows that thread to whoever reads it.
+    pub(crate) schedstat: Option<File>,
+}
+
 /// Starts the thread. It ends when it is told to, or when the last handle and the network are gone.
 pub(crate) fn start(
     tuns: Vec<Tun>,
     addresses: &[Ipv4Addr],
     seed: u64,
     realtime: bool,
-) -> Result<(Emulator, JoinHandle<()>, Scheduling), NetworkError> {
+) -> Result<(Emulator, JoinHandle<()>, Announcement), NetworkError> {
     let failed = |action| move |source| NetworkError::Emulator { action, source };
     let wakeup = Wakeup::new().map_err(failed("make an event descriptor"))?;
     let epoll = Epoll::new().map_err(failed("make an epoll set"))?;
@@ -69,12 +78,13 @@ pub(crate) fn start(
         .name("emulator".to_owned())
         .spawn(move || {
             let scheduling = sys::schedule(realtime.then_some(FIFO_PRIORITY));
-            let _ = announce.send(scheduling);
+            let schedstat = File::open("/proc/thread-self/schedstat").ok();
+            let _ = announce.send(Announcement { scheduling, schedstat });
             Thread { engine, epoll, commands, shared, pace: Pace::new(scheduling) }.run();
         })
         .map_err(failed("start its thread"))?;
-    let scheduling = announced.recv().map_err(|_| NetworkError::EmulatorGone)?;
-    Ok((emulator, thread, scheduling))
+    let announcement = announced.recv().map_err(|_| NetworkError::EmulatorGone)?;
+    Ok((emulator, thread, announcement))
 }
 
 struct Thread {
