@@ -5,17 +5,31 @@
 
 mod common;
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::{thread, time::Duration};
 
-use brownout_network::{Impairment, ImpairmentGuard, Link, LinkControl, NetworkError, Probes, monotonic_ns};
+use brownout_network::{
+    Impairment, ImpairmentGuard, Link, LinkControl, Network, NetworkError, ProbeSample, Probes, monotonic_ns,
+};
 use brownout_units::Delay;
-use common::{delays_ms, impair, link, network, quantile, samples, udp_pair};
+use common::{PATIENCE, delays_ms, impair, lateness_ms, link, network, samples, udp_pair};
 
 fn delay(ms: u64) -> Impairment {
     Impairment::delay(Delay::from_ms(ms))
+}
+
+/// The shortest delay of 50 probes that were sent on `link` after `since_ns`, in ms.
+///
+/// Nothing makes a packet early, and of so many one gets through a busy machine in good time: it is judged by the
+/// shortest, with room for what this very run shows of the machine.
+fn assert_least(network: &Network, probes: &Probes, link: Link, since_ns: u64, asked_ms: f64) {
+    const ROOM_MS: f64 = 10.0;
+    let hit = |s: &ProbeSample| s.link == link && s.sent_ns > since_ns && s.delay_ns.is_some();
+    let all = samples(probes, |all| all.iter().filter(|s| hit(s)).count() >= 50);
+    let least = delays_ms(&all.into_iter().filter(hit).collect::<Vec<_>>(), link)[0];
+    let lateness = lateness_ms(network, link);
+    println!("asked {asked_ms} ms: least {least:.3} ms, released late by {lateness:.3} ms");
+    assert!(least >= asked_ms, "{least} ms is less than {asked_ms} ms");
+    assert!(least < asked_ms + ROOM_MS + lateness, "{least} ms is far from {asked_ms} ms; lateness {lateness} ms");
 }
 
 #[test]
@@ -24,31 +38,21 @@ fn guards_on_one_link_compose_and_heal_one_by_one_in_any_order() {
     let control = network.control();
     let hit = link(&network, "h0", "h1");
     let probes = Probes::start(&network, Duration::from_millis(2)).unwrap();
-    let measured = |since: u64| {
-        let enough = |all: &[brownout_network::ProbeSample]| {
-            all.iter().filter(|s| s.link == hit && s.sent_ns > since && s.delay_ns.is_some()).count() >= 50
-        };
-        let all = samples(&probes, Duration::from_secs(30), enough);
-        quantile(&delays_ms(&all.into_iter().filter(|s| s.sent_ns > since).collect::<Vec<_>>(), hit), 0.5)
-    };
 
     let first = impair(&network, &[hit], delay(20).with_loss("10%".parse().unwrap()));
     let second = impair(&network, &[hit], delay(40).with_loss("50%".parse().unwrap()));
     let both = control.effective(hit).unwrap();
     assert_eq!(both.delay, Delay::from_ms(60));
     assert!((both.loss.fraction() - 0.55).abs() < 1e-9);
-    let together = measured(second.change().at_ns);
-    assert!((60.0..75.0).contains(&together), "{together}");
+    assert_least(&network, &probes, hit, second.change().at_ns, 60.0);
 
     let healed = first.heal().unwrap();
     assert_eq!(control.effective(hit).unwrap().delay, Delay::from_ms(40));
-    let alone = measured(healed.at_ns + healed.error_ns);
-    assert!((40.0..55.0).contains(&alone), "{alone}");
+    assert_least(&network, &probes, hit, healed.at_ns + healed.error_ns, 40.0);
 
     drop(second);
     assert_eq!(control.effective(hit).unwrap(), Impairment::NONE);
-    let none = measured(monotonic_ns());
-    assert!(none < 20.0, "{none}");
+    assert_least(&network, &probes, hit, monotonic_ns(), 0.0);
 }
 
 #[test]
@@ -82,7 +86,8 @@ fn a_link_that_becomes_faster_neither_reorders_nor_holds_up_nor_drops() {
         }
     }
     let mut arrived = Vec::new();
-    while let Some(datagram) = receiver.receive(Duration::from_millis(500)) {
+    while arrived.len() < sent as usize {
+        let datagram = receiver.receive(PATIENCE).unwrap_or_else(|| panic!("one is missing: {arrived:?}"));
         arrived.push(u32::from_be_bytes(datagram.try_into().unwrap()));
     }
     assert_eq!(arrived, (0..sent).collect::<Vec<_>>());
@@ -96,12 +101,10 @@ fn healing_releases_what_was_held() {
     let guard = impair(&network, &[hit], delay(3_600_000));
     (0..10u8).for_each(|n| sender.send(&[n]));
     assert_eq!(receiver.receive(Duration::from_millis(100)), None);
-    let healed = Instant::now();
     drop(guard);
     (10..20u8).for_each(|n| sender.send(&[n]));
-    let arrived: Vec<_> = (0..20).map(|_| receiver.receive(Duration::from_secs(5)).unwrap()[0]).collect();
+    let arrived: Vec<_> = (0..20).map(|_| receiver.receive(PATIENCE).unwrap()[0]).collect();
     assert_eq!(arrived, (0..20).collect::<Vec<_>>());
-    assert!(healed.elapsed() < Duration::from_secs(5));
 }
 
 #[test]
@@ -110,21 +113,13 @@ fn sabotage_is_visible_in_what_is_effective_and_in_the_probes() {
     let control = network.control();
     let hit = link(&network, "h0", "h1");
     let probes = Probes::start(&network, Duration::from_millis(2)).unwrap();
-    let median = |since| {
-        let all = samples(&probes, Duration::from_secs(30), |all| {
-            all.iter().filter(|s| s.link == hit && s.sent_ns > since).count() >= 50
-        });
-        quantile(&delays_ms(&all.into_iter().filter(|s| s.sent_ns > since).collect::<Vec<_>>(), hit), 0.5)
-    };
     control.sabotage(true).unwrap();
     let guard = impair(&network, &[hit], delay(50));
     assert_eq!(control.effective(hit).unwrap(), Impairment::NONE);
-    let pretended = median(guard.change().at_ns);
-    assert!(pretended < 25.0, "{pretended}");
+    assert_least(&network, &probes, hit, guard.change().at_ns, 0.0);
     let since = control.sabotage(false).unwrap();
     assert_eq!(control.effective(hit).unwrap(), delay(50));
-    let real = median(since.at_ns + since.error_ns);
-    assert!((50.0..75.0).contains(&real), "{real}");
+    assert_least(&network, &probes, hit, since.at_ns + since.error_ns, 50.0);
 }
 
 #[test]

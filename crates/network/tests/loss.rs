@@ -11,11 +11,11 @@ use std::{
     net::{TcpListener, TcpStream},
     os::fd::AsRawFd,
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use brownout_network::{Impairment, Link, LinkCounters, Network};
-use common::{counters, impair, link, network, settled_counters, start, udp_pair};
+use common::{PATIENCE, counters, impair, link, network, settled_counters, start, udp_pair};
 
 /// The 99.9 % interval of the binomial distribution (normal approximation, which at these numbers
 /// is wider than what is left to chance by less than a packet).
@@ -53,7 +53,7 @@ fn send_numbered(network: &Network, [from, to]: [&str; 2], datagrams: u32, toget
         sender.send_superframe(&batch);
         // One superframe at a time: what a socket can hold is limited, and the emulator must not be
         // blamed for what does not fit.
-        let end = Instant::now() + Duration::from_secs(10);
+        let end = Instant::now() + PATIENCE;
         while counted.lost + counted.delivered_packets < u64::from(numbers.end) {
             assert!(Instant::now() < end, "{counted:?}");
             counted.add(&counters(network, link));
@@ -64,6 +64,8 @@ fn send_numbered(network: &Network, [from, to]: [&str; 2], datagrams: u32, toget
             arrived.push(number);
         }
     }
+    let frames = datagrams.div_ceil(together);
+    assert_eq!(counted.frames, u64::from(frames), "{together} together: {}", common::NO_SUPERFRAMES);
     Outcome { arrived, counters: counted }
 }
 
@@ -151,6 +153,11 @@ fn a_tcp_stream_arrives_intact_through_loss_with_and_without_superframes() {
         let what = format!("TCP, segmentation offload {segmentation_offload}");
         assert!(counters.offered_packets > 20_000, "{what}: {} packets", counters.offered_packets);
         assert_share(counters.lost, counters.offered_packets, 0.01, &what);
+        println!("{what}: {} packets in {} frames", counters.offered_packets, counters.frames);
+        match segmentation_offload {
+            true => assert!(counters.frames * 2 < counters.offered_packets, "{what}: {}", common::NO_SUPERFRAMES),
+            false => assert_eq!(counters.frames, counters.offered_packets, "{what}"),
+        }
     }
 }
 
