@@ -142,6 +142,18 @@ fn a_wrong_set_is_refused() {
 }
 
 #[test]
+fn a_set_may_be_a_list_or_a_mapping() {
+    let file = experiment("slow-replica.yaml");
+    for set in ["objective.in=[baseline, recovery]", "load={threads: 8}", "faults.0={slow: {host: n1, delay: 5ms}}"] {
+        let output = brownout(&["check", file.to_str().unwrap(), "--set", set]);
+        assert_eq!(output.status.code(), Some(0), "{set}: {}", both(&output));
+    }
+    let nothing = ["--set", "faults=[]", "--set", "phases={warm-up: 20s, baseline: 5s}"];
+    let output = brownout(&[&["check", file.to_str().unwrap()], &nothing[..]].concat());
+    assert!(text(&output.stdout).contains("an A/A run"), "{}", both(&output));
+}
+
+#[test]
 fn files_and_runs_that_are_not_there_are_named() {
     for arguments in [
         &["check", "/nowhere/x.yaml"][..],

@@ -90,6 +90,24 @@ fn ctrl_c_heals_ends_the_trial_and_leaves_a_readable_run() {
 }
 
 #[test]
+fn ctrl_c_at_any_moment_of_the_start_is_heard() {
+    require_root();
+    let (machine, namespaces) = (Machine::now(), network_namespaces());
+    for ms in (5..300).step_by(20) {
+        let out = tempfile::tempdir().unwrap();
+        let running = start(out.path());
+        std::thread::sleep(Duration::from_millis(ms));
+        let processes = descendants(running.child.id());
+        running.signal(libc::SIGINT);
+        // `timeout` and terminals may deliver the same wish twice.
+        running.signal(libc::SIGTERM);
+        let (code, seen) = running.finish();
+        assert_eq!(code, Some(130), "after {ms} ms: {seen}");
+        assert_nothing_is_left(&processes, &machine, &namespaces);
+    }
+}
+
+#[test]
 fn what_a_killed_run_left_on_the_disk_goes_with_the_next_run() {
     require_root();
     let out = tempfile::tempdir().unwrap();

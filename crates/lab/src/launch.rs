@@ -49,6 +49,7 @@ pub(crate) struct RunRequest {
     pub(crate) resolved: bool,
     pub(crate) java: JavaFound,
     pub(crate) started_unix_ms: u64,
+    pub(crate) keep: bool,
     pub(crate) sabotage: bool,
     /// Of the one who shows progress; the lab only carries it.
     pub(crate) view: String,
@@ -117,6 +118,7 @@ pub fn launch(
         resolved: matches!(section.cassandra, CassandraChoice::Version(_)),
         java: JavaFound { home: java.home.clone(), version: java.version.text.clone() },
         started_unix_ms,
+        keep: options.keep,
         sabotage: options.sabotage,
         view: options.view.clone(),
     }));

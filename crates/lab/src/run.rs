@@ -76,8 +76,10 @@ fn trials(
         };
         let trial = Trial { bench: &bench, number, seed: seed(run_seed, number), time_line };
         trial.run(recorder, progress, &mut stands)?;
-        // Data of a finished trial is of no use to anyone but one who asked to keep it; the run's end removes all.
-        let _ = fs::remove_dir_all(bench.paths(number).scratch);
+        if !request.keep {
+            // Only to save space: the end of the run removes all.
+            let _ = fs::remove_dir_all(bench.paths(number).scratch);
+        }
     }
     Ok(())
 }
