@@ -153,6 +153,12 @@ impl Driver<'_> {
             if filled.done >= filled.total {
                 break;
             }
+            if let Some(refusal) = filled.refused {
+                return Err(LabError::Trial(format!(
+                    "the table cannot be filled: {} refused a row: {}",
+                    refusal.coordinator, refusal.reason
+                )));
+            }
             if mark >= limit {
                 return Err(LabError::Trial(format!(
                     "the warm-up's {} were too short to write {} rows ({} written); write a longer phases.warm-up \

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use brownout_load::{Balancing, Coordinator, Engine, EngineConfig, ThreadStart, control};
+use brownout_load::{Balancing, Coordinator, Engine, EngineConfig, LoadError, ThreadStart, control};
 use brownout_network::{Emulator, Host, Link, LinkControl, Network, Probes};
 use brownout_record::{PhaseRow, Recorder, TrialRow, TrialState};
 
@@ -104,8 +104,12 @@ impl Trial<'_> {
             network.host(Hosts::LOAD).ok_or_else(|| LabError::Trial("the lab has no host for the load".into()))?;
         progress.step(&format!("{title}: making the schema"));
         let workload = plan.workload();
-        control::run_ddl(&self.coordinators(), &entering(host, None), &workload.schema(), CONTROL_WITHIN)?;
-        let engine = Engine::start(self.engine(host), workload)?;
+        let interrupted = || time_line.interrupted();
+        let unless_interrupted = |error: LoadError| if interrupted() { LabError::Interrupted } else { error.into() };
+        let limit = control::Limit { time: CONTROL_WITHIN, interrupted: &interrupted };
+        control::run_ddl(&self.coordinators(), &entering(host, None), &workload.schema(), limit)
+            .map_err(unless_interrupted)?;
+        let engine = Engine::start_unless(self.engine(host), workload, &interrupted).map_err(unless_interrupted)?;
         let probes = Probes::start(&network, crate::plan::probe_interval(&plan.hosts))?;
         let observer = Observer::new(number, recorder, &network, &mut cluster, &probes, time_line.epoch_ns)?;
         let links = NetworkLinks { network: &network, control: network.control() };

@@ -148,14 +148,20 @@ impl Check<'_> {
         if load.mix.read.0 + load.mix.write.0 == 0 {
             return self.complain("load.mix", "read and write are both 0; give one of them a weight".to_owned());
         }
-        if load.population.0 == 0 || load.population.0 > 1 << 32 {
-            return self.complain("load.population", format!("{} rows; write 1 to 4_294_967_296", load.population));
+        if load.population.0 == 0 || load.population.0 > KeyValue::LARGEST_POPULATION {
+            let most = Count(KeyValue::LARGEST_POPULATION);
+            return self.complain("load.population", format!("{} rows; write 1 to {most}", load.population));
         }
-        let sizes = KeyValue::SMALLEST_VALUE..=KeyValue::LARGEST_VALUE;
-        if !sizes.contains(&load.value_size.0) {
+        let sizes = Bytes(KeyValue::SMALLEST_VALUE)..=Bytes(KeyValue::LARGEST_VALUE).min(cassandra::largest_value());
+        if !sizes.contains(&load.value_size) {
             return self.complain(
                 "load.value-size",
-                format!("a value of {} cannot be verified; write 16B to 16MiB", load.value_size),
+                format!(
+                    "a value of {} cannot be written and verified; write {} to {}",
+                    load.value_size,
+                    sizes.start(),
+                    sizes.end()
+                ),
             );
         }
         if load.timeout == Delay::ZERO || load.timeout > MAX_TIMEOUT {
