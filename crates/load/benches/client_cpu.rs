@@ -1,15 +1,17 @@
 //! What an operation costs the client: CPU, context switches and memory of the engine and of latte at one rate.
 //!
-//! `cargo bench -p brownout-load` runs it. It needs `latte` 0.29 (`cargo install latte-cli --version 0.29 --locked`)
-//! on the PATH or named by `LATTE`; without it only the engine is measured. Each client is a process of its own on
-//! CPU 0, the stub server is one on CPU 1, both 50/50 reads and writes of 100-byte values over 100,000 keys. Clients
-//! alternate; figures are medians over the rounds.
+//! `cargo bench -p brownout-load` runs it, in four minutes; `-- 3000` measures that rate alone. It needs `latte` 0.29
+//! (`cargo install latte-cli --version 0.29 --locked`) on the PATH or named by `LATTE`; without it only the engine is
+//! measured. Each client is a process of its own on CPU 0, the stub server is one on CPU 1, both 50/50 reads and
+//! writes of 100-byte values over 100,000 keys.
+//!
+//! Every client runs for two lengths of time, and what counts is the slope: the user and system time, and the
+//! switches, that the longer run used beyond the shorter, divided by the operations that the *stub* received beyond
+//! it. Connecting, compiling scripts and reporting are in both and drop out. Clients alternate; figures are medians
+//! over the rounds.
 //!
 //! The engine runs twice: as it is, and with the 1 ms tick that latte's timer has, so that the cost of starting
 //! operations more exactly than latte can is told apart from the rest.
-//!
-//! What counts is user and system time of the client process over the measured seconds, divided by the operations
-//! that the *stub* received; connecting and compiling scripts count too, for both, and vanish in 8 s.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that cannot run should say where and stop")]
 
 use std::{
@@ -23,8 +25,9 @@ use brownout_load::{Arrivals, Consistency, Coordinator, Engine, EngineConfig, Ke
 use brownout_units::Rate;
 
 const RATES: [u32; 2] = [3_000, 20_000];
-const SECONDS: u64 = 8;
-const ROUNDS: usize = 5;
+/// The two lengths of a run.
+const SECONDS: [u64; 2] = [3, 8];
+const ROUNDS: usize = 3;
 /// The engine should cost at most this part of what latte costs.
 const AIM: f64 = 0.5;
 
@@ -32,8 +35,14 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.get(1).map(String::as_str) {
         Some("stub") => stub(),
-        Some("engine") => engine(&arguments[2], arguments[3].parse().unwrap(), arguments[4].parse().unwrap()),
-        _ => bench(),
+        Some("engine") => {
+            let number = |place: usize| arguments[place].parse().unwrap();
+            engine(&arguments[2], number(3), number(4), number(5));
+        }
+        _ => {
+            let chosen: Vec<u32> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
+            bench(if chosen.is_empty() { &RATES } else { &chosen });
+        }
     }
 }
 
@@ -48,14 +57,14 @@ fn stub() {
 }
 
 /// The client process: our engine for as long as latte runs.
-fn engine(address: &str, rate: u32, tick_us: u64) {
+fn engine(address: &str, rate: u64, tick_us: u64, seconds: u64) {
     let engine = connect(address);
     engine.set_coalescing(Duration::from_micros(tick_us));
-    let rate = Rate::per_second(f64::from(rate)).unwrap();
+    let rate = Rate::per_second(rate as f64).unwrap();
     engine.set_pace(Pace::Open { rate, arrivals: Arrivals::Constant }).unwrap();
     let mut lateness = brownout_load::histogram();
     let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(SECONDS) {
+    while start.elapsed() < Duration::from_secs(seconds) {
         // As the lab does it: buckets every second.
         sleep(Duration::from_secs(1));
         engine
@@ -93,15 +102,27 @@ fn pin(cpu: usize) {
     }
 }
 
-/// What one client used.
+/// What one run of a client used, or what a longer run used beyond a shorter one.
 struct Cell {
     operations: f64,
-    seconds: f64,
     user_us: f64,
     system_us: f64,
     switches: f64,
     rss_mib: f64,
-    output: String,
+    /// What the engine printed: lateness p50 and p99 in ns.
+    output: Vec<f64>,
+}
+
+impl Cell {
+    fn beyond(self, shorter: Cell) -> Cell {
+        Cell {
+            operations: self.operations - shorter.operations,
+            user_us: self.user_us - shorter.user_us,
+            system_us: self.system_us - shorter.system_us,
+            switches: self.switches - shorter.switches,
+            ..self
+        }
+    }
 }
 
 /// The resources of exactly one child, from wait4.
@@ -158,7 +179,6 @@ impl Server {
             })
         };
         let before = self.executed();
-        let start = Instant::now();
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut output = String::new();
         child.stdout.take().unwrap().read_to_string(&mut output).unwrap();
@@ -167,12 +187,11 @@ impl Server {
         let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
         Cell {
             operations: self.executed() - before,
-            seconds: start.elapsed().as_secs_f64(),
             user_us: seconds(usage.ru_utime) * 1e6,
             system_us: seconds(usage.ru_stime) * 1e6,
             switches: (usage.ru_nvcsw + usage.ru_nivcsw) as f64,
             rss_mib: usage.ru_maxrss as f64 / 1024.0,
-            output,
+            output: output.split_whitespace().filter_map(|number| number.parse().ok()).collect(),
         }
     }
 }
@@ -197,7 +216,7 @@ fn median(cells: &[Cell], value: impl Fn(&Cell) -> f64) -> f64 {
     values[values.len() / 2]
 }
 
-fn bench() {
+fn bench(rates: &[u32]) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/client.rn");
     let reports = tempfile::tempdir().unwrap();
     let latte = latte();
@@ -207,33 +226,41 @@ fn bench() {
         );
     }
     let this = std::env::current_exe().unwrap();
-    println!("medians of {ROUNDS} rounds of {SECONDS} s; CPU in µs per operation received by the stub");
-    println!("asked/s  client           received/s   user  system    all  switches/op  RSS MiB  late p50/p99 ns");
-    for rate in RATES {
+    let [short, long] = SECONDS;
+    println!("what {long} s use beyond {short} s, medians of {ROUNDS} rounds; CPU in µs per operation");
+    println!("asked/s  client           received/s   user  system    all  switches/op  RSS MiB  late p50/p99 µs");
+    for rate in rates {
         // One each: latte's values would not pass the engine's verification.
         let (mut server, mut other) = (Server::start(), Server::start());
         let (mut fine, mut coarse, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..ROUNDS {
             for (tick_us, cells) in [("100", &mut fine), ("1000", &mut coarse)] {
-                let mut command = Command::new(&this);
-                command.args(["engine", &server.address, &rate.to_string(), tick_us]);
-                cells.push(server.measure(command));
+                let [shorter, longer] = SECONDS.map(|seconds| {
+                    let mut command = Command::new(&this);
+                    command.args(["engine", &server.address, &rate.to_string(), tick_us, &seconds.to_string()]);
+                    server.measure(command)
+                });
+                cells.push(longer.beyond(shorter));
             }
             if let Some(latte) = &latte {
-                let mut command = Command::new(latte);
-                command.args(["run", script, "--quiet", "--threads", "1", "--warmup", "1", "--rate"]);
-                command.args([&rate.to_string(), "--duration", &format!("{SECONDS}s"), "--output"]);
-                command.arg(reports.path().join(format!("{rate}-{round}.json"))).arg(&other.address);
-                command.stderr(Stdio::null());
-                theirs.push(other.measure(command));
+                let [shorter, longer] = SECONDS.map(|seconds| {
+                    let mut command = Command::new(latte);
+                    command.args(["run", script, "--quiet", "--threads", "1", "--warmup", "1", "--rate"]);
+                    command.args([&rate.to_string(), "--duration", &format!("{seconds}s"), "--output"]);
+                    command.arg(reports.path().join(format!("{rate}-{round}-{seconds}.json"))).arg(&other.address);
+                    // It writes a log where it stands.
+                    command.current_dir(reports.path()).stderr(Stdio::null());
+                    other.measure(command)
+                });
+                theirs.push(longer.beyond(shorter));
             }
         }
-        row(rate, "brownout", &fine);
-        row(rate, "brownout, 1 ms", &coarse);
+        row(*rate, "brownout", &fine);
+        row(*rate, "brownout, 1 ms", &coarse);
         if theirs.is_empty() {
             continue;
         }
-        row(rate, "latte", &theirs);
+        row(*rate, "latte", &theirs);
         for (name, cells) in [("brownout", &fine), ("brownout, 1 ms", &coarse)] {
             let ratio = median(cells, cpu) / median(&theirs, cpu);
             let user = median(cells, user) / median(&theirs, user);
@@ -252,10 +279,11 @@ fn cpu(cell: &Cell) -> f64 {
 }
 
 fn row(rate: u32, name: &str, cells: &[Cell]) {
-    let late = if name == "latte" { "not told" } else { cells[cells.len() / 2].output.trim() };
+    let late = |place: usize| median(cells, |cell| cell.output[place]) / 1e3;
+    let late = if name == "latte" { "not told".to_owned() } else { format!("{:.0} / {:.0}", late(0), late(1)) };
     println!(
         "{rate:>7}  {name:<15} {:>11.0} {:>6.2} {:>7.2} {:>6.2} {:>12.2} {:>8.1}  {late}",
-        median(cells, |cell| cell.operations / cell.seconds.min(SECONDS as f64)),
+        median(cells, |cell| cell.operations / (SECONDS[1] - SECONDS[0]) as f64),
         median(cells, user),
         median(cells, |cell| cell.system_us / cell.operations),
         median(cells, cpu),
