@@ -6,7 +6,8 @@ mod ground;
 
 use std::{
     fs,
-    net::TcpListener,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
     sync::{
         Mutex,
         atomic::{AtomicBool, Ordering},
@@ -17,7 +18,7 @@ use std::{
 
 use brownout_cluster::{
     CassandraSpec, Cluster, ClusterError, Death, Jit, Paths,
-    cassandra::{archive, maven},
+    cassandra::{archive, largest_value, maven},
     memory_needed,
 };
 use brownout_units::Bytes;
@@ -121,6 +122,60 @@ fn a_node_whose_port_is_taken_fails_the_start_with_its_own_words() {
     let death = death_while_waiting(&mut cluster);
     assert_eq!(death.node, "n1");
     assert!(death.log_tail.contains("9042"), "{}", death.log_tail);
+}
+
+/// Sends one request of the CQL protocol, version 4; the answer's opcode and body.
+fn ask(stream: &mut TcpStream, opcode: u8, body: &[u8]) -> (u8, Vec<u8>) {
+    let mut frame = vec![4, 0, 0, 0, opcode];
+    frame.extend((body.len() as u32).to_be_bytes());
+    frame.extend(body);
+    stream.write_all(&frame).unwrap();
+    let mut header = [0; 9];
+    stream.read_exact(&mut header).unwrap();
+    let mut answer = vec![0; u32::from_be_bytes(header[5..].try_into().unwrap()) as usize];
+    stream.read_exact(&mut answer).unwrap();
+    (header[4], answer)
+}
+
+/// The body of a QUERY at consistency ONE, with at most one bound value.
+fn query(text: &str, value: Option<&[u8]>) -> Vec<u8> {
+    let mut body = (text.len() as u32).to_be_bytes().to_vec();
+    body.extend(text.bytes());
+    body.extend([0, 1, value.is_some().into()]);
+    if let Some(value) = value {
+        body.extend([0, 1]);
+        body.extend((value.len() as u32).to_be_bytes());
+        body.extend(value);
+    }
+    body
+}
+
+#[test]
+fn the_largest_value_is_taken_and_one_that_fits_no_segment_is_refused() {
+    const ERROR: u8 = 0;
+    let ground = Ground::new(1);
+    let mut cluster = start(&ground, &quick(), &ground.paths("largest"));
+    wait(&mut cluster).unwrap();
+    let host = &ground.network.hosts()[0];
+    let mut stream = host.run(|| TcpStream::connect((host.address(), 9042)).unwrap()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let startup = b"\0\x01\0\x0bCQL_VERSION\0\x053.0.0";
+    assert_eq!(ask(&mut stream, 1, startup).0, 2, "ready");
+    for text in [
+        "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE k.t (k text PRIMARY KEY, v blob)",
+    ] {
+        assert_ne!(ask(&mut stream, 7, &query(text, None)).0, ERROR, "{text}");
+    }
+    let mut insert = |key: &str, size: u64| {
+        let text = format!("INSERT INTO k.t (k, v) VALUES ('{key}', ?)");
+        let (opcode, answer) = ask(&mut stream, 7, &query(&text, Some(&vec![7; size as usize])));
+        (opcode != ERROR).then_some(()).ok_or_else(|| String::from_utf8_lossy(&answer).into_owned())
+    };
+    let Bytes(largest) = largest_value();
+    assert_eq!(insert(&"k".repeat(65_000), largest), Ok(()));
+    let refused = insert("k", 4 << 20).unwrap_err();
+    assert!(refused.contains("oversized mutation"), "{refused}");
 }
 
 #[test]
