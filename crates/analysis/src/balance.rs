@@ -3,7 +3,7 @@
 use brownout_record::TrialState;
 use serde::Serialize;
 
-use crate::{TrialEvidence, sums::Outcome};
+use crate::{TrialEvidence, sums::Ended};
 
 /// What became of all operations of a trial, warm-up included.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -44,16 +44,9 @@ const NAMED: usize = 3;
 pub(crate) fn balance(evidence: &TrialEvidence) -> Balance {
     let mut sheet = Balance { balances: true, ..Balance::default() };
     for interval in &evidence.intervals {
-        let (mut ok, mut failed, mut timed_out, mut late) = (0, 0, 0, 0);
-        for row in &interval.latencies {
-            match Outcome::of(&row.outcome) {
-                Outcome::Ok => ok += row.count,
-                Outcome::TimedOut => timed_out += row.count,
-                Outcome::Late => late += row.count,
-                Outcome::Failed(_) => failed += row.count,
-            }
-        }
-        let (started, ended) = (interval.sent + interval.never_sent, ok + failed + timed_out);
+        let of_interval = Ended::of(interval);
+        let Ended { ok, failed, timed_out, late } = of_interval;
+        let (started, ended) = (interval.sent + interval.never_sent, of_interval.all());
         let exact = started == interval.scheduled && ended == interval.sent;
         let possible = started <= interval.scheduled && ended <= interval.sent && late <= timed_out;
         if !possible || (interval.settled && !exact) {

@@ -1,10 +1,10 @@
 //! Everything one trial left in the run, read once and put in order.
 
 use brownout_record::{
-    CpuRow, Event, FaultRecord, Histogram, LatencyRow, LinkRow, ProbeRow, Run, TrialRow, TrialState,
+    CpuRow, Event, FaultRecord, Histogram, LatencyRow, LinkRow, ProbeRow, Run, Stamp, TrialRow, TrialState,
 };
 
-use crate::AnalysisError;
+use crate::{AnalysisError, latency::empty};
 
 /// Names of the phases, as the record writes them.
 pub mod phase {
@@ -33,7 +33,7 @@ pub struct PhaseWindow {
     pub ends_ns: u64,
     /// Whether the record has its end.
     pub finished: bool,
-    /// `time`, `stationary`, `limit`, `interrupt`; none if unfinished.
+    /// `time`, `stationary`, `limit`, `interrupt`, `failure`; none if unfinished.
     pub ended_by: Option<String>,
     /// Start of the part that its figures are drawn from; see [`TrialEvidence::phase_of`].
     pub measured_from_ns: u64,
@@ -71,6 +71,14 @@ pub struct Interval {
     pub latencies: Vec<LatencyRow>,
 }
 
+/// When faults came and went, ns since the run's zero.
+pub(crate) struct Changes {
+    pub(crate) first_injected: Option<u64>,
+    pub(crate) last_injected: Option<u64>,
+    pub(crate) first_healed: Option<u64>,
+    pub(crate) last_healed: Option<u64>,
+}
+
 /// One trial.
 #[derive(Debug, Clone)]
 pub struct TrialEvidence {
@@ -80,7 +88,7 @@ pub struct TrialEvidence {
     pub ends_ns: u64,
     /// Its phases, in order.
     pub phases: Vec<PhaseWindow>,
-    /// Its load, interval by interval.
+    /// Its load, interval by interval; one that the record lacks inside a phase is here, without operations.
     pub intervals: Vec<Interval>,
     /// Its link counters.
     pub links: Vec<LinkRow>,
@@ -133,7 +141,45 @@ impl TrialEvidence {
         };
         evidence.ends_ns = row.ends_ns.unwrap_or_else(|| evidence.last_seen());
         evidence.phases = evidence.windows(run)?;
+        evidence.fill(run.description()?.interval_ns)?;
         Ok(evidence)
+    }
+
+    /// Puts an empty interval wherever a phase under load has none: a load that stands still schedules nothing, and
+    /// what left no row must not pass for what never was. Of a trial without an end the last interval is
+    /// spared: it may only not have been written yet.
+    fn fill(&mut self, length_ns: u64) -> Result<(), AnalysisError> {
+        if length_ns == 0 {
+            return Ok(());
+        }
+        let spared = if self.row.ends_ns.is_none() { length_ns } else { 0 };
+        let alive_to = self.ends_ns.saturating_sub(spared);
+        // Intervals begin at the trial's start plus whole multiples of their length.
+        let grid = self.intervals.first().map_or(self.row.starts_ns, |interval| interval.starts_ns) % length_ns;
+        let mut missing = Vec::new();
+        for phase in self.phases.iter().filter(|phase| phase.name != phase::SET_UP) {
+            let mut at = phase.starts_ns + (length_ns + grid - phase.starts_ns % length_ns) % length_ns;
+            while at + length_ns <= phase.ends_ns.min(alive_to) {
+                let next = self.intervals.partition_point(|one| one.starts_ns + one.length_ns <= at);
+                if self.intervals.get(next).is_none_or(|one| one.starts_ns >= at + length_ns) {
+                    missing.push(Interval {
+                        starts_ns: at,
+                        length_ns,
+                        settled: true,
+                        scheduled: 0,
+                        sent: 0,
+                        never_sent: 0,
+                        stale: 0,
+                        lateness: empty()?,
+                        latencies: Vec::new(),
+                    });
+                }
+                at += length_ns;
+            }
+        }
+        self.intervals.extend(missing);
+        self.intervals.sort_by_key(|interval| interval.starts_ns);
+        Ok(())
     }
 
     /// Whether the trial did not come to its end.
@@ -163,6 +209,26 @@ impl TrialEvidence {
         self.intervals.iter().filter(|interval| phase.holds(interval.starts_ns, interval.length_ns))
     }
 
+    /// Start of the intervals that count as begun after a moment; see [`TrialEvidence::phase_of`].
+    pub(crate) fn begun_after(&self, at_ns: u64) -> u64 {
+        at_ns.saturating_sub(self.intervals.first().map_or(0, |interval| interval.length_ns / 50))
+    }
+
+    /// First injection, last injection, first healing, last healing of all faults, each on that side of its stamp's
+    /// error that leaves all of the change out.
+    pub(crate) fn changes(&self) -> Changes {
+        let early = |stamp: Stamp| stamp.at_ns.saturating_sub(stamp.error_ns);
+        let late = |stamp: Stamp| stamp.at_ns.saturating_add(stamp.error_ns);
+        let injected = || self.faults.iter().filter_map(|fault| fault.injected);
+        let healed = || self.faults.iter().filter_map(|fault| fault.healed);
+        Changes {
+            first_injected: injected().map(early).min(),
+            last_injected: injected().map(late).max(),
+            first_healed: healed().map(early).min(),
+            last_healed: healed().map(late).max(),
+        }
+    }
+
     fn last_seen(&self) -> u64 {
         let intervals = self.intervals.iter().map(|interval| interval.starts_ns + interval.length_ns);
         let cpu = self.cpu.iter().map(|row| row.starts_ns + row.length_ns);
@@ -172,24 +238,19 @@ impl TrialEvidence {
     }
 
     fn windows(&self, run: &Run) -> Result<Vec<PhaseWindow>, AnalysisError> {
-        let injected = || self.faults.iter().filter_map(|fault| fault.injected);
-        let healed = || self.faults.iter().filter_map(|fault| fault.healed);
-        let first_injected = injected().map(|stamp| stamp.at_ns.saturating_sub(stamp.error_ns)).min();
-        let last_injected = injected().map(|stamp| stamp.at_ns.saturating_add(stamp.error_ns)).max();
-        let first_healed = healed().map(|stamp| stamp.at_ns.saturating_sub(stamp.error_ns)).min();
-        let last_healed = healed().map(|stamp| stamp.at_ns.saturating_add(stamp.error_ns)).max();
-        let begun_ns = self.intervals.first().map_or(0, |interval| interval.length_ns / 50);
+        let changes = self.changes();
+        let after = |change: Option<u64>, starts_ns: u64| self.begun_after(starts_ns.max(change.unwrap_or(0)));
         let rows = run.phases(self.row.trial)?;
         let windows = rows.into_iter().map(|row| {
             let ends_ns = row.ends_ns.unwrap_or(self.ends_ns).max(row.starts_ns);
             let (mut from, mut to) = (row.starts_ns, ends_ns);
             match row.name.as_str() {
-                phase::BASELINE => to = to.min(first_injected.unwrap_or(u64::MAX)),
+                phase::BASELINE => to = to.min(changes.first_injected.unwrap_or(u64::MAX)),
                 phase::FAULT => {
-                    from = from.max(last_injected.unwrap_or(0)).saturating_sub(begun_ns);
-                    to = to.min(first_healed.unwrap_or(u64::MAX));
+                    from = after(changes.last_injected, from);
+                    to = to.min(changes.first_healed.unwrap_or(u64::MAX));
                 }
-                phase::RECOVERY => from = from.max(last_healed.unwrap_or(0)).saturating_sub(begun_ns),
+                phase::RECOVERY => from = after(changes.last_healed, from),
                 _ => {}
             }
             PhaseWindow {

@@ -1,15 +1,11 @@
 //! The findings of a run: the JSON object of `--json`, documented in `docs/json.md`.
 
-use std::collections::BTreeMap;
-
-use brownout_record::{
-    Description, Environment, Event, HostDescription, LoadDescription, Objective, PhaseDescription, Run,
-};
+use brownout_record::{Description, Environment, HostDescription, LoadDescription, Objective, PhaseDescription, Run};
 use serde::Serialize;
 
 use crate::{
     AnalysisError, Balance, ClosedLoop, Effect, FaultFindings, Instrument, PhaseFindings, TrialEvidence, Verdict,
-    balance, goodput, instrument, little, phases::spread, proof, sums::PhaseSums, verdict,
+    balance, goodput, instrument, little, phases::spread, proof, sums::PhaseSums, verdict, warnings,
 };
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.
@@ -102,9 +98,7 @@ pub struct Findings {
 pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
     let description = run.description()?;
     let environment = run.environment()?;
-    let mut warnings = description.warnings.clone();
     let events = run.events()?;
-    warnings.extend(events.iter().filter(|event| event.kind == "warning").map(warning));
     let mut union: Vec<PhaseSums> = Vec::new();
     let mut trials = Vec::new();
     for row in run.trials()? {
@@ -121,9 +115,8 @@ pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
             }
         }
     }
-    warnings.extend(trials.iter().flat_map(trial_warnings));
     let seed = environment.as_ref().map_or(0, |environment| environment.seed);
-    let verdict = verdict::verdict(&description, &trials, seed);
+    let verdict = verdict::verdict(&description, &trials, &events, seed);
     let merged = union.iter().map(|sums| {
         let mut phase = sums.findings(&description.objective);
         let same = trials.iter().flat_map(|trial| &trial.phases).filter(|one| one.name == phase.name);
@@ -136,8 +129,8 @@ pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
         environment,
         verdict,
         phases: merged.collect(),
+        warnings: warnings::warnings(&description, &events, &trials),
         trials,
-        warnings: distinct(warnings),
         name: description.name,
         question: description.question,
         system: description.system,
@@ -179,53 +172,6 @@ fn trial(
         balance: balance::balance(evidence),
         deaths: deaths.collect(),
     };
-    trial.invalid = verdict::trial_reasons(description, &trial);
+    trial.invalid = verdict::trial_reasons(description, evidence, &trial);
     Ok(trial)
-}
-
-fn warning(event: &Event) -> String {
-    match event.trial {
-        Some(trial) => format!("trial {trial}: {}", event.text),
-        None => event.text.clone(),
-    }
-}
-
-fn trial_warnings(trial: &TrialFindings) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let number = trial.trial;
-    if trial.instrument.saturated {
-        let busy = trial.instrument.cpu.iter().find(|cpu| cpu.phase == crate::phase::BASELINE);
-        warnings.push(format!(
-            "trial {number}: the machine was {:.0}% busy in the baseline: latencies are queues for the processors; lower the rate",
-            busy.map_or(0.0, |cpu| cpu.busy * 100.0)
-        ));
-    }
-    let late = &trial.instrument.late_intervals;
-    if !late.is_empty() && !trial.instrument.too_late {
-        warnings.push(format!(
-            "trial {number}: the instrument was late in {} of {} intervals",
-            late.len(),
-            trial.instrument.intervals
-        ));
-    }
-    if trial.balance.stale > 0 {
-        warnings.push(format!(
-            "trial {number}: {} reads returned an older version than one acknowledged before they were sent",
-            trial.balance.stale
-        ));
-    }
-    let mut classes: BTreeMap<&str, u64> = BTreeMap::new();
-    let failed = trial.phases.iter().flat_map(|phase| &phase.counts.failed_by_class);
-    for (class, count) in failed.filter(|(class, _)| matches!(class.as_str(), "mismatch" | "missing")) {
-        *classes.entry(class).or_default() += count;
-    }
-    for (class, count) in classes {
-        warnings.push(format!("trial {number}: {count} reads failed with {class}: the data is not what was written"));
-    }
-    warnings
-}
-
-fn distinct(warnings: Vec<String>) -> Vec<String> {
-    let mut seen = std::collections::BTreeSet::new();
-    warnings.into_iter().filter(|warning| seen.insert(warning.clone())).collect()
 }

@@ -7,7 +7,12 @@
 use brownout_record::Objective;
 use serde::Serialize;
 
-use crate::{Interval, TrialEvidence, evidence::phase, stats, sums::good};
+use crate::{
+    Interval, TrialEvidence,
+    evidence::phase,
+    stats,
+    sums::{Ended, good},
+};
 
 /// Consecutive intervals that have to be back in the baseline's band.
 pub const RECOVERY_INTERVALS: usize = 3;
@@ -15,6 +20,8 @@ pub const RECOVERY_INTERVALS: usize = 3;
 pub const BAND_DEVIATIONS: f64 = 2.0;
 /// … and at least this share of the mean, since a constant open loop that is healthy has a deviation of nearly nothing.
 pub const BAND_SHARE: f64 = 0.05;
+/// The band ends at this share of the mean: with a noisy baseline it would reach 0, and an outage would pass for recovery.
+pub const LEAST_FLOOR: f64 = 0.5;
 
 /// The effect of a trial's faults on its goodput: operations answered ok within the objective, per second of intended time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -29,7 +36,7 @@ pub struct Effect {
     pub degradation: Option<f64>,
     /// The same of delivered operations, however slow: comparable with published throughput figures.
     pub delivered_degradation: Option<f64>,
-    /// Goodput counts as recovered from here on, operations per second.
+    /// Goodput counts as recovered from here on, operations per second; at least half of the baseline.
     pub recovery_floor: Option<f64>,
     /// From healing to the start of the first of three consecutive intervals at or above the floor,
     /// ns; none if that was not reached, or nothing was healed.
@@ -38,12 +45,13 @@ pub struct Effect {
     pub recovery_resolution_ns: Option<u64>,
     /// Whether goodput came back within the recovery phase; none if there was nothing to come back from.
     pub recovered: Option<bool>,
-    /// Mean goodput after recovery (or of the second half of the recovery phase, if it did not recover) ÷ baseline.
+    /// Mean goodput after recovery (or of the second half of what follows the healing, if it did not recover) ÷ baseline.
     pub residual: Option<f64>,
     /// Difference between the goodput of the two halves of the baseline ÷ baseline: what "no fault" looks like.
     pub noise: Option<f64>,
 }
 
+/// One interval's share in goodput.
 struct Point {
     starts_ns: u64,
     length_ns: u64,
@@ -51,19 +59,15 @@ struct Point {
     ok: u64,
 }
 
-fn points(evidence: &TrialEvidence, name: &str, objective: &Objective) -> Vec<Point> {
-    let Some(window) = evidence.phase(name) else { return Vec::new() };
-    let ok = |interval: &Interval| {
-        interval.latencies.iter().filter(|row| row.outcome == "ok").map(|row| row.count).sum::<u64>()
-    };
+fn points<'a>(intervals: impl Iterator<Item = &'a Interval>, objective: &Objective) -> Vec<Point> {
     // An interval with operations still open has not shown its goodput yet.
-    let settled = evidence.intervals_of(window).filter(|interval| interval.settled && interval.length_ns > 0);
+    let settled = intervals.filter(|interval| interval.settled && interval.length_ns > 0);
     settled
         .map(|interval| Point {
             starts_ns: interval.starts_ns,
             length_ns: interval.length_ns,
             good: good(interval, objective),
-            ok: ok(interval),
+            ok: Ended::of(interval).ok,
         })
         .collect()
 }
@@ -84,13 +88,16 @@ fn loss(before: Option<f64>, during: Option<f64>) -> Option<f64> {
 
 /// The effect of a trial's faults.
 pub(crate) fn effect(evidence: &TrialEvidence, objective: &Objective) -> Effect {
-    let baseline = points(evidence, phase::BASELINE, objective);
-    let fault = points(evidence, phase::FAULT, objective);
-    let recovery = points(evidence, phase::RECOVERY, objective);
+    let of_phase = |name: &str| {
+        let window = evidence.phase(name);
+        window.map(|window| points(evidence.intervals_of(window), objective)).unwrap_or_default()
+    };
+    let (baseline, fault) = (of_phase(phase::BASELINE), of_phase(phase::FAULT));
     let per_second = |point: &Point| point.good as f64 / (point.length_ns as f64 / 1e9);
     let mean = goodput(&baseline);
     let deviation = stats::deviation(&baseline.iter().map(per_second).collect::<Vec<_>>());
-    let floor = mean.map(|mean| mean - (BAND_DEVIATIONS * deviation.unwrap_or(0.0)).max(BAND_SHARE * mean));
+    let band = |mean: f64| (BAND_DEVIATIONS * deviation.unwrap_or(0.0)).max(BAND_SHARE * mean);
+    let floor = mean.map(|mean| (mean - band(mean)).max(LEAST_FLOOR * mean));
     let mut effect = Effect {
         baseline: mean,
         baseline_deviation: deviation,
@@ -103,6 +110,7 @@ pub(crate) fn effect(evidence: &TrialEvidence, objective: &Objective) -> Effect 
     };
     let healed = evidence.faults.iter().filter_map(|fault| fault.healed).map(|stamp| stamp.at_ns).max();
     let (Some(healed), Some(floor), Some(mean)) = (healed, floor, mean) else { return effect };
+    let recovery = points(after_healing(evidence), objective);
     if recovery.len() < RECOVERY_INTERVALS || mean <= 0.0 {
         return effect;
     }
@@ -116,6 +124,15 @@ pub(crate) fn effect(evidence: &TrialEvidence, objective: &Objective) -> Effect 
     let settled = &recovery[back.unwrap_or(recovery.len() / 2)..];
     effect.residual = goodput(settled).map(|after| after / mean);
     effect
+}
+
+/// The intervals from the last healing to the end of the recovery phase, whatever phase they lie in: a fault may end
+/// before its phase does.
+fn after_healing(evidence: &TrialEvidence) -> impl Iterator<Item = &Interval> {
+    let from = evidence.changes().last_healed.map_or(u64::MAX, |healed| evidence.begun_after(healed));
+    let to = evidence.phase(phase::RECOVERY).map_or(evidence.ends_ns, |recovery| recovery.ends_ns);
+    let inside = move |one: &&Interval| one.starts_ns >= from && one.starts_ns + one.length_ns <= to;
+    evidence.intervals.iter().filter(inside)
 }
 
 /// How far the two halves of a baseline lie apart, operations per second.

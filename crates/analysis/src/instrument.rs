@@ -17,11 +17,14 @@ use crate::{
 pub const LATE_RELEASE_NS: u64 = 5_000_000;
 /// An interval is late when 1 % of its operations were sent later than this although a connection was free, ns.
 pub const LATE_LOAD_NS: u64 = 5_000_000;
-/// A trial with a larger share of late intervals is invalid: one in five would reach any p90.
+/// A trial with a larger share of late intervals is invalid, in all of it or in one phase: one in five would reach any p90.
 pub const LATE_SHARE: f64 = 0.2;
-/// A baseline that keeps the machine busier than this is marked saturated: beyond it, queueing for the processors
+/// A phase that keeps the machine busier than this is marked saturated: beyond it, queueing for the processors
 /// dominates latency (at 85 % an M/M/1 queue takes 6.7 times its service time).
 pub const SATURATED_SHARE: f64 = 0.85;
+/// From the baseline to the fault phase, what others take of the machine may change by this share of it: of two cores, a
+/// fifth of one.
+pub const CHANGED_SHARE: f64 = 0.1;
 
 /// Errors of the instrument, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -61,6 +64,28 @@ pub struct Cpu {
     pub other: f64,
 }
 
+/// How punctual the instrument was in one phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Punctuality {
+    /// The phase.
+    pub phase: String,
+    /// Its intervals.
+    pub intervals: u64,
+    /// Those in which the instrument was late.
+    pub late: u64,
+}
+
+impl Punctuality {
+    /// Late in too large a share of the intervals.
+    pub fn too_late(&self) -> bool {
+        too_late(self.late, self.intervals)
+    }
+}
+
+fn too_late(late: u64, intervals: u64) -> bool {
+    late as f64 > LATE_SHARE * intervals as f64
+}
+
 /// The instrument in one trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Instrument {
@@ -74,10 +99,12 @@ pub struct Instrument {
     pub late_intervals: Vec<u64>,
     /// Their share, 0 to 1.
     pub late_share: f64,
-    /// Late in too many intervals: the trial is invalid.
+    /// The same for each of these phases.
+    pub punctuality: Vec<Punctuality>,
+    /// Late in too many intervals, of all or of one phase: the trial is invalid.
     pub too_late: bool,
-    /// The baseline kept the machine too busy: latency is then the queue for the processors, not the system.
-    pub saturated: bool,
+    /// Those of these phases that kept the machine too busy: latency is then the queue for the processors, not the system.
+    pub saturated: Vec<String>,
     /// CPU time by phase.
     pub cpu: Vec<Cpu>,
 }
@@ -85,8 +112,8 @@ pub struct Instrument {
 /// Judges the instrument in a trial.
 pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, AnalysisError> {
     let measured = |starts_ns: u64, length_ns: u64| {
-        let phase = evidence.phase_of(starts_ns, length_ns);
-        phase.is_some_and(|phase| phase::MEASURED.contains(&phase.name.as_str()))
+        let phase = evidence.phase_of(starts_ns, length_ns)?;
+        phase::MEASURED.into_iter().find(|name| phase.name == *name)
     };
     // The emulator's counters are read around the borders of the load's intervals, not at them.
     let mut by_reading: BTreeMap<u64, (u64, Histogram)> = BTreeMap::new();
@@ -100,7 +127,7 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
     }
     let (mut lateness, mut release) = (empty()?, empty()?);
     for (starts_ns, (length_ns, errors)) in &by_reading {
-        if measured(*starts_ns, *length_ns) {
+        if measured(*starts_ns, *length_ns).is_some() {
             merge(&mut release, errors, "release error")?;
         }
     }
@@ -109,27 +136,38 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         .filter(|(_, (_, errors))| p99(errors) > LATE_RELEASE_NS)
         .map(|(starts_ns, (length_ns, _))| (*starts_ns, starts_ns + length_ns))
         .collect();
-    let mut intervals = 0;
+    let mut punctuality: Vec<Punctuality> = Vec::new();
     let mut late = Vec::new();
-    for interval in evidence.intervals.iter().filter(|one| measured(one.starts_ns, one.length_ns)) {
-        intervals += 1;
+    for interval in &evidence.intervals {
+        let Some(phase) = measured(interval.starts_ns, interval.length_ns) else { continue };
+        // Phases follow each other in time: the last one begun is the one that goes on.
+        if punctuality.last().is_none_or(|last| last.phase != phase) {
+            punctuality.push(Punctuality { phase: phase.to_owned(), intervals: 0, late: 0 });
+        }
+        let Some(own) = punctuality.last_mut() else { continue };
+        own.intervals += 1;
         merge(&mut lateness, &interval.lateness, "lateness")?;
         let middle = interval.starts_ns + interval.length_ns / 2;
         let emulator_late = late_readings.iter().any(|(from, to)| (*from..*to).contains(&middle));
         if emulator_late || p99(&interval.lateness) > LATE_LOAD_NS {
+            own.late += 1;
             late.push(interval.starts_ns);
         }
     }
-    let late_share = late.len() as f64 / intervals.max(1) as f64;
+    let intervals: u64 = punctuality.iter().map(|own| own.intervals).sum();
+    let late_count = late.len() as u64;
     let cpu = cpu(evidence);
+    let measured = cpu.iter().filter(|row| phase::MEASURED.contains(&row.phase.as_str()));
+    let saturated = measured.filter(|row| row.busy > SATURATED_SHARE);
     Ok(Instrument {
         release_error: errors(&release),
         lateness: errors(&lateness),
         intervals,
         late_intervals: late,
-        late_share,
-        too_late: late_share > LATE_SHARE,
-        saturated: cpu.iter().any(|row| row.phase == phase::BASELINE && row.busy > SATURATED_SHARE),
+        late_share: late_count as f64 / intervals.max(1) as f64,
+        too_late: too_late(late_count, intervals) || punctuality.iter().any(Punctuality::too_late),
+        punctuality,
+        saturated: saturated.map(|row| row.phase.clone()).collect(),
         cpu,
     })
 }

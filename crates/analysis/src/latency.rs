@@ -70,12 +70,17 @@ impl Latencies {
         merge(&mut self.timed_out, histogram, "latency")
     }
 
-    /// Adds the response times of a row of the record, if they count: those of failed operations do not, and an
-    /// operation answered late is already there as timed out.
+    /// Adds the response times of a row of the record, if they count.
     pub fn add_row(&mut self, row: &LatencyRow) -> Result<(), AnalysisError> {
-        match Outcome::of(&row.outcome) {
-            Outcome::Ok => self.add_answered(&row.response),
-            Outcome::TimedOut => self.add_timed_out(&row.response),
+        self.add_ended(Outcome::of(&row.outcome), &row.response)
+    }
+
+    /// Adds times of operations that ended so, if they count: those of failed operations do not, and an operation
+    /// answered late is already there as timed out.
+    pub(crate) fn add_ended(&mut self, outcome: Outcome<'_>, histogram: &Histogram) -> Result<(), AnalysisError> {
+        match outcome {
+            Outcome::Ok => self.add_answered(histogram),
+            Outcome::TimedOut => self.add_timed_out(histogram),
             Outcome::Late | Outcome::Failed(_) => Ok(()),
         }
     }

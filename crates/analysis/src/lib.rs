@@ -5,7 +5,7 @@
 //!
 //! One file has one definition: [`phases`](PhaseFindings) what the load met, [`goodput`](Effect) what the fault took,
 //! [`proof`](FaultFindings) whether it was in force, [`balance`](Balance) whether every operation ended somewhere,
-//! [`instrument`](Instrument) whether the measurement itself was sound, [`little`](ClosedLoop) what arithmetic alone
+//! [`instrument`](Instrument) whether the measurement itself was sound, `possible` whether its latencies can be, [`little`](ClosedLoop) what arithmetic alone
 //! explains, [`verdict`](Verdict) what follows.
 
 mod balance;
@@ -17,19 +17,23 @@ mod instrument;
 mod latency;
 mod little;
 mod phases;
+mod possible;
 mod proof;
 pub mod stats;
 mod sums;
 mod timeline;
 mod verdict;
+mod warnings;
 mod window;
 
 pub use balance::Balance;
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
 pub use findings::{FORMAT, Findings, NodeDeath, TrialFindings, findings};
-pub use goodput::{BAND_DEVIATIONS, BAND_SHARE, Effect, RECOVERY_INTERVALS};
-pub use instrument::{Cpu, Errors, Instrument, LATE_LOAD_NS, LATE_RELEASE_NS, LATE_SHARE, SATURATED_SHARE};
+pub use goodput::{BAND_DEVIATIONS, BAND_SHARE, Effect, LEAST_FLOOR, RECOVERY_INTERVALS};
+pub use instrument::{
+    CHANGED_SHARE, Cpu, Errors, Instrument, LATE_LOAD_NS, LATE_RELEASE_NS, LATE_SHARE, Punctuality, SATURATED_SHARE,
+};
 pub use latency::{Latencies, Quantile, Response, Short};
 pub use little::{ClosedLoop, Little};
 pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
@@ -38,7 +42,7 @@ pub use timeline::{Point, phase_latencies, timeline};
 pub use verdict::{
     ENOUGH_TRIALS, EffectVerdict, LEAST_DIFFERENCE, LEAST_NOISE, ObjectiveMiss, Outcome, Validity, Verdict,
 };
-pub use window::SETTLE_NS;
+pub use window::{REACH_NS, SETTLE_NS};
 
 /// The exit code that follows from findings: 0 valid · 1 the objective was missed in a phase in which it must hold ·
 /// 3 the evidence is invalid or inconclusive · 130 interrupted.

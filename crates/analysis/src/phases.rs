@@ -106,7 +106,7 @@ pub struct PhaseFindings {
     pub starts_ns: Option<u64>,
     /// From its start to its end, ns; over all trials the sum.
     pub duration_ns: u64,
-    /// `time`, `stationary`, `limit`, `interrupt`; none if it did not end, or if trials differ.
+    /// `time`, `stationary`, `limit`, `interrupt`, `failure`; none if it did not end, or if trials differ.
     pub ended_by: Option<String>,
     /// Whether it came to its end (in every trial).
     pub finished: bool,

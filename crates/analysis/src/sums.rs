@@ -11,10 +11,7 @@ use crate::{
 
 /// Sums of one group of operations.
 struct Group {
-    ok: u64,
-    failed: u64,
-    timed_out: u64,
-    late: u64,
+    ended: Ended,
     response: Latencies,
     wait: Latencies,
     service: Latencies,
@@ -23,10 +20,7 @@ struct Group {
 impl Group {
     fn new() -> Result<Self, AnalysisError> {
         Ok(Group {
-            ok: 0,
-            failed: 0,
-            timed_out: 0,
-            late: 0,
+            ended: Ended::default(),
             response: Latencies::new()?,
             wait: Latencies::new()?,
             service: Latencies::new()?,
@@ -34,36 +28,19 @@ impl Group {
     }
 
     fn add(&mut self, row: &LatencyRow) -> Result<(), AnalysisError> {
-        match Outcome::of(&row.outcome) {
-            Outcome::Ok => {
-                self.ok += row.count;
-                self.response.add_answered(&row.response)?;
-                self.wait.add_answered(&row.wait)?;
-                self.service.add_answered(&row.service)
-            }
-            Outcome::TimedOut => {
-                self.timed_out += row.count;
-                self.response.add_timed_out(&row.response)?;
-                // The wait of an operation that timed out in flight is known exactly.
-                self.wait.add_answered(&row.wait)?;
-                self.service.add_timed_out(&row.service)
-            }
-            Outcome::Late => {
-                self.late += row.count;
-                Ok(())
-            }
-            Outcome::Failed(_) => {
-                self.failed += row.count;
-                Ok(())
-            }
+        let outcome = Outcome::of(&row.outcome);
+        self.ended.add(outcome, row.count);
+        self.response.add_ended(outcome, &row.response)?;
+        self.service.add_ended(outcome, &row.service)?;
+        match outcome {
+            // The wait of an operation that timed out in flight is known exactly.
+            Outcome::Ok | Outcome::TimedOut => self.wait.add_answered(&row.wait),
+            Outcome::Late | Outcome::Failed(_) => Ok(()),
         }
     }
 
     fn merge(&mut self, other: &Group) -> Result<(), AnalysisError> {
-        self.ok += other.ok;
-        self.failed += other.failed;
-        self.timed_out += other.timed_out;
-        self.late += other.late;
+        self.ended.merge(other.ended);
         self.response.add(&other.response)?;
         self.wait.add(&other.wait)?;
         self.service.add(&other.service)
@@ -72,10 +49,10 @@ impl Group {
     fn part(&self, name: &str) -> Part {
         Part {
             name: name.to_owned(),
-            ok: self.ok,
-            failed: self.failed,
-            timed_out: self.timed_out,
-            late: self.late,
+            ok: self.ended.ok,
+            failed: self.ended.failed,
+            timed_out: self.ended.timed_out,
+            late: self.ended.late,
             response: self.response.response(),
             wait: self.wait.short(),
             service: self.service.short(),
@@ -84,6 +61,7 @@ impl Group {
 }
 
 /// What a row of the record says became of its operations.
+#[derive(Clone, Copy)]
 pub(crate) enum Outcome<'a> {
     Ok,
     TimedOut,
@@ -99,6 +77,48 @@ impl<'a> Outcome<'a> {
             "late" => Outcome::Late,
             other => Outcome::Failed(other.strip_prefix("failed:").unwrap_or(other)),
         }
+    }
+}
+
+/// Operations by what became of them.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Ended {
+    pub(crate) ok: u64,
+    pub(crate) failed: u64,
+    pub(crate) timed_out: u64,
+    /// Part of `timed_out`.
+    pub(crate) late: u64,
+}
+
+impl Ended {
+    /// Those of an interval.
+    pub(crate) fn of(interval: &Interval) -> Self {
+        let mut ended = Ended::default();
+        for row in &interval.latencies {
+            ended.add(Outcome::of(&row.outcome), row.count);
+        }
+        ended
+    }
+
+    /// All of them, each once.
+    pub(crate) fn all(self) -> u64 {
+        self.ok + self.failed + self.timed_out
+    }
+
+    fn add(&mut self, outcome: Outcome<'_>, count: u64) {
+        match outcome {
+            Outcome::Ok => self.ok += count,
+            Outcome::TimedOut => self.timed_out += count,
+            Outcome::Late => self.late += count,
+            Outcome::Failed(_) => self.failed += count,
+        }
+    }
+
+    fn merge(&mut self, other: Ended) {
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.timed_out += other.timed_out;
+        self.late += other.late;
     }
 }
 
@@ -122,6 +142,7 @@ pub(crate) struct PhaseSums {
     finished: bool,
     intervals: u64,
     measured_ns: u64,
+    /// But for what became of operations: that is in `all`.
     counts: Counts,
     all: Group,
     coordinators: BTreeMap<String, Group>,
@@ -160,19 +181,9 @@ impl PhaseSums {
         self.intervals += 1;
         self.measured_ns += interval.length_ns;
         let counts = &mut self.counts;
-        let mut ended = 0;
         for row in &interval.latencies {
-            match Outcome::of(&row.outcome) {
-                Outcome::Ok => counts.ok += row.count,
-                Outcome::TimedOut => counts.timed_out += row.count,
-                Outcome::Late => counts.late += row.count,
-                Outcome::Failed(class) => {
-                    counts.failed += row.count;
-                    *counts.failed_by_class.entry(class.to_owned()).or_default() += row.count;
-                }
-            }
-            if !matches!(Outcome::of(&row.outcome), Outcome::Late) {
-                ended += row.count;
+            if let Outcome::Failed(class) = Outcome::of(&row.outcome) {
+                *counts.failed_by_class.entry(class.to_owned()).or_default() += row.count;
             }
             self.all.add(row)?;
             group(&mut self.coordinators, &row.coordinator)?.add(row)?;
@@ -183,7 +194,7 @@ impl PhaseSums {
         counts.never_sent += interval.never_sent;
         counts.stale += interval.stale;
         counts.good += good(interval, objective);
-        counts.open += interval.scheduled.saturating_sub(interval.never_sent).saturating_sub(ended);
+        counts.open += interval.scheduled.saturating_sub(interval.never_sent).saturating_sub(Ended::of(interval).all());
         Ok(())
     }
 
@@ -206,11 +217,7 @@ impl PhaseSums {
         counts.scheduled += more.scheduled;
         counts.sent += more.sent;
         counts.never_sent += more.never_sent;
-        counts.ok += more.ok;
         counts.good += more.good;
-        counts.failed += more.failed;
-        counts.timed_out += more.timed_out;
-        counts.late += more.late;
         counts.stale += more.stale;
         counts.open += more.open;
         for (class, count) in &more.failed_by_class {
@@ -228,7 +235,8 @@ impl PhaseSums {
 
     /// The figures of the sums.
     pub(crate) fn findings(&self, objective: &Objective) -> PhaseFindings {
-        let counts = self.counts.clone();
+        let Ended { ok, failed, timed_out, late } = self.all.ended;
+        let counts = Counts { ok, failed, timed_out, late, ..self.counts.clone() };
         let rate = |count: u64| count as f64 / (self.measured_ns as f64 / 1e9);
         let rates = (self.measured_ns > 0).then(|| Rates {
             offered: rate(counts.scheduled),

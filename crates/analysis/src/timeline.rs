@@ -1,12 +1,12 @@
 //! A trial interval by interval, for those who draw it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use brownout_record::Objective;
 
 use crate::{
     AnalysisError, Interval, Latencies, PhaseWindow, TrialEvidence,
-    sums::{Outcome, good},
+    sums::{Ended, good},
 };
 
 /// One interval of a trial.
@@ -38,32 +38,26 @@ pub fn timeline(evidence: &TrialEvidence, objective: &Objective) -> Result<Vec<P
 }
 
 fn point(interval: &Interval, objective: &Objective) -> Result<Point, AnalysisError> {
-    let (mut ok, mut bad) = (0, 0);
-    let mut response = Latencies::new()?;
     let mut coordinators: BTreeMap<String, Latencies> = BTreeMap::new();
     for row in &interval.latencies {
-        match Outcome::of(&row.outcome) {
-            Outcome::Ok => ok += row.count,
-            Outcome::Late => {}
-            Outcome::TimedOut | Outcome::Failed(_) => bad += row.count,
-        }
-        response.add_row(row)?;
-        if !coordinators.contains_key(&row.coordinator) {
-            coordinators.insert(row.coordinator.clone(), Latencies::new()?);
-        }
-        if let Some(own) = coordinators.get_mut(&row.coordinator) {
-            own.add_row(row)?;
-        }
+        let own = match coordinators.entry(row.coordinator.clone()) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Latencies::new()?),
+        };
+        own.add_row(row)?;
     }
+    let mut response = Latencies::new()?;
+    coordinators.values().try_for_each(|own| response.add(own))?;
+    let ended = Ended::of(interval);
     let per_second = |count: u64| count as f64 / (interval.length_ns as f64 / 1e9);
     Ok(Point {
         starts_ns: interval.starts_ns,
         length_ns: interval.length_ns,
         settled: interval.settled,
         offered: per_second(interval.scheduled),
-        delivered: per_second(ok),
+        delivered: per_second(ended.ok),
         good: per_second(good(interval, objective)),
-        bad: per_second(bad),
+        bad: per_second(ended.failed + ended.timed_out),
         response,
         coordinators,
     })

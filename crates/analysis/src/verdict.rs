@@ -1,9 +1,9 @@
 //! What all of it says: is the evidence valid, and if so, what did the fault cost?
 
-use brownout_record::{Description, TrialState};
+use brownout_record::{Description, Event, TrialState};
 use serde::Serialize;
 
-use crate::{Proof, TrialFindings, evidence::phase, stats};
+use crate::{Proof, Punctuality, TrialEvidence, TrialFindings, evidence::phase, possible, stats};
 
 /// Trials below which no confidence interval is worth quoting.
 pub const ENOUGH_TRIALS: usize = 5;
@@ -93,11 +93,22 @@ pub struct Verdict {
     pub exit_code: u8,
 }
 
+/// The kind of event that says why a run or a trial could not go on.
+const FAILED: &str = "failed";
+/// The kind of event that says that a user ended the run.
+const INTERRUPTED: &str = "interrupted";
+/// The kind of event that says that the load's own books do not balance.
+const UNBALANCED: &str = "balance";
+
+fn of_kind<'a>(events: impl IntoIterator<Item = &'a Event>, kind: &str) -> Vec<String> {
+    events.into_iter().filter(|event| event.kind == kind).map(|event| event.text.clone()).collect()
+}
+
 /// What makes a trial invalid.
-pub(crate) fn trial_reasons(description: &Description, trial: &TrialFindings) -> Vec<String> {
-    let mut reasons = Vec::new();
+pub(crate) fn trial_reasons(description: &Description, evidence: &TrialEvidence, trial: &TrialFindings) -> Vec<String> {
+    let mut reasons = of_kind(&evidence.events, FAILED);
     if trial.state == TrialState::Failed.to_string() {
-        reasons.push("the trial failed; its events say why".to_owned());
+        reasons.push("it failed, and did not come to its end".to_owned());
     }
     // What is not there must not pass for what is well.
     if trial.faults.is_empty() && !description.faults.is_empty() {
@@ -123,11 +134,18 @@ pub(crate) fn trial_reasons(description: &Description, trial: &TrialFindings) ->
     if !trial.balance.balances {
         reasons.push(format!("the balance sheet does not balance: {}", trial.balance.errors.join("; ")));
     }
-    if trial.instrument.too_late {
+    reasons.extend(of_kind(&evidence.events, UNBALANCED));
+    reasons.extend(possible::impossible(description, evidence));
+    let instrument = &trial.instrument;
+    if instrument.too_late {
+        let by_phase = instrument.punctuality.iter().filter(|phase| phase.too_late());
+        let by_phase =
+            by_phase.map(|Punctuality { phase, intervals, late }| format!("; {late} of {intervals} in the {phase}"));
         reasons.push(format!(
-            "the instrument was late in {} of {} intervals",
-            trial.instrument.late_intervals.len(),
-            trial.instrument.intervals
+            "the instrument was late in {} of {} intervals{}",
+            instrument.late_intervals.len(),
+            instrument.intervals,
+            by_phase.collect::<String>()
         ));
     }
     // No fault of this version kills a node.
@@ -142,12 +160,21 @@ pub(crate) fn trial_reasons(description: &Description, trial: &TrialFindings) ->
 }
 
 /// The verdict over all trials.
-pub(crate) fn verdict(description: &Description, trials: &[TrialFindings], seed: u64) -> Verdict {
+pub(crate) fn verdict(description: &Description, trials: &[TrialFindings], events: &[Event], seed: u64) -> Verdict {
     let planned = description.trials as usize;
-    let failed = trials.iter().any(|trial| trial.state == TrialState::Failed.to_string());
+    // A trial says its own events among its reasons; those of no trial in the record, before the first for instance, are
+    // the run's.
+    let of_run = || events.iter().filter(|event| trials.iter().all(|trial| Some(trial.trial) != event.trial));
+    let mut reasons = of_kind(of_run(), FAILED);
+    // What failed was not cut short by anyone: it is invalid, however few trials there are.
+    let failed = events.iter().any(|event| event.kind == FAILED)
+        || trials.iter().any(|trial| trial.state == TrialState::Failed.to_string());
     let cut = trials.iter().find(|trial| trial.cut);
-    let interrupted = cut.is_some() || (trials.len() < planned && !failed);
-    let mut reasons: Vec<String> = Vec::new();
+    let ended = !of_kind(of_run(), INTERRUPTED).is_empty();
+    let interrupted = !failed && (cut.is_some() || ended || trials.len() < planned);
+    if cut.is_none() && ended {
+        reasons.push("the run was interrupted".to_owned());
+    }
     if let Some(cut) = cut {
         let how = if cut.state == TrialState::Interrupted.to_string() {
             "was interrupted"
@@ -247,12 +274,14 @@ fn misses(description: &Description, trials: &[TrialFindings]) -> Vec<ObjectiveM
 }
 
 fn sentence(validity: Validity, reasons: &[String], effect: &EffectVerdict, misses: &[ObjectiveMiss]) -> String {
+    // A reason may end in the last lines of a log: they do not fit into a sentence.
     let first = reasons.first().map_or("", String::as_str);
+    let (first, end) = first.split_once('\n').map_or((first, "."), |(line, _)| (line, " …"));
     match validity {
         Validity::Interrupted => {
             return format!("Interrupted: {first}; what was seen until then is shown, and judges nothing.");
         }
-        Validity::Invalid => return format!("Invalid: {first}. Nothing follows from this run about the fault."),
+        Validity::Invalid => return format!("Invalid: {first}{end} Nothing follows from this run about the fault."),
         Validity::Valid => {}
     }
     let percent = |share: Option<f64>| format!("{:.1}%", share.unwrap_or(0.0).abs() * 100.0);

@@ -11,11 +11,19 @@ use crate::{
 
 /// Left out after a change besides the delay asked for, ns: a probe period, queues, and a busy machine.
 pub const SETTLE_NS: u64 = 500_000_000;
+/// What a probe may take to reach the emulator on a busy machine, ns. Left out before a healing, with the delay asked for.
+pub const REACH_NS: u64 = 50_000_000;
 
 /// Three windows of time, ns since the run's zero; an empty one says nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct Windows {
     pub(crate) margin_ns: u64,
+    /// Before the healing no probe is looked at that was sent within this, ns.
+    ///
+    /// On healing the emulator lets go of what it holds, so probes sent just before show less than the delay. One sent
+    /// earlier by the delay asked for may still be let go early, if jitter made it later than that; but it was held for
+    /// the delay at least, stays above the median where it was, and so leaves the median alone.
+    early_ns: u64,
     spans: [(u64, u64); 3],
 }
 
@@ -29,8 +37,9 @@ impl Windows {
             .filter(|pair| pair.quantity == Quantity::OneWayDelay)
             .fold(0.0, |most: f64, pair| most.max(pair.asked));
         let margin_ns = SETTLE_NS + asked as u64;
+        let early_ns = REACH_NS + asked as u64;
         let mut spans = [(0, 0); 3];
-        let Some(own) = fault.injected else { return Windows { margin_ns, spans } };
+        let Some(own) = fault.injected else { return Windows { margin_ns, early_ns, spans } };
         let injected = || together().filter_map(|fault| fault.injected).chain([own]);
         let first = injected().map(|stamp| stamp.at_ns.saturating_sub(stamp.error_ns)).min().unwrap_or(own.at_ns);
         let last = injected().map(|stamp| stamp.at_ns + stamp.error_ns).max().unwrap_or(own.at_ns);
@@ -46,7 +55,13 @@ impl Windows {
             let recovery = evidence.phase(phase::RECOVERY).map_or(end, |phase| phase.ends_ns);
             spans[2] = (last_healed + margin_ns, recovery.min(end));
         }
-        Windows { margin_ns, spans }
+        Windows { margin_ns, early_ns, spans }
+    }
+
+    /// The windows by the sending of probes.
+    fn sent(&self) -> [(u64, u64); 3] {
+        let [before, (from, to), after] = self.spans;
+        [before, (from, to.saturating_sub(self.early_ns)), after]
     }
 }
 
@@ -66,8 +81,8 @@ impl Measure {
     }
 }
 
-fn seen(measure: impl Fn((u64, u64)) -> Measure, windows: &Windows) -> Seen {
-    let [before, during, after] = windows.spans.map(measure);
+fn seen(measure: impl Fn((u64, u64)) -> Measure, windows: [(u64, u64); 3]) -> Seen {
+    let [before, during, after] = windows.map(measure);
     let change = |of: &Measure| {
         let enough = before.samples >= ENOUGH && of.samples >= ENOUGH;
         of.value.zip(before.value).filter(|_| enough).map(|(value, before)| value - before)
@@ -103,10 +118,11 @@ pub(crate) fn probes(evidence: &TrialEvidence, pair: &Expectation, windows: &Win
             }
         }
     };
-    seen(measure, windows)
+    seen(measure, windows.sent())
 }
 
-/// What the emulator counted on a pair, in the intervals that lie wholly in a window.
+/// What the emulator counted on a pair, in the intervals that lie wholly in a window. It counts packets when it lets
+/// them go, so none of those counted before the healing was let go by it.
 pub(crate) fn counters(evidence: &TrialEvidence, pair: &Expectation, windows: &Windows) -> Seen {
     let rows = || evidence.links.iter().filter(|row| row.from == pair.from && row.to == pair.to);
     let measure = |(from, to): (u64, u64)| {
@@ -128,5 +144,5 @@ pub(crate) fn counters(evidence: &TrialEvidence, pair: &Expectation, windows: &W
             }
         }
     };
-    seen(measure, windows)
+    seen(measure, windows.spans)
 }

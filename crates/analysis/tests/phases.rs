@@ -119,6 +119,44 @@ fn recovery_ends_with_the_first_of_three_good_intervals() {
 }
 
 #[test]
+fn recovery_is_counted_from_a_healing_before_the_end_of_the_fault_phase() {
+    let early = Synthetic { length: Some(4), lag: 3, ..Synthetic::default() };
+    let found = analysed(&early);
+    let effect = found.trials[0].effect;
+    assert_eq!((effect.recovered, effect.recovery_ns), (Some(true), Some(3 * SECOND)));
+    assert_eq!(effect.residual, Some(1.0));
+    assert_eq!(phase(&found.trials[0].phases, "fault").intervals, 3, "up to the healing");
+}
+
+#[test]
+fn an_outage_is_no_recovery_however_noisy_the_baseline() {
+    // Every other second of the baseline is nearly lost: two deviations reach below nothing.
+    let failing = |_, name: &str, second| match name {
+        "baseline" if second % 2 == 1 => 0.9,
+        "recovery" => 1.0,
+        _ => 0.0,
+    };
+    let effect = analysed(&Synthetic { failing, ..Synthetic::default() }).trials[0].effect;
+    assert!(2.0 * effect.baseline_deviation.unwrap() > effect.baseline.unwrap());
+    assert_eq!(effect.recovery_floor, effect.baseline.map(|mean| mean / 2.0));
+    assert_eq!((effect.recovered, effect.residual), (Some(false), Some(0.0)));
+}
+
+#[test]
+fn an_interval_without_a_row_is_one_without_operations() {
+    let found = analysed(&Synthetic { silent: 4, ..Synthetic::default() });
+    let recovery = phase(&found.trials[0].phases, "recovery");
+    assert_eq!((recovery.intervals, recovery.counts.scheduled), (10, 1800));
+    assert_eq!(recovery.rates.unwrap().delivered, 180.0);
+    assert_eq!(found.trials[0].effect.recovery_ns, Some(4 * SECOND));
+    // Of a killed trial the last interval may only not have been written yet.
+    let plan = Synthetic::default();
+    let cut_at = Some(plan.starts("recovery") + 3 * SECOND);
+    let killed = analysed(&Synthetic { silent: 3, trials: 1, cut_at, ..plan });
+    assert_eq!(phase(&killed.trials[0].phases, "recovery").intervals, 2);
+}
+
+#[test]
 fn two_good_intervals_in_a_row_are_no_recovery() {
     // Seconds 0, 1 good, 2 bad, 3 and 4 good, 5 bad, … and the last one good.
     let failing = |_, name: &str, second| if name == "recovery" && second % 3 == 2 { 0.3 } else { 0.0 };

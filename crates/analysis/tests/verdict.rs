@@ -14,9 +14,20 @@ fn analysed(synthetic: &Synthetic) -> Findings {
 }
 
 fn trials(count: u32, failing: fn(u32, &str, u64) -> f64) -> Synthetic {
-    // No operation is slow: only failures make a difference.
+    // No operation is too slow: only failures make a difference.
     let seconds = [1, 2, 8, 8, 8];
-    Synthetic { trials: count, planned_trials: count, slower: 0, seconds, failing, ..Synthetic::default() }
+    let (asked, shown, counted, slower) = (10 * MS, 10 * MS, 10 * MS, 10 * MS);
+    Synthetic {
+        trials: count,
+        planned_trials: count,
+        asked,
+        shown,
+        counted,
+        slower,
+        seconds,
+        failing,
+        ..Synthetic::default()
+    }
 }
 
 #[test]
@@ -97,6 +108,30 @@ fn a_late_instrument_makes_the_run_invalid() {
 }
 
 #[test]
+fn an_instrument_that_is_late_in_one_phase_is_not_saved_by_the_others() {
+    let found = analysed(&Synthetic { lateness: 20 * MS, late_for: 3, ..Synthetic::default() });
+    assert!(found.trials[0].instrument.late_share < brownout_analysis::LATE_SHARE);
+    assert!(found.trials[0].instrument.too_late);
+    assert_eq!(exit_code(&found), 3);
+    assert!(found.verdict.reasons[0].contains("3 of 28 intervals; 3 of 9 in the fault"), "{:?}", found.verdict.reasons);
+}
+
+#[test]
+fn a_machine_that_others_use_in_the_fault_phase_is_a_warning() {
+    let found = analysed(&Synthetic { foreign: 0.5, stolen: 0.2, ..Synthetic::default() });
+    assert_eq!(found.verdict.validity, Validity::Valid);
+    assert_eq!(found.trials[0].instrument.saturated, ["fault"]);
+    for part in [
+        "trial 1: the machine was 90% busy in the fault",
+        "trial 1: programs beside the lab took 3% of the machine in the baseline and 53% in the fault phase",
+        "trial 2: the hypervisor took for other machines 1% of the machine in the baseline and 20% in the fault phase",
+    ] {
+        assert!(found.warnings.iter().any(|warning| warning.starts_with(part)), "{part}: {:?}", found.warnings);
+    }
+    assert!(!analysed(&Synthetic::default()).warnings.iter().any(|warning| warning.contains("of the machine")));
+}
+
+#[test]
 fn a_saturated_machine_is_a_warning() {
     let found = analysed(&Synthetic { busy: 0.9, ..Synthetic::default() });
     assert_eq!(found.verdict.validity, Validity::Valid);
@@ -127,6 +162,62 @@ fn a_trial_that_failed_makes_the_run_invalid() {
     let failed = Synthetic { cut_at: Some(9 * SECOND), cut_state: TrialState::Failed, ..Synthetic::default() };
     let found = analysed(&failed);
     assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Invalid, 3));
+}
+
+#[test]
+fn a_failure_before_the_first_trial_is_invalid_and_says_why() {
+    let events = &[(None, "failed", "n1 died: exit status 1; the last lines of its log:\n  no memory")];
+    let found = analysed(&Synthetic { trials: 0, events, ..Synthetic::default() });
+    assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Invalid, 3));
+    assert_eq!(found.verdict.reasons[0], events[0].2);
+    assert!(
+        found.verdict.sentence.starts_with("Invalid: n1 died: exit status 1; the last lines of its log: … Nothing"),
+        "{}",
+        found.verdict.sentence
+    );
+    let interrupted = &[(None, "interrupted", "interrupted")];
+    let found = analysed(&Synthetic { trials: 0, events: interrupted, ..Synthetic::default() });
+    assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Interrupted, 130));
+    assert_eq!(found.verdict.reasons[0], "the run was interrupted");
+}
+
+#[test]
+fn a_failure_in_a_trial_is_told_with_the_trial() {
+    let plan = Synthetic { cut_at: Some(9 * SECOND), cut_state: TrialState::Failed, ..Synthetic::default() };
+    for (trial, first) in [(None, "the disk is full"), (Some(2), "trial 2: the disk is full")] {
+        let events: &'static [_] = if trial.is_none() {
+            &[(None, "failed", "the disk is full")]
+        } else {
+            &[(Some(2), "failed", "the disk is full")]
+        };
+        let found = analysed(&Synthetic { events, ..plan.clone() });
+        assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Invalid, 3));
+        assert_eq!(found.verdict.reasons[0], first);
+    }
+}
+
+#[test]
+fn books_of_the_load_that_do_not_balance_make_the_trial_invalid() {
+    let events = &[(Some(1), "balance", "the balance sheet of the load does not balance: 1 too many")];
+    let found = analysed(&Synthetic { events, ..Synthetic::default() });
+    assert_eq!(exit_code(&found), 3);
+    assert_eq!(found.trials[0].invalid, [events[0].2]);
+    assert_eq!(found.trials[1].invalid, [""; 0]);
+}
+
+#[test]
+fn answers_faster_than_their_packets_make_the_trial_invalid() {
+    let found = analysed(&Synthetic { broken_in: Some("baseline"), ..Synthetic::default() });
+    assert_eq!(exit_code(&found), 3);
+    let reason = &found.trials[0].invalid[0];
+    assert!(reason.starts_with("n1 answered within 2.00ns in the baseline, which no packet can"), "{reason}");
+    assert!(reason.contains("load → n1 takes 58.7us at least, and back 57.8us"), "{reason}");
+    assert!(reason.ends_with("(and so in 2 more combinations of coordinator and phase)"), "{reason}");
+    assert_eq!(found.trials[0].invalid.len(), 1);
+    // All that n2 sends is late by 100 ms, and its answers are not.
+    let found = analysed(&Synthetic { slower: 0, ..Synthetic::default() });
+    let [reason] = &found.trials[0].invalid[..] else { panic!("{:?}", found.trials[0].invalid) };
+    assert!(reason.starts_with("n2 answered within") && reason.contains("in the fault"), "{reason}");
 }
 
 #[test]

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use brownout_analysis::{Findings, Latencies, Point, TrialEvidence, TrialFindings, phase, phase_latencies, timeline};
-use brownout_units::Delay;
+use brownout_units::{Delay, format_ns};
 
 use crate::{
     ReportError,
-    figure::{Axis, Band, Figure, Ink, Mark, Rule, Scale, Series, Unit, Window, WindowKind},
+    figure::{Axis, Band, Beyond, Figure, Ink, Mark, Rule, Scale, Series, Unit, Window, WindowKind},
     scale::{from_zero, log_range},
     text,
 };
@@ -56,9 +56,18 @@ impl Frame<'_> {
             windows: self.windows(),
             marks: self.marks(),
             rules: Vec::new(),
+            beyond: None,
             lane: false,
             wide: true,
         }
+    }
+
+    /// The values of the phases that are measured, for which axes are made: a warm-up floods, and would dwarf them. All
+    /// values, if there is no such phase.
+    fn measured<'a>(&'a self, series: &'a [Series]) -> impl Iterator<Item = f64> {
+        let phases = phase::MEASURED.iter().filter_map(|name| self.evidence.phase(name));
+        let first = self.seconds(phases.map(|phase| phase.starts_ns).min().unwrap_or(0));
+        series.iter().flat_map(|series| &series.points).filter(move |(x, _)| *x >= first).filter_map(|(_, y)| *y)
     }
 
     fn windows(&self) -> Vec<Window> {
@@ -92,7 +101,7 @@ impl Frame<'_> {
                 let x = self.seconds(event.at_ns);
                 let label = format!("{} {}", event.kind, event.subject);
                 let text = format!("{:.3}s {}: {}", x, label, event.text);
-                let bad = matches!(event.kind.as_str(), "node-died" | "warning" | "error");
+                let bad = matches!(event.kind.as_str(), "node-died" | "warning" | "balance" | "failed");
                 Mark { x, label: cut(label.trim()), text, bad }
             })
             .collect()
@@ -136,27 +145,37 @@ fn throughput(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Figur
     if points.iter().any(|point| point.bad > 0.0) {
         series.push(frame.series("failed or timed out", Ink::Red, false, points, |point| Some(point.bad)));
     }
-    // A warm-up may flood; the axis is made for the phases that are measured.
-    let first = phase::MEASURED.iter().filter_map(|name| frame.evidence.phase(name)).map(|phase| phase.starts_ns).min();
-    let first = frame.seconds(first.unwrap_or(0));
-    let measured = series.iter().flat_map(|series| &series.points).filter(|(x, _)| *x >= first);
-    let (from, to) = from_zero(measured.filter_map(|(_, y)| *y));
-    let most = all(&series).fold(0.0, f64::max);
-    let beyond = if most > to {
-        format!(" (the warm-up reaches {}/s, beyond the axis)", text::rate(most))
-    } else {
-        String::new()
-    };
+    let (from, to) = from_zero(frame.measured(&series));
     let y = Axis { label: "operations per second".to_owned(), scale: Scale::Linear, unit: Unit::Rate, from, to };
-    let said = format!("Operations per second over time: offered, delivered, and good ones{beyond}.");
-    let mut figure = frame.figure("throughput", "Throughput over time", said, y, series);
-    figure.title += &beyond;
-    Figure { lane: true, ..figure }
+    let beyond = beyond(&series, &y, |most| format!("the warm-up's flood: up to {}/s", text::rate(most)));
+    let said = "Operations per second over time: offered, delivered, and good ones.".to_owned();
+    let figure = frame.figure("throughput", "Throughput over time", said, y, series);
+    Figure { lane: true, beyond, ..figure }
 }
 
-fn times(series: &[Series], also: f64) -> Axis {
-    let (from, to) = log_range(all(series).chain([also]));
+/// Where the series leave the axis at its top, with the largest value in words.
+fn beyond(series: &[Series], y: &Axis, say: impl Fn(f64) -> String) -> Option<Beyond> {
+    let above = || {
+        let points = series.iter().flat_map(|series| series.points.iter().map(|point| (series.reach, point)));
+        points.filter_map(|(reach, (x, value))| value.filter(|value| *value > y.to).map(|value| (reach, *x, value)))
+    };
+    let from = above().map(|(reach, x, _)| x - reach).reduce(f64::min)?;
+    let to = above().map(|(reach, x, _)| x + reach).reduce(f64::max)?;
+    let most = above().map(|(.., value)| value).fold(0.0, f64::max);
+    Some(Beyond { from, to, label: say(most) })
+}
+
+/// An axis for response times. It begins below the smallest of all, so that nothing can leave it there unseen, and ends
+/// above the largest of `tops`.
+fn times(series: &[Series], tops: impl Iterator<Item = f64>) -> Axis {
+    let tops: Vec<f64> = tops.collect();
+    let top = tops.iter().copied().fold(0.0, f64::max);
+    let (from, to) = log_range(all(series).filter(|value| *value <= top).chain(tops));
     Axis { label: "response time (log)".to_owned(), scale: Scale::Log, unit: Unit::Nanoseconds, from, to }
+}
+
+fn slow_warm_up(most: f64) -> String {
+    format!("the warm-up: up to {}", format_ns(most))
 }
 
 fn objective_rule(findings: &Findings) -> Rule {
@@ -173,10 +192,11 @@ fn latency(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Figure {
         frame.series("p99", Ink::Orange, false, points, at(0.99)),
         frame.series("max", Ink::Red, true, points, at(1.0)),
     ];
-    let y = times(&series, findings.objective.response_ns as f64);
+    let y = times(&series, frame.measured(&series).chain([findings.objective.response_ns as f64]));
+    let beyond = beyond(&series, &y, slow_warm_up);
     let said = "Response time from the intended start over time: median, 99th percentile and maximum.".to_owned();
     let figure = frame.figure("latency", "Response time over time", said, y, series);
-    Figure { rules: vec![objective_rule(findings)], ..figure }
+    Figure { rules: vec![objective_rule(findings)], beyond, ..figure }
 }
 
 fn coordinators(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Figure {
@@ -192,10 +212,11 @@ fn coordinators(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Fig
             })
         })
         .collect();
-    let y = times(&series, findings.objective.response_ns as f64);
+    let y = times(&series, frame.measured(&series).chain([findings.objective.response_ns as f64]));
+    let beyond = beyond(&series, &y, slow_warm_up);
     let said = "Median response time over time, by the node that was asked.".to_owned();
     let figure = frame.figure("coordinators", "Response time by coordinator", said, y, series);
-    Figure { rules: vec![objective_rule(findings)], ..figure }
+    Figure { rules: vec![objective_rule(findings)], beyond, ..figure }
 }
 
 /// Percentile curves of the phases: the union of all trials as a line, the trials' spread as a band.
@@ -230,7 +251,7 @@ pub fn percentiles(findings: &Findings, evidence: &[TrialEvidence]) -> Result<Fi
         }
         series.push(Series { name: name.to_owned(), ink, dashed: false, reach: 0.0, points });
     }
-    let y = times(&series, findings.objective.response_ns as f64);
+    let y = times(&series, all(&series).chain([findings.objective.response_ns as f64]));
     let over = if findings.trials.len() > 1 { "; band: smallest to largest of the trials" } else { "" };
     Ok(Figure {
         id: "percentiles".to_owned(),
@@ -249,6 +270,7 @@ pub fn percentiles(findings: &Findings, evidence: &[TrialEvidence]) -> Result<Fi
         windows: Vec::new(),
         marks: Vec::new(),
         rules: vec![objective_rule(findings)],
+        beyond: None,
         lane: false,
         wide: false,
     })

@@ -23,6 +23,8 @@ pub struct Figure {
     pub marks: Vec<Mark>,
     /// Heights of interest.
     pub rules: Vec<Rule>,
+    /// Values that the y axis does not reach, if there are any.
+    pub beyond: Option<Beyond>,
     /// Whether the marks' labels are written above the plot, or only drawn as lines through it.
     pub lane: bool,
     /// Full width of the page, or half of it.
@@ -164,6 +166,17 @@ pub struct Mark {
     pub text: String,
     /// Whether it is something to worry about.
     pub bad: bool,
+}
+
+/// A span of x in which values lie above the plot: they are cut off there, and the cut is marked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beyond {
+    /// The first such value.
+    pub from: f64,
+    /// The last one.
+    pub to: f64,
+    /// What they are, and how far they reach.
+    pub label: String,
 }
 
 /// A height of interest.

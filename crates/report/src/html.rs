@@ -73,8 +73,7 @@ fn banner(findings: &Findings) -> String {
         (Validity::Invalid, _) => ("bad", "✗", "invalid evidence"),
         (Validity::Interrupted, _) => ("warn", "…", "interrupted"),
     };
-    // The sentence has the first reason already.
-    let mut more: Vec<String> = verdict.reasons.iter().skip(1).cloned().collect();
+    let mut more = text::more_reasons(verdict).to_vec();
     if verdict.validity == Validity::Valid && verdict.effect.outcome != Outcome::NotJudged {
         more.push(verdict.effect.reason.clone());
     }

@@ -311,7 +311,7 @@ impl Page {
                 cells.extend(
                     shares.into_iter().map(|share| text::or_none(share, |share| format!("{:.0}%", share * 100.0))),
                 );
-                let full = trial.instrument.saturated && row.phase == phase::BASELINE;
+                let full = trial.instrument.saturated.contains(&row.phase);
                 table.row(if full { Paint::Warn } else { Paint::Plain }, cells);
             }
             self.table(&table);
@@ -346,7 +346,7 @@ impl Page {
             _ => Paint::Bad,
         };
         self.line(paint, &verdict.sentence);
-        for reason in verdict.reasons.iter().skip(1) {
+        for reason in text::more_reasons(verdict) {
             self.line(paint, &format!("- {reason}"));
         }
         for miss in verdict.objective_misses.iter().skip(1) {

@@ -83,6 +83,7 @@ pub fn draw(figure: &Figure) -> String {
     out += &lines(figure, &layout);
     out += "</g>";
     out += &rules(figure, &layout);
+    out += &beyond(figure, &layout);
     let _ = write!(out, r#"<line class="cross" x1="0" x2="0" y1="{:.1}" y2="{:.1}"/>"#, layout.top, layout.bottom);
     out += "</svg>";
     out
@@ -243,6 +244,37 @@ fn rules(figure: &Figure, layout: &Layout) -> String {
             escape(&rule.label)
         );
     }
+    out
+}
+
+/// The edge at which values are cut off, with arrows on it, and their name on the side that has more room.
+fn beyond(figure: &Figure, layout: &Layout) -> String {
+    /// Of an arrow.
+    const WIDTH: f64 = 10.0;
+    const APART: f64 = 60.0;
+    let Some(beyond) = &figure.beyond else { return String::new() };
+    let (Some(from), Some(to)) = (layout.x(figure, beyond.from), layout.x(figure, beyond.to)) else {
+        return String::new();
+    };
+    let (top, label) = (layout.top, escape(&beyond.label));
+    let mut out = format!(
+        r#"<g class="beyond"><title>{label}</title><path class="edge" d="M{from:.1} {top:.1}H{:.1}"/>"#,
+        to.max(from + WIDTH)
+    );
+    let arrows = ((to - from) / APART).floor().max(1.0) as u32;
+    for at in 0..arrows {
+        let x = from + (to - from) * (f64::from(at) + 0.5) / f64::from(arrows);
+        let _ = write!(
+            out,
+            r#"<path d="M{:.1} {:.1}l{:.1} -9l{:.1} 9z"/>"#,
+            x - WIDTH / 2.0,
+            top + 11.0,
+            WIDTH / 2.0,
+            WIDTH / 2.0
+        );
+    }
+    let (x, anchor) = if to - LEFT <= layout.right() - to { (to + 6.0, "start") } else { (from - 6.0, "end") };
+    let _ = write!(out, r#"<text x="{x:.1}" y="{:.1}" text-anchor="{anchor}">{label}</text></g>"#, top + 12.0);
     out
 }
 

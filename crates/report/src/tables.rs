@@ -239,7 +239,7 @@ pub fn cpu(trial: &TrialFindings) -> String {
         parts.push(("ink-stolen", "stolen", row.stolen));
         let bars: String = parts.iter().map(|(class, what, share)| bar(class, what, *share)).collect();
         let said: Vec<String> = parts.iter().map(|(_, what, share)| format!("{what} {:.0}%", share * 100.0)).collect();
-        let full = if row.busy > brownout_analysis::SATURATED_SHARE { "warn" } else { "" };
+        let full = if trial.instrument.saturated.contains(&row.phase) { "warn" } else { "" };
         let cells = vec![
             cell(&row.phase),
             marked(full, format!("{:.0}%", row.busy * 100.0)),

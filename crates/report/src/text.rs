@@ -1,6 +1,6 @@
 //! Numbers and moments as people read them; the terminal and the HTML use the same.
 
-use brownout_analysis::{Effect, PhaseFindings, Proof, Quantile};
+use brownout_analysis::{Effect, PhaseFindings, Proof, Quantile, Verdict};
 use brownout_record::Quantity;
 use brownout_units::format_ns;
 
@@ -81,6 +81,14 @@ pub fn seconds(ns: f64) -> String {
     format!("{:.1}s", ns / 1e9)
 }
 
+/// The reasons that the verdict's sentence does not tell: it has the first one already, but only its first line.
+pub fn more_reasons(verdict: &Verdict) -> &[String] {
+    match &verdict.reasons[..] {
+        [first, more @ ..] if !first.contains('\n') => more,
+        all => all,
+    }
+}
+
 /// How a phase ended, in words.
 pub fn ended(phase: &PhaseFindings) -> String {
     match (phase.finished, phase.ended_by.as_deref()) {
@@ -89,6 +97,7 @@ pub fn ended(phase: &PhaseFindings) -> String {
         (true, Some("limit")) => "its limit: latency was not stationary yet".to_owned(),
         (true, Some("time")) => "its time was over".to_owned(),
         (true, Some("interrupt")) => "interrupted".to_owned(),
+        (true, Some("failure")) => "the trial failed".to_owned(),
         (true, Some(other)) => other.to_owned(),
         (true, None) => "differs by trial".to_owned(),
     }

@@ -32,6 +32,10 @@ addEventListener("load", () => {
     const scrolls = element.closest(".scroll") && !element.matches(".scroll");
     if (box.width > 0 && box.right > root.clientWidth + 1 && !scrolls) problems.push("sticks out: " + element.outerHTML.slice(0, 80));
   }
+  // A usual screen shows every table whole.
+  for (const box of document.querySelectorAll(".scroll")) {
+    if (innerWidth >= 1280 && box.scrollWidth > box.clientWidth) problems.push("has to be scrolled: " + box.innerText.slice(0, 80));
+  }
   const figures = [...document.querySelectorAll("svg.figure")];
   for (const figure of figures) {
     const lines = [...figure.querySelectorAll("g[clip-path] path.line")];
@@ -113,7 +117,8 @@ fn attribute<'a>(dom: &'a str, name: &str) -> &'a str {
 #[test]
 fn the_report_works_in_a_browser_at_usual_widths() {
     let folder = tempfile::tempdir().unwrap();
-    let run = Synthetic { death: true, lag: 2, lateness: 6_000_000, ..Synthetic::default() }.run(folder.path());
+    let run = Synthetic { death: true, lag: 2, lateness: 6_000_000, flood: Some(3000), ..Synthetic::default() };
+    let run = run.run(folder.path());
     let page = html(&run, &findings(&run).unwrap()).unwrap();
     let watched =
         page.replacen("<head>", &format!("<head>{WATCH}"), 1).replacen("</body>", &format!("{LOOK}</body>"), 1);

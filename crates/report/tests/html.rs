@@ -22,6 +22,9 @@ fn text(synthetic: &Synthetic, style: Style) -> String {
 
 const PLAIN: Style = Style { color: false, width: 100 };
 
+const FAILURE: &[(Option<u32>, &str, &str)] =
+    &[(None, "failed", "n1 died: exit status 1; the last lines of its log:\n  no memory <heap>")];
+
 /// All kinds of runs that a report must survive.
 fn kinds() -> Vec<(&'static str, Synthetic)> {
     let plan = Synthetic::default;
@@ -34,6 +37,9 @@ fn kinds() -> Vec<(&'static str, Synthetic)> {
         ("killed in the fault", Synthetic { cut_at: Some(20 * SECOND), ..plan() }),
         ("no trial", Synthetic { trials: 0, ..plan() }),
         ("closed loop", Synthetic { threads: Some(8), ..plan() }),
+        ("flooded", Synthetic { flood: Some(30_000), ..plan() }),
+        ("killed in the flood", Synthetic { flood: Some(30_000), trials: 1, cut_at: Some(5 * SECOND), ..plan() }),
+        ("failed before its first trial", Synthetic { trials: 0, events: FAILURE, ..plan() }),
         ("all fails", Synthetic { failing: |_, _, _| 1.0, death: true, time_outs: 0, ..plan() }),
     ]
 }
@@ -100,6 +106,37 @@ fn figures_have_a_line_for_each_thing_they_show() {
     for name in ["n1 p50", "n2 p50", "n3 p50", "offered", "p99"] {
         assert!(page.contains(&format!("<title>{name}</title>")), "{name}");
     }
+}
+
+#[test]
+fn the_warm_ups_flood_does_not_dwarf_what_is_measured() {
+    let figure = |synthetic: &Synthetic, which: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let run = synthetic.run(folder.path());
+        svg(&run, &findings(&run).unwrap(), which).unwrap().unwrap()
+    };
+    let flooded = Synthetic { flood: Some(30_000), ..Synthetic::default() };
+    let throughput = figure(&flooded, "trial-1-throughput");
+    assert!(throughput.contains("the warm-up&#39;s flood: up to 30\u{202f}000/s"), "{throughput}");
+    assert!(
+        throughput.contains(">400</text>") && !throughput.contains(">10\u{202f}000</text>"),
+        "the axis ends at 400"
+    );
+    // Nothing to cut off, or nothing measured to make room for: no mark.
+    assert!(!figure(&Synthetic::default(), "trial-1-throughput").contains("class=\"beyond\""));
+    let killed = Synthetic { trials: 1, cut_at: Some(5 * SECOND), ..flooded };
+    assert!(!figure(&killed, "trial-1-throughput").contains("class=\"beyond\""));
+    // The first second of the warm-up takes 7 ms, with a tail up to ten times of that; without a fault nothing else does.
+    let slow_start = Synthetic { no_fault: true, objective_ns: 5_000_000, ..Synthetic::default() };
+    let latency = figure(&slow_start, "trial-1-latency");
+    assert!(latency.contains("the warm-up: up to ") && !latency.contains(">100ms</text>"), "{latency}");
+}
+
+#[test]
+fn what_failed_is_told_with_its_log() {
+    let failed = Synthetic { trials: 0, events: FAILURE, ..Synthetic::default() };
+    assert!(report(&failed).contains("no memory &lt;heap&gt;"));
+    assert!(text(&failed, PLAIN).contains("no memory <heap>"));
 }
 
 #[test]

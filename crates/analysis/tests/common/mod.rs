@@ -42,8 +42,16 @@ pub struct Synthetic {
     pub probes: u64,
     /// Operations through n2 take longer by this while the fault is in force, ns.
     pub slower: u64,
-    /// Seconds into the recovery in which they still do.
+    /// Seconds after healing in which they still do.
     pub lag: u64,
+    /// The fault is healed this many seconds after its phase began; none: when the phase ends.
+    pub length: Option<u64>,
+    /// Seconds after the beginning of the recovery phase of which there is no row of the load.
+    pub silent: u64,
+    /// Operations per second in the warm-up, if not those of the other phases.
+    pub flood: Option<u64>,
+    /// The load says of every operation of this phase that it took 2 ns.
+    pub broken_in: Option<&'static str>,
     /// The record ends here, ns after the trial's start, in the last trial.
     pub cut_at: Option<u64>,
     pub cut_state: TrialState,
@@ -51,10 +59,18 @@ pub struct Synthetic {
     pub time_outs: u64,
     /// Extra operations claimed as sent in one interval, to unbalance the sheet.
     pub invented: u64,
-    /// Generator lateness, ns, in the fault phase.
+    /// Generator lateness, ns, in the fault phase …
     pub lateness: u64,
-    /// Share of the machine that is busy in the baseline.
+    /// … in its first seconds.
+    pub late_for: u64,
+    /// Share of the machine that is busy with the lab.
     pub busy: f64,
+    /// Share of the machine that other programs take in the fault phase …
+    pub foreign: f64,
+    /// … and that the hypervisor takes.
+    pub stolen: f64,
+    /// Events besides: trial, kind, text.
+    pub events: &'static [(Option<u32>, &'static str, &'static str)],
     /// A node dies in the fault phase.
     pub death: bool,
     /// Share of the operations of trial t (from 1), second s of a phase, that fail; by phase name.
@@ -91,12 +107,20 @@ impl Default for Synthetic {
             probes: 20,
             slower: 100 * MS,
             lag: 0,
+            length: None,
+            silent: 0,
+            flood: None,
+            broken_in: None,
             cut_at: None,
             cut_state: TrialState::Running,
             time_outs: 0,
             invented: 0,
             lateness: 50_000,
+            late_for: u64::MAX,
             busy: 0.4,
+            foreign: 0.0,
+            stolen: 0.01,
+            events: &[],
             death: false,
             failing: |_, _, _| 0.0,
             objective_ns: 50 * MS,
@@ -153,6 +177,11 @@ impl Synthetic {
         self.seconds[..at].iter().sum::<u64>() * SECOND
     }
 
+    /// When the fault is healed within a trial, ns.
+    pub fn heals(&self) -> u64 {
+        self.length.map_or(self.starts("recovery"), |length| self.starts("fault") + length * SECOND)
+    }
+
     fn phase_at(&self, into: u64) -> &'static str {
         PHASES.iter().rev().find(|name| into >= self.starts(name)).unwrap()
     }
@@ -167,6 +196,9 @@ impl Synthetic {
     fn write(&self, recorder: &Recorder) -> Result<(), brownout_record::RecordError> {
         recorder.json("description", &self.description())?;
         recorder.json("environment", &environment())?;
+        for (trial, kind, text) in self.events {
+            recorder.event(&Event { trial: *trial, ..event(1, SECOND, kind, "run", text) })?;
+        }
         for trial in 1..=self.trials {
             let zero = u64::from(trial - 1) * self.trial_ns();
             let cut = if trial == self.trials { self.cut_at } else { None };
@@ -277,10 +309,11 @@ impl Synthetic {
         zero: u64,
         until: u64,
     ) -> Result<(), brownout_record::RecordError> {
-        let at = |phase: &str| {
-            let starts = self.starts(phase) + self.offset;
-            (starts < until).then_some(Stamp { at_ns: zero + starts, error_ns: 40_000 })
+        let stamp = |at: u64| {
+            let at = at + self.offset;
+            (at < until).then_some(Stamp { at_ns: zero + at, error_ns: 40_000 })
         };
+        let (injected, healed) = (stamp(self.starts("fault")), stamp(self.heals()));
         let mut sources = vec![("n2", self.asked)];
         sources.extend(self.second_fault.map(|delay| ("n3", delay)));
         for (index, (source, delay)) in sources.into_iter().enumerate() {
@@ -300,12 +333,12 @@ impl Synthetic {
                     text: format!("everything {source} sends is {}ms late", delay / MS),
                     effect: format!("every RTT to and from {source} grows by {}ms", delay / MS),
                     expectations: expectations.collect(),
-                    injected: at("fault"),
-                    healed: at("recovery"),
+                    injected,
+                    healed,
                 },
             )?;
-            for (kind, phase) in [("inject", "fault"), ("heal", "recovery")] {
-                if let Some(stamp) = at(phase) {
+            for (kind, stamp) in [("inject", injected), ("heal", healed)] {
+                if let Some(stamp) = stamp {
                     let text = format!("everything {source} sends is {}ms late", delay / MS);
                     recorder.event(&event(trial, stamp.at_ns, kind, source, &text))?;
                 }
@@ -321,7 +354,7 @@ impl Synthetic {
     }
 
     fn slow_now(&self, into: u64) -> bool {
-        !self.no_fault && into >= self.starts("fault") && (into < self.starts("recovery") || self.stays_slow)
+        !self.no_fault && into >= self.starts("fault") && (into < self.heals() || self.stays_slow)
     }
 
     fn interval(
@@ -335,16 +368,21 @@ impl Synthetic {
         let starts_ns = zero + into;
         let phase = self.phase_at(into);
         let mut noise = Noise(starts_ns ^ u64::from(trial));
-        if phase != "set-up" {
+        let silent = phase == "recovery" && into < self.starts(phase) + self.silent * SECOND;
+        if phase != "set-up" && !silent {
             self.load(recorder, trial, starts_ns, into, open, &mut noise)?;
         }
         self.network(recorder, trial, starts_ns, into, &mut noise)?;
-        let busy = if phase == "set-up" { 0.95 } else { self.busy };
+        let (busy, others) = match phase {
+            "set-up" => (0.95, (0.0, 0.01)),
+            "fault" => (self.busy, (self.foreign, self.stolen)),
+            _ => (self.busy, (0.0, 0.01)),
+        };
         let cores = 2.0 * SECOND as f64;
         let share = |share: f64| (share * cores) as u64;
         let rows = [
-            ("machine", share(busy)),
-            ("stolen", share(0.01)),
+            ("machine", share(busy + others.0)),
+            ("stolen", share(others.1)),
             ("cores", share(1.0)),
             ("node:n1", share(busy * 0.27)),
             ("node:n2", share(busy * 0.26)),
@@ -372,15 +410,16 @@ impl Synthetic {
         let phase = self.phase_at(into);
         let fault = phase == "fault";
         let second = (into - self.starts(phase)) / SECOND;
-        let lagging = phase == "recovery" && second < self.lag;
+        let slowed = !self.no_fault && into >= self.starts("fault") && into < self.heals() + self.lag * SECOND;
+        let rate = self.flood.filter(|_| phase == "warm-up").unwrap_or(self.rate);
         let mut sent = 0;
         for statement in ["read", "write"] {
             for coordinator in NODES {
-                let mut count = self.rate / 6;
+                let mut count = rate / 6;
                 if open {
                     count = count.saturating_sub(2);
                 }
-                sent += self.rate / 6;
+                sent += rate / 6;
                 let failed = ((self.failing)(trial, phase, second) * count as f64).round() as u64;
                 let out = if fault && coordinator == "n2" { self.time_outs.min(count) } else { 0 };
                 let base = match (phase, statement) {
@@ -388,8 +427,11 @@ impl Synthetic {
                     (_, "read") => 1_200_000,
                     _ => 900_000,
                 };
-                let slow = if coordinator == "n2" && (fault && !self.no_fault || lagging) { self.slower } else { 0 };
-                let mut service = |count: u64| (0..count).map(|_| slow + noise.latency(base)).collect::<Vec<u64>>();
+                let slow = if coordinator == "n2" && slowed { self.slower } else { 0 };
+                let broken = self.broken_in == Some(phase);
+                let mut one = || if broken { 2 } else { slow + noise.latency(base) };
+                let mut service = |count: u64| (0..count).map(|_| one()).collect::<Vec<u64>>();
+                let wait = if broken { 0 } else { 20_000 };
                 let row = |outcome: &str, values: Vec<u64>| {
                     recorder.latency(
                         trial,
@@ -399,9 +441,9 @@ impl Synthetic {
                             coordinator: coordinator.to_owned(),
                             outcome: outcome.to_owned(),
                             count: values.len() as u64,
-                            wait: histogram(values.iter().map(|_| 20_000)),
+                            wait: histogram(values.iter().map(|_| wait)),
                             service: histogram(values.iter().copied()),
-                            response: histogram(values.iter().map(|value| value + 20_000)),
+                            response: histogram(values.iter().map(|value| value + wait)),
                         },
                     )
                 };
@@ -415,7 +457,7 @@ impl Synthetic {
                 }
             }
         }
-        let lateness = if fault { self.lateness } else { 50_000 };
+        let lateness = if fault && second < self.late_for { self.lateness } else { 50_000 };
         let invented = if phase == "baseline" && second == 1 { self.invented } else { 0 };
         recorder.load(
             trial,
@@ -451,10 +493,16 @@ impl Synthetic {
             let lost = if from == "n2" && self.slow_now(into) { self.lost } else { 0.0 };
             let samples = (0..self.probes).map(|at| {
                 let arrived = noise.below(1_000_000) as f64 >= lost * 1e6;
-                let delay = BASE_DELAY + extra(self.shown) + noise.below(30_000);
+                let since = at * SECOND / self.probes;
+                let mut held = extra(self.shown);
+                if held > 0 && !self.stays_slow {
+                    // What is on its way when the fault is healed comes at once.
+                    held = held.min(self.heals() - into - since);
+                }
+                let delay = BASE_DELAY + held + noise.below(30_000);
                 ProbeSample {
                     seq: starts_ns / SECOND * self.probes + at,
-                    sent_ns: starts_ns + at * SECOND / self.probes,
+                    sent_ns: starts_ns + since,
                     delay_ns: arrived.then_some(delay),
                     copies: u8::from(arrived),
                     reordered: false,

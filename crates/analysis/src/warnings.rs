@@ -1,0 +1,78 @@
+//! What to check before trusting a result that is valid all the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brownout_record::{Description, Event};
+
+use crate::{
+    TrialFindings,
+    evidence::phase,
+    instrument::{CHANGED_SHARE, Instrument},
+};
+
+/// All warnings: those of the plan, those of the run's events, those that follow from the trials; each once.
+pub(crate) fn warnings(description: &Description, events: &[Event], trials: &[TrialFindings]) -> Vec<String> {
+    let told = events.iter().filter(|event| event.kind == "warning").map(|event| match event.trial {
+        Some(trial) => format!("trial {trial}: {}", event.text),
+        None => event.text.clone(),
+    });
+    let of_trial = |trial: &TrialFindings| {
+        let number = trial.trial;
+        of_trial(trial).into_iter().map(move |text| format!("trial {number}: {text}"))
+    };
+    let all = description.warnings.iter().cloned().chain(told).chain(trials.iter().flat_map(of_trial));
+    let mut seen = BTreeSet::new();
+    all.filter(|warning| seen.insert(warning.clone())).collect()
+}
+
+fn of_trial(trial: &TrialFindings) -> Vec<String> {
+    let mut warnings = machine(&trial.instrument);
+    let late = &trial.instrument.late_intervals;
+    if !late.is_empty() && !trial.instrument.too_late {
+        let intervals = trial.instrument.intervals;
+        warnings.push(format!("the instrument was late in {} of {intervals} intervals", late.len()));
+    }
+    if trial.balance.stale > 0 {
+        warnings.push(format!(
+            "{} reads returned an older version than one acknowledged before they were sent",
+            trial.balance.stale
+        ));
+    }
+    let mut classes: BTreeMap<&str, u64> = BTreeMap::new();
+    let failed = trial.phases.iter().flat_map(|phase| &phase.counts.failed_by_class);
+    for (class, count) in failed.filter(|(class, _)| matches!(class.as_str(), "mismatch" | "missing")) {
+        *classes.entry(class).or_default() += count;
+    }
+    for (class, count) in classes {
+        warnings.push(format!("{count} reads failed with {class}: the data is not what was written"));
+    }
+    warnings
+}
+
+/// A machine that was too busy, or not the same to both sides of the comparison.
+fn machine(instrument: &Instrument) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let of_phase = |name: &str| instrument.cpu.iter().find(|cpu| cpu.phase == name);
+    for cpu in instrument.saturated.iter().filter_map(|phase| of_phase(phase)) {
+        warnings.push(format!(
+            "the machine was {:.0}% busy in the {}: latencies are queues for the processors; lower the rate",
+            cpu.busy * 100.0,
+            cpu.phase
+        ));
+    }
+    let (Some(baseline), Some(fault)) = (of_phase(phase::BASELINE), of_phase(phase::FAULT)) else { return warnings };
+    for (what, before, during) in [
+        ("programs beside the lab took", baseline.other, fault.other),
+        ("the hypervisor took for other machines", baseline.stolen, fault.stolen),
+    ] {
+        if (during - before).abs() > CHANGED_SHARE {
+            warnings.push(format!(
+                "{what} {:.0}% of the machine in the baseline and {:.0}% in the fault phase: part of the difference may be \
+                 theirs; stop other work and repeat",
+                before * 100.0,
+                during * 100.0
+            ));
+        }
+    }
+    warnings
+}
