@@ -5,8 +5,8 @@
 //!
 //! One file has one definition: [`phases`](PhaseFindings) what the load met, [`goodput`](Effect) what the fault took,
 //! [`proof`](FaultFindings) whether it was in force, [`balance`](Balance) whether every operation ended somewhere,
-//! [`instrument`](Instrument) whether the measurement itself was sound, `possible` whether its latencies can be, [`little`](ClosedLoop) what arithmetic alone
-//! explains, [`verdict`](Verdict) what follows.
+//! [`instrument`](Instrument) whether the measurement itself was sound, `possible` whether its latencies can be true,
+//! [`little`](ClosedLoop) what arithmetic alone explains, [`verdict`](Verdict) what follows.
 
 mod balance;
 mod error;
