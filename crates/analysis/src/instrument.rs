@@ -9,6 +9,7 @@ use crate::{
     AnalysisError, TrialEvidence,
     evidence::phase,
     latency::{empty, merge},
+    stalls::stalls,
 };
 
 /// An interval is late when 1 % of its packets left the emulator later than this, ns. A real-time
@@ -136,6 +137,7 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         .filter(|(_, (_, errors))| p99(errors) > LATE_RELEASE_NS)
         .map(|(starts_ns, (length_ns, _))| (*starts_ns, starts_ns + length_ns))
         .collect();
+    let stalls = stalls(evidence);
     let mut punctuality: Vec<Punctuality> = Vec::new();
     let mut late = Vec::new();
     for interval in &evidence.intervals {
@@ -148,7 +150,7 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         own.intervals += 1;
         merge(&mut lateness, &interval.lateness, "lateness")?;
         let middle = interval.starts_ns + interval.length_ns / 2;
-        let emulator_late = late_readings.iter().any(|(from, to)| (*from..*to).contains(&middle));
+        let emulator_late = late_readings.iter().chain(&stalls).any(|(from, to)| (*from..*to).contains(&middle));
         if emulator_late || p99(&interval.lateness) > LATE_LOAD_NS {
             own.late += 1;
             late.push(interval.starts_ns);

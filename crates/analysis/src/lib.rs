@@ -19,6 +19,7 @@ mod little;
 mod phases;
 mod possible;
 mod proof;
+mod stalls;
 pub mod stats;
 mod sums;
 mod timeline;
@@ -38,6 +39,7 @@ pub use latency::{Latencies, Quantile, Response, Short};
 pub use little::{ClosedLoop, Little};
 pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
 pub use proof::{ENOUGH, FaultFindings, PairProof, Proof, Seen};
+pub use stalls::{LATE_PROBE_NS, WAITED_SHARE};
 pub use timeline::{Point, phase_latencies, timeline};
 pub use verdict::{
     ENOUGH_TRIALS, EffectVerdict, LEAST_DIFFERENCE, LEAST_NOISE, ObjectiveMiss, Outcome, Validity, Verdict,

@@ -108,6 +108,19 @@ fn a_late_instrument_makes_the_run_invalid() {
 }
 
 #[test]
+fn packets_and_answers_that_waited_unseen_make_an_instrument_late() {
+    let stalled = analysed(&Synthetic { stall: 20 * MS, ..Synthetic::default() });
+    assert!(stalled.trials[0].instrument.too_late, "{:?}", stalled.trials[0].instrument.punctuality);
+    let waited = analysed(&Synthetic { waited: 200 * MS, ..Synthetic::default() });
+    assert!(waited.trials[0].instrument.too_late, "{:?}", waited.trials[0].instrument.punctuality);
+    for harmless in
+        [Synthetic { stall: 2 * MS, ..Synthetic::default() }, Synthetic { waited: 50 * MS, ..Synthetic::default() }]
+    {
+        assert!(!analysed(&harmless).trials[0].instrument.too_late);
+    }
+}
+
+#[test]
 fn an_instrument_that_is_late_in_one_phase_is_not_saved_by_the_others() {
     let found = analysed(&Synthetic { lateness: 20 * MS, late_for: 3, ..Synthetic::default() });
     assert!(found.trials[0].instrument.late_share < brownout_analysis::LATE_SHARE);

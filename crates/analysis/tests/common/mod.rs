@@ -63,6 +63,10 @@ pub struct Synthetic {
     pub lateness: u64,
     /// … in its first seconds.
     pub late_for: u64,
+    /// In the fault phase, this much is added to one in twenty packets of all pairs before the emulator sees them, ns.
+    pub stall: u64,
+    /// In the fault phase, the load's threads wait this long in each second, ns.
+    pub waited: u64,
     /// Share of the machine that is busy with the lab.
     pub busy: f64,
     /// Share of the machine that other programs take in the fault phase …
@@ -117,6 +121,8 @@ impl Default for Synthetic {
             invented: 0,
             lateness: 50_000,
             late_for: u64::MAX,
+            stall: 0,
+            waited: 0,
             busy: 0.4,
             foreign: 0.0,
             stolen: 0.01,
@@ -390,6 +396,7 @@ impl Synthetic {
             ("emulator", share(0.03)),
             ("load", share(0.02)),
             ("instrument", share(0.06)),
+            ("load-waited", if self.phase_at(into) == "fault" { self.waited } else { 0 }),
         ];
         for (subject, busy_ns) in rows {
             let subject = subject.to_owned();
@@ -499,7 +506,8 @@ impl Synthetic {
                     // What is on its way when the fault is healed comes at once.
                     held = held.min(self.heals() - into - since);
                 }
-                let delay = BASE_DELAY + held + noise.below(30_000);
+                let stalled = if self.phase_at(into) == "fault" && at % 20 == 0 { self.stall } else { 0 };
+                let delay = BASE_DELAY + held + stalled + noise.below(30_000);
                 ProbeSample {
                     seq: starts_ns / SECOND * self.probes + at,
                     sent_ns: starts_ns + since,

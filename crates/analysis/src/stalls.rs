@@ -1,0 +1,59 @@
+//! When the instrument kept packets or answers waiting where its own clocks do not look.
+//!
+//! The emulator stamps a packet when it has read it, and the load an answer when it gets to run: time that either
+//! spent waiting for a processor is in neither's own error, but in every latency. Probes on pairs that no fault hits
+//! show the one; the kernel's account of the threads shows the other.
+
+use std::collections::BTreeMap;
+
+use crate::{TrialEvidence, evidence::phase, stats};
+
+/// An interval is late when 1 % of its probes on spared pairs took this much longer than is usual on their pair, ns.
+pub const LATE_PROBE_NS: u64 = 5_000_000;
+/// An interval is late when the load's threads waited for a processor for a larger share of it: with the hundreds of
+/// turns that they take in a second, 10 % are still below a millisecond a turn.
+pub const WAITED_SHARE: f64 = 0.1;
+
+/// The spans in which it did, ns since the run's zero.
+pub(crate) fn stalls(evidence: &TrialEvidence) -> Vec<(u64, u64)> {
+    let waited = evidence
+        .cpu
+        .iter()
+        .filter(|row| row.subject == "load-waited" && row.busy_ns as f64 > WAITED_SHARE * row.length_ns as f64);
+    let mut spans: Vec<(u64, u64)> = waited.map(|row| (row.starts_ns, row.starts_ns + row.length_ns)).collect();
+    let usual = usual_delays(evidence);
+    let mut excess: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for row in &evidence.probes {
+        let Some(usual) = usual.get(&(row.from.as_str(), row.to.as_str())) else { continue };
+        let delays = row.samples.iter().filter_map(|sample| sample.delay_ns);
+        excess.entry(row.starts_ns).or_default().extend(delays.map(|delay| delay.saturating_sub(*usual)));
+    }
+    for (starts_ns, mut excess) in excess {
+        excess.sort_unstable();
+        // Below a hundred probes, the worst one is no percentile.
+        let worst = excess.len().checked_sub(1 + excess.len() / 100).filter(|_| excess.len() >= 100);
+        if worst.is_some_and(|at| excess[at] > LATE_PROBE_NS) {
+            let ends_ns = evidence.intervals.iter().find(|interval| interval.starts_ns == starts_ns);
+            spans.push((starts_ns, starts_ns + ends_ns.map_or(1_000_000_000, |interval| interval.length_ns)));
+        }
+    }
+    spans
+}
+
+/// The median delay in the baseline of every pair that no fault hits.
+fn usual_delays(evidence: &TrialEvidence) -> BTreeMap<(&str, &str), u64> {
+    let Some(baseline) = evidence.phase(phase::BASELINE) else { return BTreeMap::new() };
+    let hit = |from: &str, to: &str| {
+        let mut expectations = evidence.faults.iter().flat_map(|fault| &fault.expectations);
+        expectations.any(|pair| pair.hit && pair.from == from && pair.to == to)
+    };
+    let mut delays: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
+    for row in &evidence.probes {
+        if (baseline.starts_ns..baseline.ends_ns).contains(&row.starts_ns) && !hit(&row.from, &row.to) {
+            let own = delays.entry((row.from.as_str(), row.to.as_str())).or_default();
+            own.extend(row.samples.iter().filter_map(|sample| sample.delay_ns));
+        }
+    }
+    let median = |mut delays: Vec<u64>| stats::median(&mut delays).map(|median| median as u64);
+    delays.into_iter().filter_map(|(pair, delays)| Some((pair, median(delays)?))).collect()
+}
