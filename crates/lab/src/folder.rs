@@ -75,8 +75,10 @@ pub fn sweep(parent: &Path) -> Vec<PathBuf> {
     let mut swept = Vec::new();
     for run in fs::read_dir(parent).into_iter().flatten().flatten() {
         let lock_path = run.path().join(LOCK);
-        let Ok(lock) = File::open(&lock_path) else { continue };
-        if lock.try_lock().is_ok() && run.path().join("run.db").exists() {
+        // A run takes its lock before it has a file: without one, it is just being made.
+        let begun = run.path().join("run.db").exists();
+        let Some(lock) = File::open(&lock_path).ok().filter(|_| begun) else { continue };
+        if lock.try_lock().is_ok() {
             let scratch = run.path().join("scratch");
             if scratch.exists() && fs::remove_dir_all(&scratch).is_ok() {
                 swept.push(scratch);

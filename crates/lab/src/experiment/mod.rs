@@ -6,8 +6,6 @@
 mod choice;
 mod source;
 
-use std::path::PathBuf;
-
 use brownout_units::{Bytes, Count, Delay, Rate, Share};
 use serde::Deserialize;
 
@@ -199,15 +197,6 @@ impl FaultEntry {
     pub const KINDS: &'static [&'static str] = &["slow"];
 }
 
-/// When a fault is in force, within the phase `fault`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    /// From the start of the phase.
-    pub start: Delay,
-    /// None: until the end of the phase.
-    pub length: Option<Delay>,
-}
-
 /// `slow:`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -263,9 +252,6 @@ impl LoadSection {
         }
     }
 }
-
-/// Where an unpacked Cassandra lies.
-pub type Home = PathBuf;
 
 fn one() -> Count {
     Count(1)
