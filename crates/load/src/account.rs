@@ -141,7 +141,9 @@ pub struct Series {
     pub count: u64,
     /// Sent − intended: the time in which the client held the operation back. Sent is when the kernel took the bytes.
     pub wait: Histogram<u64>,
-    /// Completed − sent.
+    /// Completed − sent. Completed is when the kernel received the answer; of several that an open loop reads at once
+    /// from one connection, when it received the last: at most 1 ms too late, and at 3,000/s over three connections
+    /// 18 µs in the mean.
     pub service: Histogram<u64>,
     /// Completed − intended: what the user of the database feels.
     pub response: Histogram<u64>,

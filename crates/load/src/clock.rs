@@ -12,9 +12,14 @@ pub fn now_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// CLOCK_REALTIME in nanoseconds since 1970: what the kernel stamps received packets with.
+pub(crate) fn unix_ns() -> u64 {
+    read(libc::CLOCK_REALTIME)
+}
+
 /// CLOCK_REALTIME in microseconds since 1970: the unit of CQL write timestamps.
 pub(crate) fn unix_us() -> u64 {
-    read(libc::CLOCK_REALTIME) / 1_000
+    unix_ns() / 1_000
 }
 
 /// CPU time used by the calling thread, in nanoseconds.

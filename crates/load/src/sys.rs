@@ -3,6 +3,7 @@
 use std::{
     io,
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    ptr,
 };
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -54,12 +55,22 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_MOD, fd, token, interest(writable))
     }
 
-    /// Waits until something is ready, or only looks. A signal ends the wait early.
-    pub(crate) fn wait(&mut self, only_look: bool) -> io::Result<()> {
-        let millis = if only_look { 0 } else { -1 };
-        // SAFETY: `events` has room for the count given and outlives the call.
+    /// Waits until something is ready or the time has passed (without one: for ever). A signal ends the wait early.
+    pub(crate) fn wait(&mut self, limit_ns: Option<u64>) -> io::Result<()> {
+        let limit = limit_ns.map(timespec);
+        // The C libraries' wrapper is younger than the system call (Linux 5.11); epoll_wait knows milliseconds only.
+        // SAFETY: `events` has room for the count given, `limit` is a timespec or null, and both outlive the call; no
+        // signal mask is passed.
         let filled = unsafe {
-            libc::epoll_wait(self.fd.as_raw_fd(), self.events.as_mut_ptr(), self.events.len() as libc::c_int, millis)
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                self.fd.as_raw_fd(),
+                self.events.as_mut_ptr(),
+                self.events.len() as libc::c_int,
+                limit.as_ref().map_or(ptr::null(), ptr::from_ref),
+                ptr::null::<libc::sigset_t>(),
+                0usize,
+            ) as libc::c_int
         };
         self.filled = match check(filled) {
             Ok(filled) => filled as usize,
@@ -111,13 +122,7 @@ impl Timer {
             return Ok(());
         }
         let at = if deadline_ns == u64::MAX { 0 } else { deadline_ns.max(1) };
-        let spec = libc::itimerspec {
-            it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
-            it_value: libc::timespec {
-                tv_sec: (at / 1_000_000_000) as libc::time_t,
-                tv_nsec: (at % 1_000_000_000) as libc::c_long,
-            },
-        };
+        let spec = libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: timespec(at) };
         // SAFETY: `spec` lives across the call; no old value is asked for.
         let result =
             unsafe { libc::timerfd_settime(self.fd.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &spec, std::ptr::null_mut()) };
@@ -163,8 +168,111 @@ impl AsRawFd for Waker {
     }
 }
 
+/// Sleeps until a time on CLOCK_MONOTONIC, or until a signal comes.
+pub(crate) fn sleep_until(at_ns: u64) {
+    let at = timespec(at_ns);
+    // SAFETY: `at` lives across the call; the time left is not asked for (there is none to tell for absolute times).
+    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &at, ptr::null_mut()) };
+}
+
+fn timespec(ns: u64) -> libc::timespec {
+    libc::timespec { tv_sec: (ns / 1_000_000_000) as libc::time_t, tv_nsec: (ns % 1_000_000_000) as libc::c_long }
+}
+
+/// Has the kernel tell with [`receive`] when bytes came.
+pub(crate) fn stamp_arrivals(socket: RawFd) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the option's value is an int that lives across the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket,
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPNS,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    check(result).map(drop)
+}
+
+/// Room for the one control message asked for, aligned as its header must be.
+#[repr(C, align(8))]
+struct Control([u8; 64]);
+
+/// Reads from a stream socket. Besides the count: when the last segment that was read came, in ns of CLOCK_REALTIME,
+/// if the kernel tells.
+pub(crate) fn receive(socket: RawFd, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+    let mut control = Control([0; 64]);
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: a zeroed msghdr is valid; it is then given pointers to memory that outlives the call, with its lengths.
+    // The kernel fills in whole control messages, which the macros walk within the length it has set.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = control.0.len() as _;
+        let count = libc::recvmsg(socket, &mut message, libc::MSG_DONTWAIT);
+        if count < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut stamp = None;
+        let mut header = libc::CMSG_FIRSTHDR(&message);
+        while !header.is_null() {
+            if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_TIMESTAMPNS {
+                let at: libc::timespec = ptr::read_unaligned(libc::CMSG_DATA(header).cast());
+                stamp = Some(at.tv_sec as u64 * 1_000_000_000 + at.tv_nsec as u64);
+            }
+            header = libc::CMSG_NXTHDR(&message, header);
+        }
+        Ok((count as usize, stamp))
+    }
+}
+
 /// Lets timers of the calling thread fire when they are due, not up to 50 µs later (the default slack).
 pub(crate) fn precise_timers() {
     // SAFETY: PR_SET_TIMERSLACK takes one integer and touches the calling thread only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::Write,
+        net::{TcpListener, TcpStream},
+        thread::sleep,
+        time::Duration,
+    };
+
+    use super::*;
+    use crate::clock::unix_ns;
+
+    #[test]
+    fn bytes_carry_the_time_at_which_they_came_however_late_they_are_read() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (socket, _) = listener.accept().unwrap();
+        stamp_arrivals(socket.as_raw_fd()).unwrap();
+        let mut buffer = [0; 16];
+        // The kernel begins to stamp a moment after it was asked to.
+        for attempt in 0.. {
+            let before = unix_ns();
+            sender.write_all(b"first").unwrap();
+            sender.write_all(b"last").unwrap();
+            let after = unix_ns();
+            // This machine may stand still, but not for so long in every attempt.
+            sleep(Duration::from_millis(50));
+            let (count, stamp) = receive(socket.as_raw_fd(), &mut buffer).unwrap();
+            assert_eq!(&buffer[..count], b"firstlast");
+            assert!(stamp.is_none_or(|at| at >= before), "{stamp:?} is before {before}");
+            if stamp.is_some_and(|at| at <= after + 10_000_000) {
+                break;
+            }
+            assert!(attempt < 100, "stamped {stamp:?}, sent between {before} and {after}");
+        }
+        let nothing = receive(socket.as_raw_fd(), &mut buffer).unwrap_err();
+        assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+        drop(sender);
+        assert_eq!(receive(socket.as_raw_fd(), &mut buffer).unwrap(), (0, None));
+    }
 }

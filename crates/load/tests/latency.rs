@@ -193,3 +193,28 @@ fn what_is_due_when_the_run_ends_is_scheduled_even_if_it_was_held_back() {
     assert!(balance.balances(), "{balance:#?}");
     assert!((due(before)..=due(after)).contains(&balance.scheduled), "{} due at the end", due(before));
 }
+
+#[test]
+fn answers_that_lie_unread_until_the_next_send_keep_the_time_at_which_they_came() {
+    // Sends come every 400 µs, and nothing wakes the engine in between.
+    const GAP_NS: u64 = 400_000;
+    let stub = Stub::local(1).unwrap();
+    let service = |behaviour| {
+        stub.set(0, behaviour);
+        let engine = Engine::start(patient(&stub), workload()).unwrap();
+        engine.set_pace(open(1e9 / GAP_NS as f64)).unwrap();
+        sleep(ms(300));
+        let mut book = Book::default();
+        stop(engine, &mut book);
+        let mut sum = brownout_load::histogram();
+        let series = book.0.values().flat_map(|bucket| &bucket.series);
+        series.for_each(|series| sum.add(&series.service).unwrap());
+        sum
+    };
+    let slow = service(Behaviour::slow(ms(2)));
+    assert!(slow.min() as f64 >= 2e6 * 0.998, "nothing is stamped before it was sent: {}", slow.min());
+    // Counted until the next send, nearly all would be at least a gap. A busy machine may be slow, but not every time.
+    wait_until("a quarter of the answers came in half a gap", || {
+        service(Behaviour::default()).value_at_quantile(0.25) < GAP_NS / 2
+    });
+}

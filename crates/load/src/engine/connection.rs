@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    io::{self, Read, Write},
+    io::{self, Write},
     net::{SocketAddr, TcpStream},
     os::fd::AsRawFd,
 };
@@ -11,8 +11,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{Operation, Statement, ledger::Ledger};
 use crate::{
-    clock::now_ns,
-    sys::Epoll,
+    clock::{now_ns, unix_ns},
+    sys::{self, Epoll},
     wire::{
         self,
         response::{self, Garbage, Header},
@@ -86,6 +86,14 @@ impl Loss {
     pub(super) fn because(reason: impl Into<String>) -> Self {
         Loss { reason: reason.into(), garbage: false }
     }
+}
+
+/// What a read tells besides the bytes.
+pub(super) struct Filled {
+    /// When the last of them came, on CLOCK_MONOTONIC.
+    pub(super) at: u64,
+    /// There may be more.
+    pub(super) more: bool,
 }
 
 /// An operation on its way.
@@ -182,6 +190,11 @@ impl Connection {
         self.state == State::Ready
     }
 
+    /// Whether it is ready, and the kernel has taken all output.
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_ready() && !self.watching
+    }
+
     /// Whether an operation can be put on it now.
     pub(super) fn has_room(&self) -> bool {
         self.is_ready()
@@ -206,6 +219,7 @@ impl Connection {
         let socket = Socket::new(Domain::for_address(self.address), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
         socket.set_tcp_nodelay(true)?;
+        sys::stamp_arrivals(socket.as_raw_fd())?;
         match socket.connect(&self.address.into()) {
             Ok(()) => {}
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
@@ -302,9 +316,10 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads once. `true` if there may be more.
-    pub(super) fn fill(&mut self) -> Result<bool, Loss> {
-        let Some(socket) = &mut self.socket else { return Ok(false) };
+    /// Reads once; what is read has not come before `earliest_ns`.
+    pub(super) fn fill(&mut self, earliest_ns: u64) -> Result<Filled, Loss> {
+        let nothing = Filled { at: earliest_ns, more: false };
+        let Some(socket) = &self.socket else { return Ok(nothing) };
         if self.read == self.filled {
             (self.read, self.filled) = (0, 0);
         }
@@ -317,14 +332,17 @@ impl Connection {
             }
         }
         let room = &mut self.input[self.filled..];
-        match socket.read(room) {
-            Ok(0) => Err(Loss::because("the server closed the connection")),
-            Ok(count) => {
-                let full = count == room.len();
+        match sys::receive(socket.as_raw_fd(), room) {
+            Ok((0, _)) => Err(Loss::because("the server closed the connection")),
+            Ok((count, stamp)) => {
+                let more = count == room.len();
                 self.filled += count;
-                Ok(full)
+                let now = now_ns();
+                // The kernel stamps with the other clock. Should that have been set just now, the bounds still hold.
+                let age = stamp.map_or(0, |stamp| unix_ns().saturating_sub(stamp));
+                Ok(Filled { at: now.saturating_sub(age).max(earliest_ns).min(now), more })
             }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(false),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(nothing),
             Err(error) => Err(error.into()),
         }
     }

@@ -196,7 +196,8 @@ impl Engine {
     ///
     /// System calls and wake-ups are nearly all that an operation costs the client; a longer tick saves them, at the
     /// price of up to a tick of lateness, which [`Bucket::lateness`] shows and response times contain. Zero sends
-    /// every operation as soon as it is due.
+    /// every operation as soon as it is due. Answers that come shortly before a send are read together with it, at the
+    /// time the kernel has stamped them with; see [`crate::Series::service`].
     pub fn set_coalescing(&self, tick: Duration) {
         let tick_ns = tick.as_nanos() as u64;
         drop(self.ask(move |worker| worker.coalesce_ns = tick_ns));

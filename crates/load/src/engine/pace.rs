@@ -158,6 +158,8 @@ impl Worker {
         if operation.pace != self.pace {
             return;
         }
+        // An answer came before it was read, but what was handed out as settled must stay so.
+        let now = now.max(self.horizon_ns);
         match &mut self.source {
             Source::Closed => self.restarts.push(now),
             Source::Populate { failed, .. } => {

@@ -21,7 +21,7 @@ use crate::{
     random::Random,
     ring::Replicas,
     schedule::Schedule,
-    sys::{Epoll, Timer, Waker},
+    sys::{self, Epoll, Waker},
 };
 
 /// What all threads are told.
@@ -56,11 +56,13 @@ pub(super) enum Source {
     Populate { next: u64, failed: Vec<u64> },
 }
 
-/// Tokens of the epoll that are no connection's index.
-const TIMER: u64 = u64::MAX;
-const WAKER: u64 = u64::MAX - 1;
+/// Token of the epoll that is no connection's index.
+const WAKER: u64 = u64::MAX;
 /// Connection events kept until somebody asks for them.
 const MOST_EVENTS: usize = 10_000;
+/// How long answers may lie unread, see [`Worker::wait`]: half a millisecond, or up to one if operations are held back
+/// for as long.
+const DEAF_NS: std::ops::RangeInclusive<u64> = 500_000..=1_000_000;
 /// Every step of a handshake may take 5 s and four timeouts of an operation: a fault that makes operations slow must
 /// not keep a client from connecting that would wait for them.
 const FIRST_PATIENCE_NS: u64 = 5_000_000_000;
@@ -75,7 +77,6 @@ pub(super) struct Worker {
     pub(super) statements: [String; 2],
 
     pub(super) epoll: Epoll,
-    timer: Timer,
     waker: Arc<Waker>,
     inbox: mpsc::Receiver<Command>,
     ready: Option<mpsc::Sender<Result<(), LoadError>>>,
@@ -112,6 +113,8 @@ pub(super) struct Worker {
     pub(super) horizon_ns: u64,
     /// See [`super::Engine::set_coalescing`].
     pub(super) coalesce_ns: u64,
+    /// What is read in this turn has not come before this time.
+    pub(super) unread_ns: u64,
     /// When operations of an open loop were last started.
     pub(super) last_start_ns: u64,
     /// When to end at the latest, once told to.
@@ -130,8 +133,6 @@ impl Worker {
     ) -> Result<Self, LoadError> {
         let Setup { config, workload, .. } = &**setup;
         let epoll = Epoll::new().map_err(LoadError::system("an epoll"))?;
-        let timer = Timer::new().map_err(LoadError::system("a timer"))?;
-        epoll.add(timer.as_raw_fd(), TIMER, false).map_err(LoadError::system("watching a timer"))?;
         epoll.add(waker.as_raw_fd(), WAKER, false).map_err(LoadError::system("watching an eventfd"))?;
 
         let value_size = workload.value_size as usize;
@@ -153,7 +154,6 @@ impl Worker {
             consistency: workload.consistency,
             statements: [workload.read_statement(), workload.write_statement()],
             epoll,
-            timer,
             waker,
             inbox,
             ready: Some(ready),
@@ -179,6 +179,7 @@ impl Worker {
             due: Vec::new(),
             horizon_ns: 0,
             coalesce_ns: super::COALESCE_NS,
+            unread_ns: 0,
             last_start_ns: 0,
             stopping: None,
             fatal: None,
@@ -199,18 +200,17 @@ impl Worker {
             if self.is_over(now) {
                 return Ok(self.finish(now));
             }
-            self.arm(now)?;
             // A connection lost while sending has set users free.
             let more = more || !self.restarts.is_empty();
-            self.epoll.wait(more).map_err(LoadError::system("waiting for events"))?;
+            let unread_ns = self.wait(if more { now } else { self.next_ns(now) })?;
             for index in 0..self.epoll.count() {
                 let ready = self.epoll.ready(index);
                 match ready.token {
-                    TIMER => {}
                     WAKER => self.obey(),
                     connection => self.serve(connection as usize, ready),
                 }
             }
+            self.unread_ns = unread_ns;
         }
     }
 
@@ -261,8 +261,38 @@ impl Worker {
         }
     }
 
-    /// Sets the timer to whatever is due first.
-    fn arm(&mut self, now: u64) -> Result<(), LoadError> {
+    /// Waits for events until `until`; returns a time before which everything that had come was an event.
+    ///
+    /// If the next operations of an open loop are due very soon, nothing wakes the thread before: answers are read
+    /// when it is awake anyway, which halves the wake-ups and saves a third of the CPU. The kernel has stamped them
+    /// with the time at which they came.
+    ///
+    /// The price: of several answers that have come on one connection, all get the time of the last, so some are
+    /// too late by less than [`DEAF_NS`]. In the mean it is λW²/6 for λ answers a second per connection that are read
+    /// every W seconds: 18 µs for 3,000/s over three connections.
+    fn wait(&mut self, until: u64) -> Result<u64, LoadError> {
+        let now = now_ns();
+        let mut limit_ns = until.saturating_sub(now);
+        let mut looked_ns = now;
+        let longest_ns = self.coalesce_ns.clamp(*DEAF_NS.start(), *DEAF_NS.end());
+        if limit_ns > 0 && limit_ns <= longest_ns && self.may_be_deaf() {
+            sys::sleep_until(until);
+            (limit_ns, looked_ns) = (0, now_ns());
+        }
+        let limit = (until < u64::MAX).then_some(limit_ns);
+        self.epoll.wait(limit).map_err(LoadError::system("waiting for events"))?;
+        Ok(looked_ns)
+    }
+
+    /// Whether nothing waits for a connection or for room on one.
+    fn may_be_deaf(&self) -> bool {
+        matches!(self.source, Source::Open(_))
+            && self.waiting() == 0
+            && self.connections.iter().all(Connection::is_idle)
+    }
+
+    /// When something is due next.
+    fn next_ns(&self, now: u64) -> u64 {
         let mut next = self.wheel.next_ns().min(self.stopping.unwrap_or(u64::MAX));
         if let Some((at, _)) = self.pending {
             next = next.min(at);
@@ -281,7 +311,7 @@ impl Worker {
                 next = next.min(first.intended.saturating_add(self.timeout_ns).max(now));
             }
         }
-        self.timer.arm(next).map_err(LoadError::system("setting a timer"))
+        next
     }
 
     /// A connection has become ready to take operations: it was `opened`, or its statements were prepared again.

@@ -97,7 +97,7 @@ impl Server {
     pub(super) fn run(mut self) -> io::Result<()> {
         sys::precise_timers();
         loop {
-            self.epoll.wait(false)?;
+            self.epoll.wait(None)?;
             for index in 0..self.epoll.count() {
                 let ready = self.epoll.ready(index);
                 match ready.token {
