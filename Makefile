@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BROWNOUT = target/release/brownout
 
-.PHONY: demo test lint unit bench build clean help
+.PHONY: demo test lint unit bench require-bench build clean help
 
 help:
 	@echo "make demo    one slow replica of three: two trials, proven, measured, shown (about 4 minutes)"
@@ -35,10 +35,17 @@ lint:
 	$(CARGO) clippy --release --locked --workspace --all-targets -- --deny warnings
 	scripts/licences
 
-bench:
-	@scripts/require test
-	$(CARGO) build --release --locked -p brownout
-	$(CARGO) bench --locked -p brownout-load --bench client_cpu
+require-bench:
+	@scripts/require bench
+
+# latte, the peer that the load is measured beside; built once.
+LATTE ?= $(CURDIR)/target/peers/bin/latte
+
+$(CURDIR)/target/peers/bin/latte:
+	$(CARGO) install latte-cli --version 0.29.0 --locked --root target/peers
+
+bench: require-bench $(LATTE)
+	LATTE=$(LATTE) $(CARGO) bench --locked -p brownout-load --bench client_cpu
 	$(CARGO) bench --locked -p brownout-network --bench emulator_vs_veth
 
 clean:
