@@ -5,10 +5,10 @@
 //! measured. Each client is a process of its own on CPU 0, the stub server is one on CPU 1, both 50/50 reads and
 //! writes of 100-byte values over 100,000 keys.
 //!
-//! Every client runs for two lengths of time, and what counts is the slope: the user and system time, and the
-//! switches, that the longer run used beyond the shorter, divided by the operations that the *stub* received beyond
-//! it. Their sum alone is told: the kernel counts it exactly, but splits it by sampling. Connecting, compiling scripts and reporting are in both and drop out. Clients alternate; figures are medians
-//! over the rounds.
+//! Every client runs for two lengths of time, and what counts is the slope: the CPU time and the switches that the
+//! longer run used beyond the shorter, divided by the operations that the *stub* received beyond it. CPU time is user
+//! and system in one: the kernel counts the sum exactly, but splits it by sampling. Connecting, compiling scripts and
+//! reporting are in both runs and drop out. Clients alternate; figures are medians over the rounds.
 //!
 //! The engine runs twice: as it is, and with the 1 ms tick that latte's timer has, so that the cost of starting
 //! operations more exactly than latte can is told apart from the rest. In a virtual machine that is most of it: a
