@@ -14,8 +14,8 @@ use crate::{
     hosts::Hosts,
 };
 
-/// Nodes in one lab: the addresses of one /24, less the host of the load.
-const MAX_NODES: u64 = 200;
+/// Nodes in one lab. Links, and the probes on them, grow with the square.
+const MAX_NODES: u64 = 50;
 /// What IPv4 hosts have to take (RFC 791), and the most that a TUN carries.
 const MTU: RangeInclusive<u64> = 576..=65_521;
 /// With less, Cassandra 5.0 ends in OutOfMemoryError sooner or later (64 MiB: while starting).
