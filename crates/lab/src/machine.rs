@@ -280,12 +280,13 @@ fn cassandra_found() -> Vec<Check> {
     vec![maven, cassandra]
 }
 
-/// The first line of `mvn --version`.
+/// "Apache Maven 3.8.7", as `mvn --version` says.
 fn maven_version() -> Result<String, String> {
     let output =
         Command::new("mvn").args(["--batch-mode", "--version"]).output().map_err(|error| format!("mvn: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    match text.lines().next() {
+    // It may reset the terminal's colours in front of its name, whether there is a terminal or not.
+    match text.lines().find_map(|line| line.find("Apache Maven").map(|at| &line[at..])) {
         Some(line) if output.status.success() => Ok(line.to_owned()),
         _ => Err(format!("mvn --version ended with {}", output.status)),
     }
