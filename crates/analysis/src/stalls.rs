@@ -10,7 +10,7 @@ use crate::{TrialEvidence, evidence::phase, stats};
 
 /// An interval is late when 1 % of its probes on spared pairs took this much longer than is usual on their pair, ns.
 pub const LATE_PROBE_NS: u64 = 5_000_000;
-/// An interval is late when the load's threads waited for a processor for a larger share of it: with the hundreds of
+/// An interval is late when the load's threads or the emulator's waited for a processor for a larger share of it: with the hundreds of
 /// turns that they take in a second, 10 % are still below a millisecond a turn.
 pub const WAITED_SHARE: f64 = 0.1;
 

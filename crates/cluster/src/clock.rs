@@ -1,9 +1,4 @@
-//! The one time axis of the house: CLOCK_MONOTONIC in nanoseconds.
-
-/// Now, in nanoseconds of CLOCK_MONOTONIC.
-pub(crate) fn now_ns() -> u64 {
-    read(libc::CLOCK_MONOTONIC).unwrap_or(0)
-}
+//! CPU time of processes. The time axis is the network's: [`brownout_network::monotonic_ns`].
 
 /// CPU time that process `pid` has used in all its threads, in nanoseconds; `None` when it is gone.
 ///

@@ -11,7 +11,6 @@ use std::{
 use crate::{
     CassandraSpec, ClusterError, Death, Distribution, InForce, Node, Owner, Place, Readiness,
     cassandra::Cassandra,
-    clock,
     confine::confine,
     java::Java,
     logs,
@@ -118,7 +117,7 @@ impl Cluster {
         command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).current_dir(&member.home);
         place.prepare(&mut command);
         confine(&mut command, &member.name, owner).map_err(failed)?;
-        let started_ns = clock::now_ns();
+        let started_ns = brownout_network::monotonic_ns();
         let process = Process::spawn(command, &member.name).map_err(failed)?;
         Ok(Node {
             name: member.name.clone(),
@@ -145,7 +144,8 @@ impl Cluster {
         progress: &mut dyn FnMut(&str),
     ) -> Result<Readiness, ClusterError> {
         let begun = Instant::now();
-        let started_ns = self.nodes.iter().map(|node| node.started_ns).min().unwrap_or_else(clock::now_ns);
+        let started_ns =
+            self.nodes.iter().map(|node| node.started_ns).min().unwrap_or_else(brownout_network::monotonic_ns);
         let Cluster { system, members, networks, nodes, logs } = self;
         let mut shown = String::new();
         let schema = readiness::wait(system.as_ref(), members, networks, |missing| {
@@ -173,7 +173,10 @@ impl Cluster {
             }
             Ok(())
         })?;
-        Ok(Readiness { took: Duration::from_nanos(clock::now_ns().saturating_sub(started_ns)), schema })
+        Ok(Readiness {
+            took: Duration::from_nanos(brownout_network::monotonic_ns().saturating_sub(started_ns)),
+            schema,
+        })
     }
 
     /// The nodes, in the order of the places given at the start.
@@ -302,7 +305,15 @@ mod tests {
             View { missing: Vec::new(), schema: Some("a".to_owned()) }
         }
         fn in_force(&self, _: &[Member]) -> InForce {
-            unimplemented!("nobody asks")
+            InForce {
+                system: String::new(),
+                version: String::new(),
+                origin: String::new(),
+                settings: Default::default(),
+                deviations: Vec::new(),
+                options: Vec::new(),
+                files: Default::default(),
+            }
         }
     }
 

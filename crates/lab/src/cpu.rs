@@ -13,9 +13,7 @@ pub struct CpuTimes {
     pub instrument: u64,
     /// Of the emulator's thread.
     pub emulator: u64,
-    /// How long the emulator's thread could have run and did not: packets waited, unseen by its own counters.
-    pub emulator_waited: u64,
-    /// The same of the load's threads: answers waited, and look like the database's time.
+    /// How long the load's threads could have run and did not: answers waited, and look like the database's time.
     pub load_waited: u64,
 }
 
@@ -28,8 +26,8 @@ impl CpuTimes {
             let named = threads.iter().filter(|thread| thread.name.starts_with(begins));
             named.fold((0, 0), |sum, thread| (sum.0 + thread.ran_ns, sum.1 + thread.waited_ns))
         };
-        let ((emulator, emulator_waited), (_, load_waited)) = (of("emulator"), of("load-"));
-        Ok(CpuTimes { machine, stolen, instrument: process()?, emulator, emulator_waited, load_waited })
+        let ((emulator, _), (_, load_waited)) = (of("emulator"), of("load-"));
+        Ok(CpuTimes { machine, stolen, instrument: process()?, emulator, load_waited })
     }
 }
 

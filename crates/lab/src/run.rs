@@ -3,8 +3,8 @@
 use std::{fs, path::Path};
 
 use brownout_cluster::{
-    Distribution, How, Owner,
-    cassandra::{archive, tarball},
+    Owner,
+    cassandra::archive,
     java::{Java, JavaVersion},
 };
 use brownout_record::{Environment, Event, Recorder};
@@ -30,7 +30,7 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
     let plan = Plan::new(&source)?;
     let zero_ns = brownout_network::monotonic_ns();
     let mut recorder = Recorder::create(&request.folder.join("run.db"), zero_ns, request.started_unix_ms)?;
-    let system = format!("Cassandra {}", request.version);
+    let system = format!("Cassandra {}", request.distribution.version);
     recorder.batch(|recorder| {
         recorder.json("description", &plan.description(&system))?;
         recorder.document("experiment", source.text())?;
@@ -86,18 +86,15 @@ fn trials(
 
 /// Mounts what the lab needs of the machine, where everyone in it can reach it.
 fn furnish(request: &RunRequest, plan: Plan) -> Result<Bench, LabError> {
-    let used: [&Path; 5] = [&request.folder, &request.cache, &request.jars, &request.java.home, Path::new("/proc")];
+    let used: [&Path; 5] =
+        [&request.folder, &request.cache, &request.distribution.root, &request.java.home, Path::new("/proc")];
     let ground: Furnished = ground::furnish(&plan.hosts, &used)?;
-    let root = ground.bind(&request.jars, "cassandra", true)?;
+    let root = ground.bind(&request.distribution.root, "cassandra", true)?;
     let java_home = ground.bind(&request.java.home, "java", true)?;
     let cache = ground.bind(&request.cache, "cache", false)?;
     let scratch = ground.bind(&request.folder.join("scratch"), "scratch", false)?;
     let logs = ground.bind(&request.folder.join("logs"), "logs", false)?;
-    let distribution = if request.resolved {
-        Distribution { version: request.version.clone(), classpath: jars(&root)?, root, how: How::Maven }
-    } else {
-        tarball::open(&root)?
-    };
+    let distribution = request.distribution.seen_at(&root);
     let java = Java {
         path: java_home.join("bin/java"),
         home: java_home,
@@ -139,19 +136,6 @@ fn provide_archive(
         )),
     }
     Ok(())
-}
-
-fn jars(root: &Path) -> Result<Vec<std::path::PathBuf>, LabError> {
-    let failed = |source| LabError::Folder { doing: "list the jars in", path: root.to_owned(), source };
-    let mut jars = Vec::new();
-    for entry in fs::read_dir(root).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|ending| ending == "jar") {
-            jars.push(path);
-        }
-    }
-    jars.sort();
-    Ok(jars)
 }
 
 fn environment(request: &RunRequest, bench: &Bench, standing: Standing, seed: u64) -> Environment {

@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::cache::CacheError;
@@ -47,7 +47,7 @@ pub fn known() -> String {
 }
 
 /// Cassandra's jars on this machine, verified or as the user gave them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
     /// The full version: `5.0.9`.
     pub version: String,
@@ -60,7 +60,7 @@ pub struct Distribution {
 }
 
 /// Where a distribution came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
     /// Resolved by Maven and verified against the checksums pinned in this crate.
@@ -73,6 +73,12 @@ impl Distribution {
     /// The major versions of Java that it runs on.
     pub fn java(&self) -> RangeInclusive<u32> {
         JAVA
+    }
+
+    /// The same jars where their folder is seen as `root`: a lab mounts it elsewhere.
+    pub fn seen_at(&self, root: &Path) -> Distribution {
+        let seen = |jar: &PathBuf| root.join(jar.strip_prefix(&self.root).unwrap_or(jar));
+        Distribution { classpath: self.classpath.iter().map(seen).collect(), root: root.to_owned(), ..self.clone() }
     }
 }
 

@@ -42,7 +42,8 @@ impl Interrupts {
 
 extern "C" fn count(signal: libc::c_int) {
     let before = COUNT.fetch_add(1, Ordering::Relaxed);
-    let now = now_ns();
+    // A plain clock_gettime, which a signal handler may call (signal-safety(7)).
+    let now = brownout_network::monotonic_ns();
     if before == 0 {
         FIRST_NS.store(now, Ordering::Relaxed);
     }
@@ -56,14 +57,6 @@ extern "C" fn count(signal: libc::c_int) {
     let passed_on = if impatient { libc::SIGKILL } else { libc::SIGINT };
     // SAFETY: kill is async-signal-safe (signal-safety(7)).
     unsafe { libc::kill(pid, passed_on) };
-}
-
-/// As in a signal handler it may be: clock_gettime is async-signal-safe (signal-safety(7)).
-fn now_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the answer; the clock exists on every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
 /// Holds the requests back until it is dropped: a process that is born meanwhile is born holding them back too,

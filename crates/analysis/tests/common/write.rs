@@ -1,0 +1,375 @@
+//! A made-up run becomes a file, through the real recorder.
+
+use super::*;
+
+impl Synthetic {
+    pub fn trial_ns(&self) -> u64 {
+        self.seconds.iter().sum::<u64>() * SECOND
+    }
+
+    /// Start of a phase within a trial, ns.
+    pub fn starts(&self, phase: &str) -> u64 {
+        let at = PHASES.iter().position(|name| *name == phase).unwrap();
+        self.seconds[..at].iter().sum::<u64>() * SECOND
+    }
+
+    /// When the fault is healed within a trial, ns.
+    pub fn heals(&self) -> u64 {
+        self.length.map_or(self.starts("recovery"), |length| self.starts("fault") + length * SECOND)
+    }
+
+    fn phase_at(&self, into: u64) -> &'static str {
+        PHASES.iter().rev().find(|name| into >= self.starts(name)).unwrap()
+    }
+
+    /// Writes the run and opens it.
+    pub fn run(&self, folder: &Path) -> Run {
+        let mut recorder = Recorder::create(&folder.join("run.db"), 0, 1_780_000_000_000).unwrap();
+        recorder.batch(|recorder| self.write(recorder)).unwrap();
+        Run::open(folder).unwrap()
+    }
+
+    fn write(&self, recorder: &Recorder) -> Result<(), brownout_record::RecordError> {
+        recorder.json("description", &self.description())?;
+        recorder.json("environment", &environment())?;
+        for (trial, kind, text) in self.events {
+            recorder.event(&Event { trial: *trial, ..event(1, SECOND, kind, "run", text) })?;
+        }
+        for trial in 1..=self.trials {
+            let zero = u64::from(trial - 1) * self.trial_ns();
+            let cut = if trial == self.trials { self.cut_at } else { None };
+            let until = cut.unwrap_or(self.trial_ns());
+            recorder.trial(&TrialRow {
+                trial,
+                seed: u64::from(trial) * 7,
+                starts_ns: zero,
+                ends_ns: cut.is_none().then_some(zero + until),
+                state: if cut.is_some() { self.cut_state } else { TrialState::Done },
+            })?;
+            self.phases(recorder, trial, zero, until)?;
+            if !self.no_fault && !self.unrecorded {
+                self.faults(recorder, trial, zero, until)?;
+            }
+            for second in 0..until / SECOND {
+                self.interval(
+                    recorder,
+                    trial,
+                    zero,
+                    second * SECOND,
+                    cut.is_some_and(|_| (second + 1) * SECOND >= until),
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn description(&self) -> Description {
+        let text = match self.threads {
+            Some(threads) => format!("closed, {threads} threads"),
+            None => format!("open, {}/s, constant arrivals", self.rate),
+        };
+        Description {
+            name: "slow-replica".to_owned(),
+            question: Some("What does one slow replica cost a workload that reads and writes at QUORUM?".to_owned()),
+            hosts: HOSTS
+                .iter()
+                .enumerate()
+                .map(|(at, name)| HostDescription {
+                    name: (*name).to_owned(),
+                    address: format!("10.77.0.{}", at + 1),
+                    role: if *name == "load" { "load" } else { "node" }.to_owned(),
+                })
+                .collect(),
+            system: "Cassandra 5.0.6".to_owned(),
+            load: LoadDescription {
+                text,
+                rate: self.threads.is_none().then_some(self.rate as f64),
+                threads: self.threads,
+                consistency: "quorum".to_owned(),
+                replication: 3,
+                timeout_ns: 2 * SECOND,
+            },
+            phases: PHASES[1..]
+                .iter()
+                .zip(&self.seconds[1..])
+                .map(|(name, seconds)| PhaseDescription { name: (*name).to_owned(), length_ns: seconds * SECOND })
+                .collect(),
+            faults: if self.no_fault { Vec::new() } else { vec![self.fault_text()] },
+            trials: self.planned_trials,
+            objective: Objective {
+                response_ns: self.objective_ns,
+                share: self.objective_share,
+                phases: self.objective_phases.iter().map(|name| (*name).to_owned()).collect(),
+            },
+            interval_ns: SECOND,
+            warnings: vec!["the clock source is hpet: timers are coarse".to_owned()],
+        }
+    }
+
+    fn fault_text(&self) -> String {
+        format!("everything n2 sends is {}ms late; every RTT to and from n2 grows by as much", self.asked / MS)
+    }
+
+    fn phases(
+        &self,
+        recorder: &Recorder,
+        trial: u32,
+        zero: u64,
+        until: u64,
+    ) -> Result<(), brownout_record::RecordError> {
+        for (at, name) in PHASES.iter().enumerate() {
+            let shift = if at == 0 { 0 } else { self.offset };
+            let starts = self.starts(name) + shift;
+            if starts >= until {
+                break;
+            }
+            let next = starts - shift + self.seconds[at] * SECOND + if at == 4 { 0 } else { self.offset };
+            let done = next <= until;
+            let ended_by = if *name == "warm-up" { "stationary" } else { "time" };
+            recorder.phase(&PhaseRow {
+                trial,
+                name: (*name).to_owned(),
+                starts_ns: zero + starts,
+                ends_ns: done.then_some(zero + next),
+                ended_by: done.then(|| ended_by.to_owned()),
+            })?;
+            recorder.event(&event(trial, zero + starts, "phase", name, &format!("{name} begins")))?;
+        }
+        Ok(())
+    }
+
+    fn faults(
+        &self,
+        recorder: &Recorder,
+        trial: u32,
+        zero: u64,
+        until: u64,
+    ) -> Result<(), brownout_record::RecordError> {
+        let stamp = |at: u64| {
+            let at = at + self.offset;
+            (at < until).then_some(Stamp { at_ns: zero + at, error_ns: 40_000 })
+        };
+        let (injected, healed) = (stamp(self.starts("fault")), stamp(self.heals()));
+        let mut sources = vec![("n2", self.asked)];
+        sources.extend(self.second_fault.map(|delay| ("n3", delay)));
+        for (index, (source, delay)) in sources.into_iter().enumerate() {
+            let expectations = pairs().map(|(from, to)| Expectation {
+                from: from.to_owned(),
+                to: to.to_owned(),
+                quantity: if self.loss.is_some() { Quantity::Loss } else { Quantity::OneWayDelay },
+                hit: from == source,
+                asked: if from == source { self.loss.unwrap_or(delay as f64) } else { 0.0 },
+                tolerance: if self.loss.is_some() { 0.01 } else { 2.0 * MS as f64 },
+            });
+            recorder.fault(
+                trial,
+                &FaultRecord {
+                    index: index as u32,
+                    kind: "slow".to_owned(),
+                    text: format!("everything {source} sends is {}ms late", delay / MS),
+                    effect: format!("every RTT to and from {source} grows by {}ms", delay / MS),
+                    expectations: expectations.collect(),
+                    injected,
+                    healed,
+                },
+            )?;
+            for (kind, stamp) in [("inject", injected), ("heal", healed)] {
+                if let Some(stamp) = stamp {
+                    let text = format!("everything {source} sends is {}ms late", delay / MS);
+                    recorder.event(&event(trial, stamp.at_ns, kind, source, &text))?;
+                }
+            }
+        }
+        if self.death {
+            let when = zero + self.starts("fault") + 3 * SECOND;
+            let tail =
+                "exit status 137\nINFO  [main] StorageService.java - Node is up\nERROR [main] - out of memory <heap>";
+            recorder.event(&event(trial, when, "node-died", "n3", tail))?;
+        }
+        Ok(())
+    }
+
+    fn slow_now(&self, into: u64) -> bool {
+        !self.no_fault && into >= self.starts("fault") && (into < self.heals() || self.stays_slow)
+    }
+
+    fn interval(
+        &self,
+        recorder: &Recorder,
+        trial: u32,
+        zero: u64,
+        into: u64,
+        open: bool,
+    ) -> Result<(), brownout_record::RecordError> {
+        let starts_ns = zero + into;
+        let phase = self.phase_at(into);
+        let mut noise = Noise(starts_ns ^ u64::from(trial));
+        let silent = phase == "recovery" && into < self.starts(phase) + self.silent * SECOND;
+        if phase != "set-up" && !silent {
+            self.load(recorder, trial, starts_ns, into, open, &mut noise)?;
+        }
+        self.network(recorder, trial, starts_ns, into, &mut noise)?;
+        let (busy, others) = match phase {
+            "set-up" => (0.95, (0.0, 0.01)),
+            "fault" => (self.busy, (self.foreign, self.stolen)),
+            _ => (self.busy, (0.0, 0.01)),
+        };
+        let cores = 2.0 * SECOND as f64;
+        let share = |share: f64| (share * cores) as u64;
+        let rows = [
+            ("machine", share(busy + others.0)),
+            ("stolen", share(others.1)),
+            ("cores", share(1.0)),
+            ("node:n1", share(busy * 0.27)),
+            ("node:n2", share(busy * 0.26)),
+            ("node:n3", share(busy * 0.25)),
+            ("emulator", share(0.03)),
+            ("load", share(0.02)),
+            ("instrument", share(0.06)),
+            ("load-waited", if self.phase_at(into) == "fault" { self.waited } else { 0 }),
+        ];
+        for (subject, busy_ns) in rows {
+            let subject = subject.to_owned();
+            recorder.cpu(trial, &CpuRow { starts_ns, length_ns: SECOND, subject, busy_ns })?;
+        }
+        Ok(())
+    }
+
+    fn load(
+        &self,
+        recorder: &Recorder,
+        trial: u32,
+        starts_ns: u64,
+        into: u64,
+        open: bool,
+        noise: &mut Noise,
+    ) -> Result<(), brownout_record::RecordError> {
+        let phase = self.phase_at(into);
+        let fault = phase == "fault";
+        let second = (into - self.starts(phase)) / SECOND;
+        let slowed = !self.no_fault && into >= self.starts("fault") && into < self.heals() + self.lag * SECOND;
+        let rate = self.flood.filter(|_| phase == "warm-up").unwrap_or(self.rate);
+        let mut sent = 0;
+        for statement in ["read", "write"] {
+            for coordinator in NODES {
+                let mut count = rate / 6;
+                if open {
+                    count = count.saturating_sub(2);
+                }
+                sent += rate / 6;
+                let failed = ((self.failing)(trial, phase, second) * count as f64).round() as u64;
+                let out = if fault && coordinator == "n2" { self.time_outs.min(count) } else { 0 };
+                let base = match (phase, statement) {
+                    ("warm-up", _) => 6 * MS / (second + 1) + MS,
+                    (_, "read") => 1_200_000,
+                    _ => 900_000,
+                };
+                let slow = if coordinator == "n2" && slowed { self.slower } else { 0 };
+                let broken = self.broken_in == Some(phase);
+                let mut one = || if broken { 2 } else { slow + noise.latency(base) };
+                let mut service = |count: u64| (0..count).map(|_| one()).collect::<Vec<u64>>();
+                let wait = if broken { 0 } else { 20_000 };
+                let row = |outcome: &str, values: Vec<u64>| {
+                    recorder.latency(
+                        trial,
+                        &LatencyRow {
+                            starts_ns,
+                            statement: statement.to_owned(),
+                            coordinator: coordinator.to_owned(),
+                            outcome: outcome.to_owned(),
+                            count: values.len() as u64,
+                            wait: histogram(values.iter().map(|_| wait)),
+                            service: histogram(values.iter().copied()),
+                            response: histogram(values.iter().map(|value| value + wait)),
+                        },
+                    )
+                };
+                row("ok", service(count - failed - out))?;
+                if failed > 0 {
+                    row("failed:Unavailable", service(failed))?;
+                }
+                if out > 0 {
+                    row("timed-out", vec![2 * SECOND; out as usize])?;
+                    row("late", vec![3 * SECOND; out as usize / 2])?;
+                }
+            }
+        }
+        let lateness = if fault && second < self.late_for { self.lateness } else { 50_000 };
+        let invented = if phase == "baseline" && second == 1 { self.invented } else { 0 };
+        recorder.load(
+            trial,
+            &LoadRow {
+                starts_ns,
+                length_ns: SECOND,
+                settled: !open,
+                scheduled: sent,
+                sent: sent + invented,
+                never_sent: 0,
+                stale: 0,
+                lateness: histogram((0..sent).map(|at| lateness / 2 + lateness * at / sent.max(1))),
+            },
+        )
+    }
+
+    fn network(
+        &self,
+        recorder: &Recorder,
+        trial: u32,
+        starts_ns: u64,
+        into: u64,
+        noise: &mut Noise,
+    ) -> Result<(), brownout_record::RecordError> {
+        for (from, to) in pairs() {
+            let extra = |of_n2: u64| match from {
+                _ if !self.slow_now(into) => 0,
+                "n2" => of_n2,
+                "n3" if self.second_fault.is_some() => self.second_fault.unwrap(),
+                _ if self.also_slow == Some((from, to)) => self.asked,
+                _ => 0,
+            };
+            let lost = if from == "n2" && self.slow_now(into) { self.lost } else { 0.0 };
+            let samples = (0..self.probes).map(|at| {
+                let arrived = noise.below(1_000_000) as f64 >= lost * 1e6;
+                let since = at * SECOND / self.probes;
+                let mut held = extra(self.shown);
+                if held > 0 && !self.stays_slow {
+                    // What is on its way when the fault is healed comes at once.
+                    held = held.min(self.heals() - into - since);
+                }
+                let stalled = if self.phase_at(into) == "fault" && at % 20 == 0 { self.stall } else { 0 };
+                let delay = BASE_DELAY + held + stalled + noise.below(30_000);
+                ProbeSample {
+                    seq: starts_ns / SECOND * self.probes + at,
+                    sent_ns: starts_ns + since,
+                    delay_ns: arrived.then_some(delay),
+                    copies: u8::from(arrived),
+                    reordered: false,
+                }
+            });
+            let samples: Vec<ProbeSample> = samples.collect();
+            let packets = 200;
+            let lost = (packets as f64 * lost) as u64;
+            let held = extra(self.counted);
+            recorder.link(
+                trial,
+                &LinkRow {
+                    starts_ns,
+                    length_ns: SECOND,
+                    from: from.to_owned(),
+                    to: to.to_owned(),
+                    offered: packets,
+                    offered_bytes: packets * 400,
+                    delivered: packets - lost,
+                    delivered_bytes: (packets - lost) * 400,
+                    lost,
+                    dropped_queue: 0,
+                    release_error: histogram((0..packets).map(|at| 8_000 + at * 200)),
+                    held: histogram((0..packets).map(|at| held + 5_000 + at * 100)),
+                },
+            )?;
+            let (from, to) = (from.to_owned(), to.to_owned());
+            recorder.probe(trial, &ProbeRow { starts_ns, from, to, samples })?;
+        }
+        Ok(())
+    }
+}
