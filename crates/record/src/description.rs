@@ -19,6 +19,10 @@ pub struct Description {
     pub phases: Vec<PhaseDescription>,
     /// The faults, one line each, as the plan says them, with their effect on round-trip times.
     pub faults: Vec<String>,
+    /// The network as planned, in words, one line for each site, each pair of sites and whatever else is not "one LAN
+    /// without limits"; empty for that.
+    #[serde(default)]
+    pub network: Vec<String>,
     /// How many trials were planned.
     pub trials: u32,
     /// What counts as good.
@@ -104,59 +108,4 @@ pub struct Environment {
     pub system_settings: String,
     /// The seed all others are drawn from.
     pub seed: u64,
-}
-
-/// A moment known to within an error: the true time lies in `at_ns ± error_ns`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamp {
-    /// ns since the run's zero.
-    pub at_ns: u64,
-    /// ns.
-    pub error_ns: u64,
-}
-
-/// One fault of one trial: what it must show, and when it was in force.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FaultRecord {
-    /// Its place in the experiment's list, from 0.
-    pub index: u32,
-    /// `slow`, …
-    pub kind: String,
-    /// "everything n2 sends is 100ms late".
-    pub text: String,
-    /// "every RTT to and from n2 grows by 100ms".
-    pub effect: String,
-    /// What the probes must show, on every ordered pair: hit and spared.
-    pub expectations: Vec<Expectation>,
-    /// When it came into force; none if it never did.
-    pub injected: Option<Stamp>,
-    /// When it was healed; none while in force.
-    pub healed: Option<Stamp>,
-}
-
-/// What is compared on a pair of hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Quantity {
-    /// Growth of the median one-way delay over its value before the fault, ns.
-    OneWayDelay,
-    /// Share of the probes that never arrived, 0 to 1.
-    Loss,
-}
-
-/// What one fault must show on one ordered pair of hosts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Expectation {
-    /// The sending host.
-    pub from: String,
-    /// The receiving host.
-    pub to: String,
-    /// What is measured.
-    pub quantity: Quantity,
-    /// Whether the fault is meant to hit this pair; a spared pair must show nothing.
-    pub hit: bool,
-    /// The change asked for (ns, or a share); 0 on a spared pair.
-    pub asked: f64,
-    /// How far from it the measured change may lie and still prove the fault, same unit.
-    pub tolerance: f64,
 }

@@ -11,19 +11,21 @@
 mod blob;
 mod description;
 mod error;
+mod fault;
 mod reader;
 mod recorder;
 mod rows;
 
 pub use blob::{decode_histogram, encode_histogram};
-pub use description::{
-    Description, Environment, Expectation, FaultRecord, HostDescription, LoadDescription, Objective, PhaseDescription,
-    Quantity, Stamp,
-};
+pub use description::{Description, Environment, HostDescription, LoadDescription, Objective, PhaseDescription};
 pub use error::RecordError;
+pub use fault::{Expectation, FaultRecord, Period, Quantity, Severity, Stamp, Subject};
 pub use reader::Run;
 pub use recorder::Recorder;
-pub use rows::{CpuRow, Event, LatencyRow, LinkRow, LoadRow, PhaseRow, ProbeRow, ProbeSample, TrialRow, TrialState};
+pub use rows::{
+    CpuRow, Event, HostCounterRow, LatencyRow, LinkRow, LoadRow, PhaseRow, ProbeRow, ProbeSample, TrialRow, TrialState,
+    WitnessRow,
+};
 
 /// Latencies and errors in nanoseconds.
 pub type Histogram = hdrhistogram::Histogram<u64>;

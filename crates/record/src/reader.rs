@@ -9,8 +9,8 @@ use rusqlite::{Connection, OpenFlags, Row};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    CpuRow, Description, Environment, Event, FaultRecord, Histogram, LatencyRow, LinkRow, LoadRow, PhaseRow, ProbeRow,
-    RecordError, TrialRow, TrialState,
+    CpuRow, Description, Environment, Event, FaultRecord, Histogram, HostCounterRow, LatencyRow, LinkRow, LoadRow,
+    PhaseRow, ProbeRow, Quantity, RecordError, Subject, TrialRow, TrialState, WitnessRow,
     blob::{decode_histogram, decode_samples},
     recorder::{APPLICATION_ID, FORMAT},
 };
@@ -196,7 +196,7 @@ impl Run {
     pub fn links(&self, trial: u32, window: Range<u64>) -> Result<Vec<LinkRow>, RecordError> {
         self.rows(
             "SELECT starts_ns, length_ns, sender, receiver, offered, offered_bytes, delivered, delivered_bytes,
-                    lost, dropped_queue, release_error, held
+                    lost, dropped_queue, duplicated, corrupted, reordered, cut, too_big, release_error, held
              FROM link WHERE trial = ? AND starts_ns >= ? AND starts_ns < ? ORDER BY starts_ns, sender, receiver",
             window_params(trial, &window),
             |row| {
@@ -211,8 +211,13 @@ impl Run {
                     delivered_bytes: unsigned(row, 7)?,
                     lost: unsigned(row, 8)?,
                     dropped_queue: unsigned(row, 9)?,
-                    release_error: histogram(row, 10)?,
-                    held: histogram(row, 11)?,
+                    duplicated: unsigned(row, 10)?,
+                    corrupted: unsigned(row, 11)?,
+                    reordered: unsigned(row, 12)?,
+                    cut: unsigned(row, 13)?,
+                    too_big: unsigned(row, 14)?,
+                    release_error: histogram(row, 15)?,
+                    held: histogram(row, 16)?,
                 })
             },
         )
@@ -247,6 +252,53 @@ impl Run {
                     length_ns: unsigned(row, 1)?,
                     subject: row.get(2)?,
                     busy_ns: unsigned(row, 3)?,
+                })
+            },
+        )
+    }
+
+    /// What the witnesses of a trial saw, in order of time.
+    pub fn witnesses(&self, trial: u32) -> Result<Vec<WitnessRow>, RecordError> {
+        self.rows(
+            "SELECT at_ns, host, receiver, folder, quantity, source, value, error
+             FROM witness WHERE trial = ? ORDER BY at_ns, id",
+            [trial],
+            |row| {
+                let host: String = row.get(1)?;
+                let subject = match (row.get::<_, Option<String>>(2)?, row.get::<_, Option<String>>(3)?) {
+                    (Some(to), _) => Subject::Pair { from: host, to },
+                    (None, Some(folder)) => Subject::Folder { host, folder },
+                    (None, None) => Subject::Host { host },
+                };
+                let name: String = row.get(4)?;
+                let quantity = Quantity::of(&name).ok_or_else(|| {
+                    let why = format!("{name:?} is no quantity this version knows");
+                    damaged(4, RecordError::Damaged { what: "witness table", why })
+                })?;
+                Ok(WitnessRow {
+                    at_ns: unsigned(row, 0)?,
+                    subject,
+                    quantity,
+                    source: row.get(5)?,
+                    value: row.get(6)?,
+                    error: row.get(7)?,
+                })
+            },
+        )
+    }
+
+    /// What the kernels of the hosts counted in a trial, interval by interval.
+    pub fn host_counters(&self, trial: u32) -> Result<Vec<HostCounterRow>, RecordError> {
+        self.rows(
+            "SELECT starts_ns, length_ns, host, checksum_errors FROM host_counters WHERE trial = ?
+             ORDER BY starts_ns, host",
+            [trial],
+            |row| {
+                Ok(HostCounterRow {
+                    starts_ns: unsigned(row, 0)?,
+                    length_ns: unsigned(row, 1)?,
+                    host: row.get(2)?,
+                    checksum_errors: unsigned(row, 3)?,
                 })
             },
         )

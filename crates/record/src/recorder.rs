@@ -6,14 +6,15 @@ use rusqlite::{Connection, params};
 use serde::Serialize;
 
 use crate::{
-    CpuRow, Event, FaultRecord, LatencyRow, LinkRow, LoadRow, PhaseRow, ProbeRow, RecordError, TrialRow,
+    CpuRow, Event, FaultRecord, HostCounterRow, LatencyRow, LinkRow, LoadRow, PhaseRow, ProbeRow, RecordError, Subject,
+    TrialRow, WitnessRow,
     blob::{encode_histogram, encode_samples},
 };
 
 /// `PRAGMA application_id`: "Brno" as bytes, so that `file(1)` and we can tell a run from any other SQLite file.
 pub(crate) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Brno");
 /// `PRAGMA user_version`: raised with every change of `schema.sql`.
-pub(crate) const FORMAT: i32 = 1;
+pub(crate) const FORMAT: i32 = 2;
 
 /// The writer of one run.
 pub struct Recorder {
@@ -180,7 +181,7 @@ impl Recorder {
     pub fn link(&self, trial: u32, row: &LinkRow) -> Result<(), RecordError> {
         self.execute(
             "write link counters",
-            "INSERT OR REPLACE INTO link VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO link VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 trial,
                 sql_ns(row.starts_ns),
@@ -193,6 +194,11 @@ impl Recorder {
                 sql_ns(row.delivered_bytes),
                 sql_ns(row.lost),
                 sql_ns(row.dropped_queue),
+                sql_ns(row.duplicated),
+                sql_ns(row.corrupted),
+                sql_ns(row.reordered),
+                sql_ns(row.cut),
+                sql_ns(row.too_big),
                 encode_histogram(&row.release_error),
                 encode_histogram(&row.held)
             ],
@@ -215,6 +221,40 @@ impl Recorder {
             "write CPU time",
             "INSERT OR REPLACE INTO cpu VALUES (?, ?, ?, ?, ?)",
             params![trial, sql_ns(row.starts_ns), sql_ns(row.length_ns), row.subject, sql_ns(row.busy_ns)],
+        )
+    }
+
+    /// Appends a measurement of a witness.
+    pub fn witness(&self, trial: u32, row: &WitnessRow) -> Result<(), RecordError> {
+        let (host, receiver, folder) = match &row.subject {
+            Subject::Pair { from, to } => (from, Some(to), None),
+            Subject::Host { host } => (host, None, None),
+            Subject::Folder { host, folder } => (host, None, Some(folder)),
+        };
+        self.execute(
+            "write what a witness saw",
+            "INSERT INTO witness (trial, at_ns, host, receiver, folder, quantity, source, value, error)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            params![
+                trial,
+                sql_ns(row.at_ns),
+                host,
+                receiver,
+                folder,
+                row.quantity.name(),
+                row.source,
+                row.value,
+                row.error
+            ],
+        )
+    }
+
+    /// Inserts what the kernel of a host counted.
+    pub fn host_counters(&self, trial: u32, row: &HostCounterRow) -> Result<(), RecordError> {
+        self.execute(
+            "write the counters of a host",
+            "INSERT OR REPLACE INTO host_counters VALUES (?, ?, ?, ?, ?)",
+            params![trial, sql_ns(row.starts_ns), sql_ns(row.length_ns), row.host, sql_ns(row.checksum_errors)],
         )
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Histogram;
+use crate::{Histogram, Quantity, Subject};
 
 /// How a trial stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,8 @@ pub struct Event {
     pub at_ns: u64,
     /// Known to within this.
     pub error_ns: u64,
-    /// `phase`, `inject`, `heal`, `node-died`, `ready`, `warning`, …
+    /// `phase`, `inject`, `heal`, `ready`, `warning`, …; `node-died`: nobody asked for it, and the trial is invalid;
+    /// `node-ended`: a fault asked for it.
     pub kind: String,
     /// The host, fault or phase.
     pub subject: String,
@@ -137,7 +138,7 @@ pub struct LinkRow {
     pub offered: u64,
     /// Their bytes.
     pub offered_bytes: u64,
-    /// Packets handed on.
+    /// Packets handed on; a duplicated one counts twice, a corrupted one too.
     pub delivered: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
@@ -145,6 +146,16 @@ pub struct LinkRow {
     pub lost: u64,
     /// Packets dropped because the link's queue or the receiving interface was full.
     pub dropped_queue: u64,
+    /// Packets of which a second copy was sent on.
+    pub duplicated: u64,
+    /// Packets sent on with a bit flipped.
+    pub corrupted: u64,
+    /// Packets that were chosen to overtake those before them.
+    pub reordered: u64,
+    /// Packets dropped or rejected because the pair is cut.
+    pub cut: u64,
+    /// Packets refused because they are larger than the link carries.
+    pub too_big: u64,
     /// Actual − intended release, ns.
     pub release_error: Histogram,
     /// Time from arrival at the emulator to release, ns.
@@ -191,4 +202,34 @@ pub struct CpuRow {
     pub subject: String,
     /// CPU time, ns; for `cores` the number of cores × the length.
     pub busy_ns: u64,
+}
+
+/// One measurement by a witness of a fault: one who looks at the place itself, beside the probes and the emulator.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WitnessRow {
+    /// When it was begun, ns since the run's zero.
+    pub at_ns: u64,
+    /// Where.
+    pub subject: Subject,
+    /// What.
+    pub quantity: Quantity,
+    /// By whom: `train`, `heartbeat`, `process`, `governor`, `disk-probe`, `disk`, `sntp`, `database`.
+    pub source: String,
+    /// The value, in the quantity's unit: not a change, and of a single measurement: 1 or 0 where the quantity is a share of many.
+    pub value: f64,
+    /// The true value lies within `value ± error`; 0 where it is exact.
+    pub error: f64,
+}
+
+/// What the kernel of one host counted in one interval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostCounterRow {
+    /// Start of the interval.
+    pub starts_ns: u64,
+    /// Its length.
+    pub length_ns: u64,
+    /// The host.
+    pub host: String,
+    /// Packets that it threw away because a checksum (of IP, TCP, UDP or ICMP) was wrong.
+    pub checksum_errors: u64,
 }

@@ -42,7 +42,8 @@ CREATE TABLE link (
     sender TEXT NOT NULL, receiver TEXT NOT NULL,
     offered INTEGER NOT NULL, offered_bytes INTEGER NOT NULL,
     delivered INTEGER NOT NULL, delivered_bytes INTEGER NOT NULL,
-    lost INTEGER NOT NULL, dropped_queue INTEGER NOT NULL,
+    lost INTEGER NOT NULL, dropped_queue INTEGER NOT NULL, duplicated INTEGER NOT NULL, corrupted INTEGER NOT NULL,
+    reordered INTEGER NOT NULL, cut INTEGER NOT NULL, too_big INTEGER NOT NULL,
     release_error BLOB NOT NULL, held BLOB NOT NULL,
     PRIMARY KEY (trial, starts_ns, sender, receiver)
 ) WITHOUT ROWID;
@@ -59,4 +60,22 @@ CREATE TABLE cpu (
     trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, length_ns INTEGER NOT NULL,
     subject TEXT NOT NULL, busy_ns INTEGER NOT NULL,
     PRIMARY KEY (trial, starts_ns, subject)
+) WITHOUT ROWID;
+
+-- What those saw who look at the place of a fault itself: one row for each measurement. The place is a host; or, with a
+-- receiver, the way from that host to it; or, with a folder, that folder of the host. Values: ns, shares 0 to 1, bit/s;
+-- a single heartbeat, or one write that could have failed, is 1 or 0.
+CREATE TABLE witness (
+    id INTEGER PRIMARY KEY, trial INTEGER NOT NULL, at_ns INTEGER NOT NULL,
+    host TEXT NOT NULL, receiver TEXT, folder TEXT,
+    quantity TEXT NOT NULL,          -- rate, answers, running, processor-share, sync-time, clock-offset, …
+    source TEXT NOT NULL,            -- train, heartbeat, process, governor, disk-probe, disk, sntp, database
+    value REAL NOT NULL, error REAL NOT NULL
+);
+CREATE INDEX witness_by_trial ON witness (trial, at_ns);
+-- What the kernel of a host counted in an interval: packets thrown away because a checksum was wrong.
+CREATE TABLE host_counters (
+    trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, length_ns INTEGER NOT NULL, host TEXT NOT NULL,
+    checksum_errors INTEGER NOT NULL,
+    PRIMARY KEY (trial, starts_ns, host)
 ) WITHOUT ROWID;

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
 use brownout_record::{
-    Event, Histogram, LatencyRow, LoadRow, ProbeRow, ProbeSample, Recorder, Run, TrialRow, TrialState,
+    Event, Histogram, HostCounterRow, LatencyRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Quantity, Recorder, Run,
+    Subject, TrialRow, TrialState, WitnessRow,
 };
 
 fn histogram(values: &[u64]) -> Histogram {
@@ -112,4 +113,54 @@ fn what_is_no_run_is_refused_with_a_reason() {
     assert!(refusal("missing").contains("no run at"));
     std::fs::write(folder.path().join("text"), "this is not a database, it is a text of some length").unwrap();
     assert!(refusal("text").contains("not a run"));
+}
+
+#[test]
+fn counters_and_what_witnesses_saw_come_back_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(&folder.path().join("run.db"), 0, 0).unwrap();
+    let link = LinkRow {
+        starts_ns: 1,
+        length_ns: 2,
+        from: "n1".to_owned(),
+        to: "n2".to_owned(),
+        offered: 3,
+        offered_bytes: 4,
+        delivered: 5,
+        delivered_bytes: 6,
+        lost: 7,
+        dropped_queue: 8,
+        duplicated: 9,
+        corrupted: 10,
+        reordered: 11,
+        cut: 12,
+        too_big: 13,
+        release_error: histogram(&[14]),
+        held: histogram(&[15, 16]),
+    };
+    let counted = HostCounterRow { starts_ns: 1, length_ns: 2, host: "n2".to_owned(), checksum_errors: 3 };
+    let subjects = [Subject::pair("n1", "n2"), Subject::host("n2"), Subject::folder("n2", "data")];
+    let seen: Vec<WitnessRow> = (0..)
+        .zip(Quantity::ALL)
+        .map(|(at_ns, quantity)| WitnessRow {
+            at_ns,
+            subject: subjects[at_ns as usize % 3].clone(),
+            quantity,
+            source: "heartbeat".to_owned(),
+            value: -1.5e18,
+            error: 0.25,
+        })
+        .collect();
+    recorder
+        .batch(|recorder| {
+            recorder.link(1, &link)?;
+            recorder.host_counters(1, &counted)?;
+            seen.iter().rev().try_for_each(|row| recorder.witness(1, row))
+        })
+        .unwrap();
+    let run = Run::open(folder.path()).unwrap();
+    assert_eq!(run.links(1, 0..u64::MAX).unwrap(), [link]);
+    assert_eq!(run.host_counters(1).unwrap(), [counted]);
+    assert_eq!(run.witnesses(1).unwrap(), seen, "in order of time");
+    assert_eq!(run.witnesses(2).unwrap(), []);
 }

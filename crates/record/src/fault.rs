@@ -1,0 +1,284 @@
+//! What a fault had to show, and when it was in force.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A moment known to within an error: the true time lies in `at_ns ± error_ns`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// ns since the run's zero.
+    pub at_ns: u64,
+    /// ns.
+    pub error_ns: u64,
+}
+
+/// What a fault can hit or spare.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Subject {
+    /// The way from one host to another; the way back is another subject.
+    Pair {
+        /// The sending host.
+        from: String,
+        /// The receiving host.
+        to: String,
+    },
+    /// A host: its processes, its share of the processors, its clock.
+    Host {
+        /// Its name.
+        host: String,
+    },
+    /// A folder of a host, that is: a disk.
+    Folder {
+        /// The host.
+        host: String,
+        /// `data`, `commitlog`, `hints`.
+        folder: String,
+    },
+}
+
+impl Subject {
+    /// The way from one host to another.
+    pub fn pair(from: impl Into<String>, to: impl Into<String>) -> Self {
+        Subject::Pair { from: from.into(), to: to.into() }
+    }
+
+    /// A host.
+    pub fn host(host: impl Into<String>) -> Self {
+        Subject::Host { host: host.into() }
+    }
+
+    /// A folder of a host.
+    pub fn folder(host: impl Into<String>, folder: impl Into<String>) -> Self {
+        Subject::Folder { host: host.into(), folder: folder.into() }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Pair { from, to } => f.pad(&format!("{from} → {to}")),
+            Subject::Host { host } => f.pad(host),
+            Subject::Folder { host, folder } => f.pad(&format!("{host} {folder}")),
+        }
+    }
+}
+
+/// What is measured. Times are ns, shares 0 to 1, rates bit/s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantity {
+    /// Of a pair: growth of the median one-way delay, ns.
+    OneWayDelay,
+    /// Of a pair: 90th − 10th percentile of the one-way delay, ns.
+    DelaySpread,
+    /// Of a pair: share of the wire packets that do not arrive; 1 where it is cut.
+    Loss,
+    /// Of a pair: share of the wire packets that arrive twice.
+    Duplicates,
+    /// Of a pair: share of the wire packets that one sent later overtakes.
+    Reordered,
+    /// Of a pair: share of the wire packets that arrive damaged.
+    Corruption,
+    /// Of a pair: bits per second at the level of IP; asked 0: no limit.
+    Rate,
+    /// Of a host: share of the requests to its database that are answered; a fault asks −1.
+    Answers,
+    /// Of a host: share of the time in which its process runs, that is: exists and is not stopped; a fault asks −1.
+    Running,
+    /// Of a host: share of all processors that it may use at most.
+    ProcessorShare,
+    /// Of a folder: growth of the time of a read that reaches the disk, ns.
+    ReadTime,
+    /// Of a folder: growth of the time of a write, ns.
+    WriteTime,
+    /// Of a folder: growth of the time of an fsync, ns.
+    SyncTime,
+    /// Of a folder: share of the reads that fail.
+    ReadErrors,
+    /// Of a folder: share of the writes that fail.
+    WriteErrors,
+    /// Of a folder: share of the fsyncs that fail.
+    SyncErrors,
+    /// Of a host: what its clock shows − true time, ns.
+    ClockOffset,
+    /// Of a host: growth of that offset, ns per second (1 ns/s is a drift of 1e-9).
+    ClockDrift,
+}
+
+impl Quantity {
+    /// All of them.
+    pub const ALL: [Quantity; 18] = [
+        Quantity::OneWayDelay,
+        Quantity::DelaySpread,
+        Quantity::Loss,
+        Quantity::Duplicates,
+        Quantity::Reordered,
+        Quantity::Corruption,
+        Quantity::Rate,
+        Quantity::Answers,
+        Quantity::Running,
+        Quantity::ProcessorShare,
+        Quantity::ReadTime,
+        Quantity::WriteTime,
+        Quantity::SyncTime,
+        Quantity::ReadErrors,
+        Quantity::WriteErrors,
+        Quantity::SyncErrors,
+        Quantity::ClockOffset,
+        Quantity::ClockDrift,
+    ];
+
+    /// Its name in the run file and in JSON: `one-way-delay`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Quantity::OneWayDelay => "one-way-delay",
+            Quantity::DelaySpread => "delay-spread",
+            Quantity::Loss => "loss",
+            Quantity::Duplicates => "duplicates",
+            Quantity::Reordered => "reordered",
+            Quantity::Corruption => "corruption",
+            Quantity::Rate => "rate",
+            Quantity::Answers => "answers",
+            Quantity::Running => "running",
+            Quantity::ProcessorShare => "processor-share",
+            Quantity::ReadTime => "read-time",
+            Quantity::WriteTime => "write-time",
+            Quantity::SyncTime => "sync-time",
+            Quantity::ReadErrors => "read-errors",
+            Quantity::WriteErrors => "write-errors",
+            Quantity::SyncErrors => "sync-errors",
+            Quantity::ClockOffset => "clock-offset",
+            Quantity::ClockDrift => "clock-drift",
+        }
+    }
+
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        Quantity::ALL.into_iter().find(|quantity| quantity.name() == name)
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What one fault must show in one place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Expectation {
+    /// Where.
+    pub subject: Subject,
+    /// What is measured.
+    pub quantity: Quantity,
+    /// Whether the fault is meant to hit this place; a spared one must show nothing.
+    pub hit: bool,
+    /// The change or the value asked for, in the quantity's unit; 0 in a spared place.
+    pub asked: f64,
+    /// How far from it the measured one may lie and still prove the fault, same unit.
+    pub tolerance: f64,
+}
+
+/// One fault of one trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FaultRecord {
+    /// Its place in the experiment's list, from 0.
+    pub index: u32,
+    /// `slow`, `partition`, `pause`, …
+    pub kind: String,
+    /// "everything n2 sends is 100ms late".
+    pub text: String,
+    /// "every RTT to and from n2 grows by 100ms".
+    pub effect: String,
+    /// After each of its changes this time is left out of the proof, ns: it includes the longest delay that is asked for.
+    pub unsettled_ns: u64,
+    /// How hard it hits: one for a fault that is there or not, one for each step of a ramp.
+    pub severities: Vec<Severity>,
+    /// The stretches of time in which it was in force, in order; those of a ramp follow one another.
+    pub periods: Vec<Period>,
+}
+
+impl FaultRecord {
+    /// When it first came into force; none if it never did.
+    pub fn injected(&self) -> Option<Stamp> {
+        self.periods.iter().find_map(|period| period.injected)
+    }
+
+    /// When it was healed for good; none if it never came into force, or still is.
+    pub fn healed(&self) -> Option<Stamp> {
+        self.periods.iter().rev().find(|period| period.injected.is_some())?.healed
+    }
+}
+
+/// How hard a fault hits, and what that must show in every place: hit and spared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Severity {
+    /// "100ms"; empty for a fault that has but one.
+    pub text: String,
+    /// What it must show.
+    pub expectations: Vec<Expectation>,
+}
+
+/// A stretch of time in which a fault was in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Period {
+    /// The place of its severity in [`FaultRecord::severities`].
+    pub severity: u32,
+    /// When it came into force; none if it has not yet.
+    pub injected: Option<Stamp>,
+    /// When it ended: of a ramp's step when the next began; none while in force.
+    pub healed: Option<Stamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn a_quantity_has_one_name_in_the_file_and_in_json() {
+        for quantity in Quantity::ALL {
+            assert_eq!(Quantity::of(quantity.name()), Some(quantity));
+            assert_eq!(serde_json::to_value(quantity).unwrap(), quantity.name());
+        }
+        assert_eq!(Quantity::of("speed"), None);
+    }
+
+    #[test]
+    fn a_subject_reads_well_in_words_and_in_json() {
+        for (subject, words, json) in [
+            (Subject::pair("n1", "n2"), "n1 → n2", r#"{"kind":"pair","from":"n1","to":"n2"}"#),
+            (Subject::host("n2"), "n2", r#"{"kind":"host","host":"n2"}"#),
+            (Subject::folder("n2", "data"), "n2 data", r#"{"kind":"folder","host":"n2","folder":"data"}"#),
+        ] {
+            assert_eq!(subject.to_string(), words);
+            assert_eq!(serde_json::to_string(&subject).unwrap(), json);
+            assert_eq!(serde_json::from_str::<Subject>(json).unwrap(), subject);
+        }
+    }
+
+    #[test]
+    fn a_fault_is_healed_when_its_last_period_in_force_is() {
+        let stamp = |at_ns| Some(Stamp { at_ns, error_ns: 0 });
+        let mut fault = FaultRecord {
+            index: 0,
+            kind: "slow".to_owned(),
+            text: String::new(),
+            effect: String::new(),
+            unsettled_ns: 0,
+            severities: Vec::new(),
+            periods: vec![
+                Period { severity: 0, injected: stamp(1), healed: stamp(2) },
+                Period { severity: 0, injected: stamp(3), healed: stamp(4) },
+                Period { severity: 0, injected: None, healed: None },
+            ],
+        };
+        assert_eq!((fault.injected(), fault.healed()), (stamp(1), stamp(4)));
+        fault.periods[1].healed = None;
+        assert_eq!(fault.healed(), None);
+        fault.periods.clear();
+        assert_eq!((fault.injected(), fault.healed()), (None, None));
+    }
+}
