@@ -50,7 +50,7 @@ impl Bench {
                 .plan
                 .hosts
                 .iter()
-                .map(|host| HostSpec { name: host.name.clone(), address: host.address })
+                .map(|host| HostSpec::new(host.name.clone(), host.address))
                 .collect(),
             mtu: u16::try_from(section.mtu.0).unwrap_or(u16::MAX),
             congestion_control: Some(section.congestion_control.clone()),

@@ -99,6 +99,24 @@ pub enum NetworkError {
         hosts: usize,
     },
 
+    /// A host of this number does not exist.
+    #[error("there is no host number {host}: this network has {hosts} hosts")]
+    NoSuchHost {
+        /// What was asked for.
+        host: u16,
+        /// How many hosts there are.
+        hosts: usize,
+    },
+
+    /// What a host's kernel counted could not be read.
+    #[error("cannot read the network counters of host {host}: {source}; is /proc mounted for this PID namespace?")]
+    Statistics {
+        /// Which host.
+        host: String,
+        /// What was read, or what the kernel said.
+        source: io::Error,
+    },
+
     /// An impairment of nothing was asked for; it would look like a fault without effect.
     #[error("no link was named to be impaired; name at least one ordered pair of hosts")]
     NoLinks,

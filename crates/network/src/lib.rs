@@ -9,7 +9,7 @@
 //! use std::{process::Command, time::Duration};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let host = |name: &str, last| HostSpec { name: name.into(), address: [10, 77, 0, last].into() };
+//! let host = |name: &str, last| HostSpec::new(name, [10, 77, 0, last].into());
 //! let network = Network::start(NetworkSpec {
 //!     hosts: vec![host("n1", 1), host("n2", 2), host("load", 9)],
 //!     mtu: 1500,
@@ -52,7 +52,7 @@ pub use clock::monotonic_ns;
 pub use control::{Change, Emulator, ImpairmentGuard, LinkControl};
 pub use counters::{HostCounters, LinkCounters};
 pub use error::NetworkError;
-pub use host::{Host, HostSpec, INTERFACE};
+pub use host::{ChecksumErrors, Host, HostSpec, INTERFACE};
 pub use impairment::Impairment;
 pub use link::{HostId, Link};
 pub use network::{Network, NetworkSpec};

@@ -44,7 +44,7 @@ impl Ground {
         let distribution = cassandra::maven::resolve(&distribution.version, &cache, &|_| (), &|| false).unwrap();
         let java = java::find(distribution.java()).unwrap();
 
-        let host = |number| HostSpec { name: format!("n{number}"), address: [10, 78, 0, number].into() };
+        let host = |number| HostSpec::new(format!("n{number}"), [10, 78, 0, number].into());
         let network = Network::start(NetworkSpec {
             hosts: (1..=hosts).map(host).collect(),
             mtu: 1500,

@@ -50,7 +50,7 @@ impl Ground for Network {
 
 fn main() {
     let Arguments { rounds, seconds, realtime } = arguments();
-    let host = |n| HostSpec { name: format!("h{n}"), address: [10, 77, 0, n].into() };
+    let host = |n| HostSpec::new(format!("h{n}"), [10, 77, 0, n].into());
     let emulator = Network::start(NetworkSpec {
         hosts: vec![host(1), host(2)],
         mtu: 1500,

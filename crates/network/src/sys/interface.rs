@@ -34,11 +34,14 @@ impl Interface {
         self.set(libc::SIOCSIFMTU, |request| request.ifr_ifru.ifru_mtu = libc::c_int::from(mtu))
     }
 
-    /// Brings it up.
+    /// Brings it up, and leaves its other flags: without a TUN's `IFF_NOARP`, IPv6 would look for neighbours on it.
     pub(crate) fn set_up(&self) -> io::Result<()> {
-        self.set(libc::SIOCSIFFLAGS, |request| {
-            request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-        })
+        let mut request = request(self.name);
+        self.ioctl(libc::SIOCGIFFLAGS, &mut request)?;
+        // SAFETY: a successful SIOCGIFFLAGS has filled in this member of the union.
+        let flags = unsafe { request.ifr_ifru.ifru_flags };
+        let up = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        self.set(libc::SIOCSIFFLAGS, |request| request.ifr_ifru.ifru_flags = flags | up)
     }
 
     /// Its number.

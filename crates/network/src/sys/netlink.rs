@@ -1,5 +1,6 @@
-//! What rtnetlink(7) does and ioctls do not: the lab's route, with its TCP congestion control, and
-//! the length of an interface's queue (whose ioctl is refused inside of a user namespace).
+//! What rtnetlink(7) does and ioctls do not: the lab's routes, with their TCP congestion control, IPv6
+//! addresses that are usable at once, and the length of an interface's queue (whose ioctl is refused
+//! inside of a user namespace).
 //!
 //! The congestion control is set as a metric of the route (`RTAX_CC_ALGO`) rather than as the
 //! namespace's `tcp_congestion_control`: the latter refuses, outside of the first namespace, every
@@ -7,26 +8,29 @@
 
 use std::{
     io,
-    net::Ipv4Addr,
+    net::{IpAddr, Ipv6Addr},
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
 };
 
 use super::{check, check_len};
 
 const RTAX_CC_ALGO: u16 = 16;
+/// `linux/if_link.h`.
+const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
+const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
 
 /// Routes `subnet/prefix` to the interface with number `interface`, in the calling thread's namespace.
 pub(crate) fn add_subnet_route(
-    subnet: Ipv4Addr,
+    subnet: IpAddr,
     prefix: u8,
     interface: u32,
-    source: Ipv4Addr,
+    source: IpAddr,
     congestion_control: Option<&str>,
 ) -> io::Result<()> {
     let mut message = Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
     // struct rtmsg: family, dst_len, src_len, tos, table, protocol, scope, type, flags.
     message.bytes(&[
-        libc::AF_INET as u8,
+        family(subnet),
         prefix,
         0,
         0,
@@ -36,8 +40,8 @@ pub(crate) fn add_subnet_route(
         libc::RTN_UNICAST,
     ]);
     message.bytes(&0u32.to_ne_bytes());
-    message.attribute(libc::RTA_DST, &subnet.octets());
-    message.attribute(libc::RTA_PREFSRC, &source.octets());
+    message.address(libc::RTA_DST, subnet);
+    message.address(libc::RTA_PREFSRC, source);
     message.attribute(libc::RTA_OIF, &interface.to_ne_bytes());
     if let Some(name) = congestion_control {
         let mut metric = Message::empty();
@@ -51,12 +55,42 @@ pub(crate) fn add_subnet_route(
 /// Lets `packets` packets wait on the interface with number `interface`, in the calling thread's namespace.
 pub(crate) fn set_queue_length(interface: u32, packets: u32) -> io::Result<()> {
     let mut message = Message::new(libc::RTM_NEWLINK, 0);
-    // struct ifinfomsg: family and type, index, flags, and which flags to change.
-    message.bytes(&[0; 4]);
-    message.bytes(&interface.to_ne_bytes());
-    message.bytes(&[0; 8]);
+    message.link(interface);
     message.attribute(libc::IFLA_TXQLEN, &packets.to_ne_bytes());
     message.send()
+}
+
+/// Keeps the interface with number `interface` from giving itself a link-local IPv6 address, and so from soliciting
+/// routers with it, in the calling thread's namespace.
+pub(crate) fn forbid_link_local(interface: u32) -> io::Result<()> {
+    let mut inet6 = Message::empty();
+    inet6.attribute(IFLA_INET6_ADDR_GEN_MODE, &[IN6_ADDR_GEN_MODE_NONE]);
+    let mut families = Message::empty();
+    families.attribute(libc::AF_INET6 as u16, &inet6.0);
+    let mut message = Message::new(libc::RTM_SETLINK, 0);
+    message.link(interface);
+    message.attribute(libc::IFLA_AF_SPEC, &families.0);
+    message.send()
+}
+
+/// Gives the interface with number `interface` this one address (`/128`: routes are added apart), which is used at
+/// once, without asking whether somebody else has it, in the calling thread's namespace.
+pub(crate) fn add_address6(interface: u32, address: Ipv6Addr) -> io::Result<()> {
+    let mut message = Message::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
+    // struct ifaddrmsg: family, prefixlen, flags (the attribute has room for more), scope, index.
+    message.bytes(&[libc::AF_INET6 as u8, 128, 0, libc::RT_SCOPE_UNIVERSE]);
+    message.bytes(&interface.to_ne_bytes());
+    message.attribute(libc::IFA_FLAGS, &(libc::IFA_F_NODAD | libc::IFA_F_NOPREFIXROUTE).to_ne_bytes());
+    message.attribute(libc::IFA_LOCAL, &address.octets());
+    message.attribute(libc::IFA_ADDRESS, &address.octets());
+    message.send()
+}
+
+fn family(address: IpAddr) -> u8 {
+    match address {
+        IpAddr::V4(_) => libc::AF_INET as u8,
+        IpAddr::V6(_) => libc::AF_INET6 as u8,
+    }
 }
 
 /// A netlink request under construction.
@@ -88,6 +122,20 @@ impl Message {
         self.bytes(&kind.to_ne_bytes());
         self.bytes(value);
         self.0.resize(self.0.len().next_multiple_of(4), 0);
+    }
+
+    /// struct ifinfomsg: family and type, index, flags, and which flags to change.
+    fn link(&mut self, interface: u32) {
+        self.bytes(&[0; 4]);
+        self.bytes(&interface.to_ne_bytes());
+        self.bytes(&[0; 8]);
+    }
+
+    fn address(&mut self, kind: u16, address: IpAddr) {
+        match address {
+            IpAddr::V4(address) => self.attribute(kind, &address.octets()),
+            IpAddr::V6(address) => self.attribute(kind, &address.octets()),
+        }
     }
 
     fn send(mut self) -> io::Result<()> {

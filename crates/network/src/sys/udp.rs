@@ -1,9 +1,9 @@
-//! Sockets that know when a datagram arrived, and what a TCP socket would use.
+//! Sockets that know when a datagram arrived.
 
 use std::{
     io,
-    net::{Ipv4Addr, SocketAddrV4, TcpStream, UdpSocket},
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    net::{Ipv4Addr, SocketAddrV4, UdpSocket},
+    os::fd::AsRawFd,
 };
 
 use super::{check, check_len};
@@ -89,44 +89,6 @@ fn read_control(message: &libc::msghdr, received: &mut Received) {
             header = libc::CMSG_NXTHDR(message, control);
         }
     }
-}
-
-/// Which congestion control a TCP connection from here to `peer` gets.
-///
-/// It begins to connect, without waiting, because only then is the route known: one SYN is sent.
-pub(crate) fn tcp_congestion_control(peer: Ipv4Addr) -> io::Result<String> {
-    // SAFETY: the descriptor is new and owned by nobody else.
-    let socket = unsafe {
-        let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        TcpStream::from(OwnedFd::from_raw_fd(check(libc::socket(libc::AF_INET, kind, 0))?))
-    };
-    let address = libc::sockaddr_in {
-        sin_family: libc::AF_INET as libc::sa_family_t,
-        sin_port: 9u16.to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from(peer).to_be() },
-        sin_zero: [0; 8],
-    };
-    let length = size_of_val(&address) as libc::socklen_t;
-    // SAFETY: `address` is a valid socket address of the length stated.
-    let connected = check(unsafe { libc::connect(socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), length) });
-    match connected {
-        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
-        _ => {}
-    }
-    let mut name = [0u8; 16];
-    let mut length = name.len() as libc::socklen_t;
-    // SAFETY: `name` is writable for the length stated.
-    check(unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_CONGESTION,
-            name.as_mut_ptr().cast(),
-            &mut length,
-        )
-    })?;
-    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-    Ok(String::from_utf8_lossy(name).into_owned())
 }
 
 fn set_option(socket: &UdpSocket, option: libc::c_int, value: libc::c_int) -> io::Result<()> {

@@ -25,7 +25,7 @@ pub const NO_SUPERFRAMES: &str =
 
 /// A specification of `hosts` hosts named h0, h1 … at 10.77.0.1, 10.77.0.2 …
 pub fn spec(hosts: u8) -> NetworkSpec {
-    let host = |n| HostSpec { name: format!("h{n}"), address: Ipv4Addr::new(10, 77, 0, n + 1) };
+    let host = |n| HostSpec::new(format!("h{n}"), Ipv4Addr::new(10, 77, 0, n + 1));
     NetworkSpec {
         hosts: (0..hosts).map(host).collect(),
         mtu: 1500,

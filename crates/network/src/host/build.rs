@@ -1,0 +1,197 @@
+//! Making a host: a namespace, its interface, addresses and routes.
+
+use std::{
+    fs::{self, File},
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    path::Path,
+    sync::Arc,
+};
+
+use super::{Host, HostSpec, INTERFACE, Inner, statistics::Statistics};
+use crate::{
+    error::NetworkError,
+    link::HostId,
+    subnet::Subnet,
+    sys::{self, Interface, OpenError, Tun},
+};
+
+const TUN_DEVICE: &str = "/dev/net/tun";
+
+/// How many packets may wait for the emulator. A TUN drops at its tail without back-pressure, so
+/// this must outlast the emulator's worst pause: 10,000 packets are 80 ms of 1.5 Gbit/s in MTU frames.
+const INTERFACE_QUEUE: u32 = 10_000;
+
+/// What IPv6 demands of every link (RFC 8200 section 5); the kernel refuses it below.
+const SMALLEST_MTU6: u16 = 1280;
+
+/// What all hosts of a network share.
+pub(crate) struct Settings<'a> {
+    pub(crate) subnet: Subnet,
+    pub(crate) subnet6: Subnet,
+    pub(crate) mtu: u16,
+    /// Of the hosts that have none of their own.
+    pub(crate) congestion_control: Option<&'a str>,
+}
+
+/// Runs on a thread of its own, which stays in the new namespace until it ends.
+pub(super) fn build(id: HostId, spec: &HostSpec, settings: &Settings) -> Result<(Host, Tun), NetworkError> {
+    let host = || spec.name.clone();
+    let configure = |action: &str| {
+        let (host, action) = (host(), action.to_owned());
+        move |source| NetworkError::Configure { host, action, source }
+    };
+
+    sys::unshare_network().map_err(|source| NetworkError::Namespace { host: host(), source })?;
+    let namespace = File::open("/proc/thread-self/ns/net")
+        .map_err(configure("open /proc/thread-self/ns/net (is /proc mounted for this PID namespace?)"))?;
+    Interface::new("lo").and_then(|lo| lo.set_up()).map_err(configure("bring lo up"))?;
+
+    let tun = Tun::create(Path::new(TUN_DEVICE), INTERFACE).map_err(|error| tun_error(host(), error))?;
+    let interface = Interface::new(INTERFACE).map_err(configure("find its interface"))?;
+    let index = interface.index().map_err(configure("find its interface"))?;
+    sys::set_queue_length(index, INTERFACE_QUEUE).map_err(configure("lengthen its interface's queue"))?;
+    interface.set_mtu(settings.mtu).map_err(configure(&format!("set the MTU to {}", settings.mtu)))?;
+    // Nobody asked for packets to routers. A kernel without IPv6 refuses, and sends none.
+    let _ = sys::forbid_link_local(index);
+    interface.set_address(spec.address).map_err(configure(&format!("set the address {}", spec.address)))?;
+    interface.set_up().map_err(configure("bring its interface up"))?;
+    let address6 = spec.address6();
+    let has_ipv6 = give_address6(index, address6, settings.mtu);
+    let has_ipv6 = has_ipv6.map_err(configure(&format!("set the address {address6}")))?;
+    let address6 = has_ipv6.then_some(address6);
+
+    let algorithm = spec.congestion_control.as_deref().or(settings.congestion_control);
+    let lab = Lab { host: &spec.name, index, algorithm, tun: &tun };
+    let congestion_control = lab.route(settings.subnet, spec.address.into())?;
+    if let Some(address6) = address6 {
+        lab.route(settings.subnet6, address6.into())?;
+    }
+
+    let statistics = Statistics::open();
+    let (name, address, namespace) = (host(), spec.address, Arc::new(namespace.into()));
+    let inner = Inner { id, name, address, address6, namespace, congestion_control, statistics };
+    Ok((Host(Arc::new(inner)), tun))
+}
+
+/// Gives the interface its IPv6 address, if this machine has IPv6; whether it does.
+fn give_address6(index: u32, address: Ipv6Addr, mtu: u16) -> io::Result<bool> {
+    if mtu < SMALLEST_MTU6 {
+        return Ok(false);
+    }
+    match sys::add_address6(index, address) {
+        Ok(()) => Ok(true),
+        Err(error) if is_without_ipv6(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// How a kernel that has no IPv6, or was told to use none, refuses to be configured for it.
+fn is_without_ipv6(error: &io::Error) -> bool {
+    // Not built in, or `ipv6.disable=1`: the first two. `ipv6.disable_ipv6=1`: the third.
+    [libc::EAFNOSUPPORT, libc::EOPNOTSUPP, libc::EACCES].map(Some).contains(&error.raw_os_error())
+}
+
+/// A host's way into the lab.
+struct Lab<'a> {
+    host: &'a str,
+    index: u32,
+    /// The TCP congestion control asked for.
+    algorithm: Option<&'a str>,
+    tun: &'a Tun,
+}
+
+impl Lab<'_> {
+    /// Routes `subnet` out of `source`, and answers with the congestion control that connections there get.
+    fn route(&self, subnet: Subnet, source: IpAddr) -> Result<String, NetworkError> {
+        let Subnet { address, prefix } = subnet;
+        let host = || self.host.to_owned();
+        let route = |algorithm| sys::add_subnet_route(address, prefix, self.index, source, algorithm);
+        match (route(self.algorithm), self.algorithm) {
+            (Ok(()), _) => {}
+            // With the algorithm it fails, without it does not: then it is the algorithm.
+            (Err(source), Some(asked)) if route(None).is_ok() => {
+                let (asked, available) = (asked.to_owned(), available_congestion_controls());
+                return Err(NetworkError::CongestionControl { host: host(), asked, available, source });
+            }
+            (Err(source), _) => {
+                let action = format!("route {address}/{prefix}");
+                return Err(NetworkError::Configure { host: host(), action, source });
+            }
+        }
+        let found = read_back_congestion_control(source, self.tun).map_err(|source| {
+            let action = "read back the TCP congestion control of a socket".to_owned();
+            NetworkError::Configure { host: host(), action, source }
+        })?;
+        match self.algorithm.filter(|asked| *asked != found) {
+            Some(asked) => Err(NetworkError::CongestionControlIgnored { host: host(), asked: asked.to_owned(), found }),
+            None => Ok(found),
+        }
+    }
+}
+
+/// Asks a socket, which is the truth that the databases will see, and swallows the SYN that this
+/// sends: nobody has begun to count.
+fn read_back_congestion_control(address: IpAddr, tun: &Tun) -> io::Result<String> {
+    // The subnet holds at least four addresses, so the neighbour is in it, whether a host or not.
+    let neighbour = match address {
+        IpAddr::V4(address) => Ipv4Addr::from(u32::from(address) ^ 1).into(),
+        IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) ^ 1).into(),
+    };
+    let found = sys::tcp_congestion_control(neighbour)?;
+    let mut discarded = [0; 2048];
+    while tun.read(&mut discarded)?.is_some() {}
+    Ok(found)
+}
+
+fn available_congestion_controls() -> String {
+    const LIST: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    fs::read_to_string(LIST).map_or_else(|error| format!("? ({LIST}: {error})"), |list| list.trim().to_owned())
+}
+
+fn tun_error(host: String, error: OpenError) -> NetworkError {
+    match error {
+        OpenError::Open(source) => {
+            let remedy = match source.kind() {
+                io::ErrorKind::NotFound => {
+                    "load the driver with `modprobe tun`, or give the container the device (--device /dev/net/tun)"
+                }
+                _ => "make it usable with `chmod 0666 /dev/net/tun`, or run as root",
+            };
+            NetworkError::Tun { host, path: TUN_DEVICE.into(), source, remedy }
+        }
+        OpenError::Create(source) => NetworkError::Tun {
+            host,
+            path: TUN_DEVICE.into(),
+            source,
+            remedy: "making an interface needs CAP_NET_ADMIN: run as root, or inside a user namespace in which you are",
+        },
+        OpenError::Offload(source) => NetworkError::Configure {
+            host,
+            action: "switch checksum and segmentation offload on (Linux 5.11 or newer is needed)".to_owned(),
+            source,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_without_ipv6_is_told_from_one_that_fails() {
+        for (errno, without) in [(libc::EOPNOTSUPP, true), (libc::EACCES, true), (libc::EINVAL, false)] {
+            assert_eq!(is_without_ipv6(&io::Error::from_raw_os_error(errno)), without);
+        }
+    }
+
+    #[test]
+    fn an_unusable_tun_device_comes_with_its_remedy() {
+        for (errno, remedy) in [(libc::ENOENT, "modprobe tun"), (libc::EACCES, "chmod 0666 /dev/net/tun")] {
+            let error = tun_error("n1".to_owned(), OpenError::Open(io::Error::from_raw_os_error(errno))).to_string();
+            for part in ["/dev/net/tun", "n1", remedy] {
+                assert!(error.contains(part), "{error}");
+            }
+        }
+    }
+}
