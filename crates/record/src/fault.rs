@@ -83,6 +83,8 @@ pub enum Quantity {
     Corruption,
     /// Of a pair: bits per second at the level of IP; asked 0: no limit.
     Rate,
+    /// Of a pair: the largest IP packet that arrives without being taken apart, bytes; asked 0: no limit of its own.
+    LargestPacket,
     /// Of a host: share of the requests to its database that are answered; a fault asks −1.
     Answers,
     /// Of a host: share of the time in which its process runs, that is: exists and is not stopped; a fault asks −1.
@@ -109,7 +111,7 @@ pub enum Quantity {
 
 impl Quantity {
     /// All of them.
-    pub const ALL: [Quantity; 18] = [
+    pub const ALL: [Quantity; 19] = [
         Quantity::OneWayDelay,
         Quantity::DelaySpread,
         Quantity::Loss,
@@ -117,6 +119,7 @@ impl Quantity {
         Quantity::Reordered,
         Quantity::Corruption,
         Quantity::Rate,
+        Quantity::LargestPacket,
         Quantity::Answers,
         Quantity::Running,
         Quantity::ProcessorShare,
@@ -140,6 +143,7 @@ impl Quantity {
             Quantity::Reordered => "reordered",
             Quantity::Corruption => "corruption",
             Quantity::Rate => "rate",
+            Quantity::LargestPacket => "largest-packet",
             Quantity::Answers => "answers",
             Quantity::Running => "running",
             Quantity::ProcessorShare => "processor-share",
