@@ -16,15 +16,15 @@ mod reader;
 mod recorder;
 mod rows;
 
-pub use blob::{decode_histogram, encode_histogram};
+pub use blob::{add_encoded, decode_histogram, encode_histogram};
 pub use description::{Description, Environment, HostDescription, LoadDescription, Objective, PhaseDescription};
 pub use error::RecordError;
 pub use fault::{Expectation, FaultRecord, Period, Quantity, Severity, Stamp, Subject};
 pub use reader::Run;
 pub use recorder::Recorder;
 pub use rows::{
-    CpuRow, Event, HostCounterRow, LatencyRow, LinkRow, LoadRow, PhaseRow, ProbeRow, ProbeSample, TrialRow, TrialState,
-    WitnessRow,
+    CpuRow, Event, HostCounterRow, LatencyRow, LinkReading, LinkRow, LoadRow, PhaseRow, ProbeRow, ProbeSample,
+    TrialRow, TrialState, WitnessRow,
 };
 
 /// Latencies and errors in nanoseconds.

@@ -9,8 +9,8 @@ use rusqlite::{Connection, OpenFlags, Row};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    CpuRow, Description, Environment, Event, FaultRecord, Histogram, HostCounterRow, LatencyRow, LinkRow, LoadRow,
-    PhaseRow, ProbeRow, Quantity, RecordError, Subject, TrialRow, TrialState, WitnessRow,
+    CpuRow, Description, Environment, Event, FaultRecord, Histogram, HostCounterRow, LatencyRow, LinkReading, LinkRow,
+    LoadRow, PhaseRow, ProbeRow, Quantity, RecordError, Subject, TrialRow, TrialState, WitnessRow,
     blob::{decode_histogram, decode_samples},
     recorder::{APPLICATION_ID, FORMAT},
 };
@@ -194,33 +194,48 @@ impl Run {
 
     /// The link counters of the intervals of a trial that start within `window`.
     pub fn links(&self, trial: u32, window: Range<u64>) -> Result<Vec<LinkRow>, RecordError> {
-        self.rows(
-            "SELECT starts_ns, length_ns, sender, receiver, offered, offered_bytes, delivered, delivered_bytes,
-                    lost, dropped_queue, duplicated, corrupted, reordered, cut, too_big, release_error, held
-             FROM link WHERE trial = ? AND starts_ns >= ? AND starts_ns < ? ORDER BY starts_ns, sender, receiver",
-            window_params(trial, &window),
-            |row| {
-                Ok(LinkRow {
-                    starts_ns: unsigned(row, 0)?,
-                    length_ns: unsigned(row, 1)?,
-                    from: row.get(2)?,
-                    to: row.get(3)?,
-                    offered: unsigned(row, 4)?,
-                    offered_bytes: unsigned(row, 5)?,
-                    delivered: unsigned(row, 6)?,
-                    delivered_bytes: unsigned(row, 7)?,
-                    lost: unsigned(row, 8)?,
-                    dropped_queue: unsigned(row, 9)?,
-                    duplicated: unsigned(row, 10)?,
-                    corrupted: unsigned(row, 11)?,
-                    reordered: unsigned(row, 12)?,
-                    cut: unsigned(row, 13)?,
-                    too_big: unsigned(row, 14)?,
-                    release_error: histogram(row, 15)?,
-                    held: histogram(row, 16)?,
-                })
-            },
-        )
+        let mut rows = Vec::new();
+        self.each_link(trial, window, |reading| {
+            rows.push(LinkRow {
+                starts_ns: reading.starts_ns,
+                length_ns: reading.length_ns,
+                from: reading.from.to_owned(),
+                to: reading.to.to_owned(),
+                offered: reading.offered,
+                offered_bytes: reading.offered_bytes,
+                delivered: reading.delivered,
+                delivered_bytes: reading.delivered_bytes,
+                lost: reading.lost,
+                dropped_queue: reading.dropped_queue,
+                duplicated: reading.duplicated,
+                corrupted: reading.corrupted,
+                reordered: reading.reordered,
+                cut: reading.cut,
+                too_big: reading.too_big,
+                release_error: decode_histogram(reading.release_error)?,
+                held: decode_histogram(reading.held)?,
+            });
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Shows the same one by one, in order of time and pair, with their histograms still encoded.
+    pub fn each_link(
+        &self,
+        trial: u32,
+        window: Range<u64>,
+        mut visit: impl FnMut(LinkReading<'_>) -> Result<(), RecordError>,
+    ) -> Result<(), RecordError> {
+        let sql = "SELECT starts_ns, length_ns, sender, receiver, offered, offered_bytes, delivered, delivered_bytes,
+                          lost, dropped_queue, duplicated, corrupted, reordered, cut, too_big, release_error, held
+                   FROM link WHERE trial = ? AND starts_ns >= ? AND starts_ns < ? ORDER BY starts_ns, sender, receiver";
+        let mut statement = self.db.prepare_cached(sql).map_err(|error| self.error(error))?;
+        let mut rows = statement.query(window_params(trial, &window)).map_err(|error| self.error(error))?;
+        while let Some(row) = rows.next().map_err(|error| self.error(error))? {
+            visit(reading(row).map_err(|error| self.error(error))?)?;
+        }
+        Ok(())
     }
 
     /// All probes of a trial, by interval of sending and pair.
@@ -331,6 +346,29 @@ fn window_params(trial: u32, window: &Range<u64>) -> impl rusqlite::Params + use
 
 fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(column).map(i64::cast_unsigned)
+}
+
+fn reading<'a>(row: &'a Row<'_>) -> rusqlite::Result<LinkReading<'a>> {
+    let column = |at: usize| row.get_ref(at);
+    Ok(LinkReading {
+        starts_ns: unsigned(row, 0)?,
+        length_ns: unsigned(row, 1)?,
+        from: column(2)?.as_str()?,
+        to: column(3)?.as_str()?,
+        offered: unsigned(row, 4)?,
+        offered_bytes: unsigned(row, 5)?,
+        delivered: unsigned(row, 6)?,
+        delivered_bytes: unsigned(row, 7)?,
+        lost: unsigned(row, 8)?,
+        dropped_queue: unsigned(row, 9)?,
+        duplicated: unsigned(row, 10)?,
+        corrupted: unsigned(row, 11)?,
+        reordered: unsigned(row, 12)?,
+        cut: unsigned(row, 13)?,
+        too_big: unsigned(row, 14)?,
+        release_error: column(15)?.as_blob()?,
+        held: column(16)?.as_blob()?,
+    })
 }
 
 fn histogram(row: &Row<'_>, column: usize) -> rusqlite::Result<Histogram> {

@@ -162,6 +162,29 @@ pub struct LinkRow {
     pub held: Histogram,
 }
 
+/// A [`LinkRow`] as it lies in the file: its histograms still encoded; see [`crate::add_encoded`].
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "the fields are those of LinkRow")]
+pub struct LinkReading<'a> {
+    pub starts_ns: u64,
+    pub length_ns: u64,
+    pub from: &'a str,
+    pub to: &'a str,
+    pub offered: u64,
+    pub offered_bytes: u64,
+    pub delivered: u64,
+    pub delivered_bytes: u64,
+    pub lost: u64,
+    pub dropped_queue: u64,
+    pub duplicated: u64,
+    pub corrupted: u64,
+    pub reordered: u64,
+    pub cut: u64,
+    pub too_big: u64,
+    pub release_error: &'a [u8],
+    pub held: &'a [u8],
+}
+
 /// One probe packet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeSample {
