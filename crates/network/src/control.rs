@@ -21,11 +21,12 @@ pub trait LinkControl: Send + Sync {
     /// When a link does not exist, none is named, or the controller cannot be reached.
     fn impair(&self, links: &[Link], impairment: &Impairment) -> Result<ImpairmentGuard, NetworkError>;
 
-    /// What `link` really does to packets at this moment, read back from where it is done.
+    /// What `link` really does to packets at this moment, read back from where it is done: the impairments on it, the
+    /// oldest first, without those that do nothing. Each is exactly as it was asked for, if it is in force.
     ///
     /// # Errors
     /// When the link does not exist or the controller cannot be reached.
-    fn effective(&self, link: Link) -> Result<Impairment, NetworkError>;
+    fn effective(&self, link: Link) -> Result<Vec<Impairment>, NetworkError>;
 
     /// What every link counted since this was last called, by whomever.
     ///
@@ -52,24 +53,43 @@ impl Change {
 }
 
 type Heal = Box<dyn FnOnce() -> Result<Change, NetworkError> + Send>;
+type Amend = Box<dyn FnMut(&Impairment) -> Result<Change, NetworkError> + Send>;
 
 /// An impairment in force. The links heal when this is dropped, or by [`ImpairmentGuard::heal`],
 /// which says when. Both return only once it is done.
 #[must_use = "the links heal as soon as the guard is dropped"]
 pub struct ImpairmentGuard {
     change: Change,
+    amend: Option<Amend>,
     heal: Option<Heal>,
 }
 
 impl ImpairmentGuard {
     /// For those who implement [`LinkControl`]: an impairment in force since `change`, taken back by `heal`.
     pub fn new(change: Change, heal: impl FnOnce() -> Result<Change, NetworkError> + Send + 'static) -> Self {
-        ImpairmentGuard { change, heal: Some(Box::new(heal)) }
+        ImpairmentGuard { change, amend: None, heal: Some(Box::new(heal)) }
+    }
+
+    /// For those who implement [`LinkControl`]: with a way to change the impairment in place.
+    #[must_use = "the links heal as soon as the guard is dropped"]
+    pub fn with_amend(mut self, amend: impl FnMut(&Impairment) -> Result<Change, NetworkError> + Send + 'static) -> Self {
+        self.amend = Some(Box::new(amend));
+        self
     }
 
     /// When it came into force.
     pub fn change(&self) -> Change {
         self.change
+    }
+
+    /// Changes it in place, on all its links, and says when that was done: what the links remember (the state of a
+    /// loss model, what waits for a bottleneck) goes on. No packet in flight is later than the new impairment makes it,
+    /// and none overtakes another because of the change.
+    ///
+    /// # Errors
+    /// When the controller cannot be reached, or cannot change impairments in place.
+    pub fn amend(&mut self, impairment: &Impairment) -> Result<Change, NetworkError> {
+        self.amend.as_mut().map_or(Err(NetworkError::CannotAmend), |amend| amend(impairment))
     }
 
     /// Takes it back, and says when.
@@ -118,10 +138,12 @@ pub(crate) struct Shared {
 pub(crate) enum Command {
     /// Add a layer to the links at these positions.
     Add { layer: u64, links: Vec<usize>, impairment: Impairment, done: SyncSender<u64> },
+    /// Change a layer on all links that have it.
+    Amend { layer: u64, impairment: Impairment, done: SyncSender<u64> },
     /// Take a layer off all links.
     Remove { layer: u64, done: SyncSender<u64> },
     /// Say what the stages of the link at this position do.
-    Effective { link: usize, answer: SyncSender<Impairment> },
+    Effective { link: usize, answer: SyncSender<Vec<Impairment>> },
     /// Exchange the counters for these fresh ones, so that the thread need not make any.
     TakeCounters { fresh: Vec<LinkCounters>, answer: SyncSender<Vec<LinkCounters>> },
     /// Say how many packets of each host went nowhere.
@@ -210,11 +232,16 @@ impl LinkControl for Emulator {
         let layer = self.0.next_layer.fetch_add(1, Ordering::Relaxed);
         let impairment = *impairment;
         let change = self.change(|done| Command::Add { layer, links, impairment, done })?;
-        let emulator = self.clone();
-        Ok(ImpairmentGuard::new(change, move || emulator.change(|done| Command::Remove { layer, done })))
+        let (amends, heals) = (self.clone(), self.clone());
+        let amend = move |impairment: &Impairment| {
+            let impairment = *impairment;
+            amends.change(|done| Command::Amend { layer, impairment, done })
+        };
+        let guard = ImpairmentGuard::new(change, move || heals.change(|done| Command::Remove { layer, done }));
+        Ok(guard.with_amend(amend))
     }
 
-    fn effective(&self, link: Link) -> Result<Impairment, NetworkError> {
+    fn effective(&self, link: Link) -> Result<Vec<Impairment>, NetworkError> {
         let link = self.position(link)?;
         self.ask(|answer| Command::Effective { link, answer })
     }

@@ -121,6 +121,10 @@ pub enum NetworkError {
     #[error("no link was named to be impaired; name at least one ordered pair of hosts")]
     NoLinks,
 
+    /// The controller of these links has no way to change an impairment in place.
+    #[error("this impairment cannot be changed in place; heal it and make another")]
+    CannotAmend,
+
     /// The probes could not be started.
     #[error("cannot probe from host {host} ({address}): {action}: {source}")]
     Probe {

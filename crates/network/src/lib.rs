@@ -53,7 +53,9 @@ pub use control::{Change, Emulator, ImpairmentGuard, LinkControl};
 pub use counters::{HostCounters, LinkCounters};
 pub use error::NetworkError;
 pub use host::{ChecksumErrors, Host, HostSpec, INTERFACE};
-pub use impairment::Impairment;
+pub use impairment::{
+    Chance, Cut, Distribution, Impairment, Loss, QueueLimit, RateLimit, Reorder, UnknownDistribution,
+};
 pub use link::{HostId, Link};
 pub use network::{Network, NetworkSpec};
 pub use probe::{ProbeHealth, ProbeSample, Probes};

@@ -179,6 +179,10 @@ impl Engine {
         }
     }
 
+    pub(super) fn amend_layer(&mut self, layer: u64, impairment: Impairment) {
+        self.change_all(|line| line.amend_layer(layer, impairment));
+    }
+
     pub(super) fn remove_layer(&mut self, layer: u64) {
         self.change_all(|line| line.remove_layer(layer));
     }
@@ -196,8 +200,8 @@ impl Engine {
     }
 
     /// What the stages of a link do.
-    pub(super) fn effective(&self, link: usize) -> Impairment {
-        self.lines[link].stages.report()
+    pub(super) fn effective(&self, link: usize) -> Vec<Impairment> {
+        vec![self.lines[link].stages.report()]
     }
 
     /// The longest that any link holds a packet.

@@ -28,6 +28,15 @@ impl Line {
         self.reconfigure();
     }
 
+    pub(super) fn amend_layer(&mut self, layer: u64, impairment: Impairment) {
+        for (other, asked) in &mut self.layers {
+            if *other == layer {
+                *asked = impairment;
+            }
+        }
+        self.reconfigure();
+    }
+
     pub(super) fn remove_layer(&mut self, layer: u64) {
         let before = self.layers.len();
         self.layers.retain(|(other, _)| *other != layer);
@@ -44,7 +53,7 @@ impl Line {
 
     fn reconfigure(&mut self) {
         let layers = self.layers.iter().filter(|_| !self.sabotaged);
-        let effective = layers.fold(Impairment::NONE, |sum, (_, layer)| sum.and(*layer));
+        let effective = layers.fold(Impairment::NONE, |_, (_, layer)| *layer);
         let before = self.stages.report().longest_hold_ns();
         self.stages.configure(&effective);
         if effective.longest_hold_ns() < before {

@@ -138,6 +138,11 @@ impl Thread {
                     self.changed();
                     let _ = done.send(monotonic_ns());
                 }
+                Command::Amend { layer, impairment, done } => {
+                    self.engine.amend_layer(layer, impairment);
+                    self.changed();
+                    let _ = done.send(monotonic_ns());
+                }
                 Command::Remove { layer, done } => {
                     self.engine.remove_layer(layer);
                     self.changed();

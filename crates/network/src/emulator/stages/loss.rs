@@ -18,11 +18,11 @@ impl Loss {
 
 impl Stage for Loss {
     fn configure(&mut self, impairment: &Impairment) {
-        self.share = impairment.loss;
+        self.share = impairment.loss.mean();
     }
 
     fn report(&self, into: &mut Impairment) {
-        into.loss = self.share;
+        into.loss = crate::impairment::Loss::Independent(self.share);
     }
 
     fn decide(&mut self, packets: &mut [Fate]) {
