@@ -1,44 +1,49 @@
 use std::{
-    collections::BTreeSet,
-    fs::{self, File, OpenOptions, Permissions},
-    os::unix::fs::{PermissionsExt, chown},
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{Command, Stdio},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
 use crate::{
-    CassandraSpec, ClusterError, Death, Distribution, InForce, Node, Owner, Place, Readiness,
+    CassandraSpec, ClusterControl, ClusterError, Death, Distribution, InForce, Node, NodeFolders, Owner, Paths, Place,
+    Readiness, Variables,
     cassandra::Cassandra,
     confine::confine,
+    folders::{check_names, make_folders},
     java::Java,
     logs,
-    node::Process,
     place::Network,
+    process::Process,
     readiness,
-    system::{Member, System},
+    supervisor::Supervisor,
+    system::{Member, Start, System},
 };
-
-/// Where a cluster's files go, and whose they are.
-#[derive(Debug, Clone)]
-pub struct Paths {
-    /// A folder per node is made here, for its configuration and data. Must be reachable for `owner`.
-    pub scratch: PathBuf,
-    /// A folder per node is made here, for its logs, which outlive the cluster. Must be reachable for `owner`.
-    pub logs: PathBuf,
-    /// The user that the nodes run as; `None`: the one we are. Anything but `None` takes root.
-    pub owner: Option<Owner>,
-}
 
 /// A cluster of database processes. Dropping it kills them.
 pub struct Cluster {
-    system: Box<dyn System>,
-    members: Vec<Member>,
-    networks: Vec<Network>,
+    parts: Arc<Parts>,
     nodes: Vec<Node>,
     logs: PathBuf,
 }
+
+/// What the cluster shares with those who control its nodes; one of each per node, in the order of the places.
+pub(crate) struct Parts {
+    pub(crate) system: Box<dyn System>,
+    pub(crate) members: Vec<Member>,
+    pub(crate) networks: Vec<Network>,
+    pub(crate) supervisors: Vec<Arc<Supervisor>>,
+    variables: Vec<Variables>,
+    owner: Option<Owner>,
+}
+
+/// What a caller does with a node's folders before its first start; the variables that it answers with are set at
+/// every start of that node.
+type Prepare<'a> = dyn FnMut(&NodeFolders) -> io::Result<Variables> + 'a;
 
 impl Cluster {
     /// Starts a Cassandra node on each of `places`; they are not ready yet (see [`Cluster::wait_ready`]).
@@ -57,14 +62,33 @@ impl Cluster {
         paths: &Paths,
         archive: Option<&Path>,
     ) -> Result<Cluster, ClusterError> {
+        Cluster::start_with(spec, distribution, java, places, paths, archive, &mut |_| Ok(Vec::new()))
+    }
+
+    /// The same, and calls `prepare` once for each node, after all folders were made and before any node is started: it
+    /// may mount something over them, and returns environment variables for that node, now and whenever it is started
+    /// again.
+    ///
+    /// # Errors
+    /// As [`Cluster::start`], and when `prepare` fails.
+    pub fn start_with(
+        spec: &CassandraSpec,
+        distribution: &Distribution,
+        java: &Java,
+        places: &[&dyn Place],
+        paths: &Paths,
+        archive: Option<&Path>,
+        prepare: &mut dyn FnMut(&NodeFolders) -> io::Result<Variables>,
+    ) -> Result<Cluster, ClusterError> {
         let system = Cassandra::new(spec, distribution, java, archive)?;
-        Cluster::start_system(Box::new(system), places, paths)
+        Cluster::start_system(Box::new(system), places, paths, prepare)
     }
 
     pub(crate) fn start_system(
         system: Box<dyn System>,
         places: &[&dyn Place],
         paths: &Paths,
+        prepare: &mut Prepare<'_>,
     ) -> Result<Cluster, ClusterError> {
         check_names(places)?;
         // A node works in its own folder, where a relative path would mean another place.
@@ -79,6 +103,7 @@ impl Cluster {
                 logs: logs.join(place.name()),
             })
             .collect();
+        system.check(&members)?;
         let mut networks = Vec::new();
         for place in places {
             let network = Network::of(*place);
@@ -93,41 +118,34 @@ impl Cluster {
                 owner.check_reach(&path)?;
             }
         }
-        // Nodes are pushed as they are spawned: an early return drops, and so kills, those that run.
-        let mut cluster = Cluster { system, members, networks, nodes: Vec::new(), logs };
-        for (index, place) in places.iter().enumerate() {
-            let node = cluster.spawn(index, *place, paths.owner)?;
-            cluster.nodes.push(node);
+        let mut variables = Vec::new();
+        for (index, member) in members.iter().enumerate() {
+            system.configure(&members, index)?;
+            let prepared = prepare(&NodeFolders::of(member));
+            variables.push(prepared.map_err(|source| ClusterError::Prepare { node: member.name.clone(), source })?);
+        }
+        let supervisor =
+            |member: &Member| Arc::new(Supervisor::new(member.name.clone(), member.logs.clone(), system.log_files()));
+        let supervisors: Vec<_> = members.iter().map(supervisor).collect();
+        let node = |(member, supervisor): (&Member, &Arc<Supervisor>)| Node {
+            name: member.name.clone(),
+            address: member.address,
+            logs: member.logs.clone(),
+            supervisor: Arc::clone(supervisor),
+        };
+        let nodes = members.iter().zip(&supervisors).map(node).collect();
+        let parts = Parts { system, members, networks, supervisors, variables, owner: paths.owner };
+        // From here on an early return drops, and so kills, what runs.
+        let cluster = Cluster { parts: Arc::new(parts), nodes, logs };
+        for index in 0..places.len() {
+            cluster.parts.start(index, Start::First)?;
         }
         Ok(cluster)
     }
 
-    fn spawn(&self, index: usize, place: &dyn Place, owner: Option<Owner>) -> Result<Node, ClusterError> {
-        let member = &self.members[index];
-        let console = member.logs.join(logs::CONSOLE);
-        let open = || -> std::io::Result<(File, File)> {
-            let file = OpenOptions::new().create(true).append(true).open(&console)?;
-            Ok((file.try_clone()?, file))
-        };
-        let (stdout, stderr) = open().map_err(ClusterError::files("open", &console))?;
-
-        let mut command = self.system.command(&self.members, index)?;
-        let program = PathBuf::from(command.get_program());
-        let failed = |source| ClusterError::Spawn { node: member.name.clone(), program: program.clone(), source };
-        command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).current_dir(&member.home);
-        place.prepare(&mut command);
-        confine(&mut command, &member.name, owner).map_err(failed)?;
-        let started_ns = brownout_network::monotonic_ns();
-        let process = Process::spawn(command, &member.name).map_err(failed)?;
-        Ok(Node {
-            name: member.name.clone(),
-            address: member.address,
-            pid: process.pid(),
-            started_ns,
-            logs: member.logs.clone(),
-            process,
-            told: false,
-        })
+    /// A handle by which the nodes are controlled, from any thread and while others use the cluster.
+    pub fn control(&self) -> ClusterControl {
+        ClusterControl::new(Arc::clone(&self.parts))
     }
 
     /// Waits until every node answers clients, knows every other node's place in the ring and takes it for up
@@ -136,7 +154,7 @@ impl Cluster {
     /// `progress` is called with one line whenever what is missing changes.
     ///
     /// # Errors
-    /// At once when a node dies or `interrupted` says so; when `deadline` (from now) passes, with what is missing.
+    /// At once when a node is dead or `interrupted` says so; when `deadline` (from now) passes, with what is missing.
     pub fn wait_ready(
         &mut self,
         deadline: Duration,
@@ -144,16 +162,12 @@ impl Cluster {
         progress: &mut dyn FnMut(&str),
     ) -> Result<Readiness, ClusterError> {
         let begun = Instant::now();
-        let started_ns =
-            self.nodes.iter().map(|node| node.started_ns).min().unwrap_or_else(brownout_network::monotonic_ns);
-        let Cluster { system, members, networks, nodes, logs } = self;
+        let started_ns = self.nodes.iter().map(Node::started_ns).min().unwrap_or_else(brownout_network::monotonic_ns);
+        let Parts { system, members, networks, supervisors, .. } = &*self.parts;
         let mut shown = String::new();
         let schema = readiness::wait(system.as_ref(), members, networks, |missing| {
-            for node in nodes.iter_mut() {
-                if let Some(death) = node.death(system.log_files()) {
-                    node.told = true;
-                    return Err(ClusterError::NodeDied(death));
-                }
+            if let Some(death) = supervisors.iter().find_map(|supervisor| supervisor.tell_death()) {
+                return Err(ClusterError::NodeDied(death));
             }
             if interrupted() {
                 return Err(ClusterError::Interrupted);
@@ -163,7 +177,7 @@ impl Cluster {
             }
             let after = begun.elapsed();
             if after >= deadline {
-                let logs = logs.display().to_string();
+                let logs = self.logs.display().to_string();
                 return Err(ClusterError::NotReady { after, missing: missing.to_vec(), logs });
             }
             let line = missing.join("; ");
@@ -186,27 +200,25 @@ impl Cluster {
 
     /// The settings in force, for the record of the run.
     pub fn in_force(&self) -> InForce {
-        self.system.in_force(&self.members)
+        self.parts.system.in_force(&self.parts.members)
     }
 
-    /// Deaths not told before; never blocks. A death that ended [`Cluster::wait_ready`] has been told by its error.
+    /// Deaths not told before, those that were asked for too; never blocks. A death that ended [`Cluster::wait_ready`]
+    /// has been told by its error.
     pub fn deaths(&mut self) -> Vec<Death> {
-        let mut deaths = Vec::new();
-        for node in self.nodes.iter_mut().filter(|node| !node.told) {
-            if let Some(death) = node.death(self.system.log_files()) {
-                node.told = true;
-                deaths.push(death);
-            }
-        }
+        let mut deaths: Vec<Death> =
+            self.parts.supervisors.iter().flat_map(|supervisor| supervisor.take_deaths()).collect();
         deaths.sort_by_key(|death| death.at_ns);
         deaths
     }
 
-    /// Asks all nodes to end (SIGTERM) and waits for it up to `deadline`; kills those that remain.
-    /// True when all ended by themselves.
+    /// Asks all nodes to end (SIGTERM; a paused one is let go on) and waits for it up to `deadline`; kills those that
+    /// remain. True when all ended by themselves.
     pub fn stop(self, deadline: Duration) -> bool {
         let begun = Instant::now();
-        self.signal(libc::SIGTERM);
+        for supervisor in &self.parts.supervisors {
+            supervisor.ask_to_end();
+        }
         while self.nodes.iter().any(Node::alive) {
             if begun.elapsed() >= deadline {
                 return false;
@@ -218,69 +230,61 @@ impl Cluster {
 
     /// Kills all nodes (SIGKILL) and reaps them; so does dropping the cluster.
     pub fn kill(self) {}
-
-    fn signal(&self, signal: libc::c_int) {
-        for node in &self.nodes {
-            node.process.signal(signal);
-        }
-    }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
         // All at once, before each is waited for: a dying cluster should not see itself shrink.
-        self.signal(libc::SIGKILL);
+        for supervisor in &self.parts.supervisors {
+            supervisor.end();
+        }
+        for supervisor in &self.parts.supervisors {
+            supervisor.reap();
+        }
     }
 }
 
-fn check_names(places: &[&dyn Place]) -> Result<(), ClusterError> {
-    if places.is_empty() {
-        return Err(ClusterError::NoPlaces);
+impl Parts {
+    /// Starts the process of a node that has none; says when that began and when its program ran.
+    pub(crate) fn start(&self, index: usize, start: Start) -> Result<(u64, u64), ClusterError> {
+        self.supervisors[index].start(|| {
+            let member = &self.members[index];
+            let mut command = self.system.command(&self.members, index, start);
+            command.envs(self.variables[index].iter().map(|(name, value)| (name, value)));
+            let (stdout, stderr) = self.console(member)?;
+            command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+            let program = PathBuf::from(command.get_program());
+            let failed = |source| ClusterError::Spawn { node: member.name.clone(), program, source };
+            let spawn = |mut command: Command| {
+                self.confine(index, &mut command)?;
+                Process::spawn(command, &member.name)
+            };
+            spawn(command).map_err(failed)
+        })
     }
-    let (mut names, mut addresses) = (BTreeSet::new(), BTreeSet::new());
-    for place in places {
-        // The name becomes a folder and a host name.
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if place.name().is_empty() || place.name().len() > 63 || !place.name().chars().all(plain) {
-            return Err(ClusterError::Name(place.name().to_owned()));
-        }
-        if !names.insert(place.name()) {
-            return Err(ClusterError::SamePlace(format!("the name {}", place.name())));
-        }
-        if !addresses.insert(place.address()) {
-            return Err(ClusterError::SamePlace(format!("the address {}", place.address())));
-        }
-    }
-    Ok(())
-}
 
-/// Makes a member's folders. Its home must be new: data of an earlier cluster would change this one's behaviour.
-fn make_folders(member: &Member, folders: &[&str], owner: Option<Owner>) -> Result<(), ClusterError> {
-    for parent in [&member.home, &member.logs].into_iter().filter_map(|path| path.parent()) {
-        fs::create_dir_all(parent).map_err(ClusterError::files("create", parent))?;
+    /// Makes `command` run as the node does: in its folder, its network, as its user, and without rights.
+    pub(crate) fn confine(&self, index: usize, command: &mut Command) -> io::Result<()> {
+        let member = &self.members[index];
+        command.current_dir(&member.home);
+        self.networks[index].prepare(command);
+        confine(command, &member.name, self.owner)
     }
-    fs::create_dir(&member.home).map_err(ClusterError::files("create", &member.home))?;
-    fs::create_dir_all(&member.logs).map_err(ClusterError::files("create", &member.logs))?;
-    let mut own = vec![member.home.clone(), member.logs.clone()];
-    for folder in folders {
-        let path = member.home.join(folder);
-        fs::create_dir_all(&path).map_err(ClusterError::files("create", &path))?;
-        own.push(path);
+
+    fn console(&self, member: &Member) -> Result<(File, File), ClusterError> {
+        let path = member.logs.join(logs::CONSOLE);
+        let open = || -> io::Result<(File, File)> {
+            // The folder is the node's: what it puts there must not lead us elsewhere.
+            let file = OpenOptions::new().create(true).append(true).custom_flags(libc::O_NOFOLLOW).open(&path)?;
+            Ok((file.try_clone()?, file))
+        };
+        open().map_err(ClusterError::files("open", &path))
     }
-    for path in &own {
-        // Whatever our umask is, the owner must get in.
-        fs::set_permissions(path, Permissions::from_mode(0o755)).map_err(ClusterError::files("open up", path))?;
-        if let Some(Owner { uid, gid }) = owner {
-            chown(path, Some(uid), Some(gid))
-                .map_err(ClusterError::files(format!("give to user {uid}, group {gid},"), path))?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{net::Ipv4Addr, process::Command};
+    use std::net::Ipv4Addr;
 
     use super::*;
     use crate::system::View;
@@ -292,14 +296,26 @@ mod tests {
         fn folders(&self) -> &[&str] {
             &[]
         }
-        fn log_files(&self) -> &[&str] {
+        fn log_files(&self) -> &'static [&'static str] {
             &[]
         }
         fn reads(&self) -> Vec<PathBuf> {
             Vec::new()
         }
-        fn command(&self, _: &[Member], _: usize) -> Result<Command, ClusterError> {
-            Ok(Command::new("false"))
+        fn check(&self, _: &[Member]) -> Result<(), ClusterError> {
+            Ok(())
+        }
+        fn configure(&self, _: &[Member], _: usize) -> Result<(), ClusterError> {
+            Ok(())
+        }
+        fn command(&self, _: &[Member], _: usize, _: Start) -> Command {
+            Command::new("false")
+        }
+        fn tool(&self, _: &[Member], _: usize, _: &[String]) -> Command {
+            Command::new("false")
+        }
+        fn answers(&self, _: &[Member], _: usize) -> Result<(), String> {
+            Ok(())
         }
         fn view(&self, _: &[Member], _: usize) -> View {
             View { missing: Vec::new(), schema: Some("a".to_owned()) }
@@ -329,14 +345,13 @@ mod tests {
         fn enter(&self) -> std::io::Result<()> {
             Ok(())
         }
-        fn prepare(&self, _: &mut Command) {}
     }
 
     #[test]
     fn a_cluster_with_a_dead_node_is_not_ready_whatever_the_views_say() {
         let folder = tempfile::tempdir().unwrap();
         let paths = Paths { scratch: folder.path().join("scratch"), logs: folder.path().join("logs"), owner: None };
-        let mut cluster = Cluster::start_system(Box::new(ShortLived), &[&Here], &paths)
+        let mut cluster = Cluster::start_system(Box::new(ShortLived), &[&Here], &paths, &mut |_| Ok(Vec::new()))
             .unwrap_or_else(|error| panic!("this test starts a confined process: run it as root: {error}"));
         while cluster.nodes()[0].alive() {
             thread::sleep(Duration::from_millis(1));

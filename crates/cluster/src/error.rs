@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::{Death, cache::CacheError};
 
-/// Why a cluster could not be started or did not become ready.
+/// Why a cluster could not be started or did not become ready, or something could not be done to a node of it.
 #[derive(Debug, Error)]
 pub enum ClusterError {
     /// A cluster was asked for on no host at all.
@@ -68,6 +68,113 @@ pub enum ClusterError {
         /// What happened.
         source: io::Error,
     },
+    /// What the caller does with a node's folders before its start went wrong.
+    #[error("cannot prepare the folders of {node}: {source}")]
+    Prepare {
+        /// The node.
+        node: String,
+        /// What happened.
+        source: io::Error,
+    },
+    /// A data centre or rack that cannot be one, or that a node lacks.
+    #[error("the sites of the cluster: {0}")]
+    Site(String),
+    /// A name that no node bears.
+    #[error("there is no node '{asked}'{}; the nodes are {}", meant(nearest.as_deref()), known.join(", "))]
+    UnknownNode {
+        /// What was asked for.
+        asked: String,
+        /// The most similar name, when one is similar.
+        nearest: Option<String>,
+        /// All names.
+        known: Vec<String>,
+    },
+    /// Something that cannot be done to a node in the state it is in.
+    #[error("cannot {doing} {node}: it {state}; {remedy}")]
+    NotNow {
+        /// The node.
+        node: String,
+        /// What was asked for: "pause".
+        doing: &'static str,
+        /// What the node is: "is paused already".
+        state: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// The cluster was stopped or killed: its nodes can no longer be controlled.
+    #[error("the cluster of {node} has ended; start another")]
+    Ended {
+        /// The node asked for.
+        node: String,
+    },
+    /// The kernel refused a signal.
+    #[error("cannot send signal {signal} to {node}: {source}; only its own user, or root, may")]
+    Signal {
+        /// The node.
+        node: String,
+        /// The signal's number.
+        signal: i32,
+        /// What happened.
+        source: io::Error,
+    },
+    /// A signal that does not end a process.
+    #[error(
+        "signal {signal} cannot kill {node}: it does not end a process that ignores it, or is what pause and unpause do; \
+         use one of {}",
+        deadly.iter().map(i32::to_string).collect::<Vec<_>>().join(", ")
+    )]
+    NotDeadly {
+        /// The node.
+        node: String,
+        /// The signal's number.
+        signal: i32,
+        /// Those that can.
+        deadly: Vec<i32>,
+    },
+    /// What was asked for was not seen.
+    #[error(
+        "the kernel does not show {node} {wanted} after {} s; \
+         look for a disk that hangs, or a machine with too much to do",
+        after.as_secs()
+    )]
+    NotShown {
+        /// The node.
+        node: String,
+        /// What was to be seen: "as stopped".
+        wanted: String,
+        /// How long was looked.
+        after: Duration,
+    },
+    /// A share of CPU time that is too small.
+    #[error("a node's CPU time cannot be limited to {share}: the least is {least}; pause the node to give it none")]
+    CpuShare {
+        /// What was asked for.
+        share: String,
+        /// The least.
+        least: String,
+    },
+    /// The thread that keeps a limit does not run; nothing is limited.
+    #[error(
+        "cannot limit the CPU time of {node}: {source}; give the machine less to do, or raise its limit of threads"
+    )]
+    Governor {
+        /// The node.
+        node: String,
+        /// What happened.
+        source: io::Error,
+    },
+    /// A node does not answer clients in time.
+    #[error("{node} does not answer clients after {:.0} s ({why}); its logs are in {logs}", after.as_secs_f64())]
+    NoAnswer {
+        /// The node.
+        node: String,
+        /// How long was waited.
+        after: Duration,
+        /// What it did last.
+        why: String,
+        /// Where its logs lie.
+        logs: String,
+    },
     /// A node's process ended while the cluster was awaited.
     #[error("{} died: {}; the last lines of its log:\n{}", .0.node, .0.status, .0.log_tail)]
     NodeDied(Death),
@@ -94,6 +201,10 @@ pub enum ClusterError {
     /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
+}
+
+fn meant(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!(" (did you mean {name}?)")).unwrap_or_default()
 }
 
 impl ClusterError {

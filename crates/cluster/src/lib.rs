@@ -4,7 +4,8 @@
 //! software ([`cassandra::maven`], [`cassandra::tarball`]), writes each node's configuration, starts the
 //! processes without privileges ([`Cluster::start`]), tells when the cluster is ready
 //! ([`Cluster::wait_ready`]), notices deaths ([`Cluster::deaths`]) and ends everything
-//! ([`Cluster::kill`], or dropping the cluster).
+//! ([`Cluster::kill`], or dropping the cluster). Meanwhile anybody may pause, kill, stop, start, throttle and ask the
+//! nodes ([`Cluster::control`]).
 //!
 //! What is Cassandra's own lies under [`cassandra`]; the rest knows only a `System`, so that another
 //! database is one more implementation of it.
@@ -16,19 +17,30 @@ pub mod cassandra;
 mod clock;
 mod cluster;
 mod confine;
+mod control;
 mod error;
+mod folders;
+mod governor;
 pub mod java;
+mod kernel;
 mod logs;
 mod node;
 mod place;
+mod process;
 mod readiness;
+mod signals;
+mod supervisor;
 mod system;
 
-pub use cassandra::{CassandraSpec, Distribution, How, Jit, memory_needed};
-pub use cluster::{Cluster, Paths};
+pub use cassandra::{CassandraSpec, Distribution, How, Jit, Site, memory_needed};
+pub use cluster::Cluster;
 pub use confine::Owner;
+pub use control::ClusterControl;
 pub use error::ClusterError;
-pub use node::{Death, Node};
+pub use folders::{NodeFolders, Paths, Variables};
+pub use governor::{CpuLimit, CpuSample};
+pub use node::{Death, Node, NodeState};
 pub use place::Place;
 pub use readiness::Readiness;
+pub use signals::{Restarted, Stopped};
 pub use system::InForce;

@@ -2,8 +2,12 @@ use std::{
     fs::File,
     io,
     net::Ipv4Addr,
-    os::fd::{AsRawFd, OwnedFd},
+    os::{
+        fd::{AsRawFd, OwnedFd, RawFd},
+        unix::process::CommandExt,
+    },
     process::Command,
+    sync::Arc,
     thread,
 };
 
@@ -19,9 +23,6 @@ pub trait Place: Sync {
 
     /// Moves the calling thread into the host's network.
     fn enter(&self) -> io::Result<()>;
-
-    /// Makes `command` run in the host's network once it is spawned.
-    fn prepare(&self, command: &mut Command);
 }
 
 impl Place for brownout_network::Host {
@@ -36,14 +37,11 @@ impl Place for brownout_network::Host {
     fn enter(&self) -> io::Result<()> {
         self.enter()
     }
-
-    fn prepare(&self, command: &mut Command) {
-        self.prepare(command);
-    }
 }
 
 /// The network of a place, held open so that it can be entered when the place itself is out of reach.
-pub(crate) struct Network(OwnedFd);
+#[derive(Clone)]
+pub(crate) struct Network(Arc<OwnedFd>);
 
 impl Network {
     /// Opens the network of `place`.
@@ -51,17 +49,28 @@ impl Network {
         // In a thread of its own: entering changes the thread for good, and the caller's stays where it is.
         in_own_thread(|| {
             place.enter()?;
-            Ok(Network(File::open("/proc/thread-self/ns/net")?.into()))
+            Ok(Network(Arc::new(File::open("/proc/thread-self/ns/net")?.into())))
         })
     }
 
     /// Moves the calling thread into this network.
     pub(crate) fn enter(&self) -> io::Result<()> {
-        // SAFETY: setns takes a descriptor that we own and touches no memory of ours.
-        match unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWNET) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        enter(self.0.as_raw_fd())
+    }
+
+    /// Makes `command` run in this network whenever it is spawned; it keeps the network alive until it is dropped.
+    pub(crate) fn prepare(&self, command: &mut Command) {
+        let network = Arc::clone(&self.0);
+        // SAFETY: between fork and exec only `setns` is called, which is async-signal-safe, and errno read.
+        unsafe { command.pre_exec(move || enter(network.as_raw_fd())) };
+    }
+}
+
+fn enter(network: RawFd) -> io::Result<()> {
+    // SAFETY: setns takes a descriptor, which the kernel checks, and touches no memory of ours.
+    match unsafe { libc::setns(network, libc::CLONE_NEWNET) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -64,6 +64,37 @@ pub(crate) fn wait<E>(
     })
 }
 
+/// Asks one member, in its own network, by `answers`, until it does.
+///
+/// `look` is called about every 50 ms with what it did last; it ends the wait by returning an error.
+pub(crate) fn ask_one<E>(
+    network: &Network,
+    answers: &(dyn Fn() -> Result<(), String> + Sync),
+    mut look: impl FnMut(&str) -> Result<(), E>,
+) -> Result<(), E> {
+    let stop = AtomicBool::new(false);
+    let (to_us, from_asker) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let to_us = to_us;
+            let entered = network.enter().map_err(|error| format!("its network cannot be entered: {error}"));
+            while !stop.load(Ordering::Relaxed) && to_us.send(entered.clone().and_then(|()| answers())).is_ok() {
+                thread::sleep(ASK_EVERY);
+            }
+        });
+        let _stopper = StopOnDrop(&stop);
+        let mut last = "it was not asked yet".to_owned();
+        loop {
+            match from_asker.recv_timeout(LOOK_EVERY) {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(what)) => last = what,
+                Err(_) => {}
+            }
+            look(&last)?;
+        }
+    })
+}
+
 struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {

@@ -15,6 +15,13 @@ pub(crate) struct Member {
     pub(crate) logs: PathBuf,
 }
 
+/// Whether a node starts from nothing, or has data of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    First,
+    Again,
+}
+
 /// What a database has to bring so that a cluster of it can be started, awaited and read: the seam
 /// between this crate's processes and the database they run.
 pub(crate) trait System: Send + Sync {
@@ -22,17 +29,29 @@ pub(crate) trait System: Send + Sync {
     fn folders(&self) -> &[&str];
 
     /// The log files in a member's log folder, most telling last.
-    fn log_files(&self) -> &[&str];
+    fn log_files(&self) -> &'static [&'static str];
 
     /// What a node has to read besides its own folders.
     fn reads(&self) -> Vec<PathBuf>;
 
-    /// Writes the configuration of `members[index]`; returns the command that runs it in the foreground.
-    fn command(&self, members: &[Member], index: usize) -> Result<Command, ClusterError>;
+    /// Refuses members that it cannot run. Asked before anything is made.
+    fn check(&self, members: &[Member]) -> Result<(), ClusterError>;
+
+    /// Writes the configuration of `members[index]`: once, before its first start.
+    fn configure(&self, members: &[Member], index: usize) -> Result<(), ClusterError>;
+
+    /// The command that runs `members[index]` in the foreground.
+    fn command(&self, members: &[Member], index: usize, start: Start) -> Command;
+
+    /// The command that administers `members[index]` from within its network.
+    fn tool(&self, members: &[Member], index: usize, arguments: &[String]) -> Command;
 
     /// Asks `members[index]` for its own view of the cluster. Runs in the member's network, blocks for
     /// seconds at most.
     fn view(&self, members: &[Member], index: usize) -> View;
+
+    /// Whether `members[index]` answers clients; if not, what it does instead. Runs and blocks as [`System::view`].
+    fn answers(&self, members: &[Member], index: usize) -> Result<(), String>;
 
     /// What is in force, for the record.
     fn in_force(&self, members: &[Member]) -> InForce;

@@ -66,7 +66,7 @@ fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death() {
         let (rss, cpu) = (node.rss().unwrap(), node.cpu_ns().unwrap());
         eprintln!("{}: {} MiB resident, {:.1} s of CPU", node.name, rss.0 >> 20, cpu as f64 / 1e9);
         assert!(cpu > 100_000_000 && rss > Bytes(100 << 20));
-        let status = fs::read_to_string(format!("/proc/{}/status", node.pid)).unwrap();
+        let status = fs::read_to_string(format!("/proc/{}/status", node.pid())).unwrap();
         if ground::owner().is_some() {
             for line in ["Uid:\t65534\t65534\t65534\t65534", "Gid:\t65534\t65534\t65534\t65534", "Groups:\t \n"] {
                 assert!(status.contains(line), "{line} in {status}");
@@ -85,7 +85,7 @@ fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death() {
     assert!(in_force.deviations.iter().any(|what| what.starts_with("num_tokens is 1, shipped 16")));
     assert!(in_force.files["cassandra.yaml"].contains("\nread_request_timeout: 5000ms\n"));
 
-    let pids: Vec<u32> = cluster.nodes().iter().map(|node| node.pid).collect();
+    let pids: Vec<u32> = cluster.nodes().iter().map(|node| node.pid()).collect();
     // SAFETY: the process is ours and not yet reaped.
     unsafe { libc::kill(pids[1] as libc::pid_t, libc::SIGKILL) };
     let death = loop {
@@ -215,7 +215,7 @@ fn a_stopped_node_is_taken_for_down_and_named() {
     let ground = Ground::new(2);
     let mut cluster = start(&ground, &quick(), &ground.paths("down"));
     wait(&mut cluster).unwrap();
-    let pid = cluster.nodes()[1].pid as libc::pid_t;
+    let pid = cluster.nodes()[1].pid() as libc::pid_t;
     // SAFETY: the process is ours and not yet reaped.
     unsafe { libc::kill(pid, libc::SIGSTOP) };
     // The failure detector takes some seconds to be convinced.

@@ -61,7 +61,7 @@ pub fn build(
     let written = paths.scratch.join(place.name()).join("tmp/classes.jsa");
     let spec = CassandraSpec { jit: Jit::C1, ..CassandraSpec::default() };
     let system = Cassandra::with(&spec, distribution, java, Some(Archive::Make(written.clone())))?;
-    let mut alone = Cluster::start_system(Box::new(system), &[place], paths)?;
+    let mut alone = Cluster::start_system(Box::new(system), &[place], paths, &mut |_| Ok(Vec::new()))?;
     alone.wait_ready(READY_WITHIN, interrupted, &mut |_| {})?;
     if !alone.stop(ENDED_WITHIN) {
         return Err(ClusterError::Archive(format!("the node did not end in {} s", ENDED_WITHIN.as_secs())));

@@ -7,8 +7,8 @@ use std::{
 
 use brownout_units::Bytes;
 
-use super::Jit;
-use crate::system::Member;
+use super::{Jit, sites};
+use crate::system::{Member, Start};
 
 /// Packages of the JDK that Cassandra 5.0 reaches into, as its own `jvm17-server.options` has them.
 const EXPORTS: [&str; 9] = [
@@ -43,19 +43,14 @@ const OPENS: [&str; 16] = [
 ];
 
 /// Options that are the same for every node of every cluster.
-const COMMON: [&str; 17] = [
+const COMMON: [&str; 15] = [
     "-Djdk.attach.allowAttachSelf=true",
     "-Dio.netty.tryReflectionSetAccessible=true",
     "-Djava.net.preferIPv4Stack=true",
     "-Dcassandra-foreground=yes",
     "-Dcassandra.jmx.local.port=7199",
     "-Djava.rmi.server.hostname=127.0.0.1",
-    // A start from nothing, with all nodes at once: there is no ring to learn and nobody to wait for.
-    // But cassandra.ring_delay_ms stays: with 0, a node that hears of another before that one has its tokens throws it
-    // out of gossip and, with two nodes, never speaks to it again ("FatClient has been silent for 0ms").
-    "-Dcassandra.skip_wait_for_gossip_to_settle=0",
     "-Dcassandra.superuser_setup_delay_ms=0",
-    "-Dcassandra.load_ring_state=false",
     "-Dcassandra.consistent.rangemovement=false",
     // The value that two seconds of measuring at every start arrive at, on a 64-bit JVM with small references.
     "-Dcassandra.memtable.row_overhead_size=180",
@@ -69,6 +64,14 @@ const COMMON: [&str; 17] = [
     "-Dfile.encoding=UTF-8",
     "-Djava.awt.headless=true",
 ];
+
+/// A start from nothing, with all nodes at once: there is no ring to learn and nobody to wait for. But
+/// cassandra.ring_delay_ms stays: with 0, a node that hears of another before that one has its tokens throws it out of
+/// gossip and, with two nodes, never speaks to it again ("FatClient has been silent for 0ms").
+///
+/// A node that starts again does as Cassandra is shipped: it remembers the ring, and takes clients only when gossip has
+/// settled. One that took them before it knows its peers would refuse what it need not: an outage of our own making.
+const FIRST: [&str; 2] = ["-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.load_ring_state=false"];
 
 /// Above this heap the serial collector's pauses would be the experiment's result.
 const SERIAL_UP_TO: Bytes = Bytes(1 << 30);
@@ -95,7 +98,7 @@ pub(super) enum Archive {
 
 impl Jvm<'_> {
     /// All arguments of `java` for a node whose configuration lies in `conf` of its home.
-    pub(super) fn arguments(&self, member: &Member) -> Vec<OsString> {
+    pub(super) fn arguments(&self, member: &Member, start: Start) -> Vec<OsString> {
         let home = &member.home;
         let kib = self.heap.0 / 1024;
         let mut all: Vec<OsString> = vec![format!("-Xms{kib}k").into(), format!("-Xmx{kib}k").into()];
@@ -104,6 +107,9 @@ impl Jvm<'_> {
             all.push("-XX:TieredStopAtLevel=1".into());
         }
         all.extend(COMMON.map(OsString::from));
+        if start == Start::First {
+            all.extend(FIRST.map(OsString::from));
+        }
         all.extend(EXPORTS.map(|package| format!("--add-exports={package}=ALL-UNNAMED").into()));
         all.extend(OPENS.map(|package| format!("--add-opens={package}=ALL-UNNAMED").into()));
         match &self.archive {
@@ -124,6 +130,8 @@ impl Jvm<'_> {
         all.push(set("-Djdk.net.hosts.file", &home.join("conf/hosts")));
         all.push(set("-Dlogback.configurationFile", &home.join("conf/logback.xml")));
         all.push(format!("-Dcassandra.config={}", file_uri(&home.join("conf/cassandra.yaml"))).into());
+        // Read only by the snitch of nodes in data centres.
+        all.push(format!("-D{}={}", sites::FILE, file_uri(&home.join("conf").join(sites::FILE))).into());
         all.push("-cp".into());
         all.push(joined(self.class_path));
         all.push("org.apache.cassandra.service.CassandraDaemon".into());
@@ -131,14 +139,14 @@ impl Jvm<'_> {
     }
 }
 
-fn set(option: &str, path: &Path) -> OsString {
+pub(super) fn set(option: &str, path: &Path) -> OsString {
     let mut text = OsString::from(option);
     text.push("=");
     text.push(path);
     text
 }
 
-fn joined(class_path: &[PathBuf]) -> OsString {
+pub(super) fn joined(class_path: &[PathBuf]) -> OsString {
     let mut text = OsString::new();
     for jar in class_path {
         if !text.is_empty() {
@@ -150,7 +158,7 @@ fn joined(class_path: &[PathBuf]) -> OsString {
 }
 
 /// `file:///…`, with all but unreserved characters escaped (RFC 3986, 2.1).
-fn file_uri(path: &Path) -> String {
+pub(super) fn file_uri(path: &Path) -> String {
     let mut uri = "file://".to_owned();
     for &byte in path.as_os_str().as_encoded_bytes() {
         match byte {
@@ -181,7 +189,11 @@ mod tests {
         let jars = [PathBuf::from("/a.jar"), PathBuf::from("/b.jar")];
         let arguments = |heap, jit, archive: Option<&Archive>| {
             let jvm = Jvm { heap, jit, class_path: &jars, archive };
-            jvm.arguments(&member).into_iter().map(|a| a.into_string().unwrap()).collect::<Vec<_>>().join(" ")
+            jvm.arguments(&member, Start::First)
+                .into_iter()
+                .map(|a| a.into_string().unwrap())
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         let small = arguments(Bytes(192 << 20), Jit::C1, None);
         assert!(!small.contains("ring_delay"), "{small}");
@@ -192,5 +204,20 @@ mod tests {
         let large = arguments(Bytes(4 << 30), Jit::Default, Some(&archive));
         assert!(large.contains("-XX:+UseG1GC") && !large.contains("Tiered"), "{large}");
         assert!(large.contains("-XX:SharedArchiveFile=/c/x.jsa -Xshare:auto"), "{large}");
+    }
+
+    #[test]
+    fn only_the_first_start_waits_for_nobody_and_forgets_the_ring() {
+        let member = Member {
+            name: "n1".into(),
+            address: std::net::Ipv4Addr::LOCALHOST,
+            home: "/scratch/n1".into(),
+            logs: "/logs/n1".into(),
+        };
+        let jvm = Jvm { heap: Bytes(192 << 20), jit: Jit::C1, class_path: &[], archive: None };
+        let (mut first, again) = (jvm.arguments(&member, Start::First), jvm.arguments(&member, Start::Again));
+        assert!(first.iter().any(|option| option == "-Dcassandra.load_ring_state=false"), "{first:?}");
+        first.retain(|option| !FIRST.iter().any(|only| *only == *option));
+        assert_eq!(first, again);
     }
 }

@@ -7,13 +7,16 @@ mod jvm;
 mod manifest;
 pub mod maven;
 mod ring;
+mod sites;
 mod spec;
 mod system;
 pub mod tarball;
+mod tool;
 mod view;
 mod yaml;
 
 pub use distribution::{DEFAULT, Distribution, How, ProvisionError, Release, known, release};
+pub use sites::Site;
 pub use spec::{CassandraSpec, Jit, memory_needed};
 pub(crate) use system::Cassandra;
 pub use yaml::largest_value;

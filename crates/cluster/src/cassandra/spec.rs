@@ -3,6 +3,8 @@ use std::collections::BTreeMap;
 use brownout_units::Bytes;
 use serde::Serialize;
 
+use super::Site;
+
 /// How a Cassandra cluster is to be; one node runs on each host it is started on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CassandraSpec {
@@ -14,6 +16,8 @@ pub struct CassandraSpec {
     pub jit: Jit,
     /// Further keys of cassandra.yaml, or others than Brownout's own; each value is YAML on one line.
     pub settings: BTreeMap<String, String>,
+    /// The data centre and rack of every node, by its name. Empty: all are in one, and Cassandra knows of none.
+    pub sites: BTreeMap<String, Site>,
 }
 
 impl Default for CassandraSpec {
@@ -23,6 +27,7 @@ impl Default for CassandraSpec {
             heap: Bytes(192 << 20),
             jit: Jit::Default,
             settings: BTreeMap::new(),
+            sites: BTreeMap::new(),
         }
     }
 }

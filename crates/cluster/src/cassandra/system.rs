@@ -1,4 +1,5 @@
 use std::{
+    ffi::OsString,
     fs::{self, Permissions},
     io,
     os::unix::fs::PermissionsExt,
@@ -9,12 +10,12 @@ use std::{
 use super::{
     CassandraSpec, Distribution, How,
     jvm::{self, Archive, Jvm},
-    ring, view, yaml,
+    sites, tool, view, yaml,
 };
 use crate::{
     ClusterError, InForce,
     java::Java,
-    system::{Member, System, View},
+    system::{Member, Start, System, View},
 };
 
 /// Cassandra, with all that is decided before it starts.
@@ -49,6 +50,18 @@ impl Cassandra {
         Ok(Cassandra { spec: spec.clone(), distribution: distribution.clone(), java: java.clone(), archive })
     }
 
+    fn tokens(&self, members: &[Member]) -> Vec<i64> {
+        sites::tokens(&self.spec.sites, members)
+    }
+
+    fn java(&self, member: &Member, arguments: Vec<OsString>) -> Command {
+        let mut command = Command::new(&self.java.path);
+        // JAVA_TOOL_OPTIONS and its kind would change what is measured behind everyone's back.
+        command.args(arguments).env_clear();
+        command.env("PATH", "/usr/bin:/bin").env("LANG", "C.UTF-8").env("HOME", &member.home);
+        command
+    }
+
     fn jvm(&self) -> Jvm<'_> {
         Jvm {
             heap: self.spec.heap,
@@ -73,29 +86,41 @@ impl System for Cassandra {
         paths
     }
 
-    fn log_files(&self) -> &[&str] {
+    fn log_files(&self) -> &'static [&'static str] {
         &["system.log"]
     }
 
-    fn command(&self, members: &[Member], index: usize) -> Result<Command, ClusterError> {
-        let member = &members[index];
-        let conf = member.home.join("conf");
+    fn check(&self, members: &[Member]) -> Result<(), ClusterError> {
+        sites::check(&self.spec.sites, &self.spec.settings, members)
+    }
+
+    fn configure(&self, members: &[Member], index: usize) -> Result<(), ClusterError> {
+        let conf = members[index].home.join("conf");
         fs::create_dir_all(&conf).map_err(ClusterError::files("create", &conf))?;
         fs::set_permissions(&conf, Permissions::from_mode(0o755)).map_err(ClusterError::files("open up", &conf))?;
-        for (name, text) in yaml::files(&self.spec, members, &ring::tokens(members.len()), index) {
+        for (name, text) in yaml::files(&self.spec, members, &self.tokens(members), index) {
             let path = conf.join(name);
             fs::write(&path, text).map_err(ClusterError::files("write", &path))?;
             fs::set_permissions(&path, Permissions::from_mode(0o644)).map_err(ClusterError::files("open up", &path))?;
         }
-        let mut command = Command::new(&self.java.path);
-        command.args(self.jvm().arguments(member));
-        // JAVA_TOOL_OPTIONS and its kind would change what is measured behind everyone's back.
-        command.env_clear().env("PATH", "/usr/bin:/bin").env("LANG", "C.UTF-8").env("HOME", &member.home);
-        Ok(command)
+        Ok(())
+    }
+
+    fn command(&self, members: &[Member], index: usize, start: Start) -> Command {
+        self.java(&members[index], self.jvm().arguments(&members[index], start))
+    }
+
+    fn tool(&self, members: &[Member], index: usize, arguments: &[String]) -> Command {
+        let member = &members[index];
+        self.java(member, tool::arguments(member, &self.distribution.classpath, arguments))
     }
 
     fn view(&self, members: &[Member], index: usize) -> View {
-        view::view(members, &ring::tokens(members.len()), index)
+        view::view(members, &self.tokens(members), index)
+    }
+
+    fn answers(&self, members: &[Member], index: usize) -> Result<(), String> {
+        view::answers(&members[index])
     }
 
     fn in_force(&self, members: &[Member]) -> InForce {
@@ -121,9 +146,14 @@ impl System for Cassandra {
                 How::Tarball => self.distribution.root.display().to_string(),
             },
             settings: settings.map(|(key, value)| (key.to_owned(), value)).into(),
-            deviations: yaml::deviations(&self.spec.settings),
-            options: self.jvm().arguments(&members[0]).iter().map(|o| o.to_string_lossy().into_owned()).collect(),
-            files: yaml::files(&self.spec, members, &ring::tokens(members.len()), 0),
+            deviations: yaml::deviations(&self.spec),
+            options: self
+                .jvm()
+                .arguments(&members[0], Start::First)
+                .iter()
+                .map(|o| o.to_string_lossy().into_owned())
+                .collect(),
+            files: yaml::files(&self.spec, members, &self.tokens(members), 0),
         }
     }
 }

@@ -55,6 +55,13 @@ pub(super) fn view(members: &[Member], tokens: &[i64], index: usize) -> View {
     View { missing, schema: Some(schema) }
 }
 
+/// Whether `member` answers clients; if not, what it does instead.
+pub(super) fn answers(member: &Member) -> Result<(), String> {
+    let connection = Connection::open((member.address, CQL_PORT).into(), PATIENCE);
+    let row = connection.and_then(|mut connection| connection.query("SELECT key FROM system.local"));
+    row.map(drop).map_err(|error| error.to_string())
+}
+
 fn lacking(what: String) -> View {
     View { missing: vec![what], schema: None }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brownout_units::Bytes;
 
-use super::CassandraSpec;
+use super::{CassandraSpec, sites};
 use crate::{ClusterError, system::Member};
 
 /// Keys that cannot be given by the user, and why.
@@ -100,11 +100,23 @@ const DEVIATIONS: [Deviation; 9] = [
     },
 ];
 
+/// Knows of no data centres.
+const SHIPPED_SNITCH: &str = "SimpleSnitch";
+
 /// In what the generated `cassandra.yaml` differs from the one shipped, but for names, addresses and folders; one
 /// sentence each. What the experiment itself sets is its own affair.
-pub(super) fn deviations(settings: &BTreeMap<String, String>) -> Vec<String> {
-    let ours = DEVIATIONS.iter().filter(|deviation| !settings.contains_key(deviation.key));
-    ours.map(|Deviation { key, here, shipped, why }| format!("{key} is {here}, shipped {shipped}: {why}")).collect()
+pub(super) fn deviations(spec: &CassandraSpec) -> Vec<String> {
+    let ours = DEVIATIONS.iter().filter(|deviation| !spec.settings.contains_key(deviation.key));
+    let mut all: Vec<String> = ours
+        .map(|Deviation { key, here, shipped, why }| format!("{key} is {here}, shipped {shipped}: {why}"))
+        .collect();
+    if !spec.sites.is_empty() {
+        all.push(format!(
+            "endpoint_snitch is {}, shipped {SHIPPED_SNITCH}: the nodes are in data centres and racks",
+            sites::SNITCH
+        ));
+    }
+    all
 }
 
 /// What a mutation holds beside one value: its key (64 KiB at most), table, columns, times, and the log's own marks.
@@ -185,7 +197,10 @@ pub(super) fn cassandra_yaml(spec: &CassandraSpec, members: &[Member], tokens: &
 
     yaml.comment("As shipped with Cassandra 5.0: with the above, these decide how it behaves under a fault.");
     yaml.entry("file_cache_enabled", false);
-    yaml.entry("endpoint_snitch", "SimpleSnitch");
+    match sites::of(&spec.sites, me) {
+        Some(_) => yaml.entry("endpoint_snitch", format!("{}  # shipped: {SHIPPED_SNITCH}", sites::SNITCH)),
+        None => yaml.entry("endpoint_snitch", SHIPPED_SNITCH),
+    }
     yaml.entry("dynamic_snitch_update_interval", "100ms");
     yaml.entry("dynamic_snitch_reset_interval", "600000ms");
     yaml.entry("dynamic_snitch_badness_threshold", "1.0");
@@ -266,6 +281,23 @@ pub(super) const LOGBACK: &str = r#"<configuration>
 </configuration>
 "#;
 
+/// The logging configuration of tools: what they print is their answer, so only trouble is logged, and beside it.
+const LOGBACK_OF_TOOLS: &str = r#"<configuration>
+  <appender name="STDERR" class="ch.qos.logback.core.ConsoleAppender">
+    <target>System.err</target>
+    <encoder>
+      <pattern>%-5level %logger{0} - %msg%n</pattern>
+    </encoder>
+  </appender>
+  <root level="WARN">
+    <appender-ref ref="STDERR"/>
+  </root>
+</configuration>
+"#;
+
+/// The name of its file.
+pub(super) const TOOLS_LOGBACK: &str = "logback-tools.xml";
+
 /// A hosts file of the cluster, so that the JVM asks no name server: in a namespace there is none to answer.
 pub(super) fn hosts(members: &[Member]) -> String {
     let lines = members.iter().map(|member| format!("{} {}\n", member.address, member.name));
@@ -279,16 +311,21 @@ pub(super) fn files(
     tokens: &[i64],
     index: usize,
 ) -> BTreeMap<String, String> {
-    BTreeMap::from([
+    let mut files = BTreeMap::from([
         ("cassandra.yaml".to_owned(), cassandra_yaml(spec, members, tokens, index)),
         ("hosts".to_owned(), hosts(members)),
         ("logback.xml".to_owned(), LOGBACK.to_owned()),
-    ])
+        (TOOLS_LOGBACK.to_owned(), LOGBACK_OF_TOOLS.to_owned()),
+    ]);
+    if let Some(site) = sites::of(&spec.sites, &members[index]) {
+        files.insert(sites::FILE.to_owned(), sites::properties(site));
+    }
+    files
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::Site, *};
 
     fn members() -> Vec<Member> {
         (1..=2)
@@ -322,15 +359,30 @@ mod tests {
     fn what_is_not_as_shipped_is_said_in_the_file_and_in_the_record() {
         let spec = CassandraSpec::default();
         let text = cassandra_yaml(&spec, &members(), &[i64::MIN, 0], 0);
-        let all = deviations(&spec.settings);
+        let all = deviations(&spec);
         assert!(all.iter().any(|d| d.starts_with("num_tokens is 1, shipped 16: ")), "{all:?}");
         for Deviation { key, here, shipped, .. } in DEVIATIONS.iter().filter(|d| d.key != "seed_provider") {
             assert!(text.contains(&format!("\n{key}: {here}  # shipped: {shipped}\n")), "{key}");
         }
         let settings = BTreeMap::from([("concurrent_reads".to_owned(), "32".to_owned())]);
-        let fewer = deviations(&settings);
+        let fewer = deviations(&CassandraSpec { settings, ..CassandraSpec::default() });
         assert_eq!(fewer.len(), all.len() - 1);
         assert!(!fewer.iter().any(|d| d.starts_with("concurrent_reads")));
+    }
+
+    #[test]
+    fn a_node_in_a_data_centre_says_so_and_with_which_snitch() {
+        let site = |dc: &str| Site { dc: dc.to_owned(), rack: "r1".to_owned() };
+        let sites = BTreeMap::from([("n1".to_owned(), site("east")), ("n2".to_owned(), site("west"))]);
+        let spec = CassandraSpec { sites, ..CassandraSpec::default() };
+        let files = files(&spec, &members(), &[i64::MIN, 0], 1);
+        assert_eq!(files["cassandra-rackdc.properties"], "dc=west\nrack=r1\n");
+        assert!(
+            files["cassandra.yaml"]
+                .contains("\nendpoint_snitch: GossipingPropertyFileSnitch  # shipped: SimpleSnitch\n")
+        );
+        assert!(deviations(&spec).iter().any(|what| what.starts_with("endpoint_snitch is Gossiping")));
+        assert!(!deviations(&CassandraSpec::default()).iter().any(|what| what.starts_with("endpoint_snitch")));
     }
 
     #[test]

@@ -1,0 +1,42 @@
+//! `nodetool`: Cassandra's own tool of administration, from the same jars.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use super::{
+    jvm::{file_uri, joined, set},
+    yaml,
+};
+use crate::system::Member;
+
+/// For a JVM that lives for a second: little memory, the quick compiler, no files outside the node's folder.
+/// Its name server is the hosts file; the node's JMX port is open on its own loopback address only.
+const OPTIONS: [&str; 8] = [
+    "-Xmx64m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:-UsePerfData",
+    "-Djava.net.preferIPv4Stack=true",
+    "-Dfile.encoding=UTF-8",
+    "-Djava.awt.headless=true",
+    // As Cassandra's own script: newer versions of Java refuse the addresses that JMX over RMI has.
+    "-Dcom.sun.jndi.rmiURLParsing=legacy",
+];
+
+/// All arguments of `java` for `nodetool` with these arguments of its own.
+pub(super) fn arguments(member: &Member, class_path: &[PathBuf], own: &[String]) -> Vec<OsString> {
+    let home = &member.home;
+    let conf = home.join("conf");
+    let mut all: Vec<OsString> = OPTIONS.map(OsString::from).into();
+    all.push(set("-Djava.io.tmpdir", &home.join("tmp")));
+    // It keeps a history there.
+    all.push(set("-Duser.home", home));
+    all.push(set("-Dcassandra.storagedir", home));
+    all.push(set("-Djdk.net.hosts.file", &conf.join("hosts")));
+    all.push(set("-Dlogback.configurationFile", &conf.join(yaml::TOOLS_LOGBACK)));
+    all.push(format!("-Dcassandra.config={}", file_uri(&conf.join("cassandra.yaml"))).into());
+    all.push("-cp".into());
+    all.push(joined(class_path));
+    all.extend(["org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p", "7199"].map(OsString::from));
+    all.extend(own.iter().map(OsString::from));
+    all
+}

@@ -1,0 +1,101 @@
+//! The folders of a cluster's nodes.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsString,
+    fs::{self, Permissions},
+    os::unix::fs::{PermissionsExt, chown},
+    path::PathBuf,
+};
+
+use crate::{ClusterError, Owner, Place, system::Member};
+
+/// Where a cluster's files go, and whose they are.
+#[derive(Debug, Clone)]
+pub struct Paths {
+    /// A folder per node is made here, for its configuration and data. Must be reachable for `owner`.
+    pub scratch: PathBuf,
+    /// A folder per node is made here, for its logs, which outlive the cluster. Must be reachable for `owner`.
+    pub logs: PathBuf,
+    /// The user that the nodes run as; `None`: the one we are. Anything but `None` takes root.
+    pub owner: Option<Owner>,
+}
+
+/// The folders of one node. They are there, belong to the user that the node will run as, and are empty but for its
+/// configuration in `home`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeFolders {
+    /// The node's name.
+    pub name: String,
+    /// All that is its own but for its logs; the next three lie in it.
+    pub home: PathBuf,
+    /// Tables: SSTables of Cassandra.
+    pub data: PathBuf,
+    /// The log that every write goes to first.
+    pub commitlog: PathBuf,
+    /// Writes kept for nodes that are down.
+    pub hints: PathBuf,
+    /// Its logs, which outlive it.
+    pub logs: PathBuf,
+}
+
+impl NodeFolders {
+    pub(crate) fn of(member: &Member) -> NodeFolders {
+        NodeFolders {
+            name: member.name.clone(),
+            home: member.home.clone(),
+            data: member.home.join("data"),
+            commitlog: member.home.join("commitlog"),
+            hints: member.home.join("hints"),
+            logs: member.logs.clone(),
+        }
+    }
+}
+
+/// Environment variables, by name.
+pub type Variables = Vec<(OsString, OsString)>;
+
+pub(crate) fn check_names(places: &[&dyn Place]) -> Result<(), ClusterError> {
+    if places.is_empty() {
+        return Err(ClusterError::NoPlaces);
+    }
+    let (mut names, mut addresses) = (BTreeSet::new(), BTreeSet::new());
+    for place in places {
+        // The name becomes a folder and a host name.
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if place.name().is_empty() || place.name().len() > 63 || !place.name().chars().all(plain) {
+            return Err(ClusterError::Name(place.name().to_owned()));
+        }
+        if !names.insert(place.name()) {
+            return Err(ClusterError::SamePlace(format!("the name {}", place.name())));
+        }
+        if !addresses.insert(place.address()) {
+            return Err(ClusterError::SamePlace(format!("the address {}", place.address())));
+        }
+    }
+    Ok(())
+}
+
+/// Makes a member's folders. Its home must be new: data of an earlier cluster would change this one's behaviour.
+pub(crate) fn make_folders(member: &Member, folders: &[&str], owner: Option<Owner>) -> Result<(), ClusterError> {
+    for parent in [&member.home, &member.logs].into_iter().filter_map(|path| path.parent()) {
+        fs::create_dir_all(parent).map_err(ClusterError::files("create", parent))?;
+    }
+    fs::create_dir(&member.home).map_err(ClusterError::files("create", &member.home))?;
+    fs::create_dir_all(&member.logs).map_err(ClusterError::files("create", &member.logs))?;
+    let mut own = vec![member.home.clone(), member.logs.clone()];
+    for folder in folders {
+        let path = member.home.join(folder);
+        fs::create_dir_all(&path).map_err(ClusterError::files("create", &path))?;
+        own.push(path);
+    }
+    for path in &own {
+        // Whatever our umask is, the owner must get in.
+        fs::set_permissions(path, Permissions::from_mode(0o755)).map_err(ClusterError::files("open up", path))?;
+        if let Some(Owner { uid, gid }) = owner {
+            chown(path, Some(uid), Some(gid))
+                .map_err(ClusterError::files(format!("give to user {uid}, group {gid},"), path))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,395 @@
+//! A limit on a node's CPU time: at most a share of all processors, in every period.
+//!
+//! The kernel's own limit (cgroups: `cpu.max`, `cpu.cfs_quota_us`) is a folder in a tree that belongs to the machine. It
+//! would outlive a lab that is killed, and nothing of a lab may; it takes a delegated tree, which few containers and no
+//! user namespace have. So the limit is kept here: a thread that reads the process's CPU clock, stops the process (SIGSTOP)
+//! when it has used what it may in a period, and lets it go on in the next. When the lab dies, so does the process.
+//!
+//! What differs from the kernel's: all threads are stopped at once, not each when it next wants CPU time; and after a stop
+//! some system calls (`epoll_wait` among them) return EINTR, which every serious program expects (signal(7)).
+
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use brownout_network::{Change, Scheduling, monotonic_ns, run_urgently};
+use brownout_units::Share;
+
+use crate::{
+    ClusterError, clock,
+    supervisor::{Life, Supervisor},
+};
+
+/// As the kernel's limit has it by default.
+const PERIOD_NS: u64 = 100_000_000;
+/// Above the load and the databases, below the emulator and its probes, whose work is shorter.
+const PRIORITY: u8 = 15;
+/// The kernel's clock of a process counts a running thread only at its ticks, up to 10 ms apart (4 as Debian builds it).
+/// This long before the quota can be used up at the earliest, it is looked at closely.
+const CLOSELY_NS: u64 = 5_000_000;
+/// Between two close looks.
+const LOOK_EVERY_NS: u64 = 1_000_000;
+/// What was used too much in a period, because the clock showed it late, is taken off the next ones; at most so many, lest
+/// a governor that was held up once keeps the node stopped for longer than a failure detector's patience.
+const PERIODS_OF_DEBT: u64 = 10;
+/// Below it, one tick of the clock is more than the debt's limit can even out.
+const LEAST: f64 = 0.01;
+/// For the governor's thread to begin.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the governor of a node knows; part of the node's life, and guarded by its lock.
+#[derive(Default)]
+pub(crate) struct Governing {
+    /// The limits in force, each with the number of its guard. The least counts.
+    limits: Vec<(u64, Share)>,
+    next: u64,
+    /// How the thread that keeps them is scheduled; `None` when there is none.
+    running: Option<Scheduling>,
+    tally: Tally,
+    /// The process whose clock was read last, and what it showed. None (0) before the first start.
+    read: (u32, u64),
+    /// Since when the process is held.
+    held_since_ns: Option<u64>,
+}
+
+impl Governing {
+    /// The node was started again: nothing holds it yet.
+    pub(crate) fn started(&mut self) {
+        self.held_since_ns = None;
+    }
+}
+
+/// Counted while a governor runs, over all starts of the node; in nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    ran_ns: u64,
+    throttled_ns: u64,
+    periods: u64,
+    throttled_periods: u64,
+    late_ns: u64,
+}
+
+/// What a limit has done since it is in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuSample {
+    /// When this was read, in nanoseconds of CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// CPU time that the node has used, in nanoseconds.
+    pub ran_ns: u64,
+    /// Time for which it was held, in nanoseconds.
+    pub throttled_ns: u64,
+    /// Periods of 100 ms that were begun.
+    pub periods: u64,
+    /// Those in which it used up its quota, or still owed some: the limit was felt.
+    pub throttled_periods: u64,
+    /// The latest that a held node was let go on, ever, in nanoseconds.
+    pub late_ns: u64,
+    /// Whether the thread that keeps the limit is there. When not, the node is not limited.
+    pub kept: bool,
+}
+
+/// A limit on a node's CPU time, in force until this is dropped or [`CpuLimit::heal`]ed. It stays through the node's
+/// deaths and starts. Of several on one node, the least counts.
+#[must_use = "the node is unlimited as soon as the guard is dropped"]
+pub struct CpuLimit {
+    supervisor: Arc<Supervisor>,
+    number: u64,
+    share: Share,
+    processors: u32,
+    since: Change,
+    scheduling: Scheduling,
+    before: Tally,
+}
+
+impl CpuLimit {
+    /// Limits the node to `share` of the CPU time of all processors that we may use.
+    pub(crate) fn start(supervisor: &Arc<Supervisor>, share: Share) -> Result<CpuLimit, ClusterError> {
+        if share.fraction() < LEAST {
+            return Err(ClusterError::CpuShare {
+                share: share.to_string(),
+                least: Share::new(LEAST).unwrap_or_default().to_string(),
+            });
+        }
+        let processors = processors();
+        let asked_ns = monotonic_ns();
+        let mut life = supervisor.open()?;
+        let number = life.governing.next;
+        life.governing.next += 1;
+        life.governing.limits.push((number, share));
+        supervisor.changed.notify_all();
+        if life.governing.running.is_none() {
+            let spawned = thread::Builder::new().name(format!("cpu-{}", supervisor.name)).spawn({
+                let supervisor = Arc::clone(supervisor);
+                move || govern(&supervisor, u64::from(processors))
+            });
+            if let Err(source) = spawned {
+                life.governing.limits.retain(|(other, _)| *other != number);
+                return Err(ClusterError::Governor { node: supervisor.name.clone(), source });
+            }
+        }
+        let begun = Instant::now();
+        let scheduling = loop {
+            match (life.governing.running, PATIENCE.checked_sub(begun.elapsed())) {
+                (Some(scheduling), _) => break scheduling,
+                (None, Some(left)) => {
+                    life =
+                        supervisor.changed.wait_timeout(life, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0;
+                }
+                (None, None) => {
+                    life.governing.limits.retain(|(other, _)| *other != number);
+                    let source = std::io::Error::new(std::io::ErrorKind::TimedOut, "its thread does not begin");
+                    return Err(ClusterError::Governor { node: supervisor.name.clone(), source });
+                }
+            }
+        };
+        life.count();
+        let before = life.governing.tally;
+        drop(life);
+        let since = Change::between(asked_ns, monotonic_ns());
+        Ok(CpuLimit { supervisor: Arc::clone(supervisor), number, share, processors, since, scheduling, before })
+    }
+
+    /// Since when it is in force.
+    pub fn since(&self) -> Change {
+        self.since
+    }
+
+    /// What it allows: the part of the CPU time of [`CpuLimit::processors`].
+    pub fn share(&self) -> Share {
+        self.share
+    }
+
+    /// The processors that the lab may use.
+    pub fn processors(&self) -> u32 {
+        self.processors
+    }
+
+    /// How the thread that keeps the limit is scheduled.
+    pub fn scheduling(&self) -> Scheduling {
+        self.scheduling
+    }
+
+    /// What has been done since the limit is in force.
+    pub fn sample(&self) -> CpuSample {
+        let mut life = self.supervisor.life();
+        life.count();
+        let (tally, before) = (life.governing.tally, self.before);
+        CpuSample {
+            at_ns: monotonic_ns(),
+            ran_ns: tally.ran_ns - before.ran_ns,
+            throttled_ns: tally.throttled_ns - before.throttled_ns,
+            periods: tally.periods - before.periods,
+            throttled_periods: tally.throttled_periods - before.throttled_periods,
+            late_ns: tally.late_ns,
+            kept: life.governing.running.is_some(),
+        }
+    }
+
+    /// Takes the limit back, and says when. The node goes on at once unless it is paused, or limited by another.
+    pub fn heal(self) -> Change {
+        self.lift()
+    }
+
+    fn lift(&self) -> Change {
+        let asked_ns = monotonic_ns();
+        let mut life = self.supervisor.life();
+        life.governing.limits.retain(|(number, _)| *number != self.number);
+        if life.governing.limits.is_empty() {
+            life.count();
+            life.let_go();
+        }
+        self.supervisor.changed.notify_all();
+        drop(life);
+        Change::between(asked_ns, monotonic_ns())
+    }
+}
+
+impl Drop for CpuLimit {
+    fn drop(&mut self) {
+        self.lift();
+    }
+}
+
+impl std::fmt::Debug for CpuLimit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = &self.supervisor.name;
+        f.debug_struct("CpuLimit").field("node", name).field("share", &self.share).finish_non_exhaustive()
+    }
+}
+
+/// The processors that we may use: by affinity, and by the quota of the cgroup that we are in.
+fn processors() -> u32 {
+    thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
+}
+
+impl Life {
+    /// The least of the limits in force; `None` when nobody keeps one.
+    pub(crate) fn cpu_share(&self) -> Option<Share> {
+        self.governing.running?;
+        self.governing.limits.iter().map(|(_, share)| *share).reduce(|a, b| if a < b { a } else { b })
+    }
+
+    /// Adds what was used and how long was held since the last count; says what was used, in nanoseconds.
+    fn count(&mut self) -> u64 {
+        let now_ns = monotonic_ns();
+        let (before, from_ns) = self.governing.read;
+        let used_ns = match self.read_clock() {
+            Some((pid, to_ns)) => {
+                self.governing.read = (pid, to_ns);
+                // Another process: all that it has used was used since.
+                if pid == before { to_ns.saturating_sub(from_ns) } else { to_ns }
+            }
+            None => 0,
+        };
+        self.governing.tally.ran_ns += used_ns;
+        if let Some(since) = self.governing.held_since_ns.as_mut() {
+            self.governing.tally.throttled_ns += now_ns.saturating_sub(*since);
+            *since = now_ns;
+        }
+        used_ns
+    }
+
+    fn read_clock(&self) -> Option<(u32, u64)> {
+        let pid = self.living_pid()?;
+        Some((pid, clock::process_cpu_ns(pid)?))
+    }
+
+    fn hold(&mut self) {
+        self.throttle(true);
+        if self.throttled() && self.governing.held_since_ns.is_none() {
+            self.governing.held_since_ns = Some(monotonic_ns());
+        }
+    }
+
+    fn let_go(&mut self) {
+        self.throttle(false);
+        self.governing.held_since_ns = None;
+    }
+}
+
+/// However the governor's thread ends, by a panic too, the node goes on.
+struct Release<'a>(&'a Supervisor);
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        let mut life = self.0.life();
+        life.governing.running = None;
+        life.let_go();
+        self.0.changed.notify_all();
+    }
+}
+
+/// Keeps the limits of a node while there are any.
+fn govern(supervisor: &Supervisor, processors: u64) {
+    let scheduling = run_urgently(PRIORITY);
+    let release = Release(supervisor);
+    let mut life = supervisor.life();
+    life.governing.read = life.read_clock().unwrap_or_default();
+    life.governing.tally.periods += 1;
+    let mut account = Account { since_ns: monotonic_ns(), used_ns: 0 };
+    // The quota was used up in this period.
+    let mut felt = false;
+    life.governing.running = Some(scheduling);
+    supervisor.changed.notify_all();
+    loop {
+        let Some(share) = life.cpu_share().filter(|_| !life.ended()) else {
+            // Under the same lock under which a new limit would look whether somebody keeps it.
+            life.governing.running = None;
+            life.let_go();
+            drop(life);
+            std::mem::forget(release);
+            return;
+        };
+        let quota_ns = (share.fraction() * (processors * PERIOD_NS) as f64) as u64;
+        let used_ns = life.count();
+        account.used_ns += used_ns;
+        let now_ns = monotonic_ns();
+        if let Some((periods, late_ns)) = account.turn(now_ns, quota_ns) {
+            life.governing.tally.periods += periods;
+            if life.throttled() {
+                life.governing.tally.late_ns = life.governing.tally.late_ns.max(late_ns);
+            }
+            felt = false;
+        }
+        if account.used_ns >= quota_ns && share < Share::ALL {
+            life.governing.tally.throttled_periods += u64::from(!felt);
+            felt = true;
+            life.hold();
+        } else {
+            life.let_go();
+        }
+        let nap = account.nap_ns(now_ns, quota_ns, processors);
+        life = match supervisor.changed.wait_timeout(life, Duration::from_nanos(nap)) {
+            Ok((life, _)) => life,
+            Err(poisoned) => poisoned.into_inner().0,
+        };
+    }
+}
+
+/// What a process has used of the CPU time of a period.
+struct Account {
+    /// When the period began.
+    since_ns: u64,
+    /// Used in it, with what was used too much before.
+    used_ns: u64,
+}
+
+impl Account {
+    /// When the period is over, begins the one that `now_ns` lies in: says how many were begun, and how long ago this one
+    /// was. What was not used is lost, what was used too much is owed.
+    fn turn(&mut self, now_ns: u64, quota_ns: u64) -> Option<(u64, u64)> {
+        let periods = now_ns.saturating_sub(self.since_ns) / PERIOD_NS;
+        if periods == 0 {
+            return None;
+        }
+        self.since_ns += periods * PERIOD_NS;
+        let owed_ns = self.used_ns.saturating_sub(quota_ns.saturating_mul(periods));
+        self.used_ns = owed_ns.min(quota_ns.saturating_mul(PERIODS_OF_DEBT));
+        Some((periods, now_ns - self.since_ns))
+    }
+
+    /// How long nothing has to be looked at: until the next period, or until shortly before the quota can be used up, with
+    /// all processors at work.
+    fn nap_ns(&self, now_ns: u64, quota_ns: u64, processors: u64) -> u64 {
+        let period_left_ns = (self.since_ns + PERIOD_NS).saturating_sub(now_ns);
+        let earliest_ns = quota_ns.saturating_sub(self.used_ns) / processors.max(1);
+        let nap_ns = match earliest_ns {
+            0 => period_left_ns,
+            soon => soon.saturating_sub(CLOSELY_NS).max(LOOK_EVERY_NS).min(period_left_ns),
+        };
+        nap_ns.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_too_much_is_owed_and_what_was_not_used_is_lost() {
+        let mut account = Account { since_ns: 0, used_ns: 25 };
+        assert_eq!(account.turn(PERIOD_NS - 1, 20), None);
+        assert_eq!(account.turn(PERIOD_NS + 7, 20), Some((1, 7)));
+        assert_eq!((account.since_ns, account.used_ns), (PERIOD_NS, 5));
+        assert_eq!(account.turn(2 * PERIOD_NS, 20), Some((1, 0)));
+        assert_eq!(account.used_ns, 0, "not -15");
+        account.used_ns = 70;
+        assert_eq!(account.turn(5 * PERIOD_NS, 20), Some((3, 0)));
+        assert_eq!(account.used_ns, 10, "three periods' worth was paid back");
+        account.used_ns = 1_000_000;
+        account.turn(6 * PERIOD_NS, 20);
+        assert_eq!(account.used_ns, 200, "the debt is limited");
+    }
+
+    #[test]
+    fn a_far_quota_is_slept_towards_and_a_near_one_looked_at_closely() {
+        let account = |used_ns| Account { since_ns: 1_000, used_ns };
+        let (now, quota) = (1_000, 40_000_000);
+        assert_eq!(account(0).nap_ns(now, quota, 2), 15_000_000);
+        assert_eq!(account(36_000_000).nap_ns(now, quota, 2), LOOK_EVERY_NS);
+        assert_eq!(account(40_000_000).nap_ns(now, quota, 2), PERIOD_NS, "held until the next period");
+        assert_eq!(account(0).nap_ns(now + PERIOD_NS - 9, quota, 2), 9);
+    }
+}
