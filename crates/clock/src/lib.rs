@@ -1,0 +1,34 @@
+//! Hosts whose wall clocks differ, and how far they do.
+//!
+//! All hosts of a lab share one kernel and so one clock. A [`HostClock`] is the wall clock of one host: the
+//! machine's, shifted by an offset and a drift that can be changed at any time. Processes started with its
+//! [environment](HostClock::environment) see it: a small preloaded object ([`write_object`]) stands before the C library's
+//! functions that read the wall clock, and takes the shift from a file that they share.
+//! `CLOCK_MONOTONIC` stays what it is: clocks of real machines run apart, but none runs backwards there.
+//!
+//! [`ntp`] measures what came of it, as the field does: four timestamps per exchange (RFC 5905), an
+//! offset and its error bound. A [`ntp::Responder`] lets each host answer with its own clock.
+//!
+//! # What a shift does not reach
+//! - programs linked statically, or that make system calls of their own (Go): the loader
+//!   preloads nothing there, or they pass it by;
+//! - set-user-id programs: the loader drops preloaded objects;
+//! - times that the kernel writes: of files, of packets (`SO_TIMESTAMP`), the time in `adjtimex(2)`;
+//! - times that the C library takes inside itself, such as `syslog(3)`'s;
+//! - waits that are under way when the clock is stepped: a deadline is translated when its wait begins.
+//!   (Real kernels end sleeps until a wall-clock time early when that time is stepped to.)
+//!
+//! Waits until a wall-clock time (`pthread_cond_timedwait`, `sem_timedwait`, `clock_nanosleep`, timers …) are
+//! translated; relative and monotonic ones need nothing. A process that tries to *set* its shifted clock
+//! is refused (`EPERM`), because it would set the machine's.
+
+mod error;
+mod host_clock;
+pub mod ntp;
+mod object;
+mod parameters;
+mod sys;
+
+pub use error::ClockError;
+pub use host_clock::{HostClock, MAX_DRIFT_PPB, MAX_OFFSET_NS, Skew};
+pub use object::write_object;
