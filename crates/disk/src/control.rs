@@ -1,0 +1,241 @@
+//! How a disk is made to fail and asked, from any thread.
+
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use crate::{
+    clock::monotonic_ns, counters::DiskCounters, error::DiskError, fault::DiskFault, held::Held, operation::Operation,
+    random::Random,
+};
+
+/// A handle to a mounted disk: cheap to clone, usable from any thread.
+#[derive(Clone)]
+pub struct DiskControl(Arc<Shared>);
+
+/// What the handles and the threads that serve the disk share. It holds no file descriptor: those belong to the file
+/// table of the serving threads (see `service`).
+pub(crate) struct Shared {
+    target: PathBuf,
+    faults: Mutex<Faults>,
+    counters: Mutex<DiskCounters>,
+    /// Requests that wait.
+    pub(crate) held: Held,
+    /// The disk is no longer served.
+    gone: AtomicBool,
+}
+
+struct Faults {
+    /// In the order in which they came.
+    layers: Vec<Layer>,
+    next: u64,
+    sabotaged: bool,
+    random: Random,
+}
+
+struct Layer {
+    id: u64,
+    fault: DiskFault,
+}
+
+/// What is to be done to one operation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Verdict {
+    /// By which layer it has to wait how long, in nanoseconds.
+    pub(crate) waits: Vec<(u64, u64)>,
+    /// The `errno` it then fails with.
+    pub(crate) error: Option<i32>,
+}
+
+impl Verdict {
+    /// How long it waits in all.
+    pub(crate) fn delay_ns(&self) -> u64 {
+        self.waits.iter().map(|(_, ns)| ns).sum()
+    }
+}
+
+impl DiskControl {
+    pub(crate) fn new(target: PathBuf, seed: u64) -> Self {
+        let faults = Faults { layers: Vec::new(), next: 0, sabotaged: false, random: Random::new(seed) };
+        DiskControl(Arc::new(Shared {
+            target,
+            faults: Mutex::new(faults),
+            counters: Mutex::new(DiskCounters::default()),
+            held: Held::default(),
+            gone: AtomicBool::new(false),
+        }))
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.0)
+    }
+
+    /// Adds `fault` to whatever is wrong with the disk already, until the guard goes. Delays add up; each fault draws
+    /// for itself whether it hits; of several errors the oldest fault's is answered.
+    ///
+    /// # Errors
+    /// [`DiskError::Fault`] as [`DiskFault::check`] says; [`DiskError::Gone`] when the disk is no longer served.
+    pub fn impair(&self, fault: &DiskFault) -> Result<DiskGuard, DiskError> {
+        fault.check()?;
+        let asked_ns = monotonic_ns();
+        self.alive()?;
+        let id = {
+            let mut faults = self.0.faults();
+            faults.next += 1;
+            let id = faults.next;
+            faults.layers.push(Layer { id, fault: *fault });
+            id
+        };
+        Ok(DiskGuard { control: Some(self.clone()), layer: id, since: (asked_ns, monotonic_ns()) })
+    }
+
+    /// What is really done to operations at this moment, read from where it is done.
+    ///
+    /// # Errors
+    /// [`DiskError::Gone`] when the disk is no longer served.
+    pub fn effective(&self) -> Result<Vec<DiskFault>, DiskError> {
+        self.alive()?;
+        let faults = self.0.faults();
+        Ok(if faults.sabotaged { Vec::new() } else { faults.layers.iter().map(|layer| layer.fault).collect() })
+    }
+
+    /// **For testing the tester.** While on, faults are accepted and acknowledged as ever, but none is applied, not even
+    /// those already there; [`DiskControl::effective`] keeps telling the truth. A proof of a fault that does not notice
+    /// is no proof. Returns when it was asked for and done, as [`DiskGuard::since`].
+    ///
+    /// # Errors
+    /// [`DiskError::Gone`] when the disk is no longer served.
+    pub fn sabotage(&self, on: bool) -> Result<(u64, u64), DiskError> {
+        let asked_ns = monotonic_ns();
+        self.alive()?;
+        self.0.faults().sabotaged = on;
+        Ok((asked_ns, monotonic_ns()))
+    }
+
+    /// What the disk counted since this was last called, by whomever.
+    pub fn take_counters(&self) -> DiskCounters {
+        let fresh = DiskCounters::default();
+        std::mem::replace(&mut *self.0.counters(), fresh)
+    }
+
+    /// How many requests wait at this moment because of a fault.
+    pub fn waiting(&self) -> usize {
+        self.0.held.len()
+    }
+
+    fn alive(&self) -> Result<(), DiskError> {
+        if self.0.gone.load(Ordering::Acquire) { Err(DiskError::Gone(self.0.target.clone())) } else { Ok(()) }
+    }
+
+    fn heal(&self, layer: u64) -> Result<(u64, u64), DiskError> {
+        let asked_ns = monotonic_ns();
+        self.0.faults().layers.retain(|there| there.id != layer);
+        self.0.held.release(layer, monotonic_ns());
+        let done_ns = monotonic_ns();
+        self.alive().map(|()| (asked_ns, done_ns))
+    }
+}
+
+impl Shared {
+    fn faults(&self) -> MutexGuard<'_, Faults> {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn counters(&self) -> MutexGuard<'_, DiskCounters> {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that nobody serves the disk any more.
+    pub(crate) fn end(&self) {
+        self.gone.store(true, Ordering::Release);
+        self.held.end();
+    }
+
+    pub(crate) fn ended(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    /// Decides about one operation; `allocates` says that it needs space on the disk.
+    pub(crate) fn decide(&self, operation: Operation, allocates: bool) -> Verdict {
+        let mut verdict = Verdict::default();
+        let mut faults = self.faults();
+        if faults.sabotaged {
+            return verdict;
+        }
+        let Faults { layers, random, .. } = &mut *faults;
+        for Layer { id, fault } in layers.iter().filter(|layer| layer.fault.operations.contains(operation)) {
+            // A fault that hits all draws nothing, so that it does not shift what others draw.
+            if fault.share.fraction() < 1.0 && random.fraction() >= fault.share.fraction() {
+                continue;
+            }
+            let jitter_ns = match fault.jitter.ns() {
+                0 => 0.0,
+                jitter => (2.0 * random.fraction() - 1.0) * jitter as f64,
+            };
+            let delay_ns = (fault.delay.ns() as f64 + jitter_ns).max(0.0) as u64;
+            if delay_ns > 0 {
+                verdict.waits.push((*id, delay_ns));
+            }
+            let error = fault.error.filter(|error| error.can_come_from(operation, allocates));
+            verdict.error = verdict.error.or(error.map(crate::DiskErrno::code));
+        }
+        verdict
+    }
+}
+
+impl fmt::Debug for DiskControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DiskControl").field("target", &self.0.target).finish_non_exhaustive()
+    }
+}
+
+/// A fault in force. The disk heals of it when this is dropped, or by [`DiskGuard::heal`], which says when.
+///
+/// Operations that arrive from then on are free of it. Those that wait already finish at the time they were given, but
+/// no later than [`DiskGuard::HEALED_WITHIN`] after the healing (unless other faults hold them longer), and fail if they
+/// were to fail: an operation is decided about once, when it arrives. A proof leaves out that much after a healing.
+#[must_use = "the disk heals as soon as the guard is dropped"]
+pub struct DiskGuard {
+    control: Option<DiskControl>,
+    layer: u64,
+    since: (u64, u64),
+}
+
+impl DiskGuard {
+    /// After this, no operation waits any more because of a fault that was healed.
+    pub const HEALED_WITHIN: std::time::Duration = std::time::Duration::from_secs(1);
+
+    /// When it was asked for and when it was known to be in force, on `CLOCK_MONOTONIC`, in nanoseconds. It came into
+    /// force in between.
+    pub fn since(&self) -> (u64, u64) {
+        self.since
+    }
+
+    /// Takes it back, and says when this was asked for and done, as [`DiskGuard::since`].
+    ///
+    /// # Errors
+    /// [`DiskError::Gone`] when the disk is no longer served: it did not heal, it ended.
+    pub fn heal(mut self) -> Result<(u64, u64), DiskError> {
+        self.control.take().map_or(Ok(self.since), |control| control.heal(self.layer))
+    }
+}
+
+impl Drop for DiskGuard {
+    fn drop(&mut self) {
+        if let Some(control) = self.control.take() {
+            // The only failure is a disk that has ended, and then there is nothing to heal.
+            let _ = control.heal(self.layer);
+        }
+    }
+}
+
+impl fmt::Debug for DiskGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DiskGuard").field("since", &self.since).finish_non_exhaustive()
+    }
+}

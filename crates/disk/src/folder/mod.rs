@@ -1,0 +1,122 @@
+//! The real folder: each request carried out on it.
+//!
+//! Files are known by what they are (device and inode number), not by what they are called: a node holds an `O_PATH`
+//! descriptor of its file, so that renaming, linking, unlinking and replacing it mean what they mean on the real folder.
+
+mod attributes;
+mod handles;
+mod io;
+mod names;
+mod tree;
+
+use std::{
+    ffi::CStr,
+    os::fd::{AsFd, OwnedFd},
+    sync::Arc,
+    time::Duration,
+};
+
+use crate::{
+    protocol::{Arguments, Header, Opcode, Reply},
+    sys::{self, Errno},
+};
+
+use self::{
+    handles::Handles,
+    tree::{Node, Tree},
+};
+
+/// How long the kernel may rely on names and attributes without asking again. It keeps what changes through the mount up
+/// to date itself; this is for what changes the source behind its back.
+const VALID: Duration = Duration::from_secs(1);
+
+/// A real folder, and what of it the kernel knows.
+///
+/// All descriptors in here belong to the file table of the serving threads, and must be made and dropped there.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    tree: Tree,
+    handles: Handles,
+    /// `/proc/…/fd` of the serving threads: the way from an `O_PATH` descriptor to an open file.
+    descriptors: OwnedFd,
+}
+
+/// What became of a request that was carried out.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Done {
+    /// Bytes read or written.
+    pub(crate) bytes: u64,
+}
+
+impl Folder {
+    /// Opens `source`; to be called on a serving thread.
+    pub(crate) fn open(source: &CStr) -> Result<Folder, Errno> {
+        let root = sys::open(source, libc::O_PATH | libc::O_DIRECTORY)?;
+        let descriptors = sys::open(c"/proc/thread-self/fd", libc::O_PATH | libc::O_DIRECTORY)?;
+        let folder = Folder { tree: Tree::new(root)?, handles: Handles::default(), descriptors };
+        // Fails here, and not at the first file, when that /proc is of another PID namespace.
+        let root = folder.tree.get(crate::protocol::ROOT)?;
+        folder.reopen(&root, libc::O_RDONLY | libc::O_DIRECTORY)?;
+        Ok(folder)
+    }
+
+    /// The mode of the folder itself.
+    pub(crate) fn mode(&self) -> Result<u32, Errno> {
+        Ok(sys::stat(self.tree.get(crate::protocol::ROOT)?.fd())?.st_mode)
+    }
+
+    /// Carries out one request and writes the body of its answer.
+    pub(crate) fn carry_out(
+        &self,
+        opcode: Opcode,
+        header: &Header,
+        arguments: Arguments<'_>,
+        reply: &mut Reply,
+    ) -> Result<Done, Errno> {
+        let done = match opcode {
+            Opcode::Lookup => self.lookup(header, arguments, reply),
+            Opcode::GetAttributes => self.get_attributes(header, reply),
+            Opcode::SetAttributes => self.set_attributes(header, arguments, reply),
+            Opcode::ReadLink => self.read_link(header, reply),
+            Opcode::Symlink => self.make_symlink(header, arguments, reply),
+            Opcode::MakeNode => self.make_node(header, arguments, reply),
+            Opcode::MakeFolder => self.make_folder(header, arguments, reply),
+            Opcode::Unlink => self.remove(header, arguments, false),
+            Opcode::RemoveFolder => self.remove(header, arguments, true),
+            Opcode::Rename => self.rename(header, arguments, false),
+            Opcode::Rename2 => self.rename(header, arguments, true),
+            Opcode::Link => self.link(header, arguments, reply),
+            Opcode::Create => self.create(header, arguments, reply),
+            Opcode::Open => self.open_file(header, arguments, reply),
+            Opcode::OpenFolder => self.open_folder(header, reply),
+            Opcode::ReadFolder => self.read_folder(arguments, reply),
+            Opcode::Release | Opcode::ReleaseFolder => self.release(arguments),
+            Opcode::Sync | Opcode::SyncFolder => self.sync(arguments),
+            Opcode::StatFilesystem => self.stat_filesystem(header, reply),
+            Opcode::Allocate => self.allocate(arguments),
+            Opcode::Seek => self.seek(arguments, reply),
+            Opcode::Read => return self.read(arguments, reply),
+            Opcode::Write => return self.write(arguments, reply),
+            Opcode::CopyRange => return self.copy_range(arguments, reply),
+            // The service itself sees to these.
+            Opcode::Init | Opcode::Interrupt | Opcode::Destroy | Opcode::Forget | Opcode::ForgetMany => {
+                Err(libc::ENOSYS)
+            }
+        };
+        done.map(|()| Done::default())
+    }
+
+    /// The kernel no longer knows `node` by `lookups` of the answers that told it.
+    pub(crate) fn forget(&self, node: u64, lookups: u64) {
+        self.tree.forget(node, lookups);
+    }
+
+    /// Opens the file of a node anew.
+    fn reopen(&self, node: &Node, flags: i32) -> Result<OwnedFd, Errno> {
+        sys::open_at(self.descriptors.as_fd(), &sys::fd_name(node.fd()), flags, 0)
+    }
+
+    fn node(&self, header: &Header) -> Result<Arc<Node>, Errno> {
+        self.tree.get(header.node)
+    }
+}

@@ -1,0 +1,162 @@
+//! One request, from its receipt to its answer.
+
+use std::{
+    fs,
+    os::fd::AsFd,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use super::{Service, handshake};
+use crate::{
+    clock::monotonic_ns,
+    folder::Done,
+    held::Job,
+    protocol::{Arguments, Header, Opcode, Reply},
+    sys::{self, Errno},
+};
+
+impl Service {
+    /// Answers a request, or puts it aside.
+    pub(super) fn answer(&self, bytes: &[u8], reply: &mut Reply) {
+        let received_ns = monotonic_ns();
+        let Some((header, arguments)) = Header::parse(bytes) else { return };
+        let Some(opcode) = Opcode::from_number(header.opcode) else {
+            return self.send(&header, Err(libc::ENOSYS), reply);
+        };
+        reply.clear();
+        match opcode {
+            Opcode::Init => {
+                let agreed = handshake::agree(arguments, reply);
+                self.send(&header, agreed, reply);
+            }
+            Opcode::Interrupt => self.interrupt(arguments),
+            // None of these is answered.
+            Opcode::Forget | Opcode::ForgetMany => self.forget(opcode, &header, arguments),
+            Opcode::Destroy => self.send(&header, Ok(()), reply),
+            _ => match opcode.operation() {
+                None => {
+                    let result = self.carry_out(opcode, &header, arguments, reply);
+                    self.send(&header, result.map(drop), reply);
+                }
+                Some(operation) => {
+                    let verdict = self.shared.decide(operation, opcode.allocates());
+                    let waits = !verdict.waits.is_empty();
+                    {
+                        let mut counters = self.shared.counters();
+                        let counters = counters.of_mut(operation);
+                        counters.received += 1;
+                        counters.delayed += u64::from(waits);
+                    }
+                    if waits {
+                        let (unique, caller) = (header.unique, header.thread);
+                        let job = Job { unique, caller, received_ns, bytes: bytes.to_vec(), verdict };
+                        // It comes back only when the disk has ended; then nobody waits for its answer.
+                        let _ = self.shared.held.hold(job);
+                    } else {
+                        self.conclude(opcode, &header, arguments, (received_ns, verdict.error), reply);
+                    }
+                }
+            },
+        }
+    }
+
+    /// The wait of this request is over.
+    pub(super) fn finish(&self, job: Job, reply: &mut Reply) {
+        let Some((header, arguments)) = Header::parse(&job.bytes) else { return };
+        let Some(opcode) = Opcode::from_number(header.opcode) else { return };
+        self.conclude(opcode, &header, arguments, (job.received_ns, job.verdict.error), reply);
+    }
+
+    /// The caller of this request was killed: what it asked for does not happen, as it would not if it had died before.
+    pub(super) fn give_up(&self, job: &Job, reply: &mut Reply) {
+        let Some((header, _)) = Header::parse(&job.bytes) else { return };
+        if let Some(operation) = Opcode::from_number(header.opcode).and_then(Opcode::operation) {
+            self.shared.counters().of_mut(operation).interrupted += 1;
+        }
+        reply.clear();
+        self.send(&header, Err(libc::EINTR), reply);
+    }
+
+    /// Carries out a request that a fault can hit, or fails it, counts it and answers it.
+    fn conclude(
+        &self,
+        opcode: Opcode,
+        header: &Header,
+        arguments: Arguments<'_>,
+        (received_ns, error): (u64, Option<Errno>),
+        reply: &mut Reply,
+    ) {
+        let added_ns = monotonic_ns().saturating_sub(received_ns).max(1);
+        reply.clear();
+        let result = match error {
+            Some(errno) => Err(errno),
+            None => self.carry_out(opcode, header, arguments, reply),
+        };
+        // Counted before it is answered, so that who has the answer finds it counted.
+        if let Some(operation) = opcode.operation() {
+            let mut counters = self.shared.counters();
+            let counters = counters.of_mut(operation);
+            counters.answered += 1;
+            counters.failed += u64::from(error.is_some());
+            counters.refused += u64::from(error.is_none() && result.is_err());
+            counters.bytes += result.map_or(0, |done| done.bytes);
+            counters.added_ns.saturating_record(added_ns);
+        }
+        self.send(header, result.map(drop), reply);
+    }
+
+    fn carry_out(
+        &self,
+        opcode: Opcode,
+        header: &Header,
+        arguments: Arguments<'_>,
+        reply: &mut Reply,
+    ) -> Result<Done, Errno> {
+        // A request that is never answered hangs its caller; a panic must not do that.
+        let attempt = AssertUnwindSafe(|| self.folder.carry_out(opcode, header, arguments, reply));
+        catch_unwind(attempt).unwrap_or(Err(libc::EIO))
+    }
+
+    fn send(&self, header: &Header, result: Result<(), Errno>, reply: &mut Reply) {
+        // ENOENT: the caller did not wait; ENODEV: unmounted. Nobody is left to be told.
+        let _ = sys::write(self.device.as_fd(), reply.finish(header.unique, result));
+    }
+
+    fn interrupt(&self, mut arguments: Arguments<'_>) {
+        if let Ok(unique) = arguments.u64() {
+            self.shared.held.interrupt(unique);
+        }
+    }
+
+    fn forget(&self, opcode: Opcode, header: &Header, mut arguments: Arguments<'_>) {
+        let mut forget_all = || -> Result<(), Errno> {
+            if opcode == Opcode::Forget {
+                self.folder.forget(header.node, arguments.u64()?);
+                return Ok(());
+            }
+            let count = (arguments.u32()?, arguments.u32()?).0;
+            for _ in 0..count {
+                let (node, lookups) = (arguments.u64()?, arguments.u64()?);
+                self.folder.forget(node, lookups);
+            }
+            Ok(())
+        };
+        // Cut short: what there was has been forgotten.
+        let _ = forget_all();
+    }
+}
+
+/// Whether the thread of that number has been killed, or is gone.
+///
+/// One that cannot be looked at (it has no number in our PID namespace, or ours is not the one of `/proc`) counts as killed:
+/// then a signal cuts a wait short, which weakens the fault, where otherwise a dead process could hang.
+///
+/// A signal that kills is turned by the kernel into a `SIGKILL` pending for every thread of the process.
+pub(super) fn killed(thread: u32) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{thread}/status")) else { return true };
+    let pending = |name| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+    };
+    (pending("SigPnd:") | pending("ShdPnd:")) & 1 << (libc::SIGKILL - 1) != 0
+}

@@ -1,0 +1,231 @@
+//! The threads that serve a disk.
+//!
+//! Readers take requests from the kernel and carry them out; there is always one more of them than are busy, so that a
+//! slow operation of the real folder holds up nobody. A request that a fault makes wait is put aside ([`crate::held`]); one
+//! thread, the timer, takes it out again when its time has come, and hands it to a pool of workers.
+//!
+//! **These threads share a table of open files with one another and with nobody else.** A process that serves a disk and
+//! uses it, too, could otherwise never be killed: its last threads would wait for an answer from the disk, and the
+//! disk's device would not be closed (which is what fails what waits) before the last thread has gone. So the device
+//! belongs to threads that never wait for the disk, and is closed with them. Besides, no child that the process starts
+//! inherits a descriptor of ours, nor do we hold one of its own open.
+
+mod answer;
+mod handshake;
+mod workers;
+
+use std::{
+    ffi::CString,
+    os::fd::{AsFd, OwnedFd},
+    sync::{
+        Arc, Condvar, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
+
+use crate::{
+    control::Shared,
+    folder::Folder,
+    held::Over,
+    protocol::{REQUEST_SIZE, Reply},
+    sys::{self, Errno},
+};
+
+use workers::Workers;
+
+/// The most requests that are carried out at a time, of those that do not wait.
+const MOST_READERS: usize = 64;
+
+/// What the serving threads share.
+struct Service {
+    device: OwnedFd,
+    folder: Folder,
+    shared: Arc<Shared>,
+    /// Readers that wait for a request.
+    idle: AtomicUsize,
+    readers: AtomicUsize,
+    workers: Workers,
+    threads: Arc<Threads>,
+}
+
+/// How many threads serve a disk. Holds no descriptors: for those outside who wait for the end.
+#[derive(Debug, Default)]
+pub(crate) struct Threads {
+    count: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Threads {
+    /// Waits until none is left. Returns whether so.
+    pub(crate) fn wait(&self, patience: Duration) -> bool {
+        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(count, patience, |count| *count > 0);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 == 0
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, change: isize) {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count = count.saturating_add_signed(change);
+        drop(count);
+        self.changed.notify_all();
+    }
+}
+
+/// Counts a thread for as long as it runs, however it ends.
+struct Counted(Arc<Threads>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.add(-1);
+    }
+}
+
+/// What could not be done, and why.
+pub(crate) type Failure = (&'static str, Errno);
+
+/// Serves `source` at `target` until it is unmounted; returns once it is mounted.
+///
+/// # Errors
+/// What failed; nothing is mounted then.
+pub(crate) fn start(source: CString, target: CString, shared: Arc<Shared>) -> Result<Arc<Threads>, Failure> {
+    let threads = Arc::new(Threads::default());
+    let (announce, announced) = mpsc::sync_channel(1);
+    let their_threads = Arc::clone(&threads);
+    their_threads.add(1);
+    let counted = Counted(Arc::clone(&threads));
+    let first = move || {
+        let _counted = counted;
+        // Everything that holds a descriptor is made on this thread, and dropped by the last that serves.
+        let mounted = prepare(&source, &target, Arc::clone(&shared), their_threads);
+        match mounted {
+            Ok(service) => {
+                let service = Arc::new(service);
+                let timer = Arc::clone(&service);
+                let started = spawn(&service.threads, "disk-timer", move || timer.keep_time());
+                let _ = announce.send(started.map_err(|errno| ("start a thread", errno)));
+                service.readers.fetch_add(1, Ordering::AcqRel);
+                service.serve();
+            }
+            Err(failure) => {
+                let _ = announce.send(Err(failure));
+            }
+        }
+    };
+    let spawned = thread::Builder::new().name("disk".to_owned()).spawn(first);
+    spawned.map_err(|error| ("start a thread", error.raw_os_error().unwrap_or(libc::EAGAIN)))?;
+    announced.recv().unwrap_or(Err(("start a thread", libc::EAGAIN)))?;
+    Ok(threads)
+}
+
+/// On the first serving thread: all that is needed, up to the mount.
+fn prepare(source: &CString, target: &CString, shared: Arc<Shared>, threads: Arc<Threads>) -> Result<Service, Failure> {
+    let named = |action| move |errno| (action, errno);
+    sys::block_signals();
+    sys::own_file_table().map_err(named("make a table of open files (Linux 5.9 or later)"))?;
+    sys::own_umask().map_err(named("make a file mode mask"))?;
+    let folder = Folder::open(source).map_err(named("open the source, by way of /proc/thread-self/fd,"))?;
+    let device = sys::open(c"/dev/fuse", libc::O_RDWR).map_err(named("open /dev/fuse"))?;
+    let mode = folder.mode().map_err(named("read the mode of the source"))?;
+    sys::mount_fuse(device.as_fd(), target, mode).map_err(named("mount a FUSE filesystem"))?;
+    Ok(Service {
+        device,
+        folder,
+        shared,
+        idle: AtomicUsize::new(0),
+        readers: AtomicUsize::new(0),
+        workers: Workers::default(),
+        threads,
+    })
+}
+
+/// Starts a thread that serves; it gets the file table of the thread that calls.
+fn spawn(threads: &Arc<Threads>, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Errno> {
+    threads.add(1);
+    let counted = Counted(Arc::clone(threads));
+    let work = move || {
+        let _counted = counted;
+        // Each thread has a mask of its own; without it, modes would be narrowed twice, which no fault asked for.
+        let _ = sys::own_umask();
+        work();
+    };
+    let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
+    spawned.map(drop).map_err(|error| error.raw_os_error().unwrap_or(libc::EAGAIN))
+}
+
+impl Service {
+    /// A reader: takes requests until the disk is unmounted.
+    fn serve(self: &Arc<Self>) {
+        // Touched only as far as requests reach.
+        let mut request = vec![0; REQUEST_SIZE];
+        let mut reply = Reply::new();
+        loop {
+            self.idle.fetch_add(1, Ordering::AcqRel);
+            let read = sys::read(self.device.as_fd(), &mut request);
+            let idle = self.idle.fetch_sub(1, Ordering::AcqRel) - 1;
+            match read {
+                Ok(length) => {
+                    if idle == 0 {
+                        self.one_more_reader();
+                    }
+                    self.answer(&request[..length], &mut reply);
+                }
+                // ENOENT: the request was taken back while we read it.
+                Err(libc::EINTR | libc::ENOENT | libc::EAGAIN) => {}
+                // ENODEV: unmounted. Anything else would repeat itself for ever.
+                Err(_) => break,
+            }
+            if self.shared.ended() {
+                break;
+            }
+        }
+        self.shared.end();
+        self.workers.end();
+    }
+
+    fn one_more_reader(self: &Arc<Self>) {
+        let one_more = |readers| (readers < MOST_READERS).then_some(readers + 1);
+        if self.readers.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_err() {
+            return;
+        }
+        let service = Arc::clone(self);
+        if spawn(&self.threads, "disk-reader", move || service.serve()).is_err() {
+            // Those that there are go on; the next request tries again.
+            self.readers.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// The timer: hands over what has waited long enough.
+    fn keep_time(self: &Arc<Self>) {
+        sys::precise_sleep();
+        let mut reply = Reply::new();
+        while let Some(over) = self.shared.held.next(answer::killed) {
+            match over {
+                // To fail takes no time.
+                Over::Due(job) if job.verdict.error.is_some() => self.finish(job, &mut reply),
+                Over::Due(job) => {
+                    if let Some(job) = self.workers.give(job, || self.one_more_worker()) {
+                        self.finish(job, &mut reply);
+                    }
+                }
+                Over::Killed(job) => self.give_up(&job, &mut reply),
+            }
+        }
+    }
+
+    fn one_more_worker(self: &Arc<Self>) -> Result<(), Errno> {
+        let service = Arc::clone(self);
+        spawn(&self.threads, "disk-worker", move || {
+            let mut reply = Reply::new();
+            while let Some(job) = service.workers.next() {
+                service.finish(job, &mut reply);
+            }
+        })
+    }
+}

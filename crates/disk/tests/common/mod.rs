@@ -1,0 +1,134 @@
+//! What the tests of real mounts share. They need root and `/dev/fuse`; without, they fail and say so.
+
+// Each test program uses its part of it; helpers may fail a test as it may itself.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    fs::{self, File},
+    io::Write,
+    os::fd::AsRawFd,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use brownout_disk::{Disk, DiskControl, DiskCounters, DiskOptions, Operation};
+use tempfile::TempDir;
+
+/// For what must come: no property of ours, only an end for a test that hangs. A machine that is shared may stand still
+/// for seconds.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A mounted disk in a mount namespace of the calling thread's own, which ends with the test.
+pub struct Mounted {
+    pub disk: Option<Disk>,
+    pub source: PathBuf,
+    pub target: PathBuf,
+    // Last, so that it is removed when nothing is mounted in it any more.
+    pub folder: TempDir,
+}
+
+impl Mounted {
+    pub fn new() -> Mounted {
+        Mounted::seeded(1)
+    }
+
+    pub fn seeded(seed: u64) -> Mounted {
+        own_mounts();
+        let folder = tempfile::tempdir().unwrap();
+        let (source, target) = (folder.path().join("source"), folder.path().join("target"));
+        fs::create_dir(&source).unwrap();
+        fs::create_dir(&target).unwrap();
+        let disk = Disk::mount_with(&source, &target, DiskOptions { seed });
+        let disk = Some(disk.unwrap_or_else(|error| panic!("this test needs root and /dev/fuse: {error}")));
+        Mounted { disk, source, target, folder }
+    }
+
+    pub fn disk(&self) -> &Disk {
+        self.disk.as_ref().unwrap()
+    }
+
+    pub fn control(&self) -> DiskControl {
+        self.disk().control()
+    }
+
+    /// A file on the mount, opened for reading and writing.
+    pub fn create(&self, name: &str) -> File {
+        fs::OpenOptions::new().read(true).write(true).create(true).truncate(true).open(self.target.join(name)).unwrap()
+    }
+}
+
+/// Gives the calling thread, and those that it starts, a mount namespace of their own.
+pub fn own_mounts() {
+    // SAFETY: constants only.
+    unsafe {
+        let unshared = libc::unshare(libc::CLONE_NEWNS);
+        assert_eq!(unshared, 0, "this test needs root: {}", std::io::Error::last_os_error());
+        let none = std::ptr::null();
+        let private = libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast());
+        assert_eq!(private, 0, "{}", std::io::Error::last_os_error());
+    }
+}
+
+pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let begun = Instant::now();
+    let result = work();
+    (result, begun.elapsed())
+}
+
+pub fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// Waits for what must come.
+pub fn eventually(what: &str, mut there: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !there() {
+        assert!(Instant::now() < end, "never came: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Takes counters until nothing is in service, and adds them up.
+pub fn settled(control: &DiskControl) -> DiskCounters {
+    let mut all = DiskCounters::default();
+    eventually("the balance of the counters", || {
+        all.add(&control.take_counters());
+        all.iter().all(|(_, each)| each.received == each.answered + each.interrupted)
+    });
+    all
+}
+
+/// Reads from the disk, not from the page cache.
+pub fn uncached(file: &File) {
+    // SAFETY: no memory is involved.
+    unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+}
+
+pub fn errno<T>(result: std::io::Result<T>) -> Result<T, i32> {
+    result.map_err(|error| error.raw_os_error().unwrap())
+}
+
+/// Writes once, in one request.
+pub fn put(file: &mut File, bytes: &[u8]) -> Result<(), i32> {
+    errno(file.write_all(bytes))
+}
+
+/// Descriptors that the serving threads of this process have open: they have a table of their own.
+pub fn descriptors_of_service() -> usize {
+    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
+    let timer = tasks
+        .map(|task| task.path())
+        .find(|task| fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "disk-timer"));
+    count(&timer.expect("a disk is mounted").join("fd"))
+}
+
+pub fn count(folder: &Path) -> usize {
+    fs::read_dir(folder).unwrap().count()
+}
+
+pub const SYNC: Operation = Operation::Sync;
+pub const WRITE: Operation = Operation::Write;
+pub const READ: Operation = Operation::Read;
+pub const METADATA: Operation = Operation::Metadata;
