@@ -13,6 +13,11 @@ pub(crate) fn process_cpu_ns(pid: u32) -> Option<u64> {
     }
 }
 
+/// This machine's wall clock, in nanoseconds since 1970.
+pub(crate) fn realtime_ns() -> i64 {
+    read(libc::CLOCK_REALTIME).and_then(|ns| i64::try_from(ns).ok()).unwrap_or(0)
+}
+
 fn read(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid place for the answer.

@@ -11,8 +11,13 @@ use brownout_network::Change;
 use brownout_units::Share;
 
 use crate::{
-    ClusterError, CpuLimit, Node, NodeState, Restarted, Stopped, clock, cluster::Parts, logs, readiness,
-    supervisor::Supervisor, system::Start,
+    ClusterError, CpuLimit, Node, NodeState, Restarted, Stopped, clock,
+    cluster::Parts,
+    logs,
+    place::Network,
+    readiness,
+    supervisor::Supervisor,
+    system::{Member, Start},
 };
 
 /// Least similarity of a name to one that was meant, from 0 to 1.
@@ -235,6 +240,11 @@ impl ClusterControl {
             logs: member.logs.clone(),
             supervisor: Arc::clone(&self.0.supervisors[index]),
         })
+    }
+
+    /// Every node with the network that it is in.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&Member, &Network)> {
+        self.0.members.iter().zip(&self.0.networks)
     }
 
     fn supervisor(&self, name: &str) -> Result<&Arc<Supervisor>, ClusterError> {

@@ -52,12 +52,20 @@ pub(crate) struct Governing {
     read: (u32, u64),
     /// Since when the process is held.
     held_since_ns: Option<u64>,
+    #[cfg(test)]
+    sabotaged: bool,
 }
 
 impl Governing {
     /// The node was started again: nothing holds it yet.
     pub(crate) fn started(&mut self) {
         self.held_since_ns = None;
+    }
+
+    /// Makes the governor's thread panic when it next looks.
+    #[cfg(test)]
+    pub(crate) fn sabotage(&mut self) {
+        self.sabotaged = true;
     }
 }
 
@@ -115,6 +123,10 @@ impl CpuLimit {
         let processors = processors();
         let asked_ns = monotonic_ns();
         let mut life = supervisor.open()?;
+        if life.governing.running.is_some() {
+            life.count();
+        }
+        let before = life.governing.tally;
         let number = life.governing.next;
         life.governing.next += 1;
         life.governing.limits.push((number, share));
@@ -144,8 +156,6 @@ impl CpuLimit {
                 }
             }
         };
-        life.count();
-        let before = life.governing.tally;
         drop(life);
         let since = Change::between(asked_ns, monotonic_ns());
         Ok(CpuLimit { supervisor: Arc::clone(supervisor), number, share, processors, since, scheduling, before })
@@ -302,6 +312,8 @@ fn govern(supervisor: &Supervisor, processors: u64) {
             std::mem::forget(release);
             return;
         };
+        #[cfg(test)]
+        assert!(!std::mem::take(&mut life.governing.sabotaged), "a panic of the test's making");
         let quota_ns = (share.fraction() * (processors * PERIOD_NS) as f64) as u64;
         let used_ns = life.count();
         account.used_ns += used_ns;

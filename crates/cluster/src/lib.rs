@@ -23,6 +23,8 @@ mod folders;
 mod governor;
 pub mod java;
 mod kernel;
+#[cfg(test)]
+mod lifecycle_tests;
 mod logs;
 mod node;
 mod place;
@@ -32,7 +34,7 @@ mod signals;
 mod supervisor;
 mod system;
 
-pub use cassandra::{CassandraSpec, Distribution, How, Jit, Site, memory_needed};
+pub use cassandra::{Beat, CassandraSpec, Distribution, Heartbeats, How, Jit, Site, memory_needed};
 pub use cluster::Cluster;
 pub use confine::Owner;
 pub use control::ClusterControl;

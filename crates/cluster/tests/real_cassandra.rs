@@ -6,8 +6,7 @@ mod ground;
 
 use std::{
     fs,
-    io::{Read, Write},
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     sync::{
         Mutex,
         atomic::{AtomicBool, Ordering},
@@ -22,26 +21,7 @@ use brownout_cluster::{
     memory_needed,
 };
 use brownout_units::Bytes;
-use ground::Ground;
-
-/// For three nodes; many times what an idle machine takes.
-const PATIENCE: Duration = Duration::from_secs(180);
-
-fn quick() -> CassandraSpec {
-    CassandraSpec { jit: Jit::C1, ..CassandraSpec::default() }
-}
-
-fn start(ground: &Ground, spec: &CassandraSpec, paths: &Paths) -> Cluster {
-    let archive = archive::find(&ground.distribution, &ground.java, &ground.cache);
-    let start =
-        || Cluster::start(spec, &ground.distribution, &ground.java, &ground.places(), paths, archive.as_deref());
-    // The thread that starts a cluster may end: the nodes' death signal must not be tied to it.
-    thread::scope(|scope| scope.spawn(start).join().unwrap()).unwrap()
-}
-
-fn wait(cluster: &mut Cluster) -> Result<brownout_cluster::Readiness, ClusterError> {
-    cluster.wait_ready(PATIENCE, &|| false, &mut |line| eprintln!("waiting: {line}"))
-}
+use ground::{Client, Ground, ONE, PATIENCE, quick, start, wait};
 
 fn exists(pid: u32) -> bool {
     fs::exists(format!("/proc/{pid}")).unwrap()
@@ -124,53 +104,22 @@ fn a_node_whose_port_is_taken_fails_the_start_with_its_own_words() {
     assert!(death.log_tail.contains("9042"), "{}", death.log_tail);
 }
 
-/// Sends one request of the CQL protocol, version 4; the answer's opcode and body.
-fn ask(stream: &mut TcpStream, opcode: u8, body: &[u8]) -> (u8, Vec<u8>) {
-    let mut frame = vec![4, 0, 0, 0, opcode];
-    frame.extend((body.len() as u32).to_be_bytes());
-    frame.extend(body);
-    stream.write_all(&frame).unwrap();
-    let mut header = [0; 9];
-    stream.read_exact(&mut header).unwrap();
-    let mut answer = vec![0; u32::from_be_bytes(header[5..].try_into().unwrap()) as usize];
-    stream.read_exact(&mut answer).unwrap();
-    (header[4], answer)
-}
-
-/// The body of a QUERY at consistency ONE, with at most one bound value.
-fn query(text: &str, value: Option<&[u8]>) -> Vec<u8> {
-    let mut body = (text.len() as u32).to_be_bytes().to_vec();
-    body.extend(text.bytes());
-    body.extend([0, 1, value.is_some().into()]);
-    if let Some(value) = value {
-        body.extend([0, 1]);
-        body.extend((value.len() as u32).to_be_bytes());
-        body.extend(value);
-    }
-    body
-}
-
 #[test]
 fn the_largest_value_is_taken_and_one_that_fits_no_segment_is_refused() {
-    const ERROR: u8 = 0;
     let ground = Ground::new(1);
     let mut cluster = start(&ground, &quick(), &ground.paths("largest"));
     wait(&mut cluster).unwrap();
     let host = &ground.network.hosts()[0];
-    let mut stream = host.run(|| TcpStream::connect((host.address(), 9042)).unwrap()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let startup = b"\0\x01\0\x0bCQL_VERSION\0\x053.0.0";
-    assert_eq!(ask(&mut stream, 1, startup).0, 2, "ready");
+    let mut client = Client::connect(host);
     for text in [
         "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
         "CREATE TABLE k.t (k text PRIMARY KEY, v blob)",
     ] {
-        assert_ne!(ask(&mut stream, 7, &query(text, None)).0, ERROR, "{text}");
+        client.query(text, ONE, None).unwrap();
     }
     let mut insert = |key: &str, size: u64| {
         let text = format!("INSERT INTO k.t (k, v) VALUES ('{key}', ?)");
-        let (opcode, answer) = ask(&mut stream, 7, &query(&text, Some(&vec![7; size as usize])));
-        (opcode != ERROR).then_some(()).ok_or_else(|| String::from_utf8_lossy(&answer).into_owned())
+        client.query(&text, ONE, Some(&vec![7; size as usize])).map(drop)
     };
     let Bytes(largest) = largest_value();
     assert_eq!(insert(&"k".repeat(65_000), largest), Ok(()));

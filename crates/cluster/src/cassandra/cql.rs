@@ -102,6 +102,37 @@ impl Connection {
     }
 }
 
+/// The first words of a session.
+pub(super) fn hello() -> Vec<u8> {
+    frame(STARTUP, &startup())
+}
+
+/// A question whose answer will bear this stream's number; rows are at consistency ONE, one page.
+pub(super) fn query(stream: i16, query: &str) -> Vec<u8> {
+    let mut frame = frame(QUERY, &query_body(query));
+    frame[2..4].copy_from_slice(&stream.to_be_bytes());
+    frame
+}
+
+/// Takes the first answer that is whole from what has come: its stream, and the body if it is a result.
+pub(super) fn take_answer(input: &mut Vec<u8>) -> Result<Option<(i16, Option<Vec<u8>>)>, CqlError> {
+    let Some(header) = input.first_chunk::<9>() else { return Ok(None) };
+    let length = u32::from_be_bytes([header[5], header[6], header[7], header[8]]) as usize;
+    if header[0] != 0x84 || length > MAX_BODY {
+        return Err(CqlError::Protocol("not a version 4 response header"));
+    }
+    let (stream, opcode) = (i16::from_be_bytes([header[2], header[3]]), header[4]);
+    if input.len() < 9 + length {
+        return Ok(None);
+    }
+    let body = input.drain(..9 + length).skip(9).collect();
+    match opcode {
+        RESULT => Ok(Some((stream, Some(body)))),
+        AUTHENTICATE => Err(CqlError::WantsCredentials),
+        _ => Ok(Some((stream, None))),
+    }
+}
+
 fn frame(opcode: u8, body: &[u8]) -> Vec<u8> {
     let mut frame = vec![0x04, 0, 0, 0, opcode];
     frame.extend((body.len() as u32).to_be_bytes());
@@ -135,7 +166,7 @@ fn error(body: &[u8]) -> Option<CqlError> {
     Some(CqlError::Server { code, message })
 }
 
-fn rows(body: &[u8]) -> Option<Vec<Vec<Value>>> {
+pub(super) fn rows(body: &[u8]) -> Option<Vec<Vec<Value>>> {
     let mut input = Input(body);
     if input.int()? != ROWS {
         return None;
@@ -160,7 +191,7 @@ pub(super) fn texts(value: &[u8]) -> Option<Vec<String>> {
 }
 
 /// What is left of a body; every read that would pass its end is `None`.
-struct Input<'a>(&'a [u8]);
+pub(super) struct Input<'a>(pub(super) &'a [u8]);
 
 impl<'a> Input<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
@@ -175,6 +206,10 @@ impl<'a> Input<'a> {
 
     fn int(&mut self) -> Option<u32> {
         Some(u32::from_be_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    pub(super) fn long(&mut self) -> Option<i64> {
+        Some(i64::from_be_bytes(self.take(8)?.try_into().ok()?))
     }
 
     /// `[bytes]`: a negative length is null.

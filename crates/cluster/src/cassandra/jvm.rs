@@ -110,8 +110,7 @@ impl Jvm<'_> {
         if start == Start::First {
             all.extend(FIRST.map(OsString::from));
         }
-        all.extend(EXPORTS.map(|package| format!("--add-exports={package}=ALL-UNNAMED").into()));
-        all.extend(OPENS.map(|package| format!("--add-opens={package}=ALL-UNNAMED").into()));
+        all.extend(modules());
         match &self.archive {
             // `auto`: an archive that does not fit is left aside; the node then starts as it would without.
             Some(Archive::Use(path)) => all.extend([set("-XX:SharedArchiveFile", path), "-Xshare:auto".into()]),
@@ -137,6 +136,12 @@ impl Jvm<'_> {
         all.push("org.apache.cassandra.service.CassandraDaemon".into());
         all
     }
+}
+
+/// What lets Cassandra's classes, those of its tools too, into the JDK's own.
+pub(super) fn modules() -> impl Iterator<Item = OsString> {
+    let exports = EXPORTS.iter().map(|package| format!("--add-exports={package}=ALL-UNNAMED").into());
+    exports.chain(OPENS.iter().map(|package| format!("--add-opens={package}=ALL-UNNAMED").into()))
 }
 
 pub(super) fn set(option: &str, path: &Path) -> OsString {

@@ -3,6 +3,7 @@
 pub mod archive;
 mod cql;
 mod distribution;
+mod heartbeat;
 mod jvm;
 mod manifest;
 pub mod maven;
@@ -16,6 +17,7 @@ mod view;
 mod yaml;
 
 pub use distribution::{DEFAULT, Distribution, How, ProvisionError, Release, known, release};
+pub use heartbeat::{Beat, Heartbeats};
 pub use sites::Site;
 pub use spec::{CassandraSpec, Jit, memory_needed};
 pub(crate) use system::Cassandra;

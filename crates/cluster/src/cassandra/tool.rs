@@ -3,7 +3,7 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use super::{
-    jvm::{file_uri, joined, set},
+    jvm::{file_uri, joined, modules, set},
     yaml,
 };
 use crate::system::Member;
@@ -27,6 +27,7 @@ pub(super) fn arguments(member: &Member, class_path: &[PathBuf], own: &[String])
     let home = &member.home;
     let conf = home.join("conf");
     let mut all: Vec<OsString> = OPTIONS.map(OsString::from).into();
+    all.extend(modules());
     all.push(set("-Djava.io.tmpdir", &home.join("tmp")));
     // It keeps a history there.
     all.push(set("-Duser.home", home));

@@ -1,7 +1,9 @@
 //! A ground for tests: an emulated network without impairments, and the user's cache at a place that the nodes' user
 //! can reach. All of it is gone when the test thread and its descriptors are.
 
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, dead_code, reason = "a test may; not every one uses all")]
+
+mod client;
 
 use std::{
     ffi::CString,
@@ -10,10 +12,37 @@ use std::{
     os::{fd::AsRawFd, unix::fs::PermissionsExt},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
 };
 
-use brownout_cluster::{Distribution, Owner, Paths, Place, cache, cassandra, java};
+use brownout_cluster::{
+    CassandraSpec, Cluster, ClusterError, Distribution, Jit, Owner, Paths, Place, Readiness, cache,
+    cassandra::{self, archive},
+    java,
+};
 use brownout_network::{HostSpec, Network, NetworkSpec};
+
+pub use client::{ALL, Client, ONE, QUORUM};
+
+/// For three nodes; many times what an idle machine takes.
+pub const PATIENCE: Duration = Duration::from_secs(180);
+
+pub fn quick() -> CassandraSpec {
+    CassandraSpec { jit: Jit::C1, ..CassandraSpec::default() }
+}
+
+pub fn start(ground: &Ground, spec: &CassandraSpec, paths: &Paths) -> Cluster {
+    let archive = archive::find(&ground.distribution, &ground.java, &ground.cache);
+    let start =
+        || Cluster::start(spec, &ground.distribution, &ground.java, &ground.places(), paths, archive.as_deref());
+    // The thread that starts a cluster may end: the nodes' death signal must not be tied to it.
+    thread::scope(|scope| scope.spawn(start).join().unwrap()).unwrap()
+}
+
+pub fn wait(cluster: &mut Cluster) -> Result<Readiness, ClusterError> {
+    cluster.wait_ready(PATIENCE, &|| false, &mut |line| eprintln!("waiting: {line}"))
+}
 
 /// One cluster at a time: two would have each other's CPU.
 static TURN: Mutex<()> = Mutex::new(());

@@ -1,0 +1,210 @@
+//! What is done to the nodes of a real Cassandra, in two data centres. Takes root, Java, Maven (or a filled cache) and
+//! /dev/net/tun.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may")]
+
+mod ground;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use brownout_cluster::{CassandraSpec, Cluster, ClusterControl, NodeState, Site, cassandra::archive};
+use brownout_units::Share;
+use ground::{ALL, Client, Ground, ONE, PATIENCE, QUORUM, quick, start, wait};
+
+fn site(dc: &str, rack: &str) -> Site {
+    Site { dc: dc.to_owned(), rack: rack.to_owned() }
+}
+
+/// Two nodes in one data centre, in a rack each, and one in another.
+fn spec() -> CassandraSpec {
+    let sites = [("n1", "east", "r1"), ("n2", "east", "r2"), ("n3", "west", "r1")];
+    let sites = sites.map(|(node, dc, rack)| (node.to_owned(), site(dc, rack))).into();
+    CassandraSpec { sites, ..quick() }
+}
+
+struct Lab {
+    cluster: Cluster,
+    control: ClusterControl,
+    client: Client,
+    ground: Ground,
+    written: u32,
+}
+
+impl Lab {
+    fn start() -> Lab {
+        let ground = Ground::new(3);
+        let host = &ground.network.hosts()[0];
+        archive::build(&ground.distribution, &ground.java, &ground.cache, host, &ground.paths("archive"), &|| false)
+            .unwrap();
+        let mut cluster = start(&ground, &spec(), &ground.paths("three"));
+        wait(&mut cluster).unwrap();
+        let mut client = Client::connect(host);
+        for text in [
+            "CREATE KEYSPACE k WITH replication = {'class': 'NetworkTopologyStrategy', 'east': 2, 'west': 1}",
+            "CREATE TABLE k.t (k int PRIMARY KEY, v int)",
+        ] {
+            client.query(text, ONE, None).unwrap();
+        }
+        wait(&mut cluster).unwrap();
+        Lab { control: cluster.control(), cluster, client, ground, written: 0 }
+    }
+
+    /// Ten rows more, at QUORUM: two of the three replicas.
+    fn write(&mut self) {
+        for _ in 0..10 {
+            let text = format!("INSERT INTO k.t (k, v) VALUES ({}, 1)", self.written);
+            self.client.query(&text, QUORUM, None).unwrap();
+            self.written += 1;
+        }
+    }
+
+    fn identity(&self, node: usize) -> Vec<u8> {
+        let mut client = Client::connect(&self.ground.network.hosts()[node]);
+        client.query("SELECT host_id, tokens, data_center, rack FROM system.local", ONE, None).unwrap()
+    }
+
+    fn nodetool(&self, node: &str, arguments: &[&str]) -> String {
+        let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        let begun = Instant::now();
+        let output = self.control.nodetool(node, &arguments).unwrap().output().unwrap();
+        eprintln!("nodetool {arguments:?}: {:.2} s", begun.elapsed().as_secs_f64());
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{arguments:?}: {}: {out}\n{err}", output.status);
+        out.into_owned()
+    }
+
+    fn the_nodes_are_where_they_were_put(&mut self) {
+        let status = self.nodetool("n1", &["status"]);
+        let (east, west) = status.split_once("Datacenter: west").unwrap();
+        let node = |text: &str, address: &str, rack: &str| {
+            text.lines().any(|line| line.starts_with("UN") && line.contains(address) && line.trim_end().ends_with(rack))
+        };
+        assert!(east.contains("Datacenter: east"), "{status}");
+        for (text, address, rack) in
+            [(east, "10.78.0.1 ", "r1"), (east, "10.78.0.2 ", "r2"), (west, "10.78.0.3 ", "r1")]
+        {
+            assert!(node(text, address, rack), "{address} {rack}: {status}");
+        }
+    }
+
+    fn nodetool_works_on_the_node_it_is_asked_for(&mut self) {
+        self.write();
+        let info = self.nodetool("n3", &["info"]);
+        assert!(info.contains("Data Center") && info.contains(": west"), "{info}");
+        self.nodetool("n3", &["flush", "k"]);
+        let stats = self.nodetool("n3", &["tablestats", "k.t"]);
+        assert!(stats.contains("Table: t") && stats.contains("SSTable count: 1"), "{stats}");
+        let refused = self.control.nodetool("n3", &["nonsense".to_owned()]).unwrap().output().unwrap();
+        assert!(!refused.status.success());
+    }
+
+    fn commands_run_in_the_nodes_network(&mut self) {
+        let mut command = Command::new("cat");
+        command.arg("/proc/self/net/tcp");
+        self.control.prepare("n2", &mut command).unwrap();
+        let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        // 10.78.0.2:9042 and 127.0.0.1:7199, as the kernel writes them.
+        assert!(output.contains("02004E0A:2352") && output.contains("0100007F:1C1F"), "{output}");
+        assert!(!output.contains("01004E0A:2352"), "{output}");
+    }
+
+    fn a_paused_node_is_missed_by_nobody_at_quorum_and_comes_back(&mut self) {
+        let change = self.control.pause("n3").unwrap();
+        eprintln!("paused within ± {:.3} ms", change.error_ns as f64 / 1e6);
+        assert_eq!(self.control.state("n3").unwrap(), NodeState::Paused);
+        let pid = self.control.pid("n3").unwrap().unwrap();
+        for task in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
+            let stat = fs::read_to_string(task.unwrap().path().join("stat")).unwrap();
+            assert!(stat.contains(") T "), "{stat}");
+        }
+        self.write();
+        let error = self.control.wait_answers("n3", Duration::from_secs(2), &|| false).unwrap_err().to_string();
+        assert!(error.contains("n3 does not answer clients"), "{error}");
+        let change = self.control.unpause("n3").unwrap();
+        eprintln!("going on within ± {:.3} ms", change.error_ns as f64 / 1e6);
+        self.control.wait_answers("n3", PATIENCE, &|| false).unwrap();
+        wait(&mut self.cluster).unwrap();
+    }
+
+    fn a_slow_node_answers_and_is_up(&mut self) {
+        let limit = self.control.limit_cpu("n3", "20%".parse::<Share>().unwrap()).unwrap();
+        self.control.wait_answers("n3", PATIENCE, &|| false).unwrap();
+        self.nodetool("n3", &["flush"]);
+        let sample = limit.sample();
+        eprintln!("{sample:?}");
+        let allowed_ns = 0.2 * f64::from(limit.processors()) * (sample.periods + 1) as f64 * 1e8;
+        assert!(sample.kept && (sample.ran_ns as f64) < 1.1 * allowed_ns, "{sample:?}");
+        assert_eq!(self.control.state("n3").unwrap(), NodeState::Up);
+        limit.heal();
+    }
+
+    fn a_killed_node_comes_back_as_the_one_it_was(&mut self) {
+        let before = self.identity(1);
+        let change = self.control.kill("n2", libc::SIGKILL).unwrap();
+        eprintln!("killed within ± {:.3} ms", change.error_ns as f64 / 1e6);
+        self.write();
+        assert_eq!(self.control.state("n2").unwrap(), NodeState::Down);
+        let deaths = self.cluster.deaths();
+        assert!(deaths.len() == 1 && deaths[0].asked && deaths[0].node == "n2", "{deaths:?}");
+        let begun = Instant::now();
+        self.control.start("n2").unwrap();
+        self.control.wait_answers("n2", PATIENCE, &|| false).unwrap();
+        eprintln!("answers {:.1} s after its start", begun.elapsed().as_secs_f64());
+        wait(&mut self.cluster).unwrap();
+        eprintln!("ready {:.1} s after its start", begun.elapsed().as_secs_f64());
+        assert_eq!(self.identity(1), before, "host id, tokens, site");
+        self.everything_written_is_there();
+    }
+
+    fn a_stopped_node_ends_by_itself_and_comes_back(&mut self) {
+        let stopped = self.control.stop("n2", PATIENCE).unwrap();
+        eprintln!("{stopped:?}");
+        assert!(!stopped.killed);
+        self.write();
+        self.control.start("n2").unwrap();
+        wait(&mut self.cluster).unwrap();
+        self.everything_written_is_there();
+        let log = fs::read_to_string(self.control.log_path("n2").unwrap()).unwrap();
+        assert_eq!(log.matches("Startup complete").count(), 3, "one log for all starts");
+        assert_eq!(self.cluster.deaths().len(), 1);
+    }
+
+    fn everything_written_is_there(&mut self) {
+        let mut client = Client::connect(&self.ground.network.hosts()[1]);
+        let answer = client.query("SELECT count(*) FROM k.t", ALL, None).unwrap();
+        let count = u64::from_be_bytes(answer[answer.len() - 8..].try_into().unwrap());
+        assert_eq!(count, u64::from(self.written));
+    }
+}
+
+/// One cluster for all: starting it takes longer than each of these.
+#[test]
+fn nodes_in_two_data_centres_are_asked_paused_slowed_killed_stopped_and_started_again() {
+    let mut lab = Lab::start();
+    let tokens = lab.cluster.in_force();
+    assert!(tokens.deviations.iter().any(|what| what.starts_with("endpoint_snitch is GossipingPropertyFileSnitch")));
+    lab.the_nodes_are_where_they_were_put();
+    lab.nodetool_works_on_the_node_it_is_asked_for();
+    lab.commands_run_in_the_nodes_network();
+    lab.a_slow_node_answers_and_is_up();
+    lab.a_paused_node_is_missed_by_nobody_at_quorum_and_comes_back();
+    lab.a_killed_node_comes_back_as_the_one_it_was();
+    lab.a_stopped_node_ends_by_itself_and_comes_back();
+    lab.everything_written_is_there();
+}
+
+#[test]
+fn sites_that_do_not_fit_start_nothing() {
+    let ground = Ground::new(2);
+    let sites = BTreeMap::from([("n1".to_owned(), site("east", "r1"))]);
+    let spec = CassandraSpec { sites, ..quick() };
+    let paths = ground.paths("none");
+    let result = Cluster::start(&spec, &ground.distribution, &ground.java, &ground.places(), &paths, None);
+    assert!(result.is_err_and(|error| error.to_string().contains("n2 is in no data centre")));
+    assert!(!paths.scratch.exists(), "nothing was made");
+}
