@@ -1,10 +1,11 @@
 //! Everything one trial left in the run, read once and put in order.
 
 use brownout_record::{
-    CpuRow, Event, FaultRecord, Histogram, LatencyRow, LinkRow, ProbeRow, Run, Stamp, TrialRow, TrialState,
+    CpuRow, Event, FaultRecord, Histogram, HostCounterRow, LatencyRow, ProbeRow, Run, Stamp, TrialRow, TrialState,
+    WitnessRow,
 };
 
-use crate::{AnalysisError, latency::empty};
+use crate::{AnalysisError, latency::empty, links::Links};
 
 /// Names of the phases, as the record writes them.
 pub mod phase {
@@ -71,14 +72,6 @@ pub struct Interval {
     pub latencies: Vec<LatencyRow>,
 }
 
-/// When faults came and went, ns since the run's zero.
-pub(crate) struct Changes {
-    pub(crate) first_injected: Option<u64>,
-    pub(crate) last_injected: Option<u64>,
-    pub(crate) first_healed: Option<u64>,
-    pub(crate) last_healed: Option<u64>,
-}
-
 /// One trial.
 #[derive(Debug, Clone)]
 pub struct TrialEvidence {
@@ -91,9 +84,13 @@ pub struct TrialEvidence {
     /// Its load, interval by interval; one that the record lacks inside a phase is here, without operations.
     pub intervals: Vec<Interval>,
     /// Its link counters.
-    pub links: Vec<LinkRow>,
+    pub(crate) links: Links,
     /// Its probes.
-    pub probes: Vec<ProbeRow>,
+    pub(crate) probes: Vec<ProbeRow>,
+    /// What the kernels of its hosts counted.
+    pub(crate) host_counters: Vec<HostCounterRow>,
+    /// What witnesses saw of its faults, in order of time.
+    pub witnesses: Vec<WitnessRow>,
     /// Its CPU time.
     pub cpu: Vec<CpuRow>,
     /// Its faults.
@@ -103,11 +100,26 @@ pub struct TrialEvidence {
 }
 
 impl TrialEvidence {
-    /// Reads one trial.
+    /// Reads one trial, but for what only the network's side has to say: enough to draw it.
     pub fn read(run: &Run, row: &TrialRow) -> Result<Self, AnalysisError> {
+        TrialEvidence::of(run, row, Links::default(), Vec::new(), Vec::new())
+    }
+
+    /// Reads all of one trial.
+    pub(crate) fn read_all(run: &Run, row: &TrialRow) -> Result<Self, AnalysisError> {
         let trial = row.trial;
-        let everything = 0..u64::MAX;
-        let mut latencies = run.latencies(trial, everything.clone())?.into_iter().peekable();
+        TrialEvidence::of(run, row, Links::read(run, trial)?, run.probes(trial)?, run.host_counters(trial)?)
+    }
+
+    fn of(
+        run: &Run,
+        row: &TrialRow,
+        links: Links,
+        probes: Vec<ProbeRow>,
+        host_counters: Vec<HostCounterRow>,
+    ) -> Result<Self, AnalysisError> {
+        let trial = row.trial;
+        let mut latencies = run.latencies(trial, 0..u64::MAX)?.into_iter().peekable();
         let mut intervals = Vec::new();
         for load in run.load(trial)? {
             // Both lists are in order of time. A latency row without its load row cannot be written
@@ -133,8 +145,10 @@ impl TrialEvidence {
             ends_ns: row.starts_ns,
             phases: Vec::new(),
             intervals,
-            links: run.links(trial, everything)?,
-            probes: run.probes(trial)?,
+            links,
+            probes,
+            host_counters,
+            witnesses: run.witnesses(trial)?,
             cpu: run.cpu(trial)?,
             faults: run.faults(trial)?,
             events: run.events()?.into_iter().filter(|event| event.trial == Some(trial)).collect(),
@@ -197,8 +211,9 @@ impl TrialEvidence {
     /// Only an interval that lies wholly inside a phase counts to it: one that straddles a border
     /// holds operations of both sides, and a percentile over it would be a percentile over mixed
     /// phases. The baseline ends at the first injection at the latest, the fault phase is measured
-    /// from the last injection to the first healing, and recovery begins with the last healing,
-    /// whatever the phases' own borders say. One exception: an interval of which injection or healing
+    /// from the first injection to the last healing, and recovery begins with the last healing,
+    /// whatever the phases' own borders say. (Faults may come one after the other: what the fault phase
+    /// shows is what their whole schedule does.) One exception: an interval of which injection or healing
     /// took less than the first 2 % counts, because the first second after a change tells the most.
     pub fn phase_of(&self, starts_ns: u64, length_ns: u64) -> Option<&PhaseWindow> {
         self.phases.iter().find(|phase| phase.holds(starts_ns, length_ns))
@@ -214,43 +229,53 @@ impl TrialEvidence {
         at_ns.saturating_sub(self.intervals.first().map_or(0, |interval| interval.length_ns / 50))
     }
 
-    /// First injection, last injection, first healing, last healing of all faults, each on that side of its stamp's
-    /// error that leaves all of the change out.
-    pub(crate) fn changes(&self) -> Changes {
+    /// When the first fault came into force and when the last was healed for good, ns since the run's zero, each on that
+    /// side of its stamp's error that leaves all of the change out of the fault phase.
+    pub(crate) fn in_force(&self) -> (Option<u64>, Option<u64>) {
         let early = |stamp: Stamp| stamp.at_ns.saturating_sub(stamp.error_ns);
         let late = |stamp: Stamp| stamp.at_ns.saturating_add(stamp.error_ns);
-        let injected = || self.faults.iter().filter_map(|fault| fault.injected);
-        let healed = || self.faults.iter().filter_map(|fault| fault.healed);
-        Changes {
-            first_injected: injected().map(early).min(),
-            last_injected: injected().map(late).max(),
-            first_healed: healed().map(early).min(),
-            last_healed: healed().map(late).max(),
-        }
+        let injected = self.faults.iter().filter_map(FaultRecord::injected).map(late).min();
+        let healed = self.faults.iter().filter_map(FaultRecord::healed).map(early).max();
+        (injected, healed.filter(|_| self.all_healed()))
+    }
+
+    /// Whether nothing is in force any more.
+    fn all_healed(&self) -> bool {
+        self.faults.iter().all(|fault| fault.injected().is_none() || fault.healed().is_some())
+    }
+
+    /// When the network was whole before the first injection, and from when on after the last healing, each on the safe
+    /// side of its stamp.
+    pub(crate) fn without_faults(&self) -> (Option<u64>, Option<u64>) {
+        let injected = self.faults.iter().filter_map(FaultRecord::injected);
+        let healed = self.faults.iter().filter_map(FaultRecord::healed);
+        (
+            injected.map(|stamp| stamp.at_ns.saturating_sub(stamp.error_ns)).min(),
+            healed.map(|stamp| stamp.at_ns.saturating_add(stamp.error_ns)).max().filter(|_| self.all_healed()),
+        )
     }
 
     fn last_seen(&self) -> u64 {
         let intervals = self.intervals.iter().map(|interval| interval.starts_ns + interval.length_ns);
         let cpu = self.cpu.iter().map(|row| row.starts_ns + row.length_ns);
         let events = self.events.iter().map(|event| event.at_ns);
-        let probes = self.probes.iter().filter_map(|row| row.samples.last()).map(|sample| sample.sent_ns);
-        intervals.chain(cpu).chain(events).chain(probes).fold(self.row.starts_ns, u64::max)
+        intervals.chain(cpu).chain(events).fold(self.row.starts_ns, u64::max)
     }
 
     fn windows(&self, run: &Run) -> Result<Vec<PhaseWindow>, AnalysisError> {
-        let changes = self.changes();
+        let ((injected, healed), (first_injected, last_healed)) = (self.in_force(), self.without_faults());
         let after = |change: Option<u64>, starts_ns: u64| self.begun_after(starts_ns.max(change.unwrap_or(0)));
         let rows = run.phases(self.row.trial)?;
         let windows = rows.into_iter().map(|row| {
             let ends_ns = row.ends_ns.unwrap_or(self.ends_ns).max(row.starts_ns);
             let (mut from, mut to) = (row.starts_ns, ends_ns);
             match row.name.as_str() {
-                phase::BASELINE => to = to.min(changes.first_injected.unwrap_or(u64::MAX)),
+                phase::BASELINE => to = to.min(first_injected.unwrap_or(u64::MAX)),
                 phase::FAULT => {
-                    from = after(changes.last_injected, from);
-                    to = to.min(changes.first_healed.unwrap_or(u64::MAX));
+                    from = after(injected, from);
+                    to = to.min(healed.unwrap_or(u64::MAX));
                 }
-                phase::RECOVERY => from = after(changes.last_healed, from),
+                phase::RECOVERY => from = after(last_healed, from),
                 _ => {}
             }
             PhaseWindow {

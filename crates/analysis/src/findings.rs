@@ -9,9 +9,9 @@ use crate::{
 };
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
-/// A node that ended by itself.
+/// A node that ended by itself, and not because a fault ended it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeDeath {
     /// The node.
@@ -70,6 +70,8 @@ pub struct Findings {
     pub system: String,
     /// The hosts of the lab.
     pub hosts: Vec<HostDescription>,
+    /// The network between them, in words; empty: one LAN without limits.
+    pub network: Vec<String>,
     /// The load as planned.
     pub load: LoadDescription,
     /// What counts as good.
@@ -102,7 +104,7 @@ pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
     let mut union: Vec<PhaseSums> = Vec::new();
     let mut trials = Vec::new();
     for row in run.trials()? {
-        let evidence = TrialEvidence::read(run, &row)?;
+        let evidence = TrialEvidence::read_all(run, &row)?;
         let mut sums = Vec::new();
         for window in &evidence.phases {
             sums.push(PhaseSums::of(&evidence, window, &description.objective)?);
@@ -135,6 +137,7 @@ pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
         question: description.question,
         system: description.system,
         hosts: description.hosts,
+        network: description.network,
         load: description.load,
         objective: description.objective,
         planned_phases: description.phases,
@@ -167,7 +170,7 @@ fn trial(
         closed_loop: little::closed_loop(description, evidence, &phases, effect.delivered_degradation),
         phases,
         effect,
-        faults: proof::proofs(evidence),
+        faults: proof::proofs(evidence)?,
         instrument: instrument::instrument(evidence)?,
         balance: balance::balance(evidence),
         deaths: deaths.collect(),

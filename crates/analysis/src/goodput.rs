@@ -4,7 +4,7 @@
 //! with a stricter end of recovery: there one interval above mean − 1 sd ends it, which one healthy interval in six
 //! does not reach and a lucky sick one does; here three in a row have to lie above mean − 2 sd.
 
-use brownout_record::Objective;
+use brownout_record::{FaultRecord, Objective};
 use serde::Serialize;
 
 use crate::{
@@ -108,7 +108,9 @@ pub(crate) fn effect(evidence: &TrialEvidence, objective: &Objective) -> Effect 
         noise: halves(&baseline).zip(mean).filter(|(_, mean)| *mean > 0.0).map(|(apart, mean)| apart / mean),
         ..Effect::default()
     };
-    let healed = evidence.faults.iter().filter_map(|fault| fault.healed).map(|stamp| stamp.at_ns).max();
+    // With one of several faults still in force there is nothing to recover from yet.
+    let healed = evidence.faults.iter().filter_map(FaultRecord::healed).map(|stamp| stamp.at_ns).max();
+    let healed = healed.filter(|_| evidence.without_faults().1.is_some());
     let (Some(healed), Some(floor), Some(mean)) = (healed, floor, mean) else { return effect };
     let recovery = points(after_healing(evidence), objective);
     if recovery.len() < RECOVERY_INTERVALS || mean <= 0.0 {
@@ -129,7 +131,7 @@ pub(crate) fn effect(evidence: &TrialEvidence, objective: &Objective) -> Effect 
 /// The intervals from the last healing to the end of the recovery phase, whatever phase they lie in: a fault may end
 /// before its phase does.
 fn after_healing(evidence: &TrialEvidence) -> impl Iterator<Item = &Interval> {
-    let from = evidence.changes().last_healed.map_or(u64::MAX, |healed| evidence.begun_after(healed));
+    let from = evidence.without_faults().1.map_or(u64::MAX, |healed| evidence.begun_after(healed));
     let to = evidence.phase(phase::RECOVERY).map_or(evidence.ends_ns, |recovery| recovery.ends_ns);
     let inside = move |one: &&Interval| one.starts_ns >= from && one.starts_ns + one.length_ns <= to;
     evidence.intervals.iter().filter(inside)

@@ -1,6 +1,6 @@
 //! The instrument measures itself: was it punctual, and did the machine have time for all this?
 
-use std::collections::{BTreeMap, btree_map::Entry};
+use std::collections::BTreeMap;
 
 use brownout_record::Histogram;
 use serde::Serialize;
@@ -117,17 +117,9 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         phase::MEASURED.into_iter().find(|name| phase.name == *name)
     };
     // The emulator's counters are read around the borders of the load's intervals, not at them.
-    let mut by_reading: BTreeMap<u64, (u64, Histogram)> = BTreeMap::new();
-    for row in &evidence.links {
-        let (length_ns, sum) = match by_reading.entry(row.starts_ns) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert((0, empty()?)),
-        };
-        *length_ns = row.length_ns.max(*length_ns);
-        merge(sum, &row.release_error, "release error")?;
-    }
+    let by_reading = &evidence.links.release;
     let (mut lateness, mut release) = (empty()?, empty()?);
-    for (starts_ns, (length_ns, errors)) in &by_reading {
+    for (starts_ns, (length_ns, errors)) in by_reading {
         if measured(*starts_ns, *length_ns).is_some() {
             merge(&mut release, errors, "release error")?;
         }
@@ -137,7 +129,7 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         .filter(|(_, (_, errors))| p99(errors) > LATE_RELEASE_NS)
         .map(|(starts_ns, (length_ns, _))| (*starts_ns, starts_ns + length_ns))
         .collect();
-    let stalls = stalls(evidence);
+    let stalls = stalls(evidence)?;
     let mut punctuality: Vec<Punctuality> = Vec::new();
     let mut late = Vec::new();
     for interval in &evidence.intervals {

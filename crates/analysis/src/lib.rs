@@ -4,7 +4,8 @@
 //! The definitions of all numbers are in `docs/definitions.md`, the object they make in `docs/json.md`.
 //!
 //! One file has one definition: [`phases`](PhaseFindings) what the load met, [`goodput`](Effect) what the fault took,
-//! [`proof`](FaultFindings) whether it was in force, [`balance`](Balance) whether every operation ended somewhere,
+//! [`proof`](FaultFindings) whether it was in force (its `segments` of time, the `place`s
+//! looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance) whether every operation ended somewhere,
 //! [`instrument`](Instrument) whether the measurement itself was sound, `possible` whether its latencies can be true,
 //! [`little`](ClosedLoop) what arithmetic alone explains, [`verdict`](Verdict) what follows.
 
@@ -13,19 +14,26 @@ mod error;
 mod evidence;
 mod findings;
 mod goodput;
+mod index;
 mod instrument;
+mod judge;
 mod latency;
+mod links;
 mod little;
 mod phases;
+mod place;
 mod possible;
 mod proof;
+mod samples;
+mod segments;
 mod stalls;
 pub mod stats;
 mod sums;
+mod target;
 mod timeline;
 mod verdict;
 mod warnings;
-mod window;
+pub mod words;
 
 pub use balance::Balance;
 pub use error::AnalysisError;
@@ -38,13 +46,13 @@ pub use instrument::{
 pub use latency::{Latencies, Quantile, Response, Short};
 pub use little::{ClosedLoop, Little};
 pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
-pub use proof::{ENOUGH, FaultFindings, PairProof, Proof, Seen};
+pub use proof::{ENOUGH, FaultFindings, Proof, ProofRow, SourceSeen};
+pub use segments::{REACH_NS, SETTLE_NS, margin_within};
 pub use stalls::{LATE_PROBE_NS, WAITED_SHARE};
 pub use timeline::{Point, phase_latencies, timeline};
 pub use verdict::{
     ENOUGH_TRIALS, EffectVerdict, LEAST_DIFFERENCE, LEAST_NOISE, ObjectiveMiss, Outcome, Validity, Verdict,
 };
-pub use window::{REACH_NS, SETTLE_NS};
 
 /// The exit code that follows from findings: 0 valid · 1 the objective was missed in a phase in which it must hold ·
 /// 3 the evidence is invalid or inconclusive · 130 interrupted.

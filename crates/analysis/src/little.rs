@@ -6,10 +6,10 @@
 //! D ÷ (L₀/k + D) = kD ÷ (L₀ + kD), L₀ being the mean response time before. A measured loss that
 //! equals this says nothing about how the database takes the fault.
 
-use brownout_record::{Description, Quantity};
+use brownout_record::{Description, FaultRecord, Quantity, Subject};
 use serde::Serialize;
 
-use crate::{PhaseFindings, TrialEvidence, evidence::phase};
+use crate::{PhaseFindings, TrialEvidence, evidence::phase, segments::longest_delay};
 
 /// Little's law in one phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -33,6 +33,8 @@ pub struct ClosedLoop {
     /// slows, weighted by their share of the baseline's operations, ns. What happens behind a
     /// coordinator is not in it: that is the database's own answer to the fault.
     pub extra_delay_ns: Option<f64>,
+    /// Why there is no such delay: the faults do not delay all of the fault phase alike.
+    pub inapplicable: Option<String>,
     /// Loss of throughput that this delay alone explains, 0 to 1.
     pub predicted_loss: Option<f64>,
     /// Loss of throughput measured, 0 to 1.
@@ -56,27 +58,50 @@ pub(crate) fn closed_loop(
         })
     });
     let baseline = phases.iter().find(|phase| phase.name == phase::BASELINE);
-    let extra_delay_ns = baseline.and_then(|baseline| extra_delay(description, evidence, baseline));
+    let inapplicable = changing(evidence);
+    let constant = baseline.filter(|_| inapplicable.is_none());
+    let extra_delay_ns = constant.and_then(|baseline| extra_delay(description, evidence, baseline));
     let before = baseline.and_then(|baseline| baseline.response).map(|response| response.mean_ns);
     Some(ClosedLoop {
         threads,
         phases: rows.collect(),
         extra_delay_ns,
+        inapplicable,
         predicted_loss: extra_delay_ns.zip(before).map(|(extra, before)| extra / (before + extra)),
         measured_loss,
+    })
+}
+
+/// Of the fault phase, this share may be without a fault that is said to fill it.
+const MISSED: f64 = 0.02;
+
+/// Which fault with a delay is not in force, alike, through all of the fault phase.
+fn changing(evidence: &TrialEvidence) -> Option<String> {
+    let window = evidence.phase(phase::FAULT)?;
+    let length = window.measured_to_ns.saturating_sub(window.measured_from_ns) as f64;
+    let part = |fault: &&FaultRecord| {
+        let inside = fault.periods.iter().filter_map(|period| {
+            let from = period.injected?.at_ns.max(window.measured_from_ns);
+            let to = period.healed.map_or(u64::MAX, |healed| healed.at_ns).min(window.measured_to_ns);
+            Some(to.saturating_sub(from))
+        });
+        fault.severities.len() > 1 || (inside.sum::<u64>() as f64) < (1.0 - MISSED) * length
+    };
+    let delays = evidence.faults.iter().filter(|fault| longest_delay(fault) > 0);
+    delays.clone().find(part).map(|fault| {
+        format!("the delay changes within the fault phase: \"{}\" is not in force alike through all of it", fault.text)
     })
 }
 
 fn extra_delay(description: &Description, evidence: &TrialEvidence, baseline: &PhaseFindings) -> Option<f64> {
     let load = &description.hosts.iter().find(|host| host.role == "load")?.name;
     let round_trip = |coordinator: &str| -> f64 {
-        let expectations = evidence.faults.iter().flat_map(|fault| &fault.expectations);
-        expectations
-            .filter(|pair| pair.quantity == Quantity::OneWayDelay && pair.hit)
-            .filter(|pair| {
-                (pair.from == *load && pair.to == coordinator) || (pair.from == coordinator && pair.to == *load)
-            })
-            .map(|pair| pair.asked)
+        let ways = [Subject::pair(load, coordinator), Subject::pair(coordinator, load)];
+        let severities = evidence.faults.iter().flat_map(|fault| &fault.severities);
+        severities
+            .flat_map(|severity| &severity.expectations)
+            .filter(|one| one.quantity == Quantity::OneWayDelay && one.hit && ways.contains(&one.subject))
+            .map(|one| one.asked)
             .sum()
     };
     let asked: u64 = baseline.coordinators.iter().map(|part| part.ok + part.timed_out).sum();

@@ -1,25 +1,32 @@
-//! Was each fault in force, on the pairs it was meant to hit and on no other?
+//! Was each fault in force, in the places it was meant to hit and in no other?
 //!
-//! A fault that is not proven did not happen. Two sources that know nothing of each other have to
-//! show it: the probes, which cross the network like any packet, and the emulator's own counters.
+//! A fault that is not proven did not happen. Two sources that know nothing of each other have to show it where there
+//! are two: the probes, which cross the network like any packet, and the emulator's own counters; or those who look at
+//! a process, a disk or a clock itself.
 
-use brownout_record::{Expectation, FaultRecord, Quantity, Stamp};
+use std::collections::{BTreeMap, HashMap};
+
+use brownout_record::{Expectation, FaultRecord, Period, Quantity, Stamp, Subject};
 use serde::Serialize;
 
 use crate::{
-    TrialEvidence,
+    AnalysisError, TrialEvidence,
     evidence::phase,
-    window::{Windows, counters, probes},
+    index::Index,
+    judge::{Court, Row, Ruling, Scene, Scenes},
+    place::Place,
+    segments::{Force, Group, Segments},
+    target::Asks,
 };
 
 /// Probes (or packets) a window needs before it says anything.
 pub const ENOUGH: u64 = 30;
 
-/// What the evidence says of a fault, or of one pair.
+/// What the evidence says of a fault, or of one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Proof {
-    /// Every hit pair shows what was asked, every spared pair nothing, and all are back after healing.
+    /// Every place that is hit shows what was asked, every spared one nothing, and all are back after healing.
     Proven,
     /// There is enough evidence, and it shows something else.
     Refuted,
@@ -27,51 +34,61 @@ pub enum Proof {
     Unproven,
 }
 
-/// What one source saw on one pair before, during and after the fault.
-///
-/// Values are the median one-way delay (probes) or the median time in the emulator (counters), ns;
-/// or the share of probes or wire packets lost, 0 to 1.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Seen {
-    /// Before the first injection.
+/// What one source saw in one place before, during and after the fault. Values are in the quantity's unit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SourceSeen {
+    /// `probes`, `counters`, `checksums`, `cpu`; or a witness: `train`, `heartbeat`, `process`, `governor`, `disk-probe`,
+    /// `disk`, `sntp`, `database`.
+    pub source: String,
+    /// Before the first injection of any fault.
     pub before: Option<f64>,
-    /// While in force, after the margin.
+    /// While in force, after the margin, with whatever else was in force then (`together`).
     pub during: Option<f64>,
     /// After the last healing and the margin.
     pub after: Option<f64>,
-    /// during − before.
+    /// during − before; none without enough samples.
     pub change: Option<f64>,
-    /// after − before.
+    /// after − before; none without enough samples.
     pub after_change: Option<f64>,
-    /// Probes or packets behind `before`, `during` and `after`.
+    /// What this source had to show; none where it cannot say.
+    pub expected: Option<f64>,
+    /// How far from it is still right.
+    pub allowed: Option<f64>,
+    /// Probes, packets or measurements behind `before`, `during` and `after`.
     pub samples: [u64; 3],
-    /// Of a share: half-width of the 99 % interval of `change`, added to the tolerance; else 0.
+    /// Half-width of the 99 % interval of the change of a share, or the bound of a clock's error: part of `allowed`.
     pub error: f64,
-    /// The same of `after_change`.
-    pub after_error: f64,
+    /// Whether what it saw can tell the fault from none.
+    pub tells: bool,
 }
 
-/// One ordered pair of hosts.
+/// One place, one quantity, one severity.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PairProof {
-    /// The sending host.
-    pub from: String,
-    /// The receiving host.
-    pub to: String,
-    /// `one-way-delay` (ns) or `loss` (share of probes).
+pub struct ProofRow {
+    /// The place.
+    pub subject: Subject,
+    /// What is measured there.
     pub quantity: Quantity,
-    /// Whether this fault is meant to hit the pair.
+    /// Whether this fault is meant to hit the place.
     pub hit: bool,
-    /// The change this fault asks for; 0 on a spared pair.
+    /// Its severity, by its place in [`FaultFindings::severities`].
+    pub severity: u32,
+    /// What this fault asks for; 0 in a spared place.
     pub asked: f64,
-    /// The change to be seen, with the other faults in force at the same time.
+    /// What had to be seen, with the other faults in force at the same time.
     pub expected: f64,
-    /// How far the measured change may lie from it.
+    /// What was seen, by the source that tells most.
+    pub measured: Option<f64>,
+    /// Whether `expected` and `measured` are changes since before, or values.
+    pub change: bool,
+    /// How far the measured one may lie from what is expected, without the error of the measurement.
     pub tolerance: f64,
-    /// What the probes saw.
-    pub probes: Seen,
-    /// What the emulator counted.
-    pub counters: Seen,
+    /// With it, and with what the other faults in force may err.
+    pub allowed: f64,
+    /// The other faults in force in the time that is shown here.
+    pub together: Vec<u32>,
+    /// Who looked.
+    pub sources: Vec<SourceSeen>,
     /// What that says.
     pub verdict: Proof,
     /// Why it is not proven.
@@ -89,200 +106,170 @@ pub struct FaultFindings {
     pub text: String,
     /// Its effect on round-trip times, in words.
     pub effect: String,
-    /// When it came into force.
+    /// When it first came into force.
     pub injected: Option<Stamp>,
-    /// When it was healed.
+    /// When it was healed for good.
     pub healed: Option<Stamp>,
-    /// Left out after each change, ns: the delay asked for (packets already on their way) and a margin to settle.
-    pub margin_ns: u64,
+    /// Its severities, in words; one, without a word, if it is there or not.
+    pub severities: Vec<String>,
+    /// The stretches of time in which it was in force.
+    pub periods: Vec<Period>,
+    /// Left out after each change, ns, if it is long enough in force: the delay asked for (packets already on their way)
+    /// and a margin to settle.
+    pub unsettled_ns: u64,
     /// The verdict.
     pub verdict: Proof,
-    /// Why it is not proven: which pair showed what.
+    /// Why it is not proven: which place showed what.
     pub reasons: Vec<String>,
-    /// Every pair, hit ones first.
-    pub pairs: Vec<PairProof>,
+    /// Every place, those that are hit first.
+    pub rows: Vec<ProofRow>,
 }
 
 /// Judges every fault of a trial.
-pub(crate) fn proofs(evidence: &TrialEvidence) -> Vec<FaultFindings> {
-    evidence.faults.iter().map(|fault| prove(evidence, fault)).collect()
-}
-
-fn prove(evidence: &TrialEvidence, fault: &FaultRecord) -> FaultFindings {
-    let windows = Windows::of(evidence, fault);
-    let mut pairs: Vec<PairProof> = fault
-        .expectations
+pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, AnalysisError> {
+    let faults = &evidence.faults;
+    let segments = Segments::of(evidence);
+    let before = segments.before();
+    let index = Index::of(evidence);
+    let scenes: Vec<Vec<Scenes>> = faults.iter().enumerate().map(|(at, fault)| scenes(&segments, at, fault)).collect();
+    let least: Vec<Vec<HashMap<Quantity, f64>>> = faults
         .iter()
-        .map(|expectation| {
-            let expected = expected(evidence, fault, expectation);
-            let seen = probes(evidence, expectation, &windows);
-            let counted = counters(evidence, expectation, &windows);
-            let (verdict, why) = judge(expectation, expected, least_asked(fault, expectation), &seen, &counted);
-            PairProof {
-                from: expectation.from.clone(),
-                to: expectation.to.clone(),
-                quantity: expectation.quantity,
-                hit: expectation.hit,
-                asked: expectation.asked,
-                expected,
-                tolerance: expectation.tolerance,
-                probes: seen,
-                counters: counted,
-                verdict,
-                why,
-            }
-        })
+        .map(|fault| fault.severities.iter().map(|one| least_asked(&one.expectations)).collect())
         .collect();
-    pairs.sort_by_key(|pair| !pair.hit);
-    let (verdict, reasons) = conclude(evidence, fault, &pairs);
-    FaultFindings {
-        index: fault.index,
-        kind: fault.kind.clone(),
-        text: fault.text.clone(),
-        effect: fault.effect.clone(),
-        injected: fault.injected,
-        healed: fault.healed,
-        margin_ns: windows.margin_ns,
-        verdict,
-        reasons,
-        pairs,
+    let mut rows: Vec<Vec<ProofRow>> = faults.iter().map(|_| Vec::new()).collect();
+    for (subject, asked) in by_subject(faults) {
+        let court = Court::new(Place::of(evidence, &index, subject), Asks::new(asked.clone()), &segments, &before);
+        for ((fault, severity), asked) in asked {
+            let least = least[fault][severity].get(&asked.quantity).copied().unwrap_or(f64::INFINITY);
+            let ruling = court.judge(&Row { fault, asked, least }, &scenes[fault][severity])?;
+            rows[fault].push(row(faults, (fault, severity), asked, ruling));
+        }
     }
+    let found = faults.iter().zip(rows).map(|(fault, mut rows)| {
+        rows.sort_by(|one, other| {
+            (!one.hit, one.severity, &one.subject).cmp(&(!other.hit, other.severity, &other.subject))
+        });
+        let (verdict, reasons) = conclude(evidence, fault, &rows);
+        FaultFindings {
+            index: fault.index,
+            kind: fault.kind.clone(),
+            text: fault.text.clone(),
+            effect: fault.effect.clone(),
+            injected: fault.injected(),
+            healed: fault.healed(),
+            severities: fault.severities.iter().map(|severity| severity.text.clone()).collect(),
+            periods: fault.periods.clone(),
+            unsettled_ns: fault.unsettled_ns,
+            verdict,
+            reasons,
+            rows,
+        }
+    });
+    Ok(found.collect())
 }
 
-/// The change a pair has to show: this fault's, and that of every other fault in force at the same time.
-fn expected(evidence: &TrialEvidence, fault: &FaultRecord, pair: &Expectation) -> f64 {
-    let others = evidence.faults.iter().filter(|other| other.index != fault.index && overlap(fault, other));
-    let same = others
-        .flat_map(|other| &other.expectations)
-        .filter(|other| other.from == pair.from && other.to == pair.to && other.quantity == pair.quantity);
-    match pair.quantity {
-        Quantity::OneWayDelay => pair.asked + same.map(|other| other.asked).sum::<f64>(),
-        // A packet has to survive each of them.
-        Quantity::Loss => 1.0 - (1.0 - pair.asked) * same.map(|other| 1.0 - other.asked).product::<f64>(),
+type Asked<'a> = Vec<(Force, &'a Expectation)>;
+
+/// What all faults ask, by place.
+fn by_subject(faults: &[FaultRecord]) -> BTreeMap<&Subject, Asked<'_>> {
+    let mut places: BTreeMap<&Subject, Asked<'_>> = BTreeMap::new();
+    for (fault, record) in faults.iter().enumerate() {
+        for (severity, of) in record.severities.iter().enumerate() {
+            for expectation in &of.expectations {
+                places.entry(&expectation.subject).or_default().push(((fault, severity), expectation));
+            }
+        }
     }
+    places
 }
 
-/// Whether two faults were in force at the same time.
-pub(crate) fn overlap(one: &FaultRecord, other: &FaultRecord) -> bool {
-    let span = |fault: &FaultRecord| {
-        fault.injected.map(|injected| (injected.at_ns, fault.healed.map_or(u64::MAX, |healed| healed.at_ns)))
+/// When each severity of a fault has to show itself.
+fn scenes(segments: &Segments, at: usize, fault: &FaultRecord) -> Vec<Scenes> {
+    let scene = |group: Group| Scene { forces: segments.all[group[0]].forces.clone(), group };
+    let span = fault.injected().zip(fault.healed()).map(|(from, to)| (from.at_ns, to.at_ns));
+    let of = |severity: usize| Scenes {
+        during: segments.during((at, severity)).into_iter().map(scene).collect(),
+        pauses: span.map(|span| segments.pauses(at, span).into_iter().map(scene).collect()).unwrap_or_default(),
+        after: span.map(|span| segments.after(span.1).into_iter().map(scene).collect()).unwrap_or_default(),
+        healed: span.is_some(),
     };
-    let (Some((from, to)), Some((other_from, other_to))) = (span(one), span(other)) else { return false };
-    from < other_to && other_from < to
+    (0..fault.severities.len()).map(of).collect()
 }
 
-/// The smallest change that the fault asks of any pair: evidence that cannot tell it from none says
-/// nothing, neither of a hit pair nor of a spared one.
-fn least_asked(fault: &FaultRecord, pair: &Expectation) -> f64 {
-    let hit = fault.expectations.iter().filter(|other| other.hit && other.quantity == pair.quantity);
-    hit.map(|other| other.asked.abs()).fold(f64::INFINITY, f64::min)
-}
-
-fn judge(pair: &Expectation, expected: f64, least: f64, seen: &Seen, counted: &Seen) -> (Proof, Option<String>) {
-    let name = format!("{} → {}", pair.from, pair.to);
-    let number = |value: f64| show(pair.quantity, value);
-    let unproven = |why: String| (Proof::Unproven, Some(format!("{name}: {why}")));
-    let refuted = |why: String| (Proof::Refuted, Some(format!("{name}: {why}")));
-    let role = if pair.hit { "" } else { " (spared)" };
-
-    // What is shown comes before what is missing: one clear contradiction refutes. Neither source may contradict, and one
-    // of them has to tell the fault from none: a loss of 1 % takes more packets than there are probes.
-    let mut missing = None;
-    let mut told = false;
-    let mut untold = None;
-    for (source, of, required) in
-        [("probes", seen, true), ("the emulator's counters", counted, pair.hit || counted.change.is_some())]
-    {
-        if !required {
-            continue;
-        }
-        let allowed = pair.tolerance + of.error;
-        match of.change {
-            None => missing = missing.or(Some(lacking(source, of, &["before", "during"]))),
-            Some(change) if (change - expected).abs() > allowed => {
-                return refuted(format!(
-                    "{source}{role} show a change of {} where {} ± {} was to be seen",
-                    number(change),
-                    number(expected),
-                    number(allowed)
-                ));
-            }
-            Some(change) if allowed >= least || (pair.hit && change.abs() <= allowed) => {
-                untold = untold.or(Some(format!(
-                    "{source} show a change of {}, but ± {} cannot tell {} from none",
-                    number(change),
-                    number(allowed),
-                    number(least)
-                )));
-            }
-            Some(_) => told = true,
-        }
+/// The smallest change that a severity asks of any place, by quantity.
+fn least_asked(expectations: &[Expectation]) -> HashMap<Quantity, f64> {
+    let mut least = HashMap::new();
+    for one in expectations.iter().filter(|one| one.hit && one.asked != 0.0) {
+        let known = least.entry(one.quantity).or_insert(f64::INFINITY);
+        *known = one.asked.abs().min(*known);
     }
-    missing = missing.or(untold.filter(|_| !told));
-    match seen.after_change {
-        Some(change) if change.abs() > pair.tolerance + seen.after_error => {
-            return refuted(format!(
-                "probes{role} show {} more than before although the fault was healed (± {} allowed)",
-                number(change),
-                number(pair.tolerance + seen.after_error)
-            ));
-        }
-        Some(_) => {}
-        None => missing = missing.or(Some(lacking("probes", seen, &["before", "after"]))),
-    }
-    match missing {
-        Some(why) => unproven(why),
-        None => (Proof::Proven, None),
-    }
+    least
 }
 
-/// Which of the windows has too little in it.
-fn lacking(source: &str, of: &Seen, windows: &[&str]) -> String {
-    const NAMES: [&str; 3] = ["before", "during", "after"];
-    let few: Vec<String> = NAMES
-        .iter()
-        .zip(of.samples)
-        .filter(|(name, samples)| windows.contains(name) && *samples < ENOUGH)
-        .map(|(name, samples)| format!("{samples} {name}"))
-        .collect();
-    format!("not enough evidence from {source}: {} ({ENOUGH} are needed)", few.join(", "))
-}
-
-/// A change in words.
-pub(crate) fn show(quantity: Quantity, value: f64) -> String {
-    match quantity {
-        Quantity::OneWayDelay => brownout_units::format_ns(value),
-        Quantity::Loss => format!("{:.2}%", value * 100.0),
+fn row(faults: &[FaultRecord], force: Force, asked: &Expectation, ruling: Ruling) -> ProofRow {
+    ProofRow {
+        subject: asked.subject.clone(),
+        quantity: asked.quantity,
+        hit: asked.hit,
+        severity: force.1 as u32,
+        asked: asked.asked,
+        expected: ruling.expected,
+        measured: ruling.measured,
+        change: ruling.change,
+        tolerance: asked.tolerance,
+        allowed: ruling.allowed,
+        together: ruling.together.iter().map(|other| faults[*other].index).collect(),
+        sources: ruling.sources,
+        verdict: ruling.verdict.unwrap_or(Proof::Unproven),
+        why: ruling.why,
     }
 }
 
 /// Reasons named in words; a broken fault on ten hosts would fill the screen.
 const NAMED: usize = 4;
 
-fn conclude(evidence: &TrialEvidence, fault: &FaultRecord, pairs: &[PairProof]) -> (Proof, Vec<String>) {
-    if fault.injected.is_none() {
+fn conclude(evidence: &TrialEvidence, fault: &FaultRecord, rows: &[ProofRow]) -> (Proof, Vec<String>) {
+    let unproven = |why: String| (Proof::Unproven, vec![why]);
+    if fault.injected().is_none() {
         let came = if evidence.phase(phase::FAULT).is_some() { "" } else { ": the trial ended before it" };
-        return (Proof::Unproven, vec![format!("it was never injected{came}")]);
+        return unproven(format!("it was never injected{came}"));
     }
-    if !pairs.iter().any(|pair| pair.hit) {
-        return (Proof::Unproven, vec!["the record says of no pair what it must show".to_owned()]);
+    if !rows.iter().any(|row| row.hit && row.asked != 0.0) {
+        return unproven("the record says of no place what it must show".to_owned());
+    }
+    let unknown = fault.periods.iter().find(|period| period.severity as usize >= fault.severities.len());
+    if let Some(period) = unknown {
+        return unproven(format!("the record does not say what its severity {} must show", period.severity));
     }
     let of = |verdict: Proof| -> Vec<String> {
-        pairs.iter().filter(|pair| pair.verdict == verdict).filter_map(|pair| pair.why.clone()).collect()
+        let said = rows.iter().filter(|row| row.verdict == verdict).filter_map(|row| {
+            let severity = fault.severities.get(row.severity as usize).map_or("", |severity| severity.text.as_str());
+            let at = if severity.is_empty() || fault.severities.len() < 2 {
+                String::new()
+            } else {
+                format!(" (at {severity})")
+            };
+            row.why.as_ref().map(|why| format!("{why}{at}"))
+        });
+        said.collect()
     };
     let (refuted, unproven) = (of(Proof::Refuted), of(Proof::Unproven));
-    let (verdict, mut reasons) = match (refuted.is_empty(), unproven.is_empty()) {
+    let missed = fault.periods.iter().filter(|period| period.injected.is_none()).count();
+    let (verdict, mut reasons) = match (refuted.is_empty(), unproven.is_empty() && missed == 0) {
         (false, _) => (Proof::Refuted, refuted),
         (true, false) => (Proof::Unproven, unproven),
         (true, true) => (Proof::Proven, Vec::new()),
     };
-    if verdict == Proof::Unproven && fault.healed.is_none() {
+    if verdict == Proof::Unproven && missed > 0 {
+        reasons.insert(0, format!("{missed} of its {} periods were never injected", fault.periods.len()));
+    }
+    if verdict == Proof::Unproven && fault.healed().is_none() {
         reasons.insert(0, "the run was cut before the fault was healed".to_owned());
     }
     let more = reasons.len().saturating_sub(NAMED);
     reasons.truncate(NAMED);
     if more > 0 {
-        reasons.push(format!("and {more} more pairs"));
+        reasons.push(format!("and {more} more places"));
     }
     (verdict, reasons)
 }

@@ -4,9 +4,16 @@
 //! spent waiting for a processor is in neither's own error, but in every latency. Probes on pairs that no fault hits
 //! show the one; the kernel's account of the threads shows the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::{TrialEvidence, evidence::phase, stats};
+use brownout_record::Subject;
+
+use crate::{
+    AnalysisError, TrialEvidence,
+    evidence::phase,
+    links::{LinkCounts, held},
+    stats,
+};
 
 /// An interval is late when 1 % of its probes on spared pairs took this much longer than is usual on their pair, ns.
 pub const LATE_PROBE_NS: u64 = 5_000_000;
@@ -15,13 +22,13 @@ pub const LATE_PROBE_NS: u64 = 5_000_000;
 pub const WAITED_SHARE: f64 = 0.1;
 
 /// The spans in which it did, ns since the run's zero.
-pub(crate) fn stalls(evidence: &TrialEvidence) -> Vec<(u64, u64)> {
+pub(crate) fn stalls(evidence: &TrialEvidence) -> Result<Vec<(u64, u64)>, AnalysisError> {
     let waited = evidence
         .cpu
         .iter()
         .filter(|row| row.subject == "load-waited" && row.busy_ns as f64 > WAITED_SHARE * row.length_ns as f64);
     let mut spans: Vec<(u64, u64)> = waited.map(|row| (row.starts_ns, row.starts_ns + row.length_ns)).collect();
-    let usual = usual_delays(evidence);
+    let usual = usual_delays(evidence)?;
     let mut excess: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for row in &evidence.probes {
         let Some(usual) = usual.get(&(row.from.as_str(), row.to.as_str())) else { continue };
@@ -37,23 +44,40 @@ pub(crate) fn stalls(evidence: &TrialEvidence) -> Vec<(u64, u64)> {
             spans.push((starts_ns, starts_ns + ends_ns.map_or(1_000_000_000, |interval| interval.length_ns)));
         }
     }
-    spans
+    Ok(spans)
 }
 
-/// The median delay in the baseline of every pair that no fault hits.
-fn usual_delays(evidence: &TrialEvidence) -> BTreeMap<(&str, &str), u64> {
-    let Some(baseline) = evidence.phase(phase::BASELINE) else { return BTreeMap::new() };
-    let hit = |from: &str, to: &str| {
-        let mut expectations = evidence.faults.iter().flat_map(|fault| &fault.expectations);
-        expectations.any(|pair| pair.hit && pair.from == from && pair.to == to)
-    };
-    let mut delays: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
+/// What a packet may usually take on every pair that no fault hits, ns: the median in the baseline, and as much more as the
+/// network itself lets some be later than others (a network with jitter is not a late instrument).
+fn usual_delays(evidence: &TrialEvidence) -> Result<HashMap<(&str, &str), u64>, AnalysisError> {
+    let Some(baseline) = evidence.phase(phase::BASELINE) else { return Ok(HashMap::new()) };
+    let severities = evidence.faults.iter().flat_map(|fault| &fault.severities);
+    let hit: HashSet<&Subject> = severities
+        .flat_map(|severity| &severity.expectations)
+        .filter(|one| one.hit && matches!(one.subject, Subject::Pair { .. }))
+        .map(|one| &one.subject)
+        .collect();
+    let hit: HashSet<(&str, &str)> = hit
+        .into_iter()
+        .filter_map(|subject| match subject {
+            Subject::Pair { from, to } => Some((from.as_str(), to.as_str())),
+            _ => None,
+        })
+        .collect();
+    let mut delays: HashMap<(&str, &str), Vec<u64>> = HashMap::new();
     for row in &evidence.probes {
-        if (baseline.starts_ns..baseline.ends_ns).contains(&row.starts_ns) && !hit(&row.from, &row.to) {
-            let own = delays.entry((row.from.as_str(), row.to.as_str())).or_default();
-            own.extend(row.samples.iter().filter_map(|sample| sample.delay_ns));
+        let pair = (row.from.as_str(), row.to.as_str());
+        if (baseline.starts_ns..baseline.ends_ns).contains(&row.starts_ns) && !hit.contains(&pair) {
+            delays.entry(pair).or_default().extend(row.samples.iter().filter_map(|sample| sample.delay_ns));
         }
     }
-    let median = |mut delays: Vec<u64>| stats::median(&mut delays).map(|median| median as u64);
-    delays.into_iter().filter_map(|(pair, delays)| Some((pair, median(delays)?))).collect()
+    let mut usual = HashMap::new();
+    for (pair, mut delays) in delays {
+        let Some(median) = stats::median(&mut delays) else { continue };
+        let inside = |row: &&LinkCounts| row.starts_ns >= baseline.starts_ns && row.ends_ns() <= baseline.ends_ns;
+        let times = held(evidence.links.of(pair.0, pair.1).iter().filter(inside))?;
+        let later = times.value_at_quantile(0.99).saturating_sub(times.value_at_quantile(0.5));
+        usual.insert(pair, median as u64 + later);
+    }
+    Ok(usual)
 }

@@ -25,6 +25,12 @@ pub fn median(values: &mut [u64]) -> Option<f64> {
     Some((lower + upper) / 2.0)
 }
 
+/// The smallest value that at least the share `q` of all values does not exceed; none of nothing. Reorders the values.
+pub fn quantile(values: &mut [f64], q: f64) -> Option<f64> {
+    let rank = ((values.len() as f64 * q).ceil() as usize).clamp(1, values.len().max(1)) - 1;
+    (!values.is_empty()).then(|| *values.select_nth_unstable_by(rank, f64::total_cmp).1)
+}
+
 /// Quantile of the two-sided 99 % normal interval.
 const Z99: f64 = 2.5758;
 

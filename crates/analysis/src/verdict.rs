@@ -148,7 +148,6 @@ pub(crate) fn trial_reasons(description: &Description, evidence: &TrialEvidence,
             by_phase.collect::<String>()
         ));
     }
-    // No fault of this version kills a node.
     for death in &trial.deaths {
         reasons.push(format!(
             "node {} died at {:.1} s, and no fault asked for it",

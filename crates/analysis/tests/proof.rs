@@ -4,7 +4,8 @@
 
 mod common;
 
-use brownout_analysis::{Findings, Proof, Validity, exit_code, findings};
+use brownout_analysis::{Findings, Proof, ProofRow, SourceSeen, Validity, exit_code, findings};
+use brownout_record::Subject;
 use common::{MS, SECOND, Synthetic};
 
 fn analysed(synthetic: &Synthetic) -> Findings {
@@ -23,21 +24,29 @@ fn verdict_of(synthetic: &Synthetic) -> (Proof, String) {
     (fault.verdict, fault.reasons.join("; "))
 }
 
+/// What a source saw in a row.
+fn seen<'a>(row: &'a ProofRow, source: &str) -> &'a SourceSeen {
+    row.sources.iter().find(|seen| seen.source == source).unwrap()
+}
+
 #[test]
 fn a_fault_that_shows_what_was_asked_is_proven() {
     let found = analysed(&Synthetic::default());
     for fault in found.trials.iter().flat_map(|trial| &trial.faults) {
         assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]));
-        assert_eq!(fault.pairs.len(), 12);
-        assert!(fault.pairs[..3].iter().all(|pair| pair.hit && pair.from == "n2"), "hit pairs come first");
-        assert_eq!(fault.margin_ns, 600 * MS);
-        for pair in &fault.pairs {
-            let asked = if pair.hit { 100e6 } else { 0.0 };
-            assert!((pair.probes.change.unwrap() - asked).abs() < 0.1e6, "{} → {}", pair.from, pair.to);
-            assert!((pair.counters.change.unwrap() - asked).abs() < 0.1e6, "{} → {}", pair.from, pair.to);
+        assert_eq!(fault.rows.len(), 12);
+        let from_n2 = |row: &ProofRow| matches!(&row.subject, Subject::Pair { from, .. } if from == "n2");
+        assert!(fault.rows[..3].iter().all(|row| row.hit && from_n2(row)), "hit places come first");
+        assert_eq!(fault.unsettled_ns, 600 * MS);
+        for row in &fault.rows {
+            let asked = if row.hit { 100e6 } else { 0.0 };
+            for source in ["probes", "counters"] {
+                let change = seen(row, source).change.unwrap();
+                assert!((change - asked).abs() < 0.1e6, "{} {source} {change}", row.subject);
+            }
             // 20 probes a second; after each change, and before the end, a margin of 0.6 s; before the healing one of 0.15 s;
             // and the stamps' errors.
-            assert_eq!(pair.probes.samples, [200, 184, 175]);
+            assert_eq!(seen(row, "probes").samples, [200, 184, 175]);
         }
     }
     assert_eq!(found.verdict.validity, Validity::Valid);
@@ -45,7 +54,7 @@ fn a_fault_that_shows_what_was_asked_is_proven() {
 
 #[test]
 fn probes_that_the_healing_lets_go_early_say_nothing_of_the_delay() {
-    // Of the five seconds in force, the first two and a half are left out, and the last two as well.
+    // Of the five seconds in force, the first two are left out (and a little), and the last two as well.
     let asked = 2 * SECOND;
     let short = Synthetic {
         asked,
@@ -59,10 +68,10 @@ fn probes_that_the_healing_lets_go_early_say_nothing_of_the_delay() {
     let found = analysed(&short);
     let fault = &found.trials[0].faults[0];
     assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]));
-    let pair = &fault.pairs[0];
-    assert_eq!(pair.probes.samples[1], 44, "{:?}", pair.probes);
+    let row = &fault.rows[0];
+    assert_eq!(seen(row, "probes").samples[1], 89, "{row:?}");
     // The emulator counts what it lets go when it does so: its readings count up to the healing.
-    assert_eq!(pair.counters.samples[1], 200);
+    assert_eq!(seen(row, "counters").samples[1], 200);
 }
 
 #[test]
@@ -94,7 +103,7 @@ fn a_spared_pair_that_is_slow_too_refutes_and_is_named() {
 fn a_fault_that_does_not_heal_is_refuted() {
     let (verdict, why) = verdict_of(&Synthetic { stays_slow: true, ..Synthetic::default() });
     assert_eq!(verdict, Proof::Refuted);
-    assert!(why.contains("more than before although the fault was healed"), "{why}");
+    assert!(why.contains("probes show a change of 100ms although the fault was healed where 0.00ns"), "{why}");
 }
 
 #[test]
@@ -135,10 +144,13 @@ fn faults_in_force_together_are_expected_together() {
     for fault in &found.trials[0].faults {
         assert_eq!(fault.verdict, Proof::Proven, "{:?}", fault.reasons);
     }
-    let of =
-        |index: usize, from: &str| found.trials[0].faults[index].pairs.iter().find(|pair| pair.from == from).unwrap();
+    let of = |index: usize, from: &str| {
+        let is = |row: &&ProofRow| matches!(&row.subject, Subject::Pair { from: own, .. } if own == from);
+        found.trials[0].faults[index].rows.iter().find(is).unwrap()
+    };
     assert_eq!((of(0, "n3").asked, of(0, "n3").expected), (0.0, 30e6));
     assert_eq!((of(1, "n3").asked, of(1, "n3").expected), (30e6, 30e6));
+    assert_eq!(of(1, "n3").together, [0]);
 }
 
 /// A run in which everything n2 sends is lost with one probability where another was asked for.
@@ -151,13 +163,14 @@ fn a_loss_is_proven_within_its_tolerance_and_the_error_of_its_counts() {
     let found = analysed(&lossy(0.1, 0.1));
     let fault = &found.trials[0].faults[0];
     assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]));
-    for pair in fault.pairs.iter().filter(|pair| pair.hit) {
+    for row in fault.rows.iter().filter(|row| row.hit) {
         // 475 probes during and 500 before: half-widths of 3.6 % and 1.1 %.
-        assert!((0.03..0.05).contains(&pair.probes.error), "{}", pair.probes.error);
-        assert!((pair.counters.change.unwrap() - 0.1).abs() < 1e-9);
+        let error = seen(row, "probes").error;
+        assert!((0.03..0.05).contains(&error), "{error}");
+        assert!((seen(row, "counters").change.unwrap() - 0.1).abs() < 1e-9);
     }
-    let spared = fault.pairs.iter().find(|pair| !pair.hit).unwrap();
-    assert_eq!(spared.probes.change, Some(0.0));
+    let spared = fault.rows.iter().find(|row| !row.hit).unwrap();
+    assert_eq!(seen(spared, "probes").change, Some(0.0));
 }
 
 #[test]
@@ -173,9 +186,9 @@ fn a_loss_that_few_probes_cannot_tell_is_proven_by_the_packets_of_the_counters()
     let found = analysed(&lossy(0.03, 0.03));
     let fault = &found.trials[0].faults[0];
     assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]));
-    let pair = &fault.pairs[0];
-    assert!(pair.tolerance + pair.probes.error > 0.03, "{}", pair.probes.error);
-    assert!(pair.tolerance + pair.counters.error < 0.03, "{}", pair.counters.error);
+    let row = &fault.rows[0];
+    assert!(seen(row, "probes").allowed.unwrap() > 0.03 && !seen(row, "probes").tells, "{row:?}");
+    assert!(seen(row, "counters").allowed.unwrap() < 0.03 && seen(row, "counters").tells, "{row:?}");
 }
 
 #[test]

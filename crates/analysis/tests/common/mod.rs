@@ -11,8 +11,8 @@ use std::path::Path;
 
 use brownout_record::{
     CpuRow, Description, Environment, Event, Expectation, FaultRecord, Histogram, HostDescription, LatencyRow, LinkRow,
-    LoadDescription, LoadRow, Objective, PhaseDescription, PhaseRow, ProbeRow, ProbeSample, Quantity, Recorder, Run,
-    Stamp, TrialRow, TrialState,
+    LoadDescription, LoadRow, Objective, Period, PhaseDescription, PhaseRow, ProbeRow, ProbeSample, Quantity, Recorder,
+    Run, Severity, Stamp, Subject, TrialRow, TrialState,
 };
 
 pub const SECOND: u64 = 1_000_000_000;

@@ -94,6 +94,7 @@ impl Synthetic {
                 .zip(&self.seconds[1..])
                 .map(|(name, seconds)| PhaseDescription { name: (*name).to_owned(), length_ns: seconds * SECOND })
                 .collect(),
+            network: Vec::new(),
             faults: if self.no_fault { Vec::new() } else { vec![self.fault_text()] },
             trials: self.planned_trials,
             objective: Objective {
@@ -154,8 +155,7 @@ impl Synthetic {
         sources.extend(self.second_fault.map(|delay| ("n3", delay)));
         for (index, (source, delay)) in sources.into_iter().enumerate() {
             let expectations = pairs().map(|(from, to)| Expectation {
-                from: from.to_owned(),
-                to: to.to_owned(),
+                subject: Subject::pair(from, to),
                 quantity: if self.loss.is_some() { Quantity::Loss } else { Quantity::OneWayDelay },
                 hit: from == source,
                 asked: if from == source { self.loss.unwrap_or(delay as f64) } else { 0.0 },
@@ -168,9 +168,9 @@ impl Synthetic {
                     kind: "slow".to_owned(),
                     text: format!("everything {source} sends is {}ms late", delay / MS),
                     effect: format!("every RTT to and from {source} grows by {}ms", delay / MS),
-                    expectations: expectations.collect(),
-                    injected,
-                    healed,
+                    unsettled_ns: 500 * MS + if self.loss.is_some() { 0 } else { delay },
+                    severities: vec![Severity { text: String::new(), expectations: expectations.collect() }],
+                    periods: vec![Period { severity: 0, injected, healed }],
                 },
             )?;
             for (kind, stamp) in [("inject", injected), ("heal", healed)] {
@@ -363,6 +363,11 @@ impl Synthetic {
                     delivered_bytes: (packets - lost) * 400,
                     lost,
                     dropped_queue: 0,
+                    duplicated: 0,
+                    corrupted: 0,
+                    reordered: 0,
+                    cut: 0,
+                    too_big: 0,
                     release_error: histogram((0..packets).map(|at| 8_000 + at * 200)),
                     held: histogram((0..packets).map(|at| held + 5_000 + at * 100)),
                 },

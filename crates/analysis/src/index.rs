@@ -1,0 +1,56 @@
+//! The evidence of a trial by place: each row is looked for once, not once for each fault and pair.
+
+use std::collections::HashMap;
+
+use brownout_record::{CpuRow, HostCounterRow, ProbeRow, Subject, WitnessRow};
+
+use crate::TrialEvidence;
+
+/// Rows by place, each list in order of time.
+pub(crate) struct Index<'a> {
+    probes: HashMap<&'a str, HashMap<&'a str, Vec<&'a ProbeRow>>>,
+    kernel: HashMap<&'a str, Vec<&'a HostCounterRow>>,
+    /// By node; with what all cores could have done in the same reading, ns.
+    cpu: HashMap<&'a str, Vec<(&'a CpuRow, u64)>>,
+    witnesses: HashMap<&'a Subject, Vec<&'a WitnessRow>>,
+}
+
+impl<'a> Index<'a> {
+    pub(crate) fn of(evidence: &'a TrialEvidence) -> Self {
+        let mut index =
+            Index { probes: HashMap::new(), kernel: HashMap::new(), cpu: HashMap::new(), witnesses: HashMap::new() };
+        for row in &evidence.probes {
+            index.probes.entry(&row.from).or_default().entry(&row.to).or_default().push(row);
+        }
+        for row in &evidence.host_counters {
+            index.kernel.entry(&row.host).or_default().push(row);
+        }
+        let cores = evidence.cpu.iter().filter(|row| row.subject == "cores");
+        let cores: HashMap<u64, u64> = cores.map(|row| (row.starts_ns, row.busy_ns)).collect();
+        for row in &evidence.cpu {
+            if let (Some(node), Some(cores)) = (row.subject.strip_prefix("node:"), cores.get(&row.starts_ns)) {
+                index.cpu.entry(node).or_default().push((row, *cores));
+            }
+        }
+        for row in &evidence.witnesses {
+            index.witnesses.entry(&row.subject).or_default().push(row);
+        }
+        index
+    }
+
+    pub(crate) fn probes<'b>(&'b self, from: &str, to: &str) -> &'b [&'a ProbeRow] {
+        self.probes.get(from).and_then(|of| of.get(to)).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn kernel<'b>(&'b self, host: &str) -> &'b [&'a HostCounterRow] {
+        self.kernel.get(host).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn cpu<'b>(&'b self, node: &str) -> &'b [(&'a CpuRow, u64)] {
+        self.cpu.get(node).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn witnesses<'b>(&'b self, subject: &Subject) -> &'b [&'a WitnessRow] {
+        self.witnesses.get(subject).map_or(&[], Vec::as_slice)
+    }
+}

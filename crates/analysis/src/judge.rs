@@ -1,0 +1,424 @@
+//! One place, one quantity, one severity of one fault: was there to be seen what had to be?
+
+use std::{cell::RefCell, collections::HashMap};
+
+use brownout_record::{Expectation, Quantity};
+
+use crate::{
+    AnalysisError, Proof,
+    place::{Eye, Measure, Place},
+    proof::{ENOUGH, SourceSeen},
+    segments::{Class, Force, Group, Segments},
+    target::{Asks, Bound, Question, Target},
+    words::{said, show},
+};
+
+/// Counters are read about once a second: a stretch of this length holds a whole reading, ns.
+const READING_NS: u64 = 2_500_000_000;
+
+/// What a window needs before it says anything.
+fn enough(eye: Eye<'_>, quantity: Quantity) -> u64 {
+    match (eye, quantity) {
+        (Eye::Probes | Eye::Counters | Eye::Checksums, _) => ENOUGH,
+        // A train or an exchange of clocks is many packets, and says by itself how far it can be wrong.
+        (
+            _,
+            Quantity::Rate
+            | Quantity::LargestPacket
+            | Quantity::ClockOffset
+            | Quantity::ClockDrift
+            | Quantity::ProcessorShare,
+        ) => 3,
+        (Eye::Witness(_) | Eye::Cpu, _) => 10,
+    }
+}
+
+/// A group of segments, with what is in force in it.
+pub(crate) struct Scene {
+    pub(crate) group: Group,
+    pub(crate) forces: Vec<Force>,
+}
+
+/// The scenes in which one severity of one fault has to show itself.
+pub(crate) struct Scenes {
+    pub(crate) during: Vec<Scene>,
+    /// Between its periods, when it is not there.
+    pub(crate) pauses: Vec<Scene>,
+    /// After its last healing, in order of time.
+    pub(crate) after: Vec<Scene>,
+    /// It was healed for good.
+    pub(crate) healed: bool,
+}
+
+/// A place, with all that was measured in it so far.
+pub(crate) struct Court<'a> {
+    pub(crate) place: Place<'a>,
+    pub(crate) asks: Asks<'a>,
+    pub(crate) segments: &'a Segments,
+    pub(crate) before: &'a Group,
+    known: RefCell<HashMap<(Eye<'a>, Quantity, Group), Measure>>,
+}
+
+/// What is said of a row.
+#[derive(Default)]
+pub(crate) struct Ruling {
+    pub(crate) verdict: Option<Proof>,
+    pub(crate) why: Option<String>,
+    pub(crate) expected: f64,
+    pub(crate) measured: Option<f64>,
+    pub(crate) allowed: f64,
+    pub(crate) change: bool,
+    pub(crate) together: Vec<usize>,
+    pub(crate) sources: Vec<SourceSeen>,
+}
+
+/// What one source says of one scene.
+struct Statement<'a> {
+    eye: Eye<'a>,
+    target: Target,
+    during: Measure,
+    measured: Option<f64>,
+    allowed: f64,
+    enough: bool,
+    tells: bool,
+}
+
+impl Statement<'_> {
+    fn contradicts(&self) -> bool {
+        self.enough && self.measured.is_some_and(|measured| self.target.deviation(measured) > self.allowed)
+    }
+}
+
+/// The row to be judged.
+pub(crate) struct Row<'a> {
+    pub(crate) fault: usize,
+    pub(crate) asked: &'a Expectation,
+    /// The smallest that its severity asks of this quantity in any place: evidence that cannot tell it from none says
+    /// nothing, neither of a place that is hit nor of one that is spared.
+    pub(crate) least: f64,
+}
+
+impl<'a> Court<'a> {
+    pub(crate) fn new(place: Place<'a>, asks: Asks<'a>, segments: &'a Segments, before: &'a Group) -> Self {
+        Court { place, asks, segments, before, known: RefCell::default() }
+    }
+
+    fn measure(&self, eye: Eye<'a>, quantity: Quantity, group: &Group) -> Result<Measure, AnalysisError> {
+        if let Some(known) = self.known.borrow().get(&(eye, quantity, group.clone())) {
+            return Ok(*known);
+        }
+        let segments: Vec<_> = group.iter().map(|at| &self.segments.all[*at]).collect();
+        let measure = self.place.measure(eye, quantity, &segments)?;
+        self.known.borrow_mut().insert((eye, quantity, group.clone()), measure);
+        Ok(measure)
+    }
+
+    /// What a source says of a scene; none where it cannot say anything.
+    fn state(&self, eye: Eye<'a>, row: &Row<'_>, scene: &Scene) -> Result<Option<Statement<'a>>, AnalysisError> {
+        let quantity = row.asked.quantity;
+        let before = self.measure(eye, quantity, self.before)?;
+        let during = self.measure(eye, quantity, &scene.group)?;
+        let question = Question {
+            asks: &self.asks,
+            eye,
+            quantity,
+            forces: &scene.forces,
+            fault: row.fault,
+            before: &before,
+            during: &during,
+        };
+        let Some(target) = question.target() else { return Ok(None) };
+        let least = enough(eye, quantity);
+        let enough = during.samples >= least && (before.samples >= least || !question.needs_before());
+        let measured = if target.change {
+            during.value.zip(before.value).map(|(during, before)| during - before)
+        } else {
+            during.value
+        };
+        let error = match (target.change, quantity) {
+            // Bounds add; errors of independent counts add as squares.
+            (true, Quantity::ClockOffset | Quantity::ClockDrift) => before.error + during.error,
+            (true, _) => before.error.hypot(during.error),
+            (false, _) => during.error,
+        };
+        let allowed = row.asked.tolerance + question.others_tolerance() + error + target.slack;
+        let mut statement = Statement { eye, target, during, measured, allowed, enough, tells: false };
+        statement.tells = measured.is_some_and(|measured| tells(row, &statement, measured));
+        Ok(Some(statement))
+    }
+
+    pub(crate) fn judge(&self, row: &Row<'_>, scenes: &Scenes) -> Result<Ruling, AnalysisError> {
+        let eyes = self.place.eyes(row.asked.quantity);
+        let mut ruling = self.during(&eyes, row, scenes)?;
+        if ruling.verdict == Some(Proof::Refuted) {
+            return Ok(ruling);
+        }
+        for scene in &scenes.pauses {
+            for eye in &eyes {
+                let Some(statement) = self.state(*eye, row, scene)?.filter(Statement::contradicts) else { continue };
+                ruling.refute(row, &statement, "while it was not in force");
+                return Ok(ruling);
+            }
+        }
+        self.after(&eyes, row, scenes, &mut ruling)?;
+        ruling.verdict = ruling.verdict.or(Some(Proof::Proven));
+        Ok(ruling)
+    }
+
+    fn during(&self, eyes: &[Eye<'a>], row: &Row<'_>, scenes: &Scenes) -> Result<Ruling, AnalysisError> {
+        let mut ruling = Ruling::default();
+        let (mut lacking, mut untold, mut told, mut seen) = (Vec::new(), None, false, false);
+        let mut supported: Vec<Eye<'_>> = Vec::new();
+        let mut shown = None;
+        for (at, scene) in scenes.during.iter().enumerate() {
+            for eye in eyes {
+                let Some(statement) = self.state(*eye, row, scene)? else { continue };
+                seen = true;
+                if statement.contradicts() {
+                    ruling.refute(row, &statement, "");
+                    self.show(eyes, row, scenes, scene, &statement, &mut ruling)?;
+                    return Ok(ruling);
+                }
+                let due = self.due(*eye, row, scene);
+                if !statement.enough {
+                    lacking.push((*eye, due, self.lacking(&statement, row)));
+                    continue;
+                }
+                supported.push(*eye);
+                told |= statement.tells;
+                if !statement.tells && statement.target.tells {
+                    untold = untold.or_else(|| Some(cannot_tell(row, &statement)));
+                }
+                // The scene to be shown: the first that tells, with the source that does.
+                let better =
+                    shown.as_ref().is_none_or(|(_, other): &(usize, Statement<'_>)| statement.tells && !other.tells);
+                if better {
+                    shown = Some((at, statement));
+                }
+            }
+        }
+        if let Some((at, statement)) = &shown {
+            self.show(eyes, row, scenes, &scenes.during[*at], statement, &mut ruling)?;
+        } else if let Some(scene) = scenes.during.first() {
+            ruling.sources = self.sources(eyes, row, scenes, scene)?;
+            ruling.expected = row.asked.asked;
+            ruling.allowed = row.asked.tolerance;
+        }
+        // Who has to have enough, has to have it somewhere; if nobody has, the first that has not is named.
+        let missed = lacking.iter().find(|(eye, due, _)| (*due || supported.is_empty()) && !supported.contains(eye));
+        let missing = match missed {
+            _ if scenes.during.is_empty() => Some("it was never in force with this severity".to_owned()),
+            Some((_, _, why)) => Some(why.clone()),
+            _ if told => None,
+            _ if seen => untold.or_else(|| Some(self.nothing_told(row))),
+            // A place where other faults hide all that this one could have changed.
+            _ if !row.asked.hit => {
+                ruling.why = Some("not judged: other faults hide it, or there is nothing to limit".to_owned());
+                None
+            }
+            _ if eyes.is_empty() => Some("nothing was recorded of it".to_owned()),
+            _ => Some("other faults in force hide it all the time".to_owned()),
+        };
+        // Whoever can have been limited, and was not, has no governor that could say so.
+        let free = row.asked.quantity == Quantity::ProcessorShare && !row.asked.hit;
+        if let Some(why) = missing.filter(|_| !free) {
+            ruling.fail(Proof::Unproven, row, why);
+        }
+        Ok(ruling)
+    }
+
+    /// Whether a source has to have enough in a scene.
+    fn due(&self, eye: Eye<'_>, row: &Row<'_>, scene: &Scene) -> bool {
+        match eye {
+            Eye::Probes => true,
+            Eye::Counters => {
+                let lengths = scene.group.iter().map(|at| {
+                    let (from, to) = self.segments.all[*at].settled(Class::Pairs);
+                    to.saturating_sub(from)
+                });
+                row.asked.hit && row.asked.quantity != Quantity::Rate && lengths.max().unwrap_or(0) >= READING_NS
+            }
+            // Where several look, one may have been unable to: a database that is down stamps nothing.
+            Eye::Checksums | Eye::Cpu | Eye::Witness(_) => false,
+        }
+    }
+
+    fn after(
+        &self,
+        eyes: &[Eye<'a>],
+        row: &Row<'_>,
+        scenes: &Scenes,
+        ruling: &mut Ruling,
+    ) -> Result<(), AnalysisError> {
+        let (mut lacking, mut supported, mut seen) = (None, false, false);
+        for eye in eyes {
+            for scene in &scenes.after {
+                let Some(statement) = self.state(*eye, row, scene)? else { continue };
+                seen = true;
+                if statement.contradicts() {
+                    ruling.refute(row, &statement, "although the fault was healed");
+                    return Ok(());
+                }
+                if statement.enough {
+                    supported = true;
+                    // The first scenes after the healing tell most of it; later ones are other faults' business.
+                    break;
+                }
+                lacking = lacking.or_else(|| Some(self.lacking_after(&statement, row)));
+            }
+        }
+        let nothing = || format!("nothing was seen of it after the healing ({ENOUGH} samples are needed)");
+        let excused = row.asked.quantity == Quantity::ProcessorShare || (!row.asked.hit && !seen && scenes.healed);
+        if !supported && !excused && ruling.verdict.is_none() {
+            ruling.fail(Proof::Unproven, row, lacking.unwrap_or_else(nothing));
+        }
+        Ok(())
+    }
+
+    fn show(
+        &self,
+        eyes: &[Eye<'a>],
+        row: &Row<'_>,
+        scenes: &Scenes,
+        scene: &Scene,
+        statement: &Statement<'_>,
+        ruling: &mut Ruling,
+    ) -> Result<(), AnalysisError> {
+        ruling.expected = statement.target.expected;
+        ruling.measured = statement.measured;
+        ruling.allowed = statement.allowed;
+        ruling.change = statement.target.change;
+        ruling.together = scene.forces.iter().map(|force| force.0).filter(|fault| *fault != row.fault).collect();
+        ruling.sources = self.sources(eyes, row, scenes, scene)?;
+        Ok(())
+    }
+
+    fn sources(
+        &self,
+        eyes: &[Eye<'a>],
+        row: &Row<'_>,
+        scenes: &Scenes,
+        scene: &Scene,
+    ) -> Result<Vec<SourceSeen>, AnalysisError> {
+        let quantity = row.asked.quantity;
+        let mut sources = Vec::new();
+        for eye in eyes {
+            let before = self.measure(*eye, quantity, self.before)?;
+            let during = self.measure(*eye, quantity, &scene.group)?;
+            let statement = self.state(*eye, row, scene)?;
+            let mut after = Measure::default();
+            for scene in &scenes.after {
+                after = self.measure(*eye, quantity, &scene.group)?;
+                if after.samples >= enough(*eye, quantity) {
+                    break;
+                }
+            }
+            let least = enough(*eye, quantity);
+            let change = |of: &Measure| {
+                let enough = before.samples >= least && of.samples >= least;
+                of.value.zip(before.value).filter(|_| enough).map(|(value, before)| value - before)
+            };
+            sources.push(SourceSeen {
+                source: eye.name().into_owned(),
+                before: before.value,
+                during: during.value,
+                after: after.value,
+                change: change(&during),
+                after_change: change(&after),
+                expected: statement.as_ref().map(|one| one.target.expected),
+                allowed: statement.as_ref().map(|one| one.allowed),
+                samples: [before.samples, during.samples, after.samples],
+                error: before.error.hypot(during.error),
+                tells: statement.is_some_and(|one| one.enough && one.tells),
+            });
+        }
+        Ok(sources)
+    }
+
+    fn lacking(&self, statement: &Statement<'a>, row: &Row<'_>) -> String {
+        let before = self.measure(statement.eye, row.asked.quantity, self.before).unwrap_or_default();
+        too_few(statement.eye, row.asked.quantity, [("before", before.samples), ("during", statement.during.samples)])
+    }
+
+    fn lacking_after(&self, statement: &Statement<'a>, row: &Row<'_>) -> String {
+        let before = self.measure(statement.eye, row.asked.quantity, self.before).unwrap_or_default();
+        too_few(statement.eye, row.asked.quantity, [("before", before.samples), ("after", statement.during.samples)])
+    }
+
+    fn nothing_told(&self, row: &Row<'_>) -> String {
+        match row.asked.quantity {
+            Quantity::ProcessorShare => "it never wanted more of the processors than it was allowed".to_owned(),
+            _ => "nothing that was seen can tell the fault from none".to_owned(),
+        }
+    }
+}
+
+/// Whether agreeing says something: what was measured cannot be what there were without the fault.
+fn tells(row: &Row<'_>, statement: &Statement<'_>, measured: f64) -> bool {
+    let Statement { target, allowed, .. } = statement;
+    if !target.tells {
+        return false;
+    }
+    if row.asked.hit && row.asked.asked != 0.0 {
+        return (target.expected - target.without).abs() > *allowed && (measured - target.without).abs() > *allowed;
+    }
+    match target.bound {
+        Bound::AtLeast if !target.change => target.expected - allowed > row.least.min(target.expected),
+        _ if target.change => *allowed < row.least,
+        _ => (measured - row.least).abs() > *allowed,
+    }
+}
+
+fn cannot_tell(row: &Row<'_>, statement: &Statement<'_>) -> String {
+    let quantity = row.asked.quantity;
+    let number = |value: f64| show(quantity, value);
+    let (source, verb) = said(statement.eye, quantity);
+    let what = if statement.target.change { "a change of " } else { "" };
+    // What the fault takes away from what were there without it.
+    let effect = if row.asked.hit && row.asked.asked != 0.0 {
+        (statement.target.expected - statement.target.without).abs()
+    } else {
+        row.least
+    };
+    format!(
+        "{source} {verb} {what}{}, but ± {} cannot tell {} from none",
+        number(statement.measured.unwrap_or(0.0)),
+        number(statement.allowed),
+        number(if effect.is_finite() { effect } else { row.asked.asked })
+    )
+}
+
+/// Which of the windows has too little in it.
+fn too_few(eye: Eye<'_>, quantity: Quantity, windows: [(&str, u64); 2]) -> String {
+    let least = enough(eye, quantity);
+    let few = windows.iter().filter(|(_, samples)| *samples < least);
+    let few: Vec<String> = few.map(|(name, samples)| format!("{samples} {name}")).collect();
+    format!("not enough evidence from {}: {} ({least} are needed)", said(eye, quantity).0, few.join(", "))
+}
+
+impl Ruling {
+    fn fail(&mut self, verdict: Proof, row: &Row<'_>, why: String) {
+        self.verdict = Some(verdict);
+        self.why = Some(format!("{}: {why}", row.asked.subject));
+    }
+
+    fn refute(&mut self, row: &Row<'_>, statement: &Statement<'_>, when: &str) {
+        let number = |value: f64| show(row.asked.quantity, value);
+        let (source, verb) = said(statement.eye, row.asked.quantity);
+        let role = if row.asked.hit { "" } else { " (spared)" };
+        let what = if statement.target.change { "a change of " } else { "" };
+        let bound = match statement.target.bound {
+            Bound::Both => "",
+            Bound::AtLeast => "at least ",
+            Bound::AtMost => "at most ",
+        };
+        let when = if when.is_empty() { String::new() } else { format!(" {when}") };
+        let why = format!(
+            "{source}{role} {verb} {what}{}{when} where {bound}{} ± {} was to be seen",
+            number(statement.measured.unwrap_or(0.0)),
+            number(statement.target.expected),
+            number(statement.allowed)
+        );
+        self.fail(Proof::Refuted, row, why);
+    }
+}

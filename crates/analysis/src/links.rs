@@ -1,0 +1,115 @@
+//! The emulator's counters of a trial, by pair; histograms of the times in it stay encoded until somebody asks for them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use brownout_record::{Histogram, LinkReading, RecordError, Run, add_encoded};
+
+use crate::{AnalysisError, latency::empty};
+
+/// One reading of the counters of a pair: see [`brownout_record::LinkRow`].
+#[derive(Debug, Clone)]
+pub(crate) struct LinkCounts {
+    pub(crate) starts_ns: u64,
+    pub(crate) length_ns: u64,
+    pub(crate) offered: u64,
+    pub(crate) delivered: u64,
+    pub(crate) delivered_bytes: u64,
+    pub(crate) lost: u64,
+    pub(crate) duplicated: u64,
+    pub(crate) corrupted: u64,
+    pub(crate) reordered: u64,
+    pub(crate) cut: u64,
+    pub(crate) too_big: u64,
+    held: Box<[u8]>,
+}
+
+impl LinkCounts {
+    fn of(reading: &LinkReading<'_>) -> Self {
+        LinkCounts {
+            starts_ns: reading.starts_ns,
+            length_ns: reading.length_ns,
+            offered: reading.offered,
+            delivered: reading.delivered,
+            delivered_bytes: reading.delivered_bytes,
+            lost: reading.lost,
+            duplicated: reading.duplicated,
+            corrupted: reading.corrupted,
+            reordered: reading.reordered,
+            cut: reading.cut,
+            too_big: reading.too_big,
+            held: reading.held.into(),
+        }
+    }
+
+    /// Its end, ns since the run's zero.
+    pub(crate) fn ends_ns(&self) -> u64 {
+        self.starts_ns.saturating_add(self.length_ns)
+    }
+
+    /// Packets that came as far as the stages behind all cuts and losses.
+    pub(crate) fn passed(&self) -> u64 {
+        self.offered.saturating_sub(self.lost + self.cut + self.too_big)
+    }
+}
+
+/// The times that packets of some readings spent in the emulator, ns.
+pub(crate) fn held<'a>(readings: impl Iterator<Item = &'a LinkCounts>) -> Result<Histogram, AnalysisError> {
+    let mut sum = empty()?;
+    for reading in readings {
+        add_encoded(&reading.held, &mut sum)?;
+    }
+    Ok(sum)
+}
+
+/// What the emulator counted in a trial.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Links {
+    by_pair: HashMap<String, HashMap<String, Vec<LinkCounts>>>,
+    /// Release errors of all pairs together, by the start of the reading, with its length.
+    pub(crate) release: BTreeMap<u64, (u64, Histogram)>,
+}
+
+impl Links {
+    pub(crate) fn read(run: &Run, trial: u32) -> Result<Self, AnalysisError> {
+        let mut links = Links::default();
+        let mut failure = None;
+        run.each_link(trial, 0..u64::MAX, |reading| {
+            if failure.is_none() {
+                failure = links.add(&reading).err();
+            }
+            Ok::<(), RecordError>(())
+        })?;
+        failure.map_or(Ok(links), Err)
+    }
+
+    fn add(&mut self, reading: &LinkReading<'_>) -> Result<(), AnalysisError> {
+        // Looked up before an owned name is made: there are thousands of readings of each name.
+        if !self.by_pair.contains_key(reading.from) {
+            self.by_pair.insert(reading.from.to_owned(), HashMap::new());
+        }
+        if let Some(from) = self.by_pair.get_mut(reading.from) {
+            match from.get_mut(reading.to) {
+                Some(counts) => counts.push(LinkCounts::of(reading)),
+                None => {
+                    from.insert(reading.to.to_owned(), vec![LinkCounts::of(reading)]);
+                }
+            }
+        }
+        let (length_ns, sum) = match self.release.entry(reading.starts_ns) {
+            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::btree_map::Entry::Vacant(entry) => entry.insert((0, empty()?)),
+        };
+        *length_ns = reading.length_ns.max(*length_ns);
+        Ok(add_encoded(reading.release_error, sum)?)
+    }
+
+    /// The readings of a pair, in order of time.
+    pub(crate) fn of(&self, from: &str, to: &str) -> &[LinkCounts] {
+        self.by_pair.get(from).and_then(|of| of.get(to)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The readings of all pairs that end at a host, pair by pair.
+    pub(crate) fn ending_at<'a>(&'a self, to: &'a str) -> impl Iterator<Item = &'a [LinkCounts]> {
+        self.by_pair.values().filter_map(move |of| of.get(to)).map(Vec::as_slice)
+    }
+}

@@ -1,0 +1,285 @@
+//! Everything that was seen in one place, and what each who looked at it measured there in some segments of time.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use brownout_record::{HostCounterRow, Quantity, Subject, WitnessRow};
+
+use crate::{
+    AnalysisError, TrialEvidence,
+    index::Index,
+    links::{LinkCounts, held},
+    samples::{self, Sample},
+    segments::{Class, Segment, Span},
+    stats,
+};
+
+/// Who looked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Eye<'a> {
+    /// The probes, which cross the network like any packet.
+    Probes,
+    /// The emulator's own counters.
+    Counters,
+    /// The receiving kernel, which counts packets with a wrong checksum.
+    Checksums,
+    /// The kernel's account of processor time.
+    Cpu,
+    /// One who looks at the place itself.
+    Witness(&'a str),
+}
+
+impl<'a> Eye<'a> {
+    /// Its name in the findings: `probes`, `counters`, `checksums`, `cpu`, or the witness's own.
+    pub(crate) fn name(self) -> Cow<'a, str> {
+        Cow::Borrowed(match self {
+            Eye::Probes => "probes",
+            Eye::Counters => "counters",
+            Eye::Checksums => "checksums",
+            Eye::Cpu => "cpu",
+            Eye::Witness(name) => name,
+        })
+    }
+}
+
+/// What one measured in some segments.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Measure {
+    pub(crate) value: Option<f64>,
+    pub(crate) samples: u64,
+    /// Half-width of the 99 % interval of a share; the bound of a clock's error, ns.
+    pub(crate) error: f64,
+    /// Of checksums: the share that the emulator says that it damaged.
+    pub(crate) told: f64,
+    /// It cannot see this here, however much is there.
+    pub(crate) blind: bool,
+}
+
+impl Measure {
+    fn share(hits: u64, count: u64) -> Self {
+        let value = (count > 0).then(|| hits as f64 / count as f64);
+        Measure { value, samples: count, error: stats::share_half_width(hits, count), ..Measure::default() }
+    }
+
+    fn exact(value: Option<f64>, samples: u64) -> Self {
+        Measure { value, samples, ..Measure::default() }
+    }
+}
+
+/// CPU time of a node in one reading.
+struct CpuShare {
+    span: Span,
+    busy_ns: u64,
+    cores_ns: u64,
+}
+
+/// Everything about one subject.
+pub(crate) struct Place<'a> {
+    evidence: &'a TrialEvidence,
+    subject: &'a Subject,
+    class: Class,
+    samples: Vec<Sample>,
+    links: &'a [LinkCounts],
+    kernel: &'a [&'a HostCounterRow],
+    cpu: Vec<CpuShare>,
+    witnesses: BTreeMap<(Quantity, &'a str), Vec<&'a WitnessRow>>,
+}
+
+impl<'a> Place<'a> {
+    pub(crate) fn of(evidence: &'a TrialEvidence, index: &'a Index<'a>, subject: &'a Subject) -> Self {
+        let mut place = Place {
+            evidence,
+            subject,
+            class: Class::of(subject),
+            samples: Vec::new(),
+            links: &[],
+            kernel: &[],
+            cpu: Vec::new(),
+            witnesses: BTreeMap::new(),
+        };
+        match subject {
+            Subject::Pair { from, to } => {
+                place.samples = samples::of(index.probes(from, to));
+                place.links = evidence.links.of(from, to);
+                place.kernel = index.kernel(to);
+            }
+            Subject::Host { host } => {
+                let shares = index.cpu(host).iter();
+                place.cpu = shares
+                    .map(|(row, cores_ns)| CpuShare {
+                        span: (row.starts_ns, row.starts_ns + row.length_ns),
+                        busy_ns: row.busy_ns,
+                        cores_ns: *cores_ns,
+                    })
+                    .collect();
+            }
+            Subject::Folder { .. } => {}
+        }
+        for row in index.witnesses(subject) {
+            place.witnesses.entry((row.quantity, &row.source)).or_default().push(row);
+        }
+        place
+    }
+
+    /// Who can have looked at a quantity here; the first of them has to.
+    pub(crate) fn eyes(&self, quantity: Quantity) -> Vec<Eye<'a>> {
+        let witnesses = |quantity: Quantity| {
+            let from = (quantity, "");
+            self.witnesses
+                .range(from..)
+                .take_while(move |((of, _), _)| *of == quantity)
+                .map(|((_, by), _)| Eye::Witness(by))
+        };
+        match quantity {
+            Quantity::OneWayDelay
+            | Quantity::DelaySpread
+            | Quantity::Loss
+            | Quantity::Duplicates
+            | Quantity::Reordered => vec![Eye::Probes, Eye::Counters],
+            Quantity::Corruption => vec![Eye::Probes, Eye::Counters, Eye::Checksums],
+            Quantity::Rate => witnesses(quantity).chain([Eye::Counters]).collect(),
+            Quantity::ProcessorShare => witnesses(quantity).chain([Eye::Cpu]).collect(),
+            // A drift is the slope of the offsets.
+            Quantity::ClockDrift => witnesses(Quantity::ClockOffset).collect(),
+            _ => witnesses(quantity).collect(),
+        }
+    }
+
+    /// What one measured in some segments.
+    pub(crate) fn measure(
+        &self,
+        eye: Eye<'_>,
+        quantity: Quantity,
+        segments: &[&Segment],
+    ) -> Result<Measure, AnalysisError> {
+        Ok(match eye {
+            Eye::Probes => samples::measure(quantity, &self.samples, segments),
+            Eye::Counters => self.counters(quantity, segments)?,
+            Eye::Checksums => self.checksums(segments),
+            Eye::Cpu => self.processor(segments),
+            Eye::Witness(name) => self.witness(name, quantity, segments),
+        })
+    }
+
+    fn counters(&self, quantity: Quantity, segments: &[&Segment]) -> Result<Measure, AnalysisError> {
+        let inside = || inside(self.links, |row| (row.starts_ns, row.ends_ns()), segments, self.class);
+        let share = |hits: fn(&LinkCounts) -> u64, of: fn(&LinkCounts) -> u64| {
+            let (hits, of) = inside().fold((0, 0), |sum, row| (sum.0 + hits(row), sum.1 + of(row)));
+            Measure::share(hits.min(of), of)
+        };
+        Ok(match quantity {
+            Quantity::OneWayDelay | Quantity::DelaySpread => {
+                let times = held(inside())?;
+                let at = |q: f64| times.value_at_quantile(q) as f64;
+                let value = if quantity == Quantity::OneWayDelay { at(0.5) } else { at(0.9) - at(0.1) };
+                Measure::exact((!times.is_empty()).then_some(value), times.len())
+            }
+            Quantity::Loss => share(|row| row.lost + row.cut, |row| row.offered),
+            Quantity::Duplicates => share(|row| row.duplicated, LinkCounts::passed),
+            Quantity::Reordered => share(|row| row.reordered, LinkCounts::passed),
+            Quantity::Corruption => share(|row| row.corrupted, |row| row.passed() + row.duplicated),
+            Quantity::Rate => {
+                let rate = |row: &LinkCounts| row.delivered_bytes as f64 * 8e9 / row.length_ns.max(1) as f64;
+                let packets = inside().map(|row| row.delivered).sum();
+                Measure::exact(inside().map(rate).reduce(f64::max), packets)
+            }
+            _ => Measure::default(),
+        })
+    }
+
+    /// What the receiving kernel threw away, beside what the emulator damaged, of all that came to it.
+    fn checksums(&self, segments: &[&Segment]) -> Measure {
+        let Subject::Pair { to, .. } = self.subject else { return Measure::default() };
+        let span = |row: &&HostCounterRow| (row.starts_ns, row.starts_ns + row.length_ns);
+        let errors: u64 = inside(self.kernel, span, segments, self.class).map(|row| row.checksum_errors).sum();
+        let readings = inside(self.kernel, span, segments, self.class).count();
+        let (mut corrupted, mut delivered) = (0, 0);
+        for links in self.evidence.links.ending_at(to) {
+            for row in inside(links, |row| (row.starts_ns, row.ends_ns()), segments, self.class) {
+                corrupted += row.corrupted;
+                delivered += row.delivered;
+            }
+        }
+        let share = Measure::share(errors.min(delivered), delivered);
+        let told = corrupted as f64 / delivered.max(1) as f64;
+        Measure { samples: if readings > 0 { corrupted } else { 0 }, told, ..share }
+    }
+
+    fn processor(&self, segments: &[&Segment]) -> Measure {
+        let (mut busy, mut cores, mut readings) = (0, 0, 0);
+        for row in inside(&self.cpu, |row| row.span, segments, self.class) {
+            busy += row.busy_ns;
+            cores += row.cores_ns;
+            readings += 1;
+        }
+        Measure::exact((cores > 0).then(|| busy as f64 / cores as f64), readings)
+    }
+
+    fn witness(&self, name: &str, quantity: Quantity, segments: &[&Segment]) -> Measure {
+        let of = if quantity == Quantity::ClockDrift { Quantity::ClockOffset } else { quantity };
+        let Some(rows) = self.witnesses.get(&(of, name)) else { return Measure::default() };
+        let spans = segments.iter().map(|segment| {
+            let (from, to) = segment.begun(self.class);
+            let first = rows.partition_point(|row| row.at_ns < from);
+            let last = rows.partition_point(|row| row.at_ns < to).max(first);
+            &rows[first..last]
+        });
+        let all = || spans.clone().flatten();
+        let values = || all().map(|row| row.value).collect::<Vec<f64>>();
+        let count = all().count() as u64;
+        match quantity {
+            Quantity::Answers
+            | Quantity::Running
+            | Quantity::ReadErrors
+            | Quantity::WriteErrors
+            | Quantity::SyncErrors => {
+                let sum = all().map(|row| row.value).sum::<f64>();
+                let error = stats::share_half_width(sum.round().max(0.0) as u64, count);
+                Measure { error, ..Measure::exact((count > 0).then(|| sum / count as f64), count) }
+            }
+            Quantity::ProcessorShare => Measure::exact(stats::mean(&values()), count),
+            Quantity::Rate => Measure::exact(stats::quantile(&mut values(), 0.9), count),
+            Quantity::ClockDrift => slope(spans),
+            _ => {
+                let mut errors: Vec<f64> = all().map(|row| row.error).collect();
+                let error = stats::quantile(&mut errors, 0.5).unwrap_or(0.0);
+                Measure { error, ..Measure::exact(stats::quantile(&mut values(), 0.5), count) }
+            }
+        }
+    }
+}
+
+/// Those rows that lie wholly inside a segment. Rows and segments are in order of time.
+fn inside<'b, T>(
+    rows: &'b [T],
+    span: impl Fn(&T) -> Span + Copy + 'b,
+    segments: &'b [&'b Segment],
+    class: Class,
+) -> impl Iterator<Item = &'b T> {
+    segments.iter().flat_map(move |segment| {
+        let (from, to) = segment.settled(class);
+        let first = rows.partition_point(|row| span(row).0 < from);
+        rows[first..].iter().take_while(move |row| span(row).1 <= to)
+    })
+}
+
+/// Slope of a clock's offset over true time, ns/s: least squares, each stretch of time around its own middle.
+///
+/// Its error is the worst that the bounds of the offsets allow: all below on the one side, all above on the other.
+fn slope<'b>(spans: impl Iterator<Item = &'b [&'b WitnessRow]>) -> Measure {
+    let (mut xx, mut xy, mut bounds, mut count) = (0.0, 0.0, 0.0, 0);
+    for rows in spans {
+        let seconds = |row: &WitnessRow| (row.at_ns - rows[0].at_ns) as f64 / 1e9;
+        let mean =
+            |value: &dyn Fn(&WitnessRow) -> f64| rows.iter().map(|row| value(row)).sum::<f64>() / rows.len() as f64;
+        let (x, y) = (mean(&seconds), mean(&|row| row.value));
+        for row in rows {
+            let away = seconds(row) - x;
+            xx += away * away;
+            xy += away * (row.value - y);
+            bounds += away.abs() * row.error;
+        }
+        count += rows.len() as u64;
+    }
+    let known = xx > 0.0;
+    Measure { error: if known { bounds / xx } else { 0.0 }, ..Measure::exact(known.then(|| xy / xx), count) }
+}

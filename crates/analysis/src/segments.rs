@@ -1,0 +1,259 @@
+//! A trial's time line, cut at every change of every fault.
+//!
+//! In each segment the faults in force are the same from end to end. What was seen too soon after a change, or too
+//! shortly before one, to say on which side of it it belongs, is left out.
+
+use std::collections::BTreeMap;
+
+use brownout_record::{FaultRecord, Quantity, Stamp, Subject};
+
+use crate::{TrialEvidence, evidence::phase};
+
+/// Left out after a change besides the delay asked for, ns: a probe period, queues, and a busy machine.
+pub const SETTLE_NS: u64 = 500_000_000;
+/// What a probe may take to reach the emulator on a busy machine, ns. Left out before a healing, with the delay asked for.
+pub const REACH_NS: u64 = 50_000_000;
+
+/// A fault (by its place among the trial's) and its severity (by its place among the fault's).
+pub(crate) type Force = (usize, usize);
+
+/// From, to; ns since the run's zero. An empty one, or one that ends before it begins, holds nothing.
+pub(crate) type Span = (u64, u64);
+
+/// What kind of place is looked at: a change unsettles those of the kinds that its fault names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    Pairs,
+    Hosts,
+    Folders,
+}
+
+impl Class {
+    const ALL: [Class; 3] = [Class::Pairs, Class::Hosts, Class::Folders];
+
+    pub(crate) fn of(subject: &Subject) -> Self {
+        match subject {
+            Subject::Pair { .. } => Class::Pairs,
+            Subject::Host { .. } => Class::Hosts,
+            Subject::Folder { .. } => Class::Folders,
+        }
+    }
+}
+
+/// A stretch of time in which nothing changes.
+#[derive(Debug, Clone)]
+pub(crate) struct Segment {
+    /// What is in force, in order.
+    pub(crate) forces: Vec<Force>,
+    /// Between the two changes.
+    pub(crate) between: Span,
+    /// Where measurements count that are wholly inside, by class.
+    settled: [Span; 3],
+    /// Where probes count by their sending.
+    sent: Span,
+    /// Where measurements of witnesses count by their beginning, by class.
+    begun: [Span; 3],
+}
+
+impl Segment {
+    pub(crate) fn settled(&self, class: Class) -> Span {
+        self.settled[class as usize]
+    }
+
+    pub(crate) fn sent(&self) -> Span {
+        self.sent
+    }
+
+    pub(crate) fn begun(&self, class: Class) -> Span {
+        self.begun[class as usize]
+    }
+}
+
+/// A moment in which a fault comes, goes or changes its severity.
+struct Change {
+    at_ns: u64,
+    error_ns: u64,
+    /// Left out after it, ns, by class.
+    margins: [u64; 3],
+    /// Left out before it of what is known by its sending, ns.
+    ///
+    /// On healing the emulator lets go of what it holds, so probes sent just before show less than the delay. One sent
+    /// earlier by the delay asked for may still be let go early, if jitter made it later than that; but it was held for
+    /// the delay at least, stays above the median where it was, and so leaves the median alone.
+    early_ns: u64,
+}
+
+/// The largest delay that a fault asks for, ns.
+pub(crate) fn longest_delay(fault: &FaultRecord) -> u64 {
+    let expectations = fault.severities.iter().flat_map(|severity| &severity.expectations);
+    let delays = expectations.filter(|one| one.quantity == Quantity::OneWayDelay && one.hit);
+    delays.fold(0.0, |most: f64, one| most.max(one.asked)) as u64
+}
+
+/// What is left out after a change of a fault that changes again after `stretch_ns`, ns.
+///
+/// Of a fault that comes and goes quickly the margin must leave something over: a quarter of the stretch goes for it, but
+/// never less than what the fault does may take ([`FaultRecord::unsettled_ns`] is that and [`SETTLE_NS`]).
+pub fn margin_within(stretch_ns: u64, unsettled_ns: u64) -> u64 {
+    let least = unsettled_ns.saturating_sub(SETTLE_NS) + REACH_NS;
+    least.max(stretch_ns / 4).min(unsettled_ns)
+}
+
+/// The same by class of place: a fault unsettles those that it names; for the others a change is just a busy moment.
+fn margins(fault: &FaultRecord, next_ns: Option<u64>) -> [u64; 3] {
+    let expectations = || fault.severities.iter().flat_map(|severity| &severity.expectations);
+    Class::ALL.map(|class| {
+        let own = expectations().any(|one| Class::of(&one.subject) == class);
+        let full = if own { fault.unsettled_ns } else { fault.unsettled_ns.min(SETTLE_NS) };
+        margin_within(next_ns.unwrap_or(u64::MAX), full)
+    })
+}
+
+fn changes_of(fault: &FaultRecord) -> Vec<Change> {
+    let delay = longest_delay(fault);
+    let mut stamps: Vec<(Stamp, bool)> = Vec::new();
+    for period in &fault.periods {
+        stamps.extend(period.injected.map(|stamp| (stamp, false)));
+        stamps.extend(period.healed.filter(|_| period.injected.is_some()).map(|stamp| (stamp, true)));
+    }
+    let next = |at_ns: u64| stamps.iter().map(|(stamp, _)| stamp.at_ns).filter(|at| *at > at_ns).min();
+    let change = |(stamp, healed): &(Stamp, bool)| Change {
+        at_ns: stamp.at_ns,
+        error_ns: stamp.error_ns,
+        margins: margins(fault, next(stamp.at_ns).map(|next| next - stamp.at_ns)),
+        early_ns: if *healed { REACH_NS + delay } else { 0 },
+    };
+    stamps.iter().map(change).collect()
+}
+
+/// The faults of a trial on its time line.
+pub(crate) struct Segments {
+    /// In order of time, from the beginning of the baseline to the end of the trial.
+    pub(crate) all: Vec<Segment>,
+    /// The first injection, ns since the run's zero.
+    first_ns: Option<u64>,
+}
+
+/// The places of some segments in [`Segments::all`].
+pub(crate) type Group = Vec<usize>;
+
+impl Segments {
+    pub(crate) fn of(evidence: &TrialEvidence) -> Self {
+        let faults = &evidence.faults;
+        let starts = evidence.phase(phase::BASELINE).map_or(evidence.row.starts_ns, |phase| phase.starts_ns);
+        // At the end of a trial, what was sent last may not have arrived when the record was closed.
+        let last_sent = SETTLE_NS + faults.iter().map(longest_delay).max().unwrap_or(0);
+        let recovery = evidence.phase(phase::RECOVERY).map_or(u64::MAX, |phase| phase.ends_ns);
+        let ends = evidence.ends_ns.saturating_sub(last_sent).min(recovery).max(starts);
+
+        let mut changes: Vec<Change> = faults.iter().flat_map(changes_of).collect();
+        changes.sort_by_key(|change| change.at_ns);
+        let mut cuts = vec![starts];
+        cuts.extend(changes.iter().map(|change| change.at_ns).filter(|at| *at > starts && *at < ends));
+        cuts.push(ends);
+        cuts.dedup();
+
+        let mut all: Vec<Segment> = cuts
+            .windows(2)
+            .map(|cut| {
+                let between = (cut[0], cut[1]);
+                Segment {
+                    forces: in_force(faults, between),
+                    between,
+                    settled: [between; 3],
+                    sent: between,
+                    begun: [between; 3],
+                }
+            })
+            .collect();
+        trim(&mut all, &changes);
+        Segments { all, first_ns: faults.iter().filter_map(FaultRecord::injected).map(|stamp| stamp.at_ns).min() }
+    }
+
+    /// Those before the first injection.
+    pub(crate) fn before(&self) -> Group {
+        let first = self.first_ns.unwrap_or(u64::MAX);
+        self.pick(|segment| segment.between.1 <= first)
+    }
+
+    /// Those in which a fault is in force with a severity, by all that is in force.
+    pub(crate) fn during(&self, force: Force) -> Vec<Group> {
+        self.by_forces(|segment| segment.forces.contains(&force))
+    }
+
+    /// Those after a moment, by all that is in force; in order of time.
+    pub(crate) fn after(&self, at_ns: u64) -> Vec<Group> {
+        self.by_forces(|segment| segment.between.0 >= at_ns)
+    }
+
+    /// Those between two moments in which a fault is not in force, by all that is.
+    pub(crate) fn pauses(&self, fault: usize, span: Span) -> Vec<Group> {
+        self.by_forces(|segment| {
+            segment.between.0 >= span.0
+                && segment.between.1 <= span.1
+                && segment.forces.iter().all(|force| force.0 != fault)
+        })
+    }
+
+    fn pick(&self, which: impl Fn(&Segment) -> bool) -> Group {
+        self.all.iter().enumerate().filter(|(_, segment)| which(segment)).map(|(at, _)| at).collect()
+    }
+
+    fn by_forces(&self, which: impl Fn(&Segment) -> bool) -> Vec<Group> {
+        let mut groups: BTreeMap<&[Force], Group> = BTreeMap::new();
+        for at in self.pick(which) {
+            groups.entry(&self.all[at].forces).or_default().push(at);
+        }
+        let mut groups: Vec<Group> = groups.into_values().collect();
+        groups.sort_unstable();
+        groups
+    }
+}
+
+/// What was in force all through a span between two changes.
+fn in_force(faults: &[FaultRecord], span: Span) -> Vec<Force> {
+    let of = |(at, fault): (usize, &FaultRecord)| {
+        let holds = fault.periods.iter().find(|period| {
+            period.injected.is_some_and(|injected| injected.at_ns <= span.0)
+                && period.healed.is_none_or(|healed| healed.at_ns >= span.1)
+        });
+        holds.map(|period| (at, period.severity as usize))
+    };
+    faults.iter().enumerate().filter_map(of).collect()
+}
+
+/// Takes away what is too near to a change. A margin may reach beyond the next change.
+fn trim(all: &mut [Segment], changes: &[Change]) {
+    let mut from = [0; 3];
+    let mut next = 0;
+    for segment in all.iter_mut() {
+        while let Some(change) = changes.get(next).filter(|change| change.at_ns <= segment.between.0) {
+            for (from, margin) in from.iter_mut().zip(change.margins) {
+                *from = (*from).max(change.at_ns + change.error_ns + margin);
+            }
+            next += 1;
+        }
+        for (class, from) in from.iter().enumerate() {
+            segment.settled[class].0 = segment.settled[class].0.max(*from);
+            segment.begun[class].0 = segment.begun[class].0.max(*from);
+        }
+        segment.sent.0 = segment.sent.0.max(from[Class::Pairs as usize]);
+    }
+    let (mut settled, mut sent, mut begun) = (u64::MAX, u64::MAX, u64::MAX);
+    let mut left = changes.len();
+    for segment in all.iter_mut().rev() {
+        while let Some(change) = changes[..left].last().filter(|change| change.at_ns >= segment.between.1) {
+            let at = change.at_ns.saturating_sub(change.error_ns);
+            settled = settled.min(at);
+            sent = sent.min(at.saturating_sub(change.early_ns));
+            // A request to a host, once begun, must have had the time to be answered.
+            begun = begun.min(at.saturating_sub(REACH_NS));
+            left -= 1;
+        }
+        for class in 0..3 {
+            segment.settled[class].1 = segment.settled[class].1.min(settled);
+            segment.begun[class].1 = segment.begun[class].1.min(begun);
+        }
+        segment.sent.1 = segment.sent.1.min(sent);
+    }
+}

@@ -1,0 +1,278 @@
+//! What has to be seen in a place, with all that is in force there at the same time.
+
+use brownout_record::{Expectation, Quantity};
+
+use crate::{
+    place::{Eye, Measure},
+    segments::Force,
+};
+
+/// Trains through a pair without a limit must be at least this much as fast as they were before.
+const SPARED_RATE: f64 = 0.5;
+/// Of the packets that the emulator damaged, this share may escape the receiving kernel or be counted a reading later.
+const UNCOUNTED: f64 = 0.1;
+/// A governor that let a node run for less than this share of the time has throttled it.
+const THROTTLED: f64 = 0.99;
+
+/// A pair that loses this share of its packets shows nothing but that.
+const CUT: f64 = 0.999;
+
+/// What the faults in force ask of one place.
+pub(crate) struct Asks<'a> {
+    by_force: Vec<(Force, &'a Expectation)>,
+}
+
+impl<'a> Asks<'a> {
+    pub(crate) fn new(by_force: Vec<(Force, &'a Expectation)>) -> Self {
+        Asks { by_force }
+    }
+
+    /// What is really asked for in it by some forces, but for one fault: a delay of nothing is none.
+    fn of<'b>(
+        &'b self,
+        quantity: Quantity,
+        forces: &'b [Force],
+        without: Option<usize>,
+    ) -> impl Iterator<Item = &'a Expectation> + Clone + 'b {
+        let own = self.by_force.iter().filter(move |(force, one)| {
+            one.quantity == quantity
+                && one.hit
+                && one.asked != 0.0
+                && Some(force.0) != without
+                && forces.contains(force)
+        });
+        own.map(|(_, one)| *one)
+    }
+
+    fn any(&self, quantity: Quantity, forces: &[Force], without: Option<usize>) -> bool {
+        self.of(quantity, forces, without).next().is_some()
+    }
+
+    fn sum(&self, quantity: Quantity, forces: &[Force], without: Option<usize>) -> f64 {
+        // Not `sum`: that of nothing is −0.
+        self.of(quantity, forces, without).fold(0.0, |sum, one| sum + one.asked)
+    }
+
+    /// A packet, or an operation, has to survive each of them.
+    fn share(&self, quantity: Quantity, forces: &[Force], without: Option<usize>) -> f64 {
+        1.0 - self.of(quantity, forces, without).map(|one| 1.0 - one.asked).product::<f64>()
+    }
+
+    fn least(&self, quantity: Quantity, forces: &[Force], without: Option<usize>) -> Option<f64> {
+        self.of(quantity, forces, without).map(|one| one.asked).reduce(f64::min)
+    }
+}
+
+/// On which side of what is expected a contradiction lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bound {
+    Both,
+    AtLeast,
+    AtMost,
+}
+
+/// What one who looks has to see.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target {
+    /// Whether `expected` is of the change since before, or of the value itself.
+    pub(crate) change: bool,
+    pub(crate) expected: f64,
+    /// What were to be seen without the fault that is judged; the same, if it asks for nothing here.
+    pub(crate) without: f64,
+    pub(crate) bound: Bound,
+    /// Added to the tolerance.
+    pub(crate) slack: f64,
+    /// Whether agreeing may say that the fault was there (or, in a spared place, that it was not).
+    pub(crate) tells: bool,
+}
+
+impl Target {
+    fn change(expected: f64, without: f64) -> Self {
+        Target { change: true, expected, without, bound: Bound::Both, slack: 0.0, tells: true }
+    }
+
+    fn value(expected: f64, without: f64) -> Self {
+        Target { change: false, ..Target::change(expected, without) }
+    }
+
+    /// How far a measured value lies on the wrong side; nothing if on the right one.
+    pub(crate) fn deviation(&self, measured: f64) -> f64 {
+        let off = measured - self.expected;
+        match self.bound {
+            Bound::Both => off.abs(),
+            Bound::AtLeast => (-off).max(0.0),
+            Bound::AtMost => off.max(0.0),
+        }
+    }
+}
+
+/// One question: what a source has to see of a quantity while some forces are there.
+pub(crate) struct Question<'a> {
+    pub(crate) asks: &'a Asks<'a>,
+    pub(crate) eye: Eye<'a>,
+    pub(crate) quantity: Quantity,
+    pub(crate) forces: &'a [Force],
+    /// The fault that is judged (by its place).
+    pub(crate) fault: usize,
+    pub(crate) before: &'a Measure,
+    pub(crate) during: &'a Measure,
+}
+
+impl Question<'_> {
+    fn any(&self, quantity: Quantity) -> bool {
+        self.asks.any(quantity, self.forces, None)
+    }
+
+    /// The tolerances of the other faults that ask something of this place: what they may do too much, this one is not
+    /// blamed for.
+    pub(crate) fn others_tolerance(&self) -> f64 {
+        self.asks.of(self.quantity, self.forces, Some(self.fault)).map(|one| one.tolerance).sum()
+    }
+
+    /// What is to be seen; none where these sources cannot say.
+    pub(crate) fn target(&self) -> Option<Target> {
+        let (with, without) = (None, Some(self.fault));
+        let before = self.before.value.unwrap_or(0.0);
+        // What was lost before cannot be lost again.
+        let share =
+            |quantity, without| self.asks.share(quantity, self.forces, without) * (1.0 - before.clamp(0.0, 1.0));
+        let shares = |quantity| Target::change(share(quantity, with), share(quantity, without));
+        let sums = |quantity| {
+            let sum = |without| self.asks.sum(quantity, self.forces, without);
+            Target::change(sum(with), sum(without))
+        };
+        let limit = |without| self.asks.least(self.quantity, self.forces, without);
+        let cut = self.asks.share(Quantity::Loss, self.forces, None) >= CUT;
+        if cut && !matches!(self.quantity, Quantity::Loss) {
+            // Nothing passes that could show anything else.
+            return None;
+        }
+        Some(match self.quantity {
+            Quantity::OneWayDelay => self.queued(sums(self.quantity)),
+            Quantity::DelaySpread => self.spread(before)?,
+            Quantity::Loss if self.eye == Eye::Probes => self.queued(self.vanished(before)),
+            Quantity::Loss => shares(self.quantity),
+            Quantity::Corruption => match self.eye {
+                Eye::Probes => self.queued(self.vanished(before)),
+                Eye::Checksums => self.counted()?,
+                _ => self.staged(shares(self.quantity)),
+            },
+            Quantity::Duplicates => self.staged(shares(self.quantity)),
+            Quantity::Reordered => self.reordered()?,
+            Quantity::Rate => self.rate(limit(with), limit(without), before)?,
+            Quantity::LargestPacket => {
+                let limit =
+                    |without| self.asks.least(self.quantity, self.forces, without).unwrap_or(before).min(before);
+                Target::value(limit(with), limit(without))
+            }
+            Quantity::ProcessorShare => self.processor(limit(with), limit(without), before)?,
+            Quantity::Answers | Quantity::Running => {
+                // It cannot stop twice, and what did not run before cannot stop.
+                let stop = |without| limit(without).map_or(0.0, |asked| asked.max(-before));
+                Target::change(stop(with), stop(without))
+            }
+            Quantity::ReadTime | Quantity::WriteTime | Quantity::SyncTime => sums(self.quantity),
+            Quantity::ReadErrors | Quantity::WriteErrors | Quantity::SyncErrors => shares(self.quantity),
+            // While a clock drifts, its offset is no number.
+            Quantity::ClockOffset if self.any(Quantity::ClockDrift) => return None,
+            Quantity::ClockOffset | Quantity::ClockDrift => sums(self.quantity),
+        })
+    }
+
+    /// Behind a limit of rate a queue may stand: packets come later, and fewer, than is asked for.
+    fn queued(&self, target: Target) -> Target {
+        let bound = if self.any(Quantity::Rate) { Bound::AtLeast } else { target.bound };
+        Target { bound, ..target }
+    }
+
+    /// What loss and damage together take from the probes.
+    fn vanished(&self, before: f64) -> Target {
+        let gone = |without| {
+            let stays = |quantity| 1.0 - self.asks.share(quantity, self.forces, without);
+            (1.0 - stays(Quantity::Loss) * stays(Quantity::Corruption)) * (1.0 - before.clamp(0.0, 1.0))
+        };
+        Target::change(gone(None), gone(Some(self.fault)))
+    }
+
+    /// Whether a packet is lost before or after it is doubled or damaged depends on which fault was there first.
+    fn staged(&self, target: Target) -> Target {
+        let lost = self.asks.share(Quantity::Loss, self.forces, None);
+        let damaged = if self.quantity == Quantity::Corruption {
+            self.asks.share(Quantity::Duplicates, self.forces, None)
+        } else {
+            self.asks.share(Quantity::Corruption, self.forces, None)
+        };
+        Target { slack: target.expected * (1.0 - (1.0 - lost) * (1.0 - damaged)), ..target }
+    }
+
+    fn spread(&self, before: f64) -> Option<Target> {
+        // What others do to the spread cannot be told from what this fault does.
+        let disturbing = [Quantity::DelaySpread, Quantity::Rate, Quantity::Reordered].into_iter();
+        if disturbing.clone().any(|quantity| self.asks.any(quantity, self.forces, Some(self.fault))) {
+            return None;
+        }
+        let own = self.asks.of(Quantity::DelaySpread, self.forces, None).next();
+        Some(match own {
+            // Independent spreads add as squares.
+            Some(own) => Target::value(own.asked.hypot(before), before),
+            None => Target::change(0.0, 0.0),
+        })
+    }
+
+    fn reordered(&self) -> Option<Target> {
+        let own = self.asks.of(Quantity::Reordered, self.forces, None);
+        if own.clone().count() > 1 || self.during.blind && self.eye == Eye::Probes {
+            return None;
+        }
+        let asked = own.map(|one| one.asked).sum::<f64>();
+        let without = self.asks.share(Quantity::Reordered, self.forces, Some(self.fault));
+        let target = self.staged(Target::change(asked, without));
+        // Where delays vary, packets overtake each other without having been chosen to.
+        let varies = self.eye == Eye::Probes && self.any(Quantity::DelaySpread);
+        Some(Target { bound: if varies { Bound::AtLeast } else { Bound::Both }, tells: !varies, ..target })
+    }
+
+    /// The receiving kernel has to have noticed what the emulator says that it damaged.
+    fn counted(&self) -> Option<Target> {
+        let told = self.during.told;
+        let target = Target { slack: UNCOUNTED * told, tells: false, ..Target::value(told, 0.0) };
+        (told > 0.0).then_some(target)
+    }
+
+    fn rate(&self, limit: Option<f64>, without: Option<f64>, before: f64) -> Option<Target> {
+        let free = SPARED_RATE * before;
+        match (limit, self.eye) {
+            (Some(limit), Eye::Counters) => {
+                // Readings and the limiter do not begin with the same packet.
+                const PACKETS: f64 = 2.0 * 1500.0 * 8.0;
+                Some(Target { bound: Bound::AtMost, slack: PACKETS, tells: false, ..Target::value(limit, limit) })
+            }
+            (None, Eye::Counters) => None,
+            (Some(limit), _) => Some(Target::value(limit, without.unwrap_or(before).min(before))),
+            (None, _) => Some(Target { bound: Bound::AtLeast, ..Target::value(free, free) }),
+        }
+    }
+
+    fn processor(&self, limit: Option<f64>, without: Option<f64>, before: f64) -> Option<Target> {
+        match (limit, self.eye) {
+            (Some(limit), Eye::Cpu) => Some(Target {
+                bound: Bound::AtMost,
+                // It tells only a node that wanted more before, and takes all that it may now.
+                tells: self.during.value.is_some_and(|share| share >= (1.0 - UNCOUNTED) * limit),
+                ..Target::value(limit, without.unwrap_or(before).min(before))
+            }),
+            (None, Eye::Cpu) => None,
+            // A governor tells by having had to throttle at all, however much.
+            (Some(_), _) => {
+                let throttled = self.during.value.is_some_and(|share| share < THROTTLED);
+                Some(Target { bound: Bound::AtMost, tells: throttled, ..Target::value(1.0, f64::INFINITY) })
+            }
+            (None, _) => Some(Target { bound: Bound::AtLeast, ..Target::value(1.0, 1.0) }),
+        }
+    }
+
+    /// Whether anything has to have been seen before: a governor comes with its fault.
+    pub(crate) fn needs_before(&self) -> bool {
+        !matches!(self.quantity, Quantity::ProcessorShare) && self.eye != Eye::Checksums
+    }
+}
