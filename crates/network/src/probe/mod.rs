@@ -7,6 +7,7 @@
 
 mod datagram;
 mod overflow;
+mod places;
 mod prober;
 mod window;
 
@@ -19,7 +20,10 @@ use std::{
     time::Duration,
 };
 
-use self::prober::{Prober, Socket};
+use self::{
+    places::Places,
+    prober::{Prober, Socket},
+};
 use crate::{
     error::NetworkError,
     link::Link,
@@ -121,7 +125,15 @@ impl Probes {
     /// [`NetworkError::ProbeBudget`] when `interval` is below [`Probes::shortest_interval`];
     /// [`NetworkError::Probe`] when a host's socket cannot be made.
     pub fn start(network: &Network, interval: Duration) -> Result<Probes, NetworkError> {
-        let links = network.links();
+        Self::start_on(network, &network.links(), interval)
+    }
+
+    /// The same for some of its links only; one that is named twice is probed once.
+    ///
+    /// # Errors
+    /// The same, and [`NetworkError::NoSuchLink`].
+    pub fn start_on(network: &Network, links: &[Link], interval: Duration) -> Result<Probes, NetworkError> {
+        let links = Places::of(network.hosts().len(), links)?;
         let shortest = Self::shortest_interval(links.len()).max(Duration::from_micros(1));
         if interval < shortest {
             return Err(NetworkError::ProbeBudget { links: links.len(), interval, budget: Self::BUDGET, shortest });

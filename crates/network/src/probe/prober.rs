@@ -14,6 +14,7 @@ use super::{
     ProbeSample, Probes, Shared,
     datagram::{self, Datagram},
     overflow::Overflow,
+    places::Places,
     window::Window,
 };
 use crate::{
@@ -44,6 +45,8 @@ pub(super) struct Socket {
 
 pub(super) struct Prober {
     sockets: Vec<Socket>,
+    places: Places,
+    /// Per place.
     windows: Vec<Window>,
     interval_ns: u64,
     emulator: Emulator,
@@ -58,7 +61,7 @@ pub(super) struct Prober {
 impl Prober {
     pub(super) fn new(
         sockets: Vec<Socket>,
-        links: Vec<Link>,
+        places: Places,
         interval: Duration,
         emulator: Emulator,
         shared: Arc<Shared>,
@@ -66,7 +69,8 @@ impl Prober {
         Prober {
             overflows: sockets.iter().map(|_| Overflow::default()).collect(),
             sockets,
-            windows: links.into_iter().map(Window::new).collect(),
+            windows: places.links().iter().copied().map(Window::new).collect(),
+            places,
             interval_ns: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX),
             emulator,
             shared,
@@ -151,7 +155,7 @@ impl Prober {
     }
 
     fn arrived(&mut self, probe: Datagram, arrived_ns: Option<u64>) {
-        let window = probe.link.position(self.sockets.len()).and_then(|link| self.windows.get_mut(link));
+        let window = self.places.place(probe.link).and_then(|place| self.windows.get_mut(place));
         if !window.is_some_and(|window| window.arrived(probe.seq, arrived_ns)) {
             add(&self.shared.health.late_answers, 1);
         }
