@@ -29,6 +29,7 @@ mod logs;
 mod node;
 mod place;
 mod process;
+mod quota;
 mod readiness;
 mod signals;
 mod supervisor;

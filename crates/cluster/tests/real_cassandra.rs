@@ -28,7 +28,7 @@ fn exists(pid: u32) -> bool {
 }
 
 #[test]
-fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death() {
+fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death_and_can_be_started_again() {
     let ground = Ground::new(3);
     let host = &ground.network.hosts()[0];
     let begun = Instant::now();
@@ -75,13 +75,18 @@ fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death() {
         }
     };
     assert_eq!(death.node, "n2");
-    assert!(death.status.starts_with("killed by signal 9"), "{}", death.status);
+    assert!(death.status.starts_with("killed by signal 9") && !death.asked, "{}", death.status);
     assert!(death.log_tail.contains("system.log: "), "{}", death.log_tail);
     assert_eq!(cluster.deaths(), [], "a death is told once");
     assert_eq!(cluster.nodes()[1].rss(), None);
     assert_eq!(cluster.nodes()[1].cpu_ns(), None);
     assert!(cluster.nodes()[0].alive());
 
+    let begun = Instant::now();
+    cluster.control().start("n2").unwrap();
+    wait(&mut cluster).unwrap();
+    eprintln!("started again, and ready in {:.1} s", begun.elapsed().as_secs_f64());
+    let pids: Vec<u32> = cluster.nodes().iter().map(|node| node.pid()).collect();
     cluster.kill();
     assert!(!pids.iter().any(|&pid| exists(pid)), "a node outlived its cluster");
 }
@@ -160,21 +165,21 @@ fn waiting_ends_at_the_deadline_with_what_is_missing_and_at_once_on_interruption
 }
 
 #[test]
-fn a_stopped_node_is_taken_for_down_and_named() {
+fn a_paused_node_is_taken_for_down_and_named_and_may_go_on_while_the_cluster_is_waited_for() {
     let ground = Ground::new(2);
     let mut cluster = start(&ground, &quick(), &ground.paths("down"));
     wait(&mut cluster).unwrap();
-    let pid = cluster.nodes()[1].pid() as libc::pid_t;
-    // SAFETY: the process is ours and not yet reaped.
-    unsafe { libc::kill(pid, libc::SIGSTOP) };
+    let control = cluster.control();
+    control.pause("n2").unwrap();
     // The failure detector takes some seconds to be convinced.
-    let said = Mutex::new(String::new());
-    let down = || said.lock().unwrap().contains("n1 takes n2 for down");
-    let result = cluster.wait_ready(PATIENCE, &down, &mut |line| said.lock().unwrap().push_str(line));
-    assert!(matches!(result, Err(ClusterError::Interrupted)), "{said:?}");
-    // SAFETY: as above.
-    unsafe { libc::kill(pid, libc::SIGCONT) };
-    wait(&mut cluster).unwrap();
+    let mut unpaused = None;
+    let mut progress = |line: &str| {
+        if unpaused.is_none() && line.contains("n1 takes n2 for down") {
+            unpaused = Some(control.unpause("n2").unwrap());
+        }
+    };
+    let ready = cluster.wait_ready(PATIENCE, &|| false, &mut progress);
+    assert!(ready.is_ok() && unpaused.is_some(), "{ready:?}");
 }
 
 #[test]

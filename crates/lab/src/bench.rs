@@ -1,16 +1,21 @@
-//! What every trial of a run is made of, and how its parts are built from the plan.
+//! What labs are built from: the layout of the plan, and what was provided for it.
 
 use std::path::PathBuf;
 
-use brownout_cluster::{CassandraSpec, Cluster, Distribution, Jit, Owner, Paths, Place, java::Java};
-use brownout_network::{Host, HostSpec, Network, NetworkSpec, Scheduling};
+use brownout_cluster::{CassandraSpec, Distribution, Jit, Owner, Paths, Site, java::Java};
+use brownout_network::{Host, HostSpec, NetworkSpec, Scheduling};
 
-use crate::{LabError, experiment::JitChoice, ground::Privilege, plan::Plan};
+use crate::{
+    experiment::JitChoice,
+    ground::Privilege,
+    plan::{Layout, to_u16},
+    stand::Stand,
+};
 
-/// What a trial is made of; the same for all trials of a run.
+/// What a lab is made of; the same for all trials of a run.
 pub struct Bench {
-    /// The plan.
-    pub plan: Plan,
+    /// Hosts, distances, cluster.
+    pub layout: Layout,
     /// Cassandra, where the lab sees it.
     pub distribution: Distribution,
     /// Java, where the lab sees it.
@@ -42,25 +47,23 @@ pub struct Standing {
 }
 
 impl Bench {
-    /// The network of a lab with this plan.
-    pub fn network(&self, seed: u64) -> Result<Network, LabError> {
-        let section = &self.plan.experiment.network;
-        let network = Network::start(NetworkSpec {
-            hosts: self
-                .plan
-                .hosts
-                .iter()
-                .map(|host| HostSpec::new(host.name.clone(), host.address))
-                .collect(),
-            mtu: u16::try_from(section.mtu.0).unwrap_or(u16::MAX),
+    /// The network of a lab with this layout.
+    pub fn network(&self, seed: u64) -> NetworkSpec {
+        let section = &self.layout.network;
+        let host = |host: &crate::hosts::HostPlan| {
+            let spec = HostSpec::new(host.name.clone(), host.address);
+            match section.congestion_control_of.get(&host.name) {
+                Some(algorithm) => spec.with_congestion_control(algorithm.clone()),
+                None => spec,
+            }
+        };
+        NetworkSpec {
+            hosts: self.layout.hosts.iter().map(host).collect(),
+            mtu: to_u16(section.mtu.0),
             congestion_control: Some(section.congestion_control.clone()),
             seed,
             realtime: self.privilege == Privilege::Root,
-        })?;
-        if self.sabotage {
-            network.control().sabotage(true)?;
         }
-        Ok(network)
     }
 
     /// Where the files of a trial's nodes go.
@@ -69,34 +72,37 @@ impl Bench {
         Paths { scratch: self.scratch.join(&part), logs: self.logs.join(&part), owner: self.owner }
     }
 
-    /// The nodes of a trial, started.
-    pub fn cluster(&self, network: &Network, trial: u32) -> Result<Cluster, LabError> {
-        let section = &self.plan.experiment.cluster;
-        let spec = CassandraSpec {
+    /// How the nodes are to be.
+    pub fn cassandra(&self) -> CassandraSpec {
+        let section = &self.layout.cluster;
+        let nodes = self.layout.hosts.nodes();
+        let sites = nodes.filter_map(|node| {
+            let place = node.place.as_ref()?;
+            Some((node.name.clone(), Site { dc: place.site.clone(), rack: place.rack.clone() }))
+        });
+        CassandraSpec {
             heap: section.heap,
             jit: match section.jit {
                 JitChoice::C1 => Jit::C1,
                 JitChoice::Default => Jit::Default,
             },
+            sites: sites.collect(),
             ..CassandraSpec::default()
-        };
-        let places: Vec<&dyn Place> = self
-            .plan
-            .hosts
-            .nodes()
-            .filter_map(|node| network.host(&node.name))
-            .map(|host| host as &dyn Place)
-            .collect();
-        let archive = self.archive.as_deref();
-        Ok(Cluster::start(&spec, &self.distribution, &self.java, &places, &self.paths(trial), archive)?)
+        }
     }
 }
 
-/// What there is to tell of a trial that stands.
-pub fn standing(network: &Network, cluster: &Cluster) -> Standing {
-    let congestion_control = network.hosts().first().map(Host::congestion_control).unwrap_or_default().to_owned();
-    let settings = serde_json::to_string_pretty(&cluster.in_force()).unwrap_or_default();
-    Standing { emulator_scheduling: scheduling_name(network.realtime()), congestion_control, system_settings: settings }
+/// What there is to tell of a lab that stands.
+pub fn standing(stand: &Stand) -> Standing {
+    let hosts = stand.network.hosts();
+    let common = hosts.first().map(Host::congestion_control).unwrap_or_default();
+    let others = hosts.iter().filter(|host| host.congestion_control() != common);
+    let others: String = others.map(|host| format!(", {} on {}", host.congestion_control(), host.name())).collect();
+    Standing {
+        emulator_scheduling: scheduling_name(stand.network.realtime()),
+        congestion_control: format!("{common}{others}"),
+        system_settings: serde_json::to_string_pretty(&stand.cluster.in_force()).unwrap_or_default(),
+    }
 }
 
 /// For people.

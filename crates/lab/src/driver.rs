@@ -244,7 +244,7 @@ impl Driver<'_> {
         for death in &seen.deaths {
             self.progress.note(death);
         }
-        if self.observer.dead().len() >= self.plan.hosts.nodes().count() {
+        if self.observer.dead().len() >= self.plan.layout.hosts.nodes().count() {
             return Err(LabError::Trial("every node has died; their logs are in the run's folder".to_owned()));
         }
         if let Some(live) = &seen.live {

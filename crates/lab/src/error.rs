@@ -1,6 +1,8 @@
 use std::{io, path::PathBuf};
 
+use brownout_clock::{ClockError, ntp::NtpError};
 use brownout_cluster::{ClusterError, cassandra::ProvisionError, java::JavaError};
+use brownout_disk::DiskError;
 use brownout_load::LoadError;
 use brownout_network::NetworkError;
 use brownout_record::RecordError;
@@ -61,6 +63,15 @@ pub enum LabError {
     /// The cluster could not be started.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
+    /// A clock could not be made wrong, or right again.
+    #[error(transparent)]
+    Clock(#[from] ClockError),
+    /// The hosts' clocks could not be asked.
+    #[error(transparent)]
+    Ntp(#[from] NtpError),
+    /// A disk could not be made slow, or quick again.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     /// The load could not be started or went wrong.
     #[error(transparent)]
     Load(#[from] LoadError),

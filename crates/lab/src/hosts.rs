@@ -1,6 +1,8 @@
-//! The hosts of a lab: their names and addresses.
+//! The hosts of a lab: their names, addresses and sites.
 
-use std::net::Ipv4Addr;
+use std::{collections::BTreeMap, net::Ipv4Addr};
+
+use crate::experiment::{Complaint, LinkEntry, Names, SiteSection, one_of};
 
 /// One host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,11 +11,25 @@ pub struct HostPlan {
     pub name: String,
     /// Inside the lab.
     pub address: Ipv4Addr,
+    /// Where it stands; none if there are no sites.
+    pub place: Option<SitePlace>,
+}
+
+/// A place in a site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SitePlace {
+    /// The site.
+    pub site: String,
+    /// The rack in it.
+    pub rack: String,
 }
 
 /// All hosts of a lab: the nodes in order, then the host of the load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hosts(Vec<HostPlan>);
+
+/// The rack of hosts of which none is said.
+const RACK: &str = "rack1";
 
 impl Hosts {
     /// The host that the load runs on.
@@ -21,18 +37,60 @@ impl Hosts {
 
     /// `nodes` nodes and the host of the load.
     pub fn new(nodes: u8) -> Self {
-        let node = |index: u8| HostPlan { name: format!("n{index}"), address: crate::plan::address(index) };
-        let load = HostPlan { name: Self::LOAD.to_owned(), address: crate::plan::address(250) };
-        Hosts((1..=nodes).map(node).chain([load]).collect())
+        let host = |name: String, last| HostPlan { name, address: crate::plan::address(last), place: None };
+        let nodes = (1..=nodes).map(|index| host(format!("n{index}"), index));
+        Hosts(nodes.chain([host(Self::LOAD.to_owned(), 250)]).collect())
+    }
+
+    /// The same hosts in sites. Every host has to stand in one, once; that of the load stands in the first if it is in none.
+    pub fn in_sites(mut self, sites: &BTreeMap<String, SiteSection>) -> Result<Self, Complaint> {
+        for (name, section) in sites {
+            let at = |message| Complaint::at(format!("sites.{name}"), message);
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            if name.is_empty() || !name.chars().all(plain) || self.find(name).is_some() {
+                let message = "a site is named by letters, digits, '-' and '_', and not as a host is";
+                return Err(at(format!("'{name}' cannot name a site; {message}")));
+            }
+            let of_racks = section.racks.iter().flat_map(|(rack, names)| names.iter().map(move |name| (rack.as_str(), name)));
+            let listed = section.hosts.iter().flat_map(Names::iter).map(|name| (RACK, name));
+            let placed: Vec<(String, String)> =
+                listed.chain(of_racks).map(|(rack, host)| (rack.to_owned(), host.to_owned())).collect();
+            if placed.is_empty() {
+                return Err(at("it has no hosts; write hosts: [n1, n2]".to_owned()));
+            }
+            for (rack, host) in placed {
+                let names = one_of("the hosts are", self.0.iter().map(|host| host.name.as_str()), &host);
+                let Some(found) = self.0.iter_mut().find(|found| found.name == host) else {
+                    return Err(at(format!("unknown host '{host}'; {names}")));
+                };
+                if let Some(place) = &found.place {
+                    return Err(at(format!("{host} stands in {} already; a host is in one place", place.site)));
+                }
+                found.place = Some(SitePlace { site: name.clone(), rack });
+            }
+        }
+        let first = self.0.first().and_then(|host| host.place.clone());
+        if !sites.is_empty()
+            && let Some(load) = self.0.iter_mut().find(|host| host.name == Self::LOAD && host.place.is_none())
+        {
+            load.place = first;
+        }
+        match self.0.iter().find(|host| host.place.is_none()) {
+            Some(host) if !sites.is_empty() => Err(Complaint::at(
+                "sites",
+                format!("{} stands in no site; with sites, every node stands in one of them", host.name),
+            )),
+            _ => Ok(self),
+        }
     }
 
     /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = &HostPlan> {
+    pub fn iter(&self) -> impl Iterator<Item = &HostPlan> + Clone {
         self.0.iter()
     }
 
     /// The nodes alone.
-    pub fn nodes(&self) -> impl Iterator<Item = &HostPlan> {
+    pub fn nodes(&self) -> impl Iterator<Item = &HostPlan> + Clone {
         self.0.iter().filter(|host| host.name != Self::LOAD)
     }
 
@@ -44,5 +102,108 @@ impl Hosts {
     /// Every ordered pair, `from → to`.
     pub fn pairs(&self) -> impl Iterator<Item = (&HostPlan, &HostPlan)> {
         self.0.iter().flat_map(|from| self.0.iter().filter(move |to| to.name != from.name).map(move |to| (from, to)))
+    }
+
+    /// The sites with their nodes, by name; empty if there are none.
+    pub fn sites(&self) -> BTreeMap<&str, Vec<&str>> {
+        let mut sites: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for host in &self.0 {
+            if let Some(place) = &host.place {
+                let nodes = sites.entry(&place.site).or_default();
+                if host.name != Self::LOAD {
+                    nodes.push(&host.name);
+                }
+            }
+        }
+        sites
+    }
+
+    /// The site of the load.
+    pub fn load_site(&self) -> Option<&str> {
+        Some(&self.find(Self::LOAD)?.place.as_ref()?.site)
+    }
+
+    /// The ordered pairs that an entry means; its names are hosts or sites.
+    pub fn links(&self, entry: &LinkEntry) -> Result<Vec<(String, String)>, Complaint> {
+        let (from, to) = (self.meant("from", &entry.from)?, self.meant("to", &entry.to)?);
+        let mut pairs = Vec::new();
+        let mut add = |from: &String, to: &String| {
+            let pair = (from.clone(), to.clone());
+            if from != to && !pairs.contains(&pair) {
+                pairs.push(pair);
+            }
+        };
+        for one in &from {
+            for other in &to {
+                add(one, other);
+                if entry.both {
+                    add(other, one);
+                }
+            }
+        }
+        if pairs.is_empty() {
+            return Err(Complaint::at("to", format!("{} → {} is no link between two hosts", entry.from, entry.to)));
+        }
+        Ok(pairs)
+    }
+
+    fn meant(&self, key: &'static str, names: &Names) -> Result<Vec<String>, Complaint> {
+        let mut meant = Vec::new();
+        for name in names.iter() {
+            let before = meant.len();
+            let is = |host: &&HostPlan| {
+                host.name == name || host.place.as_ref().is_some_and(|place| place.site == name)
+            };
+            meant.extend(self.0.iter().filter(is).map(|host| host.name.clone()));
+            if meant.len() == before {
+                let sites = self.sites();
+                let known = self.0.iter().map(|host| host.name.as_str()).chain(sites.into_keys());
+                return Err(Complaint::at(key, format!("unknown host '{name}'; {}", one_of("there are", known, name))));
+            }
+        }
+        Ok(meant)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sites(text: &str) -> BTreeMap<String, SiteSection> {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn link(text: &str) -> LinkEntry {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn every_host_stands_in_one_site() {
+        let hosts = Hosts::new(3).in_sites(&sites(r#"{"a":{"hosts":["n1","n2"]},"b":{"racks":{"r9":"n3"}}}"#)).unwrap();
+        assert_eq!(hosts.sites(), BTreeMap::from([("a", vec!["n1", "n2"]), ("b", vec!["n3"])]));
+        assert_eq!(hosts.load_site(), Some("a"));
+        assert_eq!(hosts.find("n3").unwrap().place.as_ref().unwrap().rack, "r9");
+        for (text, words) in [
+            (r#"{"a":{"hosts":["n1","n2"]}}"#, "n3 stands in no site"),
+            (r#"{"a":{"hosts":["n1","n2","n3"]},"b":{"hosts":"n3"}}"#, "stands in a already"),
+            (r#"{"a":{"hosts":["n1","n2","n4"]}}"#, "did you mean"),
+            (r#"{"n1":{"hosts":["n1","n2","n3"]}}"#, "cannot name a site"),
+            (r#"{"a":{}}"#, "no hosts"),
+        ] {
+            let complaint = Hosts::new(3).in_sites(&sites(text)).unwrap_err();
+            assert!(complaint.message.contains(words), "{complaint}");
+        }
+    }
+
+    #[test]
+    fn links_are_between_sites_or_hosts_and_one_way_unless_both() {
+        let hosts = Hosts::new(3).in_sites(&sites(r#"{"a":{"hosts":["n1","n2"]},"b":{"hosts":["n3","load"]}}"#)).unwrap();
+        let count = |text| hosts.links(&link(text)).map(|pairs| pairs.len());
+        assert_eq!(count(r#"{"from":"a","to":"b"}"#), Ok(4));
+        assert_eq!(count(r#"{"from":"a","to":"b","both":true}"#), Ok(8));
+        assert_eq!(count(r#"{"from":"a","to":"a"}"#), Ok(2));
+        assert_eq!(count(r#"{"from":"n1","to":["n2","b"]}"#), Ok(3));
+        assert!(count(r#"{"from":"n1","to":"n1"}"#).is_err());
+        assert!(count(r#"{"from":"n1","to":"c"}"#).is_err());
     }
 }

@@ -19,12 +19,15 @@ pub mod machine;
 mod observer;
 pub mod plan;
 pub mod progress;
+mod random;
 mod run;
 mod schedule;
 mod selftest;
+mod stand;
 mod timeline;
 mod trial;
 mod warmup;
+mod witness;
 
 pub use error::LabError;
 pub use ground::{Interrupts, catch_interrupts};

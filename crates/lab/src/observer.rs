@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use brownout_cluster::Cluster;
 use brownout_load::{Bucket, Engine, Live, Outcome};
-use brownout_network::{LinkControl, Network, ProbeSample as Probe, Probes};
-use brownout_record::{CpuRow, Event, LatencyRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Recorder};
+use brownout_network::{Host, LinkControl, Network, ProbeSample as Probe, Probes};
+use brownout_record::{
+    CpuRow, Event, HostCounterRow, LatencyRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Recorder, WitnessRow,
+};
 
 use crate::{
     LabError,
     cpu::{self, CpuTimes},
     plan::INTERVAL_NS,
+    witness::Witnesses,
 };
 
 /// Watches one trial.
@@ -20,6 +23,9 @@ pub struct Observer<'a> {
     network: &'a Network,
     cluster: &'a mut Cluster,
     probes: &'a Probes,
+    witnesses: &'a Witnesses,
+    /// What each host's kernel had thrown away because of a checksum.
+    last_checksums: BTreeMap<String, u64>,
     /// Intervals begin at this moment plus whole multiples of their length, `CLOCK_MONOTONIC`.
     epoch_ns: u64,
     last_ns: u64,
@@ -54,6 +60,7 @@ impl<'a> Observer<'a> {
         network: &'a Network,
         cluster: &'a mut Cluster,
         probes: &'a Probes,
+        witnesses: &'a Witnesses,
         epoch_ns: u64,
     ) -> Result<Self, LabError> {
         network.control().take_counters()?;
@@ -64,6 +71,8 @@ impl<'a> Observer<'a> {
             network,
             cluster,
             probes,
+            witnesses,
+            last_checksums: BTreeMap::new(),
             epoch_ns,
             last_ns: now_ns,
             last: cpu_now()?,
@@ -75,6 +84,7 @@ impl<'a> Observer<'a> {
             filled_ns: epoch_ns + (now_ns - epoch_ns) / INTERVAL_NS * INTERVAL_NS,
         };
         observer.last_nodes = observer.node_cpu();
+        observer.last_checksums = observer.checksum_errors();
         Ok(observer)
     }
 
@@ -129,9 +139,12 @@ impl<'a> Observer<'a> {
 
     /// Records the probes that were still under way.
     pub fn last_probes(&mut self) -> Result<(), LabError> {
-        let rows = self.probe_rows(self.probes.drain());
+        let (rows, witnessed) = (self.probe_rows(self.probes.drain()), self.witness_rows());
         let trial = self.trial;
-        Ok(self.recorder.batch(|recorder| rows.iter().try_for_each(|row| recorder.probe(trial, row)))?)
+        Ok(self.recorder.batch(|recorder| {
+            rows.iter().try_for_each(|row| recorder.probe(trial, row))?;
+            witnessed.iter().try_for_each(|row| recorder.witness(trial, row))
+        })?)
     }
 
     /// Tells what the instrument itself did to packets, or failed to see, since the beginning.
@@ -191,11 +204,15 @@ impl<'a> Observer<'a> {
         }
         let trial = self.trial;
         let empty = self.empty_intervals(now_ns);
+        let witnessed = self.witness_rows();
+        let kernels = self.kernel_rows(starts_ns, length_ns);
         self.recorder.batch(|recorder| {
             write_buckets(recorder, trial, buckets)?;
             empty.iter().try_for_each(|row| recorder.load_if_absent(trial, row))?;
             links.iter().try_for_each(|row| recorder.link(trial, row))?;
             probes.iter().try_for_each(|row| recorder.probe(trial, row))?;
+            witnessed.iter().try_for_each(|row| recorder.witness(trial, row))?;
+            kernels.iter().try_for_each(|row| recorder.host_counters(trial, row))?;
             subjects.into_iter().try_for_each(|(subject, busy_ns)| {
                 recorder.cpu(trial, &CpuRow { starts_ns, length_ns, subject, busy_ns })
             })
@@ -239,10 +256,39 @@ impl<'a> Observer<'a> {
                 delivered_bytes: counters.delivered_bytes,
                 lost: counters.lost,
                 dropped_queue: counters.dropped_queue + counters.dropped_write,
+                duplicated: counters.duplicated,
+                corrupted: counters.corrupted,
+                reordered: counters.reordered,
+                cut: counters.cut,
+                too_big: counters.too_big,
                 release_error: counters.release_error,
                 held: counters.held,
             })
             .collect())
+    }
+
+    /// What the witnesses saw.
+    fn witness_rows(&self) -> Vec<WitnessRow> {
+        let seen = self.witnesses.drain();
+        seen.into_iter().map(|row| WitnessRow { at_ns: self.recorder.at(row.at_ns), ..row }).collect()
+    }
+
+    fn checksum_errors(&self) -> BTreeMap<String, u64> {
+        let hosts = self.network.hosts().iter();
+        let errors = |host: &Host| Some(self.network.checksum_errors(host.id()).ok()?.total());
+        hosts.filter_map(|host| Some((host.name().to_owned(), errors(host)?))).collect()
+    }
+
+    /// What the hosts' kernels threw away since the last look.
+    fn kernel_rows(&mut self, starts_ns: u64, length_ns: u64) -> Vec<HostCounterRow> {
+        let now = self.checksum_errors();
+        let before = std::mem::replace(&mut self.last_checksums, now.clone());
+        let since = |host: &str, now: u64| now.saturating_sub(before.get(host).copied().unwrap_or(0));
+        let row = |(host, now): (String, u64)| {
+            let checksum_errors = since(&host, now);
+            HostCounterRow { starts_ns, length_ns, host, checksum_errors }
+        };
+        now.into_iter().map(row).collect()
     }
 
     /// Probes in rows of their interval and pair.
@@ -273,9 +319,12 @@ impl<'a> Observer<'a> {
         let mut told = Vec::new();
         for death in self.cluster.deaths() {
             let text = format!("{} died: {}; its last words:\n{}", death.node, death.status, death.log_tail);
-            self.event("node-died", &death.node, &text, death.at_ns, 0)?;
-            self.dead.push(death.node);
-            told.push(text);
+            let kind = if death.asked { "node-ended" } else { "node-died" };
+            self.event(kind, &death.node, &text, death.at_ns, 0)?;
+            if !death.asked {
+                self.dead.push(death.node);
+                told.push(text);
+            }
         }
         Ok(told)
     }

@@ -7,6 +7,7 @@ use brownout_cluster::{
     cassandra::archive,
     java::{Java, JavaVersion},
 };
+use brownout_network::Network;
 use brownout_record::{Environment, Event, Recorder};
 
 use crate::{
@@ -19,6 +20,7 @@ use crate::{
     machine,
     plan::Plan,
     progress::Progress,
+    random,
     timeline::TimeLine,
     trial::Trial,
 };
@@ -61,10 +63,10 @@ fn trials(
     progress: &mut dyn Progress,
 ) -> Result<(), LabError> {
     progress.step("making the lab's namespaces");
-    let mut bench = furnish(request, plan)?;
+    let mut bench = furnish(request, &plan)?;
     provide_archive(request, &mut bench, interrupts, progress)?;
-    let run_seed = bench.plan.experiment.seed.0;
-    for number in 1..=bench.plan.trials {
+    let run_seed = plan.experiment.seed.0;
+    for number in 1..=plan.trials {
         let time_line = TimeLine::begin(interrupts);
         let mut stands = |recorder: &mut Recorder, standing: Standing| -> Result<(), LabError> {
             // All trials stand alike; the first one tells.
@@ -74,7 +76,8 @@ fn trials(
             let environment = environment(request, &bench, standing, run_seed);
             Ok(recorder.batch(|recorder| recorder.json("environment", &environment))?)
         };
-        let trial = Trial { bench: &bench, number, seed: seed(run_seed, number), time_line };
+        let seed = random::part(run_seed, u64::from(number));
+        let trial = Trial { bench: &bench, plan: &plan, number, seed, time_line };
         trial.run(recorder, progress, &mut stands)?;
         if !request.keep {
             // Only to save space: the end of the run removes all.
@@ -85,10 +88,10 @@ fn trials(
 }
 
 /// Mounts what the lab needs of the machine, where everyone in it can reach it.
-fn furnish(request: &RunRequest, plan: Plan) -> Result<Bench, LabError> {
+fn furnish(request: &RunRequest, plan: &Plan) -> Result<Bench, LabError> {
     let used: [&Path; 5] =
         [&request.folder, &request.cache, &request.distribution.root, &request.java.home, Path::new("/proc")];
-    let ground: Furnished = ground::furnish(&plan.hosts, &used)?;
+    let ground: Furnished = ground::furnish(&plan.layout.hosts, &used)?;
     let root = ground.bind(&request.distribution.root, "cassandra", true)?;
     let java_home = ground.bind(&request.java.home, "java", true)?;
     let cache = ground.bind(&request.cache, "cache", false)?;
@@ -104,7 +107,8 @@ fn furnish(request: &RunRequest, plan: Plan) -> Result<Bench, LabError> {
     let privilege = Privilege::current_inside();
     let owner = (privilege == Privilege::Root).then_some(Owner::NOBODY);
     let archive = archive::find(&distribution, &java, &cache);
-    Ok(Bench { plan, distribution, java, cache, archive, scratch, logs, owner, privilege, sabotage: request.sabotage })
+    let (layout, sabotage) = (plan.layout.clone(), request.sabotage);
+    Ok(Bench { layout, distribution, java, cache, archive, scratch, logs, owner, privilege, sabotage })
 }
 
 /// Makes the class-data archive once per machine; without one, nodes only start more slowly.
@@ -118,8 +122,8 @@ fn provide_archive(
         return Ok(());
     }
     progress.step("making the class-data archive that lets nodes start faster (once per machine)");
-    let network = bench.network(0)?;
-    let Some(host) = bench.plan.hosts.nodes().next().and_then(|node| network.host(&node.name)) else { return Ok(()) };
+    let network = Network::start(bench.network(0))?;
+    let Some(host) = bench.layout.hosts.nodes().next().and_then(|node| network.host(&node.name)) else { return Ok(()) };
     let paths = bench.paths(0);
     let built = archive::build(&bench.distribution, &bench.java, &bench.cache, host, &paths, &|| interrupts.any());
     let _ = fs::remove_dir_all(&paths.scratch);
@@ -153,27 +157,5 @@ fn environment(request: &RunRequest, bench: &Bench, standing: Standing, seed: u6
         java: format!("{}, {}", request.java.version, request.java.home.display()),
         system_settings: standing.system_settings,
         seed,
-    }
-}
-
-/// The seed of one trial: SplitMix64 of the run's seed (Steele, Lea, Flood: Fast Splittable Pseudorandom
-/// Number Generators, 2014), so that trials differ and each can be drawn again.
-fn seed(run: u64, trial: u32) -> u64 {
-    let mut z = run.wrapping_add(u64::from(trial).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn trials_have_seeds_of_their_own() {
-        let mut seeds: Vec<u64> = (0..100).flat_map(|run| (1..=100).map(move |trial| seed(run, trial))).collect();
-        seeds.sort_unstable();
-        seeds.dedup();
-        assert_eq!(seeds.len(), 10_000);
     }
 }

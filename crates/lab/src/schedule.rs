@@ -1,137 +1,239 @@
 //! When each fault comes and goes, and which are in force.
 
-use brownout_network::{Change, ImpairmentGuard};
-use brownout_record::{FaultRecord, Stamp};
+use std::thread::JoinHandle;
 
-use crate::{LabError, faults::Links, hosts::Hosts, observer::Observer, plan::PlannedFault};
+use brownout_network::{Change, monotonic_ns};
+use brownout_record::{FaultRecord, Period, Severity, Stamp};
+
+use crate::{
+    LabError,
+    faults::{Fault, Healing, InForce, Reach},
+    hosts::Hosts,
+    observer::Observer,
+    plan::{PlannedFault, PlannedPeriod},
+};
 
 /// The faults of one trial.
 pub struct Schedule<'a> {
     faults: Vec<Scheduled<'a>>,
-    hosts: &'a Hosts,
-    links: &'a dyn Links,
+    reach: &'a Reach,
 }
 
 struct Scheduled<'a> {
     planned: &'a PlannedFault,
     record: FaultRecord,
+    /// The start of the phase `fault`; none before it.
+    phase_ns: Option<u64>,
+    /// The period that is in force, or comes next.
+    period: usize,
     state: State,
 }
 
 enum State {
-    /// Its phase has not begun.
-    Waiting,
-    /// To be injected at this moment, `CLOCK_MONOTONIC`.
-    Due { injects_ns: u64, heals_ns: u64 },
-    /// To be healed at this moment.
-    InForce { guard: ImpairmentGuard, heals_ns: u64 },
-    /// Over.
-    Healed,
+    /// Not in force.
+    Out,
+    InForce(Box<dyn InForce>),
+    /// A database is starting again; it was healed when the thread ends.
+    Healing(JoinHandle<Result<Change, LabError>>),
 }
 
 impl<'a> Schedule<'a> {
     /// Nothing in force yet.
-    pub fn new(faults: &'a [PlannedFault], hosts: &'a Hosts, links: &'a dyn Links) -> Self {
-        let scheduled = |(index, planned): (usize, &'a PlannedFault)| Scheduled {
-            planned,
-            record: FaultRecord {
-                index: u32::try_from(index).unwrap_or(u32::MAX),
-                kind: planned.fault.kind().to_owned(),
-                text: planned.fault.text(),
-                effect: planned.fault.effect(),
-                expectations: planned.fault.expectations(hosts),
+    pub fn new(faults: &'a [PlannedFault], hosts: &Hosts, reach: &'a Reach) -> Self {
+        let scheduled = |(index, planned): (usize, &'a PlannedFault)| {
+            let asked = planned.fault();
+            let steps = planned.severities.len();
+            let severity = |(step, fault): (usize, &std::sync::Arc<dyn Fault>)| Severity {
+                text: if steps > 1 { format!("step {} of {steps}", step + 1) } else { String::new() },
+                expectations: fault.expectations(hosts),
+            };
+            let period = |period: &PlannedPeriod| Period {
+                severity: u32::try_from(period.severity).unwrap_or(u32::MAX),
                 injected: None,
                 healed: None,
-            },
-            state: State::Waiting,
+            };
+            let record = FaultRecord {
+                index: u32::try_from(index).unwrap_or(u32::MAX),
+                kind: asked.map_or("", |fault| fault.kind()).to_owned(),
+                text: asked.map(|fault| fault.text()).unwrap_or_default(),
+                effect: asked.map(|fault| fault.effect()).unwrap_or_default(),
+                unsettled_ns: planned.severities.iter().map(|fault| fault.unsettled().ns()).max().unwrap_or(0),
+                severities: planned.severities.iter().enumerate().map(severity).collect(),
+                periods: planned.periods.iter().map(period).collect(),
+            };
+            Scheduled { planned, record, phase_ns: None, period: 0, state: State::Out }
         };
-        Schedule { faults: faults.iter().enumerate().map(scheduled).collect(), hosts, links }
+        Schedule { faults: faults.iter().enumerate().map(scheduled).collect(), reach }
     }
 
     /// The phase `fault` begins at this moment.
     pub fn begin(&mut self, phase_ns: u64) {
-        for fault in &mut self.faults {
-            fault.state = State::Due {
-                injects_ns: phase_ns + fault.planned.starts.ns(),
-                heals_ns: phase_ns + fault.planned.ends.ns(),
-            };
-        }
+        self.faults.iter_mut().for_each(|fault| fault.phase_ns = Some(phase_ns));
     }
 
     /// The moment of the next change.
     pub fn next_action(&self) -> Option<u64> {
-        let at = |fault: &Scheduled<'_>| match &fault.state {
-            State::Due { injects_ns, .. } => Some(*injects_ns),
-            State::InForce { heals_ns, .. } => Some(*heals_ns),
-            State::Waiting | State::Healed => None,
-        };
-        self.faults.iter().filter_map(at).min()
+        self.faults.iter().filter_map(Scheduled::next).min()
     }
 
     /// What is in force, in words.
     pub fn in_force(&self) -> Vec<String> {
-        let in_force = self.faults.iter().filter(|fault| matches!(fault.state, State::InForce { .. }));
-        in_force.map(|fault| fault.record.text.clone()).collect()
+        let in_force = self.faults.iter().filter(|fault| matches!(fault.state, State::InForce(_)));
+        in_force.filter_map(|fault| Some(fault.planned.severities.get(fault.severity()?)?.text())).collect()
     }
 
     /// Makes every change that is due, records it, and tells of it.
     pub fn act(&mut self, trial: u32, observer: &mut Observer<'_>) -> Result<Vec<String>, LabError> {
-        let now = brownout_network::monotonic_ns();
+        let now = monotonic_ns();
         let mut told = Vec::new();
         // Healing first: a fault that ends when another begins must not overlap with it.
         for fault in &mut self.faults {
-            if matches!(fault.state, State::InForce { heals_ns, .. } if heals_ns <= now) {
-                told.push(fault.heal(trial, observer)?);
+            told.extend(fault.healed(false, trial, observer)?);
+            if fault.is_due(now) && matches!(fault.state, State::InForce(_)) {
+                told.extend(fault.end_period(self.reach, trial, observer)?);
             }
         }
         for fault in &mut self.faults {
-            if let State::Due { injects_ns, heals_ns } = fault.state
-                && injects_ns <= now
-            {
-                let guard = fault.planned.fault.inject(self.hosts, self.links)?;
-                let change = guard.change();
-                fault.state = State::InForce { guard, heals_ns };
-                fault.record.injected = Some(stamp(observer, change));
-                told.push(fault.write(trial, observer, "inject", change)?);
+            if fault.is_due(now) && matches!(fault.state, State::Out) {
+                told.push(fault.inject(self.reach, trial, observer)?);
             }
         }
         Ok(told)
     }
 
-    /// Heals whatever is in force.
+    /// Heals whatever is in force, and waits for what takes its time.
     pub fn heal_all(&mut self, trial: u32, observer: &mut Observer<'_>) -> Result<(), LabError> {
+        let mut result = Ok(());
         for fault in &mut self.faults {
-            match fault.state {
-                State::InForce { .. } => {
-                    fault.heal(trial, observer)?;
-                }
-                // Never came into force: the record says so.
-                State::Waiting | State::Due { .. } => {
-                    observer.recorder().batch(|recorder| recorder.fault(trial, &fault.record))?;
-                }
-                State::Healed => {}
-            }
+            // What went wrong first is what a person has to know; the others are healed all the same.
+            let healed = fault.heal(trial, observer).and_then(|_| fault.healed(true, trial, observer)).map(drop);
+            // One that never came into force is recorded as such.
+            let written = observer.recorder().batch(|recorder| recorder.fault(trial, &fault.record));
+            result = result.and(healed).and(written.map_err(LabError::from));
         }
-        Ok(())
+        result
     }
 }
 
 impl Scheduled<'_> {
-    fn heal(&mut self, trial: u32, observer: &mut Observer<'_>) -> Result<String, LabError> {
-        let State::InForce { guard, .. } = std::mem::replace(&mut self.state, State::Healed) else {
-            return Ok(String::new());
-        };
-        let change = guard.heal()?;
-        self.record.healed = Some(stamp(observer, change));
-        self.write(trial, observer, "heal", change)
+    fn current(&self) -> Option<&PlannedPeriod> {
+        self.planned.periods.get(self.period)
     }
 
-    fn write(&self, trial: u32, observer: &mut Observer<'_>, kind: &str, change: Change) -> Result<String, LabError> {
-        let text = match kind {
-            "inject" => format!("{}; {}", self.record.text, self.record.effect),
-            _ => format!("over: {}", self.record.text),
+    fn severity(&self) -> Option<usize> {
+        Some(self.current()?.severity)
+    }
+
+    fn next(&self) -> Option<u64> {
+        let (phase, period) = (self.phase_ns?, self.current()?);
+        match self.state {
+            State::Out => Some(phase + period.starts.ns()),
+            State::InForce(_) => Some(phase + period.ends.ns()),
+            State::Healing(_) => None,
+        }
+    }
+
+    fn is_due(&self, now: u64) -> bool {
+        self.next().is_some_and(|at| at <= now)
+    }
+
+    fn inject(&mut self, reach: &Reach, trial: u32, observer: &mut Observer<'_>) -> Result<String, LabError> {
+        let Some(fault) = self.severity().and_then(|severity| self.planned.severities.get(severity)) else {
+            return Ok(String::new());
         };
-        observer.event(kind, self.planned.fault.subject(), &text, change.at_ns, change.error_ns)?;
+        let guard = fault.inject(reach)?;
+        let change = guard.change();
+        self.state = State::InForce(guard);
+        self.injected(change, observer);
+        let text = format!("{}; {}", fault.text(), fault.effect());
+        self.write("inject", text, change, trial, observer)
+    }
+
+    /// The end of a period: the next step of a ramp follows without a gap, everything else is healed.
+    fn end_period(&mut self, reach: &Reach, trial: u32, observer: &mut Observer<'_>) -> Result<Option<String>, LabError> {
+        let next = self.planned.periods.get(self.period + 1);
+        let goes_on = next.zip(self.current()).is_some_and(|(next, current)| next.starts == current.ends);
+        if !goes_on {
+            return self.heal(trial, observer);
+        }
+        let Some(fault) = next.and_then(|next| self.planned.severities.get(next.severity)) else { return Ok(None) };
+        let amended = match &mut self.state {
+            State::InForce(guard) => guard.amend(fault.as_ref())?,
+            State::Out | State::Healing(_) => None,
+        };
+        if let Some(change) = amended {
+            self.over(change, observer);
+            self.injected(change, observer);
+            let text = format!("{}; {}", fault.text(), fault.effect());
+            return self.write("amend", text, change, trial, observer).map(Some);
+        }
+        // What cannot be changed in place goes for a moment.
+        self.heal(trial, observer)?;
+        self.healed(true, trial, observer)?;
+        self.inject(reach, trial, observer).map(Some)
+    }
+
+    fn heal(&mut self, trial: u32, observer: &mut Observer<'_>) -> Result<Option<String>, LabError> {
+        match std::mem::replace(&mut self.state, State::Out) {
+            State::InForce(guard) => match guard.heal()? {
+                Healing::Done(change) => self.told_over(change, trial, observer).map(Some),
+                Healing::UnderWay(thread) => {
+                    self.state = State::Healing(thread);
+                    let text = format!("healing: {}", self.record.text);
+                    let now = monotonic_ns();
+                    self.write("healing", text, Change::between(now, now), trial, observer).map(Some)
+                }
+            },
+            other => {
+                self.state = other;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Notices that a healing that took its time is over, or waits for it.
+    fn healed(&mut self, wait: bool, trial: u32, observer: &mut Observer<'_>) -> Result<Option<String>, LabError> {
+        match std::mem::replace(&mut self.state, State::Out) {
+            State::Healing(thread) if wait || thread.is_finished() => {
+                let change = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                self.told_over(change, trial, observer).map(Some)
+            }
+            other => {
+                self.state = other;
+                Ok(None)
+            }
+        }
+    }
+
+    fn told_over(&mut self, change: Change, trial: u32, observer: &mut Observer<'_>) -> Result<String, LabError> {
+        self.over(change, observer);
+        let text = format!("over: {}", self.record.text);
+        self.write("heal", text, change, trial, observer)
+    }
+
+    fn injected(&mut self, change: Change, observer: &mut Observer<'_>) {
+        if let Some(period) = self.record.periods.get_mut(self.period) {
+            period.injected = Some(stamp(observer, change));
+        }
+    }
+
+    fn over(&mut self, change: Change, observer: &mut Observer<'_>) {
+        if let Some(period) = self.record.periods.get_mut(self.period) {
+            period.healed = Some(stamp(observer, change));
+        }
+        self.period += 1;
+    }
+
+    fn write(
+        &self,
+        kind: &str,
+        text: String,
+        change: Change,
+        trial: u32,
+        observer: &mut Observer<'_>,
+    ) -> Result<String, LabError> {
+        let subject = self.planned.fault().map(|fault| fault.subject()).unwrap_or_default();
+        observer.event(kind, &subject, &text, change.at_ns, change.error_ns)?;
         observer.recorder().batch(|recorder| recorder.fault(trial, &self.record))?;
         Ok(text)
     }

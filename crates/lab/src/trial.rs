@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use brownout_load::{Balancing, Coordinator, Engine, EngineConfig, LoadError, ThreadStart, control};
-use brownout_network::{Emulator, Host, Link, LinkControl, Network, Probes};
+use brownout_network::{Host, Probes};
 use brownout_record::{PhaseRow, Recorder, TrialRow, TrialState};
 
 use crate::{
@@ -11,12 +11,14 @@ use crate::{
     bench::{Bench, Standing, standing},
     driver::Driver,
     experiment::CoordinatorsChoice,
-    faults::Links,
-    hosts::Hosts,
+    hosts::{HostPlan, Hosts},
     observer::Observer,
     progress::Progress,
+    plan::{Plan, to_u16},
     schedule::Schedule,
+    stand::Stand,
     timeline::TimeLine,
+    witness::Witnesses,
 };
 
 /// Where CQL is answered.
@@ -32,6 +34,8 @@ const LOAD_PRIORITY: u8 = 10;
 pub struct Trial<'a> {
     /// What it is made of.
     pub bench: &'a Bench,
+    /// What is to happen.
+    pub plan: &'a Plan,
     /// From 1.
     pub number: u32,
     /// All its randomness is drawn from this.
@@ -77,8 +81,8 @@ impl Trial<'_> {
         progress: &mut dyn Progress,
         stands: &mut Stands<'_>,
     ) -> Result<(), LabError> {
-        let Trial { bench, number, seed, time_line } = *self;
-        let plan = &bench.plan;
+        let Trial { bench, plan, number, seed, time_line } = *self;
+        let hosts = &plan.layout.hosts;
         let title = format!("trial {number} of {}", plan.trials);
         let set_up = PhaseRow {
             trial: number,
@@ -88,20 +92,20 @@ impl Trial<'_> {
             ended_by: None,
         };
         recorder.batch(|recorder| recorder.phase(&set_up))?;
-        progress.step(&format!("{title}: network of {} hosts", plan.hosts.iter().count()));
-        let network = bench.network(seed)?;
-        progress.step(&format!("{title}: starting {} nodes", plan.hosts.nodes().count()));
-        let mut cluster = bench.cluster(&network, number)?;
-        let ready = cluster
+        progress.step(&format!("{title}: {} hosts, starting {} nodes", hosts.iter().count(), hosts.nodes().count()));
+        let needs = plan.needs();
+        let mut stand = Stand::build(bench, number, seed, &needs)?;
+        let ready = stand
+            .cluster
             .wait_ready(READY_WITHIN, &|| time_line.interrupted(), &mut |missing| {
                 progress.step(&format!("{title}: {missing}"));
             })
             .map_err(|error| if time_line.interrupted() { LabError::Interrupted } else { error.into() })?;
         progress.note(&format!("cluster ready after {:.1}s", ready.took.as_secs_f64()));
-        stands(recorder, standing(&network, &cluster))?;
+        stands(recorder, standing(&stand))?;
 
         let host =
-            network.host(Hosts::LOAD).ok_or_else(|| LabError::Trial("the lab has no host for the load".into()))?;
+            stand.network.host(Hosts::LOAD).ok_or_else(|| LabError::Trial("the lab has no host for the load".into()))?;
         progress.step(&format!("{title}: making the schema"));
         let workload = plan.workload();
         let interrupted = || time_line.interrupted();
@@ -110,15 +114,20 @@ impl Trial<'_> {
         control::run_ddl(&self.coordinators(), &entering(host, None), &workload.schema(), limit)
             .map_err(unless_interrupted)?;
         let engine = Engine::start_unless(self.engine(host), workload, &interrupted).map_err(unless_interrupted)?;
-        let probes = Probes::start(&network, crate::plan::probe_interval(&plan.hosts))?;
-        let observer = Observer::new(number, recorder, &network, &mut cluster, &probes, time_line.epoch_ns)?;
-        let links = NetworkLinks { network: &network, control: network.control() };
-        let schedule = Schedule::new(&plan.faults, &plan.hosts, &links);
+        let Stand { network, cluster, reach, .. } = &mut stand;
+        let probes = Probes::start(network, crate::plan::probe_interval(hosts))?;
+        let mtu = to_u16(plan.layout.network.mtu.0);
+        let witnesses = Witnesses::start(&needs, network, mtu, reach)?;
+        let observer = Observer::new(number, recorder, network, cluster, &probes, &witnesses, time_line.epoch_ns)?;
+        let schedule = Schedule::new(&plan.faults, hosts, reach);
         Driver { plan, number, time_line, engine, observer, schedule, progress, set_up }.run()
     }
 
     fn coordinators(&self) -> Vec<Coordinator> {
-        let nodes = self.bench.plan.hosts.nodes();
+        let hosts = &self.plan.layout.hosts;
+        let near = self.plan.experiment.load.coordinators == CoordinatorsChoice::Local;
+        let is_near = |node: &HostPlan| node.place.as_ref().map(|place| place.site.as_str()) == hosts.load_site();
+        let nodes = hosts.nodes().filter(|node| !near || is_near(node));
         nodes
             .map(|node| Coordinator {
                 name: node.name.clone(),
@@ -128,10 +137,10 @@ impl Trial<'_> {
     }
 
     fn engine(&self, host: &Host) -> EngineConfig {
-        let load = &self.bench.plan.experiment.load;
+        let load = &self.plan.experiment.load;
         EngineConfig {
             balancing: match load.coordinators {
-                CoordinatorsChoice::TokenAware => Balancing::TokenAware,
+                CoordinatorsChoice::TokenAware | CoordinatorsChoice::Local => Balancing::TokenAware,
                 CoordinatorsChoice::RoundRobin => Balancing::RoundRobin,
             },
             connections: usize::try_from(load.connections.0).unwrap_or(1),
@@ -142,21 +151,6 @@ impl Trial<'_> {
             thread_start: entering(host, Some(LOAD_PRIORITY)),
             ..EngineConfig::new(self.coordinators())
         }
-    }
-}
-
-struct NetworkLinks<'a> {
-    network: &'a Network,
-    control: Emulator,
-}
-
-impl Links for NetworkLinks<'_> {
-    fn control(&self) -> &dyn LinkControl {
-        &self.control
-    }
-
-    fn link(&self, from: &str, to: &str) -> Option<Link> {
-        self.network.link(from, to)
     }
 }
 

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use crate::{Consistency, LoadError, value};
 
 /// The short-form workload: one row per key, a `bigint` and a blob, read and written by weight.
@@ -7,8 +9,10 @@ pub struct KeyValue {
     pub keyspace: String,
     /// The table: `(key bigint PRIMARY KEY, value blob)`.
     pub table: String,
-    /// Replicas of every row.
+    /// Replicas of every row, if there are no data centres.
     pub replication: u32,
+    /// Replicas of every row by data centre; empty for one data centre of whatever name.
+    pub data_centres: BTreeMap<String, u32>,
     /// Consistency level of reads and writes.
     pub consistency: Consistency,
     /// Weight of reads.
@@ -35,11 +39,16 @@ impl KeyValue {
     ///
     /// Compression is off: the values are random, so compressing them would only heat the machine.
     pub fn schema(&self) -> Vec<String> {
-        let KeyValue { keyspace, table, replication, .. } = self;
+        let KeyValue { keyspace, table, replication, data_centres, .. } = self;
+        let mut replicas: Vec<String> = data_centres.iter().map(|(name, count)| format!(", '{name}': '{count}'")).collect();
+        if replicas.is_empty() {
+            replicas.push(format!(", 'replication_factor': '{replication}'"));
+        }
+        let replicas = replicas.concat();
         vec![
             format!(
                 "CREATE KEYSPACE IF NOT EXISTS \"{keyspace}\" WITH replication = \
-                 {{'class': 'NetworkTopologyStrategy', 'replication_factor': '{replication}'}} AND durable_writes = true"
+                 {{'class': 'NetworkTopologyStrategy'{replicas}}} AND durable_writes = true"
             ),
             format!(
                 "CREATE TABLE IF NOT EXISTS \"{keyspace}\".\"{table}\" (key bigint PRIMARY KEY, value blob) \
@@ -62,6 +71,10 @@ impl KeyValue {
     /// [`LoadError::Config`] with what to write instead.
     pub fn check(&self) -> Result<(), LoadError> {
         let refuse = |what: String, remedy| Err(LoadError::Config { what, remedy });
+        let plain_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if let Some(name) = self.data_centres.keys().find(|name| name.is_empty() || !name.chars().all(plain_name)) {
+            return refuse(format!("'{name}' cannot name a data centre"), "use letters, digits, '-' and '_'");
+        }
         for name in [&self.keyspace, &self.table] {
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
             if name.is_empty() || name.len() > 48 || !name.chars().all(plain) {
@@ -100,6 +113,7 @@ mod tests {
             keyspace: "brownout".into(),
             table: "kv".into(),
             replication: 3,
+            data_centres: BTreeMap::new(),
             consistency: Consistency::Quorum,
             read: 1,
             write: 1,
@@ -136,6 +150,13 @@ mod tests {
         // Ids are MD5 sums; twice that is room enough.
         crate::wire::request::write(&mut frame, 1, &[0; 32], workload.consistency, &row);
         assert!(frame.len() < (16 << 20) - 2_000, "{} bytes, and the mutation needs room too", frame.len());
+    }
+
+    #[test]
+    fn the_schema_carries_the_replication_of_each_data_centre() {
+        let data_centres = BTreeMap::from([("east".to_owned(), 2), ("west".to_owned(), 1)]);
+        let schema = KeyValue { data_centres, ..workload() }.schema();
+        assert!(schema[0].contains("'NetworkTopologyStrategy', 'east': '2', 'west': '1'}"), "{schema:?}");
     }
 
     #[test]

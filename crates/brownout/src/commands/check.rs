@@ -1,7 +1,8 @@
 use std::path::{Path, PathBuf};
 
-use brownout_lab::{Plan, experiment::Source};
-use brownout_record::Description;
+use brownout_analysis::show;
+use brownout_lab::{Plan, experiment::Source, plan::PlannedPeriod};
+use brownout_record::{Description, Expectation};
 use brownout_units::Delay;
 use serde::Serialize;
 
@@ -33,13 +34,14 @@ struct CheckedFault {
     kind: String,
     text: String,
     effect: String,
+    when: String,
     /// From the start of the phase `fault`.
     starts_ns: u64,
     ends_ns: u64,
-    /// Ordered pairs, from → to.
-    hit: Vec<[String; 2]>,
-    spared: Vec<[String; 2]>,
-    tolerance_ns: f64,
+    /// The stretches in which it is in force, ns from the start of the phase `fault`.
+    periods: Vec<[u64; 2]>,
+    /// What has to be seen where it hits and where it must not, at its highest severity.
+    expectations: Vec<Expectation>,
 }
 
 pub fn check(arguments: &Arguments) -> u8 {
@@ -66,22 +68,19 @@ pub fn load(file: &Path, set: &[String]) -> Result<(Source, Plan), u8> {
 }
 
 fn checked(plan: &Plan) -> Checked {
-    let faults = plan.faults.iter().map(|planned| {
-        let expectations = planned.fault.expectations(&plan.hosts);
-        let pairs = |hit: bool| {
-            let pairs = expectations.iter().filter(|expectation| expectation.hit == hit);
-            pairs.map(|expectation| [expectation.from.clone(), expectation.to.clone()]).collect()
-        };
-        CheckedFault {
-            kind: planned.fault.kind().to_owned(),
-            text: planned.fault.text(),
-            effect: planned.fault.effect(),
-            starts_ns: planned.starts.ns(),
-            ends_ns: planned.ends.ns(),
-            hit: pairs(true),
-            spared: pairs(false),
-            tolerance_ns: expectations.first().map_or(0.0, |expectation| expectation.tolerance),
-        }
+    let faults = plan.faults.iter().filter_map(|planned| {
+        let fault = planned.fault()?;
+        let period = |period: &PlannedPeriod| [period.starts.ns(), period.ends.ns()];
+        Some(CheckedFault {
+            kind: fault.kind().to_owned(),
+            text: fault.text(),
+            effect: fault.effect(),
+            when: planned.when(),
+            starts_ns: planned.starts().ns(),
+            ends_ns: planned.ends().ns(),
+            periods: planned.periods.iter().map(period).collect(),
+            expectations: fault.expectations(&plan.layout.hosts),
+        })
     });
     Checked {
         format: 1,
@@ -106,6 +105,7 @@ fn text(checked: &Checked) -> String {
     lines.push(format!("system      {}", plan.system));
     let hosts: Vec<String> = plan.hosts.iter().map(|host| format!("{} ({})", host.name, host.address)).collect();
     lines.push(format!("hosts       {}", hosts.join(", ")));
+    lines.extend(plan.network.iter().map(|line| format!("network     {line}")));
     lines.push(format!("load        {}", plan.load.text));
     for (index, phase) in plan.phases.iter().enumerate() {
         let head = if index == 0 { "phases" } else { "" };
@@ -115,13 +115,12 @@ fn text(checked: &Checked) -> String {
     for fault in faults {
         lines.push(format!("fault       {}", fault.text));
         lines.push(format!("            effect: {}", fault.effect));
-        let (starts, ends) = (Delay::from_ns(fault.starts_ns), Delay::from_ns(fault.ends_ns));
-        lines.push(format!("            from {starts} to {ends} of the phase 'fault'"));
-        lines.push(format!("            hits {}", pairs(&fault.hit)));
-        lines.push(format!("            spares {}", pairs(&fault.spared)));
-        let tolerance = brownout_units::format_ns(fault.tolerance_ns);
-        lines
-            .push(format!("            proven if probes show it within {tolerance} on all of these, and healed after"));
+        lines.push(format!("            {}", fault.when));
+        lines.push(format!("            hits {}", subjects(fault, true)));
+        lines.push(format!("            spares {}", subjects(fault, false)));
+        for line in asked(fault) {
+            lines.push(format!("            proven if {line}"));
+        }
     }
     if faults.is_empty() {
         lines.push("faults      none: an A/A run".to_owned());
@@ -140,6 +139,35 @@ fn text(checked: &Checked) -> String {
     lines.join("\n") + "\n"
 }
 
-fn pairs(pairs: &[[String; 2]]) -> String {
-    pairs.iter().map(|[from, to]| format!("{from} → {to}")).collect::<Vec<_>>().join(", ")
+/// Places named in words; a fault on ten hosts would fill the screen.
+const NAMED: usize = 12;
+
+fn subjects(fault: &CheckedFault, hit: bool) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for expectation in fault.expectations.iter().filter(|expectation| expectation.hit == hit) {
+        let name = expectation.subject.to_string();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    match (names.is_empty(), more) {
+        (true, _) => "nothing".to_owned(),
+        (false, 0) => names.join(", "),
+        (false, more) => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+/// What has to be seen, one line for each quantity.
+fn asked(fault: &CheckedFault) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for Expectation { quantity, asked, tolerance, .. } in fault.expectations.iter().filter(|one| one.hit) {
+        let (asked, tolerance) = (show(*quantity, *asked), show(*quantity, *tolerance));
+        let line = format!("{quantity} is seen as {asked} within {tolerance} there, not elsewhere, and is gone after");
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }

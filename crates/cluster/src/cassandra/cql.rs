@@ -114,8 +114,11 @@ pub(super) fn query(stream: i16, query: &str) -> Vec<u8> {
     frame
 }
 
-/// Takes the first answer that is whole from what has come: its stream, and the body if it is a result.
-pub(super) fn take_answer(input: &mut Vec<u8>) -> Result<Option<(i16, Option<Vec<u8>>)>, CqlError> {
+/// The stream of a question that was answered, and the body if the answer is a result.
+pub(super) type Answered = (i16, Option<Vec<u8>>);
+
+/// Takes the first answer that is whole from what has come.
+pub(super) fn take_answer(input: &mut Vec<u8>) -> Result<Option<Answered>, CqlError> {
     let Some(header) = input.first_chunk::<9>() else { return Ok(None) };
     let length = u32::from_be_bytes([header[5], header[6], header[7], header[8]]) as usize;
     if header[0] != 0x84 || length > MAX_BODY {

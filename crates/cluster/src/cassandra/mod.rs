@@ -1,6 +1,7 @@
 //! Apache Cassandra as a system under test.
 
 pub mod archive;
+mod conf;
 mod cql;
 mod distribution;
 mod heartbeat;

@@ -1,14 +1,12 @@
 use std::{
     ffi::OsString,
-    fs::{self, Permissions},
     io,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use super::{
-    CassandraSpec, Distribution, How,
+    CassandraSpec, Distribution, How, conf,
     jvm::{self, Archive, Jvm},
     sites, tool, view, yaml,
 };
@@ -95,15 +93,7 @@ impl System for Cassandra {
     }
 
     fn configure(&self, members: &[Member], index: usize) -> Result<(), ClusterError> {
-        let conf = members[index].home.join("conf");
-        fs::create_dir_all(&conf).map_err(ClusterError::files("create", &conf))?;
-        fs::set_permissions(&conf, Permissions::from_mode(0o755)).map_err(ClusterError::files("open up", &conf))?;
-        for (name, text) in yaml::files(&self.spec, members, &self.tokens(members), index) {
-            let path = conf.join(name);
-            fs::write(&path, text).map_err(ClusterError::files("write", &path))?;
-            fs::set_permissions(&path, Permissions::from_mode(0o644)).map_err(ClusterError::files("open up", &path))?;
-        }
-        Ok(())
+        conf::write(&self.spec, members, &self.tokens(members), index)
     }
 
     fn command(&self, members: &[Member], index: usize, start: Start) -> Command {
@@ -153,7 +143,7 @@ impl System for Cassandra {
                 .iter()
                 .map(|o| o.to_string_lossy().into_owned())
                 .collect(),
-            files: yaml::files(&self.spec, members, &self.tokens(members), 0),
+            files: conf::files(&self.spec, members, &self.tokens(members), 0),
         }
     }
 }

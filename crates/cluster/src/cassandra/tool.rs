@@ -3,8 +3,8 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use super::{
+    conf,
     jvm::{file_uri, joined, modules, set},
-    yaml,
 };
 use crate::system::Member;
 
@@ -25,16 +25,16 @@ const OPTIONS: [&str; 8] = [
 /// All arguments of `java` for `nodetool` with these arguments of its own.
 pub(super) fn arguments(member: &Member, class_path: &[PathBuf], own: &[String]) -> Vec<OsString> {
     let home = &member.home;
-    let conf = home.join("conf");
+    let folder = home.join("conf");
     let mut all: Vec<OsString> = OPTIONS.map(OsString::from).into();
     all.extend(modules());
     all.push(set("-Djava.io.tmpdir", &home.join("tmp")));
     // It keeps a history there.
     all.push(set("-Duser.home", home));
     all.push(set("-Dcassandra.storagedir", home));
-    all.push(set("-Djdk.net.hosts.file", &conf.join("hosts")));
-    all.push(set("-Dlogback.configurationFile", &conf.join(yaml::TOOLS_LOGBACK)));
-    all.push(format!("-Dcassandra.config={}", file_uri(&conf.join("cassandra.yaml"))).into());
+    all.push(set("-Djdk.net.hosts.file", &folder.join("hosts")));
+    all.push(set("-Dlogback.configurationFile", &folder.join(conf::TOOLS_LOGBACK)));
+    all.push(format!("-Dcassandra.config={}", file_uri(&folder.join("cassandra.yaml"))).into());
     all.push("-cp".into());
     all.push(joined(class_path));
     all.extend(["org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p", "7199"].map(OsString::from));

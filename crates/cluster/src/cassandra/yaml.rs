@@ -1,4 +1,4 @@
-//! `cassandra.yaml` and the small files beside it.
+//! `cassandra.yaml`.
 
 use std::collections::BTreeMap;
 
@@ -267,65 +267,9 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// The logging configuration: one file, with UTC times as on the other logs of a run.
-pub(super) const LOGBACK: &str = r#"<configuration>
-  <appender name="FILE" class="ch.qos.logback.core.FileAppender">
-    <file>${cassandra.logdir}/system.log</file>
-    <encoder>
-      <pattern>%date{"yyyy-MM-dd'T'HH:mm:ss.SSS'Z'", UTC} %-5level [%thread] %logger{0} - %msg%n</pattern>
-    </encoder>
-  </appender>
-  <root level="INFO">
-    <appender-ref ref="FILE"/>
-  </root>
-</configuration>
-"#;
-
-/// The logging configuration of tools: what they print is their answer, so only trouble is logged, and beside it.
-const LOGBACK_OF_TOOLS: &str = r#"<configuration>
-  <appender name="STDERR" class="ch.qos.logback.core.ConsoleAppender">
-    <target>System.err</target>
-    <encoder>
-      <pattern>%-5level %logger{0} - %msg%n</pattern>
-    </encoder>
-  </appender>
-  <root level="WARN">
-    <appender-ref ref="STDERR"/>
-  </root>
-</configuration>
-"#;
-
-/// The name of its file.
-pub(super) const TOOLS_LOGBACK: &str = "logback-tools.xml";
-
-/// A hosts file of the cluster, so that the JVM asks no name server: in a namespace there is none to answer.
-pub(super) fn hosts(members: &[Member]) -> String {
-    let lines = members.iter().map(|member| format!("{} {}\n", member.address, member.name));
-    format!("127.0.0.1 localhost\n{}", lines.collect::<String>())
-}
-
-/// The files of a member's `conf` folder, by name.
-pub(super) fn files(
-    spec: &CassandraSpec,
-    members: &[Member],
-    tokens: &[i64],
-    index: usize,
-) -> BTreeMap<String, String> {
-    let mut files = BTreeMap::from([
-        ("cassandra.yaml".to_owned(), cassandra_yaml(spec, members, tokens, index)),
-        ("hosts".to_owned(), hosts(members)),
-        ("logback.xml".to_owned(), LOGBACK.to_owned()),
-        (TOOLS_LOGBACK.to_owned(), LOGBACK_OF_TOOLS.to_owned()),
-    ]);
-    if let Some(site) = sites::of(&spec.sites, &members[index]) {
-        files.insert(sites::FILE.to_owned(), sites::properties(site));
-    }
-    files
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{super::Site, *};
+    use super::*;
 
     fn members() -> Vec<Member> {
         (1..=2)
@@ -368,21 +312,6 @@ mod tests {
         let fewer = deviations(&CassandraSpec { settings, ..CassandraSpec::default() });
         assert_eq!(fewer.len(), all.len() - 1);
         assert!(!fewer.iter().any(|d| d.starts_with("concurrent_reads")));
-    }
-
-    #[test]
-    fn a_node_in_a_data_centre_says_so_and_with_which_snitch() {
-        let site = |dc: &str| Site { dc: dc.to_owned(), rack: "r1".to_owned() };
-        let sites = BTreeMap::from([("n1".to_owned(), site("east")), ("n2".to_owned(), site("west"))]);
-        let spec = CassandraSpec { sites, ..CassandraSpec::default() };
-        let files = files(&spec, &members(), &[i64::MIN, 0], 1);
-        assert_eq!(files["cassandra-rackdc.properties"], "dc=west\nrack=r1\n");
-        assert!(
-            files["cassandra.yaml"]
-                .contains("\nendpoint_snitch: GossipingPropertyFileSnitch  # shipped: SimpleSnitch\n")
-        );
-        assert!(deviations(&spec).iter().any(|what| what.starts_with("endpoint_snitch is Gossiping")));
-        assert!(!deviations(&CassandraSpec::default()).iter().any(|what| what.starts_with("endpoint_snitch")));
     }
 
     #[test]

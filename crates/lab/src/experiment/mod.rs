@@ -4,14 +4,23 @@
 //! complaint; [`crate::plan`] makes a checked [`crate::Plan`] of it.
 
 mod choice;
+mod fault;
+mod impairment;
 mod source;
+mod topology;
+
+use std::{borrow::Cow, collections::BTreeMap};
 
 use brownout_units::{Bytes, Count, Delay, Rate, Share};
 use serde::Deserialize;
 
-pub use choice::{CassandraChoice, RateChoice};
+pub use choice::{CassandraChoice, Names, RateChoice, StepChoice};
+pub use fault::*;
+pub use impairment::LinkEntry;
+pub(crate) use impairment::{checked, gap, limit, mtu};
 pub(crate) use source::one_of;
 pub use source::{FileError, Source};
+pub use topology::{SiteSection, Topology};
 
 /// An experiment file. Unknown keys are errors.
 #[derive(Debug, Clone, Deserialize)]
@@ -50,11 +59,27 @@ pub struct NetworkSection {
     pub congestion_control: String,
     /// Largest packet on the wire, bytes. Default: 1500.
     pub mtu: Count,
+    /// TCP congestion control of single hosts, by name. Default: as all.
+    pub congestion_control_of: BTreeMap<String, String>,
+    /// A ready-made topology: `one-host` (nothing between hosts), `lan` (0.1 ms), `wan` (three sites on three
+    /// continents). Excludes `sites` and `links`. Default: one-host.
+    pub topology: Option<Topology>,
+    /// Sites by name, each with its hosts. A site is a data centre of Cassandra, too. Default: none.
+    pub sites: BTreeMap<String, SiteSection>,
+    /// What lies between sites, or between hosts, all the time: the distance, not a fault. Default: nothing.
+    pub links: Vec<LinkEntry>,
 }
 
 impl Default for NetworkSection {
     fn default() -> Self {
-        NetworkSection { congestion_control: "cubic".to_owned(), mtu: Count(1500) }
+        NetworkSection {
+            congestion_control: "cubic".to_owned(),
+            mtu: Count(1500),
+            congestion_control_of: BTreeMap::new(),
+            topology: None,
+            sites: BTreeMap::new(),
+            links: Vec::new(),
+        }
     }
 }
 
@@ -97,9 +122,12 @@ pub enum JitChoice {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LoadSection {
-    /// Copies of each row. Default: 3.
+    /// Copies of each row; with sites, in each of them. Default: 3.
     #[serde(default = "three")]
     pub replication: Count,
+    /// Copies of each row in single sites, by name. Default: `replication` in each.
+    #[serde(default)]
+    pub replication_of: BTreeMap<String, Count>,
     /// Consistency level of reads and writes. Default: quorum.
     #[serde(default = "quorum")]
     pub consistency: String,
@@ -122,7 +150,8 @@ pub struct LoadSection {
     /// After this an operation counts as timed out (its late answer is still measured). Default: 5s.
     #[serde(default = "timeout")]
     pub timeout: Delay,
-    /// Who is asked: `token-aware` (a replica of the key, in turn) or `round-robin` (any node). Default: token-aware.
+    /// Who is asked: `token-aware` (a replica of the key, in turn), `round-robin` (any node) or `local` (a replica in the
+    /// site of the load). Default: token-aware.
     #[serde(default)]
     pub coordinators: CoordinatorsChoice,
     /// Connections to each node. Default: 2.
@@ -168,6 +197,8 @@ pub enum CoordinatorsChoice {
     TokenAware,
     /// Any node, in turn.
     RoundRobin,
+    /// A replica of the key in the site of the load, in turn.
+    Local,
 }
 
 /// `phases:`; each a whole number of seconds.
@@ -182,37 +213,6 @@ pub struct PhasesSection {
     pub fault: Option<Delay>,
     /// After the faults were healed. Required if there are any.
     pub recovery: Option<Delay>,
-}
-
-/// One entry of `faults:`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FaultEntry {
-    /// Everything a host sends is late.
-    Slow(SlowFault),
-}
-
-impl FaultEntry {
-    /// The words a fault may begin with.
-    pub const KINDS: &'static [&'static str] = &["slow"];
-}
-
-/// `slow:`
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct SlowFault {
-    /// The host whose sending is slow. Required.
-    pub host: String,
-    /// How much later each of its packets arrives, one way. Required.
-    pub delay: Delay,
-    /// Each packet's own delay is this much shorter or longer at most, uniformly. Default: 0.
-    #[serde(default)]
-    pub jitter: Delay,
-    /// When it begins, from the start of the phase `fault`. Default: 0.
-    #[serde(default)]
-    pub start: Delay,
-    /// How long it lasts. Default: until the end of the phase `fault`.
-    pub length: Option<Delay>,
 }
 
 /// `objective:` — what counts as good: one percentile and its response time.
@@ -283,4 +283,29 @@ fn timeout() -> Delay {
 
 fn baseline() -> Vec<String> {
     vec!["baseline".to_owned()]
+}
+
+/// Something wrong with a value, before it is known where in which file that stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Complaint {
+    /// The key within the section; empty for the whole of it.
+    pub key: Cow<'static, str>,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl Complaint {
+    /// About the value of a key.
+    pub fn at(key: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Complaint {
+        Complaint { key: key.into(), message: message.into() }
+    }
+}
+
+impl std::fmt::Display for Complaint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.key.as_ref() {
+            "" => f.write_str(&self.message),
+            key => write!(f, "{key}: {}", self.message),
+        }
+    }
 }

@@ -191,21 +191,23 @@ impl Source {
         })
     }
 
-    /// serde would only list the known kinds; the nearest one is what a person needs.
+    /// serde would only list all keys; the nearest kind is what a person needs.
     fn check_fault_kinds(&self) -> Result<(), FileError> {
         let faults = self.tree.as_mapping().and_then(|map| map.get_sequence("faults"));
         for (index, fault) in faults.iter().flat_map(|list| list.iter()).enumerate() {
-            if fault.as_mapping().is_none_or(|map| map.len() != 1) {
-                let message =
-                    "a fault is one word with its values, such as slow: { host: n2, delay: 100ms }".to_owned();
-                return Err(self.complain(&format!("faults.{index}"), message));
+            let keys: Vec<&str> = fault.as_mapping().iter().flat_map(|map| map.iter()).map(|(key, _)| key.as_str()).collect();
+            let mut kinds = keys.iter().filter(|key| !FaultEntry::TIMING.contains(key));
+            let (first, second) = (kinds.next(), kinds.next());
+            if let Some(unknown) = [first, second].into_iter().flatten().find(|kind| !FaultEntry::KINDS.contains(kind)) {
+                let known = FaultEntry::KINDS.iter().chain(FaultEntry::TIMING).copied();
+                let message = format!("unknown fault '{unknown}'; {}", one_of("the faults are", known, unknown));
+                return Err(self.complain_at(&format!("faults.{index}.{unknown}"), message, true));
             }
-            for (kind, _) in fault.as_mapping().iter().flat_map(|map| map.iter()) {
-                if !FaultEntry::KINDS.contains(&kind.as_str()) {
-                    let kinds = one_of("the faults are", FaultEntry::KINDS.iter().copied(), kind.as_str());
-                    let message = format!("unknown fault '{}'; {kinds}", kind.as_str());
-                    return Err(self.complain_at(&format!("faults.{index}.{}", kind.as_str()), message, true));
-                }
+            if first.is_none() || second.is_some() {
+                let message = "a fault is one word with its values, such as slow: { host: n2, delay: 100ms }, and beside \
+                               it start, length, flap or ramp"
+                    .to_owned();
+                return Err(self.complain(&format!("faults.{index}"), message));
             }
         }
         Ok(())

@@ -1,77 +1,216 @@
-//! What goes wrong. One file per fault: how it is injected (a guard heals it), what the probes must
-//! then show on the pairs it hits and on those it spares, and how it is told to people.
+//! What goes wrong. One file per fault: how it is injected (a guard heals it), what must then be seen where it hits and
+//! where it must not, and how it is told to people. docs/adding-a-fault.md shows how a new one is made.
 
+mod chaos;
+mod clock;
+mod corrupt;
+mod cpu;
+mod disk;
+mod duplicate;
+mod ends;
+mod flaky;
+mod link;
+mod links;
+mod mtu;
+mod partition;
+mod pause;
+mod rate;
+mod reach;
+mod reorder;
 mod slow;
 
-use brownout_network::{ImpairmentGuard, LinkControl, NetworkError};
+use std::fmt;
+
+use brownout_network::{Change, Impairment};
 use brownout_record::Expectation;
 use brownout_units::Delay;
 
-use crate::hosts::Hosts;
-pub use slow::Slow;
+use crate::{
+    LabError,
+    experiment::{Complaint, FaultEntry, Names, one_of},
+    hosts::Hosts,
+};
+pub use chaos::{Drawn, draw};
+pub use disk::FOLDERS;
+pub use links::LinkFault;
+pub use reach::{DiskPlace, Reach, Untouched};
 
 /// A fault of any kind.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Fault {
-    /// Everything a host sends is late.
-    Slow(Slow),
-}
-
-/// The links a fault acts on, as seen by a fault: host names in, impairments out.
-pub trait Links {
-    /// The control of the links.
-    fn control(&self) -> &dyn LinkControl;
-    /// The link between two hosts of the lab.
-    fn link(&self, from: &str, to: &str) -> Option<brownout_network::Link>;
-}
-
-impl Fault {
+pub trait Fault: fmt::Debug + Send + Sync {
     /// The word it begins with in an experiment file.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Fault::Slow(_) => "slow",
-        }
-    }
+    fn kind(&self) -> &'static str;
 
-    /// The host it strikes.
-    pub fn subject(&self) -> &str {
-        match self {
-            Fault::Slow(slow) => &slow.host,
-        }
-    }
+    /// The hosts it strikes, for the event log.
+    fn subject(&self) -> String;
 
     /// What it does, with its direction.
-    pub fn text(&self) -> String {
-        match self {
-            Fault::Slow(slow) => slow.text(),
-        }
-    }
+    fn text(&self) -> String;
 
-    /// What that means for round-trip times.
-    pub fn effect(&self) -> String {
-        match self {
-            Fault::Slow(slow) => slow.effect(),
-        }
-    }
+    /// What that means for those who use the cluster: for round-trip times first of all.
+    fn effect(&self) -> String;
 
-    /// What the probes must show on every ordered pair.
-    pub fn expectations(&self, hosts: &Hosts) -> Vec<Expectation> {
-        match self {
-            Fault::Slow(slow) => slow.expectations(hosts),
-        }
+    /// What must be seen where it hits and where it must not.
+    fn expectations(&self, hosts: &Hosts) -> Vec<Expectation>;
+
+    /// How long after a change one may still see what was before it, or neither.
+    fn unsettled(&self) -> Delay;
+
+    /// What the lab has to have from its start so that this can be injected and proven.
+    fn needs(&self) -> Needs {
+        Needs::default()
     }
 
     /// Puts it in force until the guard goes.
-    pub fn inject(&self, hosts: &Hosts, links: &dyn Links) -> Result<ImpairmentGuard, NetworkError> {
-        match self {
-            Fault::Slow(slow) => slow.inject(hosts, links),
-        }
+    fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError>;
+
+    /// The same with this share of its magnitude, for ramps; none for what is there or not.
+    fn scaled(&self, _share: f64) -> Option<Box<dyn Fault>> {
+        None
     }
 
-    /// How long after a change probes may still show what was before it, or neither.
-    pub fn unsettled(&self) -> Delay {
-        match self {
-            Fault::Slow(slow) => slow.unsettled(),
+    /// What it does to each of its links, if that is all that it does.
+    fn impairment(&self) -> Option<Impairment> {
+        None
+    }
+}
+
+/// A fault in force. Dropping it heals it.
+pub trait InForce: Send {
+    /// Since when.
+    fn change(&self) -> Change;
+
+    /// Takes it back.
+    fn heal(self: Box<Self>) -> Result<Healing, LabError>;
+
+    /// Becomes another of its kind without being healed in between; none where that cannot be.
+    fn amend(&mut self, _to: &dyn Fault) -> Result<Option<Change>, LabError> {
+        Ok(None)
+    }
+}
+
+/// What a healing came to.
+pub enum Healing {
+    /// It is over.
+    Done(Change),
+    /// It takes its time: a database has to start. The thread ends when it is over.
+    UnderWay(std::thread::JoinHandle<Result<Change, LabError>>),
+}
+
+/// What faults need of the lab from its start, in every trial, and in its baseline too.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Nodes whose folders lie on a disk that can be slow.
+    pub disks: Vec<String>,
+    /// Nodes whose clock can be wrong.
+    pub clocks: Vec<String>,
+    /// The clocks are watched.
+    pub clock_witness: bool,
+    /// The nodes' processes and answers are watched.
+    pub process_witness: bool,
+    /// Bursts measure the rate of these links, from → to, and of some that are spared.
+    pub trains: Vec<(String, String, Option<brownout_units::BitRate>)>,
+    /// The largest packets of all links are found out; these sizes are asked for.
+    pub largest_packets: Vec<u16>,
+}
+
+impl Needs {
+    /// What both need.
+    pub fn and(mut self, other: Needs) -> Needs {
+        fn join<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
+            more.into_iter().for_each(|one| {
+                if !all.contains(&one) {
+                    all.push(one);
+                }
+            });
+        }
+        join(&mut self.disks, other.disks);
+        join(&mut self.clocks, other.clocks);
+        join(&mut self.trains, other.trains);
+        join(&mut self.largest_packets, other.largest_packets);
+        self.clock_witness |= other.clock_witness;
+        self.process_witness |= other.process_witness;
+        self
+    }
+}
+
+/// The fault that an entry of a file, or a command, asks for. `seed` is for what is left to chance.
+pub fn from_entry(entry: &FaultEntry, hosts: &Hosts, seed: u64) -> Result<Box<dyn Fault>, Complaint> {
+    fn made<F: Fault + 'static>(kind: &str, fault: Result<F, Complaint>) -> Result<Box<dyn Fault>, Complaint> {
+        fault.map(|fault| Box::new(fault) as Box<dyn Fault>).map_err(|complaint| {
+            let dot = if complaint.key.is_empty() { "" } else { "." };
+            Complaint { key: format!("{kind}{dot}{}", complaint.key).into(), ..complaint }
+        })
+    }
+    let mut faults = [
+        entry.slow.as_ref().map(|slow| made("slow", slow::fault(slow, hosts))),
+        entry.flaky.as_ref().map(|flaky| made("flaky", flaky::fault(flaky, hosts))),
+        entry.duplicate.as_ref().map(|duplicate| made("duplicate", duplicate::fault(duplicate, hosts))),
+        entry.corrupt.as_ref().map(|corrupt| made("corrupt", corrupt::fault(corrupt, hosts))),
+        entry.reorder.as_ref().map(|reorder| made("reorder", reorder::fault(reorder, hosts))),
+        entry.rate.as_ref().map(|rate| made("rate", rate::fault(rate, hosts))),
+        entry.mtu.as_ref().map(|mtu| made("mtu", mtu::fault(mtu, hosts))),
+        entry.link.as_ref().map(|link| made("link", link::fault(link, hosts))),
+        entry.partition.as_ref().map(|partition| made("partition", partition::fault(partition, hosts, seed))),
+        entry.pause.as_ref().map(|pause| made("pause", pause::Pause::new(pause, hosts))),
+        entry.kill.as_ref().map(|kill| made("kill", ends::Ends::new(kill, hosts, ends::How::Kill))),
+        entry.stop.as_ref().map(|stop| made("stop", ends::Ends::new(stop, hosts, ends::How::Stop))),
+        entry.cpu.as_ref().map(|cpu| made("cpu", cpu::Cpu::new(cpu, hosts))),
+        entry.disk.as_ref().map(|disk| made("disk", disk::Disk::new(disk, hosts))),
+        entry.clock.as_ref().map(|clock| made("clock", clock::Clock::new(clock, hosts))),
+    ]
+    .into_iter()
+    .flatten();
+    match (faults.next(), faults.next()) {
+        (Some(fault), None) => fault,
+        (None, _) if entry.chaos.is_some() => {
+            Err(Complaint::at("chaos", "chaos is many faults, and cannot be one of another"))
+        }
+        (None, _) => Err(Complaint::at("", "a fault is one word with its values, such as slow: { host: n2, delay: 100ms }")),
+        (Some(_), Some(_)) => {
+            Err(Complaint::at("", "this is more than one fault; write each as an entry of its own, they add up"))
         }
     }
+}
+
+/// Every one of `names` is a host of the lab.
+fn known(names: &Names, hosts: &Hosts) -> Result<Vec<String>, Complaint> {
+    among(names, "host", "the hosts are", hosts.iter().map(|host| host.name.as_str()))
+}
+
+/// Every one of `names` is a node: the host of the load has no database.
+fn known_nodes(names: &Names, hosts: &Hosts) -> Result<Vec<String>, Complaint> {
+    among(names, "host", "the nodes are", hosts.nodes().map(|host| host.name.as_str()))
+}
+
+fn among<'a>(
+    names: &Names,
+    key: &'static str,
+    intro: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> Result<Vec<String>, Complaint> {
+    let mut found: Vec<String> = Vec::new();
+    for name in names.iter() {
+        if !known.clone().any(|known| known == name) {
+            let names = one_of(intro, known, name);
+            return Err(Complaint::at(key, format!("unknown host '{name}'; {names}")));
+        }
+        if !found.iter().any(|found| found == name) {
+            found.push(name.to_owned());
+        }
+    }
+    Ok(found)
+}
+
+/// "n1", "n1 and n2", "n1, n2 and n3".
+fn join(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// "s" for one host: "n2 sends", "n2 and n3 send".
+fn s(names: &[String]) -> &'static str {
+    if names.len() == 1 { "s" } else { "" }
 }

@@ -1,17 +1,15 @@
 //! The checks of an experiment file, each of which knows the place of its complaint.
 
-use std::ops::RangeInclusive;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use brownout_cluster::cassandra::{self, tarball};
 use brownout_load::{Consistency, KeyValue};
 use brownout_record::Objective;
 use brownout_units::{Bytes, Count, Delay, Share};
 
-use super::{INTERVAL_NS, Phase, PlannedFault, PlannedPhase, to_u32};
+use super::{INTERVAL_NS, Phase, PlannedPhase, to_u32};
 use crate::{
-    experiment::{CassandraChoice, Experiment, FaultEntry, FileError, RateChoice, Source, one_of},
-    faults::{Fault, Slow},
-    hosts::Hosts,
+    experiment::{CassandraChoice, Complaint, Experiment, FileError, RateChoice, Source, one_of},
 };
 
 /// Nodes in one lab. Links, and the probes on them, grow with the square.
@@ -20,16 +18,12 @@ const MAX_NODES: u64 = 50;
 const MTU: RangeInclusive<u64> = 576..=65_521;
 /// With less, Cassandra 5.0 ends in OutOfMemoryError sooner or later (64 MiB: while starting).
 const MIN_HEAP: Bytes = Bytes(128 << 20);
-/// Shorter delays drown in the noise of probes on a busy machine; longer ones than any time-out tell nothing more.
-const DELAYS: RangeInclusive<Delay> = Delay::from_ns(100_000)..=Delay::from_secs(60);
 /// Filling, flooding, and then as many settled seconds as stationarity is judged by.
 const MIN_WARM_UP: Delay = Delay::from_secs(20);
 /// Three intervals are the least of which one can be compared with the others.
 const MIN_PHASE: Delay = Delay::from_secs(3);
 /// Weights are shares of one another; more digits than this are a mistake.
 const MAX_WEIGHT: u64 = 1_000_000;
-/// Probes that each of the windows before, during and after a fault has to have: three times what a verdict takes.
-const PROBES: u32 = 3 * brownout_analysis::ENOUGH as u32;
 /// Trials in one run; a mistyped number should not run for a year.
 const MAX_TRIALS: u64 = 10_000;
 /// Every open operation ends within the time-out; a longer one would outlast most phases.
@@ -42,8 +36,14 @@ pub(super) struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn complain<T>(&self, key: &str, message: String) -> Result<T, FileError> {
+    pub(super) fn complain<T>(&self, key: &str, message: String) -> Result<T, FileError> {
         Err(self.source.complain(key, message))
+    }
+
+    /// The same for a complaint that does not know its place yet.
+    pub(super) fn complain_in<T>(&self, section: &str, complaint: Complaint) -> Result<T, FileError> {
+        let dot = if complaint.key.is_empty() { "" } else { "." };
+        self.complain(&format!("{section}{dot}{}", complaint.key), complaint.message)
     }
 
     pub(super) fn cassandra(&self) -> Result<(), FileError> {
@@ -92,7 +92,7 @@ impl Check<'_> {
         }
     }
 
-    pub(super) fn load(&self, nodes: u8) -> Result<Consistency, FileError> {
+    pub(super) fn load(&self, nodes: u8, copies: &BTreeMap<String, u32>) -> Result<Consistency, FileError> {
         let load = &self.experiment.load;
         let replication = load.replication.0;
         if replication == 0 {
@@ -111,11 +111,12 @@ impl Check<'_> {
             .consistency
             .parse()
             .or_else(|error: brownout_load::UnknownConsistency| self.complain("load.consistency", error.to_string()))?;
-        let needed = consistency.required(to_u32(replication));
-        if u64::from(needed) > replication {
+        let all = if copies.is_empty() { to_u32(replication) } else { copies.values().sum() };
+        let needed = consistency.required(all);
+        if needed > all {
             return self.complain(
                 "load.consistency",
-                format!("{consistency} needs {needed} replicas to answer, and replication is {replication}"),
+                format!("{consistency} needs {needed} replicas to answer, and each row has {all}"),
             );
         }
         match (load.rate, load.threads) {
@@ -217,109 +218,6 @@ impl Check<'_> {
         Ok(planned)
     }
 
-    pub(super) fn faults(&self, hosts: &Hosts, phases: &[PlannedPhase]) -> Result<Vec<PlannedFault>, FileError> {
-        let phase = phases.iter().find(|phase| phase.phase == Phase::Fault).map_or(Delay::ZERO, |phase| phase.length);
-        let mut planned = Vec::new();
-        for (index, entry) in self.experiment.faults.iter().enumerate() {
-            let FaultEntry::Slow(slow) = entry;
-            let at = |key: &str| format!("faults.{index}.slow.{key}");
-            if hosts.find(&slow.host).is_none() {
-                let names = one_of("the hosts are", hosts.iter().map(|host| host.name.as_str()), &slow.host);
-                return self.complain(&at("host"), format!("unknown host '{}'; {names}", slow.host));
-            }
-            if slow.delay == Delay::ZERO {
-                return self.complain(
-                    &at("delay"),
-                    "a delay of 0 does nothing, and a fault that does nothing proves nothing; write a delay above 0, \
-                     or leave the fault out for an A/A run"
-                        .to_owned(),
-                );
-            }
-            if !DELAYS.contains(&slow.delay) {
-                return self.complain(
-                    &at("delay"),
-                    format!(
-                        "{} cannot be put in force and proven; write {} to {}",
-                        slow.delay,
-                        DELAYS.start(),
-                        DELAYS.end()
-                    ),
-                );
-            }
-            if slow.jitter > slow.delay {
-                return self.complain(
-                    &at("jitter"),
-                    format!(
-                        "{} exceeds the delay of {}: some packets would have to arrive early",
-                        slow.jitter, slow.delay
-                    ),
-                );
-            }
-            if slow.start >= phase {
-                return self.complain(
-                    &at("start"),
-                    format!(
-                        "the fault would begin {} into a phase of {phase}, after its end; \
-                         start is counted from the beginning of the phase 'fault'",
-                        slow.start
-                    ),
-                );
-            }
-            let ends = slow.length.map_or(phase, |length| Delay::from_ns(slow.start.ns() + length.ns()));
-            if ends > phase || ends == slow.start {
-                return self.complain(
-                    &at("length"),
-                    format!(
-                        "from {} on, the fault can last up to {}; the phase 'fault' ends then",
-                        slow.start,
-                        Delay::from_ns(phase.ns() - slow.start.ns())
-                    ),
-                );
-            }
-            let fault = Fault::Slow(Slow { host: slow.host.clone(), delay: slow.delay, jitter: slow.jitter });
-            planned.push(PlannedFault { fault, starts: slow.start, ends });
-        }
-        self.proof_needs(hosts, phases, &planned)?;
-        Ok(planned)
-    }
-
-    /// A fault that the probes of its phases could not prove is refused now, not after minutes.
-    fn proof_needs(&self, hosts: &Hosts, phases: &[PlannedPhase], faults: &[PlannedFault]) -> Result<(), FileError> {
-        let [fault] = faults else {
-            return match faults.len() {
-                0 => Ok(()),
-                _ => self.complain(
-                    "faults.1",
-                    "one fault is what an experiment can have and prove yet; make an experiment of each".to_owned(),
-                ),
-            };
-        };
-        let length =
-            |wanted: Phase| phases.iter().find(|phase| phase.phase == wanted).map_or(Delay::ZERO, |phase| phase.length);
-        // What happens around a change, and the probes that are needed before, during and after it.
-        let (unsettled, probes) = (fault.fault.unsettled(), probing_time(hosts));
-        let sum = |parts: &[Delay]| Delay::from_ns(parts.iter().map(|part| part.ns()).sum());
-        let refuse = |key: &str, have: Delay, need: Delay| {
-            self.complain(key, format!("{have} is too short to prove this fault by probes; it needs at least {need}"))
-        };
-        let before = sum(&[length(Phase::Baseline), fault.starts]);
-        if before < probes {
-            return refuse("phases.baseline", before, probes);
-        }
-        let during = Delay::from_ns(fault.ends.ns() - fault.starts.ns());
-        // Once until the change is seen at the far end, once more for what healing lets go early.
-        let need = sum(&[unsettled, unsettled, probes]);
-        if during < need {
-            return refuse("faults.0", during, need);
-        }
-        let after = sum(&[length(Phase::Recovery), Delay::from_ns(length(Phase::Fault).ns() - fault.ends.ns())]);
-        let need = sum(&[unsettled, probes]);
-        if after < need {
-            return refuse("phases.recovery", after, need);
-        }
-        Ok(())
-    }
-
     pub(super) fn objective(&self, phases: &[PlannedPhase]) -> Result<Objective, FileError> {
         let objective = &self.experiment.objective;
         let given = objective.given();
@@ -342,9 +240,9 @@ impl Check<'_> {
         Ok(Objective { response_ns: response.ns(), share: Share::fraction(share), phases: objective.phases.clone() })
     }
 
-    pub(super) fn warnings(&self, consistency: Consistency) -> Vec<String> {
+    pub(super) fn warnings(&self, consistency: Consistency, copies: &BTreeMap<String, u32>) -> Vec<String> {
         let load = &self.experiment.load;
-        let replication = to_u32(load.replication.0);
+        let replication = if copies.is_empty() { to_u32(load.replication.0) } else { copies.values().sum() };
         let mut warnings = Vec::new();
         let needed = consistency.required(replication);
         if replication == 1 {
@@ -374,9 +272,4 @@ impl Check<'_> {
         }
         warnings
     }
-}
-
-/// The time in which every pair gets the probes that a window needs.
-fn probing_time(hosts: &Hosts) -> Delay {
-    Delay::from(super::probe_interval(hosts) * PROBES)
 }

@@ -1,17 +1,20 @@
 //! The plan: an experiment file, checked and resolved. Nothing is started before there is one.
 
 mod check;
+mod faults;
+mod network;
+mod windows;
 
-use std::{net::Ipv4Addr, time::Duration};
+use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Duration};
 
 use brownout_load::{Consistency, KeyValue};
-use brownout_network::Probes;
+use brownout_network::{Impairment, Probes};
 use brownout_record::{Description, HostDescription, LoadDescription, Objective, PhaseDescription};
 use brownout_units::Delay;
 
 use self::check::Check;
 use crate::{
-    experiment::{Experiment, FileError, Source},
+    experiment::{ClusterSection, Experiment, FileError, NetworkSection, Source},
     faults::Fault,
     hosts::Hosts,
 };
@@ -32,11 +35,13 @@ pub struct Plan {
     pub name: String,
     /// The file, as parsed.
     pub experiment: Experiment,
-    /// Every host of the lab.
-    pub hosts: Hosts,
+    /// What the lab is made of.
+    pub layout: Layout,
     /// Consistency level of the load.
     pub consistency: Consistency,
-    /// The faults, in the file's order.
+    /// Copies of each row by site; empty if there are no sites.
+    pub copies: BTreeMap<String, u32>,
+    /// The faults, in the file's order; those of a chaos in the order in which they come.
     pub faults: Vec<PlannedFault>,
     /// The phases, in order.
     pub phases: Vec<PlannedPhase>,
@@ -46,6 +51,36 @@ pub struct Plan {
     pub trials: u32,
     /// Things to check before trusting the result.
     pub warnings: Vec<String>,
+}
+
+/// What a lab is made of, before anything happens in it.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// Every host.
+    pub hosts: Hosts,
+    /// What lies between hosts all the time.
+    pub distances: Vec<Distance>,
+    /// The network as written.
+    pub network: NetworkSection,
+    /// The cluster as written.
+    pub cluster: ClusterSection,
+}
+
+impl Layout {
+    /// Sites and distances, one line each.
+    pub fn network_words(&self) -> Vec<String> {
+        let sites = self.hosts.sites();
+        let load = self.hosts.load_site();
+        let mut words: Vec<String> = sites
+            .into_iter()
+            .map(|(site, nodes)| {
+                let load = if Some(site) == load { " and the load" } else { "" };
+                format!("{site}: {}{load}", nodes.join(", "))
+            })
+            .collect();
+        words.extend(self.distances.iter().map(|distance| format!("{}: {}", distance.words, distance.impairment)));
+        words
+    }
 }
 
 /// One phase of each trial.
@@ -82,15 +117,65 @@ impl Phase {
     }
 }
 
-/// One fault, with its window in the phase `fault`.
+/// One fault, with the stretches of time in which it is in force.
 #[derive(Debug, Clone)]
 pub struct PlannedFault {
-    /// What it does.
-    pub fault: Fault,
-    /// From the start of the phase.
+    /// What it does: once, or in the growing steps of a ramp, of which the last is what was asked.
+    pub severities: Vec<Arc<dyn Fault>>,
+    /// When it is in force, in order.
+    pub periods: Vec<PlannedPeriod>,
+}
+
+/// A stretch of time in which a fault is in force, from the start of the phase `fault`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedPeriod {
+    /// Which of the fault's severities.
+    pub severity: usize,
+    /// Its beginning.
     pub starts: Delay,
-    /// From the start of the phase.
+    /// Its end; the next one may begin there.
     pub ends: Delay,
+}
+
+impl PlannedFault {
+    /// What was asked: its highest severity.
+    pub fn fault(&self) -> Option<&dyn Fault> {
+        self.severities.last().map(AsRef::as_ref)
+    }
+
+    /// When it first comes into force.
+    pub fn starts(&self) -> Delay {
+        self.periods.first().map_or(Delay::ZERO, |period| period.starts)
+    }
+
+    /// When it is healed for good.
+    pub fn ends(&self) -> Delay {
+        self.periods.last().map_or(Delay::ZERO, |period| period.ends)
+    }
+
+    /// When, in words: "from 0s to 30s", "from 0s to 30s, 2s of every 5s", "from 0s to 30s, in 5 steps".
+    pub fn when(&self) -> String {
+        let span = format!("from {} to {} of the phase 'fault'", self.starts(), self.ends());
+        match (self.severities.len(), &self.periods[..]) {
+            (steps @ 2.., _) => format!("{span}, in {steps} steps"),
+            (_, [first, second, ..]) => {
+                let (on, every) = (first.ends.ns() - first.starts.ns(), second.starts.ns() - first.starts.ns());
+                format!("{span}, {} of every {}", Delay::from_ns(on), Delay::from_ns(every))
+            }
+            _ => span,
+        }
+    }
+}
+
+/// What lies between hosts all the time.
+#[derive(Debug, Clone)]
+pub struct Distance {
+    /// From → to, in words: "us-east → eu-west".
+    pub words: String,
+    /// The ordered pairs of hosts.
+    pub pairs: Vec<(String, String)>,
+    /// On each of them.
+    pub impairment: Impairment,
 }
 
 impl Plan {
@@ -100,15 +185,34 @@ impl Plan {
         let check = Check { source, experiment: &experiment };
         check.cassandra()?;
         let nodes = check.nodes()?;
-        let hosts = Hosts::new(nodes);
-        let consistency = check.load(nodes)?;
+        let (hosts, distances) = check.network(nodes)?;
+        let layout = Layout {
+            hosts,
+            distances,
+            network: experiment.network.clone(),
+            cluster: experiment.cluster.clone(),
+        };
+        let hosts = &layout.hosts;
+        let copies = check.copies(hosts)?;
+        let consistency = check.load(nodes, &copies)?;
         let phases = check.phases()?;
-        let faults = check.faults(&hosts, &phases)?;
+        let faults = check.faults(hosts, &phases)?;
         let objective = check.objective(&phases)?;
         let trials = check.trials()?;
-        let warnings = check.warnings(consistency);
+        let warnings = check.warnings(consistency, &copies);
         let name = source.file().file_stem().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into());
-        Ok(Plan { name, hosts, consistency, faults, phases, objective, trials, warnings, experiment })
+        Ok(Plan {
+            name,
+            layout,
+            consistency,
+            copies,
+            faults,
+            phases,
+            objective,
+            trials,
+            warnings,
+            experiment,
+        })
     }
 
     /// How long all trials take, without provisioning; the warm-up at its longest.
@@ -124,6 +228,7 @@ impl Plan {
             keyspace: "brownout".to_owned(),
             table: "kv".to_owned(),
             replication: to_u32(load.replication.0),
+            data_centres: self.copies.clone(),
             consistency: self.consistency,
             read: to_u32(load.mix.read.0),
             write: to_u32(load.mix.write.0),
@@ -139,6 +244,7 @@ impl Plan {
             name: self.name.clone(),
             question: self.experiment.question.clone(),
             hosts: self
+                .layout
                 .hosts
                 .iter()
                 .map(|host| HostDescription {
@@ -164,13 +270,21 @@ impl Plan {
             faults: self
                 .faults
                 .iter()
-                .map(|fault| format!("{}; {}", fault.fault.text(), fault.fault.effect()))
+                .filter_map(|fault| Some((fault.when(), fault.fault()?)))
+                .map(|(when, fault)| format!("{}; {}; {when}", fault.text(), fault.effect()))
                 .collect(),
+            network: self.layout.network_words(),
             trials: self.trials,
             objective: self.objective.clone(),
             interval_ns: INTERVAL_NS,
             warnings: self.warnings.clone(),
         }
+    }
+
+    /// What the faults need of the lab from its start.
+    pub fn needs(&self) -> crate::faults::Needs {
+        let all = self.faults.iter().flat_map(|fault| &fault.severities);
+        all.fold(crate::faults::Needs::default(), |needs, fault| needs.and(fault.needs()))
     }
 
     fn load_text(&self) -> String {
@@ -192,6 +306,10 @@ impl Plan {
 /// Between two probes on each pair: as close as the prober's budget for all pairs together allows.
 pub fn probe_interval(hosts: &Hosts) -> Duration {
     PROBE_EVERY.max(Probes::shortest_interval(hosts.pairs().count()))
+}
+
+pub(crate) fn to_u16(value: u64) -> u16 {
+    u16::try_from(value).unwrap_or(u16::MAX)
 }
 
 fn to_u32(value: u64) -> u32 {

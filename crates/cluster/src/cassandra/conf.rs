@@ -1,0 +1,110 @@
+//! The folder of a node's configuration: `cassandra.yaml` and the small files beside it.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
+};
+
+use super::{CassandraSpec, sites, yaml};
+use crate::{ClusterError, system::Member};
+
+/// The logging configuration: one file, with UTC times as on the other logs of a run.
+const LOGBACK: &str = r#"<configuration>
+  <appender name="FILE" class="ch.qos.logback.core.FileAppender">
+    <file>${cassandra.logdir}/system.log</file>
+    <encoder>
+      <pattern>%date{"yyyy-MM-dd'T'HH:mm:ss.SSS'Z'", UTC} %-5level [%thread] %logger{0} - %msg%n</pattern>
+    </encoder>
+  </appender>
+  <root level="INFO">
+    <appender-ref ref="FILE"/>
+  </root>
+</configuration>
+"#;
+
+/// The logging configuration of tools: what they print is their answer, so only trouble is logged, and beside it.
+const LOGBACK_OF_TOOLS: &str = r#"<configuration>
+  <appender name="STDERR" class="ch.qos.logback.core.ConsoleAppender">
+    <target>System.err</target>
+    <encoder>
+      <pattern>%-5level %logger{0} - %msg%n</pattern>
+    </encoder>
+  </appender>
+  <root level="WARN">
+    <appender-ref ref="STDERR"/>
+  </root>
+</configuration>
+"#;
+
+/// The name of its file.
+pub(super) const TOOLS_LOGBACK: &str = "logback-tools.xml";
+
+/// A hosts file of the cluster, so that the JVM asks no name server: in a namespace there is none to answer.
+fn hosts(members: &[Member]) -> String {
+    let lines = members.iter().map(|member| format!("{} {}\n", member.address, member.name));
+    format!("127.0.0.1 localhost\n{}", lines.collect::<String>())
+}
+
+/// The files of a member's `conf` folder, by name.
+pub(super) fn files(
+    spec: &CassandraSpec,
+    members: &[Member],
+    tokens: &[i64],
+    index: usize,
+) -> BTreeMap<String, String> {
+    let mut files = BTreeMap::from([
+        ("cassandra.yaml".to_owned(), yaml::cassandra_yaml(spec, members, tokens, index)),
+        ("hosts".to_owned(), hosts(members)),
+        ("logback.xml".to_owned(), LOGBACK.to_owned()),
+        (TOOLS_LOGBACK.to_owned(), LOGBACK_OF_TOOLS.to_owned()),
+    ]);
+    if let Some(site) = sites::of(&spec.sites, &members[index]) {
+        files.insert(sites::FILE.to_owned(), sites::properties(site));
+    }
+    files
+}
+
+/// Writes them, readable for everybody.
+pub(super) fn write(
+    spec: &CassandraSpec,
+    members: &[Member],
+    tokens: &[i64],
+    index: usize,
+) -> Result<(), ClusterError> {
+    let conf = members[index].home.join("conf");
+    fs::create_dir_all(&conf).map_err(ClusterError::files("create", &conf))?;
+    fs::set_permissions(&conf, Permissions::from_mode(0o755)).map_err(ClusterError::files("open up", &conf))?;
+    for (name, text) in files(spec, members, tokens, index) {
+        let path = conf.join(name);
+        fs::write(&path, text).map_err(ClusterError::files("write", &path))?;
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).map_err(ClusterError::files("open up", &path))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Site, *};
+
+    #[test]
+    fn a_node_in_a_data_centre_says_so_and_with_which_snitch() {
+        let member = |i: u8| Member {
+            name: format!("n{i}"),
+            address: [10, 0, 0, i].into(),
+            home: format!("/n{i}").into(),
+            logs: format!("/logs/n{i}").into(),
+        };
+        let site = |dc: &str| Site { dc: dc.to_owned(), rack: "r1".to_owned() };
+        let sites = BTreeMap::from([("n1".to_owned(), site("east")), ("n2".to_owned(), site("west"))]);
+        let spec = CassandraSpec { sites, ..CassandraSpec::default() };
+        let text = |spec: &CassandraSpec| files(spec, &[member(1), member(2)], &[i64::MIN, 0], 1);
+        assert_eq!(text(&spec)["cassandra-rackdc.properties"], "dc=west\nrack=r1\n");
+        let snitch = "\nendpoint_snitch: GossipingPropertyFileSnitch  # shipped: SimpleSnitch\n";
+        assert!(text(&spec)["cassandra.yaml"].contains(snitch));
+        assert!(yaml::deviations(&spec).iter().any(|what| what.starts_with("endpoint_snitch is Gossiping")));
+        let none = CassandraSpec::default();
+        assert!(!text(&none).contains_key("cassandra-rackdc.properties"));
+        assert!(!yaml::deviations(&none).iter().any(|what| what.starts_with("endpoint_snitch")));
+    }
+}

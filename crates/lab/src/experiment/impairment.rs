@@ -1,0 +1,154 @@
+//! What is wrong with links, as written: in `link:` of a fault and in `network.links` of a topology.
+
+use brownout_network::{Chance, Distribution, Impairment, Loss, RateLimit, Reorder};
+use brownout_units::{BitRate, Count, Delay, Share};
+use serde::Deserialize;
+
+use super::{
+    Complaint,
+    choice::{Names, QueueChoice},
+    fault::{FlakyFault, GilbertElliottSection, MarkovSection},
+};
+
+/// Links from some hosts (or sites) to others, and what is wrong with them; one way unless `both`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LinkEntry {
+    /// The sending hosts or sites. Required.
+    pub from: Names,
+    /// The receiving hosts or sites. Required.
+    pub to: Names,
+    /// The same the other way round. Default: false.
+    #[serde(default)]
+    pub both: bool,
+    /// One-way delay. Default: 0.
+    #[serde(default)]
+    pub delay: Delay,
+    /// Default: 0.
+    #[serde(default)]
+    pub jitter: Delay,
+    /// `uniform`, `normal`, `pareto` or `paretonormal`. Default: uniform.
+    #[serde(default, deserialize_with = "super::choice::text")]
+    pub distribution: Distribution,
+    /// Of successive packets' jitter. Default: 0%.
+    #[serde(default)]
+    pub delay_correlation: Share,
+    /// Share of packets lost. Default: 0%.
+    pub loss: Option<Share>,
+    /// Of successive packets' loss. Default: 0%.
+    #[serde(default)]
+    pub loss_correlation: Share,
+    /// See `flaky`. Default: none.
+    pub gilbert_elliott: Option<GilbertElliottSection>,
+    /// See `flaky`. Default: none.
+    pub markov: Option<MarkovSection>,
+    /// Share of packets that come twice. Default: 0%.
+    #[serde(default)]
+    pub duplicate: Share,
+    /// Share of packets with a flipped bit. Default: 0%.
+    #[serde(default)]
+    pub corrupt: Share,
+    /// Share of packets that skip the delay. Default: 0%.
+    #[serde(default)]
+    pub reorder: Share,
+    /// Only every so many packets may skip the delay. Default: 1.
+    pub gap: Option<Count>,
+    /// Bits per second. Default: no limit.
+    pub rate: Option<BitRate>,
+    /// What may wait before the bottleneck: bytes or time. Default: 100ms.
+    #[serde(default)]
+    pub queue: QueueChoice,
+    /// Bytes that each packet costs beside its own. Default: 0.
+    #[serde(default)]
+    pub overhead: Count,
+    /// The largest IP packet that passes, bytes. Default: the network's.
+    pub mtu: Option<Count>,
+}
+
+impl LinkEntry {
+    /// The impairment of each of its links.
+    pub fn impairment(&self) -> Result<Impairment, Complaint> {
+        let rate = self.rate.map(|rate| limit(rate, self.queue, self.overhead)).transpose()?;
+        let impairment = Impairment {
+            delay: self.delay,
+            jitter: self.jitter,
+            distribution: self.distribution,
+            delay_correlation: self.delay_correlation,
+            loss: loss(self.loss, self.loss_correlation, self.gilbert_elliott, self.markov)?.unwrap_or_default(),
+            duplicate: Chance { share: self.duplicate, correlation: Share::ZERO },
+            corrupt: Chance { share: self.corrupt, correlation: Share::ZERO },
+            reorder: Reorder { share: self.reorder, correlation: Share::ZERO, gap: gap(self.gap.unwrap_or(Count(1)))? },
+            rate,
+            mtu: self.mtu.map(mtu).transpose()?,
+            cut: None,
+        };
+        checked(impairment)
+    }
+}
+
+impl FlakyFault {
+    /// How packets are lost.
+    pub fn model(&self) -> Result<Loss, Complaint> {
+        loss(self.loss, self.correlation, self.gilbert_elliott, self.markov)?.ok_or_else(|| {
+            Complaint::at("loss", "how much is lost is not said; write loss: 10%, or gilbert-elliott, or markov")
+        })
+    }
+}
+
+/// One of the ways in which loss can be written.
+fn loss(
+    share: Option<Share>,
+    correlation: Share,
+    gilbert_elliott: Option<GilbertElliottSection>,
+    markov: Option<MarkovSection>,
+) -> Result<Option<Loss>, Complaint> {
+    match (share, gilbert_elliott, markov) {
+        (None, None, None) => Ok(None),
+        (Some(share), None, None) if correlation == Share::ZERO => Ok(Some(Loss::Independent(share))),
+        (Some(share), None, None) => Ok(Some(Loss::Correlated { share, correlation })),
+        (None, Some(model), None) => Ok(Some(Loss::GilbertElliott {
+            p: model.p,
+            r: model.r,
+            one_minus_h: model.bad_loss,
+            one_minus_k: model.good_loss,
+        })),
+        (None, None, Some(model)) => Ok(Some(Loss::Markov {
+            p13: model.p13,
+            p31: model.p31.unwrap_or_else(|| Share::new(1.0 - model.p13.fraction()).unwrap_or_default()),
+            p32: model.p32,
+            p23: model.p23,
+            p14: model.p14,
+        })),
+        _ => Err(Complaint::at("loss", "loss, gilbert-elliott and markov exclude one another; write one of them")),
+    }
+}
+
+/// A bottleneck.
+pub fn limit(rate: BitRate, queue: QueueChoice, overhead: Count) -> Result<RateLimit, Complaint> {
+    let overhead_bytes = i32::try_from(overhead.0).ok().filter(|bytes| *bytes <= 65_535);
+    let overhead_bytes = overhead_bytes
+        .ok_or_else(|| Complaint::at("overhead", format!("{overhead} bytes for each packet; write up to 65_535")))?;
+    Ok(RateLimit { rate, queue: queue.limit(), overhead_bytes })
+}
+
+/// As netem's gap: every so many packets.
+pub fn gap(gap: Count) -> Result<u32, Complaint> {
+    u32::try_from(gap.0)
+        .ok()
+        .filter(|gap| *gap >= 1)
+        .ok_or_else(|| Complaint::at("gap", format!("every {gap}th packet cannot be; write 1 or more")))
+}
+
+/// The largest packet.
+pub fn mtu(bytes: Count) -> Result<u16, Complaint> {
+    u16::try_from(bytes.0)
+        .ok()
+        .filter(|mtu| *mtu >= 576)
+        .ok_or_else(|| Complaint::at("mtu", format!("packets of {bytes} bytes cannot be had; write 576 to 65_535")))
+}
+
+/// Refuses what makes no sense.
+pub fn checked(impairment: Impairment) -> Result<Impairment, Complaint> {
+    impairment.check().map_err(|message| Complaint::at("", message))?;
+    Ok(impairment)
+}

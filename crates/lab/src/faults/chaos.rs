@@ -1,0 +1,174 @@
+//! `chaos`: faults one after the other, or some at once, all drawn from a seed before anything starts, so that the same
+//! seed gives the same faults at the same times.
+
+use brownout_units::Delay;
+
+use super::{Fault, from_entry, known_nodes};
+use crate::{
+    experiment::{ChaosFault, Complaint, FaultEntry, Names},
+    hosts::Hosts,
+    random::Random,
+};
+
+/// More rounds than this in one phase are a mistake.
+const MOST: usize = 1_000;
+
+/// One fault of many.
+#[derive(Debug)]
+pub struct Drawn {
+    /// What it does.
+    pub fault: Box<dyn Fault>,
+    /// From the start of the chaos.
+    pub starts: Delay,
+    /// From the start of the chaos.
+    pub ends: Delay,
+}
+
+/// All faults of the chaos for a phase of this length: rounds, each of one kind on one or more hosts, with pauses between.
+pub fn draw(entry: &ChaosFault, hosts: &Hosts, length: Delay, seed: u64) -> Result<Vec<Drawn>, Complaint> {
+    let nodes: Vec<String> = hosts.nodes().map(|node| node.name.clone()).collect();
+    let victims = match &entry.hosts {
+        Some(names) => known_nodes(names, hosts).map_err(|complaint| Complaint { key: "hosts".into(), ..complaint })?,
+        None => nodes,
+    };
+    if entry.at_once.most > victims.len() as u64 {
+        let message = format!("{} hosts at once, and there are {}", entry.at_once.most, victims.len());
+        return Err(Complaint::at("at-once", message));
+    }
+    if entry.faults.is_empty() {
+        return Err(Complaint::at("faults", "of which kinds is not said; write faults: [slow: { delay: 100ms }, pause: {}]"));
+    }
+    if entry.run.least == Delay::ZERO {
+        return Err(Complaint::at("run", "a fault of 0 lasts for nothing; write 5s..20s"));
+    }
+    let mut random = Random::new(seed);
+    let mut drawn = Vec::new();
+    let mut at = random.between(entry.pause.least.ns(), entry.pause.most.ns());
+    loop {
+        let run = random.between(entry.run.least.ns(), entry.run.most.ns());
+        let count = random.between(entry.at_once.least, entry.at_once.most) as usize;
+        let kind = random.below(entry.faults.len() as u64) as usize;
+        let mut struck = victims.clone();
+        random.shuffle(&mut struck);
+        struck.truncate(count);
+        struck.sort_unstable();
+        let seed = random.next();
+        let pause = random.between(entry.pause.least.ns(), entry.pause.most.ns());
+        let Some(ends) = at.checked_add(run).filter(|ends| *ends <= length.ns()) else { break };
+        let fault = one(&entry.faults[kind], kind, struck, hosts, seed)?;
+        drawn.push(Drawn { fault, starts: Delay::from_ns(at), ends: Delay::from_ns(ends) });
+        if drawn.len() > MOST {
+            return Err(Complaint::at("run", format!("that is more than {MOST} faults; write longer times")));
+        }
+        at = ends.saturating_add(pause);
+    }
+    if drawn.is_empty() {
+        let message = format!("not one fault of at least {} fits into {length}; write shorter times", entry.run.least);
+        return Err(Complaint::at("run", message));
+    }
+    Ok(drawn)
+}
+
+/// A fault as written, with the hosts that were drawn for it.
+fn one(
+    written: &serde_json::Value,
+    index: usize,
+    struck: Vec<String>,
+    hosts: &Hosts,
+    seed: u64,
+) -> Result<Box<dyn Fault>, Complaint> {
+    let at = |message: String| Complaint::at(format!("faults.{index}"), message);
+    let mut written = as_text(written);
+    // `- pause` alone is as good as `- pause: {}`.
+    if let serde_json::Value::String(kind) = &written {
+        written = serde_json::json!({ kind.as_str(): {} });
+    }
+    let Some((kind, body)) = written.as_object_mut().and_then(|map| map.iter_mut().next()) else {
+        return Err(at("a fault is one word with its values, such as slow: { delay: 100ms }".to_owned()));
+    };
+    let who = if kind == "partition" { "isolate" } else { "host" };
+    if body.is_null() {
+        *body = serde_json::json!({});
+    }
+    let Some(body) = body.as_object_mut() else {
+        return Err(at(format!("the values of {kind} are missing; write {kind}: {{ … }}")));
+    };
+    if body.contains_key("host") || body.contains_key("hosts") {
+        return Err(at("chaos draws the hosts itself; write them in chaos.hosts".to_owned()));
+    }
+    if !(who == "isolate" && (body.contains_key("random") || body.contains_key("groups"))) {
+        body.insert(who.to_owned(), serde_json::json!(Names(struck).0));
+    }
+    let entry: FaultEntry = serde_json::from_value(written).map_err(|error| at(error.to_string()))?;
+    from_entry(&entry, hosts, seed).map_err(|complaint| {
+        Complaint { key: format!("faults.{index}.{}", complaint.key).into(), ..complaint }
+    })
+}
+
+/// Numbers as they are written in a file: text, which the units are read from.
+fn as_text(value: &serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::Number(number) => Value::String(number.to_string()),
+        Value::Array(list) => list.iter().map(as_text).collect(),
+        Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), as_text(value))).collect(),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(text: &str) -> ChaosFault {
+        serde_json::from_str(text).unwrap()
+    }
+
+    const SLOW: &str = r#"{ "pause": "2s..5s", "run": "3s..6s", "at-once": "1..2",
+        "faults": [{ "slow": { "delay": "50ms" } }, { "flaky": { "loss": "10%" } }, "pause"] }"#;
+
+    fn told(seed: u64) -> Vec<String> {
+        let drawn = draw(&entry(SLOW), &Hosts::new(3), Delay::from_secs(60), seed).unwrap();
+        drawn.iter().map(|one| format!("{}-{} {}", one.starts, one.ends, one.fault.text())).collect()
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_faults_at_the_same_times() {
+        assert_eq!(told(7), told(7));
+        assert_ne!(told(7), told(8));
+    }
+
+    #[test]
+    fn what_is_drawn_keeps_to_what_was_asked() {
+        for seed in 0..50 {
+            let drawn = draw(&entry(SLOW), &Hosts::new(3), Delay::from_secs(60), seed).unwrap();
+            let mut before = 0;
+            for Drawn { fault, starts, ends } in &drawn {
+                assert!(["slow", "flaky", "pause"].contains(&fault.kind()));
+                assert!((2_000_000_000..=5_000_000_000).contains(&(starts.ns() - before)));
+                assert!((3_000_000_000..=6_000_000_000).contains(&(ends.ns() - starts.ns())));
+                assert!(ends.ns() <= 60_000_000_000);
+                before = ends.ns();
+            }
+            assert!(drawn.len() >= 4, "{}", drawn.len());
+        }
+    }
+
+    #[test]
+    fn chaos_that_cannot_be_is_refused() {
+        for (text, key) in [
+            (SLOW.replace("1..2", "1..4"), "at-once"),
+            (SLOW.replace("3s..6s", "90s"), "run"),
+            (SLOW.replace(r#""delay": "50ms""#, r#""delay": "50ms", "host": "n1""#), "faults.0"),
+            (SLOW.replace(r#"{ "delay": "50ms" }"#, r#"{ "delai": "50ms" }"#), "faults.0"),
+        ] {
+            for seed in 0..20 {
+                if let Err(complaint) = draw(&entry(&text), &Hosts::new(3), Delay::from_secs(60), seed) {
+                    assert!(complaint.key.starts_with(key), "{complaint}");
+                    break;
+                }
+                assert!(seed < 19, "{text} was never refused");
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! `cpu`: a node's process gets little of the processors.
+
+use brownout_cluster::CpuLimit;
+use brownout_network::Change;
+use brownout_record::{Expectation, Quantity, Subject};
+use brownout_units::{Delay, Share};
+
+use super::{
+    Fault, Healing, InForce, Needs, Reach, Untouched, join, known_nodes,
+    links::provable_share,
+    reach::together,
+    s,
+};
+use crate::{
+    LabError,
+    experiment::{Complaint, CpuFault},
+    hosts::Hosts,
+};
+
+/// The nodes' processes run for a share of the machine's time at most.
+#[derive(Debug, Clone)]
+pub struct Cpu {
+    nodes: Vec<String>,
+    share: Share,
+}
+
+impl Cpu {
+    pub(super) fn new(entry: &CpuFault, hosts: &Hosts) -> Result<Cpu, Complaint> {
+        provable_share("share", entry.share)?;
+        if entry.share == Share::ALL {
+            return Err(Complaint::at("share", "100% of the processors is no limit; write less"));
+        }
+        Ok(Cpu { nodes: known_nodes(&entry.host, hosts)?, share: entry.share })
+    }
+}
+
+impl Fault for Cpu {
+    fn kind(&self) -> &'static str {
+        "cpu"
+    }
+
+    fn subject(&self) -> String {
+        join(&self.nodes)
+    }
+
+    fn text(&self) -> String {
+        format!("{} get{} {} of the processors at most", join(&self.nodes), s(&self.nodes), self.share)
+    }
+
+    fn effect(&self) -> String {
+        "what it has to compute takes longer; RTTs of the network stay".to_owned()
+    }
+
+    fn expectations(&self, hosts: &Hosts) -> Vec<Expectation> {
+        let of = |node: &str| {
+            let hit = self.nodes.iter().any(|hit| hit == node);
+            Expectation {
+                subject: Subject::host(node),
+                quantity: Quantity::ProcessorShare,
+                hit,
+                asked: if hit { self.share.fraction() } else { 0.0 },
+                tolerance: self.share.fraction() * 0.1,
+            }
+        };
+        hosts.nodes().map(|host| of(&host.name)).collect()
+    }
+
+    fn unsettled(&self) -> Delay {
+        Delay::from_ns(brownout_analysis::SETTLE_NS)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { process_witness: true, ..Needs::default() }
+    }
+
+    fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {
+        if reach.sabotage {
+            return Ok(Untouched::now());
+        }
+        let limits = self.nodes.iter().map(|node| reach.nodes.limit_cpu(node, self.share));
+        Ok(Box::new(Limited(limits.collect::<Result<Vec<_>, _>>()?)))
+    }
+
+    fn scaled(&self, share: f64) -> Option<Box<dyn Fault>> {
+        // Less of this fault is more of the processors: from all of them down to what was asked.
+        let left = 1.0 - (1.0 - self.share.fraction()) * share;
+        Some(Box::new(Cpu { share: Share::new(left)?, ..self.clone() }))
+    }
+}
+
+struct Limited(Vec<CpuLimit>);
+
+impl InForce for Limited {
+    fn change(&self) -> Change {
+        together(self.0.iter().map(CpuLimit::since))
+    }
+
+    fn heal(self: Box<Self>) -> Result<Healing, LabError> {
+        Ok(Healing::Done(together(self.0.into_iter().map(CpuLimit::heal))))
+    }
+}

@@ -1,0 +1,46 @@
+//! `link`: anything at once, on single links.
+
+use brownout_network::Impairment;
+use brownout_units::Delay;
+
+use super::{
+    join,
+    links::{LinkFault, ends, provable_delay, provable_share},
+};
+use crate::{
+    experiment::{Complaint, LinkEntry},
+    hosts::Hosts,
+};
+
+/// What an entry says of the links from some hosts (or sites) to others.
+pub fn fault(entry: &LinkEntry, hosts: &Hosts) -> Result<LinkFault, Complaint> {
+    let hit = hosts.links(entry)?;
+    let impairment = entry.impairment()?;
+    if impairment == Impairment::NONE {
+        return Err(Complaint::at("", "nothing is said to be wrong with these links; write delay: 100ms, loss: 1%, …"));
+    }
+    if impairment.delay != Delay::ZERO {
+        provable_delay("delay", impairment.delay)?;
+    }
+    let loss = impairment.loss.mean();
+    for (key, share) in [("loss", loss), ("duplicate", impairment.duplicate.share), ("corrupt", impairment.corrupt.share)] {
+        if share.fraction() > 0.0 {
+            provable_share(key, share)?;
+        }
+    }
+    let arrow = if entry.both { "↔" } else { "→" };
+    let rtt = if entry.both { 2 * impairment.delay.ns() } else { impairment.delay.ns() };
+    let effect = match rtt {
+        0 => "RTTs stay".to_owned(),
+        rtt => format!("RTTs between {} and {} grow by {}", entry.from, entry.to, Delay::from_ns(rtt)),
+    };
+    Ok(LinkFault {
+        kind: "link",
+        subject: join(&ends(&hit)),
+        text: format!("on {} {arrow} {}: {impairment}", entry.from, entry.to),
+        effect: format!("{effect}; no other link changes"),
+        hit,
+        impairment,
+        words: |impairment| impairment.to_string(),
+    })
+}

@@ -1,0 +1,150 @@
+//! The faults of an experiment: what they do, and when.
+
+use std::sync::Arc;
+
+use brownout_units::Delay;
+
+use super::{Phase, PlannedFault, PlannedPeriod, PlannedPhase, check::Check};
+use crate::{
+    experiment::{FaultEntry, FileError},
+    faults::{self, Drawn, Fault},
+    hosts::Hosts,
+    random,
+};
+
+/// More changes than this in one phase are a mistake.
+const MOST_PERIODS: u64 = 1_000;
+/// A shorter stretch cannot be told from the time that changes take.
+const LEAST_PERIOD: Delay = Delay::from_ms(200);
+/// More steps than this cannot each be seen.
+const MOST_STEPS: u64 = 100;
+
+impl Check<'_> {
+    pub(super) fn faults(&self, hosts: &Hosts, phases: &[PlannedPhase]) -> Result<Vec<PlannedFault>, FileError> {
+        let phase = phases.iter().find(|phase| phase.phase == Phase::Fault).map_or(Delay::ZERO, |phase| phase.length);
+        let mut planned = Vec::new();
+        for (index, entry) in self.experiment.faults.iter().enumerate() {
+            let at = format!("faults.{index}");
+            let (starts, ends) = self.span(&at, entry, phase)?;
+            let seed = random::part(self.experiment.seed.0, index as u64 + 1);
+            if let Some(chaos) = &entry.chaos {
+                self.whole(&at, entry)?;
+                let length = Delay::from_ns(ends.ns() - starts.ns());
+                let drawn = faults::draw(chaos, hosts, length, seed).or_else(|complaint| {
+                    let key = format!("chaos.{}", complaint.key).into();
+                    self.complain_in(&at, crate::experiment::Complaint { key, ..complaint })
+                })?;
+                let later = |time: Delay| Delay::from_ns(starts.ns() + time.ns());
+                planned.extend(drawn.into_iter().map(|Drawn { fault, starts, ends }| PlannedFault {
+                    severities: vec![Arc::from(fault)],
+                    periods: vec![PlannedPeriod { severity: 0, starts: later(starts), ends: later(ends) }],
+                }));
+                continue;
+            }
+            let fault = faults::from_entry(entry, hosts, seed).or_else(|complaint| self.complain_in(&at, complaint))?;
+            planned.push(self.planned(&at, entry, fault, starts, ends)?);
+        }
+        self.provable(hosts, phases, &planned)?;
+        Ok(planned)
+    }
+
+    /// From when to when, from the start of the phase.
+    fn span(&self, at: &str, entry: &FaultEntry, phase: Delay) -> Result<(Delay, Delay), FileError> {
+        let starts = entry.start;
+        if starts >= phase {
+            return self.complain(
+                &format!("{at}.start"),
+                format!(
+                    "the fault would begin {starts} into a phase of {phase}, after its end; start is counted from the \
+                     beginning of the phase 'fault'"
+                ),
+            );
+        }
+        let left = Delay::from_ns(phase.ns() - starts.ns());
+        match entry.length {
+            Some(length) if length > left || length == Delay::ZERO => self.complain(
+                &format!("{at}.length"),
+                format!("from {starts} on, the fault can last up to {left}; the phase 'fault' ends then"),
+            ),
+            Some(length) => Ok((starts, Delay::from_ns(starts.ns() + length.ns()))),
+            None => Ok((starts, phase)),
+        }
+    }
+
+    /// Refuses flap and ramp where they mean nothing.
+    fn whole(&self, at: &str, entry: &FaultEntry) -> Result<(), FileError> {
+        for (key, given) in [("flap", entry.flap.is_some()), ("ramp", entry.ramp.is_some())] {
+            if given {
+                let message = "chaos comes and goes by itself; leave this out".to_owned();
+                return self.complain(&format!("{at}.{key}"), message);
+            }
+        }
+        Ok(())
+    }
+
+    fn planned(
+        &self,
+        at: &str,
+        entry: &FaultEntry,
+        fault: Box<dyn Fault>,
+        starts: Delay,
+        ends: Delay,
+    ) -> Result<PlannedFault, FileError> {
+        let length = ends.ns() - starts.ns();
+        let from = |ns: u64| Delay::from_ns(starts.ns() + ns);
+        match (entry.flap, entry.ramp) {
+            (Some(_), Some(_)) => {
+                self.complain(&format!("{at}.ramp"), "flap and ramp exclude one another; write one of them".to_owned())
+            }
+            (None, None) => Ok(PlannedFault {
+                severities: vec![Arc::from(fault)],
+                periods: vec![PlannedPeriod { severity: 0, starts, ends }],
+            }),
+            (Some(flap), None) => {
+                let key = format!("{at}.flap");
+                if flap.on < LEAST_PERIOD || flap.off < LEAST_PERIOD {
+                    return self.complain(&key, format!("on and off last {LEAST_PERIOD} at least each"));
+                }
+                let every = flap.on.ns() + flap.off.ns();
+                let count = length.div_ceil(every);
+                if count > MOST_PERIODS {
+                    return self.complain(&key, format!("that is {count} times; write longer times"));
+                }
+                let period = |number: u64| PlannedPeriod {
+                    severity: 0,
+                    starts: from(number * every),
+                    ends: from((number * every + flap.on.ns()).min(length)),
+                };
+                // What would be cut short at the end would not be proven either.
+                let periods: Vec<PlannedPeriod> = (0..count)
+                    .map(period)
+                    .filter(|period| period.ends.ns() - period.starts.ns() >= flap.on.ns().min(length))
+                    .collect();
+                Ok(PlannedFault { severities: vec![Arc::from(fault)], periods })
+            }
+            (None, Some(ramp)) => {
+                let key = format!("{at}.ramp.steps");
+                let steps = ramp.steps.0;
+                if !(2..=MOST_STEPS).contains(&steps) {
+                    return self.complain(&key, format!("a ramp of {steps} steps is none; write 2 to {MOST_STEPS}"));
+                }
+                let mut severities: Vec<Arc<dyn Fault>> = Vec::new();
+                for step in 1..steps {
+                    let Some(less) = fault.scaled(step as f64 / steps as f64) else {
+                        let message = format!("{} cannot be had in steps of this size; leave ramp out, or take fewer", fault.kind());
+                        return self.complain(&key, message);
+                    };
+                    severities.push(Arc::from(less));
+                }
+                severities.push(Arc::from(fault));
+                let edge = |step: u64| from(length / steps * step);
+                let period = |step: u64| PlannedPeriod {
+                    severity: step as usize,
+                    starts: edge(step),
+                    ends: if step + 1 == steps { ends } else { edge(step + 1) },
+                };
+                Ok(PlannedFault { severities, periods: (0..steps).map(period).collect() })
+            }
+        }
+    }
+}

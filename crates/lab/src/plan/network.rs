@@ -1,0 +1,86 @@
+//! The network of an experiment: sites and distances, checked.
+
+use std::collections::BTreeMap;
+
+use super::{Distance, check::Check, to_u32};
+use crate::{
+    experiment::{FileError, Topology, one_of},
+    hosts::Hosts,
+};
+
+impl Check<'_> {
+    /// The hosts in their sites, and what lies between them.
+    pub(super) fn network(&self, nodes: u8) -> Result<(Hosts, Vec<Distance>), FileError> {
+        let section = &self.experiment.network;
+        let hosts = Hosts::new(nodes);
+        for name in section.congestion_control_of.keys() {
+            if hosts.find(name).is_none() {
+                let names = one_of("the hosts are", hosts.iter().map(|host| host.name.as_str()), name);
+                let key = format!("network.congestion-control-of.{name}");
+                return self.complain(&key, format!("unknown host '{name}'; {names}"));
+            }
+        }
+        let (sites, links) = match section.topology {
+            Some(_) if !section.sites.is_empty() || !section.links.is_empty() => {
+                let message = "a ready-made topology has its own sites and links; leave it out, or them".to_owned();
+                return self.complain("network.topology", message);
+            }
+            Some(topology) => {
+                let nodes: Vec<String> = hosts.nodes().map(|node| node.name.clone()).collect();
+                topology.expand(&nodes, Hosts::LOAD)
+            }
+            None => (section.sites.clone(), section.links.clone()),
+        };
+        if section.topology == Some(Topology::Wan) && nodes < 3 {
+            let message = format!("wan has three sites, and there are {nodes} nodes; write cluster: {{ nodes: 3 }}");
+            return self.complain("network.topology", message);
+        }
+        let hosts = hosts.in_sites(&sites).or_else(|complaint| self.complain_in("network", complaint))?;
+        let mut distances = Vec::new();
+        for (index, link) in links.iter().enumerate() {
+            let at = format!("network.links.{index}");
+            let pairs = hosts.links(link).or_else(|complaint| self.complain_in(&at, complaint))?;
+            let impairment = link.impairment().or_else(|complaint| self.complain_in(&at, complaint))?;
+            let arrow = if link.both { "↔" } else { "→" };
+            let words = format!("{} {arrow} {}", link.from, link.to);
+            distances.push(Distance { words, pairs, impairment });
+        }
+        Ok((hosts, distances))
+    }
+
+    /// Copies of each row by site: `load.replication` in each of them.
+    pub(super) fn copies(&self, hosts: &Hosts) -> Result<BTreeMap<String, u32>, FileError> {
+        let asked = &self.experiment.load.replication_of;
+        let sites = hosts.sites();
+        if let Some(name) = asked.keys().find(|name| !sites.contains_key(name.as_str())) {
+            let message = match sites.len() {
+                0 => "there are no sites; write load: { replication: 3 }, or network: { sites: … }".to_owned(),
+                _ => format!("unknown site '{name}'; {}", one_of("the sites are", sites.keys().copied(), name)),
+            };
+            return self.complain(&format!("load.replication-of.{name}"), message);
+        }
+        let mut copies = BTreeMap::new();
+        for (site, nodes) in sites.iter().filter(|(_, nodes)| !nodes.is_empty()) {
+            let (key, count) = match asked.get(*site) {
+                Some(count) => (format!("load.replication-of.{site}"), count.0),
+                None => ("load.replication".to_owned(), self.experiment.load.replication.0),
+            };
+            if count > nodes.len() as u64 {
+                let message = format!(
+                    "with sites, this is the number of copies in each, and {site} has {} nodes; write a smaller one, or \
+                     replication-of: {{ {site}: {} }}",
+                    nodes.len(),
+                    nodes.len()
+                );
+                return self.complain(&key, message);
+            }
+            if count > 0 {
+                copies.insert((*site).to_owned(), to_u32(count));
+            }
+        }
+        if !sites.is_empty() && copies.is_empty() {
+            return self.complain("load.replication-of", "no site has a copy; write at least one".to_owned());
+        }
+        Ok(copies)
+    }
+}

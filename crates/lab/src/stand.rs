@@ -1,0 +1,142 @@
+//! A lab that stands: its network with the distances in it, its nodes, and what faults and witnesses reach them by.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fs, io,
+    net::{Ipv4Addr, UdpSocket},
+    os::unix::fs::{MetadataExt, chown},
+    path::{Path, PathBuf},
+};
+
+use brownout_clock::{HostClock, ntp::Responder, write_object};
+use brownout_cluster::{Cluster, NodeFolders, Place};
+use brownout_disk::Disk;
+use brownout_network::{Emulator, ImpairmentGuard, LinkControl, Network};
+
+use crate::{
+    LabError,
+    bench::Bench,
+    faults::{DiskPlace, FOLDERS, Needs, Reach},
+    hosts::Hosts,
+};
+
+/// Where every host answers for its clock (RFC 5905).
+pub(crate) const NTP_PORT: u16 = 123;
+
+/// A lab that stands. Dropping it ends it: the nodes first, then the disks under them, then the network.
+pub struct Stand {
+    /// The nodes.
+    pub cluster: Cluster,
+    /// What faults act on.
+    pub reach: Reach,
+    _responder: Responder,
+    _disks: Vec<Disk>,
+    _distances: Vec<ImpairmentGuard>,
+    /// The hosts.
+    pub network: Network,
+}
+
+impl Stand {
+    /// Builds it: the nodes are started, but not ready yet.
+    pub fn build(bench: &Bench, number: u32, seed: u64, needs: &Needs) -> Result<Stand, LabError> {
+        let network = Network::start(bench.network(seed))?;
+        let control = network.control();
+        let distances = distances(bench, &network, &control)?;
+        let paths = bench.paths(number);
+        let mut clocks = BTreeMap::new();
+        let mut disks: Vec<Disk> = Vec::new();
+        let mut controls = BTreeMap::new();
+        let places: Vec<&dyn Place> = bench
+            .layout
+            .hosts
+            .nodes()
+            .filter_map(|node| network.host(&node.name))
+            .map(|host| host as &dyn Place)
+            .collect();
+        let mut prepare = |node: &NodeFolders| -> io::Result<Vec<(OsString, OsString)>> {
+            let mut environment = Vec::new();
+            if needs.clocks.contains(&node.name) {
+                let object = write_object(&paths.scratch).map_err(io::Error::other)?;
+                let file = paths.scratch.join(format!("{}.clock", node.name));
+                let clock = HostClock::create(file).map_err(io::Error::other)?;
+                environment.extend(clock.environment(&object).map(|(key, value)| (OsString::from(key), value)));
+                clocks.insert(node.name.clone(), clock);
+            }
+            if needs.disks.contains(&node.name) {
+                for (folder, target) in FOLDERS.iter().zip([&node.data, &node.commitlog, &node.hints]) {
+                    let disk = disk(&node.home, folder, target)?;
+                    let place = DiskPlace { control: disk.control(), folder: target.clone() };
+                    controls.insert((node.name.clone(), (*folder).to_owned()), place);
+                    disks.push(disk);
+                }
+            }
+            Ok(environment)
+        };
+        let cluster = Cluster::start_with(
+            &bench.cassandra(),
+            &bench.distribution,
+            &bench.java,
+            &places,
+            &paths,
+            bench.archive.as_deref(),
+            &mut prepare,
+        )?;
+        // Hosts whose clock cannot be wrong answer with the true time.
+        for host in network.hosts().iter().filter(|host| !clocks.contains_key(host.name())).collect::<Vec<_>>() {
+            let clock = HostClock::create(paths.scratch.join(format!("{}.clock", host.name())))?;
+            clocks.insert(host.name().to_owned(), clock);
+        }
+        let responder = responder(&network, &clocks)?;
+        // Only those that a process looks at can be made wrong.
+        let wrong = clocks.into_iter().filter(|(name, _)| needs.clocks.contains(name) || name == Hosts::LOAD);
+        let by_name = bench.layout.hosts.pairs().filter_map(|(from, to)| {
+            Some(((from.name.clone(), to.name.clone()), network.link(&from.name, &to.name)?))
+        });
+        let reach = Reach {
+            by_name: by_name.collect(),
+            nodes: cluster.control(),
+            disks: controls,
+            clocks: wrong.collect(),
+            sabotage: bench.sabotage,
+            control,
+        };
+        if bench.sabotage {
+            reach.control.sabotage(true)?;
+            reach.disks.values().try_for_each(|disk| disk.control.sabotage(true).map(drop))?;
+        }
+        Ok(Stand { cluster, reach, _responder: responder, _disks: disks, _distances: distances, network })
+    }
+}
+
+/// What lies between hosts all the time.
+fn distances(bench: &Bench, network: &Network, control: &Emulator) -> Result<Vec<ImpairmentGuard>, LabError> {
+    let all = bench.layout.distances.iter().map(|distance| {
+        let links: Vec<_> = distance.pairs.iter().filter_map(|(from, to)| network.link(from, to)).collect();
+        Ok(control.impair(&links, &distance.impairment)?)
+    });
+    all.collect()
+}
+
+/// A folder of a node on a disk that can be slow; what it holds lies beside it.
+fn disk(home: &Path, folder: &str, target: &Path) -> io::Result<Disk> {
+    let source: PathBuf = home.join(".disk").join(folder);
+    fs::create_dir_all(&source)?;
+    // The root of the disk is as the folder was: the node's own.
+    let owner = fs::metadata(target)?;
+    chown(&source, Some(owner.uid()), Some(owner.gid()))?;
+    fs::set_permissions(&source, owner.permissions())?;
+    Disk::mount(&source, target).map_err(io::Error::other)
+}
+
+/// Every host answers for its clock, with what its processes see.
+fn responder(network: &Network, clocks: &BTreeMap<String, HostClock>) -> Result<Responder, LabError> {
+    let failed = |source| LabError::Ground { doing: "answer for the hosts' clocks", source };
+    let mut sockets = Vec::new();
+    for host in network.hosts() {
+        let socket = host.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, NTP_PORT))).and_then(|bound| bound);
+        sockets.extend(clocks.get(host.name()).map(|clock| (socket.map_err(failed), clock.clone())));
+    }
+    let sockets = sockets.into_iter().map(|(socket, clock)| Ok((socket?, clock))).collect::<Result<Vec<_>, LabError>>()?;
+    Ok(Responder::start(sockets)?)
+}

@@ -1,0 +1,50 @@
+//! What time is it on each host? Asked by NTP, on the host itself, so that no fault of the network comes between.
+
+use std::{
+    net::{Ipv4Addr, UdpSocket},
+    sync::mpsc::Sender,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use brownout_clock::ntp::exchange;
+use brownout_network::{Network, monotonic_ns};
+use brownout_record::{Quantity, Subject, WitnessRow};
+
+use super::{Looker, PATIENCE, tell};
+use crate::{LabError, hosts::Hosts, stand::NTP_PORT};
+
+const EVERY: Duration = Duration::from_millis(100);
+
+/// One for each node.
+pub(super) fn start(network: &Network, seen: Sender<WitnessRow>) -> Result<Vec<Looker>, LabError> {
+    let nodes = network.hosts().iter().filter(|host| host.name() != Hosts::LOAD);
+    nodes
+        .map(|host| {
+            let (name, seen, inside) = (host.name().to_owned(), seen.clone(), host.clone());
+            let server = (host.address(), NTP_PORT).into();
+            let look = move || {
+                let at_ns = monotonic_ns();
+                let sample = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))
+                    .ok()
+                    .and_then(|socket| exchange(&socket, server, &realtime_ns, PATIENCE).ok());
+                if let Some(sample) = sample {
+                    let row = WitnessRow {
+                        at_ns,
+                        subject: Subject::host(name.clone()),
+                        quantity: Quantity::ClockOffset,
+                        source: "sntp".to_owned(),
+                        value: sample.offset_ns as f64,
+                        error: sample.error_bound_ns() as f64,
+                    };
+                    tell(&seen, row);
+                }
+            };
+            Looker::start(format!("witness-ntp-{}", host.name()), EVERY, move || inside.enter(), look)
+        })
+        .collect()
+}
+
+/// The true time, which the lab's own processes see.
+fn realtime_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}

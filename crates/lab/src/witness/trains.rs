@@ -1,0 +1,43 @@
+//! What do links carry? Short bursts whose ends show it.
+
+use brownout_network::{Network, TrainSpec};
+use brownout_record::{Quantity, Subject, WitnessRow};
+
+use crate::{LabError, faults::Needs};
+
+/// Trains on the links whose rate a fault limits, and on as many that it spares.
+pub(super) struct Trains {
+    trains: brownout_network::Trains,
+    names: Vec<String>,
+}
+
+impl Trains {
+    pub(super) fn start(needs: &Needs, network: &Network) -> Result<Trains, LabError> {
+        let mut links = Vec::new();
+        for (from, to, expected) in &needs.trains {
+            links.extend(network.link(from, to).map(|link| (link, *expected)));
+            // The way back is another link; if it is limited, too, it is in the list itself.
+            if !needs.trains.iter().any(|(other, back, _)| other == to && back == from) {
+                links.extend(network.link(to, from).map(|link| (link, None)));
+            }
+        }
+        let names = network.hosts().iter().map(|host| host.name().to_owned()).collect();
+        Ok(Trains { trains: brownout_network::Trains::start(network, &links, TrainSpec::default())?, names })
+    }
+
+    pub(super) fn drain(&self) -> Vec<WitnessRow> {
+        let name = |host: brownout_network::HostId| self.names.get(host.index()).cloned().unwrap_or_default();
+        let samples = self.trains.drain().into_iter();
+        let row = |sample: brownout_network::TrainSample| {
+            Some(WitnessRow {
+                at_ns: sample.sent_ns,
+                subject: Subject::pair(name(sample.link.from), name(sample.link.to)),
+                quantity: Quantity::Rate,
+                source: "train".to_owned(),
+                value: sample.rate_bps?,
+                error: 0.0,
+            })
+        };
+        samples.filter_map(row).collect()
+    }
+}
