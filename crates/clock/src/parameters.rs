@@ -64,20 +64,24 @@ impl Shift {
         ((i128::from(elapsed_ns) * i128::from(self.rate) + (1 << (RATE_BITS - 1))) >> RATE_BITS) as i64
     }
 
-    /// The real time at which the shown clock says `shown_ns`: the inverse of real + skew.
+    /// The real time from which on the shown clock says `shown_ns`: the inverse of real + skew.
     pub fn real_at(&self, shown_ns: i64) -> i64 {
         let last = self.skew_at(self.until_ns);
         if self.rate == 0 || shown_ns >= self.until_ns.saturating_add(last) {
             return shown_ns.saturating_sub(last);
         }
         // Newton's method on a straight line: the first step is as good as a double's 53 bits, the
-        // second exact. (A division of 128 bits is not to be had without a runtime.)
+        // second exact but for rounding. (A division of 128 bits is not to be had without a runtime.)
         let slope = 1.0 + self.rate as f64 / (1_u64 << RATE_BITS) as f64;
         let ahead = shown_ns.saturating_sub(self.offset_ns).saturating_sub(self.since_ns);
         let mut elapsed = ahead;
         for _ in 0..3 {
             let beyond = elapsed.saturating_add(self.gained_in(elapsed)).saturating_sub(ahead);
             elapsed = elapsed.saturating_sub((beyond as f64 / slope) as i64);
+        }
+        // Rounded up: who waits until then must not wake before.
+        if elapsed.saturating_add(self.gained_in(elapsed)) < ahead {
+            elapsed += 1;
         }
         self.since_ns.saturating_add(elapsed)
     }
@@ -159,5 +163,89 @@ impl Parameters {
         slot.since_ns.store(shift.since_ns, Ordering::Relaxed);
         slot.until_ns.store(shift.until_ns, Ordering::Relaxed);
         self.generation.store(next, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+    /// In 2026.
+    const NOW: i64 = 1_790_000_000 * SECOND;
+
+    fn drifting(offset_ns: i64, ppb: i64, until_ns: i64) -> Shift {
+        Shift { offset_ns, rate: Shift::rate_of(ppb, SECOND), since_ns: NOW, until_ns }
+    }
+
+    #[test]
+    fn a_drift_gains_its_parts_per_billion() {
+        for ppb in [0, 1, -1, 50_000, -50_000, 900_000_000, -900_000_000] {
+            let shift = drifting(7, ppb, i64::MAX);
+            assert_eq!(shift.drift_ppb(), ppb);
+            for seconds in [0, 1, 60, 86_400, 30 * 86_400] {
+                assert_eq!(shift.skew_at(NOW + seconds * SECOND), 7 + seconds * ppb, "{ppb} ppb for {seconds} s");
+            }
+        }
+    }
+
+    #[test]
+    fn a_slew_arrives_at_exactly_its_goal_and_stays() {
+        for (gain, within) in
+            [(1, 3), (-1, 3), (3_600 * SECOND, 7_200 * SECOND + 1), (-123_456_789, 10 * SECOND), (5, 86_400 * SECOND)]
+        {
+            let rate = Shift::rate_of(gain, within);
+            let shift = Shift { offset_ns: -11, rate, since_ns: NOW, until_ns: NOW + within };
+            assert_eq!(shift.skew_at(NOW), -11);
+            for later in [0, 1, SECOND, 1_000_000 * SECOND] {
+                assert_eq!(shift.skew_at(NOW + within + later), gain - 11, "{gain} within {within}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_real_time_of_a_shown_one_is_found_to_the_nanosecond() {
+        for offset in [0, 3_600 * SECOND, -3_600 * SECOND, 600_000_000 * SECOND] {
+            for ppb in [0, 1, -200_000, 123_456_789, 900_000_000, -900_000_000] {
+                for until in [i64::MAX, NOW + 1_000 * SECOND] {
+                    let shift = drifting(offset, ppb, until);
+                    for later in [0, 1, 999, SECOND, 999 * SECOND, 1_000 * SECOND, 1_001 * SECOND, 10_000_000 * SECOND]
+                    {
+                        let real = NOW + later;
+                        let shown = real + shift.skew_at(real);
+                        let found = shift.real_at(shown);
+                        // A clock that is slow shows the same nanosecond for several real ones, a fast one skips some.
+                        let early = shown - (found + shift.skew_at(found));
+                        assert!((-1..=0).contains(&early), "{shift:?} at {later}: {early} ns early");
+                        assert!((found - real).abs() <= 10, "{shift:?} at {later}: {found} for {real}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_reader_never_sees_half_a_change() {
+        const CHANGES: u64 = 1_000;
+        let parameters = Parameters::none();
+        let read = || {
+            let (mut changes, mut last) = (0, 0);
+            while changes < CHANGES {
+                let Shift { offset_ns, rate, since_ns, until_ns } = parameters.load();
+                assert_eq!([rate, since_ns, until_ns], [offset_ns; 3]);
+                assert!(offset_ns >= last, "a change was taken back");
+                changes += u64::from(offset_ns != last);
+                last = offset_ns;
+            }
+        };
+        std::thread::scope(|scope| {
+            let readers = [scope.spawn(read), scope.spawn(read)];
+            let mut number = 0;
+            // Also when they end by failing.
+            while number < 1_000_000 || !readers.iter().all(|reader| reader.is_finished()) {
+                number += 1;
+                parameters.store(Shift { offset_ns: number, rate: number, since_ns: number, until_ns: number });
+            }
+        });
     }
 }

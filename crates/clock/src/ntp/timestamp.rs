@@ -52,7 +52,7 @@ pub(crate) fn units_to_ns(units: i128) -> i64 {
 }
 
 /// A span of time: 16 bits of seconds, 16 bits of fraction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Short(pub u32);
 
 impl Short {

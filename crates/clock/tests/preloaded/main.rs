@@ -1,0 +1,327 @@
+//! The preloaded object in real programs. Takes root (for another user's rights) and bash.
+//!
+//! A wall clock read between two readings of the machine's has its skew between two bounds, so that
+//! these tests need no tolerances, however busy the machine is.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod ground;
+mod witness;
+
+use std::{
+    fs,
+    os::unix::{
+        fs::{PermissionsExt, symlink},
+        process::CommandExt,
+    },
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use brownout_clock::{ClockError, HostClock, MAX_DRIFT_PPB, MAX_OFFSET_NS, Skew, write_object};
+
+use ground::{Ground, Witness, machine_ns, seen_by};
+
+const SECOND: i64 = 1_000_000_000;
+const HOUR: i64 = 3_600 * SECOND;
+/// "nobody"
+const OTHER: u32 = 65_534;
+
+fn offset(offset_ns: i64) -> Skew {
+    Skew { offset_ns, drift_ppb: 0 }
+}
+
+/// Not a test: what [`Witness`] runs, in this same program, with a shifted clock. Does nothing otherwise.
+#[test]
+fn witness_program() {
+    witness::main();
+}
+
+#[test]
+fn programs_see_the_clock_shifted_either_way_and_so_do_their_children() {
+    let ground = Ground::new();
+    for skew in [HOUR, -HOUR, 1, -1, 15 * 365 * 24 * HOUR] {
+        ground.clock.set(offset(skew)).unwrap();
+        let programs: [&[&str]; 4] = [
+            &["date", "+%s%N"],
+            &["bash", "-c", "date +%s%N"],
+            &["bash", "-c", "(exec bash -c 'date +%s%N; true'); true"],
+            // A child that was forked and runs no other program.
+            &["bash", "-c", "echo $(e=$EPOCHREALTIME; echo ${e/[.,]/}000)"],
+        ];
+        for program in programs {
+            let (low, high) = ground.skew_of(program);
+            // bash cuts to microseconds.
+            assert!(low - 1_000 < skew && skew <= high + 1_000, "{program:?}: {skew} not in {low}..={high}");
+        }
+    }
+}
+
+#[test]
+fn every_reading_of_the_wall_clock_is_shifted_and_no_other() {
+    let ground = Ground::new();
+    let mut witness = Witness::start(&ground);
+    for skew in [0, HOUR, -HOUR, 1_234_567_891, -(40 * 365 * 24 * HOUR) / 2] {
+        ground.clock.set(offset(skew)).unwrap();
+        let readings = witness.readings();
+        assert_eq!(readings.len(), 10, "{readings:?}");
+        for reading in readings {
+            let expected = if reading.is_wall { skew } else { 0 };
+            assert!(reading.low <= expected && expected <= reading.high, "{expected} expected of {reading:?}");
+        }
+    }
+}
+
+#[test]
+fn a_change_is_seen_by_the_next_call_of_a_running_program() {
+    let ground = Ground::new();
+    let mut witness = Witness::start(&ground);
+    for number in 0..1_000 {
+        let skew = (number - 500) * 987_654_321;
+        ground.clock.set(offset(skew)).unwrap();
+        let (low, high) = witness.skew();
+        assert!((low..=high).contains(&skew), "change {number}: {skew} not in {low}..={high}");
+    }
+    ground.clock.reset().unwrap();
+    let (low, high) = witness.skew();
+    assert!((low..=high).contains(&0));
+}
+
+#[test]
+fn a_drift_is_as_fast_as_asked_and_starts_without_a_step() {
+    let ground = Ground::new();
+    let mut witness = Witness::start(&ground);
+    for drift_ppb in [50_000, -50_000, 400_000_000, -400_000_000] {
+        ground.clock.set(offset(HOUR)).unwrap();
+        let before = machine_ns();
+        ground.clock.drift(drift_ppb).unwrap();
+        let after = machine_ns();
+        assert_eq!(ground.clock.skew().drift_ppb, drift_ppb);
+        for _ in 0..20 {
+            std::thread::sleep(Duration::from_millis(20));
+            let asked = machine_ns();
+            let (low, high) = witness.skew();
+            let answered = machine_ns();
+            // It has drifted at least from the end of the change to the question, and at most the other way.
+            let gained = |real: i64| (i128::from(real) * i128::from(drift_ppb) / i128::from(SECOND)) as i64;
+            let (least, most) = (HOUR + gained(asked - after), HOUR + gained(answered - before));
+            let (least, most) = (least.min(most) - 1, least.max(most) + 1);
+            assert!(low <= most && least <= high, "{drift_ppb} ppb: {low}..={high} misses {least}..={most}");
+            assert!((ground.clock.skew_now() - HOUR).signum() == drift_ppb.signum());
+        }
+    }
+}
+
+#[test]
+fn a_slew_comes_back_to_nothing_without_a_step_back() {
+    let ground = Ground::new();
+    let mut witness = Witness::start(&ground);
+    ground.clock.set(offset(200_000_000)).unwrap();
+    ground.clock.slew(-200_000_000, Duration::from_millis(400)).unwrap();
+    assert_eq!(ground.clock.skew().drift_ppb, -500_000_000);
+    let mut last = 0;
+    let mut between = 0;
+    loop {
+        let shown = witness.shown();
+        assert!(shown >= last, "the clock ran backwards from {last} to {shown}");
+        last = shown;
+        let Skew { offset_ns, drift_ppb } = ground.clock.skew();
+        between += i32::from(offset_ns > 0);
+        if drift_ppb == 0 {
+            break;
+        }
+    }
+    assert!(between > 0, "never seen on the way");
+    assert_eq!(ground.clock.skew(), Skew::default());
+    let (low, high) = witness.skew();
+    assert!((low..=high).contains(&0));
+}
+
+#[test]
+fn shifts_add_up_and_can_be_taken_back_one_by_one() {
+    let ground = Ground::new();
+    let clock = &ground.clock;
+    clock.shift(HOUR, 0).unwrap();
+    clock.shift(-2 * SECOND, 0).unwrap();
+    clock.step(5).unwrap();
+    assert_eq!(clock.skew(), offset(HOUR - 2 * SECOND + 5));
+    clock.shift(-HOUR, 0).unwrap();
+    assert_eq!(clock.skew(), offset(-2 * SECOND + 5));
+    clock.shift(0, 100_000).unwrap();
+    clock.shift(0, -30_000).unwrap();
+    assert_eq!(clock.skew().drift_ppb, 70_000);
+    clock.shift(0, -70_000).unwrap();
+    assert_eq!(clock.skew().drift_ppb, 0);
+    // A step leaves a drift alone, a slew ends it.
+    clock.drift(1_000).unwrap();
+    clock.step(SECOND).unwrap();
+    assert_eq!(clock.skew().drift_ppb, 1_000);
+    clock.slew(SECOND, Duration::from_secs(1_000)).unwrap();
+    clock.shift(0, 0).unwrap();
+    assert_eq!(clock.skew().drift_ppb, 0);
+}
+
+#[test]
+fn a_change_says_between_which_monotonic_times_it_happened() {
+    let ground = Ground::new();
+    let (first_before, first_after) = ground.clock.set(offset(HOUR)).unwrap();
+    let (second_before, second_after) = ground.clock.reset().unwrap();
+    assert!(0 < first_before && first_before <= first_after);
+    assert!(first_after <= second_before && second_before <= second_after);
+}
+
+#[test]
+fn what_no_clock_can_show_is_refused_and_changes_nothing() {
+    let ground = Ground::new();
+    let clock = &ground.clock;
+    clock.set(offset(5)).unwrap();
+    assert!(matches!(clock.set(offset(MAX_OFFSET_NS + 1)), Err(ClockError::Offset { .. })));
+    assert!(matches!(clock.set(offset(i64::MIN)), Err(ClockError::Offset { .. })));
+    assert!(matches!(clock.step(i64::MAX), Err(ClockError::Offset { .. })));
+    assert!(matches!(clock.shift(-MAX_OFFSET_NS - 6, 0), Err(ClockError::Offset { .. })));
+    assert!(matches!(clock.drift(MAX_DRIFT_PPB + 1), Err(ClockError::Drift { .. })));
+    assert!(matches!(clock.drift(i64::MIN), Err(ClockError::Drift { .. })));
+    assert!(matches!(clock.slew(SECOND, Duration::ZERO), Err(ClockError::Slew { .. })));
+    let Err(ClockError::Slew { shortest, .. }) = clock.slew(9 * SECOND, Duration::from_secs(9)) else {
+        panic!("9 s cannot be gained within 9 s");
+    };
+    assert_eq!(clock.skew(), offset(5));
+    clock.slew(9 * SECOND, shortest).unwrap();
+}
+
+#[test]
+fn waits_until_a_wall_time_end_when_the_shown_clock_says_so() {
+    let ground = Ground::new();
+    let mut witness = Witness::start(&ground);
+    // Untranslated, a wait would end at once behind, and an hour too late ahead.
+    for skew in [0, -HOUR, HOUR] {
+        ground.clock.set(offset(skew)).unwrap();
+        let waits = witness.waits();
+        assert_eq!(waits.len(), 25, "{waits:?}");
+        for (name, early_ns) in waits {
+            assert!(early_ns <= 0, "{name} ended {early_ns} ns early with the clock {skew} ns off");
+        }
+    }
+    ground.clock.set(Skew { offset_ns: HOUR, drift_ppb: 100_000_000 }).unwrap();
+    for (name, early_ns) in witness.waits() {
+        assert!(early_ns <= 0, "{name} ended {early_ns} ns early with a clock that is a tenth too fast");
+    }
+}
+
+#[test]
+fn a_shifted_process_cannot_set_the_clock_of_the_machine() {
+    let ground = Ground::new();
+    ground.clock.set(offset(HOUR)).unwrap();
+    let mut witness = Witness::start(&ground);
+    assert_eq!(witness.ask("set"), ["EPERM"; 5]);
+    assert!(machine_ns() - ground.began_ns < HOUR / 2, "the machine's clock was set");
+}
+
+#[test]
+fn other_users_read_the_clock_and_cannot_change_it() {
+    assert_eq!(unsafe { libc::geteuid() }, 0, "this test takes root, to become another user");
+    let ground = Ground::new();
+    ground.clock.set(offset(HOUR)).unwrap();
+    let as_other = |command: &mut Command| seen_by(command.uid(OTHER).gid(OTHER));
+    let (low, high) = as_other(&mut ground.command(&["date", "+%s%N"]));
+    assert!((low..=high).contains(&HOUR), "{HOUR} not in {low}..={high}");
+
+    let script = "echo x 2>/dev/null >>\"$1\" || : >\"$1\" || rm -f \"$1\" || mv \"$1\" \"$1\".x";
+    let mut writing = Command::new("sh");
+    writing.args(["-c", script, "sh"]).arg(ground.clock.path()).uid(OTHER).gid(OTHER).stderr(Stdio::null());
+    assert!(!writing.status().unwrap().success());
+    assert_eq!(ground.clock.skew(), offset(HOUR));
+    assert_eq!(fs::metadata(ground.clock.path()).unwrap().permissions().mode() & 0o7777, 0o644);
+}
+
+#[test]
+fn a_file_that_is_missing_or_no_clock_leaves_the_machines_time_and_the_program_running() {
+    let ground = Ground::new();
+    ground.clock.set(offset(HOUR)).unwrap();
+    let valid = fs::read(ground.clock.path()).unwrap();
+    let in_folder = |name: &str| ground.folder.path().join(name);
+    let write = |name: &str, bytes: &[u8]| {
+        fs::write(in_folder(name), bytes).unwrap();
+        in_folder(name)
+    };
+    let mut newer = valid.clone();
+    // The magic is a number of this machine, its last byte the version.
+    newer[0] += 1;
+    let fifo = in_folder("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let circle = in_folder("circle");
+    symlink(&circle, &circle).unwrap();
+    for (what, path) in [
+        ("missing", in_folder("missing")),
+        ("empty", write("empty", b"")),
+        ("too short", write("short", &valid[..valid.len() - 1])),
+        ("text", write("text", &[b'x'; 4096])),
+        ("another version", write("newer", &newer)),
+        ("a folder", ground.folder.path().to_owned()),
+        ("a FIFO", fifo),
+        ("a circle of links", circle),
+        ("a device", "/dev/zero".into()),
+        ("no name", "".into()),
+    ] {
+        let (low, high) = seen_by(ground.command(&["date", "+%s%N"]).env("BROWNOUT_CLOCK_FILE", path));
+        assert!((low..=high).contains(&0), "{what}: 0 not in {low}..={high}");
+    }
+    let (low, high) = seen_by(ground.command(&["date", "+%s%N"]).env_remove("BROWNOUT_CLOCK_FILE"));
+    assert!((low..=high).contains(&0), "no variable: 0 not in {low}..={high}");
+    // What is valid is taken, from wherever it is: the cases above fail for the reason given.
+    let copy = write("copy", &valid);
+    let (low, high) = seen_by(ground.command(&["date", "+%s%N"]).env("BROWNOUT_CLOCK_FILE", copy));
+    assert!((low..=high).contains(&HOUR));
+}
+
+#[test]
+fn a_running_program_keeps_its_shift_when_the_file_is_removed() {
+    let ground = Ground::new();
+    ground.clock.set(offset(HOUR)).unwrap();
+    let mut witness = Witness::start(&ground);
+    let path = ground.clock.path().to_owned();
+    let Ground { folder, clock, .. } = ground;
+    let clone = clock.clone();
+    drop(clock);
+    assert!(path.exists(), "removed while there is a clone");
+    drop(clone);
+    assert!(!path.exists());
+    let (low, high) = witness.skew();
+    assert!((low..=high).contains(&HOUR));
+    drop(folder);
+}
+
+#[test]
+fn the_file_of_another_clock_is_not_taken_over() {
+    let ground = Ground::new();
+    ground.clock.set(offset(HOUR)).unwrap();
+    assert!(matches!(HostClock::create(ground.clock.path()), Err(ClockError::Exists { .. })));
+    assert_eq!(ground.clock.skew(), offset(HOUR));
+    assert!(ground.clock.path().exists());
+    let nowhere = ground.folder.path().join("no/folder");
+    assert!(matches!(HostClock::create(nowhere), Err(ClockError::File { .. })));
+}
+
+#[test]
+fn the_object_is_written_once_whole_and_for_everybody() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write_object(folder.path()).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    assert!(bytes.starts_with(b"\x7fELF"));
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o755);
+    let written = fs::metadata(&path).unwrap().modified().unwrap();
+    assert_eq!(write_object(folder.path()).unwrap(), path);
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), written, "written again for nothing");
+    // What somebody has spoiled is mended.
+    fs::write(&path, b"spoiled").unwrap();
+    write_object(folder.path()).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "drafts were left");
+
+    for name in ["with space", "with:colon", "$ORIGIN"] {
+        let unlistable = folder.path().join(name);
+        fs::create_dir(&unlistable).unwrap();
+        assert!(matches!(write_object(&unlistable), Err(ClockError::Unlistable { .. })), "{name}");
+    }
+    assert!(matches!(write_object(&folder.path().join("missing")), Err(ClockError::File { .. })));
+}
