@@ -5,24 +5,36 @@ use brownout_units::format_ns;
 
 use crate::place::Eye;
 
-/// A value or a change of a quantity.
-pub fn show(quantity: Quantity, value: f64) -> String {
-    let percent = |of: &str| format!("{:.2}%{of}", value * 100.0);
+/// A value or a change of a quantity in its unit, as short as can be.
+pub fn number(quantity: Quantity, value: f64) -> String {
     match quantity {
-        Quantity::OneWayDelay | Quantity::ReadTime | Quantity::WriteTime | Quantity::SyncTime => time(value),
-        Quantity::DelaySpread => format!("{} of spread", time(value)),
-        Quantity::Loss => percent(""),
+        Quantity::OneWayDelay
+        | Quantity::DelaySpread
+        | Quantity::ReadTime
+        | Quantity::WriteTime
+        | Quantity::SyncTime
+        | Quantity::ClockOffset => time(value),
+        Quantity::Rate => rate(value),
+        Quantity::LargestPacket => format!("{value:.0} bytes"),
+        // 1 ns/s is a part in 10^9.
+        Quantity::ClockDrift => format!("{:.1}ppm", value / 1e3),
+        _ => format!("{:.2}%", value * 100.0),
+    }
+}
+
+/// The same with what it is of, for a sentence that does not say it.
+pub(crate) fn show(quantity: Quantity, value: f64) -> String {
+    let percent = |of: &str| format!("{}{of}", number(quantity, value));
+    match quantity {
+        Quantity::DelaySpread => percent(" of spread"),
         Quantity::Duplicates => percent(" doubled"),
         Quantity::Reordered => percent(" reordered"),
         Quantity::Corruption => percent(" damaged"),
-        Quantity::Rate => rate(value),
-        Quantity::LargestPacket => format!("{value:.0} bytes"),
         Quantity::Answers => percent(" answered"),
         Quantity::Running => percent(" of the time running"),
         Quantity::ProcessorShare => percent(" of the processors"),
         Quantity::ReadErrors | Quantity::WriteErrors | Quantity::SyncErrors => percent(" failed"),
-        Quantity::ClockOffset => time(value),
-        Quantity::ClockDrift => format!("{}/s", time(value)),
+        _ => number(quantity, value),
     }
 }
 
@@ -46,7 +58,7 @@ fn rate(bits: f64) -> String {
 pub fn name(quantity: Quantity) -> &'static str {
     match quantity {
         Quantity::OneWayDelay => "one-way delay",
-        Quantity::DelaySpread => "spread of the delay",
+        Quantity::DelaySpread => "delay spread",
         Quantity::Loss => "loss",
         Quantity::Duplicates => "duplicates",
         Quantity::Reordered => "reordering",
@@ -56,12 +68,12 @@ pub fn name(quantity: Quantity) -> &'static str {
         Quantity::Answers => "answers",
         Quantity::Running => "running",
         Quantity::ProcessorShare => "processors",
-        Quantity::ReadTime => "time of a read",
-        Quantity::WriteTime => "time of a write",
-        Quantity::SyncTime => "time of an fsync",
-        Quantity::ReadErrors => "failing reads",
-        Quantity::WriteErrors => "failing writes",
-        Quantity::SyncErrors => "failing fsyncs",
+        Quantity::ReadTime => "read time",
+        Quantity::WriteTime => "write time",
+        Quantity::SyncTime => "fsync time",
+        Quantity::ReadErrors => "read errors",
+        Quantity::WriteErrors => "write errors",
+        Quantity::SyncErrors => "fsync errors",
         Quantity::ClockOffset => "clock offset",
         Quantity::ClockDrift => "clock drift",
     }
@@ -86,12 +98,12 @@ pub(crate) fn said(eye: Eye<'_>, quantity: Quantity) -> (String, &'static str) {
     };
     // One place may be asked several things that are written alike.
     let of = match quantity {
-        Quantity::ReadTime | Quantity::WriteTime | Quantity::SyncTime | Quantity::ClockDrift => {
-            format!("{name} ({})", self::name(quantity))
-        }
-        Quantity::ReadErrors | Quantity::WriteErrors | Quantity::SyncErrors => {
-            format!("{name} ({})", self::name(quantity))
-        }
+        Quantity::ReadTime
+        | Quantity::WriteTime
+        | Quantity::SyncTime
+        | Quantity::ReadErrors
+        | Quantity::WriteErrors
+        | Quantity::SyncErrors => format!("{name} ({})", self::name(quantity)),
         _ => name.to_owned(),
     };
     (of, verb)

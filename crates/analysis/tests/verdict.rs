@@ -224,7 +224,7 @@ fn answers_faster_than_their_packets_make_the_trial_invalid() {
     assert_eq!(exit_code(&found), 3);
     let reason = &found.trials[0].invalid[0];
     assert!(reason.starts_with("n1 answered within 2.00ns in the baseline, which no packet can"), "{reason}");
-    assert!(reason.contains("load → n1 takes 58.7us at least, and back 57.8us"), "{reason}");
+    assert!(reason.contains("load → n1 takes 57.4us at least, and back 55.5us"), "{reason}");
     assert!(reason.ends_with("(and so in 2 more combinations of coordinator and phase)"), "{reason}");
     assert_eq!(found.trials[0].invalid.len(), 1);
     // All that n2 sends is late by 100 ms, and its answers are not.

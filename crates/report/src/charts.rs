@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use brownout_analysis::{Findings, Latencies, Point, TrialEvidence, TrialFindings, phase, phase_latencies, timeline};
+use brownout_record::Period;
 use brownout_units::{Delay, format_ns};
 
 use crate::{
@@ -78,10 +79,13 @@ impl Frame<'_> {
             label: phase.name.clone(),
             kind: WindowKind::Phase,
         });
-        let faults = evidence.faults.iter().filter_map(|fault| {
-            let to = fault.healed.map_or(evidence.ends_ns, |healed| healed.at_ns);
-            let from = self.seconds(fault.injected?.at_ns);
-            Some(Window { from, to: self.seconds(to), label: fault.text.clone(), kind: WindowKind::Fault })
+        let faults = evidence.faults.iter().flat_map(|fault| {
+            let period = |period: &Period| {
+                let to = period.healed.map_or(evidence.ends_ns, |healed| healed.at_ns);
+                let from = self.seconds(period.injected?.at_ns);
+                Some(Window { from, to: self.seconds(to), label: fault.text.clone(), kind: WindowKind::Fault })
+            };
+            fault.periods.iter().filter_map(period)
         });
         let lengths = evidence.intervals.first().map_or(0, |interval| interval.length_ns);
         let late = self.trial.instrument.late_intervals.iter().map(|starts| Window {

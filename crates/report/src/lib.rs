@@ -11,6 +11,7 @@ mod glossary;
 mod html;
 mod markup;
 mod matrix;
+mod proofs;
 mod scale;
 mod summary;
 mod svg;

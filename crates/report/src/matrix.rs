@@ -2,37 +2,49 @@
 
 use std::collections::BTreeMap;
 
-use brownout_analysis::{Findings, PairProof, TrialFindings};
-use brownout_record::Quantity;
+use brownout_analysis::{Findings, ProofRow, SourceSeen, TrialFindings};
+use brownout_record::{Quantity, Subject};
 use brownout_units::format_ns;
 
 use crate::escape::escape;
 
 /// What a matrix shows of a pair.
-type View = fn(&PairProof) -> Option<f64>;
+type View = fn(&ProofRow) -> Option<f64>;
+
+/// Hosts of a matrix that can still be read.
+const HOSTS: usize = 20;
+
+/// What the probes saw of a row.
+fn probes(row: &ProofRow) -> Option<&SourceSeen> {
+    row.sources.iter().find(|source| source.source == "probes")
+}
 
 /// The four matrices of a trial; none if no fault of it is a delay.
 pub fn delays(findings: &Findings, trial: &TrialFindings) -> Option<String> {
-    let pairs = trial.faults.iter().flat_map(|fault| &fault.pairs);
-    let pairs: BTreeMap<(&str, &str), &PairProof> = pairs
-        .filter(|pair| pair.quantity == Quantity::OneWayDelay)
-        .map(|pair| ((pair.from.as_str(), pair.to.as_str()), pair))
-        .collect();
-    if pairs.is_empty() {
+    let mut pairs: BTreeMap<(&str, &str), &ProofRow> = BTreeMap::new();
+    for row in trial.faults.iter().flat_map(|fault| &fault.rows) {
+        let (Subject::Pair { from, to }, Quantity::OneWayDelay) = (&row.subject, row.quantity) else { continue };
+        let known = pairs.entry((from, to)).or_insert(row);
+        // Of several faults and severities the one that asks most.
+        if (row.hit, row.expected) > (known.hit, known.expected) {
+            *known = row;
+        }
+    }
+    if pairs.is_empty() || findings.hosts.len() > HOSTS {
         return None;
     }
     let hosts: Vec<&str> = findings.hosts.iter().map(|host| host.name.as_str()).collect();
     let views: [(&str, View); 4] = [
         ("asked: change", |pair| Some(pair.expected)),
-        ("before", |pair| pair.probes.before),
-        ("during", |pair| pair.probes.during),
-        ("after", |pair| pair.probes.after),
+        ("before", |row| probes(row)?.before),
+        ("during", |row| probes(row)?.during),
+        ("after", |row| probes(row)?.after),
     ];
     let matrices = views.into_iter().map(|(title, value)| matrix(title, &hosts, &pairs, value));
     Some(format!(r#"<div class="matrices">{}</div>"#, matrices.collect::<String>()))
 }
 
-fn matrix(title: &str, hosts: &[&str], pairs: &BTreeMap<(&str, &str), &PairProof>, value: View) -> String {
+fn matrix(title: &str, hosts: &[&str], pairs: &BTreeMap<(&str, &str), &ProofRow>, value: View) -> String {
     let mut out = format!(
         r#"<table class="matrix"><caption>{}</caption><thead><tr><td class="corner">from \ to</td>"#,
         escape(title)

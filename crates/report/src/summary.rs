@@ -1,12 +1,10 @@
 //! The summary on the terminal.
 
-use brownout_analysis::{
-    FaultFindings, Findings, PairProof, Part, PhaseFindings, Proof, Seen, TrialFindings, Validity, phase,
-};
-use brownout_record::Quantity;
+use brownout_analysis::{FaultFindings, Findings, Part, PhaseFindings, Proof, TrialFindings, Validity, phase};
 use brownout_units::{Delay, format_ns};
 
 use crate::{
+    proofs,
     table::{Paint, Table, wrap},
     text,
 };
@@ -84,6 +82,9 @@ impl Page {
                 if objective.phases.is_empty() { "no phase".to_owned() } else { objective.phases.join(", ") }
             ),
         );
+        for line in &findings.network {
+            self.line(Paint::Plain, &format!("network: {line}"));
+        }
         for fault in &findings.planned_faults {
             self.line(Paint::Plain, &format!("fault: {fault}"));
         }
@@ -219,6 +220,10 @@ impl Page {
             );
         }
         self.table(&table);
+        let why = findings.trials.iter().find_map(|trial| trial.closed_loop.as_ref()?.inapplicable.clone());
+        if let Some(why) = why {
+            self.line(Paint::Dim, &format!("  no prediction: {why}"));
+        }
     }
 
     fn proofs(&mut self, findings: &Findings) {
@@ -232,20 +237,22 @@ impl Page {
     fn proof(&mut self, findings: &Findings, trial: &TrialFindings, fault: &FaultFindings) {
         let of = if findings.trials.len() > 1 { format!(", trial {}", trial.trial) } else { String::new() };
         self.section(&format!("Proof{of}: {}", fault.text));
-        let mut table =
-            Table::new(&["pair", "asked", "before", "during", "after", "change", "counters", "±", "verdict"]).left(8);
-        let (hit, spared): (Vec<&PairProof>, Vec<&PairProof>) = fault.pairs.iter().partition(|pair| pair.hit);
-        let refuted = spared.iter().any(|pair| pair.verdict == Proof::Refuted);
-        for pair in &hit {
-            table.row(proof_paint(pair.verdict), pair_cells(pair, &format!("{} → {}", pair.from, pair.to)));
-        }
-        if refuted {
-            for pair in spared.iter().filter(|pair| pair.verdict == Proof::Refuted) {
-                table.row(Paint::Bad, pair_cells(pair, &format!("{} → {} (spared)", pair.from, pair.to)));
-            }
-        } else if let Some(worst) = worst(&spared) {
-            let name = format!("{} spared, worst {} → {}", spared.len(), worst.from, worst.to);
-            table.row(proof_paint(worst.verdict), pair_cells(worst, &name));
+        let ramp = fault.severities.len() > 1;
+        let last = if ramp { "severity" } else { "after" };
+        let mut table = Table::new(&["what", "where", "asked", "measured", "±", last, "verdict"]).left(1).left(6);
+        for line in proofs::lines(fault) {
+            let row = line.row;
+            let last = if ramp { shorten(line.severity, 14) } else { proofs::after(row) };
+            let cells = vec![
+                line.what.to_owned(),
+                shorten(&line.place, 34),
+                proofs::asked(row),
+                proofs::measured(row),
+                proofs::allowed(row),
+                last,
+                text::proof(row.verdict).to_owned(),
+            ];
+            table.row(proof_paint(row.verdict), cells);
         }
         self.table(&table);
         let verdict = format!("  {}: {}", text::proof(fault.verdict), fault.effect);
@@ -375,37 +382,14 @@ fn phase_cells(name: &str, phase: &PhaseFindings) -> Vec<String> {
     cells
 }
 
-fn pair_cells(pair: &PairProof, name: &str) -> Vec<String> {
-    let quantity = pair.quantity;
-    let value = |value: Option<f64>| text::or_none(value, |value| text::measured(quantity, value));
-    let change = |of: &Seen| text::or_none(of.change, |change| text::change(quantity, change));
-    vec![
-        name.to_owned(),
-        if pair.expected > 0.0 { text::change(quantity, pair.expected) } else { "none".to_owned() },
-        value(pair.probes.before),
-        value(pair.probes.during),
-        value(pair.probes.after),
-        change(&pair.probes),
-        change(&pair.counters),
-        text::measured(quantity, pair.tolerance + pair.probes.error),
-        text::proof(pair.verdict).to_owned(),
-    ]
+/// The first `most` letters of a text that is longer.
+fn shorten(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
 }
 
 fn proof_paint(verdict: Proof) -> Paint {
     if verdict == Proof::Proven { Paint::Plain } else { Paint::Bad }
-}
-
-/// The spared pair that comes nearest to its tolerance.
-fn worst<'a>(spared: &[&'a PairProof]) -> Option<&'a PairProof> {
-    let strain = |pair: &PairProof| {
-        let change = pair.probes.change.map_or(f64::INFINITY, |change| (change - pair.expected).abs());
-        // Loss and delay have different units; how much of the tolerance is used has none.
-        if pair.quantity == Quantity::Loss || pair.tolerance > 0.0 {
-            change / (pair.tolerance + pair.probes.error).max(f64::MIN_POSITIVE)
-        } else {
-            change
-        }
-    };
-    spared.iter().copied().max_by(|one, other| strain(one).total_cmp(&strain(other)))
 }

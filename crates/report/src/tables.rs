@@ -1,12 +1,12 @@
 //! The tables of the HTML report.
 
-use brownout_analysis::{FaultFindings, Findings, Part, PhaseFindings, Proof, Seen, TrialFindings, phase};
+use brownout_analysis::{FaultFindings, Findings, Part, PhaseFindings, Proof, TrialFindings, phase, words};
 use brownout_units::{Delay, format_ns};
 
 use crate::{
     escape::escape,
-    markup::{Cell, cell, marked, markup, table},
-    text,
+    markup::{Cell, cell, details, marked, markup, table},
+    proofs, text,
 };
 
 /// The load by phase: all trials together, then each.
@@ -115,44 +115,89 @@ pub fn closed_loop(findings: &Findings) -> Option<String> {
         Some(("", cells))
     });
     let caption = format!("{threads} threads complete {threads} ÷ mean response time, whatever the database does");
+    let why = findings.trials.iter().find_map(|trial| trial.closed_loop.as_ref()?.inapplicable.clone());
+    let caption = why.map_or(caption.clone(), |why| format!("{caption}; no prediction: {why}"));
     let headings = ["", "loss of throughput", "explained by the delay alone", "extra delay of a mean operation"];
     Some(table("", &caption, &headings, rows.collect()))
 }
 
-/// The proof of one fault, pair by pair.
+/// The proof of one fault: the worst places, and all of them on demand.
 pub fn proof(fault: &FaultFindings) -> String {
-    let rows = fault.pairs.iter().map(|pair| {
-        let quantity = pair.quantity;
-        let value = |value: Option<f64>| cell(text::or_none(value, |value| text::measured(quantity, value)));
-        let change = |of: &Seen| cell(text::or_none(of.change, |change| text::change(quantity, change)));
-        let asked = if pair.expected > 0.0 { text::change(quantity, pair.expected) } else { "none".to_owned() };
-        let cells = vec![
-            cell(format!("{} → {}", pair.from, pair.to)),
-            marked("words", if pair.hit { "hit" } else { "spared" }),
-            cell(asked),
-            value(pair.probes.before),
-            value(pair.probes.during),
-            value(pair.probes.after),
-            change(&pair.probes),
-            change(&pair.counters),
-            cell(format!("± {}", text::measured(quantity, pair.tolerance + pair.probes.error))),
-            marked(proof_class(pair.verdict), text::proof(pair.verdict)),
-        ];
-        (if pair.hit { "hit" } else { "" }, cells)
+    let ramp = fault.severities.len() > 1;
+    let rows = proofs::lines(fault).into_iter().map(|line| {
+        let row = line.row;
+        let mut cells = vec![cell(line.what), marked("words", &line.place)];
+        if ramp {
+            cells.push(marked("words", line.severity));
+        }
+        cells.extend([proofs::asked(row), proofs::measured(row), format!("± {}", proofs::allowed(row))].map(cell));
+        cells.push(cell(proofs::after(row)));
+        let by: Vec<&str> =
+            row.sources.iter().filter(|source| source.tells).map(|source| source.source.as_str()).collect();
+        cells.push(marked("words", by.join(", ")));
+        cells.push(marked(proof_class(row.verdict), text::proof(row.verdict)));
+        (if row.hit { "hit" } else { "" }, cells)
     });
+    let mut headings = vec!["what", "where"];
+    if ramp {
+        headings.push("severity");
+    }
+    headings.extend(["asked", "measured", "tolerance", "after healing", "told by", "verdict"]);
+    let worst = table("wide", &format!("{} — {}", fault.text, fault.effect), &headings, rows.collect());
+    worst + &details(&format!("All {} places and sources", fault.rows.len()), &all_sources(fault))
+}
+
+/// Spared places that are as they should be and stand in the table of all; a lab of 50 hosts has thousands of them.
+const LISTED: usize = 150;
+
+fn all_sources(fault: &FaultFindings) -> String {
+    let mut spared = 0;
+    let mut left = 0;
+    let mut rows = Vec::new();
+    for row in &fault.rows {
+        let well = !row.hit && row.verdict == Proof::Proven;
+        spared += usize::from(well);
+        if well && spared > LISTED {
+            left += 1;
+            continue;
+        }
+        for (at, source) in row.sources.iter().enumerate() {
+            let value = |value: Option<f64>| cell(text::or_none(value, |value| words::number(row.quantity, value)));
+            let severity = fault.severities.get(row.severity as usize).map_or("", String::as_str);
+            let seen = if row.change { source.change } else { source.during };
+            let show = if row.change { text::change } else { words::number };
+            let shown = |value: Option<f64>| cell(text::or_none(value, |value| show(row.quantity, value)));
+            let first = at == 0;
+            let role = if row.hit { "hit" } else { "spared" };
+            rows.push((
+                if row.hit { "hit" } else { "" },
+                vec![
+                    cell(if first { row.subject.to_string() } else { String::new() }),
+                    marked("words", if first { words::name(row.quantity) } else { "" }),
+                    marked("words", if first { severity } else { "" }),
+                    marked("words", if first { role } else { "" }),
+                    marked("words", &source.source),
+                    value(source.before),
+                    value(source.during),
+                    value(source.after),
+                    shown(seen),
+                    shown(source.expected),
+                    value(source.allowed),
+                    cell(source.samples.map(|count| count.to_string()).join(" ")),
+                    marked(proof_class(row.verdict), if first { text::proof(row.verdict) } else { "" }),
+                ],
+            ));
+        }
+    }
+    let caption = match left {
+        0 => "Every place, by everyone who looked".to_owned(),
+        left => format!("Every place, by everyone who looked; {left} more spared places, all proven, are in the JSON"),
+    };
     let headings = [
-        "from → to",
-        "",
-        "asked",
-        "before",
-        "during",
-        "after",
-        "change (probes)",
-        "change (counters)",
-        "tolerance",
+        "where", "what", "severity", "", "by", "before", "during", "after", "seen", "expected", "±", "samples",
         "verdict",
     ];
-    table("wide", &format!("{} — {}", fault.text, fault.effect), &headings, rows.collect())
+    table("wide", &caption, &headings, rows)
 }
 
 /// The class of a verdict.

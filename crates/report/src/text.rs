@@ -1,6 +1,6 @@
 //! Numbers and moments as people read them; the terminal and the HTML use the same.
 
-use brownout_analysis::{Effect, PhaseFindings, Proof, Quantile, Verdict};
+use brownout_analysis::{Effect, PhaseFindings, Proof, Quantile, Verdict, words};
 use brownout_record::Quantity;
 use brownout_units::format_ns;
 
@@ -42,17 +42,9 @@ pub fn or_none<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
     value.map_or_else(|| NONE.to_owned(), show)
 }
 
-/// A value of a proof in its unit.
-pub fn measured(quantity: Quantity, value: f64) -> String {
-    match quantity {
-        Quantity::OneWayDelay => format_ns(value),
-        Quantity::Loss => share(value),
-    }
-}
-
-/// The same with its sign.
+/// A change in its quantity's unit, with its sign.
 pub fn change(quantity: Quantity, value: f64) -> String {
-    format!("{}{}", if value >= 0.0 { "+" } else { "" }, measured(quantity, value))
+    format!("{}{}", if value >= 0.0 { "+" } else { "" }, words::number(quantity, value))
 }
 
 /// A proof's verdict.

@@ -177,7 +177,7 @@ fn the_summary_says_what_happened() {
         assert!(whole.contains(part), "{part}\n{whole}");
     }
     let refuted = text(&Synthetic { also_slow: Some(("n3", "n1")), ..Synthetic::default() }, PLAIN);
-    assert!(refuted.contains("n3 → n1 (spared)") && refuted.contains("refuted"), "{refuted}");
+    assert!(refuted.contains("9 spared, worst n3 → n1") && refuted.contains("refuted"), "{refuted}");
     let death = text(&Synthetic { death: true, ..Synthetic::default() }, PLAIN);
     assert!(death.contains("Node n3 died") && death.contains("out of memory <heap>"), "{death}");
 }
