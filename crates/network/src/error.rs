@@ -138,6 +138,10 @@ pub enum NetworkError {
         source: io::Error,
     },
 
+    /// Trains as asked for would measure nothing, or be a load of their own.
+    #[error("rates cannot be measured as asked for: {0}")]
+    Trains(String),
+
     /// The probes asked for would be a load of their own.
     #[error(
         "probing {links} links every {interval:?} is more than {budget} probes a second; \

@@ -58,5 +58,5 @@ pub use impairment::{
 };
 pub use link::{HostId, Link};
 pub use network::{Network, NetworkSpec};
-pub use probe::{ProbeHealth, ProbeSample, Probes};
+pub use probe::{ProbeHealth, ProbeSample, Probes, TrainSample, TrainSpec, Trains};
 pub use sys::{Scheduling, run_urgently};

@@ -46,6 +46,7 @@ pub struct NetworkSpec {
 #[derive(Debug)]
 pub struct Network {
     hosts: Vec<Host>,
+    mtu: u16,
     emulator: Emulator,
     thread: Option<JoinHandle<()>>,
     scheduling: Scheduling,
@@ -80,12 +81,17 @@ impl Network {
         let addresses: Vec<Ipv4Addr> = addresses.into_iter().map(|(address, _)| address).collect();
         let (emulator, thread, announcement) = emulator::start(tuns, &addresses, spec.seed, spec.realtime)?;
         let Announcement { scheduling, schedstat } = announcement;
-        Ok(Network { hosts, emulator, thread: Some(thread), scheduling, schedstat })
+        Ok(Network { hosts, mtu: spec.mtu, emulator, thread: Some(thread), scheduling, schedstat })
     }
 
     /// All hosts, in the order of their specification.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
+    }
+
+    /// The largest IP packet that a host sends, in bytes; a link may take less.
+    pub fn mtu(&self) -> u16 {
+        self.mtu
     }
 
     /// The host of this name.

@@ -9,6 +9,8 @@ mod datagram;
 mod overflow;
 mod places;
 mod prober;
+mod stamps;
+mod train;
 mod window;
 
 use std::{
@@ -19,6 +21,8 @@ use std::{
     thread::{self, JoinHandle},
     time::Duration,
 };
+
+pub use train::{TrainSample, TrainSpec, Trains};
 
 use self::{
     places::Places,

@@ -15,25 +15,16 @@ use super::{
     datagram::{self, Datagram},
     overflow::Overflow,
     places::Places,
+    stamps::{STAMPS_AFTER_NS, WallClock},
     window::Window,
 };
-use crate::{
-    clock::{monotonic_ns, realtime_offset_ns},
-    control::Emulator,
-    link::Link,
-    sys::ProbeSocket,
-};
+use crate::{clock::monotonic_ns, control::Emulator, link::Link, sys::ProbeSocket};
 
-/// The kernel begins to stamp arrivals a moment after the first socket asks for it; before, it
-/// stamps when they are collected.
-const STAMPS_AFTER_NS: u64 = 20_000_000;
 /// Probes of the same slot are sent together: waking up, here and in the emulator, costs more than
 /// sending does.
 const SLOT_NS: u64 = 2_000_000;
 /// How often arrivals are collected. Their times are the kernel's, so this costs no precision.
 const COLLECT_NS: u64 = 10_000_000;
-/// The wall clock moved against the monotonic one by more than this: somebody stepped it.
-const STEP_NS: u128 = 50_000;
 /// Samples kept for a caller who does not drain: a minute and a half of the whole budget.
 const KEPT_SAMPLES: usize = 200_000;
 
@@ -51,7 +42,7 @@ pub(super) struct Prober {
     interval_ns: u64,
     emulator: Emulator,
     shared: Arc<Shared>,
-    realtime_offset_ns: i128,
+    wall: WallClock,
     overflows: Vec<Overflow>,
     /// Of one round: the probes that arrived, with the kernel's stamps.
     arrivals: Vec<(Datagram, Option<u64>)>,
@@ -74,7 +65,7 @@ impl Prober {
             interval_ns: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX),
             emulator,
             shared,
-            realtime_offset_ns: realtime_offset_ns(),
+            wall: WallClock::read(),
             arrivals: Vec::new(),
             settled: Vec::new(),
         }
@@ -143,11 +134,10 @@ impl Prober {
                 self.arrivals.extend(probe.map(|probe| (probe, received.realtime_ns)));
             }
         }
-        // Both readings of the offset enclose all stamps of this round.
-        let before = std::mem::replace(&mut self.realtime_offset_ns, realtime_offset_ns());
+        let round = self.wall.next_round();
         let mut arrivals = std::mem::take(&mut self.arrivals);
         for (probe, stamp) in arrivals.drain(..) {
-            let arrived_ns = stamp.and_then(|stamp| on_monotonic(stamp, before, self.realtime_offset_ns));
+            let arrived_ns = stamp.and_then(|stamp| round.on_monotonic(stamp));
             self.arrived(probe, arrived_ns);
         }
         self.arrivals = arrivals;
@@ -186,27 +176,6 @@ impl Prober {
     }
 }
 
-/// A stamp of the wall clock on the monotonic one, which it was ahead of by `before_ns` and then by `after_ns`; `None`
-/// when it was stepped in between, since nobody knows which stamps were made before.
-fn on_monotonic(stamp_ns: u64, before_ns: i128, after_ns: i128) -> Option<u64> {
-    let stepped = (after_ns - before_ns).unsigned_abs() > STEP_NS;
-    if stepped { None } else { u64::try_from(i128::from(stamp_ns) - after_ns).ok() }
-}
-
 fn add(counter: &AtomicU64, amount: u64) {
     counter.fetch_add(amount, Ordering::Relaxed);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stamp_counts_only_when_the_wall_clock_was_not_stepped_meanwhile() {
-        assert_eq!(on_monotonic(1_000_700, 1_000_000, 1_000_000), Some(700));
-        assert_eq!(on_monotonic(1_000_700, 1_000_000, 1_000_200), Some(500), "slewed, or read with an error");
-        assert_eq!(on_monotonic(1_000_700, 1_000_000, -5_000_000), None);
-        assert_eq!(on_monotonic(9_000_000, 1_000_000, 5_000_000), None);
-        assert_eq!(on_monotonic(0, 1_000_000, 1_000_000), None);
-    }
 }

@@ -45,7 +45,7 @@ fn prefer_short_slices() {
 /// Makes the calling thread run as soon as it wakes, and says what it got: `SCHED_FIFO` with this
 /// priority where that is allowed, else short time slices and timers without slack.
 ///
-/// For threads that measure. The emulator has 20 and the probes 19; stay below.
+/// For threads that measure. The emulator has 20, the probes 19 and trains 18; stay below.
 pub fn run_urgently(priority: u8) -> Scheduling {
     schedule(Some(priority))
 }

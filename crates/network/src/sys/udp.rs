@@ -12,6 +12,9 @@ use super::{check, check_len};
 /// budget at one host. The kernel's default holds 300.
 const RECEIVE_BUFFER: libc::c_int = 4 << 20;
 
+/// What may wait in the sending host for the emulator, in bytes of kernel memory: some 1,000 full packets.
+const SEND_BUFFER: libc::c_int = 4 << 20;
+
 /// A datagram's length, and what the kernel says beside it.
 pub(crate) struct Received {
     pub(crate) length: usize,
@@ -34,6 +37,8 @@ impl ProbeSocket {
         // Beyond net.core.rmem_max takes real root; below that, as much as it allows.
         set_option(&socket, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
             .or_else(|_| set_option(&socket, libc::SO_RCVBUF, RECEIVE_BUFFER))?;
+        set_option(&socket, libc::SO_SNDBUFFORCE, SEND_BUFFER)
+            .or_else(|_| set_option(&socket, libc::SO_SNDBUF, SEND_BUFFER))?;
         Ok(ProbeSocket(socket))
     }
 
@@ -43,6 +48,35 @@ impl ProbeSocket {
 
     pub(crate) fn send(&self, datagram: &[u8], to: SocketAddrV4) -> io::Result<()> {
         self.0.send_to(datagram, to).map(drop)
+    }
+
+    /// Sends the datagrams of `size` bytes that `datagrams` consists of, back to back, and says how many the kernel
+    /// took at once.
+    pub(crate) fn send_burst(&self, datagrams: &mut [u8], size: usize, to: SocketAddrV4) -> io::Result<usize> {
+        let mut to = libc::sockaddr_in {
+            sin_family: libc::AF_INET as libc::sa_family_t,
+            sin_port: to.port().to_be(),
+            sin_addr: libc::in_addr { s_addr: u32::from(*to.ip()).to_be() },
+            sin_zero: [0; 8],
+        };
+        let part =
+            |datagram: &mut [u8]| libc::iovec { iov_base: datagram.as_mut_ptr().cast(), iov_len: datagram.len() };
+        let mut parts: Vec<libc::iovec> = datagrams.chunks_mut(size).map(part).collect();
+        let message = |part: &mut libc::iovec| {
+            // SAFETY: all bytes zero is a valid `mmsghdr`.
+            let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
+            message.msg_hdr.msg_name = std::ptr::from_mut(&mut to).cast();
+            message.msg_hdr.msg_namelen = size_of_val(&to) as libc::socklen_t;
+            message.msg_hdr.msg_iov = part;
+            message.msg_hdr.msg_iovlen = 1;
+            message
+        };
+        let mut messages: Vec<libc::mmsghdr> = parts.iter_mut().map(message).collect();
+        // SAFETY: the messages point to an address and to buffers that outlive the call.
+        let sent = check(unsafe {
+            libc::sendmmsg(self.0.as_raw_fd(), messages.as_mut_ptr(), messages.len() as libc::c_uint, 0)
+        })?;
+        Ok(sent as usize)
     }
 
     /// The next datagram; `None` when there is none at the moment.

@@ -1,0 +1,57 @@
+//! The kernel's receive times: it stamps them with the wall clock, which somebody may step.
+
+use crate::clock::realtime_offset_ns;
+
+/// The kernel begins to stamp arrivals a moment after the first socket asks for it; before, it
+/// stamps when they are collected.
+pub(super) const STAMPS_AFTER_NS: u64 = 20_000_000;
+
+/// The wall clock moved against the monotonic one by more than this: somebody stepped it.
+const STEP_NS: u128 = 50_000;
+
+/// How far the wall clock is ahead of the monotonic one, as it was when it was last read.
+pub(super) struct WallClock {
+    ahead_ns: i128,
+}
+
+/// Two readings that enclose all stamps of one round of collecting arrivals.
+pub(super) struct Round {
+    before_ns: i128,
+    after_ns: i128,
+}
+
+impl WallClock {
+    pub(super) fn read() -> Self {
+        WallClock { ahead_ns: realtime_offset_ns() }
+    }
+
+    /// To be called once all arrivals of a round have been collected, before any is judged.
+    pub(super) fn next_round(&mut self) -> Round {
+        let before_ns = std::mem::replace(&mut self.ahead_ns, realtime_offset_ns());
+        Round { before_ns, after_ns: self.ahead_ns }
+    }
+}
+
+impl Round {
+    /// A stamp of this round on the monotonic clock; `None` when the wall clock was stepped meanwhile, since nobody
+    /// knows which stamps were made before.
+    pub(super) fn on_monotonic(&self, stamp_ns: u64) -> Option<u64> {
+        let stepped = (self.after_ns - self.before_ns).unsigned_abs() > STEP_NS;
+        if stepped { None } else { u64::try_from(i128::from(stamp_ns) - self.after_ns).ok() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_counts_only_when_the_wall_clock_was_not_stepped_meanwhile() {
+        let on_monotonic = |stamp, before_ns, after_ns| Round { before_ns, after_ns }.on_monotonic(stamp);
+        assert_eq!(on_monotonic(1_000_700, 1_000_000, 1_000_000), Some(700));
+        assert_eq!(on_monotonic(1_000_700, 1_000_000, 1_000_200), Some(500), "slewed, or read with an error");
+        assert_eq!(on_monotonic(1_000_700, 1_000_000, -5_000_000), None);
+        assert_eq!(on_monotonic(9_000_000, 1_000_000, 5_000_000), None);
+        assert_eq!(on_monotonic(0, 1_000_000, 1_000_000), None);
+    }
+}
