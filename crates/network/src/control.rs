@@ -72,7 +72,10 @@ impl ImpairmentGuard {
 
     /// For those who implement [`LinkControl`]: with a way to change the impairment in place.
     #[must_use = "the links heal as soon as the guard is dropped"]
-    pub fn with_amend(mut self, amend: impl FnMut(&Impairment) -> Result<Change, NetworkError> + Send + 'static) -> Self {
+    pub fn with_amend(
+        mut self,
+        amend: impl FnMut(&Impairment) -> Result<Change, NetworkError> + Send + 'static,
+    ) -> Self {
         self.amend = Some(Box::new(amend));
         self
     }
@@ -230,11 +233,11 @@ impl LinkControl for Emulator {
         links.sort_unstable();
         links.dedup();
         let layer = self.0.next_layer.fetch_add(1, Ordering::Relaxed);
-        let impairment = *impairment;
+        let impairment = prepared(impairment);
         let change = self.change(|done| Command::Add { layer, links, impairment, done })?;
         let (amends, heals) = (self.clone(), self.clone());
         let amend = move |impairment: &Impairment| {
-            let impairment = *impairment;
+            let impairment = prepared(impairment);
             amends.change(|done| Command::Amend { layer, impairment, done })
         };
         let guard = ImpairmentGuard::new(change, move || heals.change(|done| Command::Remove { layer, done }));
@@ -256,6 +259,12 @@ impl LinkControl for Emulator {
         *spare() = Some(used);
         Ok(taken)
     }
+}
+
+/// A copy, with all made that takes a while to make: here rather than in the emulator's thread.
+fn prepared(impairment: &Impairment) -> Impairment {
+    impairment.distribution.prepare();
+    *impairment
 }
 
 impl fmt::Debug for Emulator {

@@ -7,7 +7,11 @@ use crate::link::{HostId, Link};
 /// What one link did since the counters were last taken. Packets and bytes are of the wire: a
 /// superframe counts as the packets it stands for, with a header each.
 ///
-/// Over the life of a link `offered = delivered + lost + dropped_queue + dropped_write` + those in flight.
+/// Over the life of a link, in packets:
+///
+/// `offered + duplicated + fragments = delivered + lost + cut + too_big + dropped_queue + dropped_write` + those in flight.
+///
+/// `corrupted` and `reordered` are among those that are in flight or beyond.
 #[derive(Debug, Clone)]
 pub struct LinkCounters {
     /// Which link.
@@ -24,7 +28,19 @@ pub struct LinkCounters {
     pub delivered_bytes: u64,
     /// Packets lost because the impairment in force said so.
     pub lost: u64,
-    /// Packets dropped because the link held its limit of bytes already.
+    /// Packets that did not enter because the link is cut, told to their sender or not.
+    pub cut: u64,
+    /// Packets that did not enter because they are larger than the link's MTU and must not be fragmented.
+    pub too_big: u64,
+    /// Packets that fragmentation has added: one that is cut into three adds two.
+    pub fragments: u64,
+    /// Packets that were added because others came twice.
+    pub duplicated: u64,
+    /// Packets with a flipped bit.
+    pub corrupted: u64,
+    /// Packets that skipped a delay.
+    pub reordered: u64,
+    /// Packets dropped because the queue of a rate limit was full, or the link held all it can (128 MiB).
     pub dropped_queue: u64,
     /// Packets that the receiving host's interface refused (it was taken down, or is out of memory).
     pub dropped_write: u64,
@@ -37,7 +53,7 @@ pub struct LinkCounters {
 }
 
 impl LinkCounters {
-    /// All zero.
+    /// All zero. Histograms take their room when something is recorded: most links of a large network are idle.
     pub(crate) fn new(link: Link) -> Self {
         LinkCounters {
             link,
@@ -47,15 +63,47 @@ impl LinkCounters {
             delivered_packets: 0,
             delivered_bytes: 0,
             lost: 0,
+            cut: 0,
+            too_big: 0,
+            fragments: 0,
+            duplicated: 0,
+            corrupted: 0,
+            reordered: 0,
             dropped_queue: 0,
             dropped_write: 0,
-            release_error: histogram(),
-            held: histogram(),
+            release_error: histogram(0),
+            held: histogram(0),
         }
     }
 
     /// All zero again. The histograms keep the room that they have grown to, so that they need not grow again.
     pub(crate) fn reset(&mut self) {
+        self.numbers().into_iter().for_each(|number| *number = 0);
+        self.release_error.reset();
+        self.held.reset();
+    }
+
+    /// Adds what another interval of the same link counted.
+    pub fn add(&mut self, other: &LinkCounters) {
+        let mut other = other.clone();
+        for (number, more) in self.numbers().into_iter().zip(other.numbers()) {
+            *number += *more;
+        }
+        merge(&mut self.release_error, &other.release_error);
+        merge(&mut self.held, &other.held);
+    }
+
+    /// Counts `packets` delivered so late, after so long.
+    pub(crate) fn record(&mut self, late_ns: u64, held_ns: u64, packets: u64) {
+        for (histogram, value) in [(&mut self.release_error, late_ns), (&mut self.held, held_ns)] {
+            take_room(histogram);
+            // It grows as needed, so recording cannot fail.
+            let _ = histogram.record_n(value, packets);
+        }
+    }
+
+    /// All that only counts up.
+    fn numbers(&mut self) -> [&mut u64; 14] {
         let LinkCounters {
             link: _,
             frames,
@@ -64,46 +112,56 @@ impl LinkCounters {
             delivered_packets,
             delivered_bytes,
             lost,
+            cut,
+            too_big,
+            fragments,
+            duplicated,
+            corrupted,
+            reordered,
             dropped_queue,
             dropped_write,
-            release_error,
-            held,
+            release_error: _,
+            held: _,
         } = self;
-        for number in [
+        [
             frames,
             offered_packets,
             offered_bytes,
             delivered_packets,
             delivered_bytes,
             lost,
+            cut,
+            too_big,
+            fragments,
+            duplicated,
+            corrupted,
+            reordered,
             dropped_queue,
             dropped_write,
-        ] {
-            *number = 0;
-        }
-        release_error.reset();
-        held.reset();
-    }
-
-    /// Adds what another interval of the same link counted.
-    pub fn add(&mut self, other: &LinkCounters) {
-        self.frames += other.frames;
-        self.offered_packets += other.offered_packets;
-        self.offered_bytes += other.offered_bytes;
-        self.delivered_packets += other.delivered_packets;
-        self.delivered_bytes += other.delivered_bytes;
-        self.lost += other.lost;
-        self.dropped_queue += other.dropped_queue;
-        self.dropped_write += other.dropped_write;
-        // These grow as needed, so adding cannot fail.
-        let _ = self.release_error.add(&other.release_error);
-        let _ = self.held.add(&other.held);
+        ]
     }
 }
 
 /// Three significant digits (0.1 %), growing with the largest value seen.
-fn histogram() -> Histogram<u64> {
-    Histogram::new(3).unwrap_or_else(|_| unreachable!("3 is within the 0 to 5 digits of a histogram"))
+const DIGITS: u8 = 3;
+
+/// One with no digits takes hardly any room, and holds nothing.
+fn histogram(digits: u8) -> Histogram<u64> {
+    Histogram::new(digits).unwrap_or_else(|_| unreachable!("a histogram has 0 to 5 digits"))
+}
+
+fn take_room(histogram: &mut Histogram<u64>) {
+    if histogram.sigfig() < DIGITS {
+        *histogram = self::histogram(DIGITS);
+    }
+}
+
+fn merge(into: &mut Histogram<u64>, other: &Histogram<u64>) {
+    if !other.is_empty() {
+        take_room(into);
+        // It grows as needed, so adding cannot fail.
+        let _ = into.add(other);
+    }
 }
 
 /// Packets of one host that never reached a link, since the network was started.
@@ -111,9 +169,31 @@ fn histogram() -> Histogram<u64> {
 pub struct HostCounters {
     /// Which host sent them.
     pub host: HostId,
-    /// Packets whose destination is no host of this network.
+    /// Packets whose destination is no host of this network (but not those to groups of neighbours).
     pub unroutable: u64,
     /// Packets (a superframe counts once) that the host's own interface dropped because the
     /// emulator did not read fast enough; `None` where the kernel does not show it.
     pub interface_dropped: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_recorded_is_exact_to_three_digits_and_idle_links_are_small() {
+        let mut link = Link::all(2).into_iter();
+        let (mut a, mut b) = (LinkCounters::new(link.next().unwrap()), LinkCounters::new(link.next().unwrap()));
+        assert!(a.held.distinct_values() < 10);
+        b.record(1_000_000, 20_000_000, 3);
+        (b.cut, b.fragments) = (4, 5);
+        a.add(&b);
+        a.add(&b);
+        a.add(&LinkCounters::new(b.link));
+        assert_eq!((a.cut, a.fragments, a.held.len(), a.release_error.len()), (8, 10, 6, 6));
+        assert!(a.held.max().abs_diff(20_000_000) <= 20_000);
+        a.reset();
+        assert_eq!((a.cut, a.fragments, a.held.len()), (0, 0, 0));
+        assert_eq!(a.held.sigfig(), DIGITS);
+    }
 }

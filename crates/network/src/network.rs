@@ -78,7 +78,6 @@ impl Network {
         // Where there is no IPv6, nobody sends to the second ones.
         let addresses: Vec<(Ipv4Addr, Ipv6Addr)> =
             spec.hosts.iter().map(|host| (host.address, host.address6())).collect();
-        let addresses: Vec<Ipv4Addr> = addresses.into_iter().map(|(address, _)| address).collect();
         let (emulator, thread, announcement) = emulator::start(tuns, &addresses, spec.seed, spec.realtime)?;
         let Announcement { scheduling, schedstat } = announcement;
         Ok(Network { hosts, mtu: spec.mtu, emulator, thread: Some(thread), scheduling, schedstat })

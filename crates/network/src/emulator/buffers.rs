@@ -11,7 +11,8 @@ const CLASSES: [usize; 4] = [256, 2_048, 16_384, LONGEST];
 /// Idle bytes kept per class; what a burst needed beyond is given back.
 const KEPT_BYTES: usize = 32 << 20;
 
-/// A frame of its own.
+/// A frame of its own. The default has no room at all.
+#[derive(Default)]
 pub(super) struct Buffer {
     bytes: Box<[u8]>,
     length: usize,

@@ -1,15 +1,21 @@
 //! The packet path.
 
-use std::{io, net::Ipv4Addr, ops::Range};
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
 
 use super::{
     agenda::Agenda,
     buffers::{Buffer, Pool},
-    frame::{self, Shape},
+    damage,
+    entrance::Whole,
+    frame,
+    frame::Shape,
     line::Line,
-    queue::Held,
+    queue::{Held, Times},
     slicer,
-    stages::{self, Fate},
+    stages::{End, Fate},
 };
 use crate::{
     clock::monotonic_ns,
@@ -24,41 +30,70 @@ const READ_BATCH: usize = 64;
 /// Frames released before hosts are read again.
 const RELEASE_BATCH: usize = 128;
 
-/// What a link may hold, in wire bytes: 5 Gbit/s for 100 ms are 63 MB. Reaching it is counted.
+/// What a link may hold, in wire bytes, whatever its impairments: 5 Gbit/s for 100 ms are 63 MB. Reaching it is counted.
 const QUEUE_LIMIT_BYTES: u64 = 128 << 20;
 
 /// Hosts, links between them, and what is on its way.
 pub(super) struct Engine {
-    tuns: Vec<Tun>,
-    /// Sorted by address.
-    routes: Vec<(Ipv4Addr, HostId)>,
-    lines: Vec<Line>,
-    counters: Vec<LinkCounters>,
+    pub(super) tuns: Vec<Tun>,
+    routes: Routes,
+    pub(super) lines: Vec<Line>,
+    pub(super) counters: Vec<LinkCounters>,
     agenda: Agenda,
-    pool: Pool,
+    pub(super) pool: Pool,
     /// The frame that was read last.
     frame: Buffer,
     fates: Vec<Fate>,
+    /// Room for the fragments of a packet.
+    pub(super) fragments: Vec<Whole>,
     unroutable: Vec<u64>,
 }
 
+/// Which host has an address; sorted by address.
+struct Routes {
+    v4: Vec<(Ipv4Addr, HostId)>,
+    v6: Vec<(Ipv6Addr, HostId)>,
+}
+
+impl Routes {
+    fn new(addresses: &[(Ipv4Addr, Ipv6Addr)]) -> Self {
+        let hosts = || (0..).map(HostId);
+        let mut v4: Vec<_> = addresses.iter().map(|both| both.0).zip(hosts()).collect();
+        let mut v6: Vec<_> = addresses.iter().map(|both| both.1).zip(hosts()).collect();
+        v4.sort_unstable();
+        v6.sort_unstable();
+        Routes { v4, v6 }
+    }
+
+    fn find(&self, address: IpAddr) -> Option<HostId> {
+        match address {
+            IpAddr::V4(address) => {
+                let place = self.v4.binary_search_by_key(&address, |route| route.0).ok()?;
+                Some(self.v4[place].1)
+            }
+            IpAddr::V6(address) => {
+                let place = self.v6.binary_search_by_key(&address, |route| route.0).ok()?;
+                Some(self.v6[place].1)
+            }
+        }
+    }
+}
+
 impl Engine {
-    pub(super) fn new(tuns: Vec<Tun>, addresses: &[Ipv4Addr], seed: u64) -> Self {
-        let mut routes: Vec<_> = addresses.iter().copied().zip((0..).map(HostId)).collect();
-        routes.sort_unstable();
+    pub(super) fn new(tuns: Vec<Tun>, addresses: &[(Ipv4Addr, Ipv6Addr)], seed: u64) -> Self {
         let links = Link::all(tuns.len());
-        let line = |link: &Link| Line::new(link.to.index(), stages::pipeline(seed, *link));
         let mut pool = Pool::default();
         Engine {
             unroutable: vec![0; tuns.len()],
             tuns,
-            routes,
-            lines: links.iter().map(line).collect(),
+            routes: Routes::new(addresses),
+            lines: links.iter().map(|link| Line::new(seed, *link)).collect(),
             counters: links.iter().copied().map(LinkCounters::new).collect(),
             agenda: Agenda::new(links.len()),
             frame: pool.take(frame::LONGEST),
             pool,
             fates: Vec::new(),
+            fragments: Vec::new(),
         }
     }
 
@@ -86,10 +121,13 @@ impl Engine {
 
     /// Takes `self.frame`, sent by `from`, to its link.
     fn carry(&mut self, from: HostId, arrival_ns: u64) {
-        let route = |address| self.routes.binary_search_by_key(&address, |route| route.0).ok();
-        let to = frame::destination(&self.frame).and_then(route).map(|place| self.routes[place].1);
+        let destination = frame::destination(&self.frame);
+        let to = destination.and_then(|address| self.routes.find(address));
         let Some(link) = to.and_then(|to| Link { from, to }.position(self.tuns.len())) else {
-            self.unroutable[from.index()] += 1;
+            // Kernels announce themselves to groups of neighbours; there are none on a link between two.
+            if !destination.is_some_and(is_group) {
+                self.unroutable[from.index()] += 1;
+            }
             return;
         };
         let shape = Shape::of(&self.frame);
@@ -97,59 +135,70 @@ impl Engine {
         counters.frames += 1;
         counters.offered_packets += u64::from(shape.packets);
         counters.offered_bytes += u64::from(shape.wire_bytes);
-        let line = &mut self.lines[link];
+        let line = &self.lines[link];
         if line.is_clear() {
-            let times = Times { arrival_ns, release_ns: arrival_ns };
+            let times = Times { arrival_ns, departs_ns: arrival_ns, release_ns: arrival_ns };
             deliver(&self.tuns[line.to], counters, &self.frame, shape.packets, shape.wire_bytes, times);
             return;
         }
-
-        let mut fates = std::mem::take(&mut self.fates);
-        fates.clear();
-        fates.resize(shape.packets as usize, Fate::default());
-        line.stages.decide(&mut fates);
-        for (fate, run) in runs(&fates) {
-            if fate.lost {
-                self.counters[link].lost += run.len() as u64;
-            } else {
-                self.hold(link, &shape, run, Times { arrival_ns, release_ns: arrival_ns.saturating_add(fate.hold_ns) });
-            }
-        }
-        self.fates = fates;
+        let mut frame = std::mem::take(&mut self.frame);
+        self.enter(link, &mut frame, &shape, arrival_ns);
+        self.frame = frame;
         self.agenda.set(link, self.lines[link].queue.next_release_ns());
     }
 
-    /// Queues the wire packets `run` of `self.frame`.
-    fn hold(&mut self, link: usize, shape: &Shape, run: Range<u32>, times: Times) {
-        let packets = run.len() as u32;
-        let (length, wire_bytes) = match &shape.segments {
-            Some(segments) if packets < shape.packets => {
-                let length = slicer::sliced_length(segments, &run);
-                let headers = (packets - 1) as usize * segments.headers;
-                (length, (length - frame::VNET + headers) as u32)
+    /// Decides about the packets of `frame`, which have passed the gate, and queues those that go on. What is in `frame`
+    /// afterwards is no longer of use, but it has as much room as before.
+    pub(super) fn admit(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) {
+        let mut fates = std::mem::take(&mut self.fates);
+        fates.clear();
+        fates.extend((0..shape.packets).map(|n| Fate::new(n, shape.bytes_of(n), arrival_ns)));
+        self.lines[link].layers.decide(&mut fates);
+        self.counters[link].duplicated += (fates.len() - shape.packets as usize) as u64;
+        for run in fates.chunk_by(Fate::joins) {
+            match run[0].end {
+                Some(End::Lost) => self.counters[link].lost += run.len() as u64,
+                Some(End::QueueFull) => self.counters[link].dropped_queue += run.len() as u64,
+                // The frame is of no use to any other.
+                None if run.len() == fates.len() => self.hold(link, frame, shape, run, arrival_ns, true),
+                None => self.hold(link, frame, shape, run, arrival_ns, false),
             }
-            _ => (self.frame.len(), shape.wire_bytes),
-        };
-        let queue = &mut self.lines[link].queue;
-        if queue.wire_bytes() + u64::from(wire_bytes) > QUEUE_LIMIT_BYTES {
-            self.counters[link].dropped_queue += u64::from(packets);
+        }
+        self.fates = fates;
+    }
+
+    /// Queues wire packets of `frame` that share their fate; `alone` if nothing else of it is needed.
+    fn hold(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, run: &[Fate], arrival_ns: u64, alone: bool) {
+        let (fate, packets) = (run[0], run.len() as u32);
+        let range = fate.segment..fate.segment + packets;
+        let part = shape.segments.as_ref().filter(|_| packets < shape.packets).map(|segments| (segments, range));
+        let wire_bytes = run.iter().map(|fate| fate.bytes).sum();
+        let (line, counters) = (&mut self.lines[link], &mut self.counters[link]);
+        if line.queue.wire_bytes() + u64::from(wire_bytes) > QUEUE_LIMIT_BYTES {
+            counters.dropped_queue += u64::from(packets);
             return;
         }
-        let buffer = match &shape.segments {
-            Some(segments) if packets < shape.packets => {
-                let mut buffer = self.pool.take(length);
-                slicer::slice(&self.frame, segments, &run, &mut buffer);
+        let mut buffer = match part {
+            Some((segments, range)) => {
+                let mut buffer = self.pool.take(slicer::sliced_length(segments, &range));
+                slicer::slice(frame, segments, &range, &mut buffer);
                 buffer
             }
-            // Nothing else of this frame is needed, so its buffer may go along.
-            _ if Pool::is_large(length) => std::mem::replace(&mut self.frame, self.pool.take(frame::LONGEST)),
-            _ => {
-                let mut buffer = self.pool.take(length);
-                buffer.copy_from_slice(&self.frame);
+            None if alone && Pool::is_large(frame.len()) => std::mem::replace(frame, self.pool.take(frame::LONGEST)),
+            None => {
+                let mut buffer = self.pool.take(frame.len());
+                buffer.copy_from_slice(frame);
                 buffer
             }
         };
-        queue.push(times.release_ns, times.arrival_ns, packets, wire_bytes, buffer);
+        if let Some(draw) = fate.flip {
+            counters.corrupted += u64::from(damage::flip(&mut buffer, draw));
+        }
+        if fate.overtakes {
+            counters.reordered += u64::from(packets);
+        }
+        let times = Times { arrival_ns, departs_ns: fate.departs_ns, release_ns: fate.release_ns() };
+        line.queue.push(times, packets, wire_bytes, buffer);
     }
 
     /// When the next packet is due.
@@ -163,8 +212,7 @@ impl Engine {
             let Some(link) = self.agenda.due(now_ns) else { return };
             let line = &mut self.lines[link];
             if let Some(held) = line.queue.pop_due(now_ns) {
-                let Held { release_ns, arrival_ns, packets, wire_bytes, buffer, .. } = held;
-                let times = Times { arrival_ns, release_ns };
+                let Held { times, packets, wire_bytes, buffer, .. } = held;
                 deliver(&self.tuns[line.to], &mut self.counters[link], &buffer, packets, wire_bytes, times);
                 self.pool.give(buffer);
             }
@@ -174,39 +222,39 @@ impl Engine {
 
     pub(super) fn add_layer(&mut self, layer: u64, links: &[usize], impairment: Impairment) {
         for &link in links {
-            self.lines[link].add_layer(layer, impairment);
+            self.lines[link].change(|layers| layers.add(layer, impairment));
             self.agenda.set(link, self.lines[link].queue.next_release_ns());
         }
     }
 
     pub(super) fn amend_layer(&mut self, layer: u64, impairment: Impairment) {
-        self.change_all(|line| line.amend_layer(layer, impairment));
+        self.change_where(|line| line.layers.has(layer), |line| line.change(|layers| layers.amend(layer, impairment)));
     }
 
     pub(super) fn remove_layer(&mut self, layer: u64) {
-        self.change_all(|line| line.remove_layer(layer));
+        self.change_where(|line| line.layers.has(layer), |line| line.change(|layers| layers.remove(layer)));
     }
 
     /// See [`crate::Emulator::sabotage`].
     pub(super) fn sabotage(&mut self, on: bool) {
-        self.change_all(|line| line.sabotage(on));
+        self.change_where(|_| true, |line| line.change(|layers| layers.sabotage(on)));
     }
 
-    fn change_all(&mut self, mut change: impl FnMut(&mut Line)) {
-        for (link, line) in self.lines.iter_mut().enumerate() {
+    fn change_where(&mut self, which: impl Fn(&Line) -> bool, change: impl Fn(&mut Line)) {
+        for (link, line) in self.lines.iter_mut().enumerate().filter(|(_, line)| which(line)) {
             change(line);
             self.agenda.set(link, line.queue.next_release_ns());
         }
     }
 
-    /// What the stages of a link do.
+    /// What the impairments of a link do.
     pub(super) fn effective(&self, link: usize) -> Vec<Impairment> {
-        vec![self.lines[link].stages.report()]
+        self.lines[link].layers.effective().collect()
     }
 
     /// The longest that any link holds a packet.
     pub(super) fn longest_hold_ns(&self) -> u64 {
-        self.lines.iter().map(|line| line.stages.report().longest_hold_ns()).max().unwrap_or(0)
+        self.lines.iter().map(Line::longest_hold_ns).max().unwrap_or(0)
     }
 
     pub(super) fn take_counters(&mut self, fresh: Vec<LinkCounters>) -> Vec<LinkCounters> {
@@ -218,11 +266,9 @@ impl Engine {
     }
 }
 
-/// When a packet came, and when it is to leave.
-#[derive(Clone, Copy)]
-struct Times {
-    arrival_ns: u64,
-    release_ns: u64,
+/// A group of receivers rather than one.
+fn is_group(address: IpAddr) -> bool {
+    address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
 /// Hands a frame to its host, and counts.
@@ -235,32 +281,5 @@ fn deliver(tun: &Tun, counters: &mut LinkCounters, frame: &[u8], packets: u32, w
     }
     counters.delivered_packets += packets;
     counters.delivered_bytes += u64::from(wire_bytes);
-    // These histograms grow as needed, so recording cannot fail.
-    let _ = counters.release_error.record_n(now.saturating_sub(times.release_ns), packets);
-    let _ = counters.held.record_n(now.saturating_sub(times.arrival_ns), packets);
-}
-
-/// The longest runs of neighbours that share their fate.
-fn runs(fates: &[Fate]) -> impl Iterator<Item = (Fate, Range<u32>)> {
-    let mut start = 0;
-    fates.chunk_by(|a, b| a == b).map(move |run| {
-        let range = start..start + run.len() as u32;
-        start = range.end;
-        (run[0], range)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_are_neighbours_with_one_fate() {
-        let kept = |hold_ns| Fate { lost: false, hold_ns };
-        let lost = Fate { lost: true, hold_ns: 5 };
-        let fates = [kept(5), kept(5), lost, kept(5), kept(6)];
-        let found: Vec<_> = runs(&fates).collect();
-        assert_eq!(found, [(kept(5), 0..2), (lost, 2..3), (kept(5), 3..4), (kept(6), 4..5)]);
-        assert_eq!(runs(&[]).count(), 0);
-    }
+    counters.record(now.saturating_sub(times.release_ns), now.saturating_sub(times.arrival_ns), packets);
 }

@@ -4,7 +4,7 @@
 //! flags u8, gso_type u8, hdr_len u16, gso_size u16, csum_start u16, csum_offset u16. Offsets count
 //! from the IP header on.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// Bytes of the virtio-net header.
 pub(super) const VNET: usize = 10;
@@ -25,6 +25,22 @@ const GSO_ECN: u8 = 0x80;
 pub(super) enum Transport {
     Tcp,
     Udp,
+}
+
+/// IP's numbers of the protocols that are known here.
+pub(super) const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
+pub(super) const ICMP: u8 = 1;
+pub(super) const ICMPV6: u8 = 58;
+
+impl Transport {
+    /// IP's number of it.
+    pub(super) fn protocol(self) -> u8 {
+        match self {
+            Transport::Tcp => TCP,
+            Transport::Udp => UDP,
+        }
+    }
 }
 
 /// How a superframe falls into wire packets.
@@ -52,14 +68,63 @@ pub(super) struct Shape {
     pub(super) segments: Option<Segments>,
 }
 
-/// Where a frame goes; `None` if it is no IPv4 packet.
-pub(super) fn destination(frame: &[u8]) -> Option<Ipv4Addr> {
+/// Where a frame goes; `None` if it is no IP packet.
+pub(super) fn destination(frame: &[u8]) -> Option<IpAddr> {
     let packet = frame.get(VNET..)?;
-    if packet.first()? >> 4 != 4 {
-        return None;
+    match packet.first()? >> 4 {
+        4 => Some(IpAddr::from(<[u8; 4]>::try_from(packet.get(16..20)?).ok()?)),
+        6 => Some(IpAddr::from(<[u8; 16]>::try_from(packet.get(24..40)?).ok()?)),
+        _ => None,
     }
-    let octets: [u8; 4] = packet.get(16..20)?.try_into().ok()?;
-    Some(Ipv4Addr::from(octets))
+}
+
+/// What an IP packet carries, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Carried {
+    /// IP's number of the protocol.
+    pub(super) protocol: u8,
+    /// Where it begins, from the IP header on.
+    pub(super) at: usize,
+    /// False in all fragments but the first, which have no transport header.
+    pub(super) has_header: bool,
+}
+
+impl Carried {
+    /// Reads the headers of an IP packet; `None` if they go beyond its end.
+    pub(super) fn by(packet: &[u8]) -> Option<Carried> {
+        let carried = match packet.first()? >> 4 {
+            4 => Carried {
+                protocol: *packet.get(9)?,
+                at: usize::from(packet[0] & 0xF) * 4,
+                has_header: u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x1FFF == 0,
+            },
+            6 => Carried::behind_extensions(packet)?,
+            _ => return None,
+        };
+        (carried.at >= 20 && carried.at <= packet.len()).then_some(carried)
+    }
+
+    /// Skips IPv6's extension headers (RFC 8200, section 4): hop-by-hop 0, routing 43, fragment 44, destination 60.
+    fn behind_extensions(packet: &[u8]) -> Option<Carried> {
+        let mut carried = Carried { protocol: *packet.get(6)?, at: 40, has_header: true };
+        loop {
+            let header = packet.get(carried.at..);
+            let length = match carried.protocol {
+                0 | 43 | 60 => usize::from(*header?.get(1)?) * 8 + 8,
+                44 => {
+                    let offset = u16::from_be_bytes([*header?.get(2)?, *header?.get(3)?]) & 0xFFF8;
+                    carried.has_header = offset == 0;
+                    8
+                }
+                _ => return Some(carried),
+            };
+            carried.protocol = header?[0];
+            carried.at += length;
+            if !carried.has_header {
+                return Some(carried);
+            }
+        }
+    }
 }
 
 impl Shape {
@@ -74,6 +139,19 @@ impl Shape {
             return single;
         }
         Shape { packets, wire_bytes: bytes + (packets - 1) * segments.headers as u32, segments: Some(segments) }
+    }
+}
+
+impl Shape {
+    /// Bytes of its `n`-th wire packet, IP header included.
+    pub(super) fn bytes_of(&self, n: u32) -> u32 {
+        match &self.segments {
+            Some(segments) => {
+                let before = n as usize * segments.size;
+                (segments.headers + segments.size.min(segments.payload.saturating_sub(before))) as u32
+            }
+            None => self.wire_bytes,
+        }
     }
 }
 
@@ -104,4 +182,31 @@ impl Segments {
 
 fn host_u16(frame: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(frame.get(at..at + 2)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_packet_carries_is_found_behind_options_and_extensions() {
+        let carried = |protocol, at, has_header| Some(Carried { protocol, at, has_header });
+        let v4 = |head: &[u8]| [head, &[0; 60]].concat();
+        assert_eq!(Carried::by(&v4(&[0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, UDP])), carried(UDP, 20, true));
+        assert_eq!(Carried::by(&v4(&[0x47, 0, 0, 0, 0, 0, 0x20, 0, 64, TCP])), carried(TCP, 28, true));
+        assert_eq!(Carried::by(&v4(&[0x45, 0, 0, 0, 0, 0, 0x20, 1, 64, UDP])), carried(UDP, 20, false));
+        assert_eq!(Carried::by(&v4(&[0x42, 0, 0, 0, 0, 0, 0, 0, 64, UDP])), None);
+        let v6 = |next, rest: &[u8]| [&[0x60, 0, 0, 0, 0, 0, next, 64], &[0; 32][..], rest].concat();
+        assert_eq!(Carried::by(&v6(TCP, &[0; 20])), carried(TCP, 40, true));
+        let hop_by_hop = [44, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let first = [UDP, 0, 0, 1, 0, 0, 0, 9];
+        let second = [UDP, 0, 0, 9, 0, 0, 0, 9];
+        assert_eq!(Carried::by(&v6(0, &[&hop_by_hop[..], &first, &[0; 8]].concat())), carried(UDP, 64, true));
+        assert_eq!(Carried::by(&v6(0, &[&hop_by_hop[..], &second, &[0; 8]].concat())), carried(UDP, 64, false));
+        for length in 0..64 {
+            let _ = Carried::by(&v6(0, &hop_by_hop)[..length.min(56)]);
+        }
+        assert_eq!(Carried::by(&v6(0, &hop_by_hop[..4])), None);
+        assert_eq!(Carried::by(&[]), None);
+    }
 }

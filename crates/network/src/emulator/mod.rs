@@ -4,15 +4,21 @@
 //! to carry it sleeps.
 //!
 //! ```text
-//!  host a ─ TUN ─▶ frame: how many wire packets? ─▶ stages: what becomes of each?
-//!                                                        │
-//!  host b ◀─ TUN ── queue: when is it due? ◀── slicer: runs of packets with one fate
+//!  host a ─ TUN ─▶ frame: how many wire packets? ─▶ entrance: may they enter? ─▶ stages: what becomes of each?
+//!                                                                                       │
+//!  host b ◀─ TUN ── queue: when is it due? ◀── damage: a flipped bit ◀── slicer: runs of packets with one fate
 //! ```
 
 mod agenda;
 mod buffers;
+mod checksum;
+mod damage;
 mod engine;
+mod entrance;
+mod fragment;
 mod frame;
+mod icmp;
+mod layers;
 mod line;
 mod pace;
 mod queue;
@@ -22,7 +28,7 @@ mod stages;
 
 use std::{
     fs::File,
-    net::Ipv4Addr,
+    net::{Ipv4Addr, Ipv6Addr},
     sync::{
         Arc,
         atomic::Ordering,
@@ -53,10 +59,10 @@ pub(crate) struct Announcement {
     pub(crate) schedstat: Option<File>,
 }
 
-/// Starts the thread. It ends when it is told to, or when the last handle and the network are gone.
+/// Starts the thread for hosts with these TUNs and addresses, one of each family. It ends when it is told to, or when the last handle and the network are gone.
 pub(crate) fn start(
     tuns: Vec<Tun>,
-    addresses: &[Ipv4Addr],
+    addresses: &[(Ipv4Addr, Ipv6Addr)],
     seed: u64,
     realtime: bool,
 ) -> Result<(Emulator, JoinHandle<()>, Announcement), NetworkError> {

@@ -1,4 +1,4 @@
-//! Randomness that belongs to one stage of one link.
+//! Randomness that belongs to one stage of one impairment on one link.
 //!
 //! xoshiro256++ 1.0, seeded by splitmix64 (David Blackman and Sebastiano Vigna,
 //! <https://prng.di.unimi.it/>): small, fast, and the same on every machine for ever, which a
@@ -9,13 +9,13 @@ use crate::link::Link;
 pub(super) struct Random([u64; 4]);
 
 impl Random {
-    /// The stream of one stage of one link: it depends on nothing else, so that neither traffic on
-    /// other links nor another stage changes what is drawn.
-    pub(super) fn of(seed: u64, link: Link, stage: u8) -> Random {
-        let stream = u64::from(link.from.0) << 32 | u64::from(link.to.0) << 8 | u64::from(stage);
-        // Mixed once before they are joined, so that seed 1 of stream 2 is not seed 2 of stream 1.
-        let (mut seed, mut stream) = (seed, stream);
-        let mut state = split_mix(&mut seed) ^ split_mix(&mut stream).rotate_left(32);
+    /// The stream of one stage of the `layer`-th impairment that this link has had: it depends on nothing else, so that
+    /// neither traffic on other links nor another stage nor another impairment changes what is drawn.
+    pub(super) fn of(seed: u64, link: Link, layer: u32, stage: u8) -> Random {
+        let pair = u64::from(link.from.0) << 32 | u64::from(link.to.0);
+        // Mixed before each is joined, so that seed 1 of stream 2 is not seed 2 of stream 1.
+        let words = [pair, u64::from(layer), u64::from(stage)];
+        let mut state = words.into_iter().fold(seed, |mut state, word| split_mix(&mut state) ^ word);
         Random(std::array::from_fn(|_| split_mix(&mut state)))
     }
 
@@ -36,6 +36,11 @@ impl Random {
     pub(super) fn chance(&mut self, probability: f64) -> bool {
         // The 53 upper bits: every multiple of 2⁻⁵³ below 1.
         ((self.next() >> 11) as f64 / (1u64 << 53) as f64) < probability
+    }
+
+    /// Any number between 0 and 1, never these themselves.
+    pub(super) fn between(&mut self) -> f64 {
+        ((self.next() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
     }
 
     /// Any of `0 ..= most`, all alike (to within 2⁻⁶⁴ of the range).
@@ -61,8 +66,8 @@ mod tests {
         Link { from: HostId(from), to: HostId(to) }
     }
 
-    fn first(seed: u64, link: Link, stage: u8) -> [u64; 4] {
-        let mut random = Random::of(seed, link, stage);
+    fn first(seed: u64, link: Link, layer: u32, stage: u8) -> [u64; 4] {
+        let mut random = Random::of(seed, link, layer, stage);
         std::array::from_fn(|_| random.next())
     }
 
@@ -79,19 +84,23 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_depends_on_seed_link_and_stage_and_on_nothing_else() {
-        let stream = first(7, link(0, 1), 0);
-        assert_eq!(stream, first(7, link(0, 1), 0));
-        for other in
-            [first(8, link(0, 1), 0), first(7, link(1, 0), 0), first(7, link(0, 2), 0), first(7, link(0, 1), 1)]
-        {
+    fn a_stream_depends_on_seed_link_layer_and_stage_and_on_nothing_else() {
+        let stream = first(7, link(0, 1), 0, 0);
+        assert_eq!(stream, first(7, link(0, 1), 0, 0));
+        for other in [
+            first(8, link(0, 1), 0, 0),
+            first(7, link(1, 0), 0, 0),
+            first(7, link(0, 2), 0, 0),
+            first(7, link(0, 1), 1, 0),
+            first(7, link(0, 1), 0, 1),
+        ] {
             assert_ne!(stream, other);
         }
     }
 
     #[test]
     fn chances_and_ranges_keep_to_their_bounds() {
-        let mut random = Random::of(1, link(0, 1), 0);
+        let mut random = Random::of(1, link(0, 1), 0, 0);
         assert!((0..10_000).all(|_| !random.chance(0.0)));
         assert!((0..10_000).all(|_| random.chance(1.0)));
         let drawn: Vec<u64> = (0..10_000).map(|_| random.up_to(3)).collect();
@@ -101,5 +110,7 @@ mod tests {
         }
         assert!(drawn.iter().all(|value| *value <= 3));
         random.up_to(u64::MAX);
+        assert!((0..10_000).map(|_| random.between()).all(|value| value > 0.0 && value < 1.0));
+        assert!(((u64::MAX >> 12) as f64 + 0.5) / ((1u64 << 52) as f64) < 1.0);
     }
 }

@@ -6,13 +6,14 @@
 
 use std::ops::Range;
 
-use super::frame::{Segments, Transport, VNET};
+use super::{
+    checksum::{fold, pseudo_header, put, seal_ipv4},
+    frame::{Segments, Transport, VNET},
+};
 
 const TCP_FIN: u8 = 0x01;
 const TCP_PSH: u8 = 0x08;
 const TCP_CWR: u8 = 0x80;
-const PROTOCOL_TCP: u32 = 6;
-const PROTOCOL_UDP: u32 = 17;
 
 /// Bytes of the frame that [`slice`] makes.
 pub(super) fn sliced_length(segments: &Segments, run: &Range<u32>) -> usize {
@@ -40,7 +41,9 @@ pub(super) fn slice(frame: &[u8], segments: &Segments, run: &Range<u32>, out: &m
         4 => fix_ipv4(packet, run.start),
         _ => put(packet, 4, (packet.len() - 40) as u16),
     }
-    let sum = pseudo_header_sum(packet, segments.transport, transport_length as u32);
+    // What a checksum field holds while the checksum is yet to be completed (`CHECKSUM_PARTIAL`): the folded sum, not
+    // inverted.
+    let sum = fold(pseudo_header(packet, segments.transport.protocol(), transport_length));
     let transport = &mut packet[segments.transport_at..];
     match segments.transport {
         Transport::Tcp => {
@@ -74,37 +77,8 @@ fn fix_ipv4(packet: &mut [u8], first: u32) {
     put(packet, 2, length);
     let identification = u16::from_be_bytes([packet[4], packet[5]]).wrapping_add(first as u16);
     put(packet, 4, identification);
-    put(packet, 10, 0);
     let header = usize::from(packet[0] & 0xF) * 4;
-    let checksum = !fold(sum(&packet[..header]));
-    put(packet, 10, checksum);
-}
-
-/// What a checksum field holds while the checksum is yet to be completed (`CHECKSUM_PARTIAL`): the
-/// folded sum over addresses, protocol and length, not inverted.
-fn pseudo_header_sum(packet: &[u8], transport: Transport, length: u32) -> u16 {
-    let addresses = if packet[0] >> 4 == 4 { &packet[12..20] } else { &packet[8..40] };
-    let protocol = match transport {
-        Transport::Tcp => PROTOCOL_TCP,
-        Transport::Udp => PROTOCOL_UDP,
-    };
-    fold(sum(addresses) + u64::from(protocol) + u64::from(length))
-}
-
-/// The Internet checksum's sum of 16-bit words (RFC 1071), not folded. The length is even.
-fn sum(bytes: &[u8]) -> u64 {
-    bytes.chunks_exact(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum()
-}
-
-fn fold(mut sum: u64) -> u16 {
-    while sum > 0xFFFF {
-        sum = (sum & 0xFFFF) + (sum >> 16);
-    }
-    sum as u16
-}
-
-fn put(bytes: &mut [u8], at: usize, value: u16) {
-    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+    seal_ipv4(&mut packet[..header]);
 }
 
 fn put_host(bytes: &mut [u8], at: usize, value: u16) {

@@ -106,9 +106,9 @@ impl Impairment {
 fn check_loss(loss: &Loss) -> Result<(), String> {
     let sum = |a: Share, b: Share| a.fraction() + b.fraction();
     match *loss {
-        Loss::Correlated { share: Share::ZERO, correlation } if correlation != Share::ZERO => Err(format!(
-            "loss 0% with a correlation of {correlation} has no effect; give loss a share, such as 1%"
-        )),
+        Loss::Correlated { share: Share::ZERO, correlation } if correlation != Share::ZERO => {
+            Err(format!("loss 0% with a correlation of {correlation} has no effect; give loss a share, such as 1%"))
+        }
         Loss::Correlated { correlation: Share::ALL, share } if share != Share::ALL => Err(format!(
             "loss {share} with a correlation of 100% would lose all packets or none; write a correlation below 100%"
         )),
@@ -116,9 +116,10 @@ fn check_loss(loss: &Loss) -> Result<(), String> {
             "gemodel with p 0% never gets into its bad state, so that r {r} and a loss of {one_minus_h} there have no \
              effect; write a p above 0%"
         )),
-        Loss::GilbertElliott { r: Share::ZERO, .. } => Err(
-            "gemodel with r 0% never leaves its bad state; write an r above 0%: bursts last 1 ÷ r packets".to_owned(),
-        ),
+        Loss::GilbertElliott { r: Share::ZERO, .. } => {
+            Err("gemodel with r 0% never leaves its bad state; write an r above 0%: bursts last 1 ÷ r packets"
+                .to_owned())
+        }
         // A hair above 1 is a rounding of percentages.
         Loss::Markov { p13, p14, .. } if sum(p13, p14) > 1.0 + 1e-9 => Err(format!(
             "p13 {p13} and p14 {p14} are the ways out of one state, and together more than 100%; write less"

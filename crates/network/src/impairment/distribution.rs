@@ -81,9 +81,8 @@ impl Distribution {
     }
 
     /// Makes what takes a while to make, so that no thread in a hurry has to.
-    pub(crate) fn prepare() {
-        tail_bound();
-        table();
+    pub(crate) fn prepare(self) {
+        self.most();
     }
 }
 
@@ -245,8 +244,7 @@ mod tests {
         // Against the sum of independent draws on a grid: an independent way to the same distribution.
         const SIDE: u32 = 2_000;
         let at = |n: u32| (f64::from(n) + 0.5) / f64::from(SIDE);
-        let (normals, paretos): (Vec<_>, Vec<_>) =
-            (0..SIDE).map(|n| (normal::quantile(at(n)), pareto(at(n)))).unzip();
+        let (normals, paretos): (Vec<_>, Vec<_>) = (0..SIDE).map(|n| (normal::quantile(at(n)), pareto(at(n)))).unzip();
         for q in [0.01, 0.1, 0.5, 0.9, 0.99] {
             let bound = Distribution::ParetoNormal.quantile(q) * MIXED_DEVIATION;
             let below = |z: &f64| paretos.iter().filter(|p| NORMAL_PART * z + PARETO_PART * **p <= bound).count();

@@ -10,6 +10,7 @@ use std::fmt;
 
 use brownout_units::{Delay, Share};
 
+pub(crate) use self::normal::quantile as normal_quantile;
 pub use self::{
     distribution::{Distribution, UnknownDistribution},
     loss::Loss,
@@ -272,8 +273,7 @@ mod tests {
                 "duplicate 1%, rate 10mbit queue 50ms overhead 38, mtu 1280",
             ),
             (
-                Impairment::cut(Cut::Reject)
-                    .with_corrupt(Chance { share: share("1%"), correlation: share("30%") }),
+                Impairment::cut(Cut::Reject).with_corrupt(Chance { share: share("1%"), correlation: share("30%") }),
                 "cut reject, corrupt 1% correlation 30%",
             ),
         ] {

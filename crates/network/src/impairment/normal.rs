@@ -107,7 +107,8 @@ mod tests {
     #[test]
     fn quantiles_are_as_published() {
         // The values that the paper itself gives as a check.
-        for (q, z) in [(0.25, -0.674_489_750_196_081_7), (0.001, -3.090_232_306_167_814), (1e-20, -9.262_340_089_798_408)]
+        for (q, z) in
+            [(0.25, -0.674_489_750_196_081_7), (0.001, -3.090_232_306_167_814), (1e-20, -9.262_340_089_798_408)]
         {
             assert!((quantile(q) / z - 1.0).abs() < 1e-14, "{q}: {}", quantile(q));
         }

@@ -1,22 +1,89 @@
 //! What can happen to wire packets on a link, one file each.
 //!
-//! A new impairment is a file with a [`Stage`], a line in [`pipeline`], and whatever it needs to
-//! say about a packet in [`Fate`].
+//! A new impairment is a file with a [`Stage`] and a [`Kind`], a line in [`ORDER`], and whatever it needs to say about a
+//! packet in [`Fate`].
 
+mod chance;
+mod corrupt;
+mod cut;
 mod delay;
+mod duplicate;
 mod loss;
+mod mtu;
+mod rate;
+mod reorder;
 
-use crate::{impairment::Impairment, link::Link};
-
+pub(super) use self::rate::stretched;
 use super::random::Random;
+use crate::impairment::{Cut, Impairment};
 
-/// What becomes of one wire packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What becomes of one wire packet that has passed the gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fate {
-    /// It vanishes.
-    pub(super) lost: bool,
-    /// How long it is held, in nanoseconds.
-    pub(super) hold_ns: u64,
+    /// Which packet of the frame.
+    pub(super) segment: u32,
+    /// Its bytes, IP header included.
+    pub(super) bytes: u32,
+    /// Why it goes no further; what comes after such a fate is void.
+    pub(super) end: Option<End>,
+    /// It is the second of two.
+    pub(super) copy: bool,
+    /// A bit of it is flipped; this draw says which.
+    pub(super) flip: Option<u64>,
+    /// It skipped a delay that others did not.
+    pub(super) overtakes: bool,
+    /// The next delay is not for it.
+    skips: bool,
+    /// When it leaves the last queue for a bottleneck, in monotonic nanoseconds; without one, when it came.
+    pub(super) departs_ns: u64,
+    /// How long it is under way from then on, in nanoseconds.
+    pub(super) flight_ns: u64,
+}
+
+/// Why a packet does not arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// A loss model said so.
+    Lost,
+    /// A bottleneck's queue was full.
+    QueueFull,
+}
+
+impl Fate {
+    /// A packet of `bytes` that comes at `arrival_ns` and leaves at once.
+    pub(super) fn new(segment: u32, bytes: u32, arrival_ns: u64) -> Fate {
+        Fate {
+            segment,
+            bytes,
+            end: None,
+            copy: false,
+            flip: None,
+            overtakes: false,
+            skips: false,
+            departs_ns: arrival_ns,
+            flight_ns: 0,
+        }
+    }
+
+    /// When it leaves the link.
+    pub(super) fn release_ns(&self) -> u64 {
+        self.departs_ns.saturating_add(self.flight_ns)
+    }
+
+    /// Whether `next` is the wire packet after this one, and shares its fate so that one frame can stand for both.
+    pub(super) fn joins(&self, next: &Fate) -> bool {
+        let alike = Fate { segment: self.segment, bytes: self.bytes, ..*next };
+        next.segment == self.segment + 1 && alike == *self && self.flip.is_none()
+    }
+}
+
+/// What keeps packets from entering a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Gate {
+    /// Nothing enters.
+    pub(super) cut: Option<Cut>,
+    /// Larger packets do not.
+    pub(super) mtu: Option<u16>,
 }
 
 /// One kind of thing that can be wrong with a link, with its own randomness and memory.
@@ -27,91 +94,99 @@ pub(super) trait Stage: Send {
     /// Writes what it does into its part of `into`.
     fn report(&self, into: &mut Impairment);
 
-    /// Decides about packets that enter together, in their order. What an earlier stage has lost
-    /// never comes here as far as a stage is concerned: it must leave it lost.
-    fn decide(&mut self, packets: &mut [Fate]);
+    /// Narrows the gate.
+    fn gate(&self, _gate: &mut Gate) {}
+
+    /// Decides about packets that enter together, in their order. What an earlier stage has ended stays ended; randomness
+    /// is spent on it all the same where that keeps the fates of others independent of it.
+    fn decide(&mut self, _fates: &mut Vec<Fate>) {}
+
+    /// What waits for its turn at `now_ns` has to wait this many times as long as it would have.
+    fn stretch(&mut self, _now_ns: u64, _factor: f64) {}
 }
 
-/// The stages of one link, in the order in which packets meet them.
-pub(super) struct Stages {
-    stages: Vec<Box<dyn Stage>>,
-    idle: bool,
+/// How to come by a stage.
+pub(super) struct Kind {
+    /// Whether an impairment says anything of this kind, so that there has to be a stage.
+    pub(super) is_asked: fn(&Impairment) -> bool,
+    /// A stage that does nothing yet.
+    pub(super) make: fn(Random) -> Box<dyn Stage>,
 }
 
-/// The order is part of what an impairment means: what is lost is not delayed.
-pub(super) fn pipeline(seed: u64, link: Link) -> Stages {
-    let random = |stage| Random::of(seed, link, stage);
-    Stages { stages: vec![Box::new(loss::Loss::new(random(0))), Box::new(delay::Delay::new(random(1)))], idle: true }
-}
+/// The order in which packets meet the kinds; it is part of what an impairment means. A packet meets a group's stages of
+/// all impairments on a link before it meets the next group. Within a group, it meets those of one impairment together.
+pub(super) const ORDER: [&[Kind]; 7] = [
+    &[cut::KIND],
+    &[mtu::KIND],
+    &[loss::KIND],
+    &[duplicate::KIND],
+    &[corrupt::KIND],
+    &[rate::KIND],
+    &[reorder::KIND, delay::KIND],
+];
 
-impl Stages {
-    /// True when packets pass as if there were no stages.
-    pub(super) fn is_idle(&self) -> bool {
-        self.idle
+#[cfg(test)]
+mod testing {
+    //! What the stages' tests share.
+
+    use super::*;
+    use crate::link::{HostId, Link};
+
+    /// A stage of its own with this to do.
+    pub(super) fn stage(kind: &Kind, impairment: Impairment) -> Box<dyn Stage> {
+        assert!((kind.is_asked)(&impairment) && !(kind.is_asked)(&Impairment::NONE));
+        let mut stage = (kind.make)(Random::of(1, Link { from: HostId(0), to: HostId(1) }, 0, 0));
+        stage.configure(&impairment);
+        let mut report = Impairment::NONE;
+        stage.report(&mut report);
+        assert_eq!(report, impairment, "a stage reports what it was given");
+        stage
     }
 
-    pub(super) fn configure(&mut self, impairment: &Impairment) {
-        self.stages.iter_mut().for_each(|stage| stage.configure(impairment));
-        self.idle = self.report() == Impairment::NONE;
+    /// What the stage makes of packets of 1,000 bytes that come together at time 0.
+    pub(super) fn decide(stage: &mut dyn Stage, packets: u32) -> Vec<Fate> {
+        let mut fates = (0..packets).map(|n| Fate::new(n, 1_000, 0)).collect();
+        stage.decide(&mut fates);
+        fates
     }
 
-    /// What the stages really do.
-    pub(super) fn report(&self) -> Impairment {
-        let mut impairment = Impairment::NONE;
-        self.stages.iter().for_each(|stage| stage.report(&mut impairment));
-        impairment
+    /// Fails unless `hits` of `packets` is within 3.29 standard deviations (99.9 %) of the share, where each hit makes
+    /// `spread` times the variance of independent ones.
+    pub(super) fn assert_share(hits: usize, packets: usize, share: f64, spread: f64) {
+        let mean = packets as f64 * share;
+        let deviation = (mean * (1.0 - share) * spread).sqrt();
+        assert!((hits as f64 - mean).abs() <= 3.29 * deviation, "{hits} of {packets}, expected {mean} ± {deviation}");
     }
 
-    pub(super) fn decide(&mut self, packets: &mut [Fate]) {
-        self.stages.iter_mut().for_each(|stage| stage.decide(packets));
+    /// The lag-1 autocorrelation of values.
+    pub(super) fn autocorrelation(values: &[f64]) -> f64 {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let variance: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>() / variance
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::HostId;
-    use brownout_units::Delay;
-
-    fn stages(seed: u64, impairment: Impairment) -> Stages {
-        let mut stages = pipeline(seed, Link { from: HostId(0), to: HostId(1) });
-        stages.configure(&impairment);
-        stages
-    }
-
-    fn fates(stages: &mut Stages, packets: usize) -> Vec<Fate> {
-        let mut fates = vec![Fate::default(); packets];
-        stages.decide(&mut fates);
-        fates
-    }
 
     #[test]
-    fn stages_report_exactly_what_they_were_given() {
-        let impairment = Impairment::delay(Delay::from_ns(1_234_567))
-            .with_jitter(Delay::from_ms(1))
-            .with_loss("0.1%".parse().unwrap());
-        let mut stages = stages(1, impairment);
-        assert_eq!(stages.report(), impairment);
-        assert!(!stages.is_idle());
-        stages.configure(&Impairment::NONE);
-        assert!(stages.is_idle());
-    }
-
-    #[test]
-    fn the_same_seed_has_the_same_fates_and_superframes_draw_like_single_packets() {
-        let impairment = Impairment::delay(Delay::from_ms(10)).with_jitter(Delay::from_ms(5));
-        let impairment = impairment.with_loss("20%".parse().unwrap());
-        let together = fates(&mut stages(7, impairment), 100);
-        let mut one_by_one = stages(7, impairment);
-        let apart: Vec<Fate> = (0..100).flat_map(|_| fates(&mut one_by_one, 1)).collect();
-        assert_eq!(together, apart);
-        assert_ne!(together, fates(&mut stages(8, impairment), 100));
-    }
-
-    #[test]
-    fn jitter_does_not_change_which_packets_are_lost() {
-        let lossy = Impairment::loss("20%".parse().unwrap());
-        let lost = |impairment| fates(&mut stages(7, impairment), 1_000).iter().map(|f| f.lost).collect::<Vec<_>>();
-        assert_eq!(lost(lossy), lost(lossy.with_jitter(Delay::from_ms(1))));
+    fn neighbours_with_one_fate_join_and_no_others() {
+        let fate = Fate::new(3, 1_000, 77);
+        let next = Fate { segment: 4, bytes: 10, ..fate };
+        assert!(fate.joins(&next));
+        for other in [
+            Fate { segment: 5, ..next },
+            Fate { segment: 3, copy: true, ..next },
+            Fate { end: Some(End::Lost), ..next },
+            Fate { flip: Some(1), ..next },
+            Fate { departs_ns: 78, ..next },
+            Fate { flight_ns: 1, ..next },
+            Fate { overtakes: true, ..next },
+        ] {
+            assert!(!fate.joins(&other), "{other:?}");
+        }
+        // Each has a bit of its own flipped.
+        assert!(!Fate { flip: Some(1), ..fate }.joins(&Fate { flip: Some(1), ..next }));
     }
 }
