@@ -1,0 +1,87 @@
+//! The files that a probe works on, and what it does to them.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    os::{
+        fd::AsFd,
+        unix::fs::{FileExt, OpenOptionsExt, PermissionsExt},
+    },
+    path::Path,
+};
+
+use super::Probe;
+use crate::{operation::Operation, sys};
+
+const WRITTEN: u64 = 512;
+const READ: usize = 4096;
+
+/// Memory as direct access wants it.
+#[repr(align(4096))]
+struct Page([u8; READ]);
+
+/// The files of a probe.
+pub(super) struct Subject {
+    file: File,
+    /// The same file, past the page cache where the filesystem allows it.
+    direct: Option<File>,
+    /// Whether the filesystem can give space to a file before it is written.
+    allocates: bool,
+    page: Box<Page>,
+}
+
+impl Subject {
+    /// Makes them in `folder`, which is made, too.
+    ///
+    /// # Errors
+    /// What could not be done, and why.
+    pub(super) fn open(folder: &Path) -> Result<Subject, (&'static str, io::Error)> {
+        match fs::create_dir(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(("make the folder of its files", error));
+            }
+            _ => {}
+        }
+        // A database that walks its folders when it starts must be able to look into this one, whoever it runs as.
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
+            .map_err(|error| ("open the folder of its files to all", error))?;
+        let path = folder.join(Probe::FILE);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true).mode(0o600);
+        let file = options.open(&path).map_err(|error| ("make its file", error))?;
+        let page = Box::new(Page([0; READ]));
+        file.write_all_at(&page.0, 0).and_then(|()| file.sync_all()).map_err(|error| ("write its file", error))?;
+        let direct = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(&path).ok();
+        let allocates = sys::allocate(file.as_fd(), 0, 0, READ as i64).is_ok();
+        Ok(Subject { file, direct, allocates, page })
+    }
+
+    /// What has to be done before `operation`, and is not to be timed with it. If it fails, so will what is timed.
+    pub(super) fn prepare(&mut self, operation: Operation) {
+        match operation {
+            Operation::Sync => drop(self.write()),
+            Operation::Read if self.direct.is_none() => sys::forget_pages(self.file.as_fd()),
+            Operation::Read | Operation::Write | Operation::Metadata => {}
+        }
+    }
+
+    /// Carries out `operation`.
+    ///
+    /// # Errors
+    /// The `errno` with which it failed.
+    pub(super) fn operate(&mut self, operation: Operation) -> Result<(), i32> {
+        let done = match operation {
+            Operation::Write => self.write(),
+            Operation::Sync => self.file.sync_data(),
+            Operation::Read => self.direct.as_ref().unwrap_or(&self.file).read_exact_at(&mut self.page.0, 0),
+            // No names come and go: a database that walks its folders meanwhile would trip over them.
+            Operation::Metadata if self.allocates => return sys::allocate(self.file.as_fd(), 0, 0, READ as i64),
+            Operation::Metadata => self.file.set_len(READ as u64),
+        };
+        done.map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))
+    }
+
+    fn write(&self) -> io::Result<()> {
+        self.file.write_all_at(&self.page.0[..WRITTEN as usize], 0)
+    }
+}

@@ -1,0 +1,104 @@
+//! A probe sees what a database on the same disk feels.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::{fs, time::Duration};
+
+use brownout_disk::{Disk, DiskErrno, DiskFault, DiskSample, Operation, Operations, Probe};
+use brownout_units::Delay;
+
+use common::{METADATA, Mounted, SYNC, eventually, timed};
+
+const EVERY: Duration = Duration::from_millis(5);
+
+/// Samples until there are as many of each operation.
+fn samples(probe: &Probe, of_each: usize) -> Vec<DiskSample> {
+    let mut all = Vec::new();
+    eventually("samples", || {
+        all.extend(probe.drain());
+        Operation::ALL.iter().all(|operation| of(&all, *operation).len() >= of_each)
+    });
+    all
+}
+
+fn of(samples: &[DiskSample], operation: Operation) -> Vec<Result<u64, i32>> {
+    samples.iter().filter(|sample| sample.operation == operation).map(|sample| sample.took_ns).collect()
+}
+
+#[test]
+fn it_sees_the_delay_of_each_kind_and_of_no_other() {
+    let mounted = Mounted::new();
+    let probe = Probe::start(&mounted.target, EVERY, Operations::ALL).unwrap();
+    for hit in Operation::ALL {
+        let guard = mounted.control().impair(&DiskFault::slow(hit, Delay::from_ms(20))).unwrap();
+        let since_ns = guard.since().1;
+        samples(&probe, 1);
+        let samples = samples(&probe, 10);
+        for operation in Operation::ALL {
+            let mut took: Vec<_> = of(&samples, operation).into_iter().map(Result::unwrap).collect();
+            took.sort_unstable();
+            if operation == hit {
+                assert!(took[0] >= 20_000_000, "{operation}: {took:?}");
+            } else {
+                assert!(took[took.len() / 2] < 15_000_000, "{operation} while {hit} is slow: {took:?}");
+            }
+        }
+        assert!(samples.iter().all(|sample| sample.at_ns > since_ns));
+        drop(guard);
+    }
+}
+
+#[test]
+fn it_sees_errors() {
+    let mounted = Mounted::new();
+    let probe = Probe::start(&mounted.target, EVERY, Operations::ALL).unwrap();
+    let _guard = mounted.control().impair(&DiskFault::failing(Operations::ALL, DiskErrno::Io)).unwrap();
+    samples(&probe, 1);
+    let samples = samples(&probe, 5);
+    for operation in Operation::ALL {
+        let took = of(&samples, operation);
+        assert!(took.iter().all(|took| *took == Err(libc::EIO)), "{operation}: {took:?}");
+    }
+}
+
+#[test]
+fn on_a_disk_that_hangs_it_blocks_nobody_and_says_what_hangs() {
+    let mounted = Mounted::new();
+    let probe = Probe::start(&mounted.target, EVERY, SYNC.into()).unwrap();
+    let _guard = mounted.control().impair(&DiskFault::slow(SYNC, Delay::from_secs(600))).unwrap();
+    eventually("a sync to hang", || mounted.control().waiting() == 1);
+    probe.drain();
+    assert_eq!(probe.under_way().map(|(operation, _)| operation), Some(SYNC));
+    assert_eq!(probe.drain(), []);
+    // The wait for its end is bounded; ten times the bound, for a machine that stands still.
+    assert!(timed(|| drop(probe)).1 < Duration::from_secs(5));
+}
+
+#[test]
+fn it_leaves_nothing() {
+    let mounted = Mounted::new();
+    let probe = Probe::start(&mounted.target, EVERY, Operations::ALL).unwrap();
+    samples(&probe, 3);
+    assert!(mounted.source.join(Probe::FOLDER).join(Probe::FILE).exists());
+    drop(probe);
+    eventually("its files to go", || common::count(&mounted.source) == 0);
+}
+
+#[test]
+fn a_folder_that_cannot_be_probed_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Probe::start(&folder.path().join("none"), EVERY, METADATA.into()).unwrap_err();
+    assert!(error.to_string().contains("make the folder of its files"), "{error}");
+}
+
+#[test]
+fn it_works_on_a_plain_folder_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let probe = Probe::start(folder.path(), EVERY, Operations::ALL).unwrap();
+    assert!(samples(&probe, 3).iter().all(|sample| sample.took_ns.is_ok()));
+    drop(probe);
+    eventually("its files to go", || fs::read_dir(folder.path()).unwrap().count() == 0);
+    Disk::available().unwrap();
+}
