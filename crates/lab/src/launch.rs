@@ -96,6 +96,7 @@ pub fn launch(
     }
     let section = &plan.experiment.cluster;
     machine::refuse_if_lacking(usize::try_from(section.nodes.0).unwrap_or(usize::MAX), section.heap, &options.out)?;
+    machine::refuse_faults(&plan.needs())?;
     let cache = cache::directory().map_err(|error| LabError::Machine(error.to_string()))?;
     let distribution = provide(&section.cassandra, &cache, interrupts, progress)?;
     let java = java::find(distribution.java())?;

@@ -1,5 +1,7 @@
 //! What this machine can do: the checks of `brownout doctor`, and those a run makes before it starts.
 
+mod faults;
+
 use std::{
     fs, io,
     path::Path,
@@ -15,6 +17,7 @@ use brownout_cluster::{
 use brownout_units::{Bytes, Delay, format_ns};
 use serde::{Deserialize, Serialize};
 
+pub use self::faults::refuse_faults;
 use crate::{LabError, ground::Privilege, selftest};
 
 /// Major versions of Java that Cassandra 5.0 runs on.
@@ -65,6 +68,7 @@ pub fn examine(runs: &Path) -> Vec<Check> {
     let mut checks = vec![kernel(), processors(), clock_source(), privilege(), tun()];
     checks.push(timer());
     checks.push(lab());
+    checks.extend(faults::checks());
     checks.push(java_found());
     checks.extend(cassandra_found());
     checks.push(memory());

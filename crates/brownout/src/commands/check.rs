@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
-use brownout_analysis::show;
-use brownout_lab::{Plan, experiment::Source, plan::PlannedPeriod};
+use brownout_analysis::words::show;
+use brownout_lab::{Plan, experiment::Source, machine, plan::PlannedPeriod};
 use brownout_record::{Description, Expectation};
 use brownout_units::Delay;
 use serde::Serialize;
@@ -51,7 +51,15 @@ pub fn check(arguments: &Arguments) -> u8 {
     };
     let checked = checked(&plan);
     let printed = if arguments.json { output::print_json(&checked) } else { output::print(&text(&checked)) };
-    output::code(printed, 0)
+    // The file is right; whether this machine can do it is another question.
+    match machine::refuse_faults(&plan.needs()) {
+        Ok(()) => output::code(printed, 0),
+        Err(error) => {
+            let code = error.exit_code();
+            output::fail(error);
+            output::code(printed, code)
+        }
+    }
 }
 
 /// Reads and checks an experiment file. The error is already told.
