@@ -7,14 +7,14 @@ mod common;
 
 use std::{
     fs,
-    net::{TcpListener, UdpSocket},
-    os::fd::AsRawFd,
+    net::{IpAddr, TcpListener, TcpStream, UdpSocket},
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
     process::Command,
     thread,
     time::{Duration, Instant},
 };
 
-use brownout_network::{Host, Network, NetworkError, NetworkSpec, Probes};
+use brownout_network::{ChecksumErrors, Host, Network, NetworkError, NetworkSpec, Probes};
 use common::{PATIENCE, counters, link, network, settled_counters, spec, start, udp_pair};
 
 fn namespace() -> String {
@@ -111,21 +111,84 @@ fn nothing_but_the_hosts_own_packets_is_on_a_quiet_network() {
     assert_eq!(counters(&network, link(&network, "h0", "h1")).offered_packets, 0, "taking starts anew");
 }
 
+/// A connection between the first two hosts, over the family of `address`.
+fn connect(network: &Network, address: fn(&Host) -> IpAddr) -> (TcpStream, TcpStream) {
+    let [client, server] = network.hosts() else { unreachable!() };
+    let listener = server.run(|| TcpListener::bind((address(server), 0))).unwrap().unwrap();
+    let address = listener.local_addr().unwrap();
+    let connected = client.run(|| TcpStream::connect(address)).unwrap().unwrap();
+    (connected, listener.accept().unwrap().0)
+}
+
+const FAMILIES: [fn(&Host) -> IpAddr; 2] =
+    [|host| host.address().into(), |host| host.address6().expect("this test needs a kernel with IPv6").into()];
+
 #[test]
 fn the_congestion_control_asked_for_is_what_both_ends_of_a_connection_use() {
     let listed = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
     for asked in listed.split_whitespace() {
         let network = start(NetworkSpec { congestion_control: Some(asked.to_owned()), ..spec(2) });
-        let [client, server] = network.hosts() else { unreachable!() };
-        assert_eq!((client.congestion_control(), server.congestion_control()), (asked, asked));
-        let listener = server.run(|| TcpListener::bind((server.address(), 0))).unwrap().unwrap();
-        let address = listener.local_addr().unwrap();
-        let connected = client.run(|| std::net::TcpStream::connect(address)).unwrap().unwrap();
-        let (accepted, _) = listener.accept().unwrap();
-        assert_eq!((congestion_control(&connected), congestion_control(&accepted)), (asked.into(), asked.into()));
+        assert!(network.hosts().iter().all(|host| host.congestion_control() == asked));
+        for family in FAMILIES {
+            let (connected, accepted) = connect(&network, family);
+            assert_eq!((congestion_control(&connected), congestion_control(&accepted)), (asked.into(), asked.into()));
+        }
     }
     let network = start(NetworkSpec { congestion_control: None, ..spec(2) });
     assert!(listed.split_whitespace().any(|name| name == network.hosts()[0].congestion_control()));
+}
+
+#[test]
+fn a_host_may_have_a_congestion_control_of_its_own() {
+    let listed = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
+    let other = listed.split_whitespace().find(|name| *name != "reno").expect("this kernel has reno alone");
+    let NetworkSpec { mut hosts, .. } = spec(2);
+    hosts[1] = hosts[1].clone().with_congestion_control(other);
+    let network = start(NetworkSpec { hosts, ..spec(2) });
+    assert_eq!(network.hosts().iter().map(Host::congestion_control).collect::<Vec<_>>(), ["reno", other]);
+    for family in FAMILIES {
+        let (connected, accepted) = connect(&network, family);
+        assert_eq!((congestion_control(&connected), congestion_control(&accepted)), ("reno".into(), other.into()));
+    }
+}
+
+/// Sends what is no valid message of `protocol` from the first host to the second, as it is.
+fn send_raw(network: &Network, address: IpAddr, protocol: libc::c_int, message: &[u8]) {
+    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let open = || {
+        // SAFETY: the descriptor is new and owned by nobody else. It is sent to as a UDP socket is.
+        unsafe {
+            let fd = libc::socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol);
+            assert!(fd >= 0, "{}", std::io::Error::last_os_error());
+            UdpSocket::from(OwnedFd::from_raw_fd(fd))
+        }
+    };
+    network.hosts()[0].run(open).unwrap().send_to(message, (address, 0)).unwrap();
+}
+
+#[test]
+fn wrong_checksums_are_counted_by_protocol_where_they_arrive() {
+    let network = network(2);
+    let [sender, receiver] = network.hosts() else { unreachable!() };
+    assert_eq!(network.checksum_errors(receiver.id()).unwrap(), ChecksumErrors::default());
+    // Ports 4096 and 9, length 9, checksum 0xdead, one byte.
+    let udp = [0x10, 0, 0, 9, 0, 9, 0xde, 0xad, b'?'];
+    // Ports 4096 and 9, a SYN with header and no options, checksum 0xdead.
+    let tcp = [0x10, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 0x02, 0xff, 0xff, 0xde, 0xad, 0, 0];
+    // An echo request with checksum 0xdead.
+    let icmp = [8, 0, 0xde, 0xad, 0, 1, 0, 1];
+    for family in FAMILIES {
+        send_raw(&network, family(receiver), libc::IPPROTO_UDP, &udp);
+        send_raw(&network, family(receiver), libc::IPPROTO_TCP, &tcp);
+    }
+    send_raw(&network, receiver.address().into(), libc::IPPROTO_ICMP, &icmp);
+    let expected = ChecksumErrors { tcp: 2, udp: 2, ip_header: 0, icmp: 1 };
+    let end = Instant::now() + PATIENCE;
+    while network.checksum_errors(receiver.id()).unwrap() != expected {
+        assert!(Instant::now() < end, "{:?}", network.checksum_errors(receiver.id()));
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(network.checksum_errors(sender.id()).unwrap(), ChecksumErrors::default());
 }
 
 #[test]

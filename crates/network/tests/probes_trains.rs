@@ -10,7 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::{Impairment, Link, NetworkError, Probes, TrainSample, TrainSpec, Trains};
+use brownout_network::{Impairment, Link, NetworkError, Probes, QueueLimit, RateLimit, TrainSample, TrainSpec, Trains};
+use brownout_units::BitRate;
 use common::{PATIENCE, impair, link, network};
 
 /// Drains until every one of `links` has `enough` trains.
@@ -88,4 +89,27 @@ fn trains_that_would_be_a_load_of_their_own_are_refused() {
     assert!(matches!(&error, NetworkError::Trains(reason) if reason.contains("132 links")), "{error}");
     let slow: Vec<_> = links.iter().map(|(link, _)| (*link, Some("1mbit".parse().unwrap()))).collect();
     assert!(Trains::start(&network, &slow, TrainSpec::default()).is_ok());
+}
+
+#[test]
+fn trains_read_the_rate_of_a_limited_link_from_100_kbit_to_500_mbit() {
+    let network = network(2);
+    let there = link(&network, "h0", "h1");
+    for rate in ["100kbit", "1mbit", "10mbit", "100mbit", "500mbit"] {
+        let asked: BitRate = rate.parse().unwrap();
+        // Releases that a busy machine makes late are in single trains; the median of a few, in the best of three tries.
+        for attempt in 1.. {
+            let limit = RateLimit { rate: asked, queue: QueueLimit::Bytes("1MiB".parse().unwrap()), overhead_bytes: 0 };
+            let _guard = impair(&network, &[there], Impairment { rate: Some(limit), ..Impairment::NONE });
+            let often = TrainSpec { every: Duration::from_millis(100), ..TrainSpec::default() };
+            let trains = Trains::start(&network, &[(there, Some(asked))], often).unwrap();
+            let measured = median_rate(&samples(&trains, &[there], 3), there);
+            let error = measured / asked.bits_per_second() as f64 - 1.0;
+            println!("{rate}: {:.4} Mbit/s, {:+.2} %", measured / 1e6, error * 100.0);
+            if error.abs() <= 0.03 {
+                break;
+            }
+            assert!(attempt < 3, "{rate}: {measured} bit/s");
+        }
+    }
 }
