@@ -5,8 +5,14 @@
 
 use std::{env, path::PathBuf, process::Command};
 
-const SOURCES: [&str; 5] =
-    ["preload/shift.rs", "preload/real.rs", "preload/set.rs", "preload/wait.rs", "src/parameters.rs"];
+const SOURCES: [&str; 6] = [
+    "preload/shift.rs",
+    "preload/real.rs",
+    "preload/set.rs",
+    "preload/stamp.rs",
+    "preload/wait.rs",
+    "src/parameters.rs",
+];
 
 fn main() -> Result<(), String> {
     for source in SOURCES {

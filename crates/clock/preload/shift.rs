@@ -1,7 +1,7 @@
 //! A preloaded object that shifts the wall clock of a process.
 //!
 //! It stands before the C library's functions that read the wall clock, sleep or wait until a time
-//! of it (`wait.rs`), or set it (`set.rs`). The shift comes from a small mapped file (`parameters.rs`) that
+//! of it (`wait.rs`), tell when datagrams came (`stamp.rs`), or set it (`set.rs`). The shift comes from a small mapped file (`parameters.rs`) that
 //! the environment variable `BROWNOUT_CLOCK_FILE` names; a change there is seen by the next call. Clocks that
 //! are not the wall's (`CLOCK_MONOTONIC`, `CLOCK_BOOTTIME`, processor times) pass untouched.
 //!
@@ -11,7 +11,7 @@
 //!
 //! Not reached: processes that are linked statically or that make system calls themselves (Go),
 //! functions looked up in a handle of the C library itself (`dlsym(dlopen("libc.so.6"), …)`), set-user-id programs
-//! (the loader drops such objects), times that the kernel writes (files, `SO_TIMESTAMP`, `adjtimex`) and times
+//! (the loader drops such objects), times that the kernel writes elsewhere (of files, in `adjtimex`) and times
 //! that the C library takes inside (`syslog`).
 
 #![no_std]
@@ -20,6 +20,7 @@
 mod parameters;
 mod real;
 mod set;
+mod stamp;
 mod wait;
 
 use core::{

@@ -13,7 +13,8 @@
 //! - programs linked statically, or that make system calls of their own (Go): the loader
 //!   preloads nothing there, or they pass it by;
 //! - set-user-id programs: the loader drops preloaded objects;
-//! - times that the kernel writes: of files, of packets (`SO_TIMESTAMP`), the time in `adjtimex(2)`;
+//! - times that the kernel writes: of files, the time in `adjtimex(2)`; of received packets, those
+//!   that `ioctl` or a network card tells (stamps that come with `recvmsg(2)` are shifted);
 //! - times that the C library takes inside itself, such as `syslog(3)`'s;
 //! - waits that are under way when the clock is stepped: a deadline is translated when its wait begins.
 //!   (Real kernels end sleeps until a wall-clock time early when that time is stepped to.)

@@ -4,13 +4,12 @@ use std::{
     io,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket},
     os::fd::AsRawFd,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
-
-use crate::sys;
 
 /// The oldest that a datagram may be by the kernel's stamp; one that seems older is taken as new, because
 /// then rather the machine's clock was stepped since it came.
-const OLDEST_NS: i64 = 1_000_000_000;
+const OLDEST: Duration = Duration::from_secs(1);
 
 /// A datagram that has come.
 pub(crate) struct Received {
@@ -18,7 +17,7 @@ pub(crate) struct Received {
     pub(crate) length: usize,
     /// Who sent it.
     pub(crate) from: SocketAddr,
-    /// For how long it lay in the socket, in nanoseconds. The kernel stamps what comes with the machine's
+    /// For how long it lay in the socket, in nanoseconds. The kernel stamps what comes with this process's
     /// clock; an age can be taken from any host's.
     pub(crate) age_ns: u64,
 }
@@ -67,8 +66,11 @@ fn age_ns(message: &libc::msghdr) -> u64 {
         while !header.is_null() {
             if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_TIMESTAMPNS {
                 let stamp: libc::timespec = libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned();
-                let age = sys::realtime_ns() - (stamp.tv_sec * 1_000_000_000 + stamp.tv_nsec);
-                return if (0..OLDEST_NS).contains(&age) { age.unsigned_abs() } else { 0 };
+                let stamped = Duration::new(u64::try_from(stamp.tv_sec).unwrap_or(0), stamp.tv_nsec as u32);
+                // Not the machine's time in any case: in a process with a shifted clock, the stamp is shifted, too.
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let age = now.checked_sub(stamped).filter(|age| *age < OLDEST).unwrap_or_default();
+                return u64::try_from(age.as_nanos()).unwrap_or(0);
             }
             header = libc::CMSG_NXTHDR(message, header);
         }

@@ -13,10 +13,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use super::{
-    Mode, NtpError, Packet, Short, Timestamp,
-    datagram::{self, Received},
-};
+use super::{Mode, NtpError, Packet, Short, Timestamp, datagram};
 use crate::HostClock;
 
 /// Far from a reference clock, as befits one that is wrong on purpose; near enough to be believed (below 16).
@@ -115,11 +112,8 @@ fn serve(hosts: &[(UdpSocket, HostClock)], stopped: &File, answered: &[AtomicU64
             if descriptors[number].revents == 0 {
                 continue;
             }
-            match answer_all(socket, clock) {
-                Ok(count) => {
-                    answered[number].fetch_add(count, Ordering::Relaxed);
-                    errors[number] = 0;
-                }
+            match answer_all(socket, clock, &answered[number]) {
+                Ok(()) => errors[number] = 0,
                 Err(_) => errors[number] += 1,
             }
             if errors[number] >= HOPELESS {
@@ -130,9 +124,8 @@ fn serve(hosts: &[(UdpSocket, HostClock)], stopped: &File, answered: &[AtomicU64
     }
 }
 
-/// Answers what has come on one socket, up to a turn's worth. Gives how many answers were sent.
-fn answer_all(socket: &UdpSocket, clock: &HostClock) -> io::Result<u64> {
-    let mut count = 0;
+/// Answers what has come on one socket, up to a turn's worth.
+fn answer_all(socket: &UdpSocket, clock: &HostClock, answered: &AtomicU64) -> io::Result<()> {
     let mut buffer = [0; 512];
     for _ in 0..TURN {
         let received = match datagram::receive(socket, &mut buffer) {
@@ -141,18 +134,19 @@ fn answer_all(socket: &UdpSocket, clock: &HostClock) -> io::Result<u64> {
             Err(error) => return Err(error),
         };
         let arrived_ns = clock.realtime_ns().saturating_sub(received.age_ns);
-        if let Some(mut answer) = buffer.get(..received.length).and_then(|request| answer_to(request, arrived_ns)) {
-            count += u64::from(send(socket, clock, &received, &mut answer));
+        let Some(answer) = buffer.get(..received.length).and_then(|request| answer_to(request, arrived_ns)) else {
+            continue;
+        };
+        // Counted first: whoever has the answer finds it counted.
+        answered.fetch_add(1, Ordering::Relaxed);
+        let answer = Packet { transmit: Timestamp::from_unix_ns(clock.realtime_ns()), ..answer };
+        // A full queue would block this thread, and with it all hosts, if the caller's socket blocks: hence no
+        // `send_to`. Who cannot be reached now asks again.
+        if datagram::send(socket, &answer.encode(), received.from).is_err() {
+            answered.fetch_sub(1, Ordering::Relaxed);
         }
     }
-    Ok(count)
-}
-
-/// Sends the answer with the time of sending. Who cannot be reached now asks again.
-fn send(socket: &UdpSocket, clock: &HostClock, to: &Received, answer: &mut Packet) -> bool {
-    answer.transmit = Timestamp::from_unix_ns(clock.realtime_ns());
-    // A full queue would block this thread, and with it all hosts, if the caller's socket blocks: hence no `send_to`.
-    datagram::send(socket, &answer.encode(), to.from).is_ok()
+    Ok(())
 }
 
 /// The answer to a request, but for the time of sending. `None` if it is no client's request.

@@ -209,6 +209,22 @@ fn waits_until_a_wall_time_end_when_the_shown_clock_says_so() {
 }
 
 #[test]
+fn datagrams_come_at_times_of_the_shown_clock() {
+    let ground = Ground::new();
+    let mut witness = Witness::start(&ground);
+    for skew in [0, HOUR, -HOUR, 100_000_000, -1_234_567] {
+        ground.clock.set(offset(skew)).unwrap();
+        let bounds: Vec<i64> = witness.ask("stamps").iter().map(|word| word.parse().unwrap()).collect();
+        assert_eq!(bounds.len(), 12);
+        for (number, bounds) in bounds.chunks(2).enumerate() {
+            // What is stamped in whole microseconds is cut twice.
+            let expected = bounds[0] - 1_000 <= skew && skew <= bounds[1] + 1_000;
+            assert!(expected, "stamp {number}: {skew} not in {bounds:?}");
+        }
+    }
+}
+
+#[test]
 fn a_shifted_process_cannot_set_the_clock_of_the_machine() {
     let ground = Ground::new();
     ground.clock.set(offset(HOUR)).unwrap();

@@ -55,6 +55,7 @@ pub fn main() {
             }
             "readings" => readings(),
             "waits" => waits(),
+            "stamps" => stamps(),
             "set" => set(),
             other => panic!("asked for {other:?}"),
         };
@@ -266,6 +267,63 @@ fn waits() -> String {
             }
         });
         libc::timer_delete(timer);
+    }
+    rows.join(" ")
+}
+
+/// Sends itself a datagram in each way that the kernel stamps, and in both ways to receive, and tells by how much the
+/// stamp is at least and at most ahead of the machine's clock.
+fn stamps() -> String {
+    let mut rows = Vec::new();
+    let software = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+    for many in [false, true] {
+        for (option, value) in [(libc::SO_TIMESTAMP, 1), (libc::SO_TIMESTAMPNS, 1), (libc::SO_TIMESTAMPING, software)] {
+            let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+            let descriptor = std::os::fd::AsRawFd::as_raw_fd(&socket);
+            let reading = || unsafe {
+                let before = real(CLOCK_REALTIME);
+                socket.send_to(b"x", socket.local_addr().unwrap()).unwrap();
+                let mut byte = 0_u8;
+                let mut vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+                let mut control = [0_u64; 32];
+                let mut messages: [libc::mmsghdr; 2] = zeroed();
+                messages[0].msg_hdr.msg_iov = &raw mut vector;
+                messages[0].msg_hdr.msg_iovlen = 1;
+                messages[0].msg_hdr.msg_control = control.as_mut_ptr().cast();
+                messages[0].msg_hdr.msg_controllen = size_of_val(&control);
+                let received = if many {
+                    libc::recvmmsg(descriptor, messages.as_mut_ptr(), 2, libc::MSG_WAITFORONE, null_mut()) as isize
+                } else {
+                    libc::recvmsg(descriptor, &mut messages[0].msg_hdr, 0)
+                };
+                let after = real(CLOCK_REALTIME);
+                assert_eq!(received, 1);
+                let header = libc::CMSG_FIRSTHDR(&messages[0].msg_hdr);
+                // The kernel begins to stamp a while after the first socket on the machine has asked for it.
+                if header.is_null() {
+                    return None;
+                }
+                assert_eq!((*header).cmsg_type, option);
+                let data = libc::CMSG_DATA(header);
+                let (stamp, unit) = if option == libc::SO_TIMESTAMP {
+                    let stamp = data.cast::<libc::timeval>().read_unaligned();
+                    (stamp.tv_sec * SECOND + stamp.tv_usec * 1000, 1000)
+                } else {
+                    (ns(data.cast::<timespec>().read_unaligned()), 1)
+                };
+                Some((stamp - after, stamp + unit - 1 - before))
+            };
+            let size = size_of::<c_int>() as libc::socklen_t;
+            let code =
+                unsafe { libc::setsockopt(descriptor, libc::SOL_SOCKET, option, (&raw const value).cast(), size) };
+            assert_eq!(code, 0);
+            let readings = std::iter::repeat_with(|| {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                reading()
+            });
+            let (low, high) = readings.take(10_000).flatten().next().expect("the kernel stamps what is received");
+            rows.push(format!("{low} {high}"));
+        }
     }
     rows.join(" ")
 }
