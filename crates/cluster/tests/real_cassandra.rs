@@ -16,7 +16,7 @@ use std::{
 };
 
 use brownout_cluster::{
-    CassandraSpec, Cluster, ClusterError, Death, Jit, Paths,
+    CassandraSpec, Cluster, ClusterError, Death,
     cassandra::{archive, largest_value, maven},
     memory_needed,
 };

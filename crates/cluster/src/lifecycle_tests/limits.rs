@@ -6,39 +6,45 @@ use brownout_network::monotonic_ns;
 
 use super::*;
 
-/// The part of all processors' time that the node takes over 40 periods; measured from the outside.
-fn measure(control: &ClusterControl, percent: u32) -> f64 {
+/// The part of all processors' time that the node takes over 40 periods, measured from the outside; and the part of the
+/// periods in which it could use up what it may, since nothing else had the processors.
+fn measure(control: &ClusterControl, percent: u32) -> (f64, f64) {
     let begin = cpu_ns(control);
     let limit = control.limit_cpu("n1", share(percent)).unwrap();
     // From the middle of a period's standstill to that of another, so that whole quotas are counted.
     thread::sleep(Duration::from_millis(480));
-    let (from_ns, from) = (monotonic_ns(), cpu_ns(control));
+    let (from_ns, from, before) = (monotonic_ns(), cpu_ns(control), limit.sample());
     while monotonic_ns() < from_ns + 4_000_000_000 {
         thread::sleep(Duration::from_millis(10));
         assert_eq!(control.state("n1").unwrap(), NodeState::Up, "slow is not paused");
     }
-    let (to_ns, to) = (monotonic_ns(), cpu_ns(control));
-    let sample = limit.sample();
-    assert!(sample.kept && sample.throttled_ns > 0, "{sample:?}");
-    assert!((43..=47).contains(&sample.periods) && sample.throttled_periods + 2 >= sample.periods, "{sample:?}");
+    let (to_ns, to, sample) = (monotonic_ns(), cpu_ns(control), limit.sample());
+    assert!(sample.kept && sample.throttled_ns > 0 && sample.throttled_periods <= sample.periods, "{sample:?}");
     assert!(sample.ran_ns.abs_diff(to - begin) < (to - begin) / 5, "{sample:?}, {}", to - begin);
     let found = (to - from) as f64 / ((to_ns - from_ns) * u64::from(limit.processors())) as f64;
-    eprintln!("asked {percent} %, measured {:.2} %: {sample:?}, {:?}", found * 100.0, limit.scheduling());
+    let felt = (sample.throttled_periods - before.throttled_periods) as f64 / (sample.periods - before.periods) as f64;
+    eprintln!(
+        "asked {percent} %, measured {:.2} %, felt in {:.0} % of the periods: {sample:?}, {:?}",
+        found * 100.0,
+        felt * 100.0,
+        limit.scheduling()
+    );
     limit.heal();
-    found
+    (found * 100.0 / f64::from(percent), felt)
 }
 
 #[test]
 fn a_spinning_node_gets_the_share_it_is_limited_to() {
     let (_cluster, control, _folder) = spin();
     for percent in [10, 30, 50] {
-        // Another load of real-time priority on this machine can spoil a measurement, not three in a row.
-        let near = |found: &f64| (found * 100.0 / f64::from(percent) - 1.0).abs() < 0.05;
-        let mut found = Vec::new();
-        while found.len() < 3 && !found.last().is_some_and(near) {
-            found.push(measure(&control, percent));
+        // Where others want the processors too, it may get less in a period, but then the limit is not felt in it; it never
+        // gets more. A machine that is too busy to tell spoils a measurement; three in a row are a failure.
+        let good = |&(found, felt): &(f64, f64)| found < 1.05 && found > 0.95 * felt && felt.max(found) > 0.6;
+        let mut all = Vec::new();
+        while all.len() < 3 && !all.last().is_some_and(good) {
+            all.push(measure(&control, percent));
         }
-        assert!(found.last().is_some_and(near), "asked {percent} %, measured {found:?}");
+        assert!(all.last().is_some_and(good), "asked {percent} %, measured (of that, felt) {all:?}");
     }
 }
 

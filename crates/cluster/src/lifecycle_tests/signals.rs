@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::kernel;
 
 #[test]
 fn what_a_node_already_is_cannot_be_asked_for() {
@@ -185,4 +186,56 @@ fn a_tool_runs_in_the_nodes_folder_and_session() {
     let (_cluster, control, _folder) = run(idle);
     let output = control.nodetool("n1", &["status".to_owned(), "a b".to_owned()]).unwrap().output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "status a b\n");
+}
+
+const HOLD: &str = "BROWNOUT_TEST_HOLD";
+
+#[test]
+#[ignore = "other tests run it, in a process of its own"]
+fn hold_in_a_process_of_its_own() {
+    let Some(told) = env::var_os(HOLD).map(PathBuf::from) else { return };
+    let (_cluster, control, _folder) = run(spinning);
+    let limit = control.limit_cpu("n1", share(1)).unwrap();
+    until(|| limit.sample().throttled_periods > 1);
+    if told.ends_with("paused") {
+        control.pause("n1").unwrap();
+    }
+    let part = told.with_extension("part");
+    std::fs::write(&part, control.pid("n1").unwrap().unwrap().to_string()).unwrap();
+    std::fs::rename(part, told).unwrap();
+    thread::sleep(PATIENCE);
+}
+
+/// A child that is killed whatever becomes of the test.
+struct Killed(std::process::Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_held_node_dies_with_the_process_that_holds_it() {
+    for how in ["paused", "throttled"] {
+        let folder = tempfile::tempdir().unwrap();
+        let told = folder.path().join(how);
+        let name = concat!(module_path!(), "::hold_in_a_process_of_its_own");
+        let us = Command::new(env::current_exe().unwrap())
+            .args(["--ignored", "--exact", name.split_once("::").unwrap().1])
+            .env(HOLD, &told)
+            // What it cannot remove, being killed, goes with ours.
+            .env("TMPDIR", folder.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .map(Killed)
+            .unwrap();
+        until(|| told.exists());
+        let pid = std::fs::read_to_string(&told).unwrap().parse().unwrap();
+        assert!(kernel::state(pid).is_some());
+        drop(us);
+        // Dead, though perhaps not yet reaped by whoever inherited it.
+        until(|| matches!(kernel::state(pid), None | Some('Z' | 'X')));
+    }
 }

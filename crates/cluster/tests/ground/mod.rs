@@ -1,7 +1,7 @@
 //! A ground for tests: an emulated network without impairments, and the user's cache at a place that the nodes' user
 //! can reach. All of it is gone when the test thread and its descriptors are.
 
-#![allow(clippy::unwrap_used, dead_code, reason = "a test may; not every one uses all")]
+#![allow(clippy::unwrap_used, dead_code, unused_imports, reason = "a test may; not every one uses all")]
 
 mod client;
 
