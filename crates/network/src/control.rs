@@ -252,7 +252,7 @@ impl LinkControl for Emulator {
     fn take_counters(&self) -> Result<Vec<LinkCounters>, NetworkError> {
         let spare = || self.0.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = spare().take();
-        let fresh = fresh.unwrap_or_else(|| self.0.links.iter().copied().map(LinkCounters::new).collect());
+        let fresh = fresh.unwrap_or_else(|| LinkCounters::of_all(&self.0.links));
         let mut used = self.ask(|answer| Command::TakeCounters { fresh, answer })?;
         let taken = used.clone();
         used.iter_mut().for_each(LinkCounters::reset);
@@ -288,7 +288,7 @@ mod tests {
         let (emulator, commands) = Emulator::new(2, Wakeup::new().unwrap());
         // In the emulator's place: records one long wait per turn, and tells how far the histogram it got can count.
         let thread = std::thread::spawn(move || {
-            let mut counters: Vec<_> = Link::all(2).into_iter().map(LinkCounters::new).collect();
+            let mut counters = LinkCounters::of_all(&Link::all(2));
             let mut reach = Vec::new();
             while let Ok(Command::TakeCounters { fresh, answer }) = commands.recv() {
                 let used = std::mem::replace(&mut counters, fresh);

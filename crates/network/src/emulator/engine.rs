@@ -88,7 +88,7 @@ impl Engine {
             tuns,
             routes: Routes::new(addresses),
             lines: links.iter().map(|link| Line::new(seed, *link)).collect(),
-            counters: links.iter().copied().map(LinkCounters::new).collect(),
+            counters: LinkCounters::of_all(&links),
             agenda: Agenda::new(links.len()),
             frame: pool.take(frame::LONGEST),
             pool,
