@@ -87,7 +87,8 @@ impl HostClock {
     }
 
     /// The variables that make a process see this clock: `LD_PRELOAD` with `object` (of [`crate::write_object`])
-    /// and the file's. Children inherit them.
+    /// and the file's. Children inherit them. An `LD_PRELOAD` that the process would have had otherwise is replaced; if it
+    /// is needed, join the two with a colon.
     pub fn environment(&self, object: &Path) -> [(&'static str, OsString); 2] {
         [("LD_PRELOAD", object.as_os_str().to_owned()), (FILE_VARIABLE, self.0.path.as_os_str().to_owned())]
     }
