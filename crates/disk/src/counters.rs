@@ -20,7 +20,7 @@ pub struct OperationCounters {
     pub received: u64,
     /// Requests that were answered, well or with an error.
     pub answered: u64,
-    /// Requests that a fault made wait; counted when the wait began.
+    /// Requests that a fault made wait, or whose waiting the next sync of their file has taken on; counted when it began.
     pub delayed: u64,
     /// Requests answered with the error of a fault.
     pub failed: u64,

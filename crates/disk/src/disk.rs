@@ -184,3 +184,32 @@ fn folder(path: &Path, role: &'static str) -> Result<PathBuf, DiskError> {
 fn c_string(path: &Path) -> CString {
     CString::new(path.as_os_str().as_bytes()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_cannot_be_woken_by_force_are_woken_by_questions() {
+        // SAFETY: constants only.
+        unsafe {
+            assert_eq!(libc::unshare(libc::CLONE_NEWNS), 0, "this test needs root: {}", io::Error::last_os_error());
+            let none = std::ptr::null();
+            libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast());
+        }
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let disk = Disk::mount(folders[0].path(), folders[1].path()).unwrap();
+        // More readers than one.
+        std::thread::scope(|scope| {
+            for n in 0..8 {
+                let folder = folders[1].path();
+                scope.spawn(move || (0..100).for_each(|k| fs::write(folder.join(format!("{n}-{k}")), "text").unwrap()));
+            }
+        });
+        assert!(disk.threads() >= 3);
+        disk.shared.end();
+        disk.wake();
+        assert_eq!(disk.threads(), 0);
+        disk.unmount().unwrap();
+    }
+}

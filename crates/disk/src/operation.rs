@@ -11,7 +11,8 @@ use crate::error::DiskError;
 pub enum Operation {
     /// Reading what is not in the page cache, readahead included.
     Read,
-    /// `write` and its kin, `copy_file_range`, and the writing back of pages that were changed through a mapping.
+    /// `write` and its kin, `copy_file_range`, and the writing back of pages that were changed through a mapping. The last
+    /// nobody waits for: what a fault makes it wait, the next sync of the file waits for.
     Write,
     /// `fsync`, `fdatasync`, `fsync` of a folder, `msync`, and the sync behind each write to an `O_SYNC` or `O_DSYNC`
     /// file.

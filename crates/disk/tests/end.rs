@@ -7,7 +7,7 @@ mod common;
 use std::{
     env, fs,
     io::{BufRead, BufReader, Write},
-    os::unix::process::ExitStatusExt,
+    os::{fd::AsRawFd, unix::process::ExitStatusExt},
     path::Path,
     process::{Child, Command, Stdio},
     thread,
@@ -89,6 +89,28 @@ fn what_a_child_does() {
             std::io::stdin().read_line(&mut String::new()).unwrap();
             let _ = fs::create_dir(folder.join("made by the child"));
         }
+        task @ ("write to a mapping" | "sync a mapping" | "read a mapping" | "read") => {
+            let file = fs::OpenOptions::new().read(true).write(true).open(folder.join("file")).unwrap();
+            let (shared, both) = (libc::MAP_SHARED, libc::PROT_READ | libc::PROT_WRITE);
+            // SAFETY: the mapping is as long as the file and stays until the child is killed.
+            let map = unsafe {
+                let map = libc::mmap(std::ptr::null_mut(), 1 << 20, both, shared, file.as_raw_fd(), 0);
+                std::slice::from_raw_parts_mut(map.cast::<u8>(), 1 << 20)
+            };
+            say("ready");
+            std::io::stdin().read_line(&mut String::new()).unwrap();
+            match task {
+                "read" => drop(fs::read(folder.join("file"))),
+                "read a mapping" => assert_eq!(map.iter().map(|byte| u32::from(*byte)).sum::<u32>(), 1 << 20),
+                _ => map.fill(7),
+            }
+            say("written");
+            if task == "sync a mapping" {
+                // SAFETY: the whole mapping.
+                unsafe { libc::msync(map.as_mut_ptr().cast(), map.len(), libc::MS_SYNC) };
+            }
+            thread::sleep(PATIENCE * 2);
+        }
         "serve" => {
             let disk = Disk::mount(&folder.join("source"), &folder.join("target")).unwrap();
             let _guard = disk.control().impair(&DiskFault::slow(SYNC, MINUTE)).unwrap();
@@ -133,6 +155,36 @@ fn a_process_that_is_killed_while_its_operation_waits_dies_at_once() {
             assert!(!mounted.source.join("made by the child").exists());
             drop(guard);
         }
+    }
+}
+
+#[test]
+fn a_process_that_has_mapped_a_file_dies_at_once_whatever_it_waits_for() {
+    let mounted = Mounted::new();
+    for (task, operation) in
+        [("write to a mapping", WRITE), ("sync a mapping", WRITE), ("read a mapping", READ), ("read", READ)]
+    {
+        fs::write(mounted.target.join("file"), vec![1; 1 << 20]).unwrap();
+        let mut child = child(task, &mounted.target);
+        child.says("ready");
+        common::uncached(&fs::File::open(mounted.target.join("file")).unwrap());
+        let guard = mounted.control().impair(&DiskFault::slow(operation, MINUTE)).unwrap();
+        go(&mut child);
+        if task == "write to a mapping" {
+            child.says("written");
+        } else {
+            eventually("it to wait", || mounted.control().waiting() > 0);
+        }
+        child.signal(libc::SIGKILL);
+        let (status, took) = child.end();
+        assert_eq!(status.signal(), Some(libc::SIGKILL));
+        assert!(took < Duration::from_secs(20), "{task}: {took:?}");
+        if task == "write to a mapping" {
+            // What it had written is in the file, as the kernel promises.
+            assert_eq!(fs::read(mounted.source.join("file")).unwrap(), [7; 1 << 20]);
+        }
+        drop(guard);
+        eventually("nothing to wait", || mounted.control().waiting() == 0);
     }
 }
 

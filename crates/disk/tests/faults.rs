@@ -290,3 +290,39 @@ fn an_o_dsync_write_is_a_write_and_a_sync() {
         assert_eq!((counters.of(WRITE).received, counters.of(SYNC).received), (1, 1), "{flags:o}");
     }
 }
+
+#[test]
+fn what_is_written_to_a_mapping_is_slow_and_fails_when_it_is_synced() {
+    use std::os::fd::AsRawFd;
+    let mounted = Mounted::new();
+    let file = mounted.create("mapped");
+    file.set_len(1 << 20).unwrap();
+    // SAFETY: the mapping is as long as the file, and stays until the end of the test.
+    let map = unsafe {
+        let both = libc::PROT_READ | libc::PROT_WRITE;
+        let map = libc::mmap(std::ptr::null_mut(), 1 << 20, both, libc::MAP_SHARED, file.as_raw_fd(), 0);
+        assert_ne!(map, libc::MAP_FAILED);
+        std::slice::from_raw_parts_mut(map.cast::<u8>(), 1 << 20)
+    };
+    let mut sync = |byte| {
+        map.fill(byte);
+        // SAFETY: the whole mapping.
+        let (result, time) = timed(|| unsafe { libc::msync(map.as_mut_ptr().cast(), map.len(), libc::MS_SYNC) });
+        (if result == 0 { Ok(()) } else { errno(Err(std::io::Error::last_os_error())) }, time)
+    };
+    for (slow, least) in [(vec![WRITE], 100), (vec![SYNC], 100), (vec![WRITE, SYNC], 200)] {
+        let guards: Vec<_> = slow
+            .iter()
+            .map(|operation| mounted.control().impair(&DiskFault::slow(*operation, Delay::from_ms(100))).unwrap())
+            .collect();
+        let (result, time) = sync(least as u8);
+        assert!(result == Ok(()) && time >= least * MS, "{slow:?}: {result:?} {time:?}");
+        // Pages are written side by side: not once for each.
+        assert!(time < (least + 95) * MS, "{slow:?}: {time:?}");
+        drop(guards);
+        let (result, time) = sync(0);
+        assert!(result == Ok(()) && time < 95 * MS, "{time:?}");
+    }
+    let _guard = mounted.control().impair(&DiskFault::failing(WRITE, DiskErrno::NoSpace)).unwrap();
+    assert_eq!(sync(9).0, Err(libc::ENOSPC));
+}

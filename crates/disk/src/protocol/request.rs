@@ -83,6 +83,12 @@ impl<'a> Arguments<'a> {
         if leads_out { Err(libc::EINVAL) } else { Ok(name) }
     }
 
+    /// Of a write (`struct fuse_write_in`): whether the kernel writes back pages of a mapping, on its own account.
+    pub(crate) fn writes_back(mut self) -> bool {
+        const WRITE_CACHE: u32 = 1;
+        self.skip(20).and_then(|()| self.u32()).is_ok_and(|flags| flags & WRITE_CACHE != 0)
+    }
+
     /// So many bytes.
     pub(crate) fn bytes(&mut self, length: usize) -> Result<&'a [u8], Errno> {
         let bytes = self.0.get(..length).ok_or(libc::EIO)?;

@@ -11,6 +11,7 @@ use crate::{
     clock::monotonic_ns,
     folder::Done,
     held::Job,
+    operation::Operation,
     protocol::{Arguments, Header, Opcode, Reply},
     sys::{self, Errno},
 };
@@ -38,26 +39,40 @@ impl Service {
                     let result = self.carry_out(opcode, &header, arguments, reply);
                     self.send(&header, result.map(drop), reply);
                 }
-                Some(operation) => {
-                    let verdict = self.shared.decide(operation, opcode.allocates());
-                    let waits = !verdict.waits.is_empty();
-                    {
-                        let mut counters = self.shared.counters();
-                        let counters = counters.of_mut(operation);
-                        counters.received += 1;
-                        counters.delayed += u64::from(waits);
-                    }
-                    if waits {
-                        let (unique, caller) = (header.unique, header.thread);
-                        let job = Job { unique, caller, received_ns, bytes: bytes.to_vec(), verdict };
-                        // It comes back only when the disk has ended; then nobody waits for its answer.
-                        let _ = self.shared.held.hold(job);
-                    } else {
-                        self.conclude(opcode, &header, arguments, (received_ns, verdict.error), reply);
-                    }
-                }
+                Some(operation) => self.answer_or_hold(operation, opcode, &header, (received_ns, bytes), reply),
             },
         }
+    }
+
+    /// Answers a request that a fault can hit, or puts it aside.
+    fn answer_or_hold(
+        &self,
+        operation: Operation,
+        opcode: Opcode,
+        header: &Header,
+        (received_ns, bytes): (u64, &[u8]),
+        reply: &mut Reply,
+    ) {
+        let Some((_, arguments)) = Header::parse(bytes) else { return };
+        let mut verdict = self.shared.decide(operation, opcode.allocates());
+        if opcode == Opcode::Sync {
+            verdict.waits.extend(self.debts.settle(header.node, received_ns));
+        }
+        {
+            let mut counters = self.shared.counters();
+            let counters = counters.of_mut(operation);
+            counters.received += 1;
+            counters.delayed += u64::from(!verdict.waits.is_empty());
+        }
+        if !verdict.waits.is_empty() && opcode == Opcode::Write && arguments.writes_back() {
+            self.debts.owe(header.node, received_ns, std::mem::take(&mut verdict.waits));
+        }
+        if verdict.waits.is_empty() {
+            return self.conclude(opcode, header, arguments, (received_ns, verdict.error), reply);
+        }
+        let (unique, caller) = (header.unique, header.thread);
+        // It comes back only when the disk has ended; then nobody waits for its answer.
+        let _ = self.shared.held.hold(Job { unique, caller, received_ns, bytes: bytes.to_vec(), verdict });
     }
 
     /// The wait of this request is over.

@@ -11,6 +11,7 @@
 //! inherits a descriptor of ours, nor do we hold one of its own open.
 
 mod answer;
+mod debts;
 mod handshake;
 mod workers;
 
@@ -34,6 +35,7 @@ use crate::{
     sys::{self, Errno},
 };
 
+use debts::Debts;
 use workers::Workers;
 
 /// The most requests that are carried out at a time, of those that do not wait.
@@ -48,6 +50,7 @@ struct Service {
     idle: AtomicUsize,
     readers: AtomicUsize,
     workers: Workers,
+    debts: Debts,
     threads: Arc<Threads>,
 }
 
@@ -141,6 +144,7 @@ fn prepare(source: &CString, target: &CString, shared: Arc<Shared>, threads: Arc
         idle: AtomicUsize::new(0),
         readers: AtomicUsize::new(0),
         workers: Workers::default(),
+        debts: Debts::default(),
         threads,
     })
 }
