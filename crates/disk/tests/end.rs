@@ -84,6 +84,12 @@ fn what_a_child_does() {
             let result = file.sync_all();
             say(if result.is_ok() { "synced" } else { "failed" });
         }
+        "write" => {
+            let mut file = fs::File::create(folder.join("child")).unwrap();
+            say("ready");
+            std::io::stdin().read_line(&mut String::new()).unwrap();
+            file.write_all(b"text").unwrap();
+        }
         "mkdir" => {
             say("ready");
             std::io::stdin().read_line(&mut String::new()).unwrap();
@@ -117,9 +123,10 @@ fn what_a_child_does() {
             // It uses the disk itself, too: a thread of its own hangs in it, and a child of it has all it could inherit.
             let file = fs::File::create(folder.join("target/own")).unwrap();
             let _own = thread::spawn(move || file.sync_all());
-            let _sleeper = Command::new("sleep").arg("600").spawn().unwrap();
+            #[allow(clippy::zombie_processes, reason = "it is there to outlive this process")]
+            let sleeper = Command::new("sleep").arg("120").spawn().unwrap();
             eventually("its own fsync to wait", || disk.control().waiting() == 1);
-            println!("{}", _sleeper.id());
+            println!("{}", sleeper.id());
             say("serving");
             thread::sleep(PATIENCE * 2);
         }
@@ -135,7 +142,7 @@ fn go(child: &mut Killed) {
 fn a_process_that_is_killed_while_its_operation_waits_dies_at_once() {
     let mounted = Mounted::new();
     let control = mounted.control();
-    for (task, operation) in [("fsync", SYNC), ("mkdir", METADATA)] {
+    for (task, operation) in [("fsync", SYNC), ("mkdir", METADATA), ("write", WRITE)] {
         for signal in [libc::SIGKILL, libc::SIGTERM] {
             let mut child = child(task, &mounted.target);
             child.says("ready");
@@ -153,6 +160,7 @@ fn a_process_that_is_killed_while_its_operation_waits_dies_at_once() {
             assert_eq!((counters.of(operation).interrupted, counters.of(operation).answered), (1, 0));
             // What it asked for did not happen.
             assert!(!mounted.source.join("made by the child").exists());
+            assert!(task != "write" || fs::read(mounted.source.join("child")).unwrap().is_empty());
             drop(guard);
         }
     }
@@ -299,10 +307,9 @@ fn killing_the_process_that_serves_hangs_nobody_not_even_itself() {
     let error = client.join().unwrap().unwrap_err();
     assert!([libc::ECONNABORTED, libc::ENOTCONN, libc::EIO].contains(&error), "{error}");
     assert_eq!(errno(fs::metadata(target.join("ours"))).unwrap_err(), libc::ENOTCONN);
-    if let Ok(pid) = sleeper.trim().rsplit(' ').next().unwrap().parse::<i32>() {
-        // SAFETY: no memory is involved; it is the sleeper that our child started and told us of.
-        unsafe { libc::kill(pid, libc::SIGKILL) };
-    }
+    let sleeper: i32 = sleeper.trim().rsplit(' ').next().unwrap().parse().unwrap();
+    // SAFETY: no memory is involved; it is the sleeper that our child started and told us of.
+    assert_eq!(unsafe { libc::kill(sleeper, libc::SIGKILL) }, 0);
 }
 
 #[test]

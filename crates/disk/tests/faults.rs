@@ -19,42 +19,47 @@ use common::{METADATA, Mounted, READ, SYNC, WRITE, errno, median, put, settled, 
 const MS: Duration = Duration::from_millis(1);
 
 /// Does one operation of that kind, and says how long it took.
-fn operate(mounted: &Mounted, operation: Operation, n: u64) -> Duration {
-    let mut file = mounted.create("subject");
-    let name = mounted.target.join(format!("name-{n}"));
+fn operate(mounted: &Mounted, file: &mut fs::File, operation: Operation) -> Duration {
+    let name = mounted.target.join("folder");
     match operation {
         Operation::Read => {
-            put(&mut file, &[7; 4096]).unwrap();
-            uncached(&file);
+            uncached(file);
             timed(|| file.read_exact_at(&mut [0; 100], 0).unwrap()).1
         }
-        Operation::Write => timed(|| put(&mut file, &[7; 512]).unwrap()).1,
+        Operation::Write => timed(|| file.write_all_at(&[7; 512], 0).unwrap()).1,
         Operation::Sync => timed(|| file.sync_data().unwrap()).1,
-        Operation::Metadata => timed(|| fs::create_dir(&name).unwrap()).1,
+        Operation::Metadata => {
+            let (made, time) = timed(|| fs::create_dir(&name));
+            made.unwrap();
+            fs::remove_dir(&name).unwrap();
+            time
+        }
     }
 }
 
 #[test]
 fn each_kind_of_operation_takes_the_delay_longer_and_no_other() {
     let mounted = Mounted::new();
+    let mut file = mounted.create("file");
+    put(&mut file, &[7; 4096]).unwrap();
     for hit in Operation::ALL {
-        // Truncating when it is opened is metadata: not part of what is timed, but slow then, too.
         let guard = mounted.control().impair(&DiskFault::slow(hit, Delay::from_ms(20))).unwrap();
+        settled(&mounted.control());
         for operation in Operation::ALL {
-            let times: Vec<_> = (0..9).map(|n| operate(&mounted, operation, n)).collect();
-            if operation == hit {
-                // Never sooner, not once; and not later than a timer and a few switches of threads take.
-                assert!(times.iter().all(|time| *time >= 20 * MS), "{operation}: {times:?}");
-                let median = median(times);
-                assert!(median < 22 * MS, "{operation}: {median:?}");
-            } else {
-                assert!(median(times.clone()) < 10 * MS, "{operation} while {hit} is slow: {times:?}");
-            }
-            (0..9).for_each(|n| drop(fs::remove_dir(mounted.target.join(format!("name-{n}")))));
+            let time = operate(&mounted, &mut file, operation);
+            assert!(operation != hit || time >= 20 * MS, "{operation}: {time:?}");
+        }
+        let counters = settled(&mounted.control());
+        for (operation, counters) in counters.iter() {
+            let delayed = if operation == hit { counters.received } else { 0 };
+            assert!(
+                counters.delayed == delayed && counters.received > 0,
+                "{operation} while {hit} is slow: {counters:?}"
+            );
         }
         drop(guard);
-        assert!(median((0..9).map(|n| operate(&mounted, hit, 100 + n)).collect()) < 10 * MS);
-        (0..9).for_each(|n| drop(fs::remove_dir(mounted.target.join(format!("name-{}", 100 + n)))));
+        operate(&mounted, &mut file, hit);
+        assert_eq!(settled(&mounted.control()).of(hit).delayed, 0);
     }
 }
 
@@ -146,16 +151,20 @@ fn jitter_spreads_the_delay_evenly_around_its_middle() {
     let file = mounted.create("log");
     let fault = DiskFault { jitter: Delay::from_ms(4), ..DiskFault::slow(SYNC, Delay::from_ms(5)) };
     let _guard = mounted.control().impair(&fault).unwrap();
-    mounted.control().take_counters();
-    for _ in 0..300 {
-        file.sync_data().unwrap();
-    }
-    let counters = settled(&mounted.control());
-    let added = &counters.of(SYNC).added_ns;
-    let quantile_ms = |q| added.value_at_quantile(q) as f64 / 1e6;
-    assert!(added.min() >= 999_000 && quantile_ms(0.1) < 2.8 && quantile_ms(0.9) > 7.2, "{counters:?}");
-    // Evenly from 1 to 9 ms: the middle of 300 draws is within 1 ms of 5 (4.3 standard errors); lateness only adds.
-    assert!((4.0..7.0).contains(&quantile_ms(0.5)), "{}", quantile_ms(0.5));
+    // A machine that others use can be late as a whole; then all is measured again, three times at most.
+    let evenly = (0..3).any(|_| {
+        settled(&mounted.control());
+        for _ in 0..300 {
+            file.sync_data().unwrap();
+        }
+        let counters = settled(&mounted.control());
+        let added = &counters.of(SYNC).added_ns;
+        let quantile_ms = |q| added.value_at_quantile(q) as f64 / 1e6;
+        assert!(quantile_ms(0.0) >= 0.999, "{counters:?}");
+        // From 1 to 9 ms: the middle of 300 draws is within 1 ms of 5 (4.3 standard errors); lateness only adds.
+        quantile_ms(0.1) < 2.8 && quantile_ms(0.9) > 7.2 && (4.0..6.5).contains(&quantile_ms(0.5))
+    });
+    assert!(evenly);
 }
 
 #[test]
@@ -178,7 +187,10 @@ fn faults_add_up_and_heal_one_by_one() {
     assert!(result == Err(libc::EIO) && time >= 50 * MS);
     drop((second, broken));
     assert_eq!(control.effective().unwrap(), []);
-    assert!(median((0..5).map(|_| sync()).collect()) < 10 * MS);
+    settled(&control);
+    sync();
+    let counters = settled(&control);
+    assert_eq!((counters.of(SYNC).received, counters.of(SYNC).delayed), (1, 0));
 }
 
 #[test]
@@ -315,13 +327,16 @@ fn what_is_written_to_a_mapping_is_slow_and_fails_when_it_is_synced() {
             .iter()
             .map(|operation| mounted.control().impair(&DiskFault::slow(*operation, Delay::from_ms(100))).unwrap())
             .collect();
+        settled(&mounted.control());
         let (result, time) = sync(least as u8);
         assert!(result == Ok(()) && time >= least * MS, "{slow:?}: {result:?} {time:?}");
-        // Pages are written side by side: not once for each.
-        assert!(time < (least + 95) * MS, "{slow:?}: {time:?}");
+        // Pages are written side by side, each hit by the fault, and waited for once.
+        let counters = settled(&mounted.control());
+        assert_eq!(counters.of(WRITE).delayed > 0, slow.contains(&WRITE));
+        assert_eq!((counters.of(SYNC).received, counters.of(SYNC).delayed), (1, 1));
         drop(guards);
-        let (result, time) = sync(0);
-        assert!(result == Ok(()) && time < 95 * MS, "{time:?}");
+        assert_eq!(sync(0).0, Ok(()));
+        assert_eq!(settled(&mounted.control()).of(SYNC).delayed, 0);
     }
     let _guard = mounted.control().impair(&DiskFault::failing(WRITE, DiskErrno::NoSpace)).unwrap();
     assert_eq!(sync(9).0, Err(libc::ENOSPC));
