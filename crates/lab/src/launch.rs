@@ -1,27 +1,22 @@
 //! Outside of the lab: what has to be there before it, then the lab itself, then its end.
 
 use std::{
-    io,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::ExitStatus,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use brownout_cluster::{
-    Distribution, cache,
-    cassandra::{maven, tarball},
-    java,
-};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    LabError,
-    experiment::{CassandraChoice, Source},
+    LabError, byhand,
+    experiment::Source,
     folder::{self, Folder},
     ground::{self, Interrupts},
     machine,
     plan::Plan,
     progress::Progress,
+    provided::{Found, Provided},
     selftest,
 };
 
@@ -35,6 +30,8 @@ pub(crate) enum Request {
     Run(Box<RunRequest>),
     /// See [`selftest`].
     SelfTest,
+    /// A lab that people play with.
+    ByHand(Box<byhand::Order>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -42,21 +39,12 @@ pub(crate) struct RunRequest {
     pub(crate) file: PathBuf,
     pub(crate) text: String,
     pub(crate) set: Vec<String>,
-    pub(crate) folder: PathBuf,
-    pub(crate) cache: PathBuf,
-    pub(crate) distribution: Distribution,
-    pub(crate) java: JavaFound,
+    pub(crate) provided: Provided,
     pub(crate) started_unix_ms: u64,
     pub(crate) keep: bool,
     pub(crate) sabotage: bool,
     /// Of the one who shows progress; the lab only carries it.
     pub(crate) view: String,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) struct JavaFound {
-    pub(crate) home: PathBuf,
-    pub(crate) version: String,
 }
 
 /// What a user asked for beside the experiment.
@@ -97,12 +85,7 @@ pub fn launch(
     let section = &plan.experiment.cluster;
     machine::refuse_if_lacking(usize::try_from(section.nodes.0).unwrap_or(usize::MAX), section.heap, &options.out)?;
     machine::refuse_faults(&plan.needs())?;
-    let cache = cache::directory().map_err(|error| LabError::Machine(error.to_string()))?;
-    let distribution = provide(&section.cassandra, &cache, interrupts, progress)?;
-    let java = java::find(distribution.java())?;
-    if interrupts.any() {
-        return Err(LabError::Interrupted);
-    }
+    let found = Found::find(&section.cassandra, interrupts, progress)?;
     let started_unix_ms =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0));
     let folder = Folder::create(&options.out, &plan.name, started_unix_ms, options.keep)?;
@@ -110,10 +93,7 @@ pub fn launch(
         file: source.file().to_owned(),
         text: source.text().to_owned(),
         set: options.set.clone(),
-        folder: folder.path().to_owned(),
-        cache: absolute(&cache)?,
-        distribution,
-        java: JavaFound { home: java.home.clone(), version: java.version.text.clone() },
+        provided: found.in_folder(folder.path()),
         started_unix_ms,
         keep: options.keep,
         sabotage: options.sabotage,
@@ -124,30 +104,6 @@ pub fn launch(
     let enclosed = ground::enclose(&[INSIDE], &request, interrupts)?;
     let status = enclosed.wait().map_err(|source| LabError::Ground { doing: "wait for the lab", source })?;
     Ok(Ended { folder: folder.path().to_owned(), status })
-}
-
-fn provide(
-    choice: &CassandraChoice,
-    cache: &Path,
-    interrupts: Interrupts,
-    progress: &mut dyn Progress,
-) -> Result<Distribution, LabError> {
-    match choice {
-        CassandraChoice::Home(home) => Ok(tarball::open(home)?),
-        CassandraChoice::Version(version) => {
-            progress.step(&format!("Cassandra {version}: checking the cache"));
-            // The callback may not change what it is given, and a progress view must.
-            let progress = std::cell::RefCell::new(progress);
-            let told = |line: &str| progress.borrow_mut().step(line);
-            maven::resolve(version, cache, &told, &|| interrupts.any())
-                .map_err(|error| if interrupts.any() { LabError::Interrupted } else { error.into() })
-        }
-    }
-}
-
-fn absolute(path: &Path) -> Result<PathBuf, LabError> {
-    let failed = |source: io::Error| LabError::Folder { doing: "find", path: path.to_owned(), source };
-    path.canonicalize().map_err(failed)
 }
 
 /// In the lab's first process: does what it was asked, and returns its exit code. `view` makes the
@@ -170,6 +126,7 @@ pub fn inside(view: impl FnOnce(&str) -> Box<dyn Progress>, fail: impl FnOnce(&L
             let answer = serde_json::to_vec(&answer).unwrap_or_default();
             u8::from(ground::answer(&answer).is_err())
         }
+        Ok(Request::ByHand(order)) => byhand::inside(*order, interrupts),
         Ok(Request::Run(request)) => {
             let mut progress = view(&request.view);
             match crate::run::run(&request, interrupts, progress.as_mut()) {

@@ -6,6 +6,7 @@
 //! cluster, the load, the phases and the faults, everything recorded second by second.
 
 mod bench;
+pub mod byhand;
 mod cpu;
 mod driver;
 mod error;
@@ -19,6 +20,7 @@ pub mod machine;
 mod observer;
 pub mod plan;
 pub mod progress;
+mod provided;
 mod random;
 mod run;
 mod schedule;

@@ -1,13 +1,7 @@
 //! Inside of the lab: all trials of a run, one after the other.
 
-use std::{fs, path::Path};
+use std::fs;
 
-use brownout_cluster::{
-    Owner,
-    cassandra::archive,
-    java::{Java, JavaVersion},
-};
-use brownout_network::Network;
 use brownout_record::{Environment, Event, Recorder};
 
 use crate::{
@@ -15,7 +9,7 @@ use crate::{
     bench::{Bench, Standing},
     cpu,
     experiment::Source,
-    ground::{self, Furnished, Interrupts, Privilege},
+    ground::Interrupts,
     launch::RunRequest,
     machine,
     plan::Plan,
@@ -31,8 +25,8 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
     request.set.iter().try_for_each(|assignment| source.set(assignment))?;
     let plan = Plan::new(&source)?;
     let zero_ns = brownout_network::monotonic_ns();
-    let mut recorder = Recorder::create(&request.folder.join("run.db"), zero_ns, request.started_unix_ms)?;
-    let system = format!("Cassandra {}", request.distribution.version);
+    let mut recorder = Recorder::create(&request.provided.folder.join("run.db"), zero_ns, request.started_unix_ms)?;
+    let system = format!("Cassandra {}", request.provided.distribution.version);
     recorder.batch(|recorder| {
         recorder.json("description", &plan.description(&system))?;
         recorder.document("experiment", source.text())?;
@@ -63,8 +57,8 @@ fn trials(
     progress: &mut dyn Progress,
 ) -> Result<(), LabError> {
     progress.step("making the lab's namespaces");
-    let mut bench = furnish(request, &plan)?;
-    provide_archive(request, &mut bench, interrupts, progress)?;
+    let mut bench = request.provided.furnish(&plan.layout, request.sabotage)?;
+    request.provided.provide_archive(&mut bench, interrupts, progress)?;
     let run_seed = plan.experiment.seed.0;
     for number in 1..=plan.trials {
         let time_line = TimeLine::begin(interrupts);
@@ -87,61 +81,6 @@ fn trials(
     Ok(())
 }
 
-/// Mounts what the lab needs of the machine, where everyone in it can reach it.
-fn furnish(request: &RunRequest, plan: &Plan) -> Result<Bench, LabError> {
-    let used: [&Path; 5] =
-        [&request.folder, &request.cache, &request.distribution.root, &request.java.home, Path::new("/proc")];
-    let ground: Furnished = ground::furnish(&plan.layout.hosts, &used)?;
-    let root = ground.bind(&request.distribution.root, "cassandra", true)?;
-    let java_home = ground.bind(&request.java.home, "java", true)?;
-    let cache = ground.bind(&request.cache, "cache", false)?;
-    let scratch = ground.bind(&request.folder.join("scratch"), "scratch", false)?;
-    let logs = ground.bind(&request.folder.join("logs"), "logs", false)?;
-    let distribution = request.distribution.seen_at(&root);
-    let java = Java {
-        path: java_home.join("bin/java"),
-        home: java_home,
-        version: JavaVersion::parse(&request.java.version)
-            .ok_or_else(|| LabError::Machine(format!("'{}' is no version of Java", request.java.version)))?,
-    };
-    let privilege = Privilege::current_inside();
-    let owner = (privilege == Privilege::Root).then_some(Owner::NOBODY);
-    let archive = archive::find(&distribution, &java, &cache);
-    let (layout, sabotage) = (plan.layout.clone(), request.sabotage);
-    Ok(Bench { layout, distribution, java, cache, archive, scratch, logs, owner, privilege, sabotage })
-}
-
-/// Makes the class-data archive once per machine; without one, nodes only start more slowly.
-fn provide_archive(
-    request: &RunRequest,
-    bench: &mut Bench,
-    interrupts: Interrupts,
-    progress: &mut dyn Progress,
-) -> Result<(), LabError> {
-    if bench.archive.is_some() {
-        return Ok(());
-    }
-    progress.step("making the class-data archive that lets nodes start faster (once per machine)");
-    let network = Network::start(bench.network(0))?;
-    let Some(host) = bench.layout.hosts.nodes().next().and_then(|node| network.host(&node.name)) else { return Ok(()) };
-    let paths = bench.paths(0);
-    let built = archive::build(&bench.distribution, &bench.java, &bench.cache, host, &paths, &|| interrupts.any());
-    let _ = fs::remove_dir_all(&paths.scratch);
-    match built {
-        Ok(path) => {
-            // The logs of a node that ended well tell nobody anything.
-            let _ = fs::remove_dir_all(&paths.logs);
-            bench.archive = Some(path);
-        }
-        Err(_) if interrupts.any() => return Err(LabError::Interrupted),
-        Err(error) => progress.note(&format!(
-            "no class-data archive, so nodes start more slowly: {error} (logs in {})",
-            request.folder.join("logs").display()
-        )),
-    }
-    Ok(())
-}
-
 fn environment(request: &RunRequest, bench: &Bench, standing: Standing, seed: u64) -> Environment {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     Environment {
@@ -154,7 +93,7 @@ fn environment(request: &RunRequest, bench: &Bench, standing: Standing, seed: u6
         privilege: bench.privilege.name().to_owned(),
         emulator_scheduling: standing.emulator_scheduling,
         congestion_control: standing.congestion_control,
-        java: format!("{}, {}", request.java.version, request.java.home.display()),
+        java: format!("{}, {}", request.provided.java.version, request.provided.java.home.display()),
         system_settings: standing.system_settings,
         seed,
     }

@@ -97,6 +97,11 @@ impl Source {
         &self.file
     }
 
+    /// The sections that the file has, in its order.
+    pub fn sections(&self) -> Vec<&str> {
+        self.tree.as_mapping().iter().flat_map(|map| map.iter()).map(|(key, _)| key.as_str()).collect()
+    }
+
     /// Replaces one value, as `--set faults.0.slow.delay=10ms` asks; creates missing keys of mappings.
     pub fn set(&mut self, assignment: &str) -> Result<(), FileError> {
         let (path, value) = assignment
@@ -195,18 +200,21 @@ impl Source {
     fn check_fault_kinds(&self) -> Result<(), FileError> {
         let faults = self.tree.as_mapping().and_then(|map| map.get_sequence("faults"));
         for (index, fault) in faults.iter().flat_map(|list| list.iter()).enumerate() {
-            let keys: Vec<&str> = fault.as_mapping().iter().flat_map(|map| map.iter()).map(|(key, _)| key.as_str()).collect();
+            let keys: Vec<&str> =
+                fault.as_mapping().iter().flat_map(|map| map.iter()).map(|(key, _)| key.as_str()).collect();
             let mut kinds = keys.iter().filter(|key| !FaultEntry::TIMING.contains(key));
             let (first, second) = (kinds.next(), kinds.next());
-            if let Some(unknown) = [first, second].into_iter().flatten().find(|kind| !FaultEntry::KINDS.contains(kind)) {
+            if let Some(unknown) = [first, second].into_iter().flatten().find(|kind| !FaultEntry::KINDS.contains(kind))
+            {
                 let known = FaultEntry::KINDS.iter().chain(FaultEntry::TIMING).copied();
                 let message = format!("unknown fault '{unknown}'; {}", one_of("the faults are", known, unknown));
                 return Err(self.complain_at(&format!("faults.{index}.{unknown}"), message, true));
             }
             if first.is_none() || second.is_some() {
-                let message = "a fault is one word with its values, such as slow: { host: n2, delay: 100ms }, and beside \
+                let message =
+                    "a fault is one word with its values, such as slow: { host: n2, delay: 100ms }, and beside \
                                it start, length, flap or ramp"
-                    .to_owned();
+                        .to_owned();
                 return Err(self.complain(&format!("faults.{index}"), message));
             }
         }

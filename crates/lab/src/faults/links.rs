@@ -115,6 +115,10 @@ impl Fault for LinkFault {
     fn impairment(&self) -> Option<Impairment> {
         Some(self.impairment)
     }
+
+    fn links(&self) -> &[(String, String)] {
+        &self.hit
+    }
 }
 
 struct Impaired(ImpairmentGuard);
@@ -157,7 +161,8 @@ fn asked(impairment: &Impairment) -> Vec<(Quantity, f64, f64)> {
         let burst = impairment.loss.mean_burst().unwrap_or(1.0).max(1.0);
         all.push((Quantity::Loss, loss, share_tolerance(loss, burst)));
     }
-    for (quantity, chance) in [(Quantity::Duplicates, impairment.duplicate), (Quantity::Corruption, impairment.corrupt)] {
+    for (quantity, chance) in [(Quantity::Duplicates, impairment.duplicate), (Quantity::Corruption, impairment.corrupt)]
+    {
         let share = chance.share.fraction();
         if share > 0.0 {
             let burst = 1.0 / (1.0 - chance.correlation.fraction()).max(0.1);
@@ -231,7 +236,9 @@ pub fn traffic(struck: &[String], direction: Direction) -> String {
     match direction {
         Direction::Out => format!("everything {hosts} send{}", s(struck)),
         Direction::In => format!("everything that is sent to {hosts}"),
-        Direction::Both => format!("everything {hosts} send{} or {} sent", s(struck), if struck.len() == 1 { "is" } else { "are" }),
+        Direction::Both => {
+            format!("everything {hosts} send{} or {} sent", s(struck), if struck.len() == 1 { "is" } else { "are" })
+        }
     }
 }
 
@@ -265,7 +272,8 @@ pub fn provable_delay(key: &'static str, delay: Delay) -> Result<(), Complaint> 
         ));
     }
     if !DELAYS.contains(&delay) {
-        let message = format!("{delay} cannot be put in force and proven; write {} to {}", DELAYS.start(), DELAYS.end());
+        let message =
+            format!("{delay} cannot be put in force and proven; write {} to {}", DELAYS.start(), DELAYS.end());
         return Err(Complaint::at(key, message));
     }
     Ok(())

@@ -72,6 +72,11 @@ pub trait Fault: fmt::Debug + Send + Sync {
     fn impairment(&self) -> Option<Impairment> {
         None
     }
+
+    /// The ordered pairs of hosts whose links it impairs.
+    fn links(&self) -> &[(String, String)] {
+        &[]
+    }
 }
 
 /// A fault in force. Dropping it heals it.
@@ -165,7 +170,9 @@ pub fn from_entry(entry: &FaultEntry, hosts: &Hosts, seed: u64) -> Result<Box<dy
         (None, _) if entry.chaos.is_some() => {
             Err(Complaint::at("chaos", "chaos is many faults, and cannot be one of another"))
         }
-        (None, _) => Err(Complaint::at("", "a fault is one word with its values, such as slow: { host: n2, delay: 100ms }")),
+        (None, _) => {
+            Err(Complaint::at("", "a fault is one word with its values, such as slow: { host: n2, delay: 100ms }"))
+        }
         (Some(_), Some(_)) => {
             Err(Complaint::at("", "this is more than one fault; write each as an entry of its own, they add up"))
         }

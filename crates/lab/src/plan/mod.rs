@@ -67,6 +67,14 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// Checks the sections `network:` and `cluster:` of a file.
+    pub fn new(source: &Source, experiment: &Experiment) -> Result<Layout, FileError> {
+        let check = Check { source, experiment };
+        check.cassandra()?;
+        let (hosts, distances) = check.network(check.nodes()?)?;
+        Ok(Layout { hosts, distances, network: experiment.network.clone(), cluster: experiment.cluster.clone() })
+    }
+
     /// Sites and distances, one line each.
     pub fn network_words(&self) -> Vec<String> {
         let sites = self.hosts.sites();
@@ -183,16 +191,9 @@ impl Plan {
     pub fn new(source: &Source) -> Result<Plan, FileError> {
         let experiment = source.experiment()?;
         let check = Check { source, experiment: &experiment };
-        check.cassandra()?;
-        let nodes = check.nodes()?;
-        let (hosts, distances) = check.network(nodes)?;
-        let layout = Layout {
-            hosts,
-            distances,
-            network: experiment.network.clone(),
-            cluster: experiment.cluster.clone(),
-        };
+        let layout = Layout::new(source, &experiment)?;
         let hosts = &layout.hosts;
+        let nodes = u8::try_from(hosts.nodes().count()).unwrap_or(u8::MAX);
         let copies = check.copies(hosts)?;
         let consistency = check.load(nodes, &copies)?;
         let phases = check.phases()?;
@@ -201,18 +202,7 @@ impl Plan {
         let trials = check.trials()?;
         let warnings = check.warnings(consistency, &copies);
         let name = source.file().file_stem().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into());
-        Ok(Plan {
-            name,
-            layout,
-            consistency,
-            copies,
-            faults,
-            phases,
-            objective,
-            trials,
-            warnings,
-            experiment,
-        })
+        Ok(Plan { name, layout, consistency, copies, faults, phases, objective, trials, warnings, experiment })
     }
 
     /// How long all trials take, without provisioning; the warm-up at its longest.

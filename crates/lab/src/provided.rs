@@ -1,0 +1,157 @@
+//! What a lab is given from the machine: Cassandra, Java, folders. Provided outside, furnished inside; the same for runs
+//! and for labs by hand.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use brownout_cluster::{
+    Distribution, Owner, cache,
+    cassandra::{archive, maven, tarball},
+    java::{self, Java, JavaVersion},
+};
+use brownout_network::Network;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    LabError,
+    bench::Bench,
+    experiment::CassandraChoice,
+    ground::{self, Furnished, Interrupts, Privilege},
+    plan::Layout,
+    progress::Progress,
+};
+
+/// What was provided outside, for the lab's first process.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Provided {
+    /// Of the run or the lab: `scratch/` and `logs/` lie in it.
+    pub(crate) folder: PathBuf,
+    /// What is kept between labs.
+    pub(crate) cache: PathBuf,
+    /// Cassandra.
+    pub(crate) distribution: Distribution,
+    /// Java.
+    pub(crate) java: JavaFound,
+}
+
+/// A Java of this machine.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct JavaFound {
+    pub(crate) home: PathBuf,
+    pub(crate) version: String,
+}
+
+/// What lies on the machine beside the folder, which is made last.
+pub(crate) struct Found {
+    cache: PathBuf,
+    distribution: Distribution,
+    java: JavaFound,
+}
+
+impl Found {
+    /// Finds it, or fetches it.
+    pub(crate) fn find(
+        choice: &CassandraChoice,
+        interrupts: Interrupts,
+        progress: &mut dyn Progress,
+    ) -> Result<Found, LabError> {
+        let cache = cache::directory().map_err(|error| LabError::Machine(error.to_string()))?;
+        let distribution = distribution(choice, &cache, interrupts, progress)?;
+        let java = java::find(distribution.java())?;
+        if interrupts.any() {
+            return Err(LabError::Interrupted);
+        }
+        let cache = cache.canonicalize().map_err(|source| LabError::Folder { doing: "find", path: cache, source })?;
+        Ok(Found {
+            cache,
+            distribution,
+            java: JavaFound { home: java.home.clone(), version: java.version.text.clone() },
+        })
+    }
+
+    /// For a lab in this folder.
+    pub(crate) fn in_folder(self, folder: &Path) -> Provided {
+        let Found { cache, distribution, java } = self;
+        Provided { folder: folder.to_owned(), cache, distribution, java }
+    }
+}
+
+fn distribution(
+    choice: &CassandraChoice,
+    cache: &Path,
+    interrupts: Interrupts,
+    progress: &mut dyn Progress,
+) -> Result<Distribution, LabError> {
+    match choice {
+        CassandraChoice::Home(home) => Ok(tarball::open(home)?),
+        CassandraChoice::Version(version) => {
+            progress.step(&format!("Cassandra {version}: checking the cache"));
+            // The callback may not change what it is given, and a progress view must.
+            let progress = std::cell::RefCell::new(progress);
+            let told = |line: &str| progress.borrow_mut().step(line);
+            maven::resolve(version, cache, &told, &|| interrupts.any())
+                .map_err(|error| if interrupts.any() { LabError::Interrupted } else { error.into() })
+        }
+    }
+}
+
+impl Provided {
+    /// Inside: mounts what the lab needs of the machine, where everyone in it can reach it.
+    pub(crate) fn furnish(&self, layout: &Layout, sabotage: bool) -> Result<Bench, LabError> {
+        let used: [&Path; 5] =
+            [&self.folder, &self.cache, &self.distribution.root, &self.java.home, Path::new("/proc")];
+        let ground: Furnished = ground::furnish(&layout.hosts, &used)?;
+        let root = ground.bind(&self.distribution.root, "cassandra", true)?;
+        let java_home = ground.bind(&self.java.home, "java", true)?;
+        let cache = ground.bind(&self.cache, "cache", false)?;
+        let scratch = ground.bind(&self.folder.join("scratch"), "scratch", false)?;
+        let logs = ground.bind(&self.folder.join("logs"), "logs", false)?;
+        let distribution = self.distribution.seen_at(&root);
+        let java = Java {
+            path: java_home.join("bin/java"),
+            home: java_home,
+            version: JavaVersion::parse(&self.java.version)
+                .ok_or_else(|| LabError::Machine(format!("'{}' is no version of Java", self.java.version)))?,
+        };
+        let privilege = Privilege::current_inside();
+        let owner = (privilege == Privilege::Root).then_some(Owner::NOBODY);
+        let archive = archive::find(&distribution, &java, &cache);
+        let layout = layout.clone();
+        Ok(Bench { layout, distribution, java, cache, archive, scratch, logs, owner, privilege, sabotage })
+    }
+
+    /// Inside: makes the class-data archive once per machine; without one, nodes only start more slowly.
+    pub(crate) fn provide_archive(
+        &self,
+        bench: &mut Bench,
+        interrupts: Interrupts,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
+        if bench.archive.is_some() {
+            return Ok(());
+        }
+        progress.step("making the class-data archive that lets nodes start faster (once per machine)");
+        let network = Network::start(bench.network(0))?;
+        let Some(host) = bench.layout.hosts.nodes().next().and_then(|node| network.host(&node.name)) else {
+            return Ok(());
+        };
+        let paths = bench.paths(0);
+        let built = archive::build(&bench.distribution, &bench.java, &bench.cache, host, &paths, &|| interrupts.any());
+        let _ = fs::remove_dir_all(&paths.scratch);
+        match built {
+            Ok(path) => {
+                // The logs of a node that ended well tell nobody anything.
+                let _ = fs::remove_dir_all(&paths.logs);
+                bench.archive = Some(path);
+            }
+            Err(_) if interrupts.any() => return Err(LabError::Interrupted),
+            Err(error) => progress.note(&format!(
+                "no class-data archive, so nodes start more slowly: {error} (logs in {})",
+                self.folder.join("logs").display()
+            )),
+        }
+        Ok(())
+    }
+}
