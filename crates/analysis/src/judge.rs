@@ -2,36 +2,19 @@
 
 use std::{cell::RefCell, collections::HashMap};
 
-use brownout_record::{Expectation, Quantity};
+use brownout_record::Quantity;
 
 use crate::{
     AnalysisError, Proof,
     place::{Eye, Measure, Place},
     proof::{ENOUGH, SourceSeen},
+    ruling::{Row, Ruling, Statement, cannot_tell, enough, tells, too_few},
     segments::{Class, Force, Group, Segments},
-    target::{Asks, Bound, Question, Target},
-    words::{said, show},
+    target::{Asks, Question},
 };
 
 /// Counters are read about once a second: a stretch of this length holds a whole reading, ns.
 const READING_NS: u64 = 2_500_000_000;
-
-/// What a window needs before it says anything.
-fn enough(eye: Eye<'_>, quantity: Quantity) -> u64 {
-    match (eye, quantity) {
-        (Eye::Probes | Eye::Counters | Eye::Checksums, _) => ENOUGH,
-        // A train or an exchange of clocks is many packets, and says by itself how far it can be wrong.
-        (
-            _,
-            Quantity::Rate
-            | Quantity::LargestPacket
-            | Quantity::ClockOffset
-            | Quantity::ClockDrift
-            | Quantity::ProcessorShare,
-        ) => 3,
-        (Eye::Witness(_) | Eye::Cpu, _) => 10,
-    }
-}
 
 /// A group of segments, with what is in force in it.
 pub(crate) struct Scene {
@@ -57,45 +40,6 @@ pub(crate) struct Court<'a> {
     pub(crate) segments: &'a Segments,
     pub(crate) before: &'a Group,
     known: RefCell<HashMap<(Eye<'a>, Quantity, Group), Measure>>,
-}
-
-/// What is said of a row.
-#[derive(Default)]
-pub(crate) struct Ruling {
-    pub(crate) verdict: Option<Proof>,
-    pub(crate) why: Option<String>,
-    pub(crate) expected: f64,
-    pub(crate) measured: Option<f64>,
-    pub(crate) allowed: f64,
-    pub(crate) change: bool,
-    pub(crate) together: Vec<usize>,
-    pub(crate) sources: Vec<SourceSeen>,
-}
-
-/// What one source says of one scene.
-struct Statement<'a> {
-    eye: Eye<'a>,
-    target: Target,
-    during: Measure,
-    measured: Option<f64>,
-    allowed: f64,
-    enough: bool,
-    tells: bool,
-}
-
-impl Statement<'_> {
-    fn contradicts(&self) -> bool {
-        self.enough && self.measured.is_some_and(|measured| self.target.deviation(measured) > self.allowed)
-    }
-}
-
-/// The row to be judged.
-pub(crate) struct Row<'a> {
-    pub(crate) fault: usize,
-    pub(crate) asked: &'a Expectation,
-    /// The smallest that its severity asks of this quantity in any place: evidence that cannot tell it from none says
-    /// nothing, neither of a place that is hit nor of one that is spared.
-    pub(crate) least: f64,
 }
 
 impl<'a> Court<'a> {
@@ -251,7 +195,8 @@ impl<'a> Court<'a> {
         ruling: &mut Ruling,
     ) -> Result<(), AnalysisError> {
         let (mut lacking, mut supported, mut seen) = (None, false, false);
-        for eye in eyes {
+        // That a node does not take less than it may says nothing of a limit; its governor does.
+        for eye in eyes.iter().filter(|eye| **eye != Eye::Cpu) {
             for scene in &scenes.after {
                 let Some(statement) = self.state(*eye, row, scene)? else { continue };
                 seen = true;
@@ -350,75 +295,5 @@ impl<'a> Court<'a> {
             Quantity::ProcessorShare => "it never wanted more of the processors than it was allowed".to_owned(),
             _ => "nothing that was seen can tell the fault from none".to_owned(),
         }
-    }
-}
-
-/// Whether agreeing says something: what was measured cannot be what there were without the fault.
-fn tells(row: &Row<'_>, statement: &Statement<'_>, measured: f64) -> bool {
-    let Statement { target, allowed, .. } = statement;
-    if !target.tells {
-        return false;
-    }
-    if row.asked.hit && row.asked.asked != 0.0 {
-        return (target.expected - target.without).abs() > *allowed && (measured - target.without).abs() > *allowed;
-    }
-    match target.bound {
-        Bound::AtLeast if !target.change => target.expected - allowed > row.least.min(target.expected),
-        _ if target.change => *allowed < row.least,
-        _ => (measured - row.least).abs() > *allowed,
-    }
-}
-
-fn cannot_tell(row: &Row<'_>, statement: &Statement<'_>) -> String {
-    let quantity = row.asked.quantity;
-    let number = |value: f64| show(quantity, value);
-    let (source, verb) = said(statement.eye, quantity);
-    let what = if statement.target.change { "a change of " } else { "" };
-    // What the fault takes away from what were there without it.
-    let effect = if row.asked.hit && row.asked.asked != 0.0 {
-        (statement.target.expected - statement.target.without).abs()
-    } else {
-        row.least
-    };
-    format!(
-        "{source} {verb} {what}{}, but ± {} cannot tell {} from none",
-        number(statement.measured.unwrap_or(0.0)),
-        number(statement.allowed),
-        number(if effect.is_finite() { effect } else { row.asked.asked })
-    )
-}
-
-/// Which of the windows has too little in it.
-fn too_few(eye: Eye<'_>, quantity: Quantity, windows: [(&str, u64); 2]) -> String {
-    let least = enough(eye, quantity);
-    let few = windows.iter().filter(|(_, samples)| *samples < least);
-    let few: Vec<String> = few.map(|(name, samples)| format!("{samples} {name}")).collect();
-    format!("not enough evidence from {}: {} ({least} are needed)", said(eye, quantity).0, few.join(", "))
-}
-
-impl Ruling {
-    fn fail(&mut self, verdict: Proof, row: &Row<'_>, why: String) {
-        self.verdict = Some(verdict);
-        self.why = Some(format!("{}: {why}", row.asked.subject));
-    }
-
-    fn refute(&mut self, row: &Row<'_>, statement: &Statement<'_>, when: &str) {
-        let number = |value: f64| show(row.asked.quantity, value);
-        let (source, verb) = said(statement.eye, row.asked.quantity);
-        let role = if row.asked.hit { "" } else { " (spared)" };
-        let what = if statement.target.change { "a change of " } else { "" };
-        let bound = match statement.target.bound {
-            Bound::Both => "",
-            Bound::AtLeast => "at least ",
-            Bound::AtMost => "at most ",
-        };
-        let when = if when.is_empty() { String::new() } else { format!(" {when}") };
-        let why = format!(
-            "{source}{role} {verb} {what}{}{when} where {bound}{} ± {} was to be seen",
-            number(statement.measured.unwrap_or(0.0)),
-            number(statement.target.expected),
-            number(statement.allowed)
-        );
-        self.fail(Proof::Refuted, row, why);
     }
 }

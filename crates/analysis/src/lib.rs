@@ -24,6 +24,7 @@ mod phases;
 mod place;
 mod possible;
 mod proof;
+mod ruling;
 mod samples;
 mod segments;
 mod stalls;

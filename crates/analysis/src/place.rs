@@ -13,6 +13,10 @@ use crate::{
     stats,
 };
 
+/// A request to a host that is stopped is answered after all when the host goes on within this, ns: those begun less before a
+/// change say nothing.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
 /// Who looked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Eye<'a> {
@@ -82,10 +86,12 @@ pub(crate) struct Place<'a> {
     kernel: &'a [&'a HostCounterRow],
     cpu: Vec<CpuShare>,
     witnesses: BTreeMap<(Quantity, &'a str), Vec<&'a WitnessRow>>,
+    /// No fault of the trial ever hits it: nothing changes here, and a reading may go on over a change elsewhere.
+    spared: bool,
 }
 
 impl<'a> Place<'a> {
-    pub(crate) fn of(evidence: &'a TrialEvidence, index: &'a Index<'a>, subject: &'a Subject) -> Self {
+    pub(crate) fn of(evidence: &'a TrialEvidence, index: &'a Index<'a>, subject: &'a Subject, spared: bool) -> Self {
         let mut place = Place {
             evidence,
             subject,
@@ -95,6 +101,7 @@ impl<'a> Place<'a> {
             kernel: &[],
             cpu: Vec::new(),
             witnesses: BTreeMap::new(),
+            spared,
         };
         match subject {
             Subject::Pair { from, to } => {
@@ -137,7 +144,7 @@ impl<'a> Place<'a> {
             | Quantity::Reordered => vec![Eye::Probes, Eye::Counters],
             Quantity::Corruption => vec![Eye::Probes, Eye::Counters, Eye::Checksums],
             Quantity::Rate => witnesses(quantity).chain([Eye::Counters]).collect(),
-            Quantity::ProcessorShare => witnesses(quantity).chain([Eye::Cpu]).collect(),
+            Quantity::ProcessorShare => [Eye::Cpu].into_iter().chain(witnesses(quantity)).collect(),
             // A drift is the slope of the offsets.
             Quantity::ClockDrift => witnesses(Quantity::ClockOffset).collect(),
             _ => witnesses(quantity).collect(),
@@ -161,7 +168,7 @@ impl<'a> Place<'a> {
     }
 
     fn counters(&self, quantity: Quantity, segments: &[&Segment]) -> Result<Measure, AnalysisError> {
-        let inside = || inside(self.links, |row| (row.starts_ns, row.ends_ns()), segments, self.class);
+        let inside = || inside(self.links, |row| (row.starts_ns, row.ends_ns()), segments, self.class, self.spared);
         let share = |hits: fn(&LinkCounts) -> u64, of: fn(&LinkCounts) -> u64| {
             let (hits, of) = inside().fold((0, 0), |sum, row| (sum.0 + hits(row), sum.1 + of(row)));
             Measure::share(hits.min(of), of)
@@ -190,11 +197,11 @@ impl<'a> Place<'a> {
     fn checksums(&self, segments: &[&Segment]) -> Measure {
         let Subject::Pair { to, .. } = self.subject else { return Measure::default() };
         let span = |row: &&HostCounterRow| (row.starts_ns, row.starts_ns + row.length_ns);
-        let errors: u64 = inside(self.kernel, span, segments, self.class).map(|row| row.checksum_errors).sum();
-        let readings = inside(self.kernel, span, segments, self.class).count();
+        let errors: u64 = inside(self.kernel, span, segments, self.class, false).map(|row| row.checksum_errors).sum();
+        let readings = inside(self.kernel, span, segments, self.class, false).count();
         let (mut corrupted, mut delivered) = (0, 0);
         for links in self.evidence.links.ending_at(to) {
-            for row in inside(links, |row| (row.starts_ns, row.ends_ns()), segments, self.class) {
+            for row in inside(links, |row| (row.starts_ns, row.ends_ns()), segments, self.class, false) {
                 corrupted += row.corrupted;
                 delivered += row.delivered;
             }
@@ -206,7 +213,7 @@ impl<'a> Place<'a> {
 
     fn processor(&self, segments: &[&Segment]) -> Measure {
         let (mut busy, mut cores, mut readings) = (0, 0, 0);
-        for row in inside(&self.cpu, |row| row.span, segments, self.class) {
+        for row in inside(&self.cpu, |row| row.span, segments, self.class, false) {
             busy += row.busy_ns;
             cores += row.cores_ns;
             readings += 1;
@@ -219,6 +226,7 @@ impl<'a> Place<'a> {
         let Some(rows) = self.witnesses.get(&(of, name)) else { return Measure::default() };
         let spans = segments.iter().map(|segment| {
             let (from, to) = segment.begun(self.class);
+            let to = if quantity == Quantity::Answers { to.saturating_sub(PATIENCE_NS) } else { to };
             let first = rows.partition_point(|row| row.at_ns < from);
             let last = rows.partition_point(|row| row.at_ns < to).max(first);
             &rows[first..last]
@@ -248,17 +256,19 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Those rows that lie wholly inside a segment. Rows and segments are in order of time.
+/// Those rows that lie wholly inside a segment, or those that have any part in it. Rows and segments are in order of time.
 fn inside<'b, T>(
     rows: &'b [T],
     span: impl Fn(&T) -> Span + Copy + 'b,
     segments: &'b [&'b Segment],
     class: Class,
+    partly: bool,
 ) -> impl Iterator<Item = &'b T> {
     segments.iter().flat_map(move |segment| {
-        let (from, to) = segment.settled(class);
-        let first = rows.partition_point(|row| span(row).0 < from);
-        rows[first..].iter().take_while(move |row| span(row).1 <= to)
+        let (from, to) = if partly { segment.between } else { segment.settled(class) };
+        let begins = |row: &T| if partly { span(row).1 <= from } else { span(row).0 < from };
+        let first = rows.partition_point(begins);
+        rows[first..].iter().take_while(move |row| if partly { span(row).0 < to } else { span(row).1 <= to })
     })
 }
 

@@ -13,8 +13,9 @@ use crate::{
     AnalysisError, TrialEvidence,
     evidence::phase,
     index::Index,
-    judge::{Court, Row, Ruling, Scene, Scenes},
+    judge::{Court, Scene, Scenes},
     place::Place,
+    ruling::{Row, Ruling},
     segments::{Force, Group, Segments},
     target::Asks,
 };
@@ -138,7 +139,9 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
         .collect();
     let mut rows: Vec<Vec<ProofRow>> = faults.iter().map(|_| Vec::new()).collect();
     for (subject, asked) in by_subject(faults) {
-        let court = Court::new(Place::of(evidence, &index, subject), Asks::new(asked.clone()), &segments, &before);
+        let spared = asked.iter().all(|(_, one)| !one.hit);
+        let court =
+            Court::new(Place::of(evidence, &index, subject, spared), Asks::new(asked.clone()), &segments, &before);
         for ((fault, severity), asked) in asked {
             let least = least[fault][severity].get(&asked.quantity).copied().unwrap_or(f64::INFINITY);
             let ruling = court.judge(&Row { fault, asked, least }, &scenes[fault][severity])?;

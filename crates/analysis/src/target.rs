@@ -11,8 +11,10 @@ use crate::{
 const SPARED_RATE: f64 = 0.5;
 /// Of the packets that the emulator damaged, this share may escape the receiving kernel or be counted a reading later.
 const UNCOUNTED: f64 = 0.1;
-/// A governor that let a node run for less than this share of the time has throttled it.
-const THROTTLED: f64 = 0.99;
+/// The witness that says for what share of the time a governor held its node.
+const HELD: &str = "held";
+/// A node that is held for less than this share of the time is not.
+const SELDOM: f64 = 0.005;
 
 /// A pair that loses this share of its packets shows nothing but that.
 const CUT: f64 = 0.999;
@@ -262,11 +264,16 @@ impl Question<'_> {
                 ..Target::value(limit, without.unwrap_or(before).min(before))
             }),
             (None, Eye::Cpu) => None,
-            // A governor tells by having had to throttle at all, however much.
-            (Some(_), _) => {
-                let throttled = self.during.value.is_some_and(|share| share < THROTTLED);
-                Some(Target { bound: Bound::AtMost, tells: throttled, ..Target::value(1.0, f64::INFINITY) })
+            // Being held at all tells, however long.
+            (Some(_), Eye::Witness(HELD)) => {
+                let held = self.during.value.is_some_and(|share| share > SELDOM);
+                Some(Target { bound: Bound::AtLeast, tells: held, ..Target::value(0.0, f64::NEG_INFINITY) })
             }
+            (None, Eye::Witness(HELD)) => {
+                Some(Target { bound: Bound::AtMost, slack: SELDOM, ..Target::value(0.0, 0.0) })
+            }
+            // A governor says what it allows, not whether the node ever wanted more.
+            (Some(limit), _) => Some(Target { tells: false, ..Target::value(limit, limit) }),
             (None, _) => Some(Target { bound: Bound::AtLeast, ..Target::value(1.0, 1.0) }),
         }
     }

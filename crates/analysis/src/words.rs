@@ -90,6 +90,8 @@ pub(crate) fn said(eye: Eye<'_>, quantity: Quantity) -> (String, &'static str) {
         Eye::Witness("heartbeat") => ("heartbeats", "show"),
         Eye::Witness("process") => ("the state of its process", "shows"),
         Eye::Witness("governor") => ("the governor", "shows"),
+        Eye::Witness("held") => ("the time for which the governor held it", "shows"),
+        Eye::Witness("sizes") => ("packets of many sizes", "show"),
         Eye::Witness("disk-probe") => ("the disk probe", "shows"),
         Eye::Witness("disk") => ("the filesystem", "shows"),
         Eye::Witness("sntp") => ("SNTP", "shows"),

@@ -1,0 +1,301 @@
+//! Every kind of fault, before, during and after, in every company: what is there is proven, what is not is not.
+
+#![allow(clippy::unwrap_used, clippy::panic)] // What supports tests may unwrap, too.
+
+mod scenario;
+
+use brownout_analysis::{FaultFindings, Findings, Proof, exit_code, findings};
+use brownout_record::{Quantity, Subject};
+use scenario::{Does, MS, Made, Scenario};
+
+fn analysed(scenario: &Scenario) -> Findings {
+    let folder = tempfile::tempdir().unwrap();
+    findings(&scenario.run(folder.path())).unwrap()
+}
+
+fn faults(scenario: &Scenario) -> Vec<FaultFindings> {
+    let found = analysed(scenario);
+    let proven = found.trials[0].faults.iter().all(|fault| fault.verdict == Proof::Proven);
+    assert!(proven || exit_code(&found) == 3, "what is not proven ends with 3");
+    found.trials.into_iter().next().unwrap().faults
+}
+
+fn all_proven(what: &str, scenario: &Scenario) {
+    for fault in faults(scenario) {
+        assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]), "{what}: {}", fault.text);
+        let hit: Vec<_> = fault.rows.iter().filter(|row| row.hit).collect();
+        assert!(!hit.is_empty() && hit.iter().all(|row| row.measured.is_some()), "{what}: {hit:?}");
+    }
+}
+
+fn refuted(what: &str, scenario: &Scenario) -> String {
+    let fault = &faults(scenario)[0];
+    assert_eq!(fault.verdict, Proof::Refuted, "{what}: {:?} {:?}", fault.reasons, fault.rows.first());
+    fault.reasons.join("; ")
+}
+
+/// Every quantity with something to ask, and its tolerance: two of them, of which the second is more.
+const KINDS: [(Quantity, [f64; 2], f64); 19] = [
+    (Quantity::OneWayDelay, [50e6, 100e6], 2e6),
+    (Quantity::DelaySpread, [20e6, 40e6], 4e6),
+    (Quantity::Loss, [0.2, 0.5], 0.02),
+    (Quantity::Duplicates, [0.2, 0.5], 0.02),
+    (Quantity::Reordered, [0.2, 0.4], 0.05),
+    (Quantity::Corruption, [0.2, 0.5], 0.02),
+    (Quantity::Rate, [10e6, 2e6], 0.3e6),
+    (Quantity::LargestPacket, [1400.0, 1200.0], 0.0),
+    (Quantity::Answers, [-1.0, -1.0], 0.05),
+    (Quantity::Running, [-1.0, -1.0], 0.05),
+    (Quantity::ProcessorShare, [0.2, 0.1], 0.02),
+    (Quantity::ReadTime, [20e6, 50e6], 2e6),
+    (Quantity::WriteTime, [20e6, 50e6], 2e6),
+    (Quantity::SyncTime, [20e6, 50e6], 2e6),
+    (Quantity::ReadErrors, [0.5, 1.0], 0.02),
+    (Quantity::WriteErrors, [0.5, 1.0], 0.02),
+    (Quantity::SyncErrors, [0.5, 1.0], 0.02),
+    (Quantity::ClockOffset, [500e6, -3600e9], 5e6),
+    (Quantity::ClockDrift, [20e6, -50e6], 5e6),
+];
+
+/// One place that is hit.
+fn one(quantity: Quantity) -> Vec<Subject> {
+    let places = Scenario::default().places(quantity);
+    let hits = |place: &Subject| match place {
+        Subject::Pair { from, to } => from == "n2" && to == "n1",
+        Subject::Host { host } | Subject::Folder { host, .. } => host == "n2",
+    };
+    places.into_iter().filter(hits).collect()
+}
+
+/// A place that is spared.
+fn other(quantity: Quantity) -> Subject {
+    let hit = one(quantity);
+    Scenario::default().places(quantity).into_iter().rev().find(|place| !hit.contains(place)).unwrap()
+}
+
+fn kinds() -> impl Iterator<Item = (Quantity, Made)> {
+    KINDS
+        .into_iter()
+        .map(|(quantity, [asked, _], tolerance)| (quantity, Made::new(quantity, one(quantity), asked, tolerance)))
+}
+
+#[test]
+fn the_table_has_every_quantity() {
+    assert_eq!(KINDS.map(|kind| kind.0), Quantity::ALL);
+}
+
+#[test]
+fn what_is_there_is_proven_and_spared_places_with_it() {
+    for (quantity, made) in kinds() {
+        let scenario = Scenario::of(vec![made]);
+        all_proven(quantity.name(), &scenario);
+        let fault = &faults(&scenario)[0];
+        assert_eq!(fault.rows.len(), scenario.places(quantity).len(), "{quantity}");
+        let hit = &fault.rows[0];
+        assert!((hit.measured.unwrap() - hit.expected).abs() <= hit.allowed, "{hit:?}");
+        assert!(hit.sources.iter().any(|source| source.tells), "{hit:?}");
+    }
+}
+
+#[test]
+fn what_does_nothing_is_refuted_whatever_it_says() {
+    for (quantity, made) in kinds() {
+        let why = refuted(quantity.name(), &Scenario::of(vec![made.clone().does(Does::Nothing)]));
+        assert!(why.starts_with(&format!("{}: ", made.hits[0])), "{quantity}: {why}");
+    }
+}
+
+#[test]
+fn what_hits_a_spared_place_too_is_refuted_and_the_place_is_named() {
+    for (quantity, made) in kinds() {
+        let place = other(quantity);
+        let why = refuted(quantity.name(), &Scenario::of(vec![made.does(Does::Spills(place.clone()))]));
+        assert!(why.starts_with(&format!("{place}: ")) && why.contains("(spared)"), "{quantity}: {why}");
+    }
+}
+
+#[test]
+fn what_does_not_go_when_it_is_healed_is_refuted() {
+    for (quantity, made) in kinds() {
+        let why = refuted(quantity.name(), &Scenario::of(vec![made.does(Does::Stays)]));
+        assert!(why.contains("although the fault was healed"), "{quantity}: {why}");
+    }
+}
+
+#[test]
+fn too_few_looks_prove_nothing() {
+    for (quantity, made) in kinds() {
+        let scenario = Scenario { probes: 1, looks: 1, counted: false, ..Scenario::of(vec![made]) };
+        let fault = &faults(&scenario)[0];
+        // The kernel's account of processor time is there whoever looks, but cannot say that there was no limit before.
+        if quantity == Quantity::ProcessorShare {
+            continue;
+        }
+        assert_eq!(fault.verdict, Proof::Unproven, "{quantity}: {:?}", fault.reasons);
+        assert!(fault.reasons[0].contains("not enough evidence"), "{quantity}: {:?}", fault.reasons);
+    }
+}
+
+#[test]
+fn faults_of_one_kind_in_one_place_are_expected_together() {
+    for (quantity, [asked, more], tolerance) in KINDS {
+        let first = Made::new(quantity, one(quantity), asked, tolerance).during(&[(0, 0.0, 14.0)]);
+        let second = Made { hits: one(quantity), asked: vec![more], periods: vec![(0, 7.0, 20.0)], ..first.clone() };
+        all_proven(quantity.name(), &Scenario::of(vec![first.clone(), second.clone()]));
+        let broken = Scenario::of(vec![first.does(Does::Nothing), second]);
+        refuted(quantity.name(), &broken);
+    }
+}
+
+#[test]
+fn faults_one_after_the_other_are_judged_each_in_its_time() {
+    for (quantity, [asked, more], tolerance) in KINDS {
+        let first = Made::new(quantity, one(quantity), asked, tolerance).during(&[(0, 0.0, 8.0)]);
+        let second = Made::new(quantity, vec![other(quantity)], more, tolerance).during(&[(0, 10.0, 20.0)]);
+        all_proven(quantity.name(), &Scenario::of(vec![first.clone(), second.clone()]));
+        let broken = Scenario::of(vec![first, second.does(Does::Nothing)]);
+        let found = faults(&broken);
+        assert_eq!(
+            (found[0].verdict, found[1].verdict),
+            (Proof::Proven, Proof::Refuted),
+            "{quantity} {:?}",
+            found[0].reasons
+        );
+    }
+}
+
+#[test]
+fn what_comes_and_goes_has_to_come_and_to_go() {
+    let flaps: Vec<(u32, f64, f64)> = (0..6).map(|at| (0, 4.0 * f64::from(at), 4.0 * f64::from(at) + 2.0)).collect();
+    for (quantity, made) in kinds() {
+        let flapping = Scenario { seconds: [20, 30, 20], held: true, ..Scenario::of(vec![made.during(&flaps)]) };
+        all_proven(quantity.name(), &flapping);
+        let mut stuck = flapping;
+        stuck.faults[0].does = Does::NoPauses;
+        let why = refuted(quantity.name(), &stuck);
+        assert!(why.contains("while it was not in force"), "{quantity}: {why}");
+    }
+}
+
+#[test]
+fn each_step_of_a_ramp_has_to_be_there() {
+    for (quantity, [asked, more], tolerance) in KINDS {
+        // A process is stopped or not.
+        if asked == more {
+            continue;
+        }
+        let ramp = Made {
+            asked: vec![asked, more],
+            periods: vec![(0, 0.0, 10.0), (1, 10.0, 20.0)],
+            ..Made::new(quantity, one(quantity), asked, tolerance)
+        };
+        all_proven(quantity.name(), &Scenario::of(vec![ramp.clone()]));
+        let why = refuted(quantity.name(), &Scenario::of(vec![ramp.does(Does::FirstSeverity)]));
+        assert!(why.contains(&format!("(at {more})")), "{quantity}: {why}");
+    }
+}
+
+#[test]
+fn faults_of_different_kinds_in_one_place_do_not_hide_each_other() {
+    let made: Vec<Made> =
+        kinds().filter(|(quantity, _)| *quantity != Quantity::ClockDrift).map(|(_, made)| made).collect();
+    // Jitter is not told from reordering, nor anything from behind a bottleneck: these come on their own.
+    let alone = [Quantity::Reordered, Quantity::Rate, Quantity::DelaySpread];
+    let together = made.iter().filter(|made| !alone.contains(&made.quantity)).cloned().collect();
+    all_proven("all together", &Scenario::of(together));
+}
+
+#[test]
+fn a_partition_is_silence_and_hides_what_else_is_asked_of_its_pairs() {
+    let pair = |from: &str, to: &str| Subject::pair(from, to);
+    let cut = vec![pair("n1", "n3"), pair("n3", "n1"), pair("n2", "n3"), pair("n3", "n2")];
+    let partition = Made::new(Quantity::Loss, cut.clone(), 1.0, 0.001);
+    all_proven("a partition", &Scenario::of(vec![partition.clone()]));
+    let slow = vec![pair("n2", "n1"), pair("n2", "n3"), pair("n2", "load")];
+    let slow = Made::new(Quantity::OneWayDelay, slow, 100e6, 2e6).during(&[(0, 5.0, 15.0)]);
+    let found = faults(&Scenario::of(vec![partition.clone(), slow.clone()]));
+    assert_eq!(found[0].verdict, Proof::Proven, "{:?}", found[0].reasons);
+    assert_eq!(found[1].verdict, Proof::Unproven);
+    assert!(found[1].reasons[0].contains("n2 → n3: other faults in force hide it"), "{:?}", found[1].reasons);
+    // Where the delay outlives the partition it is seen.
+    let longer = slow.during(&[(0, 5.0, 20.0)]);
+    all_proven(
+        "a slow host that outlives a partition",
+        &Scenario::of(vec![partition.during(&[(0, 0.0, 10.0)]), longer]),
+    );
+}
+
+#[test]
+fn a_network_that_is_slow_and_lossy_by_itself_is_no_fault() {
+    let slow = Made::new(Quantity::OneWayDelay, one(Quantity::OneWayDelay), 50e6, 3e6);
+    let flaky = Made::new(Quantity::Loss, one(Quantity::Loss), 0.5, 0.02);
+    let wide = Scenario { base: (40 * MS, 10 * MS, 0.1), ..Scenario::of(vec![slow, flaky]) };
+    all_proven("a wide network", &wide);
+    let found = analysed(&wide);
+    let trial = &found.trials[0];
+    assert!(!trial.instrument.too_late, "a network with jitter is not a late instrument");
+    assert_eq!(trial.invalid, [""; 0]);
+}
+
+#[test]
+fn a_closed_loop_is_explained_only_where_its_delay_is_one() {
+    let ways = vec![Subject::pair("n2", "load")];
+    let slow = Made::new(Quantity::OneWayDelay, ways, 100e6, 2e6);
+    let explained = |scenario: &Scenario| analysed(scenario).trials[0].closed_loop.clone().unwrap();
+    let whole = Scenario { threads: Some(8), ..Scenario::of(vec![slow.clone()]) };
+    assert!((explained(&whole).extra_delay_ns.unwrap() - 100e6 / 3.0).abs() < 1.0);
+    let part = Scenario {
+        threads: Some(8),
+        ..Scenario::of(vec![
+            slow.during(&[(0, 0.0, 8.0)]),
+            Made::new(Quantity::OneWayDelay, vec![Subject::pair("n1", "load")], 50e6, 2e6).during(&[(0, 8.0, 20.0)]),
+        ])
+    };
+    let part = explained(&part);
+    assert_eq!((part.extra_delay_ns, part.predicted_loss), (None, None));
+    assert!(part.inapplicable.unwrap().contains("fault 0"));
+}
+
+#[test]
+fn the_fault_phase_holds_all_of_a_schedule_and_recovery_begins_after_it() {
+    let slow = |from: f64, to: f64| {
+        Made::new(Quantity::OneWayDelay, one(Quantity::OneWayDelay), 100e6, 2e6).during(&[(0, from, to)])
+    };
+    let found = analysed(&Scenario::of(vec![slow(0.0, 6.0), slow(8.0, 15.0)]));
+    let of = |name: &str| found.trials[0].phases.iter().find(|phase| phase.name == name).unwrap();
+    assert_eq!((of("baseline").intervals, of("fault").intervals, of("recovery").intervals), (19, 14, 20));
+    assert_eq!(found.trials[0].effect.recovery_ns.map(|ns| ns / 1_000_000_000), Some(0));
+    assert_eq!(found.trials[0].invalid, [""; 0]);
+}
+
+#[test]
+fn a_limit_that_was_never_wanted_is_not_proven() {
+    // The node takes half of the processors by itself.
+    let limit = Made::new(Quantity::ProcessorShare, one(Quantity::ProcessorShare), 0.8, 0.05);
+    let fault = &faults(&Scenario::of(vec![limit]))[0];
+    assert_eq!(fault.verdict, Proof::Unproven);
+    assert!(fault.reasons[0].contains("n2: it never wanted more of the processors"), "{:?}", fault.reasons);
+}
+
+#[test]
+fn fifty_hosts_and_twenty_faults_are_judged_without_looking_at_everything_again_and_again() {
+    let hosts: Vec<String> = (1..=49).map(|at| format!("n{at}")).chain(["load".to_owned()]).collect();
+    let slow = |at: usize| {
+        let from = &hosts[at];
+        let ways = hosts.iter().filter(|to| *to != from).map(|to| Subject::pair(from, to)).collect();
+        let start = at as f64 / 4.0;
+        Made::new(Quantity::OneWayDelay, ways, 50e6, 2e6).during(&[(0, start, start + 12.0)])
+    };
+    let faults = (0..20).map(slow).collect();
+    let many = Scenario { hosts: hosts.clone(), faults, probes: 20, counted: false, ..Scenario::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let run = many.run(folder.path());
+    let started = std::time::Instant::now();
+    let found = findings(&run).unwrap();
+    eprintln!("judged in {:?}", started.elapsed());
+    let rows: usize = found.trials[0].faults.iter().map(|fault| fault.rows.len()).sum();
+    assert_eq!(rows, 20 * 50 * 49);
+    for fault in &found.trials[0].faults {
+        assert_ne!(fault.verdict, Proof::Refuted, "{:?}", fault.reasons);
+    }
+}

@@ -1,0 +1,185 @@
+//! Made-up trials with any number of faults of any kind, of which the truth is known.
+//!
+//! What is measured follows from what the faults really do ([`Made::does`]), which a test may make differ from what they say.
+
+#![allow(dead_code)] // Each test binary uses its part.
+#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
+
+mod truth;
+mod write;
+
+use brownout_record::{Expectation, FaultRecord, Period, Quantity, Severity, Stamp, Subject};
+
+pub const SECOND: u64 = 1_000_000_000;
+pub const MS: u64 = 1_000_000;
+
+/// A fault that is made up.
+#[derive(Clone)]
+pub struct Made {
+    /// The places that it says it hits.
+    pub hits: Vec<Subject>,
+    pub quantity: Quantity,
+    /// One for each severity.
+    pub asked: Vec<f64>,
+    pub tolerance: f64,
+    /// Severity, from, to; seconds since the fault phase began.
+    pub periods: Vec<(u32, f64, f64)>,
+    pub does: Does,
+}
+
+/// What a fault really does.
+#[derive(Clone, PartialEq)]
+pub enum Does {
+    /// What it says.
+    AsSaid,
+    /// Nothing.
+    Nothing,
+    /// The same in one more place.
+    Spills(Subject),
+    /// It does not go when it is healed.
+    Stays,
+    /// It never goes from its first period to its last.
+    NoPauses,
+    /// It stays at its first severity.
+    FirstSeverity,
+}
+
+impl Made {
+    pub fn new(quantity: Quantity, hits: Vec<Subject>, asked: f64, tolerance: f64) -> Self {
+        Made { hits, quantity, asked: vec![asked], tolerance, periods: vec![(0, 0.0, 20.0)], does: Does::AsSaid }
+    }
+
+    pub fn during(self, periods: &[(u32, f64, f64)]) -> Self {
+        Made { periods: periods.to_vec(), ..self }
+    }
+
+    pub fn does(self, does: Does) -> Self {
+        Made { does, ..self }
+    }
+}
+
+/// A trial that is made up.
+#[derive(Clone)]
+pub struct Scenario {
+    pub hosts: Vec<String>,
+    pub faults: Vec<Made>,
+    /// Seconds of baseline, fault, recovery.
+    pub seconds: [u64; 3],
+    /// Probes per second and pair.
+    pub probes: u64,
+    /// What witnesses do in ten seconds.
+    pub looks: u64,
+    /// Whether the emulator's counters are there.
+    pub counted: bool,
+    /// What every pair has before any fault: delay, jitter (half of a uniform range), ns; loss.
+    pub base: (u64, u64, f64),
+    /// Whether a governor says for how long it held its node.
+    pub held: bool,
+    /// Virtual users, if the loop is closed.
+    pub threads: Option<u32>,
+}
+
+impl Default for Scenario {
+    fn default() -> Self {
+        Scenario {
+            hosts: ["n1", "n2", "n3", "load"].map(str::to_owned).to_vec(),
+            faults: Vec::new(),
+            seconds: [20, 20, 20],
+            probes: 50,
+            looks: 100,
+            counted: true,
+            base: (60_000, 10_000, 0.0),
+            held: false,
+            threads: None,
+        }
+    }
+}
+
+impl Scenario {
+    pub fn of(faults: Vec<Made>) -> Self {
+        Scenario { faults, ..Scenario::default() }
+    }
+
+    /// Start of the fault phase, ns since the run's zero; the run begins with its baseline.
+    pub fn fault_ns(&self) -> u64 {
+        self.seconds[0] * SECOND
+    }
+
+    pub fn end_ns(&self) -> u64 {
+        self.seconds.iter().sum::<u64>() * SECOND
+    }
+
+    pub fn pairs(&self) -> Vec<Subject> {
+        let to = |from: &String| {
+            let others = self.hosts.iter().filter(move |to| *to != from);
+            others.map(|to| Subject::pair(from, to)).collect::<Vec<_>>()
+        };
+        self.hosts.iter().flat_map(to).collect()
+    }
+
+    /// All places of the kind that a quantity is measured in.
+    pub fn places(&self, quantity: Quantity) -> Vec<Subject> {
+        let nodes = || self.hosts.iter().filter(|host| *host != "load");
+        match quantity {
+            Quantity::OneWayDelay
+            | Quantity::DelaySpread
+            | Quantity::Loss
+            | Quantity::Duplicates
+            | Quantity::Reordered
+            | Quantity::Corruption
+            | Quantity::Rate
+            | Quantity::LargestPacket => self.pairs(),
+            Quantity::ReadTime
+            | Quantity::WriteTime
+            | Quantity::SyncTime
+            | Quantity::ReadErrors
+            | Quantity::WriteErrors
+            | Quantity::SyncErrors => nodes().map(|host| Subject::folder(host, "data")).collect(),
+            _ => nodes().map(Subject::host).collect(),
+        }
+    }
+
+    /// The same without what happens elsewhere.
+    pub fn in_place(&self, place: &Subject) -> Scenario {
+        let here = |made: &&Made| {
+            made.hits.contains(place) || matches!(&made.does, Does::Spills(where_to) if where_to == place)
+        };
+        let local = |made: &Made| Made { hits: vec![place.clone()], ..made.clone() };
+        Scenario { hosts: Vec::new(), faults: self.faults.iter().filter(here).map(local).collect(), ..self.clone() }
+    }
+
+    pub fn at(&self, seconds: f64) -> u64 {
+        self.fault_ns() + (seconds * 1e9).round() as u64
+    }
+
+    /// What a fault says of itself.
+    fn record(&self, index: usize, made: &Made) -> FaultRecord {
+        let stamp = |seconds: f64| Some(Stamp { at_ns: self.at(seconds), error_ns: 20_000 });
+        let severity = |asked: &f64| Severity {
+            text: if made.asked.len() > 1 { format!("{asked}") } else { String::new() },
+            expectations: (self.places(made.quantity).into_iter())
+                .map(|subject| {
+                    let hit = made.hits.contains(&subject);
+                    let asked = if hit { *asked } else { 0.0 };
+                    Expectation { subject, quantity: made.quantity, hit, asked, tolerance: made.tolerance }
+                })
+                .collect(),
+        };
+        let delay = if matches!(made.quantity, Quantity::OneWayDelay | Quantity::DelaySpread) {
+            made.asked.iter().copied().fold(0.0, f64::max) as u64
+        } else {
+            0
+        };
+        FaultRecord {
+            index: index as u32,
+            kind: made.quantity.to_string(),
+            text: format!("fault {index}: {} of {}", made.quantity, made.hits[0]),
+            effect: "as said".to_owned(),
+            unsettled_ns: brownout_analysis::SETTLE_NS + delay,
+            severities: made.asked.iter().map(severity).collect(),
+            periods: (made.periods.iter())
+                .map(|(severity, from, to)| Period { severity: *severity, injected: stamp(*from), healed: stamp(*to) })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What the faults of a scenario really do at a moment.
+
+use super::*;
+
+/// What is true of a place at a moment.
+pub struct Truth {
+    /// Sums of what is asked: delays, times, offsets.
+    pub sum: f64,
+    /// 1 − Π(1 − share).
+    pub share: f64,
+    /// The smallest limit.
+    pub least: Option<f64>,
+}
+
+impl Made {
+    /// What it really does to a place at a moment (seconds since the fault phase began); the seconds since it does.
+    fn acts(&self, place: &Subject, quantity: Quantity, at: f64) -> Option<(f64, f64)> {
+        let spills = matches!(&self.does, Does::Spills(where_to) if where_to == place);
+        if quantity != self.quantity || self.does == Does::Nothing || !(spills || self.hits.contains(place)) {
+            return None;
+        }
+        let (first, last) = (self.periods.first()?, self.periods.last()?);
+        let period = match self.does {
+            Does::NoPauses if at >= first.1 && at < last.2 => Some(first),
+            Does::Stays if at >= last.1 => Some(last),
+            _ => self.periods.iter().find(|period| at >= period.1 && at < period.2),
+        }?;
+        let severity = if self.does == Does::FirstSeverity { 0 } else { period.0 };
+        Some((self.asked[severity as usize], at - period.1))
+    }
+}
+
+impl Scenario {
+    pub fn truth(&self, place: &Subject, quantity: Quantity, at_ns: u64) -> Truth {
+        let at = (at_ns as f64 - self.fault_ns() as f64) / 1e9;
+        let mut truth = Truth { sum: 0.0, share: 0.0, least: None };
+        for (value, since) in self.faults.iter().filter_map(|fault| fault.acts(place, quantity, at)) {
+            // A drift's offset grows with time.
+            truth.sum += if quantity == Quantity::ClockDrift { value * since } else { value };
+            truth.share = 1.0 - (1.0 - truth.share) * (1.0 - value);
+            truth.least = Some(truth.least.map_or(value, |least| least.min(value)));
+        }
+        truth
+    }
+
+    /// When something held now is let go, because the delay is healed: the next end of a period, if the fault does go.
+    pub fn next_healing(&self, place: &Subject, at_ns: u64) -> u64 {
+        let delays = self.faults.iter().filter(|fault| {
+            matches!(fault.quantity, Quantity::OneWayDelay | Quantity::DelaySpread) && fault.does == Does::AsSaid
+        });
+        let own = delays.filter(|fault| fault.hits.contains(place));
+        let ends = own.flat_map(|fault| &fault.periods).map(|period| self.at(period.2));
+        ends.filter(|end| *end > at_ns).min().unwrap_or(u64::MAX)
+    }
+}
