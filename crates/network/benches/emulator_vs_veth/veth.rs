@@ -1,6 +1,6 @@
 //! The reference: two namespaces, joined by veth pairs and a bridge in a third.
 
-use std::{fs::File, net::Ipv4Addr, os::fd::AsRawFd, process::Command, thread};
+use std::{fs::File, net::Ipv4Addr, os::fd::AsRawFd, process::Command, thread, time::Duration};
 
 use super::Ground;
 
@@ -25,6 +25,27 @@ impl Veth {
             host.ip(&format!("route add 10.78.0.0/30 dev eth0 congctl {congestion_control}"));
         }
         Veth { hosts, _middle: middle }
+    }
+}
+
+impl Veth {
+    /// Delays all that the first host sends, by the kernel's own netem; what `tc` says if there is none.
+    pub fn netem(&self, delay: Duration) -> Result<(), String> {
+        // netem holds 1,000 packets and drops the rest in silence, unless it is told otherwise.
+        let arguments = format!("qdisc replace dev eth0 root netem delay {}us limit 1000000", delay.as_micros());
+        let run = || Command::new("tc").args(arguments.split(' ')).output();
+        let output = self.hosts[0].run(run).map_err(|error| format!("tc: {error}"))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or("tc failed").to_owned()),
+        }
+    }
+
+    /// No delay any more.
+    pub fn clear(&self) {
+        // Fails when there was none.
+        let run = || Command::new("tc").args(["qdisc", "delete", "dev", "eth0", "root"]).output();
+        let _ = self.hosts[0].run(run);
     }
 }
 
