@@ -30,9 +30,33 @@ fn the_plan_is_one_json_object_on_request() {
     let output = brownout(&["check", experiment("slow-replica.yaml").to_str().unwrap(), "--json"]);
     let plan = json(&output);
     assert_eq!(plan["plan"]["trials"], 2);
-    assert_eq!(plan["faults"][0]["hit"].as_array().unwrap().len(), 3);
-    assert_eq!(plan["faults"][0]["spared"].as_array().unwrap().len(), 9);
+    let expectations = plan["faults"][0]["expectations"].as_array().unwrap();
+    assert_eq!(expectations.iter().filter(|one| one["hit"] == true).count(), 3);
+    assert_eq!(expectations.iter().filter(|one| one["hit"] == false).count(), 9);
     assert!(plan["expected_duration_ns"].as_u64().unwrap() < 240_000_000_000);
+}
+
+#[test]
+fn chaos_is_drawn_from_the_seed_and_can_be_read_before_it_happens() {
+    let file = experiment("chaos.yaml");
+    let drawn = |seed: &str| {
+        let seed = format!("--set=seed={seed}");
+        json(&brownout(&["check", file.to_str().unwrap(), "--json", &seed]))["faults"].clone()
+    };
+    assert_eq!(drawn("7"), drawn("7"));
+    assert_ne!(drawn("7"), drawn("8"));
+    assert!(drawn("7").as_array().unwrap().len() >= 3);
+}
+
+#[test]
+fn a_fault_says_what_it_does_to_round_trips_in_each_direction() {
+    let file = experiment("slow-replica.yaml");
+    for (direction, grows) in [("out", "100ms"), ("in", "100ms"), ("both", "200ms")] {
+        let set = format!("--set=faults.0.slow.direction={direction}");
+        let plan = text(&brownout(&["check", file.to_str().unwrap(), &set]).stdout);
+        assert!(plan.contains(&format!("every RTT to and from n2 grows by {grows}")), "{plan}");
+        assert!(plan.contains(&format!("(direction: {direction})")), "{plan}");
+    }
 }
 
 #[test]

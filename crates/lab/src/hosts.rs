@@ -51,7 +51,8 @@ impl Hosts {
                 let message = "a site is named by letters, digits, '-' and '_', and not as a host is";
                 return Err(at(format!("'{name}' cannot name a site; {message}")));
             }
-            let of_racks = section.racks.iter().flat_map(|(rack, names)| names.iter().map(move |name| (rack.as_str(), name)));
+            let of_racks =
+                section.racks.iter().flat_map(|(rack, names)| names.iter().map(move |name| (rack.as_str(), name)));
             let listed = section.hosts.iter().flat_map(Names::iter).map(|name| (RACK, name));
             let placed: Vec<(String, String)> =
                 listed.chain(of_racks).map(|(rack, host)| (rack.to_owned(), host.to_owned())).collect();
@@ -118,6 +119,17 @@ impl Hosts {
         sites
     }
 
+    /// The site that these names are all of, or the name of.
+    pub fn site_of(&self, names: &Names) -> Option<&str> {
+        let site = |name: &str| {
+            let named =
+                |host: &&HostPlan| host.name == name || host.place.as_ref().is_some_and(|place| place.site == name);
+            Some(self.0.iter().find(named)?.place.as_ref()?.site.as_str())
+        };
+        let first = names.iter().next().and_then(site)?;
+        names.iter().all(|name| site(name) == Some(first)).then_some(first)
+    }
+
     /// The site of the load.
     pub fn load_site(&self) -> Option<&str> {
         Some(&self.find(Self::LOAD)?.place.as_ref()?.site)
@@ -151,9 +163,8 @@ impl Hosts {
         let mut meant = Vec::new();
         for name in names.iter() {
             let before = meant.len();
-            let is = |host: &&HostPlan| {
-                host.name == name || host.place.as_ref().is_some_and(|place| place.site == name)
-            };
+            let is =
+                |host: &&HostPlan| host.name == name || host.place.as_ref().is_some_and(|place| place.site == name);
             meant.extend(self.0.iter().filter(is).map(|host| host.name.clone()));
             if meant.len() == before {
                 let sites = self.sites();
@@ -197,7 +208,8 @@ mod tests {
 
     #[test]
     fn links_are_between_sites_or_hosts_and_one_way_unless_both() {
-        let hosts = Hosts::new(3).in_sites(&sites(r#"{"a":{"hosts":["n1","n2"]},"b":{"hosts":["n3","load"]}}"#)).unwrap();
+        let hosts =
+            Hosts::new(3).in_sites(&sites(r#"{"a":{"hosts":["n1","n2"]},"b":{"hosts":["n3","load"]}}"#)).unwrap();
         let count = |text| hosts.links(&link(text)).map(|pairs| pairs.len());
         assert_eq!(count(r#"{"from":"a","to":"b"}"#), Ok(4));
         assert_eq!(count(r#"{"from":"a","to":"b","both":true}"#), Ok(8));

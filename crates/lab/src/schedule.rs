@@ -150,7 +150,12 @@ impl Scheduled<'_> {
     }
 
     /// The end of a period: the next step of a ramp follows without a gap, everything else is healed.
-    fn end_period(&mut self, reach: &Reach, trial: u32, observer: &mut Observer<'_>) -> Result<Option<String>, LabError> {
+    fn end_period(
+        &mut self,
+        reach: &Reach,
+        trial: u32,
+        observer: &mut Observer<'_>,
+    ) -> Result<Option<String>, LabError> {
         let next = self.planned.periods.get(self.period + 1);
         let goes_on = next.zip(self.current()).is_some_and(|(next, current)| next.starts == current.ends);
         if !goes_on {

@@ -90,9 +90,10 @@ impl Stand {
         let responder = responder(&network, &clocks)?;
         // Only those that a process looks at can be made wrong.
         let wrong = clocks.into_iter().filter(|(name, _)| needs.clocks.contains(name) || name == Hosts::LOAD);
-        let by_name = bench.layout.hosts.pairs().filter_map(|(from, to)| {
-            Some(((from.name.clone(), to.name.clone()), network.link(&from.name, &to.name)?))
-        });
+        let by_name =
+            bench.layout.hosts.pairs().filter_map(|(from, to)| {
+                Some(((from.name.clone(), to.name.clone()), network.link(&from.name, &to.name)?))
+            });
         let reach = Reach {
             by_name: by_name.collect(),
             nodes: cluster.control(),
@@ -137,6 +138,7 @@ fn responder(network: &Network, clocks: &BTreeMap<String, HostClock>) -> Result<
         let socket = host.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, NTP_PORT))).and_then(|bound| bound);
         sockets.extend(clocks.get(host.name()).map(|clock| (socket.map_err(failed), clock.clone())));
     }
-    let sockets = sockets.into_iter().map(|(socket, clock)| Ok((socket?, clock))).collect::<Result<Vec<_>, LabError>>()?;
+    let sockets =
+        sockets.into_iter().map(|(socket, clock)| Ok((socket?, clock))).collect::<Result<Vec<_>, LabError>>()?;
     Ok(Responder::start(sockets)?)
 }

@@ -13,8 +13,8 @@ use crate::{
     experiment::CoordinatorsChoice,
     hosts::{HostPlan, Hosts},
     observer::Observer,
-    progress::Progress,
     plan::{Plan, to_u16},
+    progress::Progress,
     schedule::Schedule,
     stand::Stand,
     timeline::TimeLine,
@@ -104,8 +104,10 @@ impl Trial<'_> {
         progress.note(&format!("cluster ready after {:.1}s", ready.took.as_secs_f64()));
         stands(recorder, standing(&stand))?;
 
-        let host =
-            stand.network.host(Hosts::LOAD).ok_or_else(|| LabError::Trial("the lab has no host for the load".into()))?;
+        let host = stand
+            .network
+            .host(Hosts::LOAD)
+            .ok_or_else(|| LabError::Trial("the lab has no host for the load".into()))?;
         progress.step(&format!("{title}: making the schema"));
         let workload = plan.workload();
         let interrupted = || time_line.interrupted();

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use brownout_analysis::words::show;
+use brownout_analysis::words;
 use brownout_lab::{Plan, experiment::Source, machine, plan::PlannedPeriod};
 use brownout_record::{Description, Expectation};
 use brownout_units::Delay;
@@ -171,8 +171,11 @@ fn subjects(fault: &CheckedFault, hit: bool) -> String {
 fn asked(fault: &CheckedFault) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for Expectation { quantity, asked, tolerance, .. } in fault.expectations.iter().filter(|one| one.hit) {
-        let (asked, tolerance) = (show(*quantity, *asked), show(*quantity, *tolerance));
-        let line = format!("{quantity} is seen as {asked} within {tolerance} there, not elsewhere, and is gone after");
+        let (asked, tolerance) = (words::number(*quantity, *asked), words::number(*quantity, *tolerance));
+        let line = format!(
+            "{} is seen as {asked} within {tolerance} there, not elsewhere, and is gone after",
+            words::name(*quantity)
+        );
         if !lines.contains(&line) {
             lines.push(line);
         }

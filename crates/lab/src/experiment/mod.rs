@@ -14,7 +14,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use brownout_units::{Bytes, Count, Delay, Rate, Share};
 use serde::Deserialize;
 
-pub use choice::{CassandraChoice, Names, RateChoice, StepChoice};
+pub use choice::{CassandraChoice, Names, RateChoice, Span, StepChoice};
 pub use fault::*;
 pub use impairment::LinkEntry;
 pub(crate) use impairment::{checked, gap, limit, mtu};

@@ -5,11 +5,13 @@ use brownout_units::Delay;
 
 use super::{Fault, from_entry, known_nodes};
 use crate::{
-    experiment::{ChaosFault, Complaint, FaultEntry, Names},
+    experiment::{ChaosFault, Complaint, FaultEntry, Names, Span},
     hosts::Hosts,
     random::Random,
 };
 
+/// ns.
+const MS: u64 = 1_000_000;
 /// More rounds than this in one phase are a mistake.
 const MOST: usize = 1_000;
 
@@ -36,16 +38,24 @@ pub fn draw(entry: &ChaosFault, hosts: &Hosts, length: Delay, seed: u64) -> Resu
         return Err(Complaint::at("at-once", message));
     }
     if entry.faults.is_empty() {
-        return Err(Complaint::at("faults", "of which kinds is not said; write faults: [slow: { delay: 100ms }, pause: {}]"));
+        return Err(Complaint::at(
+            "faults",
+            "of which kinds is not said; write faults: [slow: { delay: 100ms }, pause: {}]",
+        ));
     }
-    if entry.run.least == Delay::ZERO {
+    if entry.run.least < Delay::from_ms(1) {
         return Err(Complaint::at("run", "a fault of 0 lasts for nothing; write 5s..20s"));
     }
     let mut random = Random::new(seed);
+    // Whole milliseconds: what is drawn shall be read, and said again, by people.
+    let within = |random: &mut Random, span: Span| {
+        let (least, most) = (span.least.ns().div_ceil(MS), span.most.ns() / MS);
+        random.between(least, most) * MS
+    };
     let mut drawn = Vec::new();
-    let mut at = random.between(entry.pause.least.ns(), entry.pause.most.ns());
+    let mut at = within(&mut random, entry.pause);
     loop {
-        let run = random.between(entry.run.least.ns(), entry.run.most.ns());
+        let run = within(&mut random, entry.run);
         let count = random.between(entry.at_once.least, entry.at_once.most) as usize;
         let kind = random.below(entry.faults.len() as u64) as usize;
         let mut struck = victims.clone();
@@ -53,7 +63,7 @@ pub fn draw(entry: &ChaosFault, hosts: &Hosts, length: Delay, seed: u64) -> Resu
         struck.truncate(count);
         struck.sort_unstable();
         let seed = random.next();
-        let pause = random.between(entry.pause.least.ns(), entry.pause.most.ns());
+        let pause = within(&mut random, entry.pause);
         let Some(ends) = at.checked_add(run).filter(|ends| *ends <= length.ns()) else { break };
         let fault = one(&entry.faults[kind], kind, struck, hosts, seed)?;
         drawn.push(Drawn { fault, starts: Delay::from_ns(at), ends: Delay::from_ns(ends) });
@@ -100,9 +110,8 @@ fn one(
         body.insert(who.to_owned(), serde_json::json!(Names(struck).0));
     }
     let entry: FaultEntry = serde_json::from_value(written).map_err(|error| at(error.to_string()))?;
-    from_entry(&entry, hosts, seed).map_err(|complaint| {
-        Complaint { key: format!("faults.{index}.{}", complaint.key).into(), ..complaint }
-    })
+    from_entry(&entry, hosts, seed)
+        .map_err(|complaint| Complaint { key: format!("faults.{index}.{}", complaint.key).into(), ..complaint })
 }
 
 /// Numbers as they are written in a file: text, which the units are read from.

@@ -5,10 +5,7 @@ use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
 
-use super::{
-    Fault, Healing, InForce, Needs, Reach, Untouched, join, known_nodes,
-    reach::together,
-};
+use super::{Fault, Healing, InForce, Needs, Reach, Untouched, join, known_nodes, reach::together};
 use crate::{
     LabError,
     experiment::{ClockFault, Complaint},
@@ -36,11 +33,17 @@ impl Clock {
     pub(super) fn new(entry: &ClockFault, hosts: &Hosts) -> Result<Clock, Complaint> {
         let (offset, drift) = (entry.offset.ns, entry.drift.ppb);
         if offset == 0 && drift == 0 {
-            return Err(Complaint::at("", "neither an offset nor a drift: this does nothing; write offset: 5s or drift: 1%"));
+            return Err(Complaint::at(
+                "",
+                "neither an offset nor a drift: this does nothing; write offset: 5s or drift: 1%",
+            ));
         }
         let far = Delay::from_ns(offset.unsigned_abs());
         if offset != 0 && !(LEAST_OFFSET..=MOST_OFFSET).contains(&far) {
-            let message = format!("{} cannot be put in force and proven; write {LEAST_OFFSET} to {MOST_OFFSET}, or the same with a minus", entry.offset);
+            let message = format!(
+                "{} cannot be put in force and proven; write {LEAST_OFFSET} to {MOST_OFFSET}, or the same with a minus",
+                entry.offset
+            );
             return Err(Complaint::at("offset", message));
         }
         if drift != 0 && drift.abs() < LEAST_DRIFT {
@@ -76,7 +79,8 @@ impl Fault for Clock {
     }
 
     fn effect(&self) -> String {
-        "timestamps that it makes are wrong, so writes may win or lose against others'; time-outs and RTTs stay".to_owned()
+        "timestamps that it makes are wrong, so writes may win or lose against others'; time-outs and RTTs stay"
+            .to_owned()
     }
 
     fn expectations(&self, hosts: &Hosts) -> Vec<Expectation> {
@@ -108,7 +112,8 @@ impl Fault for Clock {
         if reach.sabotage {
             return Ok(Untouched::now());
         }
-        let mut wrong = Wrong { clocks: Vec::new(), offset_ns: self.offset_ns, drift_ppb: self.drift_ppb, changes: Vec::new() };
+        let mut wrong =
+            Wrong { clocks: Vec::new(), offset_ns: self.offset_ns, drift_ppb: self.drift_ppb, changes: Vec::new() };
         for node in &self.nodes {
             let clock = reach.clock(node)?;
             let (asked_ns, done_ns) = clock.shift(self.offset_ns, self.drift_ppb)?;

@@ -26,7 +26,10 @@ pub fn fault(entry: &ShareFault, hosts: &Hosts) -> Result<LinkFault, Complaint> 
             traffic(&struck, direction),
             direction_words(direction)
         ),
-        effect: format!("RTTs stay; checksums catch it, and what is damaged on the way to or from {} is as good as lost", join(&struck)),
+        effect: format!(
+            "RTTs stay; checksums catch it, and what is damaged on the way to or from {} is as good as lost",
+            join(&struck)
+        ),
         hit: pairs(&struck, direction, hosts),
         impairment: checked(Impairment { corrupt, ..Impairment::NONE })?,
         words: |impairment| impairment.corrupt.share.to_string(),

@@ -6,10 +6,7 @@ use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::{Delay, Share};
 
 use super::{
-    Fault, Healing, InForce, Needs, Reach, Untouched, join, known_nodes,
-    links::provable_share,
-    reach::together,
-    s,
+    Fault, Healing, InForce, Needs, Reach, Untouched, join, known_nodes, links::provable_share, reach::together, s,
 };
 use crate::{
     LabError,

@@ -5,9 +5,7 @@ use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::{Delay, Share};
 
-use super::{
-    Fault, Healing, InForce, Needs, Reach, among, join, known_nodes, reach::together,
-};
+use super::{Fault, Healing, InForce, Needs, Reach, among, join, known_nodes, reach::together};
 use crate::{
     LabError,
     experiment::{Complaint, DiskErrorChoice, DiskFaultEntry, Names},
@@ -48,11 +46,17 @@ impl Disk {
             return Err(Complaint::at("delay", message));
         }
         if entry.jitter > entry.delay {
-            let message = format!("{} exceeds the delay of {}: some operations would have to end early", entry.jitter, entry.delay);
+            let message = format!(
+                "{} exceeds the delay of {}: some operations would have to end early",
+                entry.jitter, entry.delay
+            );
             return Err(Complaint::at("jitter", message));
         }
         if entry.share.fraction() < 0.01 {
-            return Err(Complaint::at("share", format!("{} of the operations is too little to be proven; write at least 1%", entry.share)));
+            return Err(Complaint::at(
+                "share",
+                format!("{} of the operations is too little to be proven; write at least 1%", entry.share),
+            ));
         }
         let fault = DiskFault {
             operations: operations.iter().filter_map(|word| word.parse::<Operation>().ok()).collect(),
@@ -118,7 +122,8 @@ impl Fault for Disk {
                     let delay_ns = delay.ns() as f64;
                     // A median shows what most operations meet; of fewer, only the filesystem's own count tells.
                     if delay != Delay::ZERO && share.fraction() > 0.6 {
-                        let tolerance = (delay_ns * 0.05 + jitter.ns() as f64 * 0.3).max(NOISE.ns() as f64).min(delay_ns / 2.0);
+                        let tolerance =
+                            (delay_ns * 0.05 + jitter.ns() as f64 * 0.3).max(NOISE.ns() as f64).min(delay_ns / 2.0);
                         expect(time, delay_ns, tolerance);
                     }
                     if error.is_some() {
@@ -152,7 +157,8 @@ impl Fault for Disk {
         // Whether an operation fails cannot be more or less; how long it takes can.
         let delay = Delay::from_ns((self.fault.delay.ns() as f64 * share).round() as u64);
         let fault = DiskFault { delay, ..self.fault };
-        (delay >= LEAST_DELAY && self.fault.error.is_none()).then(|| Box::new(Disk { fault, ..self.clone() }) as Box<dyn Fault>)
+        (delay >= LEAST_DELAY && self.fault.error.is_none())
+            .then(|| Box::new(Disk { fault, ..self.clone() }) as Box<dyn Fault>)
     }
 }
 

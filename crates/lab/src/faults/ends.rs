@@ -6,16 +6,11 @@ use std::{
 };
 
 use brownout_cluster::{ClusterControl, ClusterError};
-use brownout_network::Change;
+use brownout_network::{Change, monotonic_ns};
 use brownout_record::Expectation;
 use brownout_units::Delay;
 
-use super::{
-    Fault, Healing, InForce, Needs, Reach, Untouched, join, known_nodes,
-    pause::silent,
-    reach::together,
-    s,
-};
+use super::{Fault, Healing, InForce, Needs, Reach, Untouched, join, known_nodes, pause::silent, reach::together, s};
 use crate::{
     LabError,
     experiment::{Complaint, NodeFault},
@@ -47,7 +42,10 @@ impl Ends {
     pub(super) fn new(entry: &NodeFault, hosts: &Hosts, how: How) -> Result<Ends, Complaint> {
         let nodes = known_nodes(&entry.host, hosts)?;
         if nodes.len() == hosts.nodes().count() {
-            return Err(Complaint::at("host", "with every node gone there is no cluster left to look at; leave one out"));
+            return Err(Complaint::at(
+                "host",
+                "with every node gone there is no cluster left to look at; leave one out",
+            ));
         }
         Ok(Ends { nodes, how })
     }
@@ -99,7 +97,8 @@ impl Fault for Ends {
         }
         let control = reach.nodes.clone();
         if self.how == How::Kill {
-            let changes = self.nodes.iter().map(|node| control.kill(node, libc::SIGKILL)).collect::<Result<Vec<_>, _>>()?;
+            let changes =
+                self.nodes.iter().map(|node| control.kill(node, libc::SIGKILL)).collect::<Result<Vec<_>, _>>()?;
             return Ok(Box::new(Ended { control, nodes: self.nodes.clone(), change: together(changes), ending: None }));
         }
         // To end in good order takes seconds; the lab has other things to do meanwhile.
@@ -134,9 +133,12 @@ impl InForce for Ended {
             if let Some(ending) = ending {
                 ending.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             }
+            // It is over somewhere between the first start and the last answer: until then a process runs that is no
+            // use to anyone.
+            let asked_ns = monotonic_ns();
             nodes.iter().try_for_each(|node| control.start(node).map(drop))?;
             nodes.iter().try_for_each(|node| control.wait_answers(node, BACK_WITHIN, &|| false).map(drop))?;
-            Ok(together([]))
+            Ok(Change::between(asked_ns, monotonic_ns()))
         };
         thread::Builder::new().name("restart".to_owned()).spawn(back).map(Healing::UnderWay).map_err(failed)
     }

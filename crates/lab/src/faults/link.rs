@@ -23,7 +23,9 @@ pub fn fault(entry: &LinkEntry, hosts: &Hosts) -> Result<LinkFault, Complaint> {
         provable_delay("delay", impairment.delay)?;
     }
     let loss = impairment.loss.mean();
-    for (key, share) in [("loss", loss), ("duplicate", impairment.duplicate.share), ("corrupt", impairment.corrupt.share)] {
+    for (key, share) in
+        [("loss", loss), ("duplicate", impairment.duplicate.share), ("corrupt", impairment.corrupt.share)]
+    {
         if share.fraction() > 0.0 {
             provable_share(key, share)?;
         }

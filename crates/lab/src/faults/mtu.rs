@@ -19,7 +19,11 @@ pub fn fault(entry: &MtuFault, hosts: &Hosts) -> Result<LinkFault, Complaint> {
     Ok(LinkFault {
         kind: "mtu",
         subject: join(&struck),
-        text: format!("{} passes in packets of {bytes} bytes at most {}", traffic(&struck, direction), direction_words(direction)),
+        text: format!(
+            "{} passes in packets of {bytes} bytes at most {}",
+            traffic(&struck, direction),
+            direction_words(direction)
+        ),
         effect: "RTTs stay; TCP is told and sends smaller packets".to_owned(),
         hit: pairs(&struck, direction, hosts),
         impairment: checked(Impairment { mtu: Some(bytes), ..Impairment::NONE })?,

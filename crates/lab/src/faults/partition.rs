@@ -94,7 +94,8 @@ fn random(hosts: &Hosts, seed: u64) -> Result<Vec<Vec<String>>, Complaint> {
 
 /// Every ordered pair of hosts that share no group.
 fn between(groups: &[Vec<String>], hosts: &Hosts) -> Vec<(String, String)> {
-    let together = |one: &String, other: &String| groups.iter().any(|group| group.contains(one) && group.contains(other));
+    let together =
+        |one: &String, other: &String| groups.iter().any(|group| group.contains(one) && group.contains(other));
     let apart = hosts.pairs().filter(|(from, to)| !together(&from.name, &to.name));
     apart.map(|(from, to)| (from.name.clone(), to.name.clone())).collect()
 }
@@ -143,7 +144,8 @@ mod tests {
     fn a_random_partition_follows_from_its_seed_and_leaves_no_group_empty() {
         for seed in 0..200 {
             let entry = PartitionFault { random: true, ..PartitionFault::default() };
-            let (one, again) = (fault(&entry, &Hosts::new(5), seed).unwrap(), fault(&entry, &Hosts::new(5), seed).unwrap());
+            let (one, again) =
+                (fault(&entry, &Hosts::new(5), seed).unwrap(), fault(&entry, &Hosts::new(5), seed).unwrap());
             assert_eq!(one.hit, again.hit);
             assert!(!one.hit.is_empty());
         }

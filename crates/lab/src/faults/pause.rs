@@ -5,11 +5,7 @@ use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
 
-use super::{
-    Fault, Healing, InForce, Needs, Reach, Untouched, join, known_nodes,
-    reach::together,
-    s,
-};
+use super::{Fault, Healing, InForce, Needs, Reach, Untouched, join, known_nodes, reach::together, s};
 use crate::{
     LabError,
     experiment::{Complaint, NodeFault},

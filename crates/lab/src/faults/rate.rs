@@ -34,7 +34,10 @@ pub fn fault(entry: &RateFault, hosts: &Hosts) -> Result<LinkFault, Complaint> {
             entry.rate,
             direction_words(direction)
         ),
-        effect: format!("RTTs to and from {} grow by what waits before the bottleneck; small ones alone stay", join(&struck)),
+        effect: format!(
+            "RTTs to and from {} grow by what waits before the bottleneck; small ones alone stay",
+            join(&struck)
+        ),
         hit: pairs(&struck, direction, hosts),
         impairment: checked(Impairment { rate, ..Impairment::NONE })?,
         words: |impairment| impairment.rate.map_or_else(String::new, |limit| limit.rate.to_string()),

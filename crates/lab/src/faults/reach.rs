@@ -48,15 +48,17 @@ impl Reach {
     /// A folder's disk.
     pub fn disk(&self, node: &str, folder: &str) -> Result<&DiskPlace, LabError> {
         self.disks.get(&(node.to_owned(), folder.to_owned())).ok_or_else(|| {
-            LabError::Trial(format!("the {folder} of {node} lies on no disk that can be slow; was the lab made without?"))
+            LabError::Trial(format!(
+                "the {folder} of {node} lies on no disk that can be slow; was the lab made without?"
+            ))
         })
     }
 
     /// A node's clock.
     pub fn clock(&self, node: &str) -> Result<&HostClock, LabError> {
-        self.clocks.get(node).ok_or_else(|| {
-            LabError::Trial(format!("the clock of {node} cannot be wrong; was the lab made without?"))
-        })
+        self.clocks
+            .get(node)
+            .ok_or_else(|| LabError::Trial(format!("the clock of {node} cannot be wrong; was the lab made without?")))
     }
 }
 
@@ -91,7 +93,9 @@ fn now() -> Change {
 
 /// Several changes that belong together: from the first that was asked for to the last that was done.
 pub fn together(changes: impl IntoIterator<Item = Change>) -> Change {
-    let ends = changes.into_iter().map(|change| (change.at_ns.saturating_sub(change.error_ns), change.at_ns + change.error_ns));
+    let ends = changes
+        .into_iter()
+        .map(|change| (change.at_ns.saturating_sub(change.error_ns), change.at_ns + change.error_ns));
     let all = ends.reduce(|(from, to), (other_from, other_to)| (from.min(other_from), to.max(other_to)));
     all.map_or_else(now, |(from, to)| Change::between(from, to))
 }

@@ -17,7 +17,8 @@ pub fn fault(entry: &ReorderFault, hosts: &Hosts) -> Result<LinkFault, Complaint
     provable_share("share", entry.share)?;
     provable_delay("delay", entry.delay)?;
     if entry.share.fraction() > 0.4 {
-        let message = format!("if {} skip the delay, it is the others that are out of order; write up to 40%", entry.share);
+        let message =
+            format!("if {} skip the delay, it is the others that are out of order; write up to 40%", entry.share);
         return Err(Complaint::at("share", message));
     }
     let reorder = Reorder { share: entry.share, correlation: entry.correlation, gap: gap(entry.gap)? };

@@ -11,7 +11,8 @@ pub fn refuse_faults(needs: &Needs) -> Result<(), LabError> {
         Disk::available().map_err(|reason| LabError::Machine(format!("a fault of a disk needs FUSE: {reason}")))?;
     }
     if !needs.clocks.is_empty() {
-        loader().map_err(|reason| LabError::Machine(format!("a fault of a clock needs a preloaded object: {reason}")))?;
+        loader()
+            .map_err(|reason| LabError::Machine(format!("a fault of a clock needs a preloaded object: {reason}")))?;
     }
     Ok(())
 }

@@ -8,9 +8,7 @@ use brownout_record::Objective;
 use brownout_units::{Bytes, Count, Delay, Share};
 
 use super::{INTERVAL_NS, Phase, PlannedPhase, to_u32};
-use crate::{
-    experiment::{CassandraChoice, Complaint, Experiment, FileError, RateChoice, Source, one_of},
-};
+use crate::experiment::{CassandraChoice, Complaint, Experiment, FileError, RateChoice, Source, one_of};
 
 /// Nodes in one lab. Links, and the probes on them, grow with the square.
 const MAX_NODES: u64 = 50;

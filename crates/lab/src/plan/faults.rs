@@ -131,7 +131,10 @@ impl Check<'_> {
                 let mut severities: Vec<Arc<dyn Fault>> = Vec::new();
                 for step in 1..steps {
                     let Some(less) = fault.scaled(step as f64 / steps as f64) else {
-                        let message = format!("{} cannot be had in steps of this size; leave ramp out, or take fewer", fault.kind());
+                        let message = format!(
+                            "{} cannot be had in steps of this size; leave ramp out, or take fewer",
+                            fault.kind()
+                        );
                         return self.complain(&key, message);
                     };
                     severities.push(Arc::from(less));

@@ -42,7 +42,11 @@ impl Check<'_> {
             let pairs = hosts.links(link).or_else(|complaint| self.complain_in(&at, complaint))?;
             let impairment = link.impairment().or_else(|complaint| self.complain_in(&at, complaint))?;
             let arrow = if link.both { "↔" } else { "→" };
-            let words = format!("{} {arrow} {}", link.from, link.to);
+            let words = match (link.from == link.to, hosts.site_of(&link.from)) {
+                (true, Some(site)) => format!("within {site}"),
+                (true, None) => format!("among {}", link.from),
+                _ => format!("{} {arrow} {}", link.from, link.to),
+            };
             distances.push(Distance { words, pairs, impairment });
         }
         Ok((hosts, distances))

@@ -27,14 +27,22 @@ impl Check<'_> {
             self.complain(key, format!("{have} is too short to prove this fault by {what}; it needs at least {need}"))
         };
         // Every moment at which something comes or goes.
-        let mut changes: Vec<(u64, u64)> = Vec::new();
+        let mut changes: Vec<Change> = Vec::new();
         for fault in faults {
-            let unsettled = unsettled(fault);
-            let ends = fault.periods.iter().flat_map(|period| [period.starts.ns(), period.ends.ns()]);
-            changes.extend(ends.map(|at| (at, unsettled)));
+            let (unsettled, early) = (unsettled(fault), early(fault));
+            let periods = fault.periods.iter();
+            let own: Vec<(u64, u64)> =
+                periods.flat_map(|period| [(period.starts.ns(), 0), (period.ends.ns(), early)]).collect();
+            // Short stretches, as of a flapping link, leave less out.
+            let next = |at| own.iter().map(|(at, _)| *at).filter(|next| *next > at).min().unwrap_or(u64::MAX);
+            changes.extend(own.iter().map(|(at, early)| Change {
+                at: *at,
+                margin: margin_within(next(*at).saturating_sub(*at), unsettled),
+                early: *early,
+            }));
         }
-        changes.sort_unstable();
-        let first = changes.first().map_or(0, |change| change.0);
+        changes.sort_by_key(|change| change.at);
+        let first = changes.first().map_or(0, |change| change.at);
         for (index, fault) in faults.iter().enumerate() {
             let (need, what) = evidence(fault, hosts);
             let (need, key) = (need.ns(), self.key_of(index));
@@ -46,7 +54,7 @@ impl Check<'_> {
                 let periods = fault.periods.iter().filter(|period| period.severity == severity);
                 let during: u64 = periods.map(|period| quiet(&changes, period.starts.ns(), period.ends.ns())).sum();
                 if during < need {
-                    let longest = unsettled(fault).saturating_mul(2).saturating_add(need);
+                    let longest = unsettled(fault).saturating_add(early(fault)).saturating_add(need);
                     let have = fault.periods.iter().map(|period| period.ends.ns() - period.starts.ns()).max();
                     return refuse(&key, have.unwrap_or(0), longest, what);
                 }
@@ -65,7 +73,10 @@ impl Check<'_> {
     fn key_of(&self, index: usize) -> String {
         let entries = &self.experiment.faults;
         let chaos = entries.iter().position(|entry| entry.chaos.is_some());
-        format!("faults.{}", chaos.filter(|chaos| index >= *chaos).unwrap_or(index).min(entries.len().saturating_sub(1)))
+        format!(
+            "faults.{}",
+            chaos.filter(|chaos| index >= *chaos).unwrap_or(index).min(entries.len().saturating_sub(1))
+        )
     }
 }
 
@@ -73,15 +84,26 @@ fn unsettled(fault: &PlannedFault) -> u64 {
     fault.severities.iter().map(|fault| fault.unsettled().ns()).max().unwrap_or(0)
 }
 
-/// Time between `from` and `to` in which nothing has just changed.
-fn quiet(changes: &[(u64, u64)], from: u64, to: u64) -> u64 {
+/// What is let go early by a healing, so that it shows less than the fault: packets on their way, ns before it.
+fn early(fault: &PlannedFault) -> u64 {
+    let delays = fault.fault().is_some_and(|fault| fault.impairment().is_some());
+    let delay = if delays { unsettled(fault).saturating_sub(brownout_analysis::SETTLE_NS) } else { 0 };
+    delay + brownout_analysis::REACH_NS
+}
+
+/// A moment at which a fault comes or goes; ns from the start of the phase, and around it.
+struct Change {
+    at: u64,
+    margin: u64,
+    early: u64,
+}
+
+/// Time between `from` and `to` in which nothing has just changed, or is about to.
+fn quiet(changes: &[Change], from: u64, to: u64) -> u64 {
     let mut settled = from;
     let mut quiet = 0;
-    for (at, unsettled) in changes.iter().filter(|(at, _)| *at >= from && *at <= to) {
-        quiet += at.saturating_sub(settled);
-        // Short stretches, as of a flapping link, leave less out: see the analysis.
-        let next = changes.iter().map(|change| change.0).filter(|next| next > at).min().unwrap_or(to);
-        let margin = margin_within(next.saturating_sub(*at), *unsettled);
+    for Change { at, margin, early } in changes.iter().filter(|change| change.at >= from && change.at <= to) {
+        quiet += at.saturating_sub(*early).saturating_sub(settled);
         settled = settled.max(at + margin);
     }
     quiet + to.saturating_sub(settled)
@@ -92,7 +114,11 @@ fn evidence(fault: &PlannedFault, hosts: &Hosts) -> (Delay, &'static str) {
     let needs = fault.fault().map(crate::faults::Fault::needs).unwrap_or_default();
     if !needs.trains.is_empty() {
         (TRAINS, "bursts")
-    } else if needs.process_witness || needs.clock_witness || !needs.disks.is_empty() || !needs.largest_packets.is_empty() {
+    } else if needs.process_witness
+        || needs.clock_witness
+        || !needs.disks.is_empty()
+        || !needs.largest_packets.is_empty()
+    {
         (WITNESSES, "witnesses")
     } else {
         (Delay::from(probe_interval(hosts) * PROBES), "probes")
