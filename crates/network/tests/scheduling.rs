@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::{NetworkSpec, Probes, Scheduling};
+use brownout_network::{NetworkSpec, Probes, Scheduling, TrainSpec, Trains};
 use common::{PATIENCE, spec, start};
 
 static TURN: Mutex<()> = Mutex::new(());
@@ -64,12 +64,14 @@ fn the_scheduling_reported_is_the_threads_own_and_the_best_that_is_allowed_and_a
     for realtime in [false, true] {
         let network = start(NetworkSpec { realtime, ..spec(2) });
         let probes = Probes::start(&network, Duration::from_millis(100)).unwrap();
+        let trains = Trains::start(&network, &[], TrainSpec::default()).unwrap();
         let best = |priority| match realtime && may_have_fifo(priority) {
             true => Scheduling::Fifo(priority),
             false => Scheduling::Default,
         };
         assert_eq!([network.realtime(), scheduling_of("emulator")], [best(20); 2]);
         assert_eq!([probes.realtime(), scheduling_of("prober")], [best(19); 2]);
+        assert_eq!([trains.realtime(), scheduling_of("trainer")], [best(18); 2]);
     }
 }
 

@@ -49,7 +49,7 @@ pub struct ProbeSample {
     pub sent_ns: u64,
     /// From sending to arrival at the receiving host's socket; `None` if it did not arrive in time.
     pub delay_ns: Option<u64>,
-    /// How often it arrived.
+    /// How often it arrived: within the longest delay in force, but at most a second.
     pub copies: u8,
     /// It arrived after a probe that was sent later.
     pub reordered: bool,

@@ -16,7 +16,7 @@ use super::{
     overflow::Overflow,
     places::Places,
     stamps::{STAMPS_AFTER_NS, WallClock},
-    window::Window,
+    window::{COPY_GRACE_NS, Window},
 };
 use crate::{clock::monotonic_ns, control::Emulator, link::Link, sys::ProbeSocket};
 
@@ -25,6 +25,9 @@ use crate::{clock::monotonic_ns, control::Emulator, link::Link, sys::ProbeSocket
 const SLOT_NS: u64 = 2_000_000;
 /// How often arrivals are collected. Their times are the kernel's, so this costs no precision.
 const COLLECT_NS: u64 = 10_000_000;
+/// Copies are waited for as long as a link may hold them, but not longer than this: else a delay of a minute anywhere
+/// would keep all samples back for a minute.
+const LATEST_COPY_NS: u64 = 1_000_000_000;
 /// Samples kept for a caller who does not drain: a minute and a half of the whole budget.
 const KEPT_SAMPLES: usize = 200_000;
 
@@ -154,11 +157,13 @@ impl Prober {
     fn settle(&mut self) {
         let now = monotonic_ns();
         let lost_after = Probes::LOST_AFTER.as_nanos() as u64;
-        let lost_after = lost_after.saturating_add(self.emulator.longest_hold_ns());
+        let longest_hold = self.emulator.longest_hold_ns();
+        let lost_after = lost_after.saturating_add(longest_hold);
+        let copies_within = longest_hold.min(LATEST_COPY_NS) + COPY_GRACE_NS;
         let mut void = 0;
         for window in &mut self.windows {
             let overflow = &mut self.overflows[window.link().to.index()];
-            void += window.settle(now, lost_after, |sample| {
+            void += window.settle(now, lost_after, copies_within, |sample| {
                 if sample.delay_ns.is_some() || !overflow.excuses(sample.sent_ns) {
                     self.settled.push(sample);
                 }

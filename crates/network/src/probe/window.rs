@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::ProbeSample;
 use crate::link::Link;
 
-/// An answered probe stays open this long, to see whether it arrives again.
-const COPY_GRACE_NS: u64 = 50_000_000;
+/// An answered probe stays open this long at least, to see whether it arrives again.
+pub(super) const COPY_GRACE_NS: u64 = 50_000_000;
 
 struct Open {
     sent_ns: u64,
@@ -71,13 +71,20 @@ impl Window {
         true
     }
 
-    /// Reports what has settled by now; how many settled without a report, since it would not be true.
-    pub(super) fn settle(&mut self, now_ns: u64, lost_after_ns: u64, mut report: impl FnMut(ProbeSample)) -> u64 {
+    /// Reports what has settled by now; how many settled without a report, since it would not be true. Copies of a probe
+    /// come within `copies_within_ns` of its being sent.
+    pub(super) fn settle(
+        &mut self,
+        now_ns: u64,
+        lost_after_ns: u64,
+        copies_within_ns: u64,
+        mut report: impl FnMut(ProbeSample),
+    ) -> u64 {
         let mut void = 0;
         for (seq, probe) in (self.first_seq..).zip(&mut self.open) {
             let since = |then| now_ns.saturating_sub(then);
             let over = match probe.arrived_ns {
-                Some(arrived) => since(arrived) >= COPY_GRACE_NS,
+                Some(arrived) => since(arrived) >= COPY_GRACE_NS && since(probe.sent_ns) >= copies_within_ns,
                 None => since(probe.sent_ns) >= lost_after_ns,
             };
             if probe.void && !probe.settled {
@@ -119,7 +126,7 @@ mod tests {
 
     fn settled(window: &mut Window, now_ns: u64) -> Vec<(u64, Option<u64>, u8, bool)> {
         let mut all = Vec::new();
-        window.settle(now_ns, LOST, |s| all.push((s.seq, s.delay_ns, s.copies, s.reordered)));
+        window.settle(now_ns, LOST, 0, |s| all.push((s.seq, s.delay_ns, s.copies, s.reordered)));
         all
     }
 
@@ -146,6 +153,40 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_may_come_as_late_as_the_link_can_hold_it() {
+        const HOLD: u64 = 400_000_000;
+        let mut window = window(1);
+        let mut all = Vec::new();
+        window.arrived(0, Some(100_000_000));
+        window.settle(100_000_000 + COPY_GRACE_NS, LOST, HOLD, |sample| all.push(sample));
+        assert!(window.arrived(0, Some(HOLD - 1)));
+        window.settle(HOLD, LOST, HOLD, |sample| all.push(sample));
+        assert_eq!(all.iter().map(|sample| sample.copies).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn probes_that_take_a_minute_settle_one_by_one() {
+        const MINUTE: u64 = 60_000_000_000;
+        let mut window = Window::new(Link { from: HostId(0), to: HostId(1) });
+        let mut all = Vec::new();
+        // One every 10 ms, each a minute on its way, every tenth lost.
+        for turn in 0..7_000 {
+            let now = turn * 10_000_000;
+            window.sent(now);
+            if let Some(seq) = turn.checked_sub(6_000).filter(|seq| seq % 10 != 0) {
+                assert!(window.arrived(seq, Some(now)));
+            }
+            window.settle(now, LOST + MINUTE, 0, |sample| all.push(sample));
+        }
+        let late = all.iter().filter(|sample| sample.delay_ns == Some(MINUTE)).count();
+        let lost: Vec<_> = all.iter().filter(|sample| sample.delay_ns.is_none()).map(|sample| sample.seq).collect();
+        assert_eq!((late + lost.len(), all.iter().filter(|sample| sample.reordered).count()), (all.len(), 0));
+        // Answered ones after their grace, lost ones two seconds later.
+        assert_eq!(lost, (0..80).map(|ten| ten * 10).collect::<Vec<_>>());
+        assert_eq!(late, (0..995).filter(|seq| seq % 10 != 0).count());
+    }
+
+    #[test]
     fn arrivals_of_settled_or_unsent_probes_are_told_apart() {
         let mut window = window(1);
         settled(&mut window, LOST);
@@ -159,8 +200,8 @@ mod tests {
         assert!(window.arrived(0, None));
         assert!(window.arrived(0, Some(9_000)), "a copy does not make it known");
         let mut all = Vec::new();
-        assert_eq!(window.settle(10_000, LOST, |sample| all.push(sample)), 1);
-        assert_eq!(window.settle(2 * LOST, LOST, |sample| all.push(sample)), 0);
+        assert_eq!(window.settle(10_000, LOST, 0, |sample| all.push(sample)), 1);
+        assert_eq!(window.settle(2 * LOST, LOST, 0, |sample| all.push(sample)), 0);
         assert_eq!(all.iter().map(|sample| sample.seq).collect::<Vec<_>>(), [1]);
         assert!(window.open.is_empty());
     }
