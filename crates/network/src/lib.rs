@@ -1,6 +1,6 @@
 //! Hosts, links and impairments: an emulated network on one machine.
 //!
-//! Each host is a network namespace with one interface; every packet between hosts passes one
+//! Each host is a network namespace with one interface, an IPv4 and an IPv6 address; every packet between hosts passes one
 //! emulator thread, which can delay, jitter and lose it, per *ordered* pair of hosts. It knows
 //! nothing of what runs on the hosts, and never touches the network namespace it is called from.
 //!

@@ -124,7 +124,7 @@ fn tcp_superframes_cross_whole_and_in_pieces() {
         // A loss takes superframes apart.
         let _guard = loss.map(|loss| impair(&network, &[there], Impairment::loss(loss.parse().unwrap())));
         let [mut client, mut server] = tcp(&network);
-        let sent: Vec<u8> = (0..BYTES).map(|place| (place * 31 >> 7) as u8).collect();
+        let sent: Vec<u8> = (0..BYTES).map(|place| ((place * 31) >> 7) as u8).collect();
         let mut received = vec![0; BYTES];
         thread::scope(|scope| {
             scope.spawn(|| client.write_all(&sent).unwrap());
