@@ -1,8 +1,9 @@
 //! Hosts, links and impairments: an emulated network on one machine.
 //!
-//! Each host is a network namespace with one interface, an IPv4 and an IPv6 address; every packet between hosts passes one
-//! emulator thread, which can delay, jitter and lose it, per *ordered* pair of hosts. It knows
-//! nothing of what runs on the hosts, and never touches the network namespace it is called from.
+//! Each host is a network namespace with one interface, an IPv4 and an IPv6 address; every packet
+//! between hosts passes one emulator thread, which can delay, jitter and lose it and more, per
+//! *ordered* pair of hosts. It knows nothing of what runs on the hosts, and never touches the
+//! network namespace it is called from.
 //!
 //! ```no_run
 //! use brownout_network::{HostSpec, Impairment, LinkControl, Network, NetworkSpec, Probes};
