@@ -9,6 +9,9 @@ use crate::{
 
 /// Trains through a pair without a limit must be at least this much as fast as they were before.
 const SPARED_RATE: f64 = 0.5;
+/// … unless they are faster than this, bit/s: no limit that can be asked for and proven lets so much pass, and how fast a
+/// machine is without one depends on what else it does.
+const UNLIMITED: f64 = 600e6;
 /// Of the packets that the emulator damaged, this share may escape the receiving kernel or be counted a reading later.
 const UNCOUNTED: f64 = 0.1;
 /// The witness that says for what share of the time a governor held its node.
@@ -242,7 +245,7 @@ impl Question<'_> {
     }
 
     fn rate(&self, limit: Option<f64>, without: Option<f64>, before: f64) -> Option<Target> {
-        let free = SPARED_RATE * before;
+        let free = (SPARED_RATE * before).min(UNLIMITED);
         match (limit, self.eye) {
             (Some(limit), Eye::Counters) => {
                 // Readings and the limiter do not begin with the same packet.

@@ -1,10 +1,12 @@
 //! Writes the summary, JSON and report of the run in a folder: for work on their looks. In a folder without a run,
 //! one is made up; no lab is needed.
 //!
-//! `cargo run --release -p brownout-report --example render -- FOLDER`
+//! `cargo run --release -p brownout-report --example render -- FOLDER [faults]`: with `faults`, one with many of them.
 
 #[path = "../../analysis/tests/common/mod.rs"]
 mod common;
+#[path = "../../analysis/tests/scenario/mod.rs"]
+mod scenario;
 
 use std::{error::Error, path::PathBuf};
 
@@ -14,6 +16,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("name a folder to write to")?);
     let run = if folder.join("run.db").exists() {
         brownout_record::Run::open(&folder)?
+    } else if std::env::args().nth(2).is_some_and(|what| what == "faults") {
+        std::fs::create_dir_all(&folder)?;
+        scenario::many().run(&folder)
     } else {
         std::fs::create_dir_all(&folder)?;
         common::Synthetic { seconds: [8, 12, 25, 25, 25], lag: 2, rate: 1200, ..Default::default() }.run(&folder)

@@ -3,134 +3,35 @@
 use std::collections::BTreeSet;
 
 use brownout_analysis::{Findings, Latencies, Point, TrialEvidence, TrialFindings, phase, phase_latencies, timeline};
-use brownout_record::Period;
 use brownout_units::{Delay, format_ns};
 
 use crate::{
     ReportError,
-    figure::{Axis, Band, Beyond, Figure, Ink, Mark, Rule, Scale, Series, Unit, Window, WindowKind},
+    figure::{Axis, Band, Beyond, Figure, Ink, Rule, Scale, Series, Unit},
+    frame::Frame,
     scale::{from_zero, log_range},
-    text,
+    text, witnesses,
 };
 
-/// Labels of marks longer than this are cut; the full text is in their title and in the table of events.
-const LABEL: usize = 44;
-
-/// The three figures of a trial over time: throughput, latency, latency by coordinator.
+/// The figures of a trial over time: throughput, latency, latency by coordinator; and what witnesses saw, where a fault
+/// needs them.
 pub fn over_time(
     findings: &Findings,
     evidence: &TrialEvidence,
     trial: &TrialFindings,
 ) -> Result<Vec<Figure>, ReportError> {
-    let points = timeline(evidence, &findings.objective)?;
+    let mut points = timeline(evidence, &findings.objective)?;
+    // After the recovery the load is idle: that is no fall to nothing.
+    let ends = evidence.phase(phase::RECOVERY).map_or(u64::MAX, |recovery| recovery.ends_ns);
+    points.retain(|point| point.starts_ns.saturating_add(point.length_ns) <= ends);
     let frame = Frame { evidence, trial };
-    Ok(vec![
+    let mut figures = vec![
         throughput(findings, &frame, &points),
         latency(findings, &frame, &points),
         coordinators(findings, &frame, &points),
-    ])
-}
-
-/// What the figures of a trial have in common.
-struct Frame<'a> {
-    evidence: &'a TrialEvidence,
-    trial: &'a TrialFindings,
-}
-
-impl Frame<'_> {
-    fn seconds(&self, at_ns: u64) -> f64 {
-        at_ns.saturating_sub(self.evidence.row.starts_ns) as f64 / 1e9
-    }
-
-    fn figure(&self, name: &str, title: &str, description: String, y: Axis, series: Vec<Series>) -> Figure {
-        let number = self.evidence.row.trial;
-        let to = self.seconds(self.evidence.ends_ns).max(1.0);
-        let label = "seconds since the trial began".to_owned();
-        Figure {
-            id: format!("trial-{number}-{name}"),
-            title: format!("{title}, trial {number}"),
-            description,
-            x: Axis { label, scale: Scale::Linear, unit: Unit::Seconds, from: 0.0, to },
-            y,
-            series,
-            bands: Vec::new(),
-            windows: self.windows(),
-            marks: self.marks(),
-            rules: Vec::new(),
-            beyond: None,
-            lane: false,
-            wide: true,
-        }
-    }
-
-    /// The values of the phases that are measured, for which axes are made: a warm-up floods, and would dwarf them. All
-    /// values, if there is no such phase.
-    fn measured<'a>(&'a self, series: &'a [Series]) -> impl Iterator<Item = f64> {
-        let phases = phase::MEASURED.iter().filter_map(|name| self.evidence.phase(name));
-        let first = self.seconds(phases.map(|phase| phase.starts_ns).min().unwrap_or(0));
-        series.iter().flat_map(|series| &series.points).filter(move |(x, _)| *x >= first).filter_map(|(_, y)| *y)
-    }
-
-    fn windows(&self) -> Vec<Window> {
-        let evidence = self.evidence;
-        let phases = evidence.phases.iter().map(|phase| Window {
-            from: self.seconds(phase.starts_ns),
-            to: self.seconds(phase.ends_ns),
-            label: phase.name.clone(),
-            kind: WindowKind::Phase,
-        });
-        let faults = evidence.faults.iter().flat_map(|fault| {
-            let period = |period: &Period| {
-                let to = period.healed.map_or(evidence.ends_ns, |healed| healed.at_ns);
-                let from = self.seconds(period.injected?.at_ns);
-                Some(Window { from, to: self.seconds(to), label: fault.text.clone(), kind: WindowKind::Fault })
-            };
-            fault.periods.iter().filter_map(period)
-        });
-        let lengths = evidence.intervals.first().map_or(0, |interval| interval.length_ns);
-        let late = self.trial.instrument.late_intervals.iter().map(|starts| Window {
-            from: self.seconds(*starts),
-            to: self.seconds(starts + lengths),
-            label: "the instrument was late in this interval".to_owned(),
-            kind: WindowKind::Late,
-        });
-        phases.chain(faults).chain(late).collect()
-    }
-
-    /// All events but the phases' own, which stand in the strip above the plot.
-    fn marks(&self) -> Vec<Mark> {
-        let events = self.evidence.events.iter().filter(|event| event.kind != "phase");
-        events
-            .map(|event| {
-                let x = self.seconds(event.at_ns);
-                let label = format!("{} {}", event.kind, event.subject);
-                let text = format!("{:.3}s {}: {}", x, label, event.text);
-                let bad = matches!(event.kind.as_str(), "node-died" | "warning" | "balance" | "failed");
-                Mark { x, label: cut(label.trim()), text, bad }
-            })
-            .collect()
-    }
-
-    fn series(
-        &self,
-        name: &str,
-        ink: Ink,
-        dashed: bool,
-        points: &[Point],
-        value: impl Fn(&Point) -> Option<f64>,
-    ) -> Series {
-        let place = |point: &Point| self.seconds(point.starts_ns) + point.length_ns as f64 / 2e9;
-        let reach = points.first().map_or(0.0, |point| point.length_ns as f64 / 2e9);
-        let points = points.iter().map(|point| (place(point), value(point))).collect();
-        Series { name: name.to_owned(), ink, dashed, reach, points }
-    }
-}
-
-fn cut(text: &str) -> String {
-    if text.chars().count() <= LABEL {
-        return text.to_owned();
-    }
-    text.chars().take(LABEL - 1).chain(['…']).collect()
+    ];
+    figures.extend(witnesses::figures(&frame));
+    Ok(figures)
 }
 
 fn all(series: &[Series]) -> impl Iterator<Item = f64> {
@@ -154,7 +55,7 @@ fn throughput(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Figur
     let beyond = beyond(&series, &y, |most| format!("the warm-up's flood: up to {}/s", text::rate(most)));
     let said = "Operations per second over time: offered, delivered, and good ones.".to_owned();
     let figure = frame.figure("throughput", "Throughput over time", said, y, series);
-    Figure { lane: true, beyond, ..figure }
+    Figure { lane: true, lanes: frame.lanes(), beyond, ..figure }
 }
 
 /// Where the series leave the axis at its top, with the largest value in words.
@@ -272,6 +173,7 @@ pub fn percentiles(findings: &Findings, evidence: &[TrialEvidence]) -> Result<Fi
         series,
         bands,
         windows: Vec::new(),
+        lanes: Vec::new(),
         marks: Vec::new(),
         rules: vec![objective_rule(findings)],
         beyond: None,

@@ -8,7 +8,7 @@ use crate::{ReportError, charts, svg::draw};
 const STYLE: &str = include_str!("../assets/figure.css");
 
 /// One figure of the report as an SVG file: `percentiles`, or `trial-N-throughput`, `trial-N-latency`,
-/// `trial-N-coordinators`; the ids of the figures in the report. None if there is no such figure.
+/// `trial-N-coordinators`, or of what witnesses saw, as `trial-N-clocks`; the ids of the figures in the report. None if there is no such figure.
 pub fn svg(run: &Run, findings: &Findings, which: &str) -> Result<Option<String>, ReportError> {
     let rows = run.trials()?;
     let evidence = rows.iter().map(|row| TrialEvidence::read(run, row)).collect::<Result<Vec<_>, _>>()?;

@@ -19,6 +19,8 @@ pub struct Figure {
     pub bands: Vec<Band>,
     /// Spans of x, shaded.
     pub windows: Vec<Window>,
+    /// What was in force when, above the plot.
+    pub lanes: Vec<Lane>,
     /// Moments.
     pub marks: Vec<Mark>,
     /// Heights of interest.
@@ -68,6 +70,10 @@ pub enum Unit {
     Rate,
     /// A share, written as a percentile.
     Percentile,
+    /// A share, written in percent.
+    Share,
+    /// Bits per second.
+    Bits,
 }
 
 /// A colour by what it stands for on every page; the style sheet says which one that is in light and in dark.
@@ -153,6 +159,28 @@ pub enum WindowKind {
     Fault,
     /// The instrument was late: marked at the foot of the plot.
     Late,
+}
+
+/// A line above the plot that shows when one thing was there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lane {
+    /// What.
+    pub label: String,
+    /// When.
+    pub bars: Vec<Bar>,
+}
+
+/// A stretch of time in which it was there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bar {
+    /// Its start.
+    pub from: f64,
+    /// Its end.
+    pub to: f64,
+    /// How much of it, 0 to 1.
+    pub height: f64,
+    /// All of it in words.
+    pub text: String,
 }
 
 /// A moment.

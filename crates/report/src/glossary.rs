@@ -26,11 +26,15 @@ pub const TERMS: [(&str, &str); 18] = [
     ("recovery", "time from healing until goodput has been back in the baseline's band for three intervals in a row"),
     ("residual", "goodput after recovery ÷ goodput of the baseline"),
     ("noise floor", "how far the two halves of the same baseline differ: what no fault at all looks like"),
-    ("hit, spared", "ordered pairs of hosts that the fault is meant to change, and those it must leave alone"),
+    (
+        "hit, spared",
+        "pairs of hosts, hosts or folders that the fault is meant to change, and those it must leave alone",
+    ),
     (
         "proven, refuted, unproven",
-        "probes and the emulator's own counters show the change asked for on hit pairs, none on spared ones, and all back \
-         after healing; they show something else; there is not enough evidence",
+        "all who looked (probes, the emulator's own counters, or witnesses at a process, a disk or a clock) show what was \
+         asked where the fault hits, nothing where it does not, and all back after healing; they show something else; there \
+         is not enough evidence",
     ),
     (
         "late interval",

@@ -54,7 +54,8 @@ fn header(findings: &Findings) -> String {
         format!("{} of {} trials", findings.trials.len(), findings.planned_trials),
         text::date(findings.started_unix_ms),
     ];
-    let faults = findings.planned_faults.iter().map(|fault| format!("<p class=\"fault\">{}</p>", escape(fault)));
+    let lines = findings.network.iter().chain(&findings.planned_faults);
+    let faults = lines.map(|line| format!("<p class=\"fault\">{}</p>", escape(line)));
     format!(
         "<header><p class=\"name\">Brownout · {}</p><h1>{}</h1><p class=\"facts\">{}</p>{}</header>",
         escape(&findings.name),
@@ -151,7 +152,7 @@ fn tiles(findings: &Findings) -> String {
         (
             "faults proven",
             format!("{proven} of {}", faults().count()),
-            "on hit and spared pairs, before, during, after".to_owned(),
+            "in hit and spared places, before, during, after".to_owned(),
         ),
         (
             "instrument error p99",

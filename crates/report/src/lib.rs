@@ -7,6 +7,7 @@ mod error;
 mod escape;
 mod export;
 mod figure;
+mod frame;
 mod glossary;
 mod html;
 mod markup;
@@ -18,6 +19,7 @@ mod svg;
 mod table;
 mod tables;
 mod text;
+mod witnesses;
 
 pub use error::ReportError;
 pub use export::svg;

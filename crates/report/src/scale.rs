@@ -48,6 +48,16 @@ impl Axis {
             Unit::Nanoseconds => tidy(&format_ns(value)),
             Unit::Rate if value == 0.0 => "0".to_owned(),
             Unit::Rate => text::rate(value),
+            Unit::Share => format!("{:.0}%", value * 100.0),
+            Unit::Bits => {
+                let (size, unit) = match value {
+                    value if value >= 1e9 => (value / 1e9, "G"),
+                    value if value >= 1e6 => (value / 1e6, "M"),
+                    value if value >= 1e3 => (value / 1e3, "k"),
+                    value => (value, ""),
+                };
+                tidy(&format!("{size:.2}{unit}"))
+            }
             Unit::Percentile => {
                 let percent = format!("{:.4}", value * 100.0);
                 format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
@@ -58,7 +68,7 @@ impl Axis {
 
 /// `10.0ms` as `10ms`: ticks are round numbers.
 fn tidy(written: &str) -> String {
-    let end = written.find(|c: char| c.is_alphabetic()).unwrap_or(written.len());
+    let end = written.find(char::is_alphabetic).unwrap_or(written.len());
     let (number, unit) = written.split_at(end);
     if !number.contains('.') {
         return written.to_owned();
@@ -98,6 +108,15 @@ pub(crate) fn from_zero(values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
     let step = step(most * 1.02, 4);
     (0.0, (most * 1.02 / step).ceil() * step)
+}
+
+/// From a round number below all values, and below nothing, to one above.
+pub(crate) fn around_zero(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let (_, most) = from_zero(values.clone().filter(|value| *value > 0.0).chain([0.0]));
+    let (_, least) = from_zero(values.filter(|value| *value < 0.0).map(|value| -value).chain([0.0]));
+    let larger = most.max(least);
+    // A side without values still shows where nothing is.
+    (-least.max(larger / 20.0), most.max(larger / 20.0))
 }
 
 /// From a 1, 2 or 5 below all values to one above.

@@ -54,6 +54,8 @@ pub fn draw(figure: &Figure) -> String {
     let strip = legend_lines as f64 * LINE + 6.0;
     let phases: Vec<&Window> = windows(figure, WindowKind::Phase).collect();
     let lane_top = strip + if phases.is_empty() { 0.0 } else { LINE + 4.0 };
+    let bars_top = lane_top;
+    let lane_top = bars_top + figure.lanes.len() as f64 * LINE;
     let labels = if figure.lane { lanes(figure) } else { Vec::new() };
     let lanes_used = labels.iter().filter_map(|label| label.lane).max().map_or(0, |most| most + 1);
     let top = lane_top + lanes_used as f64 * LINE + 8.0;
@@ -70,6 +72,7 @@ pub fn draw(figure: &Figure) -> String {
     out += &shades(figure, &layout);
     out += &axes(figure, &layout);
     out += &phase_strip(figure, &layout, &phases, strip);
+    out += &lanes_of_faults(figure, &layout, bars_top);
     out += &marks(figure, &layout, &labels, lane_top);
     let (left, right) = (LEFT, layout.right());
     let _ = write!(
@@ -185,6 +188,44 @@ fn phase_strip(figure: &Figure, layout: &Layout, phases: &[&Window], y: f64) -> 
     out
 }
 
+/// A line for each lane: its bars, and its name on the side of them that has more room.
+fn lanes_of_faults(figure: &Figure, layout: &Layout, top: f64) -> String {
+    let mut out = String::new();
+    for (at, lane) in figure.lanes.iter().enumerate() {
+        let y = top + at as f64 * LINE;
+        let (mut first, mut last) = (layout.right(), LEFT);
+        for bar in &lane.bars {
+            let (Some(from), Some(to)) = (layout.x(figure, bar.from), layout.x(figure, bar.to)) else { continue };
+            (first, last) = (first.min(from), last.max(to));
+            let height = (LINE - 6.0) * bar.height.clamp(0.15, 1.0);
+            let _ = write!(
+                out,
+                r#"<rect class="bar-of-fault" x="{from:.1}" y="{:.1}" width="{:.1}" height="{height:.1}"><title>{}</title></rect>"#,
+                y + LINE - 3.0 - height,
+                (to - from).max(1.0),
+                escape(&bar.text)
+            );
+        }
+        let (left_room, right_room) = (first - LEFT - 8.0, layout.right() - last - 8.0);
+        let fits = (left_room.max(right_room) / LETTER).max(0.0) as usize;
+        let label: String = if lane.label.chars().count() > fits {
+            lane.label.chars().take(fits.saturating_sub(1)).chain(['…']).collect()
+        } else {
+            lane.label.clone()
+        };
+        let (x, anchor) = if left_room >= right_room { (first - 6.0, "end") } else { (last + 6.0, "start") };
+        if fits > 3 {
+            let _ = write!(
+                out,
+                r#"<text class="lane-name" x="{x:.1}" y="{:.1}" text-anchor="{anchor}">{}</text>"#,
+                y + 14.5,
+                escape(&label)
+            );
+        }
+    }
+    out
+}
+
 /// The class of a phase; a phase of a later version gets the one of the baseline.
 fn phase_class(name: &str) -> &'static str {
     match name {
@@ -214,7 +255,7 @@ fn axes(figure: &Figure, layout: &Layout) -> String {
             out,
             r#"<path class="tick" d="M{x:.1} {:.1}v5"/><text x="{x:.1}" y="{:.1}" text-anchor="middle">{text}</text>"#,
             layout.bottom,
-            layout.bottom + 19.0
+            layout.bottom + 20.5
         );
     }
     let _ = write!(

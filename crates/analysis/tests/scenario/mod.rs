@@ -183,3 +183,29 @@ impl Scenario {
         }
     }
 }
+
+/// One trial with faults of many kinds: a ramp, a flapping link, a partition, a clock that drifts, a slow disk, a bottleneck, a
+/// pause, a processor limit.
+pub fn many() -> Scenario {
+    let pair = |from: &str, to: &str| Subject::pair(from, to);
+    let flaps: Vec<(u32, f64, f64)> = (0..12).map(|at| (0, f64::from(at) * 5.0, f64::from(at) * 5.0 + 2.5)).collect();
+    let made = |quantity, hits: Vec<Subject>, asked, tolerance| Made::new(quantity, hits, asked, tolerance);
+    let from_n2 = || vec![pair("n2", "n1"), pair("n2", "n3"), pair("n2", "load")];
+    let ramp = Made { asked: vec![20e6, 40e6, 60e6, 80e6], ..made(Quantity::OneWayDelay, from_n2(), 20e6, 2e6) };
+    let cut = vec![pair("n1", "n3"), pair("n3", "n1")];
+    Scenario {
+        seconds: [30, 60, 30],
+        held: true,
+        ..Scenario::of(vec![
+            ramp.during(&[(0, 0.0, 8.0), (1, 8.0, 16.0), (2, 16.0, 24.0), (3, 24.0, 32.0)]),
+            made(Quantity::Loss, vec![pair("load", "n1")], 0.2, 0.03).during(&flaps),
+            made(Quantity::Loss, cut, 1.0, 0.001).during(&[(0, 36.0, 44.0)]),
+            made(Quantity::ClockDrift, vec![Subject::host("n3")], 20e6, 4e6).during(&[(0, 5.0, 40.0)]),
+            made(Quantity::SyncTime, vec![Subject::folder("n1", "data")], 20e6, 2e6).during(&[(0, 20.0, 50.0)]),
+            made(Quantity::Rate, vec![pair("n3", "n2")], 10e6, 0.3e6).during(&[(0, 10.0, 30.0)]),
+            made(Quantity::Answers, vec![Subject::host("n2")], -1.0, 0.05).during(&[(0, 48.0, 56.0)]),
+            made(Quantity::ProcessorShare, vec![Subject::host("n1")], 0.2, 0.02).during(&[(0, 30.0, 60.0)]),
+            made(Quantity::Duplicates, vec![pair("n1", "load")], 0.1, 0.02).during(&[(0, 50.0, 60.0)]),
+        ])
+    }
+}
