@@ -15,7 +15,7 @@ const UNLIMITED: f64 = 600e6;
 /// Of the packets that the emulator damaged, this share may escape the receiving kernel or be counted a reading later.
 const UNCOUNTED: f64 = 0.1;
 /// The witness that says for what share of the time a governor held its node.
-const HELD: &str = "held";
+pub(crate) const HELD: &str = "held";
 /// A node that is held for less than this share of the time is not.
 const SELDOM: f64 = 0.005;
 

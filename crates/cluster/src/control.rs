@@ -177,6 +177,14 @@ impl ClusterControl {
         Ok(self.supervisor(name)?.life().cpu_share())
     }
 
+    /// Time for which limits have held the node since the cluster was started, in nanoseconds.
+    ///
+    /// # Errors
+    /// Only for a name that no node bears.
+    pub fn held_ns(&self, name: &str) -> Result<u64, ClusterError> {
+        Ok(self.supervisor(name)?.life().held_ns())
+    }
+
     /// A command that asks or tells the node by its own tool of administration: `nodetool` with these arguments. It runs as
     /// the node does (its network, user, folder, no rights), in a session of its own, and dies with the thread that spawns
     /// it. The caller sets its stdin, stdout and stderr, and spawns it.

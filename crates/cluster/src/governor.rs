@@ -232,6 +232,12 @@ impl Life {
         self.governing.limits.iter().map(|(_, share)| *share).reduce(|a, b| if a < b { a } else { b })
     }
 
+    /// Time for which limits have held the node, in nanoseconds.
+    pub(crate) fn held_ns(&self) -> u64 {
+        let held = self.governing.held_since_ns.map_or(0, |since| monotonic_ns().saturating_sub(since));
+        self.governing.tally.throttled_ns + held
+    }
+
     /// Adds what was used and how long was held since the last count; says what was used, in nanoseconds.
     fn count(&mut self) -> u64 {
         let now_ns = monotonic_ns();

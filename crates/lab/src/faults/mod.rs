@@ -33,6 +33,7 @@ use crate::{
 pub use chaos::{Drawn, draw};
 pub use disk::FOLDERS;
 pub use links::LinkFault;
+pub(crate) use reach::together;
 pub use reach::{DiskPlace, Reach, Untouched};
 
 /// A fault of any kind.
