@@ -9,16 +9,18 @@ use crate::{
     place::{Eye, Measure, Place},
     proof::{ENOUGH, SourceSeen},
     ruling::{Row, Ruling, Statement, cannot_tell, enough, tells, too_few},
-    segments::{Class, Force, Group, Segments},
-    target::{Asks, Question},
+    segments::{Class, Force, Segment},
+    target::{Asks, HELD, Question},
 };
 
 /// Counters are read about once a second: a stretch of this length holds a whole reading, ns.
 const READING_NS: u64 = 2_500_000_000;
 
-/// A group of segments, with what is in force in it.
+/// Segments with the same things in force.
 pub(crate) struct Scene {
-    pub(crate) group: Group,
+    /// Of its own in the trial.
+    pub(crate) id: usize,
+    pub(crate) segments: Vec<Segment>,
     pub(crate) forces: Vec<Force>,
 }
 
@@ -37,23 +39,22 @@ pub(crate) struct Scenes {
 pub(crate) struct Court<'a> {
     pub(crate) place: Place<'a>,
     pub(crate) asks: Asks<'a>,
-    pub(crate) segments: &'a Segments,
-    pub(crate) before: &'a Group,
-    known: RefCell<HashMap<(Eye<'a>, Quantity, Group), Measure>>,
+    /// Before the first injection of any fault.
+    pub(crate) before: &'a Scene,
+    known: RefCell<HashMap<(Eye<'a>, Quantity, usize), Measure>>,
 }
 
 impl<'a> Court<'a> {
-    pub(crate) fn new(place: Place<'a>, asks: Asks<'a>, segments: &'a Segments, before: &'a Group) -> Self {
-        Court { place, asks, segments, before, known: RefCell::default() }
+    pub(crate) fn new(place: Place<'a>, asks: Asks<'a>, before: &'a Scene) -> Self {
+        Court { place, asks, before, known: RefCell::default() }
     }
 
-    fn measure(&self, eye: Eye<'a>, quantity: Quantity, group: &Group) -> Result<Measure, AnalysisError> {
-        if let Some(known) = self.known.borrow().get(&(eye, quantity, group.clone())) {
+    fn measure(&self, eye: Eye<'a>, quantity: Quantity, scene: &Scene) -> Result<Measure, AnalysisError> {
+        if let Some(known) = self.known.borrow().get(&(eye, quantity, scene.id)) {
             return Ok(*known);
         }
-        let segments: Vec<_> = group.iter().map(|at| &self.segments.all[*at]).collect();
-        let measure = self.place.measure(eye, quantity, &segments)?;
-        self.known.borrow_mut().insert((eye, quantity, group.clone()), measure);
+        let measure = self.place.measure(eye, quantity, &scene.segments)?;
+        self.known.borrow_mut().insert((eye, quantity, scene.id), measure);
         Ok(measure)
     }
 
@@ -61,7 +62,7 @@ impl<'a> Court<'a> {
     fn state(&self, eye: Eye<'a>, row: &Row<'_>, scene: &Scene) -> Result<Option<Statement<'a>>, AnalysisError> {
         let quantity = row.asked.quantity;
         let before = self.measure(eye, quantity, self.before)?;
-        let during = self.measure(eye, quantity, &scene.group)?;
+        let during = self.measure(eye, quantity, scene)?;
         let question = Question {
             asks: &self.asks,
             eye,
@@ -136,7 +137,8 @@ impl<'a> Court<'a> {
                 // The scene to be shown: the first that tells, with the source that does.
                 let better =
                     shown.as_ref().is_none_or(|(_, other): &(usize, Statement<'_>)| statement.tells && !other.tells);
-                if better {
+                // For how long a node was held is not the share of the processors that was asked.
+                if better && *eye != Eye::Witness(HELD) {
                     shown = Some((at, statement));
                 }
             }
@@ -176,8 +178,8 @@ impl<'a> Court<'a> {
         match eye {
             Eye::Probes => true,
             Eye::Counters => {
-                let lengths = scene.group.iter().map(|at| {
-                    let (from, to) = self.segments.all[*at].settled(Class::Pairs);
+                let lengths = scene.segments.iter().map(|segment| {
+                    let (from, to) = segment.settled(Class::Pairs);
                     to.saturating_sub(from)
                 });
                 row.asked.hit && row.asked.quantity != Quantity::Rate && lengths.max().unwrap_or(0) >= READING_NS
@@ -249,11 +251,11 @@ impl<'a> Court<'a> {
         let mut sources = Vec::new();
         for eye in eyes {
             let before = self.measure(*eye, quantity, self.before)?;
-            let during = self.measure(*eye, quantity, &scene.group)?;
+            let during = self.measure(*eye, quantity, scene)?;
             let statement = self.state(*eye, row, scene)?;
             let mut after = Measure::default();
             for scene in &scenes.after {
-                after = self.measure(*eye, quantity, &scene.group)?;
+                after = self.measure(*eye, quantity, scene)?;
                 if after.samples >= enough(*eye, quantity) {
                     break;
                 }

@@ -156,7 +156,7 @@ impl<'a> Place<'a> {
         &self,
         eye: Eye<'_>,
         quantity: Quantity,
-        segments: &[&Segment],
+        segments: &[Segment],
     ) -> Result<Measure, AnalysisError> {
         Ok(match eye {
             Eye::Probes => samples::measure(quantity, &self.samples, segments),
@@ -167,7 +167,7 @@ impl<'a> Place<'a> {
         })
     }
 
-    fn counters(&self, quantity: Quantity, segments: &[&Segment]) -> Result<Measure, AnalysisError> {
+    fn counters(&self, quantity: Quantity, segments: &[Segment]) -> Result<Measure, AnalysisError> {
         let inside = || inside(self.links, |row| (row.starts_ns, row.ends_ns()), segments, self.class, self.spared);
         let share = |hits: fn(&LinkCounts) -> u64, of: fn(&LinkCounts) -> u64| {
             let (hits, of) = inside().fold((0, 0), |sum, row| (sum.0 + hits(row), sum.1 + of(row)));
@@ -194,7 +194,7 @@ impl<'a> Place<'a> {
     }
 
     /// What the receiving kernel threw away, beside what the emulator damaged, of all that came to it.
-    fn checksums(&self, segments: &[&Segment]) -> Measure {
+    fn checksums(&self, segments: &[Segment]) -> Measure {
         let Subject::Pair { to, .. } = self.subject else { return Measure::default() };
         let span = |row: &&HostCounterRow| (row.starts_ns, row.starts_ns + row.length_ns);
         let errors: u64 = inside(self.kernel, span, segments, self.class, false).map(|row| row.checksum_errors).sum();
@@ -211,7 +211,7 @@ impl<'a> Place<'a> {
         Measure { samples: if readings > 0 { corrupted } else { 0 }, told, ..share }
     }
 
-    fn processor(&self, segments: &[&Segment]) -> Measure {
+    fn processor(&self, segments: &[Segment]) -> Measure {
         let (mut busy, mut cores, mut readings) = (0, 0, 0);
         for row in inside(&self.cpu, |row| row.span, segments, self.class, false) {
             busy += row.busy_ns;
@@ -221,7 +221,7 @@ impl<'a> Place<'a> {
         Measure::exact((cores > 0).then(|| busy as f64 / cores as f64), readings)
     }
 
-    fn witness(&self, name: &str, quantity: Quantity, segments: &[&Segment]) -> Measure {
+    fn witness(&self, name: &str, quantity: Quantity, segments: &[Segment]) -> Measure {
         let of = if quantity == Quantity::ClockDrift { Quantity::ClockOffset } else { quantity };
         let Some(rows) = self.witnesses.get(&(of, name)) else { return Measure::default() };
         let spans = segments.iter().map(|segment| {
@@ -260,7 +260,7 @@ impl<'a> Place<'a> {
 fn inside<'b, T>(
     rows: &'b [T],
     span: impl Fn(&T) -> Span + Copy + 'b,
-    segments: &'b [&'b Segment],
+    segments: &'b [Segment],
     class: Class,
     partly: bool,
 ) -> impl Iterator<Item = &'b T> {

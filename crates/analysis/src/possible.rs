@@ -30,7 +30,8 @@ const TAIL: u64 = 2;
 pub(crate) fn impossible(description: &Description, evidence: &TrialEvidence) -> Option<String> {
     let load = description.hosts.iter().find(|host| host.role == "load")?;
     let index = Index::of(evidence);
-    let segments = Segments::of(evidence);
+    let every: Vec<usize> = (0..evidence.faults.len()).collect();
+    let segments = Segments::of(evidence, &every);
     let mut steady: BTreeMap<(usize, &[Force]), Vec<Span>> = BTreeMap::new();
     for segment in &segments.all {
         for (at, phase) in phase::MEASURED.iter().enumerate() {

@@ -16,7 +16,7 @@ use crate::{
     judge::{Court, Scene, Scenes},
     place::Place,
     ruling::{Row, Ruling},
-    segments::{Force, Group, Segments},
+    segments::{Force, Segment, Segments},
     target::Asks,
 };
 
@@ -86,7 +86,7 @@ pub struct ProofRow {
     pub tolerance: f64,
     /// With it, and with what the other faults in force may err.
     pub allowed: f64,
-    /// The other faults in force in the time that is shown here.
+    /// The other faults that hit this place in the time that is shown here.
     pub together: Vec<u32>,
     /// Who looked.
     pub sources: Vec<SourceSeen>,
@@ -129,22 +129,28 @@ pub struct FaultFindings {
 /// Judges every fault of a trial.
 pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, AnalysisError> {
     let faults = &evidence.faults;
-    let segments = Segments::of(evidence);
-    let before = segments.before();
+    let before = Scene { id: 0, segments: Segments::before(evidence), forces: Vec::new() };
+    let mut stage = Stage { evidence, known: HashMap::new(), scenes: 1 };
     let index = Index::of(evidence);
-    let scenes: Vec<Vec<Scenes>> = faults.iter().enumerate().map(|(at, fault)| scenes(&segments, at, fault)).collect();
     let least: Vec<Vec<HashMap<Quantity, f64>>> = faults
         .iter()
         .map(|fault| fault.severities.iter().map(|one| least_asked(&one.expectations)).collect())
         .collect();
     let mut rows: Vec<Vec<ProofRow>> = faults.iter().map(|_| Vec::new()).collect();
     for (subject, asked) in by_subject(faults) {
-        let spared = asked.iter().all(|(_, one)| !one.hit);
-        let court =
-            Court::new(Place::of(evidence, &index, subject, spared), Asks::new(asked.clone()), &segments, &before);
+        let mut hit: Vec<usize> = asked.iter().filter(|(_, one)| one.hit).map(|((fault, _), _)| *fault).collect();
+        hit.dedup();
+        let place = Place::of(evidence, &index, subject, hit.is_empty());
+        let court = Court::new(place, Asks::new(asked.clone()), &before);
         for ((fault, severity), asked) in asked {
+            // Of all faults, those that hit this place cut its time line, and the one that is judged.
+            let mut which = hit.clone();
+            which.push(fault);
+            which.sort_unstable();
+            which.dedup();
             let least = least[fault][severity].get(&asked.quantity).copied().unwrap_or(f64::INFINITY);
-            let ruling = court.judge(&Row { fault, asked, least }, &scenes[fault][severity])?;
+            let scenes = stage.scenes(which, fault);
+            let ruling = court.judge(&Row { fault, asked, least }, &scenes[severity])?;
             rows[fault].push(row(faults, (fault, severity), asked, ruling));
         }
     }
@@ -186,17 +192,39 @@ fn by_subject(faults: &[FaultRecord]) -> BTreeMap<&Subject, Asked<'_>> {
     places
 }
 
-/// When each severity of a fault has to show itself.
-fn scenes(segments: &Segments, at: usize, fault: &FaultRecord) -> Vec<Scenes> {
-    let scene = |group: Group| Scene { forces: segments.all[group[0]].forces.clone(), group };
-    let span = fault.injected().zip(fault.healed()).map(|(from, to)| (from.at_ns, to.at_ns));
-    let of = |severity: usize| Scenes {
-        during: segments.during((at, severity)).into_iter().map(scene).collect(),
-        pauses: span.map(|span| segments.pauses(at, span).into_iter().map(scene).collect()).unwrap_or_default(),
-        after: span.map(|span| segments.after(span.1).into_iter().map(scene).collect()).unwrap_or_default(),
-        healed: span.is_some(),
-    };
-    (0..fault.severities.len()).map(of).collect()
+/// The scenes of the trial; places that the same faults hit share theirs.
+struct Stage<'a> {
+    evidence: &'a TrialEvidence,
+    known: HashMap<(Vec<usize>, usize), Vec<Scenes>>,
+    scenes: usize,
+}
+
+impl Stage<'_> {
+    /// When each severity of a fault has to show itself, on the time line as some faults cut it.
+    fn scenes(&mut self, which: Vec<usize>, fault: usize) -> &[Scenes] {
+        let Stage { evidence, known, scenes } = self;
+        known.entry((which, fault)).or_insert_with_key(|(which, at)| {
+            let record = &evidence.faults[*at];
+            let segments = Segments::of(evidence, which);
+            let mut of = |groups: Vec<Vec<Segment>>| -> Vec<Scene> {
+                let scene = |segments: Vec<Segment>| {
+                    *scenes += 1;
+                    Scene { id: *scenes, forces: segments[0].forces.clone(), segments }
+                };
+                groups.into_iter().map(scene).collect()
+            };
+            let span = record.injected().zip(record.healed()).map(|(from, to)| (from.at_ns, to.at_ns));
+            let severities = 0..record.severities.len();
+            severities
+                .map(|severity| Scenes {
+                    during: of(segments.during((*at, severity))),
+                    pauses: of(span.map(|span| segments.pauses(*at, span)).unwrap_or_default()),
+                    after: of(span.map(|span| segments.after(span.1)).unwrap_or_default()),
+                    healed: span.is_some(),
+                })
+                .collect()
+        })
+    }
 }
 
 /// The smallest change that a severity asks of any place, by quantity.

@@ -30,7 +30,7 @@ pub(crate) fn sent(samples: &[Sample], from: u64, to: u64) -> &[Sample] {
 }
 
 /// What they show of a quantity in some segments.
-pub(crate) fn measure(quantity: Quantity, samples: &[Sample], segments: &[&Segment]) -> Measure {
+pub(crate) fn measure(quantity: Quantity, samples: &[Sample], segments: &[Segment]) -> Measure {
     let parts = || {
         segments.iter().map(|segment| {
             let (from, to) = segment.sent();

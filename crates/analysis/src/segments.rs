@@ -126,19 +126,15 @@ fn changes_of(fault: &FaultRecord) -> Vec<Change> {
     stamps.iter().map(change).collect()
 }
 
-/// The faults of a trial on its time line.
+/// Some faults of a trial on its time line.
 pub(crate) struct Segments {
     /// In order of time, from the beginning of the baseline to the end of the trial.
     pub(crate) all: Vec<Segment>,
-    /// The first injection, ns since the run's zero.
-    first_ns: Option<u64>,
 }
 
-/// The places of some segments in [`Segments::all`].
-pub(crate) type Group = Vec<usize>;
-
 impl Segments {
-    pub(crate) fn of(evidence: &TrialEvidence) -> Self {
+    /// The time line as the faults that `which` names (by their places) cut it. The others do nothing to what is looked at.
+    pub(crate) fn of(evidence: &TrialEvidence, which: &[usize]) -> Self {
         let faults = &evidence.faults;
         let starts = evidence.phase(phase::BASELINE).map_or(evidence.row.starts_ns, |phase| phase.starts_ns);
         // At the end of a trial, what was sent last may not have arrived when the record was closed.
@@ -146,48 +142,43 @@ impl Segments {
         let recovery = evidence.phase(phase::RECOVERY).map_or(u64::MAX, |phase| phase.ends_ns);
         let ends = evidence.ends_ns.saturating_sub(last_sent).min(recovery).max(starts);
 
-        let mut changes: Vec<Change> = faults.iter().flat_map(changes_of).collect();
+        let mut changes: Vec<Change> = which.iter().flat_map(|fault| changes_of(&faults[*fault])).collect();
         changes.sort_by_key(|change| change.at_ns);
         let mut cuts = vec![starts];
         cuts.extend(changes.iter().map(|change| change.at_ns).filter(|at| *at > starts && *at < ends));
         cuts.push(ends);
         cuts.dedup();
 
-        let mut all: Vec<Segment> = cuts
-            .windows(2)
-            .map(|cut| {
-                let between = (cut[0], cut[1]);
-                Segment {
-                    forces: in_force(faults, between),
-                    between,
-                    settled: [between; 3],
-                    sent: between,
-                    begun: [between; 3],
-                }
-            })
-            .collect();
+        let segment = |cut: &[u64]| {
+            let between = (cut[0], cut[1]);
+            let forces = in_force(faults, which, between);
+            Segment { forces, between, settled: [between; 3], sent: between, begun: [between; 3] }
+        };
+        let mut all: Vec<Segment> = cuts.windows(2).map(segment).collect();
         trim(&mut all, &changes);
-        Segments { all, first_ns: faults.iter().filter_map(FaultRecord::injected).map(|stamp| stamp.at_ns).min() }
+        Segments { all }
     }
 
-    /// Those before the first injection.
-    pub(crate) fn before(&self) -> Group {
-        let first = self.first_ns.unwrap_or(u64::MAX);
-        self.pick(|segment| segment.between.1 <= first)
+    /// Those before the first injection of any fault.
+    pub(crate) fn before(evidence: &TrialEvidence) -> Vec<Segment> {
+        let every: Vec<usize> = (0..evidence.faults.len()).collect();
+        let first = evidence.faults.iter().filter_map(FaultRecord::injected).map(|stamp| stamp.at_ns).min();
+        let all = Segments::of(evidence, &every).all;
+        all.into_iter().filter(|segment| segment.between.1 <= first.unwrap_or(u64::MAX)).collect()
     }
 
     /// Those in which a fault is in force with a severity, by all that is in force.
-    pub(crate) fn during(&self, force: Force) -> Vec<Group> {
+    pub(crate) fn during(&self, force: Force) -> Vec<Vec<Segment>> {
         self.by_forces(|segment| segment.forces.contains(&force))
     }
 
     /// Those after a moment, by all that is in force; in order of time.
-    pub(crate) fn after(&self, at_ns: u64) -> Vec<Group> {
+    pub(crate) fn after(&self, at_ns: u64) -> Vec<Vec<Segment>> {
         self.by_forces(|segment| segment.between.0 >= at_ns)
     }
 
     /// Those between two moments in which a fault is not in force, by all that is.
-    pub(crate) fn pauses(&self, fault: usize, span: Span) -> Vec<Group> {
+    pub(crate) fn pauses(&self, fault: usize, span: Span) -> Vec<Vec<Segment>> {
         self.by_forces(|segment| {
             segment.between.0 >= span.0
                 && segment.between.1 <= span.1
@@ -195,31 +186,27 @@ impl Segments {
         })
     }
 
-    fn pick(&self, which: impl Fn(&Segment) -> bool) -> Group {
-        self.all.iter().enumerate().filter(|(_, segment)| which(segment)).map(|(at, _)| at).collect()
-    }
-
-    fn by_forces(&self, which: impl Fn(&Segment) -> bool) -> Vec<Group> {
-        let mut groups: BTreeMap<&[Force], Group> = BTreeMap::new();
-        for at in self.pick(which) {
-            groups.entry(&self.all[at].forces).or_default().push(at);
+    fn by_forces(&self, which: impl Fn(&Segment) -> bool) -> Vec<Vec<Segment>> {
+        let mut groups: BTreeMap<&[Force], Vec<Segment>> = BTreeMap::new();
+        for segment in self.all.iter().filter(|segment| which(segment)) {
+            groups.entry(&segment.forces).or_default().push(segment.clone());
         }
-        let mut groups: Vec<Group> = groups.into_values().collect();
-        groups.sort_unstable();
+        let mut groups: Vec<Vec<Segment>> = groups.into_values().collect();
+        groups.sort_by_key(|group| group[0].between.0);
         groups
     }
 }
 
 /// What was in force all through a span between two changes.
-fn in_force(faults: &[FaultRecord], span: Span) -> Vec<Force> {
-    let of = |(at, fault): (usize, &FaultRecord)| {
-        let holds = fault.periods.iter().find(|period| {
+fn in_force(faults: &[FaultRecord], which: &[usize], span: Span) -> Vec<Force> {
+    let of = |at: &usize| {
+        let holds = faults[*at].periods.iter().find(|period| {
             period.injected.is_some_and(|injected| injected.at_ns <= span.0)
                 && period.healed.is_none_or(|healed| healed.at_ns >= span.1)
         });
-        holds.map(|period| (at, period.severity as usize))
+        holds.map(|period| (*at, period.severity as usize))
     };
-    faults.iter().enumerate().filter_map(of).collect()
+    which.iter().filter_map(of).collect()
 }
 
 /// Takes away what is too near to a change. A margin may reach beyond the next change.
