@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::{
@@ -145,11 +145,12 @@ impl Disk {
     fn wake(&self) {
         let (target, threads) = (self.target.clone(), Arc::clone(&self.threads));
         let asker = thread::Builder::new().name("disk-wake".to_owned()).spawn(move || {
+            let begun = Instant::now();
             for attempt in 0_u64.. {
                 // A name that is not there is asked for each time.
                 let asked = fs::symlink_metadata(target.join(format!(".brownout-wake-{attempt}")));
                 let gone = asked.is_err_and(|error| error.kind() != io::ErrorKind::NotFound);
-                if gone || threads.count() == 0 {
+                if gone || threads.count() == 0 || begun.elapsed() > PATIENCE {
                     break;
                 }
             }
