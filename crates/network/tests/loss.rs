@@ -4,18 +4,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
+mod traffic;
 
-use std::{
-    collections::HashSet,
-    io::{Read, Write},
-    net::{TcpListener, TcpStream},
-    os::fd::AsRawFd,
-    thread,
-    time::Instant,
-};
+use std::{collections::HashSet, time::Instant};
 
 use brownout_network::{Impairment, Link, LinkCounters, Network};
 use common::{PATIENCE, counters, impair, link, network, settled_counters, start, udp_pair};
+use traffic::{Family, Way, set_segmentation_offload};
 
 /// The 99.9 % interval of the binomial distribution (normal approximation, which at these numbers
 /// is wider than what is left to chance by less than a packet).
@@ -128,27 +123,7 @@ fn a_tcp_stream_arrives_intact_through_loss_with_and_without_superframes() {
         set_segmentation_offload(&network, "h0", segmentation_offload);
         let hit = link(&network, "h0", "h1");
         let _guard = lossy(&network, hit, "1%");
-        let (mut sender, mut receiver) = tcp_pair(&network, "h0", "h1");
-        let writer = thread::spawn(move || {
-            let mut block = vec![0; 1 << 18];
-            for start in (0..BYTES).step_by(block.len()) {
-                block.iter_mut().zip(start..).for_each(|(byte, at)| *byte = content(at));
-                sender.write_all(&block).unwrap();
-            }
-        });
-        let (mut block, mut at) = (vec![0; 1 << 18], 0);
-        loop {
-            let length = receiver.read(&mut block).unwrap();
-            if length == 0 {
-                break;
-            }
-            for byte in &block[..length] {
-                assert_eq!(*byte, content(at), "byte {at}");
-                at += 1;
-            }
-        }
-        writer.join().unwrap();
-        assert_eq!(at, BYTES);
+        traffic::send_stream(Way::of(Family::V4).tcp(&network), BYTES);
         let counters = settled_counters(&network, hit);
         let what = format!("TCP, segmentation offload {segmentation_offload}");
         assert!(counters.offered_packets > 20_000, "{what}: {} packets", counters.offered_packets);
@@ -159,44 +134,4 @@ fn a_tcp_stream_arrives_intact_through_loss_with_and_without_superframes() {
             false => assert_eq!(counters.frames, counters.offered_packets, "{what}"),
         }
     }
-}
-
-/// A byte that tells its place: no shift by a segment or a power of two goes unseen.
-fn content(at: usize) -> u8 {
-    (at % 251) as u8 ^ (at >> 16) as u8
-}
-
-fn tcp_pair(network: &Network, from: &str, to: &str) -> (TcpStream, TcpStream) {
-    let (from, to) = (network.host(from).unwrap(), network.host(to).unwrap());
-    let listener = to.run(|| TcpListener::bind((to.address(), 0))).unwrap().unwrap();
-    let address = listener.local_addr().unwrap();
-    let accepting = thread::spawn(move || listener.accept().unwrap().0);
-    let sender = from.run(|| TcpStream::connect(address)).unwrap().unwrap();
-    (sender, accepting.join().unwrap())
-}
-
-/// Switches TCP segmentation offload of a host's interface (`ETHTOOL_STSO`): without it the kernel
-/// hands over MTU frames.
-fn set_segmentation_offload(network: &Network, host: &str, on: bool) {
-    #[repr(C)]
-    struct Value {
-        command: u32,
-        data: u32,
-    }
-    const SET_TSO: u32 = 0x1F;
-    const SIOCETHTOOL: libc::Ioctl = 0x8946;
-    let set = || {
-        let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
-        let mut value = Value { command: SET_TSO, data: u32::from(on) };
-        // SAFETY: a zeroed ifreq is valid; it names the interface and points to a value that lives on.
-        unsafe {
-            let mut request: libc::ifreq = std::mem::zeroed();
-            for (slot, byte) in request.ifr_name.iter_mut().zip(brownout_network::INTERFACE.bytes()) {
-                *slot = byte as libc::c_char;
-            }
-            request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut value).cast();
-            libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut request)
-        }
-    };
-    assert_eq!(network.host(host).unwrap().run(set).unwrap(), 0, "cannot switch offload to {on}");
 }

@@ -155,13 +155,15 @@ impl Engine {
         fates.extend((0..shape.packets).map(|n| Fate::new(n, shape.bytes_of(n), arrival_ns)));
         self.lines[link].layers.decide(&mut fates);
         self.counters[link].duplicated += (fates.len() - shape.packets as usize) as u64;
-        for run in fates.chunk_by(Fate::joins) {
-            match run[0].end {
+        let mut rest = fates.as_slice();
+        while let Some(first) = rest.first() {
+            let (run, others) = rest.split_at(first.joins(rest));
+            rest = others;
+            match first.end {
                 Some(End::Lost) => self.counters[link].lost += run.len() as u64,
                 Some(End::QueueFull) => self.counters[link].dropped_queue += run.len() as u64,
-                // The frame is of no use to any other.
-                None if run.len() == fates.len() => self.hold(link, frame, shape, run, arrival_ns, true),
-                None => self.hold(link, frame, shape, run, arrival_ns, false),
+                // If it is all of them, the frame is of no use to any other.
+                None => self.hold(link, frame, shape, run, arrival_ns, run.len() == fates.len()),
             }
         }
         self.fates = fates;
@@ -169,8 +171,8 @@ impl Engine {
 
     /// Queues wire packets of `frame` that share their fate; `alone` if nothing else of it is needed.
     fn hold(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, run: &[Fate], arrival_ns: u64, alone: bool) {
-        let (fate, packets) = (run[0], run.len() as u32);
-        let range = fate.segment..fate.segment + packets;
+        let (fate, last, packets) = (run[0], run[run.len() - 1], run.len() as u32);
+        let range = fate.segment..last.segment + 1;
         let part = shape.segments.as_ref().filter(|_| packets < shape.packets).map(|segments| (segments, range));
         let wire_bytes = run.iter().map(|fate| fate.bytes).sum();
         let (line, counters) = (&mut self.lines[link], &mut self.counters[link]);
@@ -197,7 +199,7 @@ impl Engine {
         if fate.overtakes {
             counters.reordered += u64::from(packets);
         }
-        let times = Times { arrival_ns, departs_ns: fate.departs_ns, release_ns: fate.release_ns() };
+        let times = Times { arrival_ns, departs_ns: last.departs_ns, release_ns: last.release_ns() };
         line.queue.push(times, packets, wire_bytes, buffer);
     }
 

@@ -1,0 +1,85 @@
+//! TCP through random loss: its goodput is what theory says of single packets, not of superframes.
+
+// Helpers outside of a #[test] may fail it just as well.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+mod traffic;
+
+use std::{
+    io::{Read, Write},
+    ops::RangeInclusive,
+    thread,
+    time::{Duration, Instant},
+};
+
+use brownout_network::{Impairment, LinkControl, LinkCounters};
+use brownout_units::Delay;
+use common::{impair, network};
+use traffic::{Family, Way, assert_share, option, set_segmentation_offload};
+
+/// C of goodput = MSS ÷ RTT · C ÷ √p (Mathis, Semke, Mahdavi and Ott, "The Macroscopic Behavior of the TCP Congestion
+/// Avoidance Algorithm", 1997, table 1): 0.87 if losses are periodic and every other packet is acknowledged, 1.31 if they
+/// are random and each is. Linux counts bytes rather than acknowledgements, as if each were.
+const MATHIS: RangeInclusive<f64> = 0.87..=1.31;
+
+const NAMES: [&str; 5] = ["h0", "h1", "h2", "h3", "h4"];
+
+/// Ten connections for twelve seconds, on links of their own, so that their losses are independent and their mean is soon
+/// known: C, by what arrived and what was lost.
+fn measure(asked: &str, loss: f64, family: Family, superframes: bool) -> f64 {
+    let network = network(NAMES.len() as u8);
+    for name in NAMES {
+        set_segmentation_offload(&network, name, superframes);
+    }
+    let way = |from: usize, to: usize| Way { from: NAMES[from], to: NAMES[to], family };
+    let ways: Vec<Way> = (0..5).flat_map(|from| (from + 1..5).map(move |to| way(from, to))).collect();
+    let _far = impair(&network, &network.links(), Impairment::delay(Delay::from_ms(10)));
+    let forth: Vec<_> = ways.iter().map(|way| way.link(&network)).collect();
+    let connections: Vec<_> = ways.iter().map(|way| way.tcp(&network)).collect();
+    // Bytes of a full packet beside IP, TCP and its time stamps.
+    let segment_bits = f64::from(option(&connections[0].0, libc::IPPROTO_TCP, libc::TCP_MAXSEG)) * 8.0;
+    let _lossy = impair(&network, &forth, Impairment::loss(asked.parse().unwrap()));
+    let (warm_up, measured) = (Duration::from_secs(3), Duration::from_secs(12));
+    let end = Instant::now() + warm_up + measured;
+    let readers: Vec<_> = (connections.into_iter())
+        .map(|(mut sender, mut receiver)| {
+            thread::spawn(move || while sender.write_all(&[7; 1 << 16]).is_ok() {});
+            thread::spawn(move || {
+                let mut block = vec![0; 1 << 16];
+                while Instant::now() < end && receiver.read(&mut block).unwrap() > 0 {}
+            })
+        })
+        .collect();
+    // Slow start ends with the first loss.
+    thread::sleep(warm_up);
+    network.control().take_counters().unwrap();
+    let began = Instant::now();
+    thread::sleep(measured);
+    let mut all = network.control().take_counters().unwrap();
+    let took = began.elapsed().as_secs_f64();
+    readers.into_iter().for_each(|reader| reader.join().unwrap());
+    all.retain(|counters| forth.contains(&counters.link));
+    let sum = |what: fn(&LinkCounters) -> u64| all.iter().map(what).sum::<u64>();
+    let (offered, lost) = (sum(|c| c.offered_packets), sum(|c| c.lost));
+    let what = format!("{asked} in TCP over {family:?}, superframes {superframes}");
+    assert_share(lost, offered, loss, 1.0, &what);
+    assert_eq!(sum(|c| c.frames) < offered, superframes, "{what}: {}", common::NO_SUPERFRAMES);
+    let rtt = 0.020;
+    let goodput = sum(|c| c.delivered_packets) as f64 / took / ways.len() as f64;
+    let constant = goodput * rtt * (lost as f64 / offered as f64).sqrt();
+    println!("{what}: {:.2} Mbit/s each, C {constant:.2}", goodput * segment_bits / 1e6);
+    constant
+}
+
+#[test]
+fn reno_gets_through_random_loss_what_mathis_says_and_no_more_with_superframes() {
+    for (asked, loss, family) in [("1%", 0.01, Family::V4), ("0.1%", 0.001, Family::V6)] {
+        let [bundled, single] = [true, false].map(|superframes| measure(asked, loss, family, superframes));
+        for constant in [bundled, single] {
+            assert!(MATHIS.contains(&constant), "{asked}: C of {constant}");
+        }
+        // Loss of whole superframes would nearly double it at 0.1 %.
+        assert!((bundled / single - 1.0).abs() < 0.2, "{asked}: C of {bundled} bundled, {single} packet by packet");
+    }
+}
