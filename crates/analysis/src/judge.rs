@@ -135,8 +135,11 @@ impl<'a> Court<'a> {
                     untold = untold.or_else(|| Some(cannot_tell(row, &statement)));
                 }
                 // The scene to be shown: the first that tells, with the source that does.
-                let better =
-                    shown.as_ref().is_none_or(|(_, other): &(usize, Statement<'_>)| statement.tells && !other.tells);
+                let better = shown.as_ref().is_none_or(|(_, other): &(usize, Statement<'_>)| {
+                    // Of witnesses the one who knows it most exactly.
+                    let closer = matches!(other.eye, Eye::Witness(_)) && statement.allowed < other.allowed;
+                    statement.tells && (!other.tells || closer)
+                });
                 // For how long a node was held is not the share of the processors that was asked.
                 if better && *eye != Eye::Witness(HELD) {
                     shown = Some((at, statement));

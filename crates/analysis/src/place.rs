@@ -50,7 +50,7 @@ impl<'a> Eye<'a> {
 pub(crate) struct Measure {
     pub(crate) value: Option<f64>,
     pub(crate) samples: u64,
-    /// Half-width of the 99 % interval of a share; the bound of a clock's error, ns.
+    /// Half-width of the 99.999 % interval of a share; the bound of a clock's error, ns.
     pub(crate) error: f64,
     /// Of checksums: the share that the emulator says that it damaged.
     pub(crate) told: f64,

@@ -57,7 +57,7 @@ pub struct SourceSeen {
     pub allowed: Option<f64>,
     /// Probes, packets or measurements behind `before`, `during` and `after`.
     pub samples: [u64; 3],
-    /// Half-width of the 99 % interval of the change of a share, or the bound of a clock's error: part of `allowed`.
+    /// Half-width of the 99.999 % interval of the change of a share, or the bound of a clock's error: part of `allowed`.
     pub error: f64,
     /// Whether what it saw can tell the fault from none.
     pub tells: bool,

@@ -31,15 +31,16 @@ pub fn quantile(values: &mut [f64], q: f64) -> Option<f64> {
     (!values.is_empty()).then(|| *values.select_nth_unstable_by(rank, f64::total_cmp).1)
 }
 
-/// Quantile of the two-sided 99 % normal interval.
-const Z99: f64 = 2.5758;
+/// Quantile of the two-sided normal interval that one true share in 100,000 lies outside of. A run compares hundreds of
+/// shares (every pair, every source, during and after every fault), and may not call one of them false by chance.
+const Z: f64 = 4.4172;
 
-/// Half-width of the 99 % interval of a share, from `hits` of `count`: Agresti and Coull, "Approximate is better than
+/// Half-width of the 99.999 % interval of a share, from `hits` of `count`: Agresti and Coull, "Approximate is better than
 /// 'exact'" (The American Statistician 52, 1998). Unlike the textbook's, it is not 0 when nothing was hit.
 pub fn share_half_width(hits: u64, count: u64) -> f64 {
-    let adjusted = count as f64 + Z99 * Z99;
-    let share = (hits as f64 + Z99 * Z99 / 2.0) / adjusted;
-    Z99 * (share * (1.0 - share) / adjusted).sqrt()
+    let adjusted = count as f64 + Z * Z;
+    let share = (hits as f64 + Z * Z / 2.0) / adjusted;
+    Z * (share * (1.0 - share) / adjusted).sqrt()
 }
 
 /// Resamples of a bootstrap.
@@ -147,8 +148,8 @@ mod tests {
 
     #[test]
     fn a_share_of_nothing_still_has_an_error() {
-        assert!((share_half_width(0, 1500) - 0.003).abs() < 0.001);
-        assert!((share_half_width(150, 1500) - 0.02).abs() < 0.001);
+        assert!((share_half_width(0, 1500) - 0.009).abs() < 0.001);
+        assert!((share_half_width(150, 1500) - 0.034).abs() < 0.001);
         assert!(share_half_width(0, 30) > 0.1);
     }
 }

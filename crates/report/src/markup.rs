@@ -27,8 +27,11 @@ pub fn markup(class: &'static str, html: String) -> Cell {
 pub fn table(class: &str, caption: &str, headings: &[&str], rows: Vec<(&'static str, Vec<Cell>)>) -> String {
     let mut out =
         format!(r#"<div class="scroll"><table class="{class}"><caption>{}</caption><thead><tr>"#, escape(caption));
-    for heading in headings {
-        out += &format!("<th scope=\"col\">{}</th>", escape(heading));
+    for (at, heading) in headings.iter().enumerate() {
+        // A heading stands where what is below it stands.
+        let words = rows.first().and_then(|(_, cells)| cells.get(at)).is_some_and(|cell| cell.class.contains("words"));
+        let class = if words { " class=\"words\"" } else { "" };
+        out += &format!("<th scope=\"col\"{class}>{}</th>", escape(heading));
     }
     out += "</tr></thead><tbody>";
     for (class, cells) in rows {

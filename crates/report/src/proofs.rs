@@ -61,9 +61,10 @@ fn strain(row: &ProofRow) -> f64 {
     verdict + (off / row.allowed.max(f64::MIN_POSITIVE)).min(1e9)
 }
 
-/// The source that a row's measured value is of: the first that tells, or the first of all.
-pub fn teller(row: &ProofRow) -> Option<&SourceSeen> {
-    row.sources.iter().find(|source| source.tells).or(row.sources.first())
+/// The source that a row's measured value is of.
+fn teller(row: &ProofRow) -> Option<&SourceSeen> {
+    let shown = |source: &&SourceSeen| row.measured == if row.change { source.change } else { source.during };
+    row.sources.iter().find(shown).or(row.sources.first())
 }
 
 /// What had to be seen.
