@@ -200,6 +200,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_holds_nothing_can_be_written_and_read_like_any_other() {
+        use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+        let idle = LinkCounters::new(Link::all(2)[0], 3);
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(&idle.held, &mut bytes).unwrap();
+        let read: Histogram<u64> = Deserializer::new().deserialize(&mut &bytes[..]).unwrap();
+        assert!(read.is_empty() && bytes.len() < 50, "{} bytes", bytes.len());
+        let mut sum = histogram(3);
+        sum.add(&read).unwrap();
+        assert!(sum.is_empty());
+    }
+
+    #[test]
     fn what_is_recorded_is_exact_to_three_digits_and_idle_links_are_small() {
         let mut link = Link::all(2).into_iter();
         let (mut a, mut b) =

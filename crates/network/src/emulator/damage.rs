@@ -28,7 +28,7 @@ pub(super) fn flip(frame: &mut [u8], draw: u64) -> bool {
     if bits == 0 {
         return false;
     }
-    let bit = (u128::from(draw) * bits >> 64) as usize;
+    let bit = ((u128::from(draw) * bits) >> 64) as usize;
     let (mut byte, bit) = (bit / 8, bit % 8);
     if byte >= spared.start {
         byte += spared.len();
@@ -98,8 +98,8 @@ mod tests {
                 }
                 assert!(hit[..start].iter().all(|hits| *hits == 0));
                 let spared = if protocol == TCP { start + 12..start + 13 } else { start + 4..start + 8 };
-                for at in start..whole.len() - VNET {
-                    assert_eq!(hit[at] == 0, spared.contains(&at), "byte {at} of IPv{version} {protocol}");
+                for (at, hits) in hit.iter().enumerate().take(whole.len() - VNET).skip(start) {
+                    assert_eq!(*hits == 0, spared.contains(&at), "byte {at} of IPv{version} {protocol}");
                 }
             }
         }
