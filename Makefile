@@ -47,6 +47,8 @@ $(CURDIR)/target/peers/bin/latte:
 bench: require-bench $(LATTE)
 	LATTE=$(LATTE) $(CARGO) bench --locked -p brownout-load --bench client_cpu
 	$(CARGO) bench --locked -p brownout-network --bench emulator_vs_veth
+	$(CARGO) bench --locked -p brownout-clock --bench clock_call
+	$(CARGO) bench --locked -p brownout-disk --bench passthrough
 
 clean:
 	$(CARGO) clean

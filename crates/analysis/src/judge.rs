@@ -87,9 +87,14 @@ impl<'a> Court<'a> {
             (false, _) => during.error,
         };
         let allowed = row.asked.tolerance + question.others_tolerance() + error + target.slack;
-        let mut statement = Statement { eye, target, during, measured, allowed, enough, tells: false };
+        // What speaks for the fault need not be beyond the doubt that is given to what speaks against it.
+        let narrow = match quantity {
+            Quantity::ClockOffset | Quantity::ClockDrift => allowed,
+            _ => allowed - error * (1.0 - crate::stats::TELLING),
+        };
+        let mut statement = Statement { eye, target, during, measured, allowed: narrow, enough, tells: false };
         statement.tells = measured.is_some_and(|measured| tells(row, &statement, measured));
-        Ok(Some(statement))
+        Ok(Some(Statement { allowed, ..statement }))
     }
 
     pub(crate) fn judge(&self, row: &Row<'_>, scenes: &Scenes) -> Result<Ruling, AnalysisError> {

@@ -35,6 +35,10 @@ pub fn quantile(values: &mut [f64], q: f64) -> Option<f64> {
 /// shares (every pair, every source, during and after every fault), and may not call one of them false by chance.
 const Z: f64 = 4.4172;
 
+/// The 99 % interval of a share is this much as wide as that of [`share_half_width`]: what tells a share from none has to
+/// lie outside of it.
+pub const TELLING: f64 = 2.5758 / Z;
+
 /// Half-width of the 99.999 % interval of a share, from `hits` of `count`: Agresti and Coull, "Approximate is better than
 /// 'exact'" (The American Statistician 52, 1998). Unlike the textbook's, it is not 0 when nothing was hit.
 pub fn share_half_width(hits: u64, count: u64) -> f64 {

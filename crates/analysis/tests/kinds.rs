@@ -211,6 +211,7 @@ fn a_partition_is_silence_and_hides_what_else_is_asked_of_its_pairs() {
     let cut = vec![pair("n1", "n3"), pair("n3", "n1"), pair("n2", "n3"), pair("n3", "n2")];
     let partition = Made::new(Quantity::Loss, cut.clone(), 1.0, 0.001);
     all_proven("a partition", &Scenario::of(vec![partition.clone()]));
+    assert_eq!(analysed(&Scenario::of(vec![partition.clone()])).trials[0].invalid, [""; 0]);
     let slow = vec![pair("n2", "n1"), pair("n2", "n3"), pair("n2", "load")];
     let slow = Made::new(Quantity::OneWayDelay, slow, 100e6, 2e6).during(&[(0, 5.0, 15.0)]);
     let found = faults(&Scenario::of(vec![partition.clone(), slow.clone()]));
@@ -287,7 +288,7 @@ fn fifty_hosts_and_twenty_faults_are_judged_without_looking_at_everything_again_
         Made::new(Quantity::OneWayDelay, ways, 50e6, 2e6).during(&[(0, start, start + 12.0)])
     };
     let faults = (0..20).map(slow).collect();
-    let many = Scenario { hosts: hosts.clone(), faults, probes: 20, counted: false, ..Scenario::default() };
+    let many = Scenario { hosts: hosts.clone(), faults, probes: 20, counted: true, ..Scenario::default() };
     let folder = tempfile::tempdir().unwrap();
     let run = many.run(folder.path());
     let started = std::time::Instant::now();

@@ -163,6 +163,14 @@ fn a_node_that_dies_unasked_makes_the_run_invalid() {
 }
 
 #[test]
+fn a_node_that_a_fault_ended_is_no_invalidity() {
+    let events = &[(Some(1), "node-ended", "n3 was killed by the fault \"n3 dies\"")];
+    let found = analysed(&Synthetic { events, ..Synthetic::default() });
+    assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Valid, 0));
+    assert_eq!(found.trials[0].deaths, []);
+}
+
+#[test]
 fn an_interrupted_run_is_exit_130_whatever_else_it_shows() {
     let cut = Synthetic { cut_at: Some(9 * SECOND), cut_state: TrialState::Interrupted, ..Synthetic::default() };
     let found = analysed(&cut);

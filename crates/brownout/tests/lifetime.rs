@@ -124,3 +124,73 @@ fn what_a_killed_run_left_on_the_disk_goes_with_the_next_run() {
     next.signal(libc::SIGINT);
     next.finish();
 }
+
+/// Everything that can be in force at once, so that whoever is killed, is killed while it is.
+const ALL_AT_ONCE: &str = "\
+cluster: { jit: c1 }
+load: { replication: 3, consistency: one, population: 1_000, rate: 100/s, timeout: 1s }
+phases: { warm-up: 20s, baseline: 5s, fault: 14s, recovery: 8s }
+faults:
+  - slow: { host: n1, delay: 50ms, jitter: 10ms, distribution: pareto, direction: both }
+  - flaky: { host: n1, gilbert-elliott: { p: 5%, r: 30% } }
+  - duplicate: { host: n2, share: 10% }
+  - corrupt: { host: n2, share: 10% }
+  - reorder: { host: n2, share: 10%, delay: 10ms }
+  - rate: { host: n1, rate: 10mbit }
+  - mtu: { host: n1, bytes: 1300 }
+  - link: { from: n1, to: n2, delay: 20ms }
+    flap: { on: 5s, off: 2s }
+  - partition: { from: n3, to: n1, how: reject }
+  - cpu: { host: n2, share: 5% }
+  - disk: { host: n1, operations: [sync, write], delay: 3s }
+  - disk: { host: n2, folders: [hints], error: no-space, operations: [write] }
+  - clock: { host: n2, offset: -5s, drift: 1% }
+  - pause: { host: n3 }
+  - LAST
+objective: { p99: 100ms }
+";
+
+/// Starts it; the processes of the command, of the lab's first process and of the nodes, in that order.
+fn start_all_at_once(folder: &Path, last: &str) -> Running {
+    let file = folder.join("all-at-once.yaml");
+    std::fs::write(&file, ALL_AT_ONCE.replace("LAST", last)).unwrap();
+    let out = folder.join("runs");
+    let mut running = Running::start(&[file.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    running.wait_for("fault  6s left");
+    running
+}
+
+fn with_command_line(processes: &std::collections::BTreeSet<(u32, u64)>, part: &str) -> Vec<u32> {
+    let holds = |pid: &u32| text(&std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()).contains(part);
+    processes.iter().map(|(pid, _)| *pid).filter(holds).collect()
+}
+
+#[test]
+fn sigkill_of_any_process_during_every_kind_of_fault_leaves_nothing() {
+    require_root();
+    let (machine, namespaces) = (Machine::now(), network_namespaces());
+    // `stop` and `kill` cannot hit one node at the same time.
+    for (last, victim) in [
+        ("stop: { host: n2 }", ""),
+        ("kill: { host: n2 }", "inside-lab"),
+        ("kill: { host: n2 }", "CassandraDaemon"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut running = start_all_at_once(folder.path(), last);
+        let processes = descendants(running.child.id());
+        let victims = match victim {
+            "" => vec![running.child.id()],
+            part => with_command_line(&processes, part),
+        };
+        assert!(!victims.is_empty(), "no '{victim}' among {processes:?}");
+        victims.iter().for_each(|pid| kill(*pid, libc::SIGKILL));
+        if victim.is_empty() {
+            running.child.wait().unwrap();
+        } else {
+            // A lab that has lost a process ends by itself, and is no valid run.
+            let (code, seen) = running.finish();
+            assert_eq!(code, Some(3), "{victim}: {seen}");
+        }
+        assert_nothing_is_left(&processes, &machine, &namespaces);
+    }
+}

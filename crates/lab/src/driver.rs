@@ -270,7 +270,7 @@ impl Driver<'_> {
 
     /// Heals, stops the load, and records what is left. After an interrupt, nothing is waited for.
     fn end(mut self, mut interrupted: bool) -> Result<(), LabError> {
-        let healed = self.schedule.heal_all(self.number, &mut self.observer);
+        let healed = self.schedule.heal_all(interrupted, self.number, &mut self.observer);
         if !interrupted {
             self.progress.step("waiting for the last operations and probes");
             interrupted = self.wait_for_the_last().is_err();

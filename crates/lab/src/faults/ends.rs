@@ -126,6 +126,10 @@ impl InForce for Ended {
         self.change
     }
 
+    fn takes_long_to_heal(&self) -> bool {
+        true
+    }
+
     fn heal(self: Box<Self>) -> Result<Healing, LabError> {
         let Ended { control, nodes, ending, .. } = *self;
         // A database takes seconds to start, too.

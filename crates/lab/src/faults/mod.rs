@@ -88,6 +88,11 @@ pub trait InForce: Send {
     /// Takes it back.
     fn heal(self: Box<Self>) -> Result<Healing, LabError>;
 
+    /// Whether healing takes a database's time to start: too long for someone who wants the end at once.
+    fn takes_long_to_heal(&self) -> bool {
+        false
+    }
+
     /// Becomes another of its kind without being healed in between; none where that cannot be.
     fn amend(&mut self, _to: &dyn Fault) -> Result<Option<Change>, LabError> {
         Ok(None)
