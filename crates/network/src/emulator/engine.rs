@@ -150,6 +150,11 @@ impl Engine {
     /// Decides about the packets of `frame`, which have passed the gate, and queues those that go on. What is in `frame`
     /// afterwards is no longer of use, but it has as much room as before.
     pub(super) fn admit(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) {
+        if self.lines[link].queue.wire_bytes() + u64::from(shape.wire_bytes) > QUEUE_LIMIT_BYTES {
+            // Before any stage, so that no bottleneck spends time on them.
+            self.counters[link].dropped_queue += u64::from(shape.packets);
+            return;
+        }
         let mut fates = std::mem::take(&mut self.fates);
         fates.clear();
         fates.extend((0..shape.packets).map(|n| Fate::new(n, shape.bytes_of(n), arrival_ns)));
@@ -176,10 +181,6 @@ impl Engine {
         let part = shape.segments.as_ref().filter(|_| packets < shape.packets).map(|segments| (segments, range));
         let wire_bytes = run.iter().map(|fate| fate.bytes).sum();
         let (line, counters) = (&mut self.lines[link], &mut self.counters[link]);
-        if line.queue.wire_bytes() + u64::from(wire_bytes) > QUEUE_LIMIT_BYTES {
-            counters.dropped_queue += u64::from(packets);
-            return;
-        }
         let mut buffer = match part {
             Some((segments, range)) => {
                 let mut buffer = self.pool.take(slicer::sliced_length(segments, &range));

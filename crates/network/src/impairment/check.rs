@@ -60,11 +60,11 @@ impl Impairment {
             }
             return Ok(());
         }
-        // What would be below zero is cut off, so that the mean would not be the delay asked for. The others keep 97.7 %
-        // (normal) to all (pareto) of their values above zero with a jitter of half the delay.
+        // What would be below zero is cut off, so that the mean would not be the delay asked for. Of distributions that
+        // end nowhere, one delay in forty may be.
         let most = match distribution {
             Distribution::Uniform => delay,
-            _ => Delay::from_ns(delay.ns() / 2),
+            _ => Delay::from_ns((delay.ns() as f64 / -distribution.quantile(0.025)) as u64 / 1_000 * 1_000),
         };
         if jitter > most {
             return Err(format!(
@@ -192,7 +192,7 @@ mod tests {
         let jitter = delay(10).with_jitter(Delay::from_ms(6));
         for (impairment, parts) in [
             (delay(10).with_jitter(Delay::from_ms(11)), ["jitter 11ms", "at most 10ms"]),
-            (jitter.with_distribution(Distribution::Normal), ["jitter 6ms", "at most 5ms"]),
+            (jitter.with_distribution(Distribution::Normal), ["jitter 6ms", "at most 5.102ms"]),
             (delay(10).with_distribution(Distribution::Pareto), ["pareto", "add one"]),
             (delay(10).with_delay_correlation(share("25%")), ["25%", "add one"]),
             (jitter.with_delay_correlation(Share::ALL), ["100%", "write less"]),
@@ -232,6 +232,7 @@ mod tests {
         for impairment in [
             Impairment::NONE,
             delay.with_jitter(Delay::from_ms(10)),
+            delay.with_jitter(Delay::from_ms(16)).with_distribution(Distribution::Pareto),
             delay.with_distribution(Distribution::ParetoNormal).with_delay_correlation(share("99%")),
             delay.with_reorder(Reorder { share: Share::ALL, correlation: share("50%"), gap: 2 }),
             Impairment::loss(Share::ALL),

@@ -209,7 +209,7 @@ mod tests {
         for distribution in Distribution::ALL {
             let (mean, variance) = moments(distribution);
             let expected = if distribution == Distribution::Uniform { 1.0 / 3.0 } else { 1.0 };
-            // What is cut off of the tail of a Pareto variable with α = 3 holds 1 to 2 % of its variance.
+            // What is cut off of the tail of a Pareto variable with α = 3 holds 2 to 3 % of its variance.
             assert!(mean.abs() < 2e-3, "{distribution}: mean {mean}");
             assert!((variance / expected - 1.0).abs() < 0.03, "{distribution}: variance {variance}");
         }
