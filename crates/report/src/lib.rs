@@ -14,6 +14,7 @@ mod markup;
 mod matrix;
 mod proofs;
 mod scale;
+mod strips;
 mod summary;
 mod svg;
 mod table;
