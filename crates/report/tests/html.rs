@@ -4,6 +4,8 @@
 
 #[path = "../../analysis/tests/common/mod.rs"]
 mod common;
+#[path = "../../analysis/tests/scenario/mod.rs"]
+mod scenario;
 
 use brownout_analysis::findings;
 use brownout_report::{Style, html, summary, svg};
@@ -180,4 +182,32 @@ fn the_summary_says_what_happened() {
     assert!(refuted.contains("9 spared, worst n3 → n1") && refuted.contains("refuted"), "{refuted}");
     let death = text(&Synthetic { death: true, ..Synthetic::default() }, PLAIN);
     assert!(death.contains("Node n3 died") && death.contains("out of memory <heap>"), "{death}");
+}
+
+#[test]
+fn many_faults_are_told_in_few_lines_that_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = summary(&findings(&scenario::many().run(folder.path())).unwrap(), PLAIN);
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    let proofs: Vec<&str> = text.split("\nProof: ").skip(1).collect();
+    assert_eq!(proofs.len(), 9);
+    // The heading, a line for each of four steps and one for all that is spared, the verdict.
+    assert!(proofs[0].lines().count() <= 9, "{}", proofs[0]);
+    for (at, part) in [(1, "11 spared, worst"), (2, "2 hit, worst"), (3, "clock drift"), (5, "rate"), (7, "≤20.00%")]
+    {
+        assert!(proofs[at].contains(part), "{}", proofs[at]);
+    }
+}
+
+#[test]
+fn the_end_of_the_load_is_not_drawn_as_a_fall() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = scenario::Scenario { idle: 5, ..scenario::Scenario::default() }.run(folder.path());
+    let figure = svg(&run, &findings(&run).unwrap(), "trial-1-throughput").unwrap().unwrap();
+    let (line, _) = figure.split_once("\"><title>delivered").unwrap();
+    let (_, end) = line.rsplit_once('H').unwrap();
+    // The plot is 1150 wide from 72 on; the recovery ends after 60 of 65 seconds.
+    assert_eq!(end, format!("{:.1}", 72.0 + 1150.0 * 60.0 / 65.0));
 }

@@ -65,6 +65,8 @@ pub struct Scenario {
     pub faults: Vec<Made>,
     /// Seconds of baseline, fault, recovery.
     pub seconds: [u64; 3],
+    /// Seconds after the recovery, in which the load is idle.
+    pub idle: u64,
     /// Probes per second and pair.
     pub probes: u64,
     /// What witnesses do in ten seconds.
@@ -85,6 +87,7 @@ impl Default for Scenario {
             hosts: ["n1", "n2", "n3", "load"].map(str::to_owned).to_vec(),
             faults: Vec::new(),
             seconds: [20, 20, 20],
+            idle: 0,
             probes: 50,
             looks: 100,
             counted: true,
@@ -106,7 +109,7 @@ impl Scenario {
     }
 
     pub fn end_ns(&self) -> u64 {
-        self.seconds.iter().sum::<u64>() * SECOND
+        (self.seconds.iter().sum::<u64>() + self.idle) * SECOND
     }
 
     pub fn pairs(&self) -> Vec<Subject> {

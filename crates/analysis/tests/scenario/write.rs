@@ -82,7 +82,7 @@ impl Scenario {
         let mut noise = Noise(7);
         let places: Vec<(Subject, Scenario)> =
             self.pairs().into_iter().map(|place| (place.clone(), self.in_place(&place))).collect();
-        for second in 0..self.seconds.iter().sum::<u64>() {
+        for second in 0..self.end_ns() / SECOND {
             self.load(recorder, second * SECOND)?;
             self.links(recorder, &places, second * SECOND, &mut noise)?;
             self.processors(recorder, second * SECOND)?;
@@ -123,8 +123,9 @@ impl Scenario {
 
     fn load(&self, recorder: &Recorder, starts_ns: u64) -> Done {
         let nodes: Vec<&String> = self.hosts.iter().filter(|host| *host != "load").collect();
-        let count = 100 / nodes.len() as u64;
-        for node in &nodes {
+        let idle = starts_ns >= self.end_ns() - self.idle * SECOND;
+        let count = if idle { 0 } else { 100 / nodes.len() as u64 };
+        for node in nodes.iter().filter(|_| !idle) {
             let ways = [Subject::pair("load", *node), Subject::pair(*node, "load")];
             let slow: f64 = ways.iter().map(|way| self.truth(way, Quantity::OneWayDelay, starts_ns + 1).sum).sum();
             let took = slow as u64 + 2 * self.base.0 + MS;
