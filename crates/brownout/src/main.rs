@@ -32,18 +32,21 @@ enum Command {
     Check(commands::check::Arguments),
     /// Say what this machine can do, with a remedy for each lack.
     Doctor(commands::doctor::Arguments),
+    #[command(flatten)]
+    ByHand(commands::byhand::Command),
     /// The first process of a lab; not for people.
     #[command(name = brownout_lab::INSIDE, hide = true)]
     Inside,
 }
 
 fn main() -> ExitCode {
-    let code = match Arguments::parse().command {
+    let code = match Arguments::parse_from(commands::byhand::with_signs(std::env::args_os())).command {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Show(arguments) => commands::show::show(&arguments),
         Command::Report(arguments) => commands::report::report(&arguments),
         Command::Check(arguments) => commands::check::check(&arguments),
         Command::Doctor(arguments) => commands::doctor::doctor(&arguments),
+        Command::ByHand(command) => commands::byhand::run(command),
         Command::Inside => commands::inside::inside(),
     };
     ExitCode::from(code)

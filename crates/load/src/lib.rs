@@ -15,6 +15,7 @@ mod consistency;
 pub mod control;
 mod engine;
 mod error;
+pub mod query;
 mod random;
 mod ring;
 mod schedule;

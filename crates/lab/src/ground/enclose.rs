@@ -126,6 +126,12 @@ pub fn parent_is_gone() -> bool {
     unsafe { libc::poll(&raw mut poll, 1, 0) > 0 && poll.revents & libc::POLLHUP != 0 }
 }
 
+/// In the child: programs that it starts shall not have the descriptor of its request.
+pub fn keep_request_from_children() {
+    // SAFETY: sets a flag of a descriptor; where there is none, that is an error and nothing happens.
+    unsafe { libc::fcntl(REQUEST_FD, libc::F_SETFD, libc::FD_CLOEXEC) };
+}
+
 fn die_with_parent() {
     // SAFETY: PR_SET_PDEATHSIG takes a signal number.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };

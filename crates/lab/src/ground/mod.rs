@@ -9,7 +9,7 @@ mod enclose;
 mod inside;
 mod signals;
 
-pub use enclose::{answer, enclose, parent_is_gone, request};
+pub use enclose::{answer, enclose, keep_request_from_children, parent_is_gone, request};
 pub use inside::{Furnished, furnish};
 pub use signals::{Interrupts, catch_interrupts};
 

@@ -1,0 +1,205 @@
+//! The lab by hand: `up`, `destroy`, and all that is typed in between, from any shell.
+
+mod chaos;
+mod look;
+mod network;
+mod nodes;
+mod programs;
+mod tokens;
+mod up;
+
+use std::ffi::OsString;
+
+use brownout_lab::byhand::{Ask, Client, Failure, LabFolder, Place, Reply};
+
+use crate::output::{self, WRONG};
+
+pub use up::keep;
+
+/// What is typed at a lab by hand.
+#[derive(clap::Subcommand)]
+pub enum Command {
+    /// Start a lab by hand: a cluster on its network, which stands until `destroy`.
+    Up(up::UpArguments),
+    /// End a lab by hand; nothing is left of it.
+    Destroy(up::DestroyArguments),
+    /// Show hosts, links, disks and clocks of a lab, read back from where they are.
+    Status(look::StatusArguments),
+    /// List the labs that are running.
+    Ls(look::LsArguments),
+    /// Delay what hosts send: slow n2 100ms 10ms.
+    Slow(network::Slow),
+    /// Lose a part of what hosts send: flaky n2 10%.
+    Flaky(network::Flaky),
+    /// Send a part of what hosts send twice: duplicate n2 5%.
+    Duplicate(network::ShareOf),
+    /// Flip bits in a part of what hosts send: corrupt n2 1%.
+    Corrupt(network::ShareOf),
+    /// Let a part of what hosts send overtake the rest, which is delayed: reorder n2 25% 50ms.
+    Reorder(network::Reorder),
+    /// Limit the rate of hosts' links: rate n2 10mbit.
+    Rate(network::Rate),
+    /// Limit the size of hosts' packets: mtu n2 1000.
+    Mtu(network::Mtu),
+    /// Anything on the links from one host or site to another: link n1 n2 --delay 50ms --loss 1%.
+    Link(Box<network::LinkOf>),
+    /// Heal the links of hosts (partitions apart: `join`).
+    Fast(network::Fast),
+    /// Cut hosts into groups that cannot reach one another: partition n1,n2 n3.
+    Partition(network::Partition),
+    /// Cut the nodes into two groups that are drawn.
+    RandomPartition(network::RandomPartition),
+    /// Heal partitions.
+    Join(network::Join),
+    /// Start nodes that are down.
+    Start(nodes::Start),
+    /// Ask nodes to end (SIGTERM).
+    Stop(nodes::Stop),
+    /// Kill nodes (SIGKILL, or --signal).
+    Kill(nodes::Kill),
+    /// Stop nodes, and start them again.
+    Restart(nodes::Start),
+    /// Let nodes stand still (SIGSTOP).
+    Pause(nodes::Stop),
+    /// Let paused nodes go on (SIGCONT).
+    Unpause(nodes::Unpause),
+    /// Make disks of nodes slow or failing: disk n2 20ms; disk n2 fast heals.
+    Disk(nodes::Disk),
+    /// Limit the processors of nodes: cpu n2 20%; cpu n2 full heals.
+    Cpu(nodes::Cpu),
+    /// Without a host: one-way delays, round trips and clock offsets between all. With one: make its clock wrong, as in
+    /// clock n2 +5s; clock n2 right heals.
+    Clock(nodes::Clock),
+    /// Faults at random, in the background.
+    #[command(subcommand)]
+    Chaos(chaos::Chaos),
+    /// Print the log of a node.
+    Logs(programs::Logs),
+    /// Run a program in a host: exec n1 -- ip addr.
+    Exec(programs::Exec),
+    /// Ask a node's nodetool: nodetool n1 status.
+    Nodetool(programs::Nodetool),
+    /// Run one CQL statement: cql "SELECT * FROM system.local".
+    Cql(programs::Cql),
+    /// Measure round trips between two hosts.
+    Ping(programs::Ping),
+    /// What has changed in a lab, when, and by which command.
+    Events(look::EventsArguments),
+    /// The keeper of a lab; not for people.
+    #[command(name = brownout_lab::byhand::KEEP, hide = true)]
+    Keep,
+}
+
+/// Which lab is meant.
+#[derive(clap::Args)]
+pub struct LabName {
+    /// The lab. Default: the only one that is running.
+    #[arg(short = 'n', long, value_name = "LAB")]
+    name: Option<String>,
+}
+
+/// Does what was typed. Returns the exit code.
+pub fn run(command: Command) -> u8 {
+    let done = match command {
+        Command::Up(arguments) => return up::up(&arguments),
+        Command::Keep => return keep(),
+        Command::Destroy(arguments) => up::destroy(&arguments),
+        Command::Status(arguments) => look::status(&arguments),
+        Command::Ls(arguments) => look::ls(&arguments),
+        Command::Events(arguments) => look::events(&arguments),
+        Command::Slow(arguments) => arguments.run(),
+        Command::Flaky(arguments) => arguments.run(),
+        Command::Duplicate(arguments) => arguments.run("duplicate"),
+        Command::Corrupt(arguments) => arguments.run("corrupt"),
+        Command::Reorder(arguments) => arguments.run(),
+        Command::Rate(arguments) => arguments.run(),
+        Command::Mtu(arguments) => arguments.run(),
+        Command::Link(arguments) => arguments.run(),
+        Command::Fast(arguments) => arguments.run(),
+        Command::Partition(arguments) => arguments.run(),
+        Command::RandomPartition(arguments) => arguments.run(),
+        Command::Join(arguments) => arguments.run(),
+        Command::Start(arguments) => arguments.run(brownout_lab::byhand::Verb::Start),
+        Command::Restart(arguments) => arguments.run(brownout_lab::byhand::Verb::Restart),
+        Command::Stop(arguments) => arguments.run(brownout_lab::byhand::Verb::Stop),
+        Command::Pause(arguments) => arguments.run(brownout_lab::byhand::Verb::Pause),
+        Command::Kill(arguments) => arguments.run(),
+        Command::Unpause(arguments) => arguments.run(),
+        Command::Disk(arguments) => arguments.run(),
+        Command::Cpu(arguments) => arguments.run(),
+        Command::Clock(arguments) => arguments.run(),
+        Command::Chaos(arguments) => arguments.run(),
+        Command::Logs(arguments) => programs::logs(&arguments),
+        Command::Exec(arguments) => programs::exec(arguments),
+        Command::Nodetool(arguments) => programs::nodetool(arguments),
+        Command::Cql(arguments) => programs::cql(&arguments),
+        Command::Ping(arguments) => programs::ping(&arguments),
+    };
+    done.unwrap_or_else(|failure: Failure| {
+        output::fail(&failure);
+        failure.code
+    })
+}
+
+/// The command line as it was typed, for the lab's event log.
+fn who() -> String {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    std::iter::once("brownout".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn find(name: &LabName) -> Result<(Place, LabFolder), Failure> {
+    let place = Place::mine()?;
+    let lab = place.find(name.name.as_deref())?;
+    Ok((place, lab))
+}
+
+/// Asks a lab, and prints the lines of its answer.
+fn ask(name: &LabName, ask: Ask) -> Result<u8, Failure> {
+    let (_, lab) = find(name)?;
+    let client = Client::ask(&lab, ask, &who(), false)?;
+    loop {
+        match client.reply()? {
+            Reply::Line(line) => {
+                if let Err(code) = output::print(&(line + "\n")) {
+                    return Ok(code);
+                }
+            }
+            Reply::Done(code) => return Ok(code),
+            _ => {}
+        }
+    }
+}
+
+/// A minus that stands before a number is part of it (`clock n2 -5s`), not the beginning of an option. It is hidden from
+/// the reader of options by another sign, which [`tokens::plain`] takes back.
+pub fn with_signs(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    if words.get(1).is_some_and(|word| word == "clock") {
+        for word in words.iter_mut().skip(2) {
+            let signed = word.to_str().and_then(|text| text.strip_prefix('-'));
+            if let Some(number) = signed.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.')) {
+                *word = format!("{}{number}", tokens::MINUS).into();
+            }
+        }
+    }
+    words
+}
+
+/// What was typed is wrong.
+fn wrong<T>(message: impl Into<String>) -> Result<T, Failure> {
+    Err(Failure { message: message.into(), code: WRONG })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_negative_offset_is_no_option_and_an_option_stays_one() {
+        let words = |text: &str| with_signs(text.split(' ').map(OsString::from));
+        let seen = words("brownout clock n2 -5s -n lab --drift -100ppm");
+        assert_eq!(seen[3], "−5s");
+        assert_eq!((seen[4].clone(), seen[7].clone()), ("-n".into(), "−100ppm".into()));
+        assert_eq!(words("brownout exec n1 -- head -5")[5], "-5");
+    }
+}

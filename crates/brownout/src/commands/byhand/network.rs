@@ -1,0 +1,420 @@
+//! What is done to links.
+
+use brownout_lab::byhand::{Ask, Failure};
+use brownout_units::{BitRate, Count, Delay, Share};
+use serde_json::json;
+
+use super::{
+    LabName, ask,
+    tokens::{Asked, For, Hosts, Way, reads, section},
+    wrong,
+};
+
+#[derive(clap::Args)]
+pub struct Slow {
+    #[command(flatten)]
+    hosts: Hosts,
+    /// How much later each packet arrives.
+    #[arg(long, value_name = "TIME")]
+    delay: Option<String>,
+    /// How far single packets lie from that.
+    #[arg(long, value_name = "TIME")]
+    jitter: Option<String>,
+    /// Of the jitter: uniform, normal, pareto or paretonormal.
+    #[arg(long)]
+    distribution: Option<String>,
+    /// Of one packet's jitter with the next one's.
+    #[arg(long, value_name = "SHARE")]
+    correlation: Option<String>,
+    #[command(flatten)]
+    way: Way,
+    #[command(flatten)]
+    length: For,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Slow {
+    pub fn run(self) -> Result<u8, Failure> {
+        let (who, placed) = self.hosts.split(reads::<Delay>);
+        Asked::new("slow", Some(who))
+            .with("delay", self.delay)
+            .with("jitter", self.jitter)
+            .placed(placed, &["delay", "jitter"])?
+            .needs("delay", "slow n2 100ms")?
+            .with("distribution", self.distribution)
+            .with("correlation", self.correlation)
+            .with("direction", Some(self.way.word()))
+            .send(&self.lab, &self.length)
+    }
+}
+
+#[derive(clap::Args)]
+pub struct Flaky {
+    #[command(flatten)]
+    hosts: Hosts,
+    /// The share of packets that vanish.
+    #[arg(long, value_name = "SHARE")]
+    loss: Option<String>,
+    /// Of one packet's fate with the next one's.
+    #[arg(long, value_name = "SHARE")]
+    correlation: Option<String>,
+    /// Loss in bursts instead: p=1%,r=25% and, if need be, bad-loss and good-loss.
+    #[arg(long, value_name = "KEY=SHARE,…")]
+    gilbert_elliott: Option<String>,
+    /// Loss by four states instead: p13=1%,p31=30% and, if need be, p32, p23, p14.
+    #[arg(long, value_name = "KEY=SHARE,…")]
+    markov: Option<String>,
+    #[command(flatten)]
+    way: Way,
+    #[command(flatten)]
+    length: For,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Flaky {
+    pub fn run(self) -> Result<u8, Failure> {
+        let (who, placed) = self.hosts.split(reads::<Share>);
+        Asked::new("flaky", Some(who))
+            .with("loss", self.loss)
+            .placed(placed, &["loss"])?
+            .with("correlation", self.correlation)
+            .with("gilbert-elliott", self.gilbert_elliott.as_deref().map(section).transpose()?)
+            .with("markov", self.markov.as_deref().map(section).transpose()?)
+            .with("direction", Some(self.way.word()))
+            .send(&self.lab, &self.length)
+    }
+}
+
+/// `duplicate` and `corrupt`.
+#[derive(clap::Args)]
+pub struct ShareOf {
+    #[command(flatten)]
+    hosts: Hosts,
+    /// The share of packets.
+    #[arg(long, value_name = "SHARE")]
+    share: Option<String>,
+    /// Of one packet's fate with the next one's.
+    #[arg(long, value_name = "SHARE")]
+    correlation: Option<String>,
+    #[command(flatten)]
+    way: Way,
+    #[command(flatten)]
+    length: For,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl ShareOf {
+    pub fn run(self, kind: &'static str) -> Result<u8, Failure> {
+        let (who, placed) = self.hosts.split(reads::<Share>);
+        Asked::new(kind, Some(who))
+            .with("share", self.share)
+            .placed(placed, &["share"])?
+            .needs("share", &format!("{kind} n2 5%"))?
+            .with("correlation", self.correlation)
+            .with("direction", Some(self.way.word()))
+            .send(&self.lab, &self.length)
+    }
+}
+
+#[derive(clap::Args)]
+pub struct Reorder {
+    #[command(flatten)]
+    hosts: Hosts,
+    /// The share of packets that skip the delay.
+    #[arg(long, value_name = "SHARE")]
+    share: Option<String>,
+    /// The delay of all others: without one, nothing can be overtaken.
+    #[arg(long, value_name = "TIME")]
+    delay: Option<String>,
+    /// Of one packet's fate with the next one's.
+    #[arg(long, value_name = "SHARE")]
+    correlation: Option<String>,
+    /// Only every so many packets may skip the delay.
+    #[arg(long, value_name = "PACKETS")]
+    gap: Option<String>,
+    #[command(flatten)]
+    way: Way,
+    #[command(flatten)]
+    length: For,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Reorder {
+    pub fn run(self) -> Result<u8, Failure> {
+        let (who, placed) = self.hosts.split(|word| reads::<Share>(word).or_else(|| reads::<Delay>(word)));
+        let (shares, delays): (Vec<String>, Vec<String>) = placed.into_iter().partition(|word| reads::<Share>(word).is_some());
+        Asked::new("reorder", Some(who))
+            .with("share", self.share)
+            .with("delay", self.delay)
+            .placed(shares, &["share"])?
+            .placed(delays, &["delay"])?
+            .needs("share", "reorder n2 25% 50ms")?
+            .needs("delay", "reorder n2 25% 50ms")?
+            .with("correlation", self.correlation)
+            .with("gap", self.gap)
+            .with("direction", Some(self.way.word()))
+            .send(&self.lab, &self.length)
+    }
+}
+
+#[derive(clap::Args)]
+pub struct Rate {
+    #[command(flatten)]
+    hosts: Hosts,
+    /// Bits per second on each link.
+    #[arg(long, value_name = "RATE")]
+    rate: Option<String>,
+    /// What may wait before the bottleneck: 64KiB or 50ms.
+    #[arg(long, value_name = "BYTES|TIME")]
+    queue: Option<String>,
+    /// Bytes that each packet costs beside its own.
+    #[arg(long, value_name = "BYTES")]
+    overhead: Option<String>,
+    #[command(flatten)]
+    way: Way,
+    #[command(flatten)]
+    length: For,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Rate {
+    pub fn run(self) -> Result<u8, Failure> {
+        let (who, placed) = self.hosts.split(reads::<BitRate>);
+        Asked::new("rate", Some(who))
+            .with("rate", self.rate)
+            .placed(placed, &["rate"])?
+            .needs("rate", "rate n2 10mbit")?
+            .with("queue", self.queue)
+            .with("overhead", self.overhead)
+            .with("direction", Some(self.way.word()))
+            .send(&self.lab, &self.length)
+    }
+}
+
+#[derive(clap::Args)]
+pub struct Mtu {
+    #[command(flatten)]
+    hosts: Hosts,
+    /// The largest IP packet that passes.
+    #[arg(long, value_name = "BYTES")]
+    bytes: Option<String>,
+    #[command(flatten)]
+    way: Way,
+    #[command(flatten)]
+    length: For,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Mtu {
+    pub fn run(self) -> Result<u8, Failure> {
+        let (who, placed) = self.hosts.split(reads::<Count>);
+        Asked::new("mtu", Some(who))
+            .with("bytes", self.bytes)
+            .placed(placed, &["bytes"])?
+            .needs("bytes", "mtu n2 1000")?
+            .with("direction", Some(self.way.word()))
+            .send(&self.lab, &self.length)
+    }
+}
+
+/// `link`: in the words of the experiment file.
+#[derive(clap::Args)]
+pub struct LinkOf {
+    /// Who sends: hosts or sites, with commas.
+    from: String,
+    /// Who receives.
+    to: String,
+    /// A delay (and a jitter), a loss, a rate; or `fast`: heal what was done to these links by this command.
+    #[arg(value_name = "MAGNITUDE")]
+    words: Vec<String>,
+    /// The same the other way round.
+    #[arg(long)]
+    both: bool,
+    /// One-way delay.
+    #[arg(long, value_name = "TIME")]
+    delay: Option<String>,
+    /// How far single packets lie from that.
+    #[arg(long, value_name = "TIME")]
+    jitter: Option<String>,
+    /// Of the jitter: uniform, normal, pareto or paretonormal.
+    #[arg(long)]
+    distribution: Option<String>,
+    /// Of one packet's jitter with the next one's.
+    #[arg(long, value_name = "SHARE")]
+    delay_correlation: Option<String>,
+    /// Share of packets lost.
+    #[arg(long, value_name = "SHARE")]
+    loss: Option<String>,
+    /// Of one packet's loss with the next one's.
+    #[arg(long, value_name = "SHARE")]
+    loss_correlation: Option<String>,
+    /// Loss in bursts instead: p=1%,r=25%.
+    #[arg(long, value_name = "KEY=SHARE,…")]
+    gilbert_elliott: Option<String>,
+    /// Loss by four states instead: p13=1%,p31=30%.
+    #[arg(long, value_name = "KEY=SHARE,…")]
+    markov: Option<String>,
+    /// Share of packets that come twice.
+    #[arg(long, value_name = "SHARE")]
+    duplicate: Option<String>,
+    /// Share of packets with a flipped bit.
+    #[arg(long, value_name = "SHARE")]
+    corrupt: Option<String>,
+    /// Share of packets that skip the delay.
+    #[arg(long, value_name = "SHARE")]
+    reorder: Option<String>,
+    /// Only every so many packets may skip the delay.
+    #[arg(long, value_name = "PACKETS")]
+    gap: Option<String>,
+    /// Bits per second.
+    #[arg(long)]
+    rate: Option<String>,
+    /// What may wait before the bottleneck: 64KiB or 50ms.
+    #[arg(long, value_name = "BYTES|TIME")]
+    queue: Option<String>,
+    /// Bytes that each packet costs beside its own.
+    #[arg(long, value_name = "BYTES")]
+    overhead: Option<String>,
+    /// The largest IP packet that passes.
+    #[arg(long, value_name = "BYTES")]
+    mtu: Option<String>,
+    #[command(flatten)]
+    length: For,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl LinkOf {
+    pub fn run(self) -> Result<u8, Failure> {
+        let names = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
+        let (from, to) = (names(&self.from), names(&self.to));
+        if self.words.iter().any(|word| word == "fast") {
+            return ask(&self.lab, Ask::FastLink { from, to, both: self.both });
+        }
+        let mut asked = Asked::new("link", None)
+            .with("from", Some(json!(from)))
+            .with("to", Some(json!(to)))
+            .with("both", self.both.then_some(true))
+            .with("delay", self.delay)
+            .with("jitter", self.jitter)
+            .with("distribution", self.distribution)
+            .with("delay-correlation", self.delay_correlation)
+            .with("loss", self.loss)
+            .with("loss-correlation", self.loss_correlation)
+            .with("gilbert-elliott", self.gilbert_elliott.as_deref().map(section).transpose()?)
+            .with("markov", self.markov.as_deref().map(section).transpose()?)
+            .with("duplicate", self.duplicate)
+            .with("corrupt", self.corrupt)
+            .with("reorder", self.reorder)
+            .with("gap", self.gap)
+            .with("rate", self.rate)
+            .with("queue", self.queue)
+            .with("overhead", self.overhead)
+            .with("mtu", self.mtu);
+        let (mut delays, mut shares, mut rates) = (Vec::new(), Vec::new(), Vec::new());
+        for word in self.words {
+            if reads::<Delay>(&word).is_some() {
+                delays.push(word);
+            } else if reads::<Share>(&word).is_some() {
+                shares.push(word);
+            } else if reads::<BitRate>(&word).is_some() {
+                rates.push(word);
+            } else {
+                return wrong(format!("'{word}' is no delay (50ms), no loss (1%) and no rate (10mbit); or write fast"));
+            }
+        }
+        asked = asked.placed(delays, &["delay", "jitter"])?.placed(shares, &["loss"])?.placed(rates, &["rate"])?;
+        asked.send(&self.lab, &self.length)
+    }
+}
+
+#[derive(clap::Args)]
+pub struct Fast {
+    #[command(flatten)]
+    hosts: Hosts,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Fast {
+    pub fn run(self) -> Result<u8, Failure> {
+        ask(&self.lab, Ask::Fast(self.hosts.who()))
+    }
+}
+
+#[derive(clap::Args)]
+pub struct Partition {
+    /// Groups of hosts: n1,n2 n3. Hosts in no group form one of their own; a host in two is a bridge.
+    #[arg(value_name = "HOST,HOST…")]
+    groups: Vec<String>,
+    /// These hosts reach nobody, nor one another.
+    #[arg(long, value_name = "HOST,…")]
+    isolate: Option<String>,
+    /// One way only: what these send to --to does not arrive.
+    #[arg(long, value_name = "HOST,…", requires = "to")]
+    from: Option<String>,
+    /// See --from.
+    #[arg(long, value_name = "HOST,…", requires = "from")]
+    to: Option<String>,
+    /// Two groups of nodes, drawn.
+    #[arg(long)]
+    random: bool,
+    /// The sender is told (ICMP), instead of hearing nothing.
+    #[arg(long)]
+    reject: bool,
+    /// The host of the load stays out of it, and reaches everybody.
+    #[arg(long)]
+    without_load: bool,
+    #[command(flatten)]
+    length: For,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Partition {
+    pub fn run(self) -> Result<u8, Failure> {
+        let names = |text: &String| text.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+        let groups: Vec<Vec<String>> = self.groups.iter().map(names).collect();
+        Asked::new("partition", None)
+            .with("groups", (!groups.is_empty()).then(|| json!(groups)))
+            .with("isolate", self.isolate.as_ref().map(names))
+            .with("from", self.from.as_ref().map(names))
+            .with("to", self.to.as_ref().map(names))
+            .with("random", self.random.then_some(true))
+            .with("how", self.reject.then_some("reject"))
+            .with("load", self.without_load.then_some(false))
+            .send(&self.lab, &self.length)
+    }
+}
+
+#[derive(clap::Args)]
+pub struct RandomPartition {
+    #[command(flatten)]
+    length: For,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl RandomPartition {
+    pub fn run(self) -> Result<u8, Failure> {
+        Asked::new("partition", None).with("random", Some(true)).send(&self.lab, &self.length)
+    }
+}
+
+#[derive(clap::Args)]
+pub struct Join {
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Join {
+    pub fn run(self) -> Result<u8, Failure> {
+        ask(&self.lab, Ask::Join)
+    }
+}

@@ -1,0 +1,216 @@
+//! What is done to nodes: their processes, disks, processors and clocks.
+
+use brownout_lab::byhand::{Ask, Failure, Verb};
+use brownout_lab::experiment::StepChoice;
+use brownout_units::{Delay, Share};
+
+use super::{
+    LabName, ask, look,
+    tokens::{Asked, For, Hosts, plain, reads},
+    wrong,
+};
+
+/// `start` and `restart`.
+#[derive(clap::Args)]
+pub struct Start {
+    #[command(flatten)]
+    hosts: Hosts,
+    /// Return at once, not when the nodes answer.
+    #[arg(long)]
+    no_wait: bool,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Start {
+    pub fn run(self, verb: Verb) -> Result<u8, Failure> {
+        let ask_for = Ask::Process { verb, who: self.hosts.who(), signal: 0, wait: !self.no_wait, for_ns: None };
+        ask(&self.lab, ask_for)
+    }
+}
+
+/// `stop` and `pause`.
+#[derive(clap::Args)]
+pub struct Stop {
+    #[command(flatten)]
+    hosts: Hosts,
+    #[command(flatten)]
+    length: For,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Stop {
+    pub fn run(self, verb: Verb) -> Result<u8, Failure> {
+        let for_ns = self.length.ns();
+        ask(&self.lab, Ask::Process { verb, who: self.hosts.who(), signal: 0, wait: false, for_ns })
+    }
+}
+
+#[derive(clap::Args)]
+pub struct Unpause {
+    #[command(flatten)]
+    hosts: Hosts,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Unpause {
+    pub fn run(self) -> Result<u8, Failure> {
+        let verb = Verb::Unpause;
+        ask(&self.lab, Ask::Process { verb, who: self.hosts.who(), signal: 0, wait: false, for_ns: None })
+    }
+}
+
+/// The signals that end a process, by name.
+const SIGNALS: [(&str, i32); 7] = [
+    ("KILL", libc::SIGKILL),
+    ("TERM", libc::SIGTERM),
+    ("INT", libc::SIGINT),
+    ("HUP", libc::SIGHUP),
+    ("QUIT", libc::SIGQUIT),
+    ("ABRT", libc::SIGABRT),
+    ("SEGV", libc::SIGSEGV),
+];
+
+#[derive(clap::Args)]
+pub struct Kill {
+    #[command(flatten)]
+    hosts: Hosts,
+    /// Another signal: TERM, INT, HUP, QUIT, ABRT or SEGV.
+    #[arg(short = 's', long, value_name = "SIGNAL", default_value = "KILL")]
+    signal: String,
+    #[command(flatten)]
+    length: For,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Kill {
+    pub fn run(self) -> Result<u8, Failure> {
+        let asked = self.signal.to_ascii_uppercase();
+        let name = asked.strip_prefix("SIG").unwrap_or(&asked);
+        let Some((_, signal)) = SIGNALS.into_iter().find(|(known, _)| *known == name) else {
+            let known: Vec<&str> = SIGNALS.iter().map(|(known, _)| *known).collect();
+            return wrong(format!("'{}' is no signal that ends a node; they are {}", self.signal, known.join(", ")));
+        };
+        let for_ns = self.length.ns();
+        ask(&self.lab, Ask::Process { verb: Verb::Kill, who: self.hosts.who(), signal, wait: false, for_ns })
+    }
+}
+
+#[derive(clap::Args)]
+pub struct Disk {
+    #[command(flatten)]
+    hosts: Hosts,
+    /// How much longer each operation takes.
+    #[arg(long, value_name = "TIME")]
+    delay: Option<String>,
+    /// Each operation's own delay is this much shorter or longer at most.
+    #[arg(long, value_name = "TIME")]
+    jitter: Option<String>,
+    /// Of data, commitlog and hints; default: all.
+    #[arg(long, value_name = "FOLDER,…", value_delimiter = ',')]
+    folders: Vec<String>,
+    /// Of read, write, sync and metadata; default: sync.
+    #[arg(long, value_name = "OPERATION,…", value_delimiter = ',')]
+    operations: Vec<String>,
+    /// The share of operations that is hit.
+    #[arg(long, value_name = "SHARE")]
+    share: Option<String>,
+    /// Operations that are hit fail: io (EIO), no-space (ENOSPC) or read-only (EROFS).
+    #[arg(long)]
+    error: Option<String>,
+    #[command(flatten)]
+    length: For,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+/// Words that heal a disk, processors, a clock; no host can have them for a name.
+const HEALS_DISK: &str = "fast";
+const HEALS_CPU: &str = "full";
+const HEALS_CLOCK: &str = "right";
+
+impl Disk {
+    pub fn run(self) -> Result<u8, Failure> {
+        let (who, placed) = self.hosts.split(|word| reads::<Delay>(word).or((word == HEALS_DISK).then(|| word.to_owned())));
+        if placed.iter().any(|word| word == HEALS_DISK) {
+            return ask(&self.lab, Ask::Heal { kind: "disk".to_owned(), who });
+        }
+        let listed = |list: Vec<String>| (!list.is_empty()).then_some(list);
+        let asked = Asked::new("disk", Some(who)).with("delay", self.delay).with("jitter", self.jitter);
+        let asked = asked.placed(placed, &["delay", "jitter"])?.with("error", self.error.clone());
+        let asked = if self.error.is_some() { asked } else { asked.needs("delay", "disk n2 20ms, or: brownout disk n2 --error io")? };
+        asked
+            .with("folders", listed(self.folders))
+            .with("operations", listed(self.operations))
+            .with("share", self.share)
+            .send(&self.lab, &self.length)
+    }
+}
+
+#[derive(clap::Args)]
+pub struct Cpu {
+    #[command(flatten)]
+    hosts: Hosts,
+    /// Of all processors that the lab may use.
+    #[arg(long, value_name = "SHARE")]
+    share: Option<String>,
+    #[command(flatten)]
+    length: For,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Cpu {
+    pub fn run(self) -> Result<u8, Failure> {
+        let (who, placed) = self.hosts.split(|word| reads::<Share>(word).or((word == HEALS_CPU).then(|| word.to_owned())));
+        if placed.iter().any(|word| word == HEALS_CPU) {
+            return ask(&self.lab, Ask::Heal { kind: "cpu".to_owned(), who });
+        }
+        let asked = Asked::new("cpu", Some(who)).with("share", self.share).placed(placed, &["share"])?;
+        asked.needs("share", "cpu n2 20%")?.send(&self.lab, &self.length)
+    }
+}
+
+#[derive(clap::Args)]
+pub struct Clock {
+    #[command(flatten)]
+    hosts: Hosts,
+    /// Ahead (5s) or behind (-5s) of the true time.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    offset: Option<String>,
+    /// Too fast (1000ppm, 1%) or too slow (-1000ppm).
+    #[arg(long, value_name = "DRIFT", allow_hyphen_values = true)]
+    drift: Option<String>,
+    /// Print the matrix as one JSON object (docs/lab-by-hand.md).
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    length: For,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Clock {
+    pub fn run(self) -> Result<u8, Failure> {
+        if self.hosts.is_empty() && self.offset.is_none() && self.drift.is_none() {
+            return look::clocks(&self.lab, self.json);
+        }
+        let heals = |word: &str| (word == HEALS_CLOCK).then(|| word.to_owned());
+        let drift = |word: &str| (word.ends_with("ppm") || word.ends_with("ppb")).then(|| word.to_owned());
+        let (who, placed) =
+            self.hosts.split(|word| reads::<StepChoice>(word).or_else(|| heals(word)).or_else(|| drift(word)));
+        if placed.iter().any(|word| word == HEALS_CLOCK) {
+            return ask(&self.lab, Ask::Heal { kind: "clock".to_owned(), who });
+        }
+        let (drifts, offsets): (Vec<String>, Vec<String>) = placed.into_iter().partition(|word| drift(word).is_some());
+        let asked = Asked::new("clock", Some(who))
+            .with("offset", self.offset.as_deref().map(plain))
+            .with("drift", self.drift.as_deref().map(plain))
+            .placed(offsets, &["offset"])?
+            .placed(drifts, &["drift"])?;
+        asked.send(&self.lab, &self.length)
+    }
+}

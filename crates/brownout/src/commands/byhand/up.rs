@@ -1,0 +1,98 @@
+//! The beginning of a lab by hand, and its end.
+
+use std::path::PathBuf;
+
+use brownout_lab::byhand::{self, Ask, Client, Failure, Place, Reply, Up};
+
+use super::{LabName, look, who};
+use crate::{
+    output,
+    view::{self, View},
+};
+
+#[derive(clap::Args)]
+pub struct UpArguments {
+    /// A lab file, or an experiment file, of which network, cluster and seed are used. Default: three nodes of Cassandra.
+    file: Option<PathBuf>,
+    /// The lab's name. Default: the file's, or lab.
+    #[arg(short = 'n', long, value_name = "LAB")]
+    name: Option<String>,
+    /// Replace a value of the file: cluster.heap=256MiB. May be given more than once.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// How many nodes.
+    #[arg(long, value_name = "COUNT")]
+    nodes: Option<u64>,
+    /// Keep the nodes' data below this folder while the lab runs. Default: in the cache.
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+    /// Put the nodes' data on the machine's own disk, which cannot be slow.
+    #[arg(long)]
+    no_disk: bool,
+    /// Print the status as one JSON object when the lab is ready; progress goes to stderr.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub struct DestroyArguments {
+    #[command(flatten)]
+    lab: LabName,
+    /// The lab, as with --name.
+    #[arg(value_name = "LAB", conflicts_with = "name")]
+    named: Option<String>,
+    /// Every lab that is running.
+    #[arg(long, conflicts_with_all = ["name", "named"])]
+    all: bool,
+}
+
+pub fn up(arguments: &UpArguments) -> u8 {
+    let interrupts = brownout_lab::catch_interrupts();
+    let mut progress = view::new(View::suitable(arguments.json));
+    let asked = Up {
+        file: arguments.file.clone(),
+        name: arguments.name.clone(),
+        set: arguments.set.clone(),
+        nodes: arguments.nodes,
+        dir: arguments.dir.clone(),
+        no_disk: arguments.no_disk,
+        who: who(),
+    };
+    let up = byhand::up(&asked, interrupts, progress.as_mut());
+    drop(progress);
+    match up.and_then(|name| show(&name, arguments.json)) {
+        Ok(code) => code,
+        Err(failure) => {
+            output::fail(&failure);
+            failure.code
+        }
+    }
+}
+
+fn show(name: &str, json: bool) -> Result<u8, Failure> {
+    let lab = Place::mine()?.find(Some(name))?;
+    let client = Client::ask(&lab, Ask::Status, &who(), false)?;
+    let Reply::Status(status) = client.reply()? else { return Ok(output::INVALID) };
+    let printed = if json { output::print_json(&status) } else { output::print(&look::table(&status)) };
+    Ok(output::code(printed, 0))
+}
+
+pub fn destroy(arguments: &DestroyArguments) -> Result<u8, Failure> {
+    let place = Place::mine()?;
+    let labs = match arguments.all {
+        true => place.labs()?,
+        false => vec![place.find(arguments.named.as_deref().or(arguments.lab.name.as_deref()))?],
+    };
+    for lab in labs {
+        byhand::end(&place, &lab, &who())?;
+        if let Err(code) = output::print(&format!("{} is gone\n", lab.name)) {
+            return Ok(code);
+        }
+    }
+    Ok(0)
+}
+
+/// The keeper of a lab.
+pub fn keep() -> u8 {
+    byhand::keep()
+}

@@ -1,0 +1,309 @@
+//! `up`: from a lab file to a lab that is ready.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Read, Seek, SeekFrom, Write},
+    os::{
+        fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
+        unix::{
+            fs::{DirBuilderExt, PermissionsExt},
+            net::{UnixListener, UnixStream},
+            process::CommandExt,
+        },
+    },
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use brownout_cluster::cache;
+use brownout_disk::Disk;
+
+use super::{
+    Failure, Order,
+    keeper::KEEP,
+    place::{self, Claim, Place},
+    protocol::Reply,
+    server::wait_readable,
+    wire,
+};
+use crate::{
+    LabError,
+    experiment::Source,
+    ground::Interrupts,
+    launch::Request,
+    machine,
+    plan::Layout,
+    progress::Progress,
+    provided::Found,
+};
+
+/// Between two looks at whether the user has given up.
+const LOOK_MS: i32 = 200;
+/// Descriptors that are inherited stand above those of the standard streams and of the lab's request.
+const FIRST_INHERITED: libc::c_int = 10;
+/// The sections that make a lab; an experiment's others say what happens in one.
+const USED: [&str; 3] = ["network", "cluster", "seed"];
+/// What the reader of experiment files wants to see, and a lab by hand has no use for.
+const UNUSED: [&str; 5] = ["load={rate: 1/s}", "phases={warm-up: 20s, baseline: 3s}", "objective={p99: 1s}", "faults=[]", "trials=1"];
+
+/// What a lab is made of, as written.
+pub struct LabFile {
+    /// Hosts, distances, cluster.
+    pub layout: Layout,
+    /// All randomness is drawn from it.
+    pub seed: u64,
+    /// Sections of the file that say what happens in an experiment; nothing is done about them.
+    pub ignored: Vec<String>,
+}
+
+impl LabFile {
+    /// Reads `network:`, `cluster:` and `seed:` of a text.
+    pub fn read(file: &Path, text: &str, set: &[String]) -> Result<LabFile, Failure> {
+        let mut source = Source::from_text(file, text.to_owned())?;
+        let ignored = source.sections().into_iter().filter(|section| !USED.contains(section) && *section != "question");
+        let ignored = ignored.map(str::to_owned).collect();
+        set.iter().try_for_each(|assignment| source.set(assignment))?;
+        UNUSED.iter().try_for_each(|assignment| source.set(assignment))?;
+        let experiment = source.experiment()?;
+        let layout = Layout::new(&source, &experiment)?;
+        Ok(LabFile { layout, seed: experiment.seed.0, ignored })
+    }
+}
+
+/// What is asked of [`up`].
+#[derive(Debug, Clone, Default)]
+pub struct Up {
+    /// The lab file; none: three nodes of Cassandra 5.0.
+    pub file: Option<PathBuf>,
+    /// The lab's name. Default: the file's, or "lab".
+    pub name: Option<String>,
+    /// `KEY=VALUE` in the file.
+    pub set: Vec<String>,
+    /// How many nodes; none: as the file says.
+    pub nodes: Option<u64>,
+    /// Where the nodes keep their data, in a folder of the lab's name. Default: in the cache.
+    pub dir: Option<PathBuf>,
+    /// No disks that can be slow.
+    pub no_disk: bool,
+    /// The command line, for the event log.
+    pub who: String,
+}
+
+/// Starts a lab, and returns its name when it is ready; whatever goes wrong, nothing is left.
+pub fn up(asked: &Up, interrupts: Interrupts, progress: &mut dyn Progress) -> Result<String, Failure> {
+    let (file, text) = match &asked.file {
+        Some(file) => (file.clone(), Source::read(file)?.text().to_owned()),
+        // A mapping, since the reader wants one.
+        None => (PathBuf::from("lab"), "seed: 1\n".to_owned()),
+    };
+    let mut set = asked.set.clone();
+    set.extend(asked.nodes.map(|nodes| format!("cluster.nodes={nodes}")));
+    let lab = LabFile::read(&file, &text, &set)?;
+    if !lab.ignored.is_empty() {
+        progress.note(&format!("not used in a lab by hand: {}", lab.ignored.join(", ")));
+    }
+    let no_disk = match asked.no_disk {
+        true => Some("the lab was started with --no-disk".to_owned()),
+        false => Disk::available().err(),
+    };
+    if let Some(reason) = no_disk.as_ref().filter(|_| !asked.no_disk) {
+        progress.note(&format!("no slow disks in this lab: {reason}"));
+    }
+    let stem = || file.file_stem().map_or_else(|| "lab".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    let name = asked.name.clone().unwrap_or_else(stem);
+    let place = Place::mine()?;
+    let section = &lab.layout.cluster;
+    let base = match &asked.dir {
+        Some(dir) => dir.clone(),
+        None => cache::directory().map_err(|error| Failure::cannot(error.to_string()))?.join("labs"),
+    };
+    machine::refuse_if_lacking(usize::try_from(section.nodes.0).unwrap_or(usize::MAX), section.heap, &base)?;
+    let claim = place.claim(&name)?;
+    let mut unborn = Unborn { place: place.clone(), claim: Some(claim), work: None };
+    let found = Found::find(&section.cassandra, interrupts, progress)?;
+    let born = unborn.born(&base, |work, birth, claim, listener| Order {
+        name: name.clone(),
+        place: place.root().to_owned(),
+        provided: found.in_folder(work),
+        file: file.clone(),
+        text: text.clone(),
+        set: set.clone(),
+        no_disk: no_disk.clone(),
+        started_unix_ms: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64),
+        who: asked.who.clone(),
+        lock: claim,
+        listener,
+        birth,
+    })?;
+    born.wait(interrupts, progress)?;
+    Ok(name)
+}
+
+/// A lab whose keeper has not taken over yet. Dropping it removes all that was made for it.
+struct Unborn {
+    place: Place,
+    claim: Option<Claim>,
+    work: Option<PathBuf>,
+}
+
+impl Drop for Unborn {
+    fn drop(&mut self) {
+        if let Some(claim) = self.claim.take() {
+            if let Some(work) = self.work.take() {
+                place::remove_folder(&work);
+            }
+            self.place.remove(&claim.folder);
+        }
+    }
+}
+
+impl Unborn {
+    /// Makes its folders and its socket, and starts its keeper.
+    fn born(&mut self, base: &Path, order: impl FnOnce(&Path, i32, i32, i32) -> Order) -> Result<Born, Failure> {
+        let Some(claim) = &self.claim else { return Err(Failure::failed("the lab has been started already")) };
+        let failed = |doing: &str, path: &Path, error: io::Error| {
+            let path = path.display();
+            Failure::cannot(format!("cannot {doing} {path}: {error}; check the space and the rights there"))
+        };
+        let name = &claim.folder.name;
+        fs::create_dir_all(base).map_err(|error| failed("make", base, error))?;
+        let base = base.canonicalize().map_err(|error| failed("find", base, error))?;
+        let work = base.join(name);
+        DirBuilder::new().mode(0o700).create(&work).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Failure::cannot(format!(
+                "{} is there already, and belongs to no lab of yours that runs; remove it, or choose another folder with --dir",
+                work.display()
+            )),
+            _ => failed("make", &work, error),
+        })?;
+        self.work = Some(work.clone());
+        claim.folder.write_work(&work).map_err(|error| failed("write in the folder of", &work, error))?;
+        for part in ["scratch", "logs"] {
+            let part = work.join(part);
+            fs::create_dir(&part).map_err(|error| failed("make", &part, error))?;
+        }
+        let log_path = work.join("keeper.log");
+        let log = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&log_path);
+        let log = log.map_err(|error| failed("make", &log_path, error))?;
+        let socket = claim.folder.socket();
+        let listener = UnixListener::bind(&socket).map_err(|error| failed("listen on", &socket, error))?;
+        fs::set_permissions(&socket, fs::Permissions::from_mode(0o600)).map_err(|error| failed("protect", &socket, error))?;
+        let started = |error: io::Error| Failure::cannot(format!("cannot start the lab's keeper: {error}"));
+        let (birth, theirs) = UnixStream::pair().map_err(started)?;
+        let inherited = [theirs.as_raw_fd(), claim.lock.as_raw_fd(), listener.as_raw_fd()].map(inheritable);
+        let [theirs, lock, listener] = inherited;
+        let (theirs, lock, listener) = (theirs.map_err(started)?, lock.map_err(started)?, listener.map_err(started)?);
+        let order = order(&work, theirs.as_raw_fd(), lock.as_raw_fd(), listener.as_raw_fd());
+        let request = serde_json::to_vec(&Request::ByHand(Box::new(order))).map_err(|error| started(error.into()))?;
+        let output = || log.try_clone().map(Stdio::from).map_err(started);
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("brownout").arg(KEEP).stdin(Stdio::piped()).stdout(output()?).stderr(output()?).current_dir("/");
+        // SAFETY: setsid only makes a system call.
+        unsafe {
+            command.pre_exec(|| {
+                // A session of its own: the terminal's signals and its end are not the lab's.
+                libc::setsid();
+                Ok(())
+            });
+        }
+        let mut keeper = command.spawn().map_err(started)?;
+        let handed = keeper.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(&request));
+        // From here on the keeper removes what was made; one that could not read its order, too.
+        self.claim = None;
+        handed.map_err(started)?;
+        Ok(Born { keeper, birth, log })
+    }
+}
+
+/// A copy that programs which are started inherit, until it is dropped here.
+fn inheritable(descriptor: i32) -> io::Result<OwnedFd> {
+    // SAFETY: F_DUPFD takes a number, and what it gives belongs to nobody else. Nothing else is started meanwhile.
+    unsafe {
+        match libc::fcntl(descriptor, libc::F_DUPFD, FIRST_INHERITED) {
+            -1 => Err(io::Error::last_os_error()),
+            copy => Ok(OwnedFd::from_raw_fd(copy)),
+        }
+    }
+}
+
+/// A lab under way, with the stream on which it tells how far it is. If that closes, the lab ends.
+struct Born {
+    keeper: Child,
+    birth: UnixStream,
+    log: File,
+}
+
+impl Born {
+    fn wait(mut self, interrupts: Interrupts, progress: &mut dyn Progress) -> Result<(), Failure> {
+        let ended = loop {
+            if interrupts.any() {
+                break Failure { message: "interrupted; the lab is gone".to_owned(), code: 130 };
+            }
+            if !wait_readable(self.birth.as_fd(), LOOK_MS) {
+                continue;
+            }
+            match wire::receive::<Reply>(&self.birth) {
+                Ok(Some((Reply::Step(text), _))) => progress.step(&text),
+                Ok(Some((Reply::Line(text), _))) => progress.note(&text),
+                Ok(Some((Reply::Done(_), _))) => return Ok(()),
+                Ok(Some((Reply::Failed(failure), _))) => break failure,
+                Ok(Some(_)) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(None) | Err(_) => break self.last_words(),
+            }
+        };
+        drop(self.birth);
+        // It removes what was made, and then nothing is left.
+        let _ = self.keeper.wait();
+        Err(ended)
+    }
+
+    fn last_words(&mut self) -> Failure {
+        let mut said = Vec::new();
+        let _ = self.log.seek(SeekFrom::Start(0)).and_then(|_| self.log.read_to_end(&mut said));
+        let said = String::from_utf8_lossy(&said);
+        let last: Vec<&str> = said.lines().rev().take(5).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        let words = if last.is_empty() { "it said nothing".to_owned() } else { format!("its last words: {}", last.join(" / ")) };
+        Failure::cannot(format!("the lab has ended before it was ready; {words}"))
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        LabError::Ground { doing: "talk to the lab", source: error }.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, set: &[&str]) -> Result<LabFile, Failure> {
+        LabFile::read(Path::new("x.yaml"), text, &set.iter().map(|set| (*set).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_file_with_a_network_and_a_cluster_alone_makes_a_lab() {
+        let lab = read("network: { topology: lan }\ncluster: { nodes: 2 }\nseed: 7\n", &[]).unwrap();
+        assert_eq!((lab.layout.hosts.nodes().count(), lab.seed), (2, 7));
+        assert!(lab.ignored.is_empty() && !lab.layout.distances.is_empty());
+        assert_eq!(read("seed: 1", &["cluster.nodes=1"]).unwrap().layout.hosts.nodes().count(), 1);
+        assert_eq!(read("seed: 1", &[]).unwrap().layout.hosts.nodes().count(), 3);
+    }
+
+    #[test]
+    fn what_an_experiment_says_beside_is_named_and_unused() {
+        let lab = read("cluster: { nodes: 3 }\nphases: { warm-up: 1s }\nload: nonsense\n", &[]).unwrap();
+        assert_eq!(lab.ignored, ["phases", "load"]);
+    }
+
+    #[test]
+    fn mistakes_keep_their_place() {
+        let failure = read("cluster: { nodez: 3 }", &[]).err().unwrap();
+        assert!(failure.message.starts_with("x.yaml:1:") && failure.message.contains("did you mean 'nodes'"), "{failure}");
+        assert_eq!(failure.code, 2);
+        assert!(read("networc: {}", &[]).is_err());
+    }
+}

@@ -1,0 +1,105 @@
+//! Outside of a lab: asks it.
+
+use std::{
+    io,
+    os::{
+        fd::AsFd,
+        unix::net::UnixStream,
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{
+    Ask, Failure, LabFolder, Place,
+    protocol::{Reply, Request, VERSION},
+    wire,
+};
+
+/// A lab that has been told to end is gone by then, or is ended.
+const END_WITHIN: Duration = Duration::from_secs(10);
+/// What the kernel needs to end all that is in a lab.
+const GONE_WITHIN: Duration = Duration::from_secs(20);
+
+/// One request to a lab, and its replies.
+pub struct Client {
+    stream: UnixStream,
+    name: String,
+}
+
+impl Client {
+    /// Asks. With `streams`, this process's stdin, stdout and stderr go along, for a program in the lab.
+    pub fn ask(lab: &LabFolder, ask: Ask, who: &str, streams: bool) -> Result<Client, Failure> {
+        let failed = |error: io::Error| Failure::failed(format!("the lab '{}' does not answer: {error}", lab.name));
+        let stream = UnixStream::connect(lab.socket()).map_err(failed)?;
+        let request = Request { version: VERSION, who: who.to_owned(), ask };
+        let sent = match streams {
+            true => wire::send_with(
+                &stream,
+                &request,
+                [io::stdin().as_fd(), io::stdout().as_fd(), io::stderr().as_fd()],
+            ),
+            false => wire::send(&stream, &request),
+        };
+        sent.map_err(failed)?;
+        Ok(Client { stream, name: lab.name.clone() })
+    }
+
+    /// Gives up, at the next reply, a lab that says nothing for so long.
+    pub fn patience(&self, time: Duration) {
+        // A lab that is not waited for in vain would only be more comfortable.
+        let _ = self.stream.set_read_timeout(Some(time));
+    }
+
+    /// The stream to the lab: what is written to it while a program runs there are signals for the program, a byte each.
+    pub fn stream(&self) -> &UnixStream {
+        &self.stream
+    }
+
+    /// The next reply, until [`Reply::Done`]; a [`Reply::Failed`] is an error.
+    pub fn reply(&self) -> Result<Reply, Failure> {
+        loop {
+            return match wire::receive::<Reply>(&self.stream) {
+                Ok(Some((Reply::Failed(failure), _))) => Err(failure),
+                Ok(Some((reply, _))) => Ok(reply),
+                Ok(None) => Err(Failure::failed(format!("the lab '{}' has ended", self.name))),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    Err(Failure::failed(format!("the lab '{}' does not answer (it may be starting)", self.name)))
+                }
+                Err(error) => Err(Failure::failed(format!("the lab '{}' has ended: {error}", self.name))),
+            };
+        }
+    }
+}
+
+/// Ends a lab, and returns when nothing is left of it: by asking, else by ending its keeper.
+pub fn end(place: &Place, lab: &LabFolder, who: &str) -> Result<(), Failure> {
+    let asked = Client::ask(lab, Ask::Destroy, who, false).and_then(|client| {
+        client.patience(END_WITHIN);
+        client.reply()
+    });
+    if asked.is_err() && lab.lives() {
+        // One that hangs, or is starting still. Its number is the keeper's: the lock is held.
+        if let Some(keeper) = lab.keeper() {
+            // SAFETY: kill takes any number and signal.
+            unsafe { libc::kill(keeper, libc::SIGKILL) };
+        }
+    }
+    let deadline = Instant::now() + GONE_WITHIN;
+    while lab.lives() || lab.socket().exists() {
+        if Instant::now() > deadline {
+            return Err(Failure::failed(format!(
+                "the lab '{}' does not end; its keeper is process {}",
+                lab.name,
+                lab.keeper().map_or_else(|| "unknown".to_owned(), |pid| pid.to_string())
+            )));
+        }
+        thread::sleep(Duration::from_millis(20));
+        // What a killed keeper has left.
+        if !lab.lives() {
+            place.labs()?;
+        }
+    }
+    Ok(())
+}

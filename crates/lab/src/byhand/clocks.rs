@@ -1,0 +1,126 @@
+//! How far hosts and their clocks are apart: NTP exchanges between all of them, and probes.
+
+use std::{
+    collections::BTreeMap,
+    net::{Ipv4Addr, UdpSocket},
+    thread,
+    time::Duration,
+};
+
+use brownout_clock::ntp::best_of;
+use brownout_network::Probes;
+use serde::{Deserialize, Serialize};
+
+use super::{Failure, lab::Lab};
+use crate::{plan::probe_interval, stand::NTP_PORT};
+
+/// Exchanges on each pair; the one with the shortest round trip tells.
+const EXCHANGES: usize = 4;
+/// For all exchanges of a pair, beside the longest delays in force.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the links are probed.
+const PROBED: Duration = Duration::from_secs(1);
+/// At least this much between probes of a link, here: a look, not a load.
+const PROBE_EVERY: Duration = Duration::from_millis(20);
+
+/// All ordered pairs of hosts.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Matrix {
+    /// Version of this object.
+    pub format: u32,
+    /// The hosts, in order.
+    pub hosts: Vec<String>,
+    /// Every ordered pair.
+    pub pairs: Vec<ClockRow>,
+}
+
+/// One ordered pair.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ClockRow {
+    /// Who asks, by its own clock.
+    pub from: String,
+    /// Who answers, by its own.
+    pub to: String,
+    /// Median one-way delay of probes, ns, on the machine's one monotonic clock; none: none arrived.
+    pub one_way_ns: Option<u64>,
+    /// The share of probes that did not arrive.
+    pub loss: Option<f64>,
+    /// δ of the best exchange: the round trip without the time at the server, ns; none: no answer.
+    pub rtt_ns: Option<u64>,
+    /// θ of that exchange: the clock of `to` is ahead of that of `from` by this, ns.
+    pub offset_ns: Option<i64>,
+    /// The true offset lies within this of it, ns: δ/2 and the clocks' resolution.
+    pub error_ns: Option<u64>,
+}
+
+/// Measures all pairs.
+pub(super) fn matrix(lab: &Lab) -> Result<Matrix, Failure> {
+    let hosts: Vec<String> = lab.layout.hosts.iter().map(|host| host.name.clone()).collect();
+    let network = lab.stand.network;
+    let longest = Duration::from_nanos(lab.stand.reach.control.longest_hold_ns());
+    let probes = Probes::start(network, probe_interval(&lab.layout.hosts).max(PROBE_EVERY)).map_err(crate::LabError::from)?;
+    let patience = PATIENCE + 2 * longest;
+    let samples = thread::scope(|scope| {
+        let ask = |from: &String| {
+            let (others, from) = (hosts.clone(), from.clone());
+            scope.spawn(move || ask_all(lab, &from, &others, patience))
+        };
+        let threads: Vec<_> = hosts.iter().map(ask).collect();
+        // A thread that died has no answers.
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect::<BTreeMap<_, _>>()
+    });
+    // What is on its way when the last probe is counted has to arrive, or to be given up.
+    thread::sleep(PROBED);
+    let mut seen: BTreeMap<_, Vec<Option<u64>>> = BTreeMap::new();
+    let count = |seen: &mut BTreeMap<_, Vec<Option<u64>>>| {
+        probes.drain().iter().for_each(|sample| seen.entry(sample.link).or_default().push(sample.delay_ns));
+    };
+    count(&mut seen);
+    let settled = std::time::Instant::now() + Probes::LOST_AFTER + longest;
+    // Links that carry nothing settle last; where all carry something, nobody has to wait.
+    while seen.len() < network.links().len() && std::time::Instant::now() < settled {
+        thread::sleep(Duration::from_millis(100));
+        count(&mut seen);
+    }
+    drop(probes);
+    let pairs = lab.layout.hosts.pairs().map(|(from, to)| {
+        let pair = (from.name.clone(), to.name.clone());
+        let probed = network.link(&pair.0, &pair.1).and_then(|link| seen.get(&link));
+        let mut delays: Vec<u64> = probed.into_iter().flatten().filter_map(|delay| *delay).collect();
+        delays.sort_unstable();
+        let sample = samples.get(&pair);
+        ClockRow {
+            one_way_ns: delays.get(delays.len() / 2).copied(),
+            loss: probed.map(|all| 1.0 - delays.len() as f64 / all.len().max(1) as f64),
+            rtt_ns: sample.map(|sample| sample.delay_ns),
+            offset_ns: sample.map(|sample| sample.offset_ns),
+            error_ns: sample.map(|sample| sample.error_bound_ns()),
+            from: pair.0,
+            to: pair.1,
+        }
+    });
+    Ok(Matrix { format: 1, pairs: pairs.collect(), hosts })
+}
+
+type Answers = Vec<((String, String), brownout_clock::ntp::Sample)>;
+
+/// One host asks all others: at once, since those that are cut off answer late.
+fn ask_all(lab: &Lab, from: &str, others: &[String], patience: Duration) -> Answers {
+    let Some(host) = lab.stand.network.host(from) else { return Vec::new() };
+    let Some(clock) = lab.stand.reach.clocks.get(from) else { return Vec::new() };
+    thread::scope(|scope| {
+        let others = others.iter().filter(|to| *to != from);
+        let asked: Vec<_> = others
+            .filter_map(|to| {
+                let server = (lab.layout.hosts.find(to)?.address, NTP_PORT).into();
+                let ask = move || {
+                    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+                    best_of(EXCHANGES, &socket, server, &|| clock.realtime_ns(), patience).ok()
+                };
+                let pair = (from.to_owned(), to.clone());
+                Some(scope.spawn(move || Some((pair, host.run(ask).ok()??))))
+            })
+            .collect();
+        asked.into_iter().filter_map(|thread| thread.join().ok()?).collect()
+    })
+}

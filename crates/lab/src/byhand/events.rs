@@ -1,0 +1,75 @@
+//! What has changed in a lab, when, and by whose command.
+
+use std::{
+    collections::VecDeque,
+    sync::{Condvar, Mutex, PoisonError},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use brownout_network::{Change, monotonic_ns};
+use serde::{Deserialize, Serialize};
+
+/// Older ones are forgotten, and that is told.
+const KEPT: usize = 10_000;
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Counts up by one from 1.
+    pub number: u64,
+    /// When, on the machine's wall clock, ns since 1970 UTC.
+    pub unix_ns: u64,
+    /// The same on the lab's monotonic clock, ns.
+    pub at_ns: u64,
+    /// It happened at that moment, give or take this, ns.
+    pub error_ns: u64,
+    /// `slow`, `partition`, `heal`, `state`, …
+    pub kind: String,
+    /// The hosts.
+    pub subject: String,
+    /// What changed.
+    pub text: String,
+    /// The command line, or who else did it.
+    pub who: String,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    kept: Mutex<VecDeque<Event>>,
+    news: Condvar,
+}
+
+impl Events {
+    /// Notes a change.
+    pub(super) fn note(&self, change: Change, kind: &str, subject: &str, text: &str, who: &str) {
+        // Two clocks read together; the wall clock only serves people.
+        let (now_ns, wall) = (monotonic_ns(), SystemTime::now());
+        let wall_ns = wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let event = Event {
+            number: kept.back().map_or(0, |last| last.number) + 1,
+            unix_ns: wall_ns.saturating_sub(now_ns.saturating_sub(change.at_ns)),
+            at_ns: change.at_ns,
+            error_ns: change.error_ns,
+            kind: kind.to_owned(),
+            subject: subject.to_owned(),
+            text: text.to_owned(),
+            who: who.to_owned(),
+        };
+        kept.push_back(event);
+        if kept.len() > KEPT {
+            kept.pop_front();
+        }
+        self.news.notify_all();
+    }
+
+    /// Those after that number; waits for one up to `patience`.
+    pub(super) fn after(&self, number: u64, patience: Duration) -> Vec<Event> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let nothing = |kept: &mut VecDeque<Event>| kept.back().is_none_or(|last| last.number <= number);
+        let (kept, _) =
+            self.news.wait_timeout_while(kept, patience, nothing).unwrap_or_else(PoisonError::into_inner);
+        kept.iter().filter(|event| event.number > number).cloned().collect()
+    }
+}

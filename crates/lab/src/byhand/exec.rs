@@ -1,0 +1,135 @@
+//! Programs in hosts of a lab, with the streams of the client: its terminal, its pipes, its files.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Read},
+    os::{
+        fd::{AsRawFd, FromRawFd, OwnedFd},
+        unix::{
+            net::UnixStream,
+            process::{CommandExt, ExitStatusExt},
+        },
+    },
+    path::Path,
+    process::{Child, Command, ExitStatus},
+    time::{Duration, Instant},
+};
+
+use super::{Failure, lab::Lab};
+
+/// What a program whose client has gone gets to end in good order.
+const GRACE: Duration = Duration::from_secs(1);
+/// Shells say this of a program that is not there.
+const NOT_FOUND: u8 = 127;
+
+/// A program in a host: its network, its name table, its clock; the rights of the lab's first process.
+pub(super) fn program(
+    lab: &Lab,
+    host: &str,
+    command: &[String],
+    environment: &BTreeMap<String, String>,
+    folder: &Path,
+) -> Result<Command, Failure> {
+    let name = lab.host(host)?;
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(Failure::wrong("what shall run is missing: brownout exec n1 -- ip addr"));
+    };
+    let mut prepared = Command::new(program);
+    prepared.args(arguments).env_clear().envs(environment).env("BROWNOUT_HOST", &name);
+    // Nodes have clocks of their own, and what runs on one sees it.
+    if let (Some(clock), Some(object), true) = (lab.stand.reach.clocks.get(&name), &lab.object, lab.is_node(&name)) {
+        prepared.envs(clock.environment(object));
+    }
+    // A folder that the lab's own mounts cover is not there.
+    prepared.current_dir(if folder.is_dir() { folder } else { Path::new("/") });
+    let inside = lab.stand.network.host(&name).ok_or_else(|| Failure::failed(format!("{name} has no network")))?;
+    inside.prepare(&mut prepared);
+    // SAFETY: setsid only makes a system call.
+    unsafe {
+        prepared.pre_exec(|| {
+            // A group of its own, which can be ended as one.
+            libc::setsid();
+            Ok(())
+        });
+    }
+    Ok(prepared)
+}
+
+/// Runs a program with these streams to its end; passes on the signals that the client sends, one byte each. A client
+/// that goes away takes the program with it.
+pub(super) fn run(mut command: Command, streams: Vec<OwnedFd>, client: &UnixStream) -> Result<u8, Failure> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let Ok([stdin, stdout, stderr]) = <[OwnedFd; 3]>::try_from(streams) else {
+        return Err(Failure::wrong("the client's streams have not come along"));
+    };
+    let child = command.stdin(stdin).stdout(stdout).stderr(stderr).spawn();
+    // The copies here would keep a pipe open that the client waits for.
+    drop(command);
+    let mut child = child.map_err(|error| {
+        let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_FOUND - 1 };
+        Failure { message: format!("cannot run '{program}' in the lab: {error}"), code }
+    })?;
+    let attended = attend(&mut child, client);
+    if attended.is_err() {
+        signal(&child, libc::SIGKILL);
+    }
+    let status = child.wait().map_err(|error| Failure::failed(format!("'{program}': {error}")))?;
+    attended?;
+    Ok(code(status))
+}
+
+/// As shells have it: 128 and the signal for what a signal has ended.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+fn signal(child: &Child, number: i32) {
+    // SAFETY: the group is that of a child which was not waited for yet, so its number is nobody else's.
+    unsafe { libc::kill(-(child.id() as libc::pid_t), number) };
+}
+
+fn attend(child: &mut Child, mut client: &UnixStream) -> io::Result<()> {
+    // SAFETY: takes a number, and gives a descriptor that belongs to nobody else.
+    let ended = unsafe {
+        match libc::syscall(libc::SYS_pidfd_open, child.id(), 0) {
+            -1 => return Err(io::Error::last_os_error()),
+            descriptor => OwnedFd::from_raw_fd(descriptor as libc::c_int),
+        }
+    };
+    let mut gone: Option<Instant> = None;
+    loop {
+        // A client that has gone has nothing more to say.
+        let listen = if gone.is_some() { -1 } else { client.as_raw_fd() };
+        let mut waiting = [ended.as_raw_fd(), listen].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+        let patience = gone.map_or(-1, |since| {
+            i32::try_from(GRACE.saturating_sub(since.elapsed()).as_millis()).unwrap_or(0).max(1)
+        });
+        // SAFETY: the array has as many elements as are told.
+        if unsafe { libc::poll(waiting.as_mut_ptr(), waiting.len() as libc::nfds_t, patience) } < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() == io::ErrorKind::Interrupted {
+                continue;
+            }
+            return Err(error);
+        }
+        if waiting[0].revents != 0 {
+            return Ok(());
+        }
+        if gone.is_some_and(|since| since.elapsed() >= GRACE) {
+            signal(child, libc::SIGKILL);
+            return Ok(());
+        }
+        if waiting[1].revents != 0 {
+            let mut bytes = [0; 16];
+            match client.read(&mut bytes) {
+                Ok(read) if read > 0 => bytes[..read].iter().for_each(|number| signal(child, i32::from(*number))),
+                _ => {
+                    signal(child, libc::SIGHUP);
+                    signal(child, libc::SIGCONT);
+                    gone = Some(Instant::now());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The keeper of a lab: a process in a session of its own that starts the lab's first process, waits for its end, and
+//! removes what it has left on the disk. It holds the lab's lock; when it dies, the kernel ends the first process.
+
+use std::{
+    io::{self, Read},
+    os::{
+        fd::{FromRawFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+};
+
+use super::{
+    Failure, Order,
+    place::{self, Place},
+    protocol::Reply,
+    wire,
+};
+use crate::{
+    LabError,
+    ground,
+    launch::{INSIDE, Request},
+};
+
+/// The hidden command that a keeper is started with.
+pub const KEEP: &str = "keep-lab";
+
+/// Keeps the lab that is ordered on stdin. Returns the exit code.
+pub fn keep() -> u8 {
+    let interrupts = ground::catch_interrupts();
+    let mut request = Vec::new();
+    let read = io::stdin().lock().read_to_end(&mut request).and_then(|_| Ok(serde_json::from_slice(&request)?));
+    let Ok(Request::ByHand(order)) = read else {
+        eprintln!("brownout: this command is not for people; a lab is started with: brownout up");
+        return 2;
+    };
+    let place = Place::at(order.place.clone());
+    let Ok(folder) = place.lab(&order.name) else { return 2 };
+    // SAFETY: `up` handed these over to this process alone. The lock stays open to the end.
+    let (birth, listener) = unsafe {
+        (UnixStream::from(OwnedFd::from_raw_fd(order.birth)), OwnedFd::from_raw_fd(order.listener))
+    };
+    let begun = folder.write_keeper(std::process::id()).map_err(|source| LabError::Ground { doing: "write its number", source });
+    let enclosed = begun.and_then(|()| ground::enclose(&[INSIDE], &request, interrupts));
+    drop(listener);
+    let code = match enclosed {
+        Ok(enclosed) => {
+            // The first process has its own: when that ends, `up` learns of it.
+            drop(birth);
+            let status = enclosed.wait();
+            status.ok().and_then(|status| status.code()).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+        }
+        Err(error) => {
+            // If nobody listens any more, nobody wants to know.
+            let _ = wire::send(&birth, &Reply::Failed(Failure::from(error)));
+            4
+        }
+    };
+    clean_up(&order, &place);
+    code
+}
+
+fn clean_up(order: &Order, place: &Place) {
+    let Ok(folder) = place.lab(&order.name) else { return };
+    place::remove_folder(&order.provided.folder);
+    place.remove(&folder);
+}

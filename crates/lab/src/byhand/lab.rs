@@ -1,0 +1,397 @@
+//! A lab that stands, and what is done to it.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use brownout_cluster::ClusterControl;
+use brownout_network::{Change, Link, Network};
+use brownout_units::Delay;
+use serde_json::{Map, Value, json};
+
+use super::{
+    Failure,
+    chaos::Chaos,
+    events::Events,
+    layers::{ReadBack, heals_with_fast},
+    ledger::{Key, Ledger},
+    protocol::Who,
+    timer::Timer,
+};
+use crate::{
+    LabError,
+    experiment::{FaultEntry, LinkEntry, one_of},
+    faults::{self, Fault, Reach, together},
+    hosts::Hosts,
+    plan::Layout,
+    random::{self, Random},
+    stand::Stand,
+};
+
+/// Where CQL is answered.
+pub(super) const CQL_PORT: u16 = 9042;
+/// A fault that heals by itself does so within a week.
+const LONGEST_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// A lab that stands.
+pub(super) struct Lab {
+    pub(super) name: String,
+    pub(super) system: String,
+    pub(super) started_unix_ms: u64,
+    pub(super) seed: u64,
+    pub(super) layout: Layout,
+    pub(super) stand: Standing,
+    pub(super) control: ClusterControl,
+    /// The logs' folder as the lab sees it, and as the machine does.
+    pub(super) logs: (PathBuf, PathBuf),
+    /// What makes programs see a host's clock.
+    pub(super) object: Option<PathBuf>,
+    /// Why its disks cannot be slow.
+    pub(super) no_disk: Option<String>,
+    pub(super) ledger: Mutex<Ledger>,
+    pub(super) events: Events,
+    pub(super) timer: Timer<Arc<Lab>>,
+    pub(super) chaos: Mutex<Option<Chaos>>,
+    /// How often something was drawn.
+    pub(super) drawn: AtomicU64,
+    /// The processes that were seen listening, by node.
+    pub(super) listening: Mutex<BTreeMap<String, u32>>,
+}
+
+/// What of its [`Stand`] can be used from all threads at once.
+#[derive(Clone, Copy)]
+pub(super) struct Standing {
+    pub(super) network: &'static Network,
+    pub(super) reach: &'static Reach,
+}
+
+impl Standing {
+    /// Never dropped: the lab ends with its first process, and then all of it at once.
+    pub(super) fn of(stand: Stand) -> Standing {
+        let stand: &'static Stand = Box::leak(Box::new(stand));
+        Standing { network: &stand.network, reach: &stand.reach }
+    }
+}
+
+/// What is put in force, in the words of an experiment file.
+pub(super) struct Asked {
+    pub(super) kind: String,
+    pub(super) who: Option<Who>,
+    pub(super) values: Map<String, Value>,
+    pub(super) for_ns: Option<u64>,
+}
+
+impl Lab {
+    pub(super) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        // What is half done in it heals with the guard that a panic has dropped.
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_node(&self, name: &str) -> bool {
+        name != Hosts::LOAD && self.layout.hosts.find(name).is_some()
+    }
+
+    pub(super) fn has_listened(&self, name: &str, pid: u32) -> bool {
+        self.listening.lock().unwrap_or_else(PoisonError::into_inner).get(name) == Some(&pid)
+    }
+
+    pub(super) fn note_listening(&self, name: &str, pid: u32) {
+        self.listening.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), pid);
+    }
+
+    /// The next number that is drawn for a command.
+    pub(super) fn draw(&self) -> u64 {
+        random::part(self.seed, self.drawn.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// The name of a host, which has to be one.
+    pub(super) fn host(&self, name: &str) -> Result<String, Failure> {
+        let hosts = &self.layout.hosts;
+        match hosts.find(name) {
+            Some(host) => Ok(host.name.clone()),
+            None => {
+                let names = one_of("the hosts are", hosts.iter().map(|host| host.name.as_str()), name);
+                let unit = if name.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '.') {
+                    " (a magnitude is a number with its unit: 100ms, 10%, 10mbit)"
+                } else {
+                    ""
+                };
+                Err(Failure::wrong(format!("unknown host '{name}'{unit}; {names}")))
+            }
+        }
+    }
+
+    /// The name of a node, which has to be one.
+    pub(super) fn node(&self, name: &str) -> Result<String, Failure> {
+        let name = self.host(name)?;
+        if self.is_node(&name) {
+            return Ok(name);
+        }
+        let nodes: Vec<&str> = self.layout.hosts.nodes().map(|node| node.name.as_str()).collect();
+        Err(Failure::wrong(format!("on {name} runs no database; the nodes are {}", nodes.join(", "))))
+    }
+
+    /// The hosts that are meant: all are all nodes.
+    pub(super) fn hosts(&self, who: &Who) -> Result<Vec<String>, Failure> {
+        let nodes: Vec<String> = self.layout.hosts.nodes().map(|node| node.name.clone()).collect();
+        match (who.names.is_empty(), who.all, who.random) {
+            (false, false, false) => {
+                let mut named: Vec<String> = Vec::new();
+                for name in &who.names {
+                    let name = self.host(name)?;
+                    if !named.contains(&name) {
+                        named.push(name);
+                    }
+                }
+                Ok(named)
+            }
+            (true, true, false) => Ok(nodes),
+            (true, false, true) => {
+                let mut random = Random::new(self.draw());
+                let drawn = random.below(nodes.len() as u64) as usize;
+                Ok(nodes.into_iter().skip(drawn).take(1).collect())
+            }
+            (true, false, false) => Err(Failure::wrong("which hosts? Name them, or write --all, or --random for one of the nodes")),
+            _ => Err(Failure::wrong("names, --all and --random exclude one another; write one of them")),
+        }
+    }
+
+    /// Puts a fault in force; says what then is.
+    pub(super) fn inject(self: &Arc<Self>, asked: Asked, by: &str) -> Result<Vec<String>, Failure> {
+        let Asked { kind, who, mut values, for_ns } = asked;
+        let struck = who.as_ref().map(|who| self.hosts(who)).transpose()?;
+        if let Some(struck) = &struck {
+            values.insert("host".to_owned(), json!(struck));
+        }
+        let limit = for_ns.map(Duration::from_nanos);
+        if limit.is_some_and(|limit| limit.is_zero() || limit > LONGEST_FOR) {
+            return Err(Failure::wrong("--for takes a time above 0, and up to a week"));
+        }
+        let fault = self.fault(&kind, &values)?;
+        if kind == "disk" && let Some(reason) = &self.no_disk {
+            return Err(Failure::cannot(format!("the disks of this lab cannot be slow: {reason}")));
+        }
+        let mut put: Vec<(Key, u64)> = Vec::new();
+        let mut changes: Vec<Change> = Vec::new();
+        {
+            let mut ledger = self.ledger();
+            let mut done = |key: Key, (id, change): (u64, Change)| {
+                put.push((key, id));
+                changes.push(change);
+            };
+            let reach = self.stand.reach;
+            if let Some(impairment) = fault.impairment() {
+                for (owner, links) in owners(&kind, struck.as_deref().unwrap_or_default(), fault.links()) {
+                    let key = Key::new(&kind, &owner);
+                    done(key.clone(), ledger.put_links(key, links, &impairment, reach)?);
+                }
+            } else {
+                for host in struck.iter().flatten() {
+                    values.insert("host".to_owned(), json!([host]));
+                    let key = Key::new(&kind, host);
+                    let changed = match self.entry(&kind, &values)?.clock {
+                        Some(entry) => {
+                            let clock = reach.clock(host)?;
+                            ledger.put_clock(key.clone(), clock, entry.offset.ns, entry.drift.ppb)?
+                        }
+                        None => ledger.put_fault(key.clone(), self.fault(&kind, &values)?.as_ref(), reach)?,
+                    };
+                    done(key, changed);
+                }
+            }
+        }
+        self.events.note(together(changes), &kind, &fault.subject(), &fault.text(), by);
+        if let Some(limit) = limit {
+            let text = format!("{} heals by itself after {}", kind, Delay::from(limit));
+            self.timer.at(Instant::now() + limit, move |lab: &Arc<Lab>| lab.heal_later(&put, &text));
+        }
+        let mut lines = self.in_force(struck.as_deref(), fault.links())?;
+        lines.push(format!("effect: {}", fault.effect()));
+        lines.extend(limit.map(|limit| format!("heals by itself after {}", Delay::from(limit))));
+        Ok(lines)
+    }
+
+    fn entry(&self, kind: &str, values: &Map<String, Value>) -> Result<FaultEntry, Failure> {
+        let written = json!({ kind: values });
+        serde_json::from_value(written).map_err(|error| Failure::wrong(format!("{kind}: {error}")))
+    }
+
+    fn fault(&self, kind: &str, values: &Map<String, Value>) -> Result<Box<dyn Fault>, Failure> {
+        Ok(faults::from_entry(&self.entry(kind, values)?, &self.layout.hosts, self.draw())?)
+    }
+
+    fn heal_later(&self, put: &[(Key, u64)], why: &str) {
+        let mut ledger = self.ledger();
+        let healed: Vec<(String, Result<Option<Change>, LabError>)> =
+            put.iter().map(|(key, id)| (key.owner.clone(), ledger.heal_if(key, *id))).collect();
+        drop(ledger);
+        for (owner, healed) in healed {
+            match healed {
+                Ok(Some(change)) => self.events.note(change, "heal", &owner, "healed by itself", why),
+                // Something else took its place meanwhile.
+                Ok(None) => {}
+                Err(error) => self.events.note(together([]), "failed", &owner, &format!("healing: {error}"), why),
+            }
+        }
+    }
+
+    /// What is in force on these hosts, or, where none are named, at the ends of these links.
+    fn in_force(&self, hosts: Option<&[String]>, links: &[(String, String)]) -> Result<Vec<String>, Failure> {
+        let read = ReadBack::of(self.stand.reach, &self.layout)?;
+        let words = read.by_host(&self.layout.hosts, &self.ledger());
+        let groups = read.groups(&self.layout.hosts);
+        let told = |name: &str| match hosts {
+            Some(hosts) => hosts.iter().any(|host| host == name),
+            None => links.iter().any(|(from, _)| from == name),
+        };
+        let mut lines = Vec::new();
+        for host in self.layout.hosts.iter().filter(|host| told(&host.name)) {
+            let mut parts = words.get(&host.name).cloned().unwrap_or_default();
+            parts.extend(super::status::disk(self, &host.name)?.into_iter().map(|words| format!("disk {words}")));
+            if self.is_node(&host.name) {
+                parts.extend(self.control.cpu_share(&host.name)?.map(|share| format!("cpu {share}")));
+            }
+            if let Some(skew) = self.stand.reach.clocks.get(&host.name).map(|clock| clock.skew())
+                && (skew.offset_ns, skew.drift_ppb) != (0, 0)
+            {
+                parts.push(format!("clock {}", clock_words(skew.offset_ns, skew.drift_ppb)));
+            }
+            if let Some(groups) = groups.get(&host.name) {
+                let groups: Vec<String> = groups.iter().map(usize::to_string).collect();
+                parts.push(format!("in group {} of the partition", groups.join(" and ")));
+            }
+            let what = if parts.is_empty() { "NORMAL".to_owned() } else { parts.join("; ") };
+            lines.push(format!("{}: {what}", host.name));
+        }
+        Ok(lines)
+    }
+
+    /// Heals what commands did to the links of these hosts.
+    pub(super) fn fast(&self, who: &Who, by: &str) -> Result<Vec<String>, Failure> {
+        let mut hosts = self.hosts(who)?;
+        if who.all {
+            hosts = self.layout.hosts.iter().map(|host| host.name.clone()).collect();
+        }
+        let of = |key: &Key| {
+            // A link's owner is the pair of its ends.
+            heals_with_fast(key) && key.owner.split('>').any(|end| hosts.iter().any(|host| host == end))
+        };
+        let healed = self.heal_keys(of, by)?;
+        let mut lines = vec![match healed {
+            0 => "there was nothing to heal".to_owned(),
+            healed => format!("healed: {healed}"),
+        }];
+        lines.extend(self.in_force(Some(&hosts), &[])?);
+        Ok(lines)
+    }
+
+    /// Heals what `link` commands did to these links.
+    pub(super) fn fast_link(&self, from: &[String], to: &[String], both: bool, by: &str) -> Result<Vec<String>, Failure> {
+        let written = json!({ "from": from, "to": to, "both": both });
+        let entry: LinkEntry = serde_json::from_value(written).map_err(|error| Failure::wrong(format!("link: {error}")))?;
+        let links = self.layout.hosts.links(&entry)?;
+        let owners: Vec<String> = links.iter().map(|(from, to)| format!("{from}>{to}")).collect();
+        let healed = self.heal_keys(|key| key.kind == "link" && owners.contains(&key.owner), by)?;
+        let mut lines = vec![format!("healed: {healed} of {} links", links.len())];
+        lines.extend(self.in_force(None, &links)?);
+        Ok(lines)
+    }
+
+    /// Heals what commands did of this kind to these hosts.
+    pub(super) fn heal(&self, kind: &str, who: &Who, by: &str) -> Result<Vec<String>, Failure> {
+        let hosts = self.hosts(who)?;
+        let healed = self.heal_keys(|key| key.kind == kind && hosts.contains(&key.owner), by)?;
+        let mut lines = Vec::new();
+        if healed == 0 {
+            lines.push(format!("there was nothing to heal of {kind}"));
+        }
+        lines.extend(self.in_force(Some(&hosts), &[])?);
+        Ok(lines)
+    }
+
+    /// Heals the partition.
+    pub(super) fn join(&self, by: &str) -> Result<Vec<String>, Failure> {
+        let healed = self.heal_keys(|key| key.kind == "partition", by)?;
+        let read = ReadBack::of(self.stand.reach, &self.layout)?;
+        let cut = read.0.values().filter(|layers| layers.added.iter().any(|layer| layer.cut.is_some())).count();
+        Ok(vec![match (healed, cut) {
+            (0, 0) => "there was no partition; all hosts reach one another".to_owned(),
+            (_, 0) => "joined: all hosts reach one another".to_owned(),
+            (_, cut) => format!("joined, but {cut} links are cut still, by link or chaos"),
+        }])
+    }
+
+    fn heal_keys(&self, of: impl Fn(&Key) -> bool, by: &str) -> Result<usize, Failure> {
+        let mut ledger = self.ledger();
+        let keys = ledger.keys(of);
+        for key in &keys {
+            if let Some(change) = ledger.heal(key)? {
+                let text = format!("{} healed", key.kind);
+                self.events.note(change, "heal", &key.owner.replace('>', " → "), &text, by);
+            }
+        }
+        Ok(keys.len())
+    }
+
+    /// The links between these hosts, for words.
+    pub(super) fn links_between(&self, from: &str, to: &str) -> Option<(Link, Link)> {
+        let reach = self.stand.reach;
+        Some((reach.link(from, to)?, reach.link(to, from)?))
+    }
+}
+
+/// "+5s", "-20ms, gaining 100ppm".
+pub(super) fn clock_words(offset_ns: i64, drift_ppb: i64) -> String {
+    let sign = if offset_ns < 0 { '-' } else { '+' };
+    let offset = format!("{sign}{}", brownout_units::format_ns(offset_ns.unsigned_abs() as f64));
+    match drift_ppb {
+        0 => offset,
+        drift if drift > 0 => format!("{offset}, gaining {}ppm", drift as f64 / 1e3),
+        drift => format!("{offset}, losing {}ppm", drift.unsigned_abs() as f64 / 1e3),
+    }
+}
+
+/// Whose each link is: of the host that was struck by what it sends, else of the one that is sent to; of a `link` command,
+/// its own; of a partition, nobody's.
+fn owners(kind: &str, struck: &[String], links: &[(String, String)]) -> BTreeMap<String, Vec<(String, String)>> {
+    let mut owners: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    for (from, to) in links {
+        let owner = match kind {
+            "partition" => String::new(),
+            "link" => format!("{from}>{to}"),
+            _ if struck.contains(from) => from.clone(),
+            _ => to.clone(),
+        };
+        owners.entry(owner).or_default().push((from.clone(), to.clone()));
+    }
+    owners
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_link_between_two_struck_hosts_is_hit_twice() {
+        let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let links: Vec<(String, String)> =
+            [("n1", "n2"), ("n2", "n1"), ("n1", "n3"), ("n3", "n1")].map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec();
+        let owners = owners("slow", &names(&["n1", "n2"]), &links);
+        assert_eq!(owners["n1"].len(), 3);
+        assert_eq!(owners["n2"].len(), 1);
+        assert_eq!(owners.values().map(Vec::len).sum::<usize>(), links.len());
+    }
+
+    #[test]
+    fn clocks_are_told_with_their_sign() {
+        assert!(clock_words(5_000_000_000, 0).starts_with("+5"));
+        assert!(clock_words(-20_000_000, -100_000).starts_with("-20"));
+        assert!(clock_words(0, 100_000).contains("gaining 100ppm"));
+    }
+}

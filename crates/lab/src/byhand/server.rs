@@ -1,0 +1,375 @@
+//! In the lab's first process: makes the lab, tells how far it is, and then answers clients, each on a thread of its own.
+
+use std::{
+    io,
+    os::{
+        fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+        unix::net::{UnixListener, UnixStream},
+    },
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use brownout_clock::write_object;
+use brownout_load::{Coordinator, query::query};
+use brownout_network::{Change, monotonic_ns};
+
+use super::{
+    Failure, LabFile, Order, clocks, exec,
+    lab::{Asked, CQL_PORT, Lab, Standing},
+    ping::Ping,
+    processes::Deed,
+    protocol::{Ask, Reply, Request, VERSION},
+    status, wire,
+};
+use crate::{
+    LabError,
+    faults::{Needs, together},
+    ground::Interrupts,
+    progress::{Progress, Tick},
+    stand::Stand,
+};
+
+/// A cluster that is not ready by then will not be.
+const READY_WITHIN: Duration = Duration::from_secs(180);
+/// Between two looks at whether the lab shall end.
+const LOOK_MS: i32 = 1_000;
+/// Who does not say what he wants by then wants nothing.
+const ASK_WITHIN: Duration = Duration::from_secs(5);
+/// Who does not take his answer by then does not get it.
+const TAKE_WITHIN: Duration = Duration::from_secs(10);
+/// More clients at once are a mistake.
+const MOST_CLIENTS: usize = 64;
+/// Between two looks at the processes of nodes, for the event log.
+const WATCH: Duration = Duration::from_millis(500);
+/// The database's own time-outs are shorter: its words come first.
+const CQL_WITHIN: Duration = Duration::from_secs(15);
+/// `PR_SET_DUMPABLE` and other surroundings need a moment less than this.
+const ENDED_BY_USER: i32 = 130;
+
+/// Makes the lab and serves it to its end. Returns the exit code of the first process.
+pub(crate) fn inside(order: Order, interrupts: Interrupts) -> u8 {
+    // SAFETY: the keeper handed these over to this process alone. They are for no program that is started here.
+    let (birth, listener, _lock) = unsafe {
+        let own = |descriptor| {
+            libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
+            OwnedFd::from_raw_fd(descriptor)
+        };
+        (UnixStream::from(own(order.birth)), UnixListener::from(own(order.listener)), own(order.lock))
+    };
+    crate::ground::keep_request_from_children();
+    let born = Arc::new(AtomicBool::new(false));
+    let Ok(watched) = birth.try_clone() else { return 4 };
+    let is_born = Arc::clone(&born);
+    thread::spawn(move || {
+        // `up` says nothing: when there is something to read, it has gone.
+        while !is_born.load(Ordering::Acquire) {
+            if wait_readable(watched.as_fd(), LOOK_MS) && !is_born.load(Ordering::Acquire) {
+                // The end of this process is the end of all.
+                std::process::exit(ENDED_BY_USER);
+            }
+        }
+    });
+    let made = make(order, interrupts, &birth);
+    born.store(true, Ordering::Release);
+    match made {
+        Ok(lab) => {
+            let told = wire::send(&birth, &Reply::Done(0));
+            drop(birth);
+            // Nobody has waited for it: then nobody wants it.
+            if told.is_err() { ENDED_BY_USER as u8 } else { serve(&Arc::new(lab), &listener, interrupts) }
+        }
+        Err(failure) => {
+            let code = failure.code;
+            // Nobody left to tell.
+            let _ = wire::send(&birth, &Reply::Failed(failure));
+            code
+        }
+    }
+}
+
+/// Waits until there is something to read, or the other end has gone. False: not yet.
+pub(super) fn wait_readable(descriptor: BorrowedFd<'_>, ms: i32) -> bool {
+    let mut waiting = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
+    // SAFETY: one valid pollfd.
+    unsafe { libc::poll(&raw mut waiting, 1, ms) > 0 }
+}
+
+/// What `up` shows.
+struct Told<'a>(&'a UnixStream);
+
+impl Progress for Told<'_> {
+    fn step(&mut self, text: &str) {
+        // If nobody listens, the watcher ends the lab.
+        let _ = wire::send(self.0, &Reply::Step(text.to_owned()));
+    }
+
+    fn note(&mut self, text: &str) {
+        let _ = wire::send(self.0, &Reply::Line(text.to_owned()));
+    }
+
+    fn hand_over(&mut self) {}
+
+    fn tick(&mut self, _: &Tick) {}
+}
+
+fn make(order: Order, interrupts: Interrupts, birth: &UnixStream) -> Result<Lab, Failure> {
+    let mut progress = Told(birth);
+    let LabFile { layout, seed, .. } = LabFile::read(&order.file, &order.text, &order.set)?;
+    progress.step("making the lab's namespaces");
+    let asked_ns = monotonic_ns();
+    let mut bench = order.provided.furnish(&layout, false)?;
+    order.provided.provide_archive(&mut bench, interrupts, &mut progress)?;
+    let nodes: Vec<String> = layout.hosts.nodes().map(|node| node.name.clone()).collect();
+    progress.step(&format!("{} hosts, starting {} nodes", layout.hosts.iter().count(), nodes.len()));
+    let disks = if order.no_disk.is_none() { nodes.clone() } else { Vec::new() };
+    let needs = Needs { disks, clocks: nodes, ..Needs::default() };
+    let mut stand = Stand::build(&bench, 1, seed, &needs)?;
+    let ready = stand
+        .cluster
+        .wait_ready(READY_WITHIN, &|| interrupts.any(), &mut |missing| progress.step(missing))
+        .map_err(|error| if interrupts.any() { LabError::Interrupted } else { error.into() })?;
+    progress.note(&format!("cluster ready after {:.1}s", ready.took.as_secs_f64()));
+    let paths = bench.paths(1);
+    let lab = Lab {
+        name: order.name,
+        system: format!("Cassandra {}", bench.distribution.version),
+        started_unix_ms: order.started_unix_ms,
+        seed,
+        layout,
+        control: stand.cluster.control(),
+        stand: Standing::of(stand),
+        logs: (bench.logs.clone(), order.provided.folder.join("logs")),
+        object: write_object(&paths.scratch).ok(),
+        no_disk: order.no_disk,
+        ledger: Default::default(),
+        events: Default::default(),
+        timer: Default::default(),
+        chaos: Default::default(),
+        drawn: Default::default(),
+        listening: Default::default(),
+    };
+    let change = Change::between(asked_ns, monotonic_ns());
+    lab.events.note(change, "up", &lab.name, &format!("{} is ready", lab.name), &order.who);
+    Ok(lab)
+}
+
+/// Answers until the lab shall end.
+fn serve(lab: &Arc<Lab>, listener: &UnixListener, interrupts: Interrupts) -> u8 {
+    for (name, body) in [("timer", run_timer as fn(Arc<Lab>)), ("watch", watch)] {
+        let lab = Arc::clone(lab);
+        if thread::Builder::new().name(name.to_owned()).spawn(move || body(lab)).is_err() {
+            return 4;
+        }
+    }
+    let clients = Arc::new(AtomicUsize::new(0));
+    while !interrupts.any() {
+        if !wait_readable(listener.as_fd(), LOOK_MS) {
+            continue;
+        }
+        let Ok((client, _)) = listener.accept() else { continue };
+        let _ = client.set_write_timeout(Some(TAKE_WITHIN));
+        if clients.fetch_add(1, Ordering::AcqRel) >= MOST_CLIENTS {
+            clients.fetch_sub(1, Ordering::AcqRel);
+            refuse(&client, "too many commands are under way in this lab; wait for some to end");
+            continue;
+        }
+        let (lab, counted) = (Arc::clone(lab), Arc::clone(&clients));
+        let attended = thread::Builder::new().name("client".to_owned()).spawn(move || {
+            let _counted = Counted(counted);
+            attend(&lab, &client);
+        });
+        if attended.is_err() {
+            clients.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+    0
+}
+
+/// One client fewer, however its thread ends.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn refuse(client: &UnixStream, message: &str) {
+    let _ = wire::send(client, &Reply::Failed(Failure::failed(message)));
+}
+
+fn run_timer(lab: Arc<Lab>) {
+    lab.timer.run(&lab)
+}
+
+/// Notes when a node's process is seen in another state, whoever brought it there.
+fn watch(lab: Arc<Lab>) {
+    let look = || -> Vec<String> {
+        let state = |node: &String| lab.control.state(node).map_or_else(|_| "DOWN".to_owned(), |state| state.to_string());
+        lab.control.names().iter().map(state).collect()
+    };
+    let (mut known, mut known_ns) = (look(), monotonic_ns());
+    loop {
+        thread::sleep(WATCH);
+        let (now, now_ns) = (look(), monotonic_ns());
+        for ((node, before), after) in lab.control.names().iter().zip(&known).zip(&now) {
+            if before != after {
+                let text = format!("{node} was {before} and is {after}");
+                lab.events.note(Change::between(known_ns, now_ns), "state", node, &text, "seen by the lab");
+            }
+        }
+        (known, known_ns) = (now, now_ns);
+    }
+}
+
+fn attend(lab: &Arc<Lab>, client: &UnixStream) {
+    // SAFETY: geteuid has no preconditions and cannot fail.
+    let ours = unsafe { libc::geteuid() };
+    match wire::peer_user(client) {
+        Ok(user) if user == ours || user == 0 => {}
+        _ => return refuse(client, "this lab belongs to another user"),
+    }
+    let _ = client.set_read_timeout(Some(ASK_WITHIN));
+    let (request, streams) = match wire::receive::<Request>(client) {
+        Ok(Some(asked)) => asked,
+        Ok(None) => return,
+        Err(error) => return refuse(client, &format!("this is no request of brownout's: {error}")),
+    };
+    if request.version != VERSION {
+        return refuse(client, "the lab was started by another version of brownout; use that, or end the lab by ending its keeper");
+    }
+    let _ = client.set_read_timeout(None);
+    let last = match answer(lab, request, streams, client) {
+        Ok(code) => Reply::Done(code),
+        Err(failure) => Reply::Failed(failure),
+    };
+    let _ = wire::send(client, &last);
+}
+
+fn answer(lab: &Arc<Lab>, request: Request, streams: Vec<OwnedFd>, client: &UnixStream) -> Result<u8, Failure> {
+    let who = request.who;
+    let lines = match request.ask {
+        Ask::Status => {
+            tell(client, &Reply::Status(Box::new(status::status(lab)?)))?;
+            return Ok(0);
+        }
+        Ask::Fault { kind, who: hosts, values, for_ns } => lab.inject(Asked { kind, who: hosts, values, for_ns }, &who)?,
+        Ask::Fast(hosts) => lab.fast(&hosts, &who)?,
+        Ask::FastLink { from, to, both } => lab.fast_link(&from, &to, both, &who)?,
+        Ask::Join => lab.join(&who)?,
+        Ask::Heal { kind, who: hosts } => lab.heal(&kind, &hosts, &who)?,
+        Ask::Process { verb, who: hosts, signal, wait, for_ns } => {
+            lab.process(&Deed { verb, who: hosts, signal, wait, for_ns }, &who)?
+        }
+        Ask::ChaosStart { entry, seed } => lab.chaos_start(&entry, seed, &who)?,
+        Ask::ChaosStop => lab.chaos_stop(&who)?,
+        Ask::ChaosStatus => vec![lab.chaos_words().unwrap_or_else(|| "chaos is not on".to_owned())],
+        Ask::Exec { host, command, environment, folder } => {
+            return exec::run(exec::program(lab, &host, &command, &environment, &folder)?, streams, client);
+        }
+        Ask::Nodetool { host, arguments } => {
+            let node = lab.node(&host)?;
+            return exec::run(lab.control.nodetool(&node, &arguments)?, streams, client);
+        }
+        Ask::Logs { host, console } => {
+            let node = lab.node(&host)?;
+            let path = if console { lab.control.console_path(&node)? } else { lab.control.log_path(&node)? };
+            let outside = path.strip_prefix(&lab.logs.0).map(|rest| lab.logs.1.join(rest));
+            let outside = outside.map_err(|_| Failure::failed(format!("{} lies outside of the lab's logs", path.display())))?;
+            tell(client, &Reply::Path(outside))?;
+            return Ok(0);
+        }
+        Ask::Cql { host, statement, consistency } => return cql(lab, host.as_deref(), &statement, &consistency, client),
+        Ask::Ping { from, to, count, every_ns } => return ping(lab, &from, &to, count, every_ns, client),
+        Ask::Clocks => {
+            tell(client, &Reply::Clocks(Box::new(clocks::matrix(lab)?)))?;
+            return Ok(0);
+        }
+        Ask::Events { follow } => return events(lab, follow, client),
+        Ask::Destroy => {
+            lab.events.note(together([]), "destroy", &lab.name, "the lab ends", &who);
+            // The client may have gone: the lab ends all the same, and with this process all that is in it.
+            let _ = wire::send(client, &Reply::Done(0));
+            std::process::exit(0);
+        }
+    };
+    lines.into_iter().try_for_each(|line| tell(client, &Reply::Line(line)))?;
+    Ok(0)
+}
+
+fn tell(client: &UnixStream, reply: &Reply) -> Result<(), Failure> {
+    wire::send(client, reply).map_err(|error: io::Error| Failure::failed(format!("the client has gone: {error}")))
+}
+
+/// Whether the client has gone, which says nothing more after its request.
+fn gone(client: &UnixStream) -> bool {
+    wait_readable(client.as_fd(), 0)
+}
+
+fn events(lab: &Lab, follow: bool, client: &UnixStream) -> Result<u8, Failure> {
+    let mut told = 0;
+    let mut patience = Duration::ZERO;
+    loop {
+        for event in lab.events.after(told, patience) {
+            told = event.number;
+            tell(client, &Reply::Event(event))?;
+        }
+        if !follow || gone(client) {
+            return Ok(0);
+        }
+        patience = WATCH;
+    }
+}
+
+fn cql(lab: &Lab, host: Option<&str>, statement: &str, consistency: &str, client: &UnixStream) -> Result<u8, Failure> {
+    let consistency = consistency.parse().map_err(|error: brownout_load::UnknownConsistency| Failure::wrong(error.to_string()))?;
+    let node = match host {
+        Some(host) => lab.node(host)?,
+        None => {
+            let up = |node: &String| status::state(lab, node).is_ok_and(|state| state == "UP");
+            lab.control.names().into_iter().find(up).ok_or_else(|| Failure::failed("no node is up; see: brownout status"))?
+        }
+    };
+    let state = status::state(lab, &node)?;
+    if state != "UP" {
+        return Err(Failure::failed(format!("{node} is {state} and answers nobody; name another with --host")));
+    }
+    let inside = lab.stand.network.host(&node).cloned();
+    let inside = inside.ok_or_else(|| Failure::failed(format!("{node} has no network")))?;
+    let address = (inside.address(), CQL_PORT).into();
+    // From the node itself, as somebody who has logged in there: no partition comes between.
+    let answer = query(
+        &Coordinator { name: node, address },
+        &(Arc::new(move || inside.enter()) as brownout_load::ThreadStart),
+        statement,
+        consistency,
+        CQL_WITHIN,
+    );
+    let answer = answer.map_err(|error| Failure::failed(error.to_string()))?;
+    let reply = Reply::Table { columns: answer.columns, rows: answer.rows, warnings: answer.warnings };
+    tell(client, &reply)?;
+    Ok(0)
+}
+
+fn ping(lab: &Lab, from: &str, to: &str, count: u32, every_ns: u64, client: &UnixStream) -> Result<u8, Failure> {
+    let (from, to) = (lab.host(from)?, lab.host(to)?);
+    if lab.links_between(&from, &to).is_none() {
+        return Err(Failure::wrong(format!("from {from} to {to} there is no link: name two hosts")));
+    }
+    let network = lab.stand.network;
+    let (Some(from), Some(to)) = (network.host(&from), network.host(&to)) else {
+        return Err(Failure::failed("the hosts have no network"));
+    };
+    let longest = Duration::from_nanos(lab.stand.reach.control.longest_hold_ns());
+    let ping = Ping { from, to, count, every: Duration::from_nanos(every_ns), longest };
+    let mut tell = |line: String| match line.is_empty() {
+        true => !gone(client),
+        false => wire::send(client, &Reply::Line(line)).is_ok() && !gone(client),
+    };
+    Ok(if ping.run(&mut tell)? { 0 } else { 3 })
+}
