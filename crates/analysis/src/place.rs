@@ -17,6 +17,9 @@ use crate::{
 /// change say nothing.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
+/// A reading that leans over a change may do so by this share of its length.
+pub(crate) const LEAN: f64 = 0.02;
+
 /// Who looked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Eye<'a> {
@@ -56,6 +59,8 @@ pub(crate) struct Measure {
     pub(crate) told: f64,
     /// It cannot see this here, however much is there.
     pub(crate) blind: bool,
+    /// Some of it may be from beyond the segments: from [`LEAN`] of the time at most.
+    pub(crate) leans: bool,
 }
 
 impl Measure {
@@ -170,8 +175,15 @@ impl<'a> Place<'a> {
     fn counters(&self, quantity: Quantity, segments: &[Segment]) -> Result<Measure, AnalysisError> {
         let inside = || inside(self.links, |row| (row.starts_ns, row.ends_ns()), segments, self.class, self.spared);
         let share = |hits: fn(&LinkCounts) -> u64, of: fn(&LinkCounts) -> u64| {
-            let (hits, of) = inside().fold((0, 0), |sum, row| (sum.0 + hits(row), sum.1 + of(row)));
-            Measure::share(hits.min(of), of)
+            let (settled, of_settled) = inside().fold((0, 0), |sum, row| (sum.0 + hits(row), sum.1 + of(row)));
+            if of_settled > 0 {
+                return Measure::share(settled.min(of_settled), of_settled);
+            }
+            // What comes and goes every few seconds leaves no reading between its margins. But what is done to packets as
+            // they come in needs no time to settle.
+            let leaning = leaning(self.links, segments);
+            let (hits, of) = leaning.fold((0, 0), |sum, row| (sum.0 + hits(row), sum.1 + of(row)));
+            Measure { leans: of > 0, ..Measure::share(hits.min(of), of) }
         };
         Ok(match quantity {
             Quantity::OneWayDelay | Quantity::DelaySpread => {
@@ -269,6 +281,16 @@ fn inside<'b, T>(
         let begins = |row: &T| if partly { span(row).1 <= from } else { span(row).0 < from };
         let first = rows.partition_point(begins);
         rows[first..].iter().take_while(move |row| if partly { span(row).0 < to } else { span(row).1 <= to })
+    })
+}
+
+/// Those readings of counters that lie in a segment but for a small part of their length.
+fn leaning<'b>(rows: &'b [LinkCounts], segments: &'b [Segment]) -> impl Iterator<Item = &'b LinkCounts> {
+    segments.iter().flat_map(move |segment| {
+        let (from, to) = segment.between;
+        let lean = |row: &LinkCounts| (row.length_ns as f64 * LEAN) as u64;
+        let first = rows.partition_point(|row| row.starts_ns + lean(row) < from);
+        rows[first..].iter().take_while(move |row| row.ends_ns() <= to + lean(row))
     })
 }
 

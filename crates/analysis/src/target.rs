@@ -3,7 +3,7 @@
 use brownout_record::{Expectation, Quantity};
 
 use crate::{
-    place::{Eye, Measure},
+    place::{Eye, LEAN, Measure},
     segments::Force,
 };
 
@@ -136,6 +136,15 @@ impl Question<'_> {
 
     /// What is to be seen; none where these sources cannot say.
     pub(crate) fn target(&self) -> Option<Target> {
+        let target = self.plain()?;
+        // What a reading has from beyond a change may be all or nothing of what any fault does here; packets may come in bursts.
+        let all = self.asks.by_force.iter().filter(|(_, one)| one.quantity == self.quantity && one.hit);
+        let most = all.map(|(_, one)| one.asked.abs()).fold(0.0, f64::max);
+        let leaning = if self.during.leans { 2.0 * LEAN * most } else { 0.0 };
+        Some(Target { slack: target.slack + leaning, ..target })
+    }
+
+    fn plain(&self) -> Option<Target> {
         let (with, without) = (None, Some(self.fault));
         let before = self.before.value.unwrap_or(0.0);
         // What was lost before cannot be lost again.

@@ -178,6 +178,20 @@ fn what_comes_and_goes_has_to_come_and_to_go() {
 }
 
 #[test]
+fn the_packets_of_a_link_that_flaps_quickly_are_counted() {
+    // Sixty seconds of probes in the periods would not tell 5 % from none; readings lean over its changes by 20 µs.
+    let flaps: Vec<(u32, f64, f64)> = (0..6).map(|at| (0, 4.0 * f64::from(at), 4.0 * f64::from(at) + 2.0)).collect();
+    let flaky = Made::new(Quantity::Loss, one(Quantity::Loss), 0.05, 0.005).during(&flaps);
+    let flapping = Scenario { seconds: [20, 30, 20], ..Scenario::of(vec![flaky]) };
+    all_proven("a flaky flap", &flapping);
+    let hit = faults(&flapping)[0].rows[0].clone();
+    assert!(hit.sources.iter().any(|source| source.source == "counters" && source.tells), "{hit:?}");
+    let mut nothing = flapping;
+    nothing.faults[0].does = Does::Nothing;
+    refuted("a flap that does nothing", &nothing);
+}
+
+#[test]
 fn each_step_of_a_ramp_has_to_be_there() {
     for (quantity, [asked, more], tolerance) in KINDS {
         // A process is stopped or not.
