@@ -179,7 +179,7 @@ fn what_comes_and_goes_has_to_come_and_to_go() {
 
 #[test]
 fn the_packets_of_a_link_that_flaps_quickly_are_counted() {
-    // Sixty seconds of probes in the periods would not tell 5 % from none; readings lean over its changes by 20 µs.
+    // The probes of the periods would not tell 5 % from none; readings lean over its changes by 20 µs.
     let flaps: Vec<(u32, f64, f64)> = (0..6).map(|at| (0, 4.0 * f64::from(at), 4.0 * f64::from(at) + 2.0)).collect();
     let flaky = Made::new(Quantity::Loss, one(Quantity::Loss), 0.05, 0.005).during(&flaps);
     let flapping = Scenario { seconds: [20, 30, 20], ..Scenario::of(vec![flaky]) };
