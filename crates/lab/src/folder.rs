@@ -68,6 +68,8 @@ impl Drop for Folder {
     }
 }
 
+/// A run that is just being made has its file after this.
+const MADE_WITHIN: std::time::Duration = std::time::Duration::from_secs(60);
 const LOCK: &str = ".running";
 
 /// Removes what killed runs left below `parent`: the scratch of every run whose lock nobody holds. Says which.
@@ -75,8 +77,9 @@ pub fn sweep(parent: &Path) -> Vec<PathBuf> {
     let mut swept = Vec::new();
     for run in fs::read_dir(parent).into_iter().flatten().flatten() {
         let lock_path = run.path().join(LOCK);
-        // A run takes its lock before it has a file: without one, it is just being made.
-        let begun = run.path().join("run.db").exists();
+        // A run takes its lock before it has a file: without one, it is just being made, or was killed just then.
+        let age = run.metadata().and_then(|folder| folder.modified()).map(|made| made.elapsed().unwrap_or_default());
+        let begun = run.path().join("run.db").exists() || age.is_ok_and(|age| age > MADE_WITHIN);
         let Some(lock) = File::open(&lock_path).ok().filter(|_| begun) else { continue };
         if lock.try_lock().is_ok() {
             let scratch = run.path().join("scratch");

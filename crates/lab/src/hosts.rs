@@ -59,6 +59,9 @@ impl Hosts {
             if placed.is_empty() {
                 return Err(at("it has no hosts; write hosts: [n1, n2]".to_owned()));
             }
+            if let Some(rack) = section.racks.keys().find(|rack| rack.is_empty() || !rack.chars().all(plain)) {
+                return Err(at(format!("'{rack}' cannot name a rack; use letters, digits, '-' and '_'")));
+            }
             for (rack, host) in placed {
                 let names = one_of("the hosts are", self.0.iter().map(|host| host.name.as_str()), &host);
                 let Some(found) = self.0.iter_mut().find(|found| found.name == host) else {
@@ -159,17 +162,23 @@ impl Hosts {
         Ok(pairs)
     }
 
-    fn meant(&self, key: &'static str, names: &Names) -> Result<Vec<String>, Complaint> {
-        let mut meant = Vec::new();
+    /// The hosts that names mean, each once: a site means all of its hosts.
+    pub fn meant(&self, key: &'static str, names: &Names) -> Result<Vec<String>, Complaint> {
+        let mut meant: Vec<String> = Vec::new();
         for name in names.iter() {
-            let before = meant.len();
             let is =
                 |host: &&HostPlan| host.name == name || host.place.as_ref().is_some_and(|place| place.site == name);
-            meant.extend(self.0.iter().filter(is).map(|host| host.name.clone()));
-            if meant.len() == before {
+            let found: Vec<&HostPlan> = self.0.iter().filter(is).collect();
+            if found.is_empty() {
                 let sites = self.sites();
+                let intro = if sites.is_empty() { "the hosts are" } else { "the hosts and sites are" };
                 let known = self.0.iter().map(|host| host.name.as_str()).chain(sites.into_keys());
-                return Err(Complaint::at(key, format!("unknown host '{name}'; {}", one_of("there are", known, name))));
+                return Err(Complaint::at(key, format!("unknown host '{name}'; {}", one_of(intro, known, name))));
+            }
+            for host in found {
+                if !meant.contains(&host.name) {
+                    meant.push(host.name.clone());
+                }
             }
         }
         Ok(meant)

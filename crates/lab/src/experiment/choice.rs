@@ -167,12 +167,6 @@ impl QueueChoice {
     }
 }
 
-impl Default for QueueChoice {
-    fn default() -> Self {
-        QueueChoice::Time(Delay::from_ms(100))
-    }
-}
-
 impl<'de> Deserialize<'de> for QueueChoice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;

@@ -239,9 +239,8 @@ pub struct RateFault {
     pub host: Names,
     /// On each of its links, bits per second of IP packets. Required.
     pub rate: BitRate,
-    /// What may wait before the bottleneck: bytes (`64KiB`) or time (`50ms`). Default: 100ms.
-    #[serde(default)]
-    pub queue: QueueChoice,
+    /// What may wait before the bottleneck: bytes (`64KiB`) or time (`50ms`). Default: 100ms, and 32KiB at least.
+    pub queue: Option<QueueChoice>,
     /// Bytes that each packet costs beside its own, such as 14 for Ethernet. Default: 0.
     #[serde(default)]
     pub overhead: Count,

@@ -1,7 +1,7 @@
 //! What is wrong with links, as written: in `link:` of a fault and in `network.links` of a topology.
 
-use brownout_network::{Chance, Distribution, Impairment, Loss, RateLimit, Reorder};
-use brownout_units::{BitRate, Count, Delay, Share};
+use brownout_network::{Chance, Distribution, Impairment, Loss, QueueLimit, RateLimit, Reorder};
+use brownout_units::{BitRate, Bytes, Count, Delay, Share};
 use serde::Deserialize;
 
 use super::{
@@ -55,9 +55,8 @@ pub struct LinkEntry {
     pub gap: Option<Count>,
     /// Bits per second. Default: no limit.
     pub rate: Option<BitRate>,
-    /// What may wait before the bottleneck: bytes or time. Default: 100ms.
-    #[serde(default)]
-    pub queue: QueueChoice,
+    /// What may wait before the bottleneck: bytes or time. Default: 100ms, and 32KiB at least.
+    pub queue: Option<QueueChoice>,
     /// Bytes that each packet costs beside its own. Default: 0.
     #[serde(default)]
     pub overhead: Count,
@@ -68,6 +67,22 @@ pub struct LinkEntry {
 impl LinkEntry {
     /// The impairment of each of its links.
     pub fn impairment(&self) -> Result<Impairment, Complaint> {
+        for (key, idle) in [
+            ("queue", self.queue.is_some() && self.rate.is_none()),
+            ("overhead", self.overhead != Count(0) && self.rate.is_none()),
+            ("loss-correlation", self.loss_correlation != Share::ZERO && self.loss.is_none()),
+            ("gap", self.gap.is_some() && self.reorder == Share::ZERO),
+        ] {
+            if idle {
+                let with =
+                    if matches!(key, "queue" | "overhead") { "rate" } else { key.trim_end_matches("-correlation") };
+                let with = if key == "gap" { "reorder" } else { with };
+                return Err(Complaint::at(
+                    key,
+                    format!("this means nothing without {with}; write {with}, too, or leave it out"),
+                ));
+            }
+        }
         let rate = self.rate.map(|rate| limit(rate, self.queue, self.overhead)).transpose()?;
         let impairment = Impairment {
             delay: self.delay,
@@ -102,6 +117,9 @@ fn loss(
     gilbert_elliott: Option<GilbertElliottSection>,
     markov: Option<MarkovSection>,
 ) -> Result<Option<Loss>, Complaint> {
+    if correlation != Share::ZERO && share.is_none() && (gilbert_elliott.is_some() || markov.is_some()) {
+        return Err(Complaint::at("correlation", "a model of bursts has its own; leave this out"));
+    }
     match (share, gilbert_elliott, markov) {
         (None, None, None) => Ok(None),
         (Some(share), None, None) if correlation == Share::ZERO => Ok(Some(Loss::Independent(share))),
@@ -123,12 +141,20 @@ fn loss(
     }
 }
 
-/// A bottleneck.
-pub fn limit(rate: BitRate, queue: QueueChoice, overhead: Count) -> Result<RateLimit, Complaint> {
+/// The queue of slow links: 100 ms of them would not hold a few packets.
+const LEAST_QUEUE: Bytes = Bytes(32 << 10);
+
+/// A bottleneck. Its queue, unless said: 100 ms, and 32 KiB at least.
+pub fn limit(rate: BitRate, queue: Option<QueueChoice>, overhead: Count) -> Result<RateLimit, Complaint> {
     let overhead_bytes = i32::try_from(overhead.0).ok().filter(|bytes| *bytes <= 65_535);
     let overhead_bytes = overhead_bytes
         .ok_or_else(|| Complaint::at("overhead", format!("{overhead} bytes for each packet; write up to 65_535")))?;
-    Ok(RateLimit { rate, queue: queue.limit(), overhead_bytes })
+    let queue = match queue {
+        Some(queue) => queue.limit(),
+        None if rate.bits_per_second() < LEAST_QUEUE.0 * 8 * 10 => QueueLimit::Bytes(LEAST_QUEUE),
+        None => QueueLimit::Time(Delay::from_ms(100)),
+    };
+    Ok(RateLimit { rate, queue, overhead_bytes })
 }
 
 /// As netem's gap: every so many packets.

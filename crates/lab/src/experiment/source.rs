@@ -121,11 +121,14 @@ impl Source {
             excerpt: None,
         };
         let steps: Vec<&str> = path.split('.').collect();
-        for step in steps {
+        for (at, step) in steps.iter().copied().enumerate() {
             node = match node {
                 Node::Mapping(map) => {
                     if map.get_node(step).is_none() {
-                        map.insert(step.into(), Node::Scalar(MarkedScalarNode::new(Span::new_blank(), "")));
+                        let last = at + 1 == steps.len();
+                        let value = Node::Scalar(MarkedScalarNode::new(Span::new_blank(), ""));
+                        let below = || marked_yaml::types::MarkedMappingNode::new_empty(Span::new_blank());
+                        map.insert(step.into(), if last { value } else { Node::Mapping(below()) });
                     }
                     map.get_mut(step).ok_or_else(|| complaint(format!("cannot add '{step}'")))?
                 }
@@ -162,6 +165,8 @@ impl Source {
         let parsed = parsed.as_ref().and_then(|tree| tree.as_mapping()?.get_node("value"));
         *node = match parsed {
             Some(tree @ (Node::Mapping(_) | Node::Sequence(_))) => tree.clone(),
+            // Quotes belong to YAML, not to the value.
+            Some(Node::Scalar(scalar)) => Node::Scalar(MarkedScalarNode::new(Span::new_blank(), scalar.as_str())),
             _ => Node::Scalar(MarkedScalarNode::new(Span::new_blank(), value)),
         };
         self.set.push(path.to_owned());

@@ -88,7 +88,7 @@ fn link(from: Vec<String>, to: Vec<String>, delay: Delay, jitter: Delay, both: b
         reorder: Share::ZERO,
         gap: None,
         rate: None,
-        queue: Default::default(),
+        queue: None,
         overhead: Count(0),
         mtu: None,
     }

@@ -4,7 +4,7 @@ use brownout_network::{Chance, Impairment};
 
 use super::{
     join, known,
-    links::{LinkFault, direction_words, pairs, provable_share, traffic},
+    links::{LinkFault, direction_words, pairs, provable, provable_share, traffic},
 };
 use crate::{
     experiment::{Complaint, ShareFault, checked},
@@ -16,6 +16,8 @@ pub fn fault(entry: &ShareFault, hosts: &Hosts) -> Result<LinkFault, Complaint> 
     let struck = known(&entry.host, hosts)?;
     provable_share("share", entry.share)?;
     let corrupt = Chance { share: entry.share, correlation: entry.correlation };
+    let impairment = checked(Impairment { corrupt, ..Impairment::NONE })?;
+    provable(&impairment)?;
     let direction = entry.direction;
     Ok(LinkFault {
         kind: "corrupt",
@@ -31,7 +33,7 @@ pub fn fault(entry: &ShareFault, hosts: &Hosts) -> Result<LinkFault, Complaint> 
             join(&struck)
         ),
         hit: pairs(&struck, direction, hosts),
-        impairment: checked(Impairment { corrupt, ..Impairment::NONE })?,
+        impairment,
         words: |impairment| impairment.corrupt.share.to_string(),
     })
 }

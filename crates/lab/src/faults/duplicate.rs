@@ -4,7 +4,7 @@ use brownout_network::{Chance, Impairment};
 
 use super::{
     join, known,
-    links::{LinkFault, direction_words, pairs, provable_share, traffic},
+    links::{LinkFault, direction_words, pairs, provable, provable_share, traffic},
 };
 use crate::{
     experiment::{Complaint, ShareFault, checked},
@@ -16,6 +16,8 @@ pub fn fault(entry: &ShareFault, hosts: &Hosts) -> Result<LinkFault, Complaint> 
     let struck = known(&entry.host, hosts)?;
     provable_share("share", entry.share)?;
     let duplicate = Chance { share: entry.share, correlation: entry.correlation };
+    let impairment = checked(Impairment { duplicate, ..Impairment::NONE })?;
+    provable(&impairment)?;
     let direction = entry.direction;
     Ok(LinkFault {
         kind: "duplicate",
@@ -23,7 +25,7 @@ pub fn fault(entry: &ShareFault, hosts: &Hosts) -> Result<LinkFault, Complaint> 
         text: format!("{} of {} comes twice {}", entry.share, traffic(&struck, direction), direction_words(direction)),
         effect: format!("RTTs stay; TCP at the far end of {} throws the copies away", join(&struck)),
         hit: pairs(&struck, direction, hosts),
-        impairment: checked(Impairment { duplicate, ..Impairment::NONE })?,
+        impairment,
         words: |impairment| impairment.duplicate.share.to_string(),
     })
 }

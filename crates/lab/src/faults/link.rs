@@ -5,7 +5,7 @@ use brownout_units::Delay;
 
 use super::{
     join,
-    links::{LinkFault, ends, provable_delay, provable_share},
+    links::{LinkFault, ends, provable},
 };
 use crate::{
     experiment::{Complaint, LinkEntry},
@@ -19,17 +19,7 @@ pub fn fault(entry: &LinkEntry, hosts: &Hosts) -> Result<LinkFault, Complaint> {
     if impairment == Impairment::NONE {
         return Err(Complaint::at("", "nothing is said to be wrong with these links; write delay: 100ms, loss: 1%, …"));
     }
-    if impairment.delay != Delay::ZERO {
-        provable_delay("delay", impairment.delay)?;
-    }
-    let loss = impairment.loss.mean();
-    for (key, share) in
-        [("loss", loss), ("duplicate", impairment.duplicate.share), ("corrupt", impairment.corrupt.share)]
-    {
-        if share.fraction() > 0.0 {
-            provable_share(key, share)?;
-        }
-    }
+    provable(&impairment)?;
     let arrow = if entry.both { "↔" } else { "→" };
     let rtt = if entry.both { 2 * impairment.delay.ns() } else { impairment.delay.ns() };
     let effect = match rtt {

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use brownout_network::{Change, Impairment, ImpairmentGuard, Link, Loss};
+use brownout_network::{
+    Change, Cut, Impairment, ImpairmentGuard, Link, Loss, QueueLimit, RateLimit, Reorder, TrainSpec,
+};
 use brownout_record::{Expectation, Quantity, Subject};
-use brownout_units::{Delay, Share};
+use brownout_units::{BitRate, Bytes, Delay, Share};
 
-use super::{Fault, Healing, InForce, Needs, Reach, join, s};
+use super::{Fault, Healing, InForce, Needs, Reach, TrainNeed, join, s};
 use crate::{
     LabError,
     experiment::{Complaint, Direction},
@@ -22,12 +24,22 @@ const TOLERANCE: f64 = 0.02;
 const JITTER_TOLERANCE: f64 = 0.3;
 /// Of a spread: its ends are known worse than its middle, and the distributions have tails.
 const SPREAD_TOLERANCE: f64 = 0.35;
+/// What a busy machine adds to a spread.
+const SPREAD_NOISE: Delay = Delay::from_ns(500_000);
+/// A smaller spread is not told from that.
+const LEAST_SPREAD: Delay = Delay::from_ms(2);
 /// Of a share, beside the error of counting: the probes' own losses and what bursts add.
 const SHARE_TOLERANCE: f64 = 0.1;
 /// Shares below this are not told from none by anyone.
 const LEAST_SHARE: f64 = 0.0005;
 /// Of a rate, measured by bursts among other traffic.
 const RATE_TOLERANCE: f64 = 0.1;
+/// If more packets skip a delay, it is the others that are out of order.
+const MOST_REORDERED: f64 = 0.4;
+/// What a burst measures on this machine: less takes minutes to show, more is not told from no limit at all.
+const RATES: std::ops::RangeInclusive<u64> = 64_000..=500_000_000;
+/// Room for a burst long enough to measure.
+const LEAST_QUEUE: Bytes = Bytes(20 << 10);
 /// Shorter delays drown in the noise of probes on a busy machine; longer ones than any time-out tell nothing more.
 pub const DELAYS: std::ops::RangeInclusive<Delay> = Delay::from_ns(100_000)..=Delay::from_secs(60);
 
@@ -90,13 +102,23 @@ impl Fault for LinkFault {
         Delay::from_ns(self.impairment.delay.ns() + spread as u64 + queue + brownout_analysis::SETTLE_NS)
     }
 
+    fn unjudged(&self) -> Vec<String> {
+        unjudged(&self.impairment)
+    }
+
     fn needs(&self) -> Needs {
-        let rate = self.impairment.rate.map(|limit| limit.rate);
-        let trains = if rate.is_some() {
-            self.hit.iter().map(|(from, to)| (from.clone(), to.clone(), rate)).collect()
-        } else {
-            Vec::new()
+        let train = |limit: RateLimit| {
+            // Half of the queue at most, so that the burst itself does not overflow it.
+            let packets = (queue_bytes(&limit) / 2 / u64::from(burst_packet())).clamp(8, 200) as u32;
+            let link = move |(from, to): &(String, String)| TrainNeed {
+                from: from.clone(),
+                to: to.clone(),
+                expected: limit.rate,
+                packets,
+            };
+            self.hit.iter().map(link).collect()
         };
+        let trains = self.impairment.rate.map(train).unwrap_or_default();
         Needs { trains, largest_packets: self.impairment.mtu.into_iter().collect(), ..Needs::default() }
     }
 
@@ -144,16 +166,20 @@ fn asked(impairment: &Impairment) -> Vec<(Quantity, f64, f64)> {
         return vec![(Quantity::Loss, 1.0, 0.001)];
     }
     let (delay, jitter) = (impairment.delay.ns() as f64, impairment.jitter.ns() as f64);
-    let at = |quantile: f64| (delay + jitter * impairment.distribution.quantile(quantile)).max(0.0);
+    // Packets that skip the delay lie below all others.
+    let skipping = impairment.reorder.mean().map_or(0.0, Share::fraction);
+    let at = |quantile: f64| {
+        let of_delayed = (quantile - skipping) / (1.0 - skipping);
+        if of_delayed <= 0.0 { 0.0 } else { (delay + jitter * impairment.distribution.quantile(of_delayed)).max(0.0) }
+    };
     if delay + jitter > 0.0 {
         // A delay below twice the noise is judged against half of itself, so that "none" can never pass for it.
         let tolerance = (delay * TOLERANCE + jitter * JITTER_TOLERANCE).max(NOISE.ns() as f64).min(delay / 2.0);
         all.push((Quantity::OneWayDelay, at(0.5), tolerance));
     }
     let spread = at(0.9) - at(0.1);
-    // Less is not told from what a busy machine spreads by itself.
-    if spread > 4.0 * NOISE.ns() as f64 {
-        all.push((Quantity::DelaySpread, spread, spread * SPREAD_TOLERANCE));
+    if jitter > 0.0 && spread >= LEAST_SPREAD.ns() as f64 && skipping == 0.0 {
+        all.push((Quantity::DelaySpread, spread, spread * SPREAD_TOLERANCE + SPREAD_NOISE.ns() as f64));
     }
     let share_tolerance = |share: f64, burst: f64| (share * (SHARE_TOLERANCE * burst).min(0.5)).max(LEAST_SHARE / 2.0);
     let loss = impairment.loss.mean().fraction();
@@ -169,13 +195,14 @@ fn asked(impairment: &Impairment) -> Vec<(Quantity, f64, f64)> {
             all.push((quantity, share, share_tolerance(share, burst)));
         }
     }
-    let reordered = impairment.reorder.share.fraction() / f64::from(impairment.reorder.gap.max(1));
-    if reordered > 0.0 {
+    if let Some(reordered) = impairment.reorder.mean().map(Share::fraction).filter(|share| *share > 0.0) {
         let burst = 1.0 / (1.0 - impairment.reorder.correlation.fraction()).max(0.1);
         all.push((Quantity::Reordered, reordered, share_tolerance(reordered, burst)));
     }
     if let Some(limit) = impairment.rate {
-        let rate = limit.rate.bits_per_second() as f64;
+        // What passes of IP, in packets of the bursts' size.
+        let packet = f64::from(burst_packet());
+        let rate = limit.rate.bits_per_second() as f64 * packet / (packet + f64::from(limit.overhead_bytes));
         all.push((Quantity::Rate, rate, rate * RATE_TOLERANCE));
     }
     if let Some(mtu) = impairment.mtu {
@@ -184,14 +211,114 @@ fn asked(impairment: &Impairment) -> Vec<(Quantity, f64, f64)> {
     all
 }
 
-/// How long a full queue takes to empty.
-fn queue_ns(limit: &brownout_network::RateLimit) -> u64 {
+/// Bytes of the IP packets that bursts are made of.
+pub fn burst_packet() -> u32 {
+    u32::from(TrainSpec::default().payload) + 28
+}
+
+/// Bytes that may wait before a bottleneck.
+pub fn queue_bytes(limit: &RateLimit) -> u64 {
     match limit.queue {
-        brownout_network::QueueLimit::Time(time) => time.ns(),
-        brownout_network::QueueLimit::Bytes(bytes) => {
-            (bytes.0 as f64 * 8e9 / limit.rate.bits_per_second() as f64).min(60e9) as u64
+        QueueLimit::Bytes(bytes) => bytes.0,
+        QueueLimit::Time(time) => (limit.rate.bits_per_second() as f64 / 8.0 * time.secs()) as u64,
+    }
+}
+
+/// Refuses what could not be put in force and proven; the keys are those of `link:`.
+pub fn provable(impairment: &Impairment) -> Result<(), Complaint> {
+    if impairment.delay != Delay::ZERO {
+        provable_delay("delay", impairment.delay)?;
+    }
+    let loss = impairment.loss.mean();
+    if impairment.loss != Loss::None {
+        provable_share("loss", loss)?;
+    }
+    for (key, chance) in [("duplicate", impairment.duplicate), ("corrupt", impairment.corrupt)] {
+        if chance.share != Share::ZERO {
+            provable_share(key, chance.share)?;
+        }
+        if chance.correlation == Share::ALL {
+            return Err(Complaint::at(
+                key,
+                "with a correlation of 100% it happens to all packets or to none; write less",
+            ));
         }
     }
+    provable_reorder(&impairment.reorder)?;
+    if let Some(limit) = &impairment.rate {
+        provable_rate(limit)?;
+    }
+    Ok(())
+}
+
+fn provable_reorder(reorder: &Reorder) -> Result<(), Complaint> {
+    if reorder.share == Share::ZERO {
+        return Ok(());
+    }
+    let Some(mean) = reorder.mean() else {
+        return Err(Complaint::at(
+            "gap",
+            "with a gap and a correlation nobody can say how many overtake; write one of them",
+        ));
+    };
+    provable_share("reorder", mean)?;
+    if mean.fraction() > MOST_REORDERED {
+        let message = format!("if {mean} skip the delay, it is the others that are out of order; write up to 40%");
+        return Err(Complaint::at("reorder", message));
+    }
+    if reorder.correlation == Share::ALL {
+        return Err(Complaint::at("correlation", "with 100% all packets overtake or none; write less"));
+    }
+    Ok(())
+}
+
+fn provable_rate(limit: &RateLimit) -> Result<(), Complaint> {
+    if !RATES.contains(&limit.rate.bits_per_second()) {
+        let bits = |bits: &u64| BitRate::new(*bits).map_or_else(String::new, |rate| rate.to_string());
+        let (least, most) = (bits(RATES.start()), bits(RATES.end()));
+        return Err(Complaint::at("rate", format!("{} cannot be proven; write {least} to {most}", limit.rate)));
+    }
+    if queue_bytes(limit) < LEAST_QUEUE.0 {
+        let message = format!(
+            "a queue of {} is too short for the bursts that prove a rate; write at least {LEAST_QUEUE}",
+            brownout_units::Bytes(queue_bytes(limit))
+        );
+        return Err(Complaint::at("queue", message));
+    }
+    Ok(())
+}
+
+/// What of an impairment nobody judges, in words.
+fn unjudged(impairment: &Impairment) -> Vec<String> {
+    let mut all = Vec::new();
+    let asked = asked(impairment);
+    if impairment.jitter != Delay::ZERO && !asked.iter().any(|(quantity, ..)| *quantity == Quantity::DelaySpread) {
+        all.push(format!("the jitter of {}: too little to be told from that of the machine", impairment.jitter));
+    }
+    let correlations = [
+        impairment.delay_correlation,
+        impairment.duplicate.correlation,
+        impairment.corrupt.correlation,
+        impairment.reorder.correlation,
+    ];
+    if correlations.iter().any(|correlation| *correlation != Share::ZERO) {
+        all.push("correlations".to_owned());
+    }
+    if !matches!(impairment.loss, Loss::None | Loss::Independent(_)) {
+        all.push("the lengths of bursts of losses (only how much is lost)".to_owned());
+    }
+    if impairment.rate.is_some() {
+        all.push("the length of the queue before the bottleneck".to_owned());
+    }
+    if impairment.cut == Some(Cut::Reject) {
+        all.push("that senders are told (only that nothing passes)".to_owned());
+    }
+    all
+}
+
+/// How long a full queue takes to empty.
+fn queue_ns(limit: &RateLimit) -> u64 {
+    (queue_bytes(limit) as f64 * 8e9 / limit.rate.bits_per_second() as f64).min(60e9) as u64
 }
 
 /// The same with a share of its magnitudes; none if nothing of it can be more or less.
@@ -215,7 +342,8 @@ fn scaled(impairment: &Impairment, by: f64) -> Option<Impairment> {
     scaled.duplicate.share = share(impairment.duplicate.share);
     scaled.corrupt.share = share(impairment.corrupt.share);
     scaled.reorder.share = share(impairment.reorder.share);
-    Some(scaled)
+    // A step that nobody could prove is none.
+    provable(&scaled).is_ok().then_some(scaled)
 }
 
 /// The pairs between hosts and all others, by direction.

@@ -69,6 +69,11 @@ pub trait Fault: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What of it nobody judges, in words: said before anyone trusts the proof.
+    fn unjudged(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What it does to each of its links, if that is all that it does.
     fn impairment(&self) -> Option<Impairment> {
         None
@@ -118,10 +123,23 @@ pub struct Needs {
     pub clock_witness: bool,
     /// The nodes' processes and answers are watched.
     pub process_witness: bool,
-    /// Bursts measure the rate of these links, from → to, and of some that are spared.
-    pub trains: Vec<(String, String, Option<brownout_units::BitRate>)>,
+    /// Bursts measure the rate of these links, and of as many that are spared.
+    pub trains: Vec<TrainNeed>,
     /// The largest packets of all links are found out; these sizes are asked for.
     pub largest_packets: Vec<u16>,
+}
+
+/// A link whose rate bursts measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrainNeed {
+    /// The sending host.
+    pub from: String,
+    /// The receiving host.
+    pub to: String,
+    /// The rate that is asked for.
+    pub expected: brownout_units::BitRate,
+    /// Packets of a burst that fits into the queue.
+    pub packets: u32,
 }
 
 impl Needs {
@@ -185,14 +203,26 @@ pub fn from_entry(entry: &FaultEntry, hosts: &Hosts, seed: u64) -> Result<Box<dy
     }
 }
 
-/// Every one of `names` is a host of the lab.
+/// The hosts that these names mean: a site means all of its hosts.
 fn known(names: &Names, hosts: &Hosts) -> Result<Vec<String>, Complaint> {
-    among(names, "host", "the hosts are", hosts.iter().map(|host| host.name.as_str()))
+    hosts.meant("host", names)
 }
 
-/// Every one of `names` is a node: the host of the load has no database.
+/// The nodes that these names mean: the host of the load has no database.
 fn known_nodes(names: &Names, hosts: &Hosts) -> Result<Vec<String>, Complaint> {
-    among(names, "host", "the nodes are", hosts.nodes().map(|host| host.name.as_str()))
+    let sites = hosts.sites();
+    let mut found: Vec<String> = Vec::new();
+    for name in names.iter() {
+        let meant: Vec<String> = match sites.get(name) {
+            Some(nodes) => nodes.iter().map(|node| (*node).to_owned()).collect(),
+            None => {
+                let known = hosts.nodes().map(|host| host.name.as_str());
+                among(&Names(vec![name.to_owned()]), "host", "the nodes are", known)?
+            }
+        };
+        found.extend(meant.into_iter().filter(|node| !found.contains(node)).collect::<Vec<_>>());
+    }
+    Ok(found)
 }
 
 fn among<'a>(
@@ -205,7 +235,12 @@ fn among<'a>(
     for name in names.iter() {
         if !known.clone().any(|known| known == name) {
             let names = one_of(intro, known, name);
-            return Err(Complaint::at(key, format!("unknown host '{name}'; {names}")));
+            let what = match key {
+                "folders" => "folder",
+                "operations" => "operation",
+                _ => "host",
+            };
+            return Err(Complaint::at(key, format!("unknown {what} '{name}'; {names}")));
         }
         if !found.iter().any(|found| found == name) {
             found.push(name.to_owned());

@@ -2,7 +2,7 @@
 
 use brownout_network::{Cut, Impairment};
 
-use super::{among, known, links::LinkFault};
+use super::{known, links::LinkFault};
 use crate::{
     experiment::{Complaint, CutChoice, Names, PartitionFault},
     hosts::Hosts,
@@ -16,6 +16,9 @@ pub fn fault(entry: &PartitionFault, hosts: &Hosts, seed: u64) -> Result<LinkFau
         let message = "who is cut off is not said, or twice; write one of groups: [[n1], [n2, n3]], isolate: n2, \
                        random: true, or from: n1 with to: n2";
         return Err(Complaint::at("", message));
+    }
+    if entry.to.is_some() && entry.from.is_none() {
+        return Err(Complaint::at("to", "to goes with from: what these send to those does not arrive"));
     }
     let (mut hit, words) = if let Some(from) = &entry.from {
         one_way(from, entry.to.as_ref(), hosts)?
@@ -59,14 +62,15 @@ fn groups(entry: &PartitionFault, hosts: &Hosts, seed: u64) -> Result<Vec<Vec<St
     if let Some(isolate) = &entry.isolate {
         let alone = known(isolate, hosts)?;
         let rest = all.into_iter().filter(|host| !alone.contains(host)).collect::<Vec<_>>();
-        return Ok(alone.into_iter().map(|host| vec![host]).chain([rest]).collect());
+        let rest = (!rest.is_empty()).then_some(rest);
+        return Ok(alone.into_iter().map(|host| vec![host]).chain(rest).collect());
     }
     if entry.random {
         return random(hosts, seed);
     }
     let mut groups = Vec::new();
     for group in &entry.groups {
-        groups.push(among(group, "groups", "the hosts are", all.iter().map(String::as_str))?);
+        groups.push(known(group, hosts).map_err(|complaint| Complaint { key: "groups".into(), ..complaint })?);
     }
     // Who is named nowhere is together with all others of whom that is true, as Blockade has it.
     let rest: Vec<String> = all.into_iter().filter(|host| !groups.iter().any(|group| group.contains(host))).collect();

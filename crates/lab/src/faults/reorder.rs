@@ -4,7 +4,7 @@ use brownout_network::{Impairment, Reorder};
 
 use super::{
     join, known,
-    links::{LinkFault, direction_words, pairs, provable_delay, provable_share, traffic},
+    links::{LinkFault, direction_words, pairs, provable, provable_delay, provable_share, traffic},
 };
 use crate::{
     experiment::{Complaint, ReorderFault, checked, gap},
@@ -16,12 +16,12 @@ pub fn fault(entry: &ReorderFault, hosts: &Hosts) -> Result<LinkFault, Complaint
     let struck = known(&entry.host, hosts)?;
     provable_share("share", entry.share)?;
     provable_delay("delay", entry.delay)?;
-    if entry.share.fraction() > 0.4 {
-        let message =
-            format!("if {} skip the delay, it is the others that are out of order; write up to 40%", entry.share);
-        return Err(Complaint::at("share", message));
-    }
     let reorder = Reorder { share: entry.share, correlation: entry.correlation, gap: gap(entry.gap)? };
+    let impairment = checked(Impairment { delay: entry.delay, reorder, ..Impairment::NONE })?;
+    provable(&impairment).map_err(|complaint| match complaint.key.as_ref() {
+        "reorder" => Complaint { key: "share".into(), ..complaint },
+        _ => complaint,
+    })?;
     let direction = entry.direction;
     let every = if reorder.gap > 1 { format!(" every {}th packet at most,", reorder.gap) } else { String::new() };
     Ok(LinkFault {
@@ -36,7 +36,7 @@ pub fn fault(entry: &ReorderFault, hosts: &Hosts) -> Result<LinkFault, Complaint
         ),
         effect: format!("most RTTs to and from {} grow as with slow, the others stay", join(&struck)),
         hit: pairs(&struck, direction, hosts),
-        impairment: checked(Impairment { delay: entry.delay, reorder, ..Impairment::NONE })?,
+        impairment,
         words: |impairment| impairment.reorder.share.to_string(),
     })
 }

@@ -151,6 +151,13 @@ impl PlannedFault {
         self.severities.last().map(AsRef::as_ref)
     }
 
+    /// What of it nobody judges, in words.
+    fn unjudged(&self) -> Option<String> {
+        let fault = self.fault()?;
+        let parts = fault.unjudged();
+        (!parts.is_empty()).then(|| format!("of '{}' the proof does not judge {}", fault.text(), parts.join(", ")))
+    }
+
     /// When it first comes into force.
     pub fn starts(&self) -> Delay {
         self.periods.first().map_or(Delay::ZERO, |period| period.starts)
@@ -197,10 +204,12 @@ impl Plan {
         let copies = check.copies(hosts)?;
         let consistency = check.load(nodes, &copies)?;
         let phases = check.phases()?;
+        check.mtus()?;
         let faults = check.faults(hosts, &phases)?;
         let objective = check.objective(&phases)?;
         let trials = check.trials()?;
-        let warnings = check.warnings(consistency, &copies);
+        let mut warnings = check.warnings(consistency, &copies);
+        warnings.extend(faults.iter().filter_map(PlannedFault::unjudged));
         let name = source.file().file_stem().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into());
         Ok(Plan { name, layout, consistency, copies, faults, phases, objective, trials, warnings, experiment })
     }

@@ -2,11 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use brownout_network::Impairment;
+use brownout_units::Share;
+
 use super::{Distance, check::Check, to_u32};
 use crate::{
     experiment::{FileError, Topology, one_of},
     hosts::Hosts,
 };
+
+/// What this kernel has (tcp(7)).
+const CONGESTION_CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 impl Check<'_> {
     /// The hosts in their sites, and what lies between them.
@@ -20,6 +26,7 @@ impl Check<'_> {
                 return self.complain(&key, format!("unknown host '{name}'; {names}"));
             }
         }
+        self.congestion_controls()?;
         let (sites, links) = match section.topology {
             Some(_) if !section.sites.is_empty() || !section.links.is_empty() => {
                 let message = "a ready-made topology has its own sites and links; leave it out, or them".to_owned();
@@ -41,6 +48,15 @@ impl Check<'_> {
             let at = format!("network.links.{index}");
             let pairs = hosts.links(link).or_else(|complaint| self.complain_in(&at, complaint))?;
             let impairment = link.impairment().or_else(|complaint| self.complain_in(&at, complaint))?;
+            if impairment == Impairment::NONE {
+                let message = "nothing lies between these; write delay: 40ms, loss: 0.1%, rate: 100mbit, …".to_owned();
+                return self.complain(&at, message);
+            }
+            if impairment.loss.mean() == Share::ALL {
+                let message = "all that is sent here is lost: that is a partition, a fault, not a distance".to_owned();
+                return self.complain(&format!("{at}.loss"), message);
+            }
+            self.mtu_within(&format!("{at}.mtu"), impairment.mtu.map(u64::from))?;
             let arrow = if link.both { "↔" } else { "→" };
             let words = match (link.from == link.to, hosts.site_of(&link.from)) {
                 (true, Some(site)) => format!("within {site}"),
@@ -50,6 +66,47 @@ impl Check<'_> {
             distances.push(Distance { words, pairs, impairment });
         }
         Ok((hosts, distances))
+    }
+
+    /// Faults that limit the size of packets.
+    pub(super) fn mtus(&self) -> Result<(), FileError> {
+        for (index, entry) in self.experiment.faults.iter().enumerate() {
+            let of_host = entry.mtu.as_ref().map(|mtu| mtu.bytes.0);
+            self.mtu_within(&format!("faults.{index}.mtu.bytes"), of_host)?;
+            let of_link = entry.link.as_ref().and_then(|link| link.mtu).map(|mtu| mtu.0);
+            self.mtu_within(&format!("faults.{index}.link.mtu"), of_link)?;
+        }
+        Ok(())
+    }
+
+    /// A limit that no packet reaches is none.
+    fn mtu_within(&self, key: &str, limit: Option<u64>) -> Result<(), FileError> {
+        let most = self.experiment.network.mtu;
+        match limit.filter(|limit| *limit >= most.0) {
+            Some(limit) => {
+                let message =
+                    format!("there are no packets of more than {limit} bytes: network.mtu is {most}; write less");
+                self.complain(key, message)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Those that this kernel has: a lab loads no modules.
+    fn congestion_controls(&self) -> Result<(), FileError> {
+        let section = &self.experiment.network;
+        let of_hosts = section.congestion_control_of.iter();
+        let asked = of_hosts.map(|(host, name)| (format!("network.congestion-control-of.{host}"), name));
+        let asked = asked.chain([("network.congestion-control".to_owned(), &section.congestion_control)]);
+        let Ok(available) = std::fs::read_to_string(CONGESTION_CONTROLS) else { return Ok(()) };
+        let available: Vec<&str> = available.split_whitespace().collect();
+        for (key, name) in asked {
+            if !available.contains(&name.as_str()) {
+                let names = one_of("it has", available.iter().copied(), name);
+                return self.complain(&key, format!("this kernel has no congestion control '{name}'; {names}"));
+            }
+        }
+        Ok(())
     }
 
     /// Copies of each row by site: `load.replication` in each of them.

@@ -3,7 +3,10 @@
 use brownout_network::{Network, TrainSpec};
 use brownout_record::{Quantity, Subject, WitnessRow};
 
-use crate::{LabError, faults::Needs};
+use crate::{
+    LabError,
+    faults::{Needs, TrainNeed},
+};
 
 /// Trains on the links whose rate a fault limits, and on as many that it spares.
 pub(super) struct Trains {
@@ -14,15 +17,17 @@ pub(super) struct Trains {
 impl Trains {
     pub(super) fn start(needs: &Needs, network: &Network) -> Result<Trains, LabError> {
         let mut links = Vec::new();
-        for (from, to, expected) in &needs.trains {
-            links.extend(network.link(from, to).map(|link| (link, *expected)));
+        for TrainNeed { from, to, expected, .. } in &needs.trains {
+            links.extend(network.link(from, to).map(|link| (link, Some(*expected))));
             // The way back is another link; if it is limited, too, it is in the list itself.
-            if !needs.trains.iter().any(|(other, back, _)| other == to && back == from) {
+            if !needs.trains.iter().any(|other| other.from == *to && other.to == *from) {
                 links.extend(network.link(to, from).map(|link| (link, None)));
             }
         }
+        let whole = TrainSpec::default();
+        let packets = needs.trains.iter().map(|need| need.packets).min().unwrap_or(whole.packets).min(whole.packets);
         let names = network.hosts().iter().map(|host| host.name().to_owned()).collect();
-        Ok(Trains { trains: brownout_network::Trains::start(network, &links, TrainSpec::default())?, names })
+        Ok(Trains { trains: brownout_network::Trains::start(network, &links, TrainSpec { packets, ..whole })?, names })
     }
 
     pub(super) fn drain(&self) -> Vec<WitnessRow> {
