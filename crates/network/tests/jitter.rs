@@ -241,6 +241,6 @@ fn a_ramp_changes_one_layer_in_place_and_neither_loses_nor_reorders_anything() {
     let mut counted = common::counters(&network, hit);
     traffic::settle(&network, hit, &mut counted, u64::from(sent));
     let mut arrived = Vec::new();
-    traffic::receive_numbers(&receiver, &mut arrived);
+    traffic::receive_until(&receiver, &mut arrived, u64::from(sent));
     assert_eq!(arrived, (0..sent).collect::<Vec<_>>());
 }

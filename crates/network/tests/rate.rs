@@ -184,7 +184,7 @@ fn what_waits_leaves_at_the_new_rate_and_nothing_overtakes_it() {
     let all = send(10);
     let mut counted = counters(&network, hit);
     settle(&network, hit, &mut counted, u64::from(all));
-    traffic::receive_numbers(&receiver, &mut arrived);
+    traffic::receive_until(&receiver, &mut arrived, u64::from(all));
     assert_eq!(arrived, (0..all).collect::<Vec<_>>());
     assert_eq!(counted.dropped_queue, 0);
 }

@@ -176,6 +176,11 @@ pub fn send_numbered(network: &Network, way: Way, datagrams: u32, together: u32)
         let batch: Vec<u8> = numbers.clone().flat_map(datagram).collect();
         sender.send(&batch).unwrap();
         settle(network, link, &mut counted, u64::from(numbers.end));
+        receive_until(&receiver, &mut arrived, counted.delivered_packets - counted.corrupted);
+    }
+    if counted.corrupted > 0 {
+        // The last may be damaged, and then nothing tells that the kernel has looked at it.
+        thread::sleep(Duration::from_millis(50));
         receive_numbers(&receiver, &mut arrived);
     }
     assert_eq!(counted.frames, u64::from(datagrams / together), "{together} together: {NO_SUPERFRAMES}");
@@ -185,6 +190,20 @@ pub fn send_numbered(network: &Network, way: Way, datagrams: u32, together: u32)
 /// A datagram that tells its number, and whether it is intact.
 pub fn datagram(number: u32) -> Vec<u8> {
     [&number.to_be_bytes()[..], &[number as u8; 996]].concat()
+}
+
+/// Takes what comes until there are this many: what the emulator has handed over, the kernel may still have to bring to
+/// its socket.
+pub fn receive_until(receiver: &UdpSocket, arrived: &mut Vec<u32>, datagrams: u64) {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        receive_numbers(receiver, arrived);
+        if arrived.len() as u64 >= datagrams {
+            return;
+        }
+        assert!(Instant::now() < end, "{} of {datagrams} datagrams came", arrived.len());
+        thread::yield_now();
+    }
 }
 
 /// Takes all that is there.
