@@ -119,7 +119,9 @@ impl Fault for LinkFault {
             self.hit.iter().map(link).collect()
         };
         let trains = self.impairment.rate.map(train).unwrap_or_default();
-        Needs { trains, largest_packets: self.impairment.mtu.into_iter().collect(), ..Needs::default() }
+        let sized = |mtu| self.hit.iter().map(move |(from, to)| (from.clone(), to.clone(), mtu)).collect();
+        let largest_packets = self.impairment.mtu.map(sized).unwrap_or_default();
+        Needs { trains, largest_packets, ..Needs::default() }
     }
 
     fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {

@@ -125,8 +125,8 @@ pub struct Needs {
     pub process_witness: bool,
     /// Bursts measure the rate of these links, and of as many that are spared.
     pub trains: Vec<TrainNeed>,
-    /// The largest packets of all links are found out; these sizes are asked for.
-    pub largest_packets: Vec<u16>,
+    /// The largest packets of these links (from, to, the size that is asked for) are found out, and of others.
+    pub largest_packets: Vec<(String, String, u16)>,
 }
 
 /// A link whose rate bursts measure.

@@ -18,8 +18,12 @@ use crate::LabError;
 
 /// Between two rounds of packets on all links.
 const EVERY: Duration = Duration::from_millis(250);
-/// What takes longer than this does not count: a slow link is another fault.
+/// What a packet may take besides what links hold it for.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// All links are looked at in a lab of so many hosts; in larger ones only those that a fault hits, and the ways back.
+const ALL_LINKS_UP_TO: usize = 8;
+/// Room for the packets of one round, bytes.
+const RECEIVE_BUFFER: libc::c_int = 8 << 20;
 /// Headers of IPv4 and UDP.
 const HEADERS: usize = 28;
 const PORT: u16 = 47_002;
@@ -32,17 +36,39 @@ struct End {
     socket: UdpSocket,
 }
 
-/// `limits` are sizes that faults ask for: those, and one more, are tried, too.
-pub(super) fn start(network: &Network, mtu: u16, limits: &[u16], seen: Sender<WitnessRow>) -> Result<Looker, LabError> {
+/// Who sends what to whom.
+struct Plan {
+    ends: Vec<End>,
+    /// By the places of the ends.
+    links: Vec<(usize, usize)>,
+    sizes: BTreeSet<usize>,
+}
+
+/// `asked` are links and sizes that faults ask for: those sizes, and one more, are tried, too.
+pub(super) fn start(
+    network: &Network,
+    mtu: u16,
+    asked: &[(String, String, u16)],
+    seen: Sender<WitnessRow>,
+) -> Result<Looker, LabError> {
     let failed = |source| LabError::Ground { doing: "find out the largest packets", source };
     let ends = network.hosts().iter().map(end).collect::<io::Result<Vec<_>>>().map_err(failed)?;
-    let asked = limits.iter().flat_map(|limit| [usize::from(*limit), usize::from(*limit) + 1]);
-    let sizes: BTreeSet<usize> =
-        SIZES.into_iter().chain(asked).chain([usize::from(mtu)]).filter(|size| *size <= usize::from(mtu)).collect();
+    let limits = asked.iter().flat_map(|(.., limit)| [usize::from(*limit), usize::from(*limit) + 1]);
+    let sizes = SIZES.into_iter().chain(limits).chain([usize::from(mtu)]).filter(|size| *size <= usize::from(mtu));
+    let all =
+        (0..ends.len()).flat_map(|from| (0..ends.len()).map(move |to| (from, to))).filter(|(from, to)| from != to);
+    let hit = |from: usize, to: usize| {
+        let (from, to) = (&ends[from].name, &ends[to].name);
+        asked.iter().any(|(a, b, _)| (a == from && b == to) || (a == to && b == from))
+    };
+    let links = all.filter(|(from, to)| ends.len() <= ALL_LINKS_UP_TO || hit(*from, *to)).collect();
+    let plan = Plan { sizes: sizes.collect(), links, ends };
+    let control = network.control();
     let mut round = 0_u32;
     let look = move || {
         round = round.wrapping_add(1);
-        self::round(&ends, &sizes, round, &seen);
+        let patience = PATIENCE + Duration::from_nanos(control.longest_hold_ns());
+        self::round(&plan, round, patience, &seen);
     };
     Looker::start("witness-mtu".to_owned(), EVERY, || Ok(()), look)
 }
@@ -51,38 +77,37 @@ fn end(host: &Host) -> io::Result<End> {
     let socket = host.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT)))??;
     socket.set_nonblocking(true)?;
     // Sets "don't fragment", and looks at no path MTU that the kernel has learned (ip(7)).
-    let probe: libc::c_int = libc::IP_PMTUDISC_PROBE;
-    // SAFETY: the option is an int, and its address and size are right.
-    let set = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_IP,
-            libc::IP_MTU_DISCOVER,
-            (&raw const probe).cast(),
-            size_of_val(&probe) as libc::socklen_t,
-        )
-    };
-    if set != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    set(&socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)?;
+    // Without CAP_NET_ADMIN over the machine, as much as the machine allows.
+    set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
+        .or_else(|_| set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER))?;
     Ok(End { name: host.name().to_owned(), address: host.address(), socket })
 }
 
+fn set(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    let size = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: the option is an int, and its address and size are right.
+    match unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), size) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// One packet of every size on every link; the largest that arrives is told.
-fn round(ends: &[End], sizes: &BTreeSet<usize>, round: u32, seen: &Sender<WitnessRow>) {
+fn round(plan: &Plan, round: u32, patience: Duration, seen: &Sender<WitnessRow>) {
+    let Plan { ends, links, sizes } = plan;
     let at_ns = monotonic_ns();
     let mut buffer = vec![0; 65_536];
-    for (from, sender) in (0_u16..).zip(ends) {
-        for receiver in ends.iter().filter(|receiver| receiver.address != sender.address) {
-            for size in sizes {
-                buffer[..4].copy_from_slice(&round.to_be_bytes());
-                buffer[4..6].copy_from_slice(&from.to_be_bytes());
-                // An error here is the kernel's about an earlier packet that was too large.
-                let _ = sender.socket.send_to(&buffer[..size - HEADERS], SocketAddr::from((receiver.address, PORT)));
-            }
+    for (from, to) in links {
+        buffer[..4].copy_from_slice(&round.to_be_bytes());
+        buffer[4..6].copy_from_slice(&(*from as u16).to_be_bytes());
+        for size in sizes {
+            let target = SocketAddr::from((ends[*to].address, PORT));
+            // An error here is the kernel's about an earlier packet that was too large.
+            let _ = ends[*from].socket.send_to(&buffer[..size - HEADERS], target);
         }
     }
-    thread::sleep(PATIENCE);
+    thread::sleep(patience);
     for receiver in ends {
         let mut largest = vec![0; ends.len()];
         loop {
