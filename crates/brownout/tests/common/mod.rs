@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
+pub mod byhand;
+
 use std::{
     collections::BTreeSet,
     fs,
@@ -133,6 +135,17 @@ pub fn descendants(root: u32) -> BTreeSet<(u32, u64)> {
         }
     }
     found
+}
+
+/// The parent of a process that lives.
+pub fn parent(pid: u32) -> u32 {
+    parent_and_start(pid).unwrap().0
+}
+
+/// Those of them that live.
+pub fn alive(processes: &BTreeSet<(u32, u64)>) -> Vec<u32> {
+    let lives = |(pid, started): &&(u32, u64)| parent_and_start(*pid).is_some_and(|(_, now)| now == *started);
+    processes.iter().filter(lives).map(|(pid, _)| *pid).collect()
 }
 
 /// Parent and start time of a process; none for one that has ended, a zombie too.

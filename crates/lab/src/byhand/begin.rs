@@ -28,13 +28,7 @@ use super::{
     wire,
 };
 use crate::{
-    LabError,
-    experiment::Source,
-    ground::Interrupts,
-    launch::Request,
-    machine,
-    plan::Layout,
-    progress::Progress,
+    LabError, experiment::Source, ground::Interrupts, launch::Request, machine, plan::Layout, progress::Progress,
     provided::Found,
 };
 
@@ -45,7 +39,8 @@ const FIRST_INHERITED: libc::c_int = 10;
 /// The sections that make a lab; an experiment's others say what happens in one.
 const USED: [&str; 3] = ["network", "cluster", "seed"];
 /// What the reader of experiment files wants to see, and a lab by hand has no use for.
-const UNUSED: [&str; 5] = ["load={rate: 1/s}", "phases={warm-up: 20s, baseline: 3s}", "objective={p99: 1s}", "faults=[]", "trials=1"];
+const UNUSED: [&str; 5] =
+    ["load={rate: 1/s}", "phases={warm-up: 20s, baseline: 3s}", "objective={p99: 1s}", "faults=[]", "trials=1"];
 
 /// What a lab is made of, as written.
 pub struct LabFile {
@@ -63,6 +58,14 @@ impl LabFile {
         let mut source = Source::from_text(file, text.to_owned())?;
         let ignored = source.sections().into_iter().filter(|section| !USED.contains(section) && *section != "question");
         let ignored = ignored.map(str::to_owned).collect();
+        let missing = |section: &&str| !source.sections().contains(section);
+        let empty: Vec<String> = ["network", "cluster"]
+            .iter()
+            .filter(|section| missing(section))
+            .map(|section| format!("{section}={{}}"))
+            .collect();
+        // So that a value can be set in a section that the file leaves out.
+        empty.iter().try_for_each(|assignment| source.set(assignment))?;
         set.iter().try_for_each(|assignment| source.set(assignment))?;
         UNUSED.iter().try_for_each(|assignment| source.set(assignment))?;
         let experiment = source.experiment()?;
@@ -188,7 +191,8 @@ impl Unborn {
         let log = log.map_err(|error| failed("make", &log_path, error))?;
         let socket = claim.folder.socket();
         let listener = UnixListener::bind(&socket).map_err(|error| failed("listen on", &socket, error))?;
-        fs::set_permissions(&socket, fs::Permissions::from_mode(0o600)).map_err(|error| failed("protect", &socket, error))?;
+        fs::set_permissions(&socket, fs::Permissions::from_mode(0o600))
+            .map_err(|error| failed("protect", &socket, error))?;
         let started = |error: io::Error| Failure::cannot(format!("cannot start the lab's keeper: {error}"));
         let (birth, theirs) = UnixStream::pair().map_err(started)?;
         let inherited = [theirs.as_raw_fd(), claim.lock.as_raw_fd(), listener.as_raw_fd()].map(inheritable);
@@ -265,7 +269,11 @@ impl Born {
         let said = String::from_utf8_lossy(&said);
         let last: Vec<&str> = said.lines().rev().take(5).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
-        let words = if last.is_empty() { "it said nothing".to_owned() } else { format!("its last words: {}", last.join(" / ")) };
+        let words = if last.is_empty() {
+            "it said nothing".to_owned()
+        } else {
+            format!("its last words: {}", last.join(" / "))
+        };
         Failure::cannot(format!("the lab has ended before it was ready; {words}"))
     }
 }
@@ -302,7 +310,10 @@ mod tests {
     #[test]
     fn mistakes_keep_their_place() {
         let failure = read("cluster: { nodez: 3 }", &[]).err().unwrap();
-        assert!(failure.message.starts_with("x.yaml:1:") && failure.message.contains("did you mean 'nodes'"), "{failure}");
+        assert!(
+            failure.message.starts_with("x.yaml:1:") && failure.message.contains("did you mean 'nodes'"),
+            "{failure}"
+        );
         assert_eq!(failure.code, 2);
         assert!(read("networc: {}", &[]).is_err());
     }

@@ -46,7 +46,12 @@ impl Drop for Chaos {
 
 impl Lab {
     /// Begins.
-    pub(super) fn chaos_start(self: &Arc<Self>, entry: &Value, seed: Option<u64>, by: &str) -> Result<Vec<String>, Failure> {
+    pub(super) fn chaos_start(
+        self: &Arc<Self>,
+        entry: &Value,
+        seed: Option<u64>,
+        by: &str,
+    ) -> Result<Vec<String>, Failure> {
         let chaos: ChaosFault =
             serde_json::from_value(entry.clone()).map_err(|error| Failure::wrong(format!("chaos: {error}")))?;
         let seed = seed.unwrap_or_else(|| self.draw());
@@ -69,7 +74,8 @@ impl Lab {
         let (lab, told, who) = (Arc::clone(self), Arc::clone(&doing), format!("chaos, seed {seed}"));
         let body = move || {
             for number in 0.. {
-                let drawn = faults::draw(&chaos, &lab.layout.hosts, stretch, random::part(seed, number)).unwrap_or_default();
+                let drawn =
+                    faults::draw(&chaos, &lab.layout.hosts, stretch, random::part(seed, number)).unwrap_or_default();
                 let began = Instant::now();
                 for one in drawn {
                     if !lab.round(&one, began, &stopped, &told, &who) {

@@ -2,10 +2,7 @@
 
 use std::{
     io,
-    os::{
-        fd::AsFd,
-        unix::net::UnixStream,
-    },
+    os::{fd::AsFd, unix::net::UnixStream},
     thread,
     time::{Duration, Instant},
 };
@@ -34,11 +31,9 @@ impl Client {
         let stream = UnixStream::connect(lab.socket()).map_err(failed)?;
         let request = Request { version: VERSION, who: who.to_owned(), ask };
         let sent = match streams {
-            true => wire::send_with(
-                &stream,
-                &request,
-                [io::stdin().as_fd(), io::stdout().as_fd(), io::stderr().as_fd()],
-            ),
+            true => {
+                wire::send_with(&stream, &request, [io::stdin().as_fd(), io::stdout().as_fd(), io::stderr().as_fd()])
+            }
             false => wire::send(&stream, &request),
         };
         sent.map_err(failed)?;

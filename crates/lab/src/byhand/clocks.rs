@@ -58,7 +58,8 @@ pub(super) fn matrix(lab: &Lab) -> Result<Matrix, Failure> {
     let hosts: Vec<String> = lab.layout.hosts.iter().map(|host| host.name.clone()).collect();
     let network = lab.stand.network;
     let longest = Duration::from_nanos(lab.stand.reach.control.longest_hold_ns());
-    let probes = Probes::start(network, probe_interval(&lab.layout.hosts).max(PROBE_EVERY)).map_err(crate::LabError::from)?;
+    let probes =
+        Probes::start(network, probe_interval(&lab.layout.hosts).max(PROBE_EVERY)).map_err(crate::LabError::from)?;
     let patience = PATIENCE + 2 * longest;
     let samples = thread::scope(|scope| {
         let ask = |from: &String| {

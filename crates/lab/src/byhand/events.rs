@@ -68,8 +68,7 @@ impl Events {
     pub(super) fn after(&self, number: u64, patience: Duration) -> Vec<Event> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let nothing = |kept: &mut VecDeque<Event>| kept.back().is_none_or(|last| last.number <= number);
-        let (kept, _) =
-            self.news.wait_timeout_while(kept, patience, nothing).unwrap_or_else(PoisonError::into_inner);
+        let (kept, _) = self.news.wait_timeout_while(kept, patience, nothing).unwrap_or_else(PoisonError::into_inner);
         kept.iter().filter(|event| event.number > number).cloned().collect()
     }
 }

@@ -102,9 +102,8 @@ fn attend(child: &mut Child, mut client: &UnixStream) -> io::Result<()> {
         // A client that has gone has nothing more to say.
         let listen = if gone.is_some() { -1 } else { client.as_raw_fd() };
         let mut waiting = [ended.as_raw_fd(), listen].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-        let patience = gone.map_or(-1, |since| {
-            i32::try_from(GRACE.saturating_sub(since.elapsed()).as_millis()).unwrap_or(0).max(1)
-        });
+        let patience = gone
+            .map_or(-1, |since| i32::try_from(GRACE.saturating_sub(since.elapsed()).as_millis()).unwrap_or(0).max(1));
         // SAFETY: the array has as many elements as are told.
         if unsafe { libc::poll(waiting.as_mut_ptr(), waiting.len() as libc::nfds_t, patience) } < 0 {
             let error = io::Error::last_os_error();

@@ -16,8 +16,7 @@ use super::{
     wire,
 };
 use crate::{
-    LabError,
-    ground,
+    LabError, ground,
     launch::{INSIDE, Request},
 };
 
@@ -36,10 +35,11 @@ pub fn keep() -> u8 {
     let place = Place::at(order.place.clone());
     let Ok(folder) = place.lab(&order.name) else { return 2 };
     // SAFETY: `up` handed these over to this process alone. The lock stays open to the end.
-    let (birth, listener) = unsafe {
-        (UnixStream::from(OwnedFd::from_raw_fd(order.birth)), OwnedFd::from_raw_fd(order.listener))
-    };
-    let begun = folder.write_keeper(std::process::id()).map_err(|source| LabError::Ground { doing: "write its number", source });
+    let (birth, listener) =
+        unsafe { (UnixStream::from(OwnedFd::from_raw_fd(order.birth)), OwnedFd::from_raw_fd(order.listener)) };
+    let begun = folder
+        .write_keeper(std::process::id())
+        .map_err(|source| LabError::Ground { doing: "write its number", source });
     let enclosed = begun.and_then(|()| ground::enclose(&[INSIDE], &request, interrupts));
     drop(listener);
     let code = match enclosed {

@@ -157,7 +157,9 @@ impl Lab {
                 let drawn = random.below(nodes.len() as u64) as usize;
                 Ok(nodes.into_iter().skip(drawn).take(1).collect())
             }
-            (true, false, false) => Err(Failure::wrong("which hosts? Name them, or write --all, or --random for one of the nodes")),
+            (true, false, false) => {
+                Err(Failure::wrong("which hosts? Name them, or write --all, or --random for one of the nodes"))
+            }
             _ => Err(Failure::wrong("names, --all and --random exclude one another; write one of them")),
         }
     }
@@ -174,7 +176,9 @@ impl Lab {
             return Err(Failure::wrong("--for takes a time above 0, and up to a week"));
         }
         let fault = self.fault(&kind, &values)?;
-        if kind == "disk" && let Some(reason) = &self.no_disk {
+        if kind == "disk"
+            && let Some(reason) = &self.no_disk
+        {
             return Err(Failure::cannot(format!("the disks of this lab cannot be slow: {reason}")));
         }
         let mut put: Vec<(Key, u64)> = Vec::new();
@@ -292,9 +296,16 @@ impl Lab {
     }
 
     /// Heals what `link` commands did to these links.
-    pub(super) fn fast_link(&self, from: &[String], to: &[String], both: bool, by: &str) -> Result<Vec<String>, Failure> {
+    pub(super) fn fast_link(
+        &self,
+        from: &[String],
+        to: &[String],
+        both: bool,
+        by: &str,
+    ) -> Result<Vec<String>, Failure> {
         let written = json!({ "from": from, "to": to, "both": both });
-        let entry: LinkEntry = serde_json::from_value(written).map_err(|error| Failure::wrong(format!("link: {error}")))?;
+        let entry: LinkEntry =
+            serde_json::from_value(written).map_err(|error| Failure::wrong(format!("link: {error}")))?;
         let links = self.layout.hosts.links(&entry)?;
         let owners: Vec<String> = links.iter().map(|(from, to)| format!("{from}>{to}")).collect();
         let healed = self.heal_keys(|key| key.kind == "link" && owners.contains(&key.owner), by)?;
@@ -380,8 +391,9 @@ mod tests {
     #[test]
     fn no_link_between_two_struck_hosts_is_hit_twice() {
         let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let links: Vec<(String, String)> =
-            [("n1", "n2"), ("n2", "n1"), ("n1", "n3"), ("n3", "n1")].map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec();
+        let links: Vec<(String, String)> = [("n1", "n2"), ("n2", "n1"), ("n1", "n3"), ("n3", "n1")]
+            .map(|(a, b)| (a.to_owned(), b.to_owned()))
+            .to_vec();
         let owners = owners("slow", &names(&["n1", "n2"]), &links);
         assert_eq!(owners["n1"].len(), 3);
         assert_eq!(owners["n2"].len(), 1);

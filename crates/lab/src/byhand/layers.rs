@@ -57,13 +57,16 @@ impl ReadBack {
         let mut left: BTreeMap<Pair, Vec<Impairment>> = self
             .0
             .iter()
-            .map(|(pair, layers)| (pair.clone(), layers.added.iter().filter(|layer| layer.cut.is_none()).copied().collect()))
+            .map(|(pair, layers)| {
+                (pair.clone(), layers.added.iter().filter(|layer| layer.cut.is_none()).copied().collect())
+            })
             .collect();
         // What commands have asked for, as far as it is really there.
         for (key, held) in ledger.iter() {
             let (Some(asked), true) = (held.impairment, hosts.find(&key.owner).is_some()) else { continue };
             let there: Vec<&Pair> = held.links.iter().filter(|pair| take(&mut left, pair, &asked)).collect();
-            let (out, into) = (there.iter().any(|pair| pair.0 == key.owner), there.iter().any(|pair| pair.1 == key.owner));
+            let (out, into) =
+                (there.iter().any(|pair| pair.0 == key.owner), there.iter().any(|pair| pair.1 == key.owner));
             let direction = match (out, into) {
                 (true, true) => "both",
                 (false, true) => "in",
@@ -81,12 +84,13 @@ impl ReadBack {
             let name = &host.name;
             for (out, direction) in [(true, "out"), (false, "in")] {
                 let others = hosts.iter().filter(|other| other.name != *name);
-                let pairs: Vec<Pair> =
-                    others.map(|other| pair(name, &other.name, out)).collect();
+                let pairs: Vec<Pair> = others.map(|other| pair(name, &other.name, out)).collect();
                 let first = pairs.first().and_then(|pair| left.get(pair)).cloned().unwrap_or_default();
                 for layer in first {
                     // One link alone is told as that link.
-                    if pairs.len() > 1 && pairs.iter().all(|pair| left.get(pair).is_some_and(|layers| layers.contains(&layer))) {
+                    if pairs.len() > 1
+                        && pairs.iter().all(|pair| left.get(pair).is_some_and(|layers| layers.contains(&layer)))
+                    {
                         pairs.iter().for_each(|pair| {
                             take(&mut left, pair, &layer);
                         });

@@ -10,6 +10,9 @@ use crate::{
     faults::{Fault, Healing, InForce, Reach, together},
 };
 
+/// A clock that is this near to the true one, without a drift, has been healed.
+const ROUNDING_NS: u64 = 10_000;
+
 /// What is in force where: at most one thing for each key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
@@ -126,6 +129,11 @@ impl Ledger {
             },
             Guard::Clock { clock, offset_ns, drift_ppb, since_ns } => {
                 let (asked_ns, done_ns) = clock.shift(-offset_ns - drifted(drift_ppb, since_ns), -drift_ppb)?;
+                // What the rounding of a drift leaves; with another fault on the clock it is far more.
+                let left = clock.skew();
+                if left.drift_ppb == 0 && left.offset_ns.unsigned_abs() < ROUNDING_NS {
+                    clock.reset()?;
+                }
                 Change::between(asked_ns, done_ns)
             }
         }))

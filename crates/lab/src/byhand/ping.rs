@@ -42,7 +42,8 @@ impl Ping<'_> {
     pub(super) fn run(&self, tell: &mut dyn FnMut(String) -> bool) -> Result<bool, Failure> {
         let failed = |error: io::Error| Failure::failed(format!("cannot ping from {}: {error}", self.from.name()));
         let server = SocketAddr::new(self.to.address().into(), NTP_PORT);
-        let socket = self.from.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))).and_then(|bound| bound).map_err(failed)?;
+        let socket =
+            self.from.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))).and_then(|bound| bound).map_err(failed)?;
         let (from, to) = (self.from.name(), self.to.name());
         if !tell(format!("PING {to} ({}) from {from}: NTP requests of 48 bytes over UDP", self.to.address())) {
             return Ok(true);
@@ -110,7 +111,12 @@ impl Ping<'_> {
 }
 
 impl Summary {
-    fn answer(&mut self, datagram: &[u8], to: &str, asked: &mut BTreeMap<[u8; 8], (u32, Instant, bool)>) -> Option<String> {
+    fn answer(
+        &mut self,
+        datagram: &[u8],
+        to: &str,
+        asked: &mut BTreeMap<[u8; 8], (u32, Instant, bool)>,
+    ) -> Option<String> {
         let answer = Packet::decode(datagram)?;
         // The origin of the answer is what the request was marked with.
         let (number, sent, answered) = asked.get_mut(datagram.get(24..32)?)?;
@@ -129,7 +135,8 @@ impl Summary {
 
     fn lines(&self, from: &str, to: &str, took: Duration) -> Vec<String> {
         let lost = 100.0 * f64::from(self.sent - self.received) / f64::from(self.sent.max(1));
-        let duplicates = if self.duplicates == 0 { String::new() } else { format!(", +{} duplicates", self.duplicates) };
+        let duplicates =
+            if self.duplicates == 0 { String::new() } else { format!(", +{} duplicates", self.duplicates) };
         let mut lines = vec![
             format!("--- {from} → {to} ping statistics ---"),
             format!(

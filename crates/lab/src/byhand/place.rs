@@ -54,7 +54,9 @@ impl Place {
             (None, _) if user == 0 => PathBuf::from("/run/brownout"),
             (None, Some(home)) => PathBuf::from(home).join(".local/state/brownout"),
             (None, None) => {
-                return Err(Failure::cannot("neither XDG_RUNTIME_DIR nor HOME is set; there is no place for a lab's socket"));
+                return Err(Failure::cannot(
+                    "neither XDG_RUNTIME_DIR nor HOME is set; there is no place for a lab's socket",
+                ));
             }
         };
         let failed = |error: io::Error| {
@@ -119,7 +121,9 @@ impl Place {
             return labs.into_iter().find(|lab| lab.name == name).ok_or_else(|| {
                 Failure::wrong(match known.is_empty() {
                     true => format!("no lab '{name}': none is running; start one: brownout up --name {name}"),
-                    false => format!("no lab '{name}'; {}", one_of("running are", known.iter().map(String::as_str), name)),
+                    false => {
+                        format!("no lab '{name}'; {}", one_of("running are", known.iter().map(String::as_str), name))
+                    }
                 })
             });
         }
@@ -144,7 +148,10 @@ impl Place {
             )));
         }
         let failed = |error: io::Error| {
-            Failure::cannot(format!("cannot make {}: {error}; check the space and the rights there", folder.path.display()))
+            Failure::cannot(format!(
+                "cannot make {}: {error}; check the space and the rights there",
+                folder.path.display()
+            ))
         };
         DirBuilder::new().mode(0o700).create(&folder.path).map_err(failed)?;
         let mut options = OpenOptions::new();
@@ -158,7 +165,8 @@ impl Place {
     fn lock(&self) -> Result<File, Failure> {
         let path = self.root.join(".lock");
         let failed = |error: io::Error| Failure::cannot(format!("cannot lock {}: {error}", path.display()));
-        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path).map_err(failed)?;
+        let file =
+            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path).map_err(failed)?;
         file.lock().map_err(failed)?;
         Ok(file)
     }

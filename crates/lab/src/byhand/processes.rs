@@ -48,7 +48,9 @@ impl Lab {
         let done: Vec<(String, Result<String, Failure>)> = thread::scope(|scope| {
             let threads: Vec<_> = nodes.iter().map(|node| (node, scope.spawn(|| self.one(deed, node, by)))).collect();
             let ended = |(node, thread): (&String, thread::ScopedJoinHandle<'_, Result<String, Failure>>)| {
-                let done = thread.join().unwrap_or_else(|_| Err(Failure::failed(format!("{node}: the lab's thread has died"))));
+                let done = thread
+                    .join()
+                    .unwrap_or_else(|_| Err(Failure::failed(format!("{node}: the lab's thread has died"))));
                 (node.clone(), done)
             };
             threads.into_iter().map(ended).collect()
@@ -87,7 +89,9 @@ impl Lab {
     fn one(&self, deed: &Deed, node: &str, by: &str) -> Result<String, Failure> {
         let control = &self.control;
         let (change, text): (Change, String) = match deed.verb {
-            Verb::Pause => (control.pause(node)?, "(SIGSTOP): its connections stay open, nothing is answered".to_owned()),
+            Verb::Pause => {
+                (control.pause(node)?, "(SIGSTOP): its connections stay open, nothing is answered".to_owned())
+            }
             Verb::Unpause => (control.unpause(node)?, "(SIGCONT)".to_owned()),
             Verb::Kill => (control.kill(node, deed.signal)?, format!("(signal {})", deed.signal)),
             Verb::Stop => {

@@ -48,7 +48,7 @@ const MOST_CLIENTS: usize = 64;
 const WATCH: Duration = Duration::from_millis(500);
 /// The database's own time-outs are shorter: its words come first.
 const CQL_WITHIN: Duration = Duration::from_secs(15);
-/// `PR_SET_DUMPABLE` and other surroundings need a moment less than this.
+/// The exit code of what its user has ended.
 const ENDED_BY_USER: i32 = 130;
 
 /// Makes the lab and serves it to its end. Returns the exit code of the first process.
@@ -210,7 +210,8 @@ fn run_timer(lab: Arc<Lab>) {
 /// Notes when a node's process is seen in another state, whoever brought it there.
 fn watch(lab: Arc<Lab>) {
     let look = || -> Vec<String> {
-        let state = |node: &String| lab.control.state(node).map_or_else(|_| "DOWN".to_owned(), |state| state.to_string());
+        let state =
+            |node: &String| lab.control.state(node).map_or_else(|_| "DOWN".to_owned(), |state| state.to_string());
         lab.control.names().iter().map(state).collect()
     };
     let (mut known, mut known_ns) = (look(), monotonic_ns());
@@ -235,13 +236,16 @@ fn attend(lab: &Arc<Lab>, client: &UnixStream) {
         _ => return refuse(client, "this lab belongs to another user"),
     }
     let _ = client.set_read_timeout(Some(ASK_WITHIN));
-    let (request, streams) = match wire::receive::<Request>(client) {
+    let (request, streams) = match wire::receive_up_to::<Request>(client, wire::LONGEST_REQUEST) {
         Ok(Some(asked)) => asked,
         Ok(None) => return,
         Err(error) => return refuse(client, &format!("this is no request of brownout's: {error}")),
     };
     if request.version != VERSION {
-        return refuse(client, "the lab was started by another version of brownout; use that, or end the lab by ending its keeper");
+        return refuse(
+            client,
+            "the lab was started by another version of brownout; use that, or end the lab: brownout destroy",
+        );
     }
     let _ = client.set_read_timeout(None);
     let last = match answer(lab, request, streams, client) {
@@ -258,7 +262,9 @@ fn answer(lab: &Arc<Lab>, request: Request, streams: Vec<OwnedFd>, client: &Unix
             tell(client, &Reply::Status(Box::new(status::status(lab)?)))?;
             return Ok(0);
         }
-        Ask::Fault { kind, who: hosts, values, for_ns } => lab.inject(Asked { kind, who: hosts, values, for_ns }, &who)?,
+        Ask::Fault { kind, who: hosts, values, for_ns } => {
+            lab.inject(Asked { kind, who: hosts, values, for_ns }, &who)?
+        }
         Ask::Fast(hosts) => lab.fast(&hosts, &who)?,
         Ask::FastLink { from, to, both } => lab.fast_link(&from, &to, both, &who)?,
         Ask::Join => lab.join(&who)?,
@@ -280,11 +286,14 @@ fn answer(lab: &Arc<Lab>, request: Request, streams: Vec<OwnedFd>, client: &Unix
             let node = lab.node(&host)?;
             let path = if console { lab.control.console_path(&node)? } else { lab.control.log_path(&node)? };
             let outside = path.strip_prefix(&lab.logs.0).map(|rest| lab.logs.1.join(rest));
-            let outside = outside.map_err(|_| Failure::failed(format!("{} lies outside of the lab's logs", path.display())))?;
+            let outside =
+                outside.map_err(|_| Failure::failed(format!("{} lies outside of the lab's logs", path.display())))?;
             tell(client, &Reply::Path(outside))?;
             return Ok(0);
         }
-        Ask::Cql { host, statement, consistency } => return cql(lab, host.as_deref(), &statement, &consistency, client),
+        Ask::Cql { host, statement, consistency } => {
+            return cql(lab, host.as_deref(), &statement, &consistency, client);
+        }
         Ask::Ping { from, to, count, every_ns } => return ping(lab, &from, &to, count, every_ns, client),
         Ask::Clocks => {
             tell(client, &Reply::Clocks(Box::new(clocks::matrix(lab)?)))?;
@@ -327,12 +336,17 @@ fn events(lab: &Lab, follow: bool, client: &UnixStream) -> Result<u8, Failure> {
 }
 
 fn cql(lab: &Lab, host: Option<&str>, statement: &str, consistency: &str, client: &UnixStream) -> Result<u8, Failure> {
-    let consistency = consistency.parse().map_err(|error: brownout_load::UnknownConsistency| Failure::wrong(error.to_string()))?;
+    let consistency =
+        consistency.parse().map_err(|error: brownout_load::UnknownConsistency| Failure::wrong(error.to_string()))?;
     let node = match host {
         Some(host) => lab.node(host)?,
         None => {
             let up = |node: &String| status::state(lab, node).is_ok_and(|state| state == "UP");
-            lab.control.names().into_iter().find(up).ok_or_else(|| Failure::failed("no node is up; see: brownout status"))?
+            lab.control
+                .names()
+                .into_iter()
+                .find(up)
+                .ok_or_else(|| Failure::failed("no node is up; see: brownout status"))?
         }
     };
     let state = status::state(lab, &node)?;

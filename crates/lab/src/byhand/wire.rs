@@ -10,8 +10,10 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-/// No request or reply is longer, bytes.
+/// No reply is longer, bytes: that of a large table.
 const LONGEST: u32 = 64 << 20;
+/// No request is longer, bytes.
+pub const LONGEST_REQUEST: u32 = 1 << 20;
 /// stdin, stdout, stderr.
 const STREAMS: usize = 3;
 
@@ -21,7 +23,11 @@ pub fn send(mut stream: &UnixStream, frame: &impl Serialize) -> io::Result<()> {
 }
 
 /// Sends one frame, and these descriptors with it.
-pub fn send_with(stream: &UnixStream, frame: &impl Serialize, descriptors: [BorrowedFd<'_>; STREAMS]) -> io::Result<()> {
+pub fn send_with(
+    stream: &UnixStream,
+    frame: &impl Serialize,
+    descriptors: [BorrowedFd<'_>; STREAMS],
+) -> io::Result<()> {
     let bytes = encoded(frame)?;
     let raw: [RawFd; STREAMS] = descriptors.map(|descriptor| descriptor.as_raw_fd());
     let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
@@ -48,6 +54,11 @@ pub fn send_with(stream: &UnixStream, frame: &impl Serialize, descriptors: [Borr
 
 /// Receives one frame, and the descriptors that came with it. `None`: the other end has closed.
 pub fn receive<T: DeserializeOwned>(stream: &UnixStream) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+    receive_up_to(stream, LONGEST)
+}
+
+/// The same; a frame of more bytes is an error.
+pub fn receive_up_to<T: DeserializeOwned>(stream: &UnixStream, longest: u32) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
     let mut length = [0_u8; 4];
     let mut have = 0;
     let mut descriptors = Vec::new();
@@ -61,8 +72,11 @@ pub fn receive<T: DeserializeOwned>(stream: &UnixStream) -> io::Result<Option<(T
         }
     }
     let length = u32::from_le_bytes(length);
-    if length > LONGEST {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a frame of {length} bytes; at most {LONGEST}")));
+    if length > longest {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("a frame of {length} bytes; at most {longest}"),
+        ));
     }
     // Grows as the bytes come: a length alone costs nothing.
     let mut bytes = Vec::new();
@@ -168,7 +182,8 @@ mod tests {
 
     #[test]
     fn garbage_is_an_error_and_allocates_nothing() {
-        for bytes in [&[255_u8, 255, 255, 255][..], &[4, 0, 0, 0, b'n', b'o', b'p', b'e'], &[9, 0, 0, 0, b'"'], &[1, 0]] {
+        for bytes in [&[255_u8, 255, 255, 255][..], &[4, 0, 0, 0, b'n', b'o', b'p', b'e'], &[9, 0, 0, 0, b'"'], &[1, 0]]
+        {
             let (one, other) = UnixStream::pair().unwrap();
             (&one).write_all(bytes).unwrap();
             drop(one);

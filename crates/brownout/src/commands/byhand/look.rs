@@ -119,7 +119,9 @@ fn signed(ns: i64) -> String {
 /// Rows of equal length, each column as wide as its widest value, without what is empty below its head.
 pub fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|text| text.chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|text| text.chars().count()).max().unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..count).map(width).collect();
     let mut text = String::new();
     for row in rows {
@@ -242,7 +244,9 @@ pub fn clocks(lab: &LabName, json: bool) -> Result<u8, Failure> {
 fn matrix_text(matrix: &Matrix) -> String {
     let ns = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| format_ns(ns as f64));
     let one_way = |row: &ClockRow| match row.loss {
-        Some(loss) if loss > 0.0 && row.one_way_ns.is_some() => format!("{} ({:.0}% lost)", ns(row.one_way_ns), loss * 100.0),
+        Some(loss) if loss > 0.0 && row.one_way_ns.is_some() => {
+            format!("{} ({:.0}% lost)", ns(row.one_way_ns), loss * 100.0)
+        }
         _ => ns(row.one_way_ns),
     };
     let offset = |row: &ClockRow| match row.offset_ns.zip(row.error_ns) {
@@ -252,7 +256,8 @@ fn matrix_text(matrix: &Matrix) -> String {
     let mut text = String::new();
     let mut part = |title: &str, value: &dyn Fn(&ClockRow) -> String| {
         text.push_str(&format!("{title}\n"));
-        let mut rows = vec![std::iter::once("from ╲ to".to_owned()).chain(matrix.hosts.iter().cloned()).collect::<Vec<_>>()];
+        let mut rows =
+            vec![std::iter::once("from ╲ to".to_owned()).chain(matrix.hosts.iter().cloned()).collect::<Vec<_>>()];
         for from in &matrix.hosts {
             let cell = |to: &String| {
                 let found = matrix.pairs.iter().find(|row| row.from == *from && row.to == *to);

@@ -146,7 +146,8 @@ pub struct Reorder {
 impl Reorder {
     pub fn run(self) -> Result<u8, Failure> {
         let (who, placed) = self.hosts.split(|word| reads::<Share>(word).or_else(|| reads::<Delay>(word)));
-        let (shares, delays): (Vec<String>, Vec<String>) = placed.into_iter().partition(|word| reads::<Share>(word).is_some());
+        let (shares, delays): (Vec<String>, Vec<String>) =
+            placed.into_iter().partition(|word| reads::<Share>(word).is_some());
         Asked::new("reorder", Some(who))
             .with("share", self.share)
             .with("delay", self.delay)
@@ -379,7 +380,8 @@ pub struct Partition {
 
 impl Partition {
     pub fn run(self) -> Result<u8, Failure> {
-        let names = |text: &String| text.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+        let names =
+            |text: &String| text.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>();
         let groups: Vec<Vec<String>> = self.groups.iter().map(names).collect();
         Asked::new("partition", None)
             .with("groups", (!groups.is_empty()).then(|| json!(groups)))

@@ -134,14 +134,19 @@ const HEALS_CLOCK: &str = "right";
 
 impl Disk {
     pub fn run(self) -> Result<u8, Failure> {
-        let (who, placed) = self.hosts.split(|word| reads::<Delay>(word).or((word == HEALS_DISK).then(|| word.to_owned())));
+        let (who, placed) =
+            self.hosts.split(|word| reads::<Delay>(word).or((word == HEALS_DISK).then(|| word.to_owned())));
         if placed.iter().any(|word| word == HEALS_DISK) {
             return ask(&self.lab, Ask::Heal { kind: "disk".to_owned(), who });
         }
         let listed = |list: Vec<String>| (!list.is_empty()).then_some(list);
         let asked = Asked::new("disk", Some(who)).with("delay", self.delay).with("jitter", self.jitter);
         let asked = asked.placed(placed, &["delay", "jitter"])?.with("error", self.error.clone());
-        let asked = if self.error.is_some() { asked } else { asked.needs("delay", "disk n2 20ms, or: brownout disk n2 --error io")? };
+        let asked = if self.error.is_some() {
+            asked
+        } else {
+            asked.needs("delay", "disk n2 20ms, or: brownout disk n2 --error io")?
+        };
         asked
             .with("folders", listed(self.folders))
             .with("operations", listed(self.operations))
@@ -165,7 +170,8 @@ pub struct Cpu {
 
 impl Cpu {
     pub fn run(self) -> Result<u8, Failure> {
-        let (who, placed) = self.hosts.split(|word| reads::<Share>(word).or((word == HEALS_CPU).then(|| word.to_owned())));
+        let (who, placed) =
+            self.hosts.split(|word| reads::<Share>(word).or((word == HEALS_CPU).then(|| word.to_owned())));
         if placed.iter().any(|word| word == HEALS_CPU) {
             return ask(&self.lab, Ask::Heal { kind: "cpu".to_owned(), who });
         }

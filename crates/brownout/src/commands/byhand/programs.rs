@@ -158,7 +158,9 @@ pub fn logs(arguments: &Logs) -> Result<u8, Failure> {
     let (_, lab) = find(&arguments.lab)?;
     let asked = Ask::Logs { host: arguments.host.clone(), console: arguments.console };
     let client = Client::ask(&lab, asked, &who(), false)?;
-    let Reply::Path(path) = client.reply()? else { return Err(failure("the lab has answered something else".to_owned())) };
+    let Reply::Path(path) = client.reply()? else {
+        return Err(failure("the lab has answered something else".to_owned()));
+    };
     let failed = |error: io::Error| failure(format!("cannot read {}: {error}", path.display()));
     let mut file = File::open(&path).map_err(failed)?;
     if let Some(lines) = arguments.lines {
@@ -241,7 +243,9 @@ pub fn cql(arguments: &Cql) -> Result<u8, Failure> {
     }
     let count = rows.len();
     let mut all = vec![columns];
-    all.extend(rows.into_iter().map(|row| row.into_iter().map(|value| value.unwrap_or_else(|| "null".to_owned())).collect()));
+    all.extend(
+        rows.into_iter().map(|row| row.into_iter().map(|value| value.unwrap_or_else(|| "null".to_owned())).collect()),
+    );
     let text = format!("{}({count} row{})\n", look::columns(&all), if count == 1 { "" } else { "s" });
     Ok(output::code(output::print(&text), 0))
 }
