@@ -129,7 +129,7 @@ fn what_a_killed_run_left_on_the_disk_goes_with_the_next_run() {
 const ALL_AT_ONCE: &str = "\
 cluster: { jit: c1 }
 load: { replication: 3, consistency: one, population: 1_000, rate: 100/s, timeout: 1s }
-phases: { warm-up: 20s, baseline: 5s, fault: 14s, recovery: 8s }
+phases: { warm-up: 20s, baseline: 10s, fault: 24s, recovery: 60s }
 faults:
   - slow: { host: n1, delay: 50ms, jitter: 10ms, distribution: pareto, direction: both }
   - flaky: { host: n1, gilbert-elliott: { p: 5%, r: 30% } }
@@ -139,7 +139,7 @@ faults:
   - rate: { host: n1, rate: 10mbit }
   - mtu: { host: n1, bytes: 1300 }
   - link: { from: n1, to: n2, delay: 20ms }
-    flap: { on: 5s, off: 2s }
+    flap: { on: 6s, off: 2s }
   - partition: { from: n3, to: n1, how: reject }
   - cpu: { host: n2, share: 5% }
   - disk: { host: n1, operations: [sync, write], delay: 3s }
@@ -170,11 +170,9 @@ fn sigkill_of_any_process_during_every_kind_of_fault_leaves_nothing() {
     require_root();
     let (machine, namespaces) = (Machine::now(), network_namespaces());
     // `stop` and `kill` cannot hit one node at the same time.
-    for (last, victim) in [
-        ("stop: { host: n2 }", ""),
-        ("kill: { host: n2 }", "inside-lab"),
-        ("kill: { host: n2 }", "CassandraDaemon"),
-    ] {
+    for (last, victim) in
+        [("stop: { host: n2 }", ""), ("kill: { host: n2 }", "inside-lab"), ("kill: { host: n2 }", "CassandraDaemon")]
+    {
         let folder = tempfile::tempdir().unwrap();
         let mut running = start_all_at_once(folder.path(), last);
         let processes = descendants(running.child.id());
