@@ -256,6 +256,12 @@ fn programs(place: &Place) {
     assert!(place.good(&["logs", "n1"]).contains("Startup complete"));
     assert_eq!(place.good(&["logs", "n1", "--lines", "3"]).lines().count(), 3);
 
+    // What a program leaves behind is nobody's zombie.
+    place.good(&["exec", "n1", "--", "sh", "-c", "sleep 0.1 & sleep 0.1 &"]);
+    thread::sleep(Duration::from_millis(300));
+    let zombies = || place.good(&["exec", "n1", "--", "sh", "-c", "grep -l '^State:.Z' /proc/[0-9]*/status | wc -l"]);
+    place.until("zombies are buried", || zombies().trim() == "0");
+
     // Ctrl-C reaches the program, and its client tells of its end; a client that dies takes the program along.
     for (signal, code, mark) in [(libc::SIGINT, Some(130), "31.417"), (libc::SIGKILL, None, "31.418")] {
         let mut client = place.command(&["exec", "n1", "--", "sleep", mark]).stdout(Stdio::null()).spawn().unwrap();
@@ -367,6 +373,8 @@ fn an_up_that_is_ended_before_its_lab_is_ready_leaves_nothing() {
         let mut up = place.up_under_way("lab");
         let has_nodes = || place.keeper("lab").is_some_and(|keeper| common::descendants(keeper).len() > 1);
         place.until("the nodes are starting", has_nodes);
+        assert!(place.bad(&["status"], 3).contains("is starting still"));
+        assert_eq!(place.json(&["ls", "--json"])["labs"][0]["state"], "STARTING");
         let traces = Traces::of(&place, "lab");
         kill(up.id(), signal);
         let code = up.wait().unwrap().code();

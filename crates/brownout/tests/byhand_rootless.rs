@@ -52,7 +52,7 @@ fn an_ordinary_user_has_labs_of_his_own() {
         "600 ",
         "n1: SLOW 100ms out",
         "3 received",
-        "n1: clock +5.00s",
+        "clock +5.00s",
         "UN ",
         "(1 row)",
         "lab is gone",

@@ -203,11 +203,17 @@ impl Unborn {
         let output = || log.try_clone().map(Stdio::from).map_err(started);
         let mut command = Command::new("/proc/self/exe");
         command.arg0("brownout").arg(KEEP).stdin(Stdio::piped()).stdout(output()?).stderr(output()?).current_dir("/");
-        // SAFETY: setsid only makes a system call.
+        let kept = [theirs.as_raw_fd(), lock.as_raw_fd(), listener.as_raw_fd()];
+        // SAFETY: only system calls.
         unsafe {
-            command.pre_exec(|| {
+            command.pre_exec(move || {
                 // A session of its own: the terminal's signals and its end are not the lab's.
                 libc::setsid();
+                // Nor are files that this process has got from its shell; kernels before 5.11 leave them.
+                libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
+                kept.iter().for_each(|descriptor| {
+                    libc::fcntl(*descriptor, libc::F_SETFD, 0);
+                });
                 Ok(())
             });
         }

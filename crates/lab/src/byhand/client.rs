@@ -51,8 +51,16 @@ impl Client {
         &self.stream
     }
 
-    /// The next reply, until [`Reply::Done`]; a [`Reply::Failed`] is an error.
+    /// The next reply, until [`Reply::Done`]; a [`Reply::Failed`] is an error, and so is a lab that cannot be asked yet.
     pub fn reply(&self) -> Result<Reply, Failure> {
+        match self.any_reply()? {
+            Reply::Starting => Err(Failure::failed(format!("the lab '{}' is starting still; try again", self.name))),
+            reply => Ok(reply),
+        }
+    }
+
+    /// The same, of a lab that is starting, too.
+    pub fn any_reply(&self) -> Result<Reply, Failure> {
         loop {
             return match wire::receive::<Reply>(&self.stream) {
                 Ok(Some((Reply::Failed(failure), _))) => Err(failure),
@@ -60,7 +68,7 @@ impl Client {
                 Ok(None) => Err(Failure::failed(format!("the lab '{}' has ended", self.name))),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    Err(Failure::failed(format!("the lab '{}' does not answer (it may be starting)", self.name)))
+                    Err(Failure::failed(format!("the lab '{}' does not answer", self.name)))
                 }
                 Err(error) => Err(Failure::failed(format!("the lab '{}' has ended: {error}", self.name))),
             };

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fs,
     io::{self, Read},
     os::{
         fd::{AsRawFd, FromRawFd, OwnedFd},
@@ -12,6 +13,7 @@ use std::{
     },
     path::Path,
     process::{Child, Command, ExitStatus},
+    sync::PoisonError,
     time::{Duration, Instant},
 };
 
@@ -57,7 +59,7 @@ pub(super) fn program(
 
 /// Runs a program with these streams to its end; passes on the signals that the client sends, one byte each. A client
 /// that goes away takes the program with it.
-pub(super) fn run(mut command: Command, streams: Vec<OwnedFd>, client: &UnixStream) -> Result<u8, Failure> {
+pub(super) fn run(lab: &Lab, mut command: Command, streams: Vec<OwnedFd>, client: &UnixStream) -> Result<u8, Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
     let Ok([stdin, stdout, stderr]) = <[OwnedFd; 3]>::try_from(streams) else {
         return Err(Failure::wrong("the client's streams have not come along"));
@@ -69,6 +71,7 @@ pub(super) fn run(mut command: Command, streams: Vec<OwnedFd>, client: &UnixStre
         let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_FOUND - 1 };
         Failure { message: format!("cannot run '{program}' in the lab: {error}"), code }
     })?;
+    lab.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(child.id());
     let attended = attend(&mut child, client);
     if attended.is_err() {
         signal(&child, libc::SIGKILL);
@@ -76,6 +79,28 @@ pub(super) fn run(mut command: Command, streams: Vec<OwnedFd>, client: &UnixStre
     let status = child.wait().map_err(|error| Failure::failed(format!("'{program}': {error}")))?;
     attended?;
     Ok(code(status))
+}
+
+/// Waits for those whom programs have left behind: their parent is the lab's first process then, which did not start them.
+pub(super) fn bury(lab: &Lab) {
+    let sessions = lab.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+    if sessions.is_empty() {
+        return;
+    }
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
+        // State, parent, group, session: behind the name, which may hold anything (proc_pid_stat(5)).
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().take(4).collect();
+        let [state, parent, _, session] = fields[..] else { continue };
+        let left = state == "Z"
+            && parent == "1"
+            && session.parse().is_ok_and(|session| session != pid && sessions.contains(&session));
+        if left {
+            // SAFETY: a child of this process that nobody else waits for: those have a session of their own.
+            unsafe { libc::waitpid(pid.cast_signed(), std::ptr::null_mut(), libc::WNOHANG) };
+        }
+    }
 }
 
 /// As shells have it: 128 and the signal for what a signal has ended.

@@ -1,7 +1,7 @@
 //! A lab that stands, and what is done to it.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -62,6 +62,8 @@ pub(super) struct Lab {
     pub(super) drawn: AtomicU64,
     /// The processes that were seen listening, by node.
     pub(super) listening: Mutex<BTreeMap<String, u32>>,
+    /// Of the programs that were started for clients.
+    pub(super) sessions: Mutex<BTreeSet<u32>>,
 }
 
 /// What of its [`Stand`] can be used from all threads at once.

@@ -208,6 +208,8 @@ pub enum Reply {
         /// Of the server.
         warnings: Vec<String>,
     },
+    /// The last: the lab is being made still, and cannot be asked yet.
+    Starting,
     /// The last: done, with this exit code.
     Done(u8),
     /// The last: it could not be done.

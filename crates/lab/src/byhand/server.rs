@@ -38,6 +38,8 @@ use crate::{
 const READY_WITHIN: Duration = Duration::from_secs(180);
 /// Between two looks at whether the lab shall end.
 const LOOK_MS: i32 = 1_000;
+/// The same, of those who answer while the lab is made.
+const EARLY_MS: i32 = 100;
 /// Who does not say what he wants by then wants nothing.
 const ASK_WITHIN: Duration = Duration::from_secs(5);
 /// Who does not take his answer by then does not get it.
@@ -74,6 +76,10 @@ pub(crate) fn inside(order: Order, interrupts: Interrupts) -> u8 {
             }
         }
     });
+    if let Ok(early) = listener.try_clone() {
+        let is_born = Arc::clone(&born);
+        thread::spawn(move || answer_early(&early, &is_born));
+    }
     let made = make(order, interrupts, &birth);
     born.store(true, Ordering::Release);
     match made {
@@ -88,6 +94,19 @@ pub(crate) fn inside(order: Order, interrupts: Interrupts) -> u8 {
             // Nobody left to tell.
             let _ = wire::send(&birth, &Reply::Failed(failure));
             code
+        }
+    }
+}
+
+/// Tells those who ask before there is a lab.
+fn answer_early(listener: &UnixListener, is_born: &AtomicBool) {
+    while !is_born.load(Ordering::Acquire) {
+        // Who comes once it is born comes after this has looked.
+        if wait_readable(listener.as_fd(), EARLY_MS)
+            && !is_born.load(Ordering::Acquire)
+            && let Ok((client, _)) = listener.accept()
+        {
+            let _ = wire::send(&client, &Reply::Starting);
         }
     }
 }
@@ -125,7 +144,8 @@ fn make(order: Order, interrupts: Interrupts, birth: &UnixStream) -> Result<Lab,
     let mut bench = order.provided.furnish(&layout, false)?;
     order.provided.provide_archive(&mut bench, interrupts, &mut progress)?;
     let nodes: Vec<String> = layout.hosts.nodes().map(|node| node.name.clone()).collect();
-    progress.step(&format!("{} hosts, starting {} nodes", layout.hosts.iter().count(), nodes.len()));
+    let s = if nodes.len() == 1 { "" } else { "s" };
+    progress.step(&format!("{} hosts, starting {} node{s}", layout.hosts.iter().count(), nodes.len()));
     let disks = if order.no_disk.is_none() { nodes.clone() } else { Vec::new() };
     let needs = Needs { disks, clocks: nodes, ..Needs::default() };
     let mut stand = Stand::build(&bench, 1, seed, &needs)?;
@@ -152,6 +172,7 @@ fn make(order: Order, interrupts: Interrupts, birth: &UnixStream) -> Result<Lab,
         chaos: Default::default(),
         drawn: Default::default(),
         listening: Default::default(),
+        sessions: Default::default(),
     };
     let change = Change::between(asked_ns, monotonic_ns());
     lab.events.note(change, "up", &lab.name, &format!("{} is ready", lab.name), &order.who);
@@ -217,6 +238,7 @@ fn watch(lab: Arc<Lab>) {
     let (mut known, mut known_ns) = (look(), monotonic_ns());
     loop {
         thread::sleep(WATCH);
+        exec::bury(&lab);
         let (now, now_ns) = (look(), monotonic_ns());
         for ((node, before), after) in lab.control.names().iter().zip(&known).zip(&now) {
             if before != after {
@@ -276,11 +298,11 @@ fn answer(lab: &Arc<Lab>, request: Request, streams: Vec<OwnedFd>, client: &Unix
         Ask::ChaosStop => lab.chaos_stop(&who)?,
         Ask::ChaosStatus => vec![lab.chaos_words().unwrap_or_else(|| "chaos is not on".to_owned())],
         Ask::Exec { host, command, environment, folder } => {
-            return exec::run(exec::program(lab, &host, &command, &environment, &folder)?, streams, client);
+            return exec::run(lab, exec::program(lab, &host, &command, &environment, &folder)?, streams, client);
         }
         Ask::Nodetool { host, arguments } => {
             let node = lab.node(&host)?;
-            return exec::run(lab.control.nodetool(&node, &arguments)?, streams, client);
+            return exec::run(lab, lab.control.nodetool(&node, &arguments)?, streams, client);
         }
         Ask::Logs { host, console } => {
             let node = lab.node(&host)?;

@@ -140,7 +140,7 @@ pub fn columns(rows: &[Vec<String>]) -> String {
 #[derive(Serialize)]
 struct Listed {
     name: String,
-    /// `READY`, or `NOT ANSWERING`: it is starting, or in trouble.
+    /// `STARTING`, `READY`, or `NOT ANSWERING`: it is in trouble, or has too many clients.
     state: &'static str,
     system: Option<String>,
     /// Nodes that are up, and all.
@@ -160,19 +160,20 @@ pub fn ls(arguments: &LsArguments) -> Result<u8, Failure> {
     for lab in Place::mine()?.labs()? {
         let asked = Client::ask(&lab, Ask::Status, &who(), false).and_then(|client| {
             client.patience(LS_WITHIN);
-            client.reply()
+            client.any_reply()
         });
-        let status = match asked {
-            Ok(Reply::Status(status)) => Some(status),
+        let (state, status) = match asked {
+            Ok(Reply::Status(status)) => ("READY", Some(status)),
+            Ok(Reply::Starting) => ("STARTING", None),
             // It may have ended meanwhile.
             _ if !lab.lives() => continue,
-            _ => None,
+            _ => ("NOT ANSWERING", None),
         };
         let nodes = |status: &Status| status.hosts.iter().filter(|host| host.role == "node").count();
         let up = |status: &Status| status.hosts.iter().filter(|host| host.role == "node" && host.state == "UP").count();
         labs.push(Listed {
             name: lab.name.clone(),
-            state: if status.is_some() { "READY" } else { "NOT ANSWERING" },
+            state,
             system: status.as_ref().map(|status| status.system.clone()),
             up: status.as_deref().map(up),
             nodes: status.as_deref().map(nodes),
