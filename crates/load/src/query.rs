@@ -44,7 +44,8 @@ pub fn query(
     };
     let ask = async {
         // Where a node knows of others that cannot be reached, nobody shall wait for them.
-        let alone = AllowListHostFilter::new([coordinator.address]).map_err(|error| failed("finding it", error.to_string()))?;
+        let alone =
+            AllowListHostFilter::new([coordinator.address]).map_err(|error| failed("finding it", error.to_string()))?;
         let session = SessionBuilder::new()
             .known_node_addr(coordinator.address)
             .host_filter(Arc::new(alone))

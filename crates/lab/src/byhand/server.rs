@@ -40,6 +40,7 @@ const READY_WITHIN: Duration = Duration::from_secs(180);
 const LOOK_MS: i32 = 1_000;
 /// The same, of those who answer while the lab is made.
 const EARLY_MS: i32 = 100;
+const TAKE_EARLY_WITHIN: Duration = Duration::from_millis(500);
 /// Who does not say what he wants by then wants nothing.
 const ASK_WITHIN: Duration = Duration::from_secs(5);
 /// Who does not take his answer by then does not get it.
@@ -106,6 +107,9 @@ fn answer_early(listener: &UnixListener, is_born: &AtomicBool) {
             && !is_born.load(Ordering::Acquire)
             && let Ok((client, _)) = listener.accept()
         {
+            // What is asked has to be taken off, or its end comes before the answer.
+            let _ = client.set_read_timeout(Some(TAKE_EARLY_WITHIN));
+            let _ = wire::receive_up_to::<Request>(&client, wire::LONGEST_REQUEST);
             let _ = wire::send(&client, &Reply::Starting);
         }
     }
