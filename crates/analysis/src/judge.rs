@@ -11,7 +11,11 @@ use crate::{
     ruling::{Row, Ruling, Statement, cannot_tell, enough, tells, too_few},
     segments::{Class, Force, Segment},
     target::{Asks, HELD, Question},
+    words::said,
 };
+
+/// The witness that tells what a node's own process takes for the time.
+const DATABASE: &str = "database";
 
 /// Counters are read about once a second: a stretch of this length holds a whole reading, ns.
 const READING_NS: u64 = 2_500_000_000;
@@ -53,7 +57,10 @@ impl<'a> Court<'a> {
         if let Some(known) = self.known.borrow().get(&(eye, quantity, scene.id)) {
             return Ok(*known);
         }
-        let measure = self.place.measure(eye, quantity, &scene.segments)?;
+        let measure = match self.asks.drifting(&scene.forces).next().filter(|_| quantity == Quantity::ClockOffset) {
+            Some(drift) => self.place.offset_at_drift(eye, &scene.segments, drift),
+            None => self.place.measure(eye, quantity, &scene.segments)?,
+        };
         self.known.borrow_mut().insert((eye, quantity, scene.id), measure);
         Ok(measure)
     }
@@ -61,6 +68,10 @@ impl<'a> Court<'a> {
     /// What a source says of a scene; none where it cannot say anything.
     fn state(&self, eye: Eye<'a>, row: &Row<'_>, scene: &Scene) -> Result<Option<Statement<'a>>, AnalysisError> {
         let quantity = row.asked.quantity;
+        let disturbed = scene.forces.iter().any(|(other, _)| *other != row.fault && row.disturbing.contains(other));
+        if disturbed && !self.asks.any(quantity, &scene.forces, None) {
+            return Ok(None);
+        }
         let before = self.measure(eye, quantity, self.before)?;
         let during = self.measure(eye, quantity, scene)?;
         let question = Question {
@@ -120,6 +131,9 @@ impl<'a> Court<'a> {
         let (mut lacking, mut untold, mut told, mut seen) = (Vec::new(), None, false, false);
         let mut supported: Vec<Eye<'_>> = Vec::new();
         let mut shown = None;
+        // Of a clock that is to be wrong, who asks the lab's own servers reads what the lab itself wrote.
+        let is_clock = matches!(row.asked.quantity, Quantity::ClockOffset | Quantity::ClockDrift);
+        let mut by_database = !is_clock || !row.asked.hit || row.asked.asked == 0.0;
         for (at, scene) in scenes.during.iter().enumerate() {
             for eye in eyes {
                 let Some(statement) = self.state(*eye, row, scene)? else { continue };
@@ -136,6 +150,7 @@ impl<'a> Court<'a> {
                 }
                 supported.push(*eye);
                 told |= statement.tells;
+                by_database |= statement.tells && *eye == Eye::Witness(DATABASE);
                 if !statement.tells && statement.target.tells {
                     untold = untold.or_else(|| Some(cannot_tell(row, &statement)));
                 }
@@ -163,10 +178,14 @@ impl<'a> Court<'a> {
         let missing = match missed {
             _ if scenes.during.is_empty() => Some("it was never in force with this severity".to_owned()),
             Some((_, _, why)) => Some(why.clone()),
+            _ if told && !by_database => Some(format!(
+                "{} tell nothing of it; SNTP alone does not say what the node's processes see",
+                said(Eye::Witness(DATABASE), row.asked.quantity).0
+            )),
             _ if told => None,
             _ if seen => untold.or_else(|| Some(self.nothing_told(row))),
             // A place where other faults hide all that this one could have changed.
-            _ if !row.asked.hit => {
+            _ if !row.asked.hit || row.asked.asked == 0.0 => {
                 ruling.why = Some("not judged: other faults hide it, or there is nothing to limit".to_owned());
                 None
             }
@@ -223,7 +242,8 @@ impl<'a> Court<'a> {
             }
         }
         let nothing = || format!("nothing was seen of it after the healing ({ENOUGH} samples are needed)");
-        let excused = row.asked.quantity == Quantity::ProcessorShare || (!row.asked.hit && !seen && scenes.healed);
+        let excused = row.asked.quantity == Quantity::ProcessorShare
+            || ((!row.asked.hit || row.asked.asked == 0.0) && !seen && scenes.healed);
         if !supported && !excused && ruling.verdict.is_none() {
             ruling.fail(Proof::Unproven, row, lacking.unwrap_or_else(nothing));
         }

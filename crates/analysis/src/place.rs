@@ -172,6 +172,37 @@ impl<'a> Place<'a> {
         })
     }
 
+    /// A clock's offset at the moment in which a fault began to make it drift: the line of its offsets in each segment, gone
+    /// back to there. Its error is the worst that the bounds of the offsets allow.
+    pub(crate) fn offset_at_drift(&self, eye: Eye<'_>, segments: &[Segment], drift: usize) -> Measure {
+        let Eye::Witness(name) = eye else { return Measure::default() };
+        let Some(rows) = self.witnesses.get(&(Quantity::ClockOffset, name)) else { return Measure::default() };
+        let (mut sum, mut bounds, mut count) = (0.0, 0.0, 0_u64);
+        for segment in segments {
+            let Some(at) = segment.forces.iter().position(|force| force.0 == drift) else { continue };
+            let since = segment.since[at] as f64;
+            let (from, to) = segment.begun(self.class);
+            let first = rows.partition_point(|row| row.at_ns < from);
+            let rows = &rows[first..rows.partition_point(|row| row.at_ns < to).max(first)];
+            let n = rows.len() as f64;
+            let seconds = |row: &WitnessRow| (row.at_ns as f64 - since) / 1e9;
+            let middle = rows.iter().map(|row| seconds(row)).sum::<f64>() / n;
+            let spread: f64 = rows.iter().map(|row| (seconds(row) - middle).powi(2)).sum();
+            if spread <= 0.0 || rows.is_empty() {
+                continue;
+            }
+            for row in rows {
+                // What least squares make of one value, where the seconds are 0.
+                let weight = 1.0 / n - (seconds(row) - middle) * middle / spread;
+                sum += weight * row.value * n;
+                bounds += weight.abs() * row.error * n;
+            }
+            count += rows.len() as u64;
+        }
+        let per = count.max(1) as f64;
+        Measure { error: bounds / per, ..Measure::exact((count > 0).then_some(sum / per), count) }
+    }
+
     fn counters(&self, quantity: Quantity, segments: &[Segment]) -> Result<Measure, AnalysisError> {
         let inside = || inside(self.links, |row| (row.starts_ns, row.ends_ns()), segments, self.class, self.spared);
         let share = |hits: fn(&LinkCounts) -> u64, of: fn(&LinkCounts) -> u64| {
@@ -251,7 +282,12 @@ impl<'a> Place<'a> {
             | Quantity::Running
             | Quantity::ReadErrors
             | Quantity::WriteErrors
-            | Quantity::SyncErrors => {
+            | Quantity::SyncErrors
+            | Quantity::MetadataErrors
+            | Quantity::ReadDelayed
+            | Quantity::WriteDelayed
+            | Quantity::SyncDelayed
+            | Quantity::MetadataDelayed => {
                 let sum = all().map(|row| row.value).sum::<f64>();
                 let error = stats::share_half_width(sum.round().max(0.0) as u64, count);
                 Measure { error, ..Measure::exact((count > 0).then(|| sum / count as f64), count) }

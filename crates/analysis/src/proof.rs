@@ -136,6 +136,7 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
         .iter()
         .map(|fault| fault.severities.iter().map(|one| least_asked(&one.expectations)).collect())
         .collect();
+    let touching = touching(faults);
     let mut rows: Vec<Vec<ProofRow>> = faults.iter().map(|_| Vec::new()).collect();
     for (subject, asked) in by_subject(faults) {
         let mut hit: Vec<usize> = asked.iter().filter(|(_, one)| one.hit).map(|((fault, _), _)| *fault).collect();
@@ -144,13 +145,20 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
         let court = Court::new(place, Asks::new(asked.clone()), &before);
         for ((fault, severity), asked) in asked {
             // Of all faults, those that hit this place cut its time line, and the one that is judged.
+            let disturbing = match subject {
+                Subject::Host { host } if !asked.hit && asked.quantity == Quantity::Answers => {
+                    touching.get(host.as_str()).map_or(&[][..], |faults| &faults[..])
+                }
+                _ => &[],
+            };
             let mut which = hit.clone();
             which.push(fault);
+            which.extend(disturbing);
             which.sort_unstable();
             which.dedup();
             let least = least[fault][severity].get(&asked.quantity).copied().unwrap_or(f64::INFINITY);
             let scenes = stage.scenes(which, fault);
-            let ruling = court.judge(&Row { fault, asked, least }, &scenes[severity])?;
+            let ruling = court.judge(&Row { fault, asked, least, disturbing }, &scenes[severity])?;
             rows[fault].push(row(faults, (fault, severity), asked, ruling));
         }
     }
@@ -190,6 +198,28 @@ fn by_subject(faults: &[FaultRecord]) -> BTreeMap<&Subject, Asked<'_>> {
         }
     }
     places
+}
+
+/// The faults that hit anything of a host: its links, its disks, itself. A node that has too little of what it needs may
+/// not answer in time, though nobody asked it to be silent.
+fn touching(faults: &[FaultRecord]) -> BTreeMap<&str, Vec<usize>> {
+    let mut touching: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (fault, record) in faults.iter().enumerate() {
+        let asked = record.severities.iter().flat_map(|severity| &severity.expectations);
+        for one in asked.filter(|one| one.hit && one.asked != 0.0) {
+            let (host, other) = match &one.subject {
+                Subject::Pair { from, to } => (from, Some(to)),
+                Subject::Host { host } | Subject::Folder { host, .. } => (host, None),
+            };
+            for host in [Some(host), other].into_iter().flatten() {
+                let known = touching.entry(host).or_default();
+                if known.last() != Some(&fault) {
+                    known.push(fault);
+                }
+            }
+        }
+    }
+    touching
 }
 
 /// The scenes of the trial; places that the same faults hit share theirs.

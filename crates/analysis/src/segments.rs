@@ -45,6 +45,8 @@ impl Class {
 pub(crate) struct Segment {
     /// What is in force, in order.
     pub(crate) forces: Vec<Force>,
+    /// Since when each of them is, ns.
+    pub(crate) since: Vec<u64>,
     /// Between the two changes.
     pub(crate) between: Span,
     /// Where measurements count that are wholly inside, by class.
@@ -151,8 +153,8 @@ impl Segments {
 
         let segment = |cut: &[u64]| {
             let between = (cut[0], cut[1]);
-            let forces = in_force(faults, which, between);
-            Segment { forces, between, settled: [between; 3], sent: between, begun: [between; 3] }
+            let (forces, since) = in_force(faults, which, between).into_iter().unzip();
+            Segment { forces, since, between, settled: [between; 3], sent: between, begun: [between; 3] }
         };
         let mut all: Vec<Segment> = cuts.windows(2).map(segment).collect();
         trim(&mut all, &changes);
@@ -197,14 +199,14 @@ impl Segments {
     }
 }
 
-/// What was in force all through a span between two changes.
-fn in_force(faults: &[FaultRecord], which: &[usize], span: Span) -> Vec<Force> {
+/// What was in force all through a span between two changes, and since when.
+fn in_force(faults: &[FaultRecord], which: &[usize], span: Span) -> Vec<(Force, u64)> {
     let of = |at: &usize| {
-        let holds = faults[*at].periods.iter().find(|period| {
-            period.injected.is_some_and(|injected| injected.at_ns <= span.0)
-                && period.healed.is_none_or(|healed| healed.at_ns >= span.1)
-        });
-        holds.map(|period| (*at, period.severity as usize))
+        faults[*at].periods.iter().find_map(|period| {
+            let since = period.injected.map(|injected| injected.at_ns).filter(|at_ns| *at_ns <= span.0)?;
+            let holds = period.healed.is_none_or(|healed| healed.at_ns >= span.1);
+            holds.then_some(((*at, period.severity as usize), since))
+        })
     };
     which.iter().filter_map(of).collect()
 }

@@ -47,6 +47,23 @@ pub fn share_half_width(hits: u64, count: u64) -> f64 {
     Z * (share * (1.0 - share) / adjusted).sqrt()
 }
 
+/// How many samples before a fault, and as many during it, tell a share from none, nearly always, if what is measured may lie
+/// `tolerance` from it: by the same rule as the proof of a fault.
+pub fn samples_to_tell(share: f64, tolerance: f64) -> u64 {
+    let width = |hits: f64, count: u64| TELLING * share_half_width(hits.round() as u64, count);
+    // What is measured lies below the share by half of that width at most, in nine cases of ten.
+    let tells = |count: u64| {
+        let during = width(share * count as f64, count);
+        tolerance + width(0.0, count).hypot(during) + during / 2.0 < share
+    };
+    let mut count = crate::ENOUGH;
+    // Each step is a tenth more: nobody plans more exactly.
+    while count < 1 << 50 && !tells(count) {
+        count += (count / 10).max(1);
+    }
+    count
+}
+
 /// Resamples of a bootstrap.
 const RESAMPLES: usize = 10_000;
 
@@ -155,5 +172,15 @@ mod tests {
         assert!((share_half_width(0, 1500) - 0.009).abs() < 0.001);
         assert!((share_half_width(150, 1500) - 0.034).abs() < 0.001);
         assert!(share_half_width(0, 30) > 0.1);
+    }
+
+    #[test]
+    fn the_smaller_a_share_the_more_samples_tell_it() {
+        let of = |share: f64| samples_to_tell(share, share * 0.1);
+        let counts = [1.0, 0.5, 0.1, 0.01, 0.001].map(of);
+        assert!(counts.is_sorted() && counts[0] < 60, "{counts:?}");
+        // As 1 ÷ share, nearly.
+        assert!((5.0..20.0).contains(&(counts[4] as f64 / counts[3] as f64)), "{counts:?}");
+        assert!(samples_to_tell(0.1, 0.1) > 1 << 40, "no number of samples tells what is within the tolerance");
     }
 }

@@ -49,7 +49,14 @@ impl<'a> Asks<'a> {
         own.map(|(_, one)| *one)
     }
 
-    fn any(&self, quantity: Quantity, forces: &[Force], without: Option<usize>) -> bool {
+    /// The faults in force that make a clock drift, by their places.
+    pub(crate) fn drifting<'b>(&'b self, forces: &'b [Force]) -> impl Iterator<Item = usize> + 'b {
+        let drifts = |one: &Expectation| one.quantity == Quantity::ClockDrift && one.hit && one.asked != 0.0;
+        let own = self.by_force.iter().filter(move |(force, one)| forces.contains(force) && drifts(one));
+        own.map(|(force, _)| force.0)
+    }
+
+    pub(crate) fn any(&self, quantity: Quantity, forces: &[Force], without: Option<usize>) -> bool {
         self.of(quantity, forces, without).next().is_some()
     }
 
@@ -185,10 +192,23 @@ impl Question<'_> {
                 let stop = |without| limit(without).map_or(0.0, |asked| asked.max(-before));
                 Target::change(stop(with), stop(without))
             }
-            Quantity::ReadTime | Quantity::WriteTime | Quantity::SyncTime => sums(self.quantity),
-            Quantity::ReadErrors | Quantity::WriteErrors | Quantity::SyncErrors => shares(self.quantity),
-            // While a clock drifts, its offset is no number.
-            Quantity::ClockOffset if self.any(Quantity::ClockDrift) => return None,
+            Quantity::ReadTime | Quantity::WriteTime | Quantity::SyncTime | Quantity::MetadataTime => {
+                sums(self.quantity)
+            }
+            Quantity::ReadErrors
+            | Quantity::WriteErrors
+            | Quantity::SyncErrors
+            | Quantity::MetadataErrors
+            | Quantity::ReadDelayed
+            | Quantity::WriteDelayed
+            | Quantity::MetadataDelayed => shares(self.quantity),
+            // An fsync waits for what was written through mappings and has to wait itself.
+            Quantity::SyncDelayed if self.any(Quantity::WriteDelayed) || self.any(Quantity::WriteTime) => {
+                Target { bound: Bound::AtLeast, ..shares(self.quantity) }
+            }
+            Quantity::SyncDelayed => shares(self.quantity),
+            // While two drifts run that began at different times, there is no moment at which the offsets add up.
+            Quantity::ClockOffset if self.asks.drifting(self.forces).count() > 1 => return None,
             Quantity::ClockOffset | Quantity::ClockDrift => sums(self.quantity),
         })
     }

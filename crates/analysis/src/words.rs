@@ -13,6 +13,7 @@ pub fn number(quantity: Quantity, value: f64) -> String {
         | Quantity::ReadTime
         | Quantity::WriteTime
         | Quantity::SyncTime
+        | Quantity::MetadataTime
         | Quantity::ClockOffset => time(value),
         Quantity::Rate => rate(value),
         Quantity::LargestPacket => format!("{value:.0} bytes"),
@@ -33,7 +34,12 @@ pub(crate) fn show(quantity: Quantity, value: f64) -> String {
         Quantity::Answers => percent(" answered"),
         Quantity::Running => percent(" of the time running"),
         Quantity::ProcessorShare => percent(" of the processors"),
-        Quantity::ReadErrors | Quantity::WriteErrors | Quantity::SyncErrors => percent(" failed"),
+        Quantity::ReadErrors | Quantity::WriteErrors | Quantity::SyncErrors | Quantity::MetadataErrors => {
+            percent(" failed")
+        }
+        Quantity::ReadDelayed | Quantity::WriteDelayed | Quantity::SyncDelayed | Quantity::MetadataDelayed => {
+            percent(" made to wait")
+        }
         _ => number(quantity, value),
     }
 }
@@ -74,6 +80,12 @@ pub fn name(quantity: Quantity) -> &'static str {
         Quantity::ReadErrors => "read errors",
         Quantity::WriteErrors => "write errors",
         Quantity::SyncErrors => "fsync errors",
+        Quantity::MetadataTime => "metadata time",
+        Quantity::MetadataErrors => "metadata errors",
+        Quantity::ReadDelayed => "delayed reads",
+        Quantity::WriteDelayed => "delayed writes",
+        Quantity::SyncDelayed => "delayed fsyncs",
+        Quantity::MetadataDelayed => "delayed metadata",
         Quantity::ClockOffset => "clock offset",
         Quantity::ClockDrift => "clock drift",
     }
@@ -105,7 +117,13 @@ pub(crate) fn said(eye: Eye<'_>, quantity: Quantity) -> (String, &'static str) {
         | Quantity::SyncTime
         | Quantity::ReadErrors
         | Quantity::WriteErrors
-        | Quantity::SyncErrors => format!("{name} ({})", self::name(quantity)),
+        | Quantity::SyncErrors
+        | Quantity::MetadataTime
+        | Quantity::MetadataErrors
+        | Quantity::ReadDelayed
+        | Quantity::WriteDelayed
+        | Quantity::SyncDelayed
+        | Quantity::MetadataDelayed => format!("{name} ({})", self::name(quantity)),
         _ => name.to_owned(),
     };
     (of, verb)

@@ -35,7 +35,7 @@ fn refuted(what: &str, scenario: &Scenario) -> String {
 }
 
 /// Every quantity with something to ask, and its tolerance: two of them, of which the second is more.
-const KINDS: [(Quantity, [f64; 2], f64); 19] = [
+const KINDS: [(Quantity, [f64; 2], f64); 25] = [
     (Quantity::OneWayDelay, [50e6, 100e6], 2e6),
     (Quantity::DelaySpread, [20e6, 40e6], 4e6),
     (Quantity::Loss, [0.2, 0.5], 0.02),
@@ -53,6 +53,12 @@ const KINDS: [(Quantity, [f64; 2], f64); 19] = [
     (Quantity::ReadErrors, [0.5, 1.0], 0.02),
     (Quantity::WriteErrors, [0.5, 1.0], 0.02),
     (Quantity::SyncErrors, [0.5, 1.0], 0.02),
+    (Quantity::MetadataTime, [20e6, 50e6], 2e6),
+    (Quantity::MetadataErrors, [0.5, 1.0], 0.02),
+    (Quantity::ReadDelayed, [0.5, 1.0], 0.02),
+    (Quantity::WriteDelayed, [0.5, 1.0], 0.02),
+    (Quantity::SyncDelayed, [0.5, 1.0], 0.02),
+    (Quantity::MetadataDelayed, [0.5, 1.0], 0.02),
     (Quantity::ClockOffset, [500e6, -3600e9], 5e6),
     (Quantity::ClockDrift, [20e6, -50e6], 5e6),
 ];
@@ -313,4 +319,59 @@ fn fifty_hosts_and_twenty_faults_are_judged_without_looking_at_everything_again_
     for fault in &found.trials[0].faults {
         assert_ne!(fault.verdict, Proof::Refuted, "{:?}", fault.reasons);
     }
+}
+
+/// A node that computes little may not answer in time either, though nobody asked it to be silent.
+#[test]
+fn a_node_that_another_fault_hits_is_not_blamed_for_its_answers() {
+    let host = |name: &str| vec![Subject::host(name)];
+    let silent =
+        |name: &str, does| Made::new(Quantity::Answers, host(name), -1.0, 0.05).during(&[(0, 2.0, 12.0)]).does(does);
+    let spills = || silent("n1", Does::Spills(Subject::host("n2")));
+    let limited = |from, to| Made::new(Quantity::ProcessorShare, host("n2"), 0.2, 0.02).during(&[(0, from, to)]);
+    // All the time that n2 is silent, it is limited.
+    let scenario = Scenario { held: true, ..Scenario::of(vec![spills(), limited(0.0, 16.0)]) };
+    let found = faults(&scenario);
+    let row = found[0].rows.iter().find(|row| row.subject == Subject::host("n2")).unwrap();
+    assert_eq!((found[0].verdict, row.verdict), (Proof::Proven, Proof::Proven), "{:?}", found[0].reasons);
+    assert!(row.why.as_ref().unwrap().contains("not judged"), "{row:?}");
+    let unhit = found[0].rows.iter().find(|row| row.subject == Subject::host("n3")).unwrap();
+    assert!(unhit.why.is_none() && unhit.measured.is_some(), "{unhit:?}");
+    // For most of it, it is not; and the other fault hits another node.
+    for other in [limited(14.0, 18.0), Made { hits: host("n3"), ..limited(0.0, 16.0) }] {
+        let why = refuted("spills", &Scenario { held: true, ..Scenario::of(vec![spills(), other]) });
+        assert!(why.starts_with("n2: ") && why.contains("(spared)"), "{why}");
+    }
+}
+
+#[test]
+fn a_clock_is_proven_only_by_what_its_database_takes_for_the_time() {
+    for quantity in [Quantity::ClockOffset, Quantity::ClockDrift] {
+        let made = Made::new(quantity, vec![Subject::host("n2")], 50e6, 5e6);
+        let silent = Scenario { silent: vec!["database".to_owned()], ..Scenario::of(vec![made]) };
+        let fault = &faults(&silent)[0];
+        assert_eq!(fault.verdict, Proof::Unproven, "{quantity}: {:?}", fault.reasons);
+        assert!(fault.reasons[0].contains("database") && fault.reasons[0].starts_with("n2: "), "{:?}", fault.reasons);
+    }
+}
+
+/// A clock that is set wrong and drifts from there: its offset is judged at the moment in which both began.
+#[test]
+fn a_drift_with_an_offset_has_to_show_both_and_neither_after_healing() {
+    let both = |offset: f64, does: Does| {
+        let drift = Made::new(Quantity::ClockDrift, vec![Subject::host("n2")], 20e6, 5e6);
+        let one = drift.during(&[(0, 2.0, 8.0), (0, 10.0, 18.0)]).does(does);
+        Scenario::of(vec![Made { also: Some((Quantity::ClockOffset, offset, 5e6)), ..one }])
+    };
+    for offset in [0.0, 300e6, -2e9] {
+        let found = faults(&both(offset, Does::AsSaid));
+        assert_eq!((found[0].verdict, &found[0].reasons[..]), (Proof::Proven, &[][..]), "{offset}");
+        let rows = found[0].rows.iter().filter(|row| row.quantity == Quantity::ClockOffset && row.hit);
+        let seen: Vec<f64> = rows.map(|row| row.measured.unwrap()).collect();
+        assert!(seen.len() == 1 && (seen[0] - offset).abs() < 2e6, "{offset}: {seen:?}");
+    }
+    // The drift alone is there; or all is, and does not go.
+    let why = refuted("no offset", &both(300e6, Does::OnlyFirst));
+    assert!(why.contains("n2: ") && why.contains("300"), "{why}");
+    refuted("stays", &both(300e6, Does::Stays));
 }

@@ -103,6 +103,18 @@ pub enum Quantity {
     WriteErrors,
     /// Of a folder: share of the fsyncs that fail.
     SyncErrors,
+    /// Of a folder: growth of the time of a change of its metadata, ns.
+    MetadataTime,
+    /// Of a folder: share of the changes of its metadata that fail.
+    MetadataErrors,
+    /// Of a folder: share of the reads that a fault makes wait, by the filesystem's own count.
+    ReadDelayed,
+    /// The same of writes.
+    WriteDelayed,
+    /// The same of fsyncs.
+    SyncDelayed,
+    /// The same of changes of metadata.
+    MetadataDelayed,
     /// Of a host: what its clock shows − true time, ns.
     ClockOffset,
     /// Of a host: growth of that offset, ns per second (1 ns/s is a drift of 1e-9).
@@ -111,7 +123,7 @@ pub enum Quantity {
 
 impl Quantity {
     /// All of them.
-    pub const ALL: [Quantity; 19] = [
+    pub const ALL: [Quantity; 25] = [
         Quantity::OneWayDelay,
         Quantity::DelaySpread,
         Quantity::Loss,
@@ -129,6 +141,12 @@ impl Quantity {
         Quantity::ReadErrors,
         Quantity::WriteErrors,
         Quantity::SyncErrors,
+        Quantity::MetadataTime,
+        Quantity::MetadataErrors,
+        Quantity::ReadDelayed,
+        Quantity::WriteDelayed,
+        Quantity::SyncDelayed,
+        Quantity::MetadataDelayed,
         Quantity::ClockOffset,
         Quantity::ClockDrift,
     ];
@@ -153,6 +171,12 @@ impl Quantity {
             Quantity::ReadErrors => "read-errors",
             Quantity::WriteErrors => "write-errors",
             Quantity::SyncErrors => "sync-errors",
+            Quantity::MetadataTime => "metadata-time",
+            Quantity::MetadataErrors => "metadata-errors",
+            Quantity::ReadDelayed => "read-delayed",
+            Quantity::WriteDelayed => "write-delayed",
+            Quantity::SyncDelayed => "sync-delayed",
+            Quantity::MetadataDelayed => "metadata-delayed",
             Quantity::ClockOffset => "clock-offset",
             Quantity::ClockDrift => "clock-drift",
         }

@@ -25,6 +25,8 @@ pub struct Made {
     /// Severity, from, to; seconds since the fault phase began.
     pub periods: Vec<(u32, f64, f64)>,
     pub does: Does,
+    /// A second quantity that it asks of the same places: how much, and how exactly.
+    pub also: Option<(Quantity, f64, f64)>,
 }
 
 /// What a fault really does.
@@ -42,11 +44,21 @@ pub enum Does {
     NoPauses,
     /// It stays at its first severity.
     FirstSeverity,
+    /// Of its two quantities the first alone.
+    OnlyFirst,
 }
 
 impl Made {
     pub fn new(quantity: Quantity, hits: Vec<Subject>, asked: f64, tolerance: f64) -> Self {
-        Made { hits, quantity, asked: vec![asked], tolerance, periods: vec![(0, 0.0, 20.0)], does: Does::AsSaid }
+        Made {
+            hits,
+            quantity,
+            asked: vec![asked],
+            tolerance,
+            periods: vec![(0, 0.0, 20.0)],
+            does: Does::AsSaid,
+            also: None,
+        }
     }
 
     pub fn during(self, periods: &[(u32, f64, f64)]) -> Self {
@@ -79,6 +91,8 @@ pub struct Scenario {
     pub held: bool,
     /// Virtual users, if the loop is closed.
     pub threads: Option<u32>,
+    /// Witnesses that see nothing.
+    pub silent: Vec<String>,
 }
 
 impl Default for Scenario {
@@ -94,6 +108,7 @@ impl Default for Scenario {
             base: (60_000, 10_000, 0.0),
             held: false,
             threads: None,
+            silent: Vec::new(),
         }
     }
 }
@@ -137,7 +152,13 @@ impl Scenario {
             | Quantity::SyncTime
             | Quantity::ReadErrors
             | Quantity::WriteErrors
-            | Quantity::SyncErrors => nodes().map(|host| Subject::folder(host, "data")).collect(),
+            | Quantity::SyncErrors
+            | Quantity::MetadataTime
+            | Quantity::MetadataErrors
+            | Quantity::ReadDelayed
+            | Quantity::WriteDelayed
+            | Quantity::SyncDelayed
+            | Quantity::MetadataDelayed => nodes().map(|host| Subject::folder(host, "data")).collect(),
             _ => nodes().map(Subject::host).collect(),
         }
     }
@@ -161,10 +182,13 @@ impl Scenario {
         let severity = |asked: &f64| Severity {
             text: if made.asked.len() > 1 { format!("{asked}") } else { String::new() },
             expectations: (self.places(made.quantity).into_iter())
-                .map(|subject| {
+                .flat_map(|subject| {
                     let hit = made.hits.contains(&subject);
-                    let asked = if hit { *asked } else { 0.0 };
-                    Expectation { subject, quantity: made.quantity, hit, asked, tolerance: made.tolerance }
+                    let all = [Some((made.quantity, *asked, made.tolerance)), made.also];
+                    all.into_iter().flatten().map(move |(quantity, asked, tolerance)| {
+                        let asked = if hit { asked } else { 0.0 };
+                        Expectation { subject: subject.clone(), quantity, hit, asked, tolerance }
+                    })
                 })
                 .collect(),
         };

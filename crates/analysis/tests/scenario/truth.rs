@@ -28,6 +28,13 @@ impl Made {
         let severity = if self.does == Does::FirstSeverity { 0 } else { period.0 };
         Some((self.asked[severity as usize], at - period.1))
     }
+
+    /// What of its second quantity is really there.
+    fn acts_also(&self, place: &Subject, quantity: Quantity, at: f64) -> Option<f64> {
+        self.also
+            .filter(|_| self.does != Does::OnlyFirst && self.acts(place, quantity, at).is_some())
+            .map(|also| also.1)
+    }
 }
 
 impl Scenario {
@@ -40,6 +47,7 @@ impl Scenario {
             truth.share = 1.0 - (1.0 - truth.share) * (1.0 - value);
             truth.least = Some(truth.least.map_or(value, |least| least.min(value)));
         }
+        truth.sum += self.faults.iter().filter_map(|fault| fault.acts_also(place, quantity, at)).sum::<f64>();
         truth
     }
 

@@ -285,6 +285,9 @@ impl Scenario {
                 for at in 0..self.end_ns() * self.looks / 10 / SECOND {
                     let at_ns = at * 10 * SECOND / self.looks;
                     for (source, value, error) in here.looked(&place, quantity, at_ns, at, noise) {
+                        if self.silent.iter().any(|silent| silent == source) {
+                            continue;
+                        }
                         let quantity = if quantity == Quantity::ClockDrift { Quantity::ClockOffset } else { quantity };
                         let (subject, source) = (place.clone(), source.to_owned());
                         recorder.witness(1, &WitnessRow { at_ns, subject, quantity, source, value, error })?;
@@ -318,10 +321,13 @@ impl Scenario {
                 Some(limit) => vec![("governor", limit, 0.0)],
                 None => Vec::new(),
             },
-            Quantity::ReadTime | Quantity::WriteTime | Quantity::SyncTime => {
+            Quantity::ReadTime | Quantity::WriteTime | Quantity::SyncTime | Quantity::MetadataTime => {
                 vec![("disk-probe", 1e6 + 2e5 * noise.around() + truth.sum, 0.0), ("disk", truth.sum, 0.0)]
             }
-            Quantity::ReadErrors | Quantity::WriteErrors | Quantity::SyncErrors => {
+            Quantity::ReadDelayed | Quantity::WriteDelayed | Quantity::SyncDelayed | Quantity::MetadataDelayed => {
+                vec![("disk", f64::from(u8::from(noise.unit() < truth.share)), 0.0)]
+            }
+            Quantity::ReadErrors | Quantity::WriteErrors | Quantity::SyncErrors | Quantity::MetadataErrors => {
                 vec![("disk-probe", f64::from(u8::from(noise.unit() < truth.share)), 0.0)]
             }
             Quantity::ClockOffset | Quantity::ClockDrift => {
