@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use brownout_load::{Arrivals, Balance, Engine, Pace};
-use brownout_network::Probes;
 use brownout_record::PhaseRow;
 use brownout_units::Rate;
 
@@ -270,7 +269,10 @@ impl Driver<'_> {
 
     /// Heals, stops the load, and records what is left. After an interrupt, nothing is waited for.
     fn end(mut self, mut interrupted: bool) -> Result<(), LabError> {
-        let healed = self.schedule.heal_all(interrupted, self.number, &mut self.observer);
+        let line = self.time_line;
+        let at_once = || interrupted || line.interrupted();
+        let healed = self.schedule.heal_all(&at_once, self.number, &mut self.observer);
+        interrupted |= line.interrupted();
         if !interrupted {
             self.progress.step("waiting for the last operations and probes");
             interrupted = self.wait_for_the_last().is_err();
@@ -296,7 +298,7 @@ impl Driver<'_> {
     fn wait_for_the_last(&mut self) -> Result<(), LabError> {
         self.engine.set_pace(Pace::Idle)?;
         let began = brownout_network::monotonic_ns();
-        let probes = began + (Probes::LOST_AFTER + OPEN_AFTER_TIMEOUT).as_nanos() as u64;
+        let probes = began + (self.observer.probes_settle_within() + OPEN_AFTER_TIMEOUT).as_nanos() as u64;
         let operations = began + (self.plan.experiment.load.timeout.duration() + OPEN_AFTER_TIMEOUT).as_nanos() as u64;
         self.time_line.wait_until(probes)?;
         while brownout_network::monotonic_ns() < operations {

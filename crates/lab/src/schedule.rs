@@ -1,7 +1,8 @@
 //! When each fault comes and goes, and which are in force.
 
-use std::thread::JoinHandle;
+use std::{thread::JoinHandle, time::Duration};
 
+use brownout_cluster::ClusterError;
 use brownout_network::{Change, monotonic_ns};
 use brownout_record::{FaultRecord, Period, Severity, Stamp};
 
@@ -12,6 +13,11 @@ use crate::{
     observer::Observer,
     plan::{PlannedFault, PlannedPeriod},
 };
+
+/// A fault that would begin later than this is left out, ns: in force at another time it were another experiment.
+const LATE_NS: u64 = 1_000_000_000;
+/// Between two looks at whether a database has started.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The faults of one trial.
 pub struct Schedule<'a> {
@@ -27,6 +33,8 @@ struct Scheduled<'a> {
     /// The period that is in force, or comes next.
     period: usize,
     state: State,
+    /// It was asked for, but is not in force everywhere yet: the record knows only that.
+    settling: bool,
 }
 
 enum State {
@@ -61,7 +69,7 @@ impl<'a> Schedule<'a> {
                 severities: planned.severities.iter().enumerate().map(severity).collect(),
                 periods: planned.periods.iter().map(period).collect(),
             };
-            Scheduled { planned, record, phase_ns: None, period: 0, state: State::Out }
+            Scheduled { planned, record, phase_ns: None, period: 0, state: State::Out, settling: false }
         };
         Schedule { faults: faults.iter().enumerate().map(scheduled).collect(), reach }
     }
@@ -88,6 +96,7 @@ impl<'a> Schedule<'a> {
         let mut told = Vec::new();
         // Healing first: a fault that ends when another begins must not overlap with it.
         for fault in &mut self.faults {
+            fault.settled(trial, observer)?;
             told.extend(fault.healed(false, trial, observer)?);
             if fault.is_due(now) && matches!(fault.state, State::InForce(_)) {
                 told.extend(fault.end_period(self.reach, trial, observer)?);
@@ -101,20 +110,31 @@ impl<'a> Schedule<'a> {
         Ok(told)
     }
 
-    /// Heals whatever is in force, and waits for what takes its time; `at_once`: that is left as it is, since all is about
-    /// to end.
-    pub fn heal_all(&mut self, at_once: bool, trial: u32, observer: &mut Observer<'_>) -> Result<(), LabError> {
+    /// Heals whatever is in force, and waits for what takes its time, unless `interrupted` says that all is about to end:
+    /// then that is left as it is.
+    pub fn heal_all(
+        &mut self,
+        interrupted: &dyn Fn() -> bool,
+        trial: u32,
+        observer: &mut Observer<'_>,
+    ) -> Result<(), LabError> {
+        // What went wrong first is what a person has to know; the others are healed all the same.
         let mut result = Ok(());
         for fault in &mut self.faults {
-            let healed = match &fault.state {
-                State::Healing(_) if at_once => Ok(()),
-                State::InForce(guard) if at_once && guard.takes_long_to_heal() => Ok(()),
-                _ => fault.heal(trial, observer).and_then(|_| fault.healed(true, trial, observer)).map(drop),
-            };
-            // What went wrong first is what a person has to know; the others are healed all the same.
+            let left = matches!(&fault.state, State::InForce(guard) if guard.takes_long_to_heal()) && interrupted();
+            if !left {
+                result = result.and(fault.heal(trial, observer).map(drop));
+            }
+        }
+        for fault in &mut self.faults {
+            while matches!(&fault.state, State::Healing(thread) if !thread.is_finished()) && !interrupted() {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            let healed = fault.healed(false, trial, observer).map(drop);
+            let left = if matches!(fault.state, State::Out) { Ok(()) } else { Err(LabError::Interrupted) };
             // One that never came into force is recorded as such.
             let written = observer.recorder().batch(|recorder| recorder.fault(trial, &fault.record));
-            result = result.and(healed).and(written.map_err(LabError::from));
+            result = result.and(healed).and(left).and(written.map_err(LabError::from));
         }
         result
     }
@@ -146,12 +166,43 @@ impl Scheduled<'_> {
         let Some(fault) = self.severity().and_then(|severity| self.planned.severities.get(severity)) else {
             return Ok(String::new());
         };
-        let guard = fault.inject(reach)?;
+        let now = monotonic_ns();
+        let span =
+            self.phase_ns.zip(self.current()).map(|(at, period)| (at + period.starts.ns(), at + period.ends.ns()));
+        if let Some(why) = span.and_then(|span| missed(span, now)) {
+            return self.never_injected(&why, trial, observer);
+        }
+        let guard = match fault.inject(reach) {
+            Err(error) if is_about_a_node(&error) => return self.never_injected(&error.to_string(), trial, observer),
+            guard => guard?,
+        };
         let change = guard.change();
+        self.settling = guard.is_settling();
         self.state = State::InForce(guard);
         self.injected(change, observer);
         let text = format!("{}; {}", fault.text(), fault.effect());
         self.write("inject", text, change, trial, observer)
+    }
+
+    /// This period is over before it began. The trial goes on: that the fault is not proven says the rest.
+    fn never_injected(&mut self, why: &str, trial: u32, observer: &mut Observer<'_>) -> Result<String, LabError> {
+        let text = format!("not injected: {}: {why}", self.record.text);
+        self.period += 1;
+        let now = monotonic_ns();
+        self.write("warning", text, Change::between(now, now), trial, observer)
+    }
+
+    /// Notices that what took its time to come into force is there.
+    fn settled(&mut self, trial: u32, observer: &mut Observer<'_>) -> Result<(), LabError> {
+        let State::InForce(guard) = &self.state else { return Ok(()) };
+        if !self.settling || guard.is_settling() {
+            return Ok(());
+        }
+        self.settling = false;
+        let change = guard.change();
+        self.injected(change, observer);
+        let text = format!("in force: {}", self.record.text);
+        self.write("settled", text, change, trial, observer).map(drop)
     }
 
     /// The end of a period: the next step of a ramp follows without a gap, everything else is healed.
@@ -184,6 +235,13 @@ impl Scheduled<'_> {
     }
 
     fn heal(&mut self, trial: u32, observer: &mut Observer<'_>) -> Result<Option<String>, LabError> {
+        self.settled(trial, observer)?;
+        if let (State::InForce(guard), true) = (&self.state, self.settling) {
+            // It was coming all the time: then there is no moment of which one could say that it was there.
+            let change = guard.change();
+            self.settling = false;
+            self.injected(change, observer);
+        }
         match std::mem::replace(&mut self.state, State::Out) {
             State::InForce(guard) => match guard.heal()? {
                 Healing::Done(change) => self.told_over(change, trial, observer).map(Some),
@@ -249,6 +307,45 @@ impl Scheduled<'_> {
     }
 }
 
+/// Why a period cannot begin now, if it cannot: it was to be from the one moment to the other, ns.
+fn missed((starts, ends): (u64, u64), now: u64) -> Option<String> {
+    let late = brownout_units::Delay::from_ns(now.saturating_sub(starts) / 1_000_000 * 1_000_000);
+    if now >= ends {
+        Some(format!("its time had passed, {late} after its beginning"))
+    } else if now > starts + LATE_NS {
+        Some(format!("it would have begun {late} late"))
+    } else {
+        None
+    }
+}
+
+/// Whether a node was not as a fault needs it: that is something to be told, and no reason to end the trial.
+fn is_about_a_node(error: &LabError) -> bool {
+    use ClusterError::{NodeDied, NotNow, NotShown};
+    matches!(error, LabError::Cluster(NotNow { .. } | NodeDied(_) | NotShown { .. }))
+}
+
 fn stamp(observer: &mut Observer<'_>, change: Change) -> Stamp {
     Stamp { at_ns: observer.recorder().at(change.at_ns), error_ns: change.error_ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_period_that_is_late_or_over_is_left_out() {
+        const S: u64 = 1_000_000_000;
+        assert_eq!(missed((10 * S, 20 * S), 10 * S + S / 2), None);
+        assert!(missed((10 * S, 20 * S), 13 * S).unwrap().contains("3s late"));
+        assert!(missed((10 * S, 10 * S + S / 2), 10 * S + S / 2).unwrap().contains("had passed"));
+    }
+
+    #[test]
+    fn a_node_in_the_wrong_state_does_not_end_a_trial_but_a_lab_that_ended_does() {
+        let node = || "n1".to_owned();
+        let (state, remedy) = ("is down already".to_owned(), "start it".to_owned());
+        assert!(is_about_a_node(&ClusterError::NotNow { node: node(), doing: "kill", state, remedy }.into()));
+        assert!(!is_about_a_node(&ClusterError::Ended { node: node() }.into()));
+    }
 }

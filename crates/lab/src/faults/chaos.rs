@@ -26,8 +26,8 @@ pub struct Drawn {
     pub ends: Delay,
 }
 
-/// All faults of the chaos for a phase of this length: rounds, each of one kind on one or more hosts, with pauses between.
-pub fn draw(entry: &ChaosFault, hosts: &Hosts, length: Delay, seed: u64) -> Result<Vec<Drawn>, Complaint> {
+/// Who may be struck.
+fn victims(entry: &ChaosFault, hosts: &Hosts) -> Result<Vec<String>, Complaint> {
     let nodes: Vec<String> = hosts.nodes().map(|node| node.name.clone()).collect();
     let victims = match &entry.hosts {
         Some(names) => known_nodes(names, hosts).map_err(|complaint| Complaint { key: "hosts".into(), ..complaint })?,
@@ -37,6 +37,21 @@ pub fn draw(entry: &ChaosFault, hosts: &Hosts, length: Delay, seed: u64) -> Resu
         let message = format!("{} hosts at once, and there are {}", entry.at_once.most, victims.len());
         return Err(Complaint::at("at-once", message));
     }
+    Ok(victims)
+}
+
+/// A fault of each kind that the chaos draws from, on as many hosts as it strikes at once: whether it can be does not
+/// depend on the seed.
+pub fn kinds(entry: &ChaosFault, hosts: &Hosts, seed: u64) -> Result<Vec<Box<dyn Fault>>, Complaint> {
+    let mut struck = victims(entry, hosts)?;
+    struck.truncate(usize::try_from(entry.at_once.most).unwrap_or(usize::MAX));
+    let of = |(index, written)| one(written, index, struck.clone(), hosts, seed);
+    entry.faults.iter().enumerate().map(of).collect()
+}
+
+/// All faults of the chaos for a phase of this length: rounds, each of one kind on one or more hosts, with pauses between.
+/// After a round whose healing takes its time (a database starts again) the pause is longer by that.
+pub fn draw(entry: &ChaosFault, hosts: &Hosts, length: Delay, seed: u64) -> Result<Vec<Drawn>, Complaint> {
     if entry.faults.is_empty() {
         return Err(Complaint::at(
             "faults",
@@ -46,6 +61,8 @@ pub fn draw(entry: &ChaosFault, hosts: &Hosts, length: Delay, seed: u64) -> Resu
     if entry.run.least < Delay::from_ms(1) {
         return Err(Complaint::at("run", "a fault of 0 lasts for nothing; write 5s..20s"));
     }
+    kinds(entry, hosts, seed)?;
+    let victims = victims(entry, hosts)?;
     let mut random = Random::new(seed);
     // Whole milliseconds: what is drawn shall be read, and said again, by people.
     let within = |random: &mut Random, span: Span| {
@@ -66,11 +83,12 @@ pub fn draw(entry: &ChaosFault, hosts: &Hosts, length: Delay, seed: u64) -> Resu
         let pause = within(&mut random, entry.pause);
         let Some(ends) = at.checked_add(run).filter(|ends| *ends <= length.ns()) else { break };
         let fault = one(&entry.faults[kind], kind, struck, hosts, seed)?;
+        let healed = ends.saturating_add(fault.heals_within().ns());
         drawn.push(Drawn { fault, starts: Delay::from_ns(at), ends: Delay::from_ns(ends) });
         if drawn.len() > MOST {
             return Err(Complaint::at("run", format!("that is more than {MOST} faults; write longer times")));
         }
-        at = ends.saturating_add(pause);
+        at = healed.saturating_add(pause);
     }
     if drawn.is_empty() {
         let message = format!("not one fault of at least {} fits into {length}; write shorter times", entry.run.least);
@@ -160,6 +178,30 @@ mod tests {
                 before = ends.ns();
             }
             assert!(drawn.len() >= 4, "{}", drawn.len());
+        }
+    }
+
+    #[test]
+    fn nothing_is_drawn_while_a_node_starts_again() {
+        let kills = SLOW.replace(r#""pause"]"#, r#""kill", "stop"]"#);
+        let mut ended = 0;
+        for seed in 0..20 {
+            let drawn = draw(&entry(&kills), &Hosts::new(3), Delay::from_secs(600), seed).unwrap();
+            for pair in drawn.windows(2) {
+                let back = pair[0].ends.ns() + pair[0].fault.heals_within().ns();
+                assert!(pair[1].starts.ns() >= back + 2_000_000_000, "seed {seed}");
+                ended += usize::from(pair[0].fault.heals_within() > Delay::ZERO);
+            }
+        }
+        assert!(ended > 20, "{ended}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_one_kind_does_not_depend_on_what_is_drawn() {
+        let wrong = SLOW.replace(r#""loss": "10%""#, r#""loss": "0%""#);
+        for seed in 0..20 {
+            let complaint = draw(&entry(&wrong), &Hosts::new(3), Delay::from_secs(8), seed).unwrap_err();
+            assert!(complaint.key.starts_with("faults.1"), "{complaint}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! `clock`: a node's clock is wrong.
 
-use brownout_clock::HostClock;
+use brownout_clock::{HostClock, MAX_DRIFT_PPB};
 use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
@@ -18,6 +18,12 @@ const NOISE: Delay = Delay::from_ms(5);
 const LEAST_OFFSET: Delay = Delay::from_ms(20);
 /// A drift shows against the noise after seconds only; ns per s.
 const LEAST_DRIFT: i64 = 1_000_000;
+/// What a drift may add to an offset by the time that it is looked at, and from its end to its being taken back: a thread
+/// that has to wait for a processor.
+const LATE: Delay = Delay::from_ms(20);
+/// A drift has to be seen against what a database's own timestamps may be wrong by, in milliseconds: three of them at both
+/// ends of a window, by four fifths of the drift, for a slope of least squares before and during.
+const DRIFT_EVIDENCE: Delay = Delay::from_ms(12);
 /// Farther from the truth, certificates end and nothing works any more; a day is more than any zone.
 const MOST_OFFSET: Delay = Delay::from_secs(86_400);
 
@@ -48,6 +54,10 @@ impl Clock {
         }
         if drift != 0 && drift.abs() < LEAST_DRIFT {
             let message = format!("{} cannot be proven within a phase; write 1000ppm or more", entry.drift);
+            return Err(Complaint::at("drift", message));
+        }
+        if drift.abs() > MAX_DRIFT_PPB {
+            let message = format!("{} is more than a clock can drift here; write up to 90%", entry.drift);
             return Err(Complaint::at("drift", message));
         }
         Ok(Clock { nodes: known_nodes(&entry.host, hosts)?, offset_ns: offset, drift_ppb: drift })
@@ -91,17 +101,24 @@ impl Fault for Clock {
                 let asked = if hit { asked } else { 0.0 };
                 all.push(Expectation { subject: Subject::host(host.name.clone()), quantity, hit, asked, tolerance });
             };
+            let drift = self.drift_ppb.unsigned_abs() as f64;
             if self.drift_ppb != 0 {
-                expect(Quantity::ClockDrift, self.drift_ppb as f64, self.drift_ppb.unsigned_abs() as f64 * 0.2);
-            } else {
-                expect(Quantity::ClockOffset, self.offset_ns as f64, NOISE.ns() as f64);
+                expect(Quantity::ClockDrift, self.drift_ppb as f64, drift * 0.2);
             }
+            // While it drifts, that at the moment in which it began; and none once it is healed.
+            let late = drift / 1e9 * LATE.ns() as f64;
+            expect(Quantity::ClockOffset, self.offset_ns as f64, NOISE.ns() as f64 + late);
         }
         all
     }
 
     fn unsettled(&self) -> Delay {
         Delay::from_ns(brownout_analysis::SETTLE_NS)
+    }
+
+    fn evidence(&self) -> Delay {
+        let drift = self.drift_ppb.unsigned_abs() as f64 / 1e9;
+        if drift == 0.0 { Delay::ZERO } else { Delay::from_ns((DRIFT_EVIDENCE.ns() as f64 / drift) as u64) }
     }
 
     fn needs(&self) -> Needs {
@@ -125,7 +142,11 @@ impl Fault for Clock {
 
     fn scaled(&self, share: f64) -> Option<Box<dyn Fault>> {
         let of = |value: i64| (value as f64 * share).round() as i64;
-        Some(Box::new(Clock { offset_ns: of(self.offset_ns), drift_ppb: of(self.drift_ppb), ..self.clone() }))
+        let (offset_ns, drift_ppb) = (of(self.offset_ns), of(self.drift_ppb));
+        // A step that nobody could prove is none.
+        let told = |value: i64, least: u64| value == 0 || value.unsigned_abs() >= least;
+        (told(offset_ns, LEAST_OFFSET.ns()) && told(drift_ppb, LEAST_DRIFT.unsigned_abs()))
+            .then(|| Box::new(Clock { offset_ns, drift_ppb, ..self.clone() }) as Box<dyn Fault>)
     }
 }
 
@@ -141,9 +162,11 @@ impl Wrong {
     fn undo(&mut self) -> Result<Change, LabError> {
         let mut changes = Vec::new();
         for (clock, since) in std::mem::take(&mut self.clocks).into_iter().zip(&self.changes) {
-            let for_ns = brownout_network::monotonic_ns().saturating_sub(since.at_ns) as f64;
+            // First the drift, so that it is known for how long it was there, to what one call takes.
+            let (asked_ns, ended_ns) = clock.shift(0, -self.drift_ppb)?;
+            let for_ns = Change::between(asked_ns, ended_ns).at_ns.saturating_sub(since.at_ns) as f64;
             let drifted = (for_ns * self.drift_ppb as f64 / 1e9) as i64;
-            let (asked_ns, done_ns) = clock.shift(-self.offset_ns - drifted, -self.drift_ppb)?;
+            let (_, done_ns) = clock.shift(-self.offset_ns - drifted, 0)?;
             changes.push(Change::between(asked_ns, done_ns));
         }
         Ok(together(changes))
@@ -164,5 +187,45 @@ impl Drop for Wrong {
     fn drop(&mut self) {
         // Its file has gone with the lab, if this fails: then there is no clock left to be wrong.
         let _ = self.undo();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(body: &str) -> Result<Clock, Complaint> {
+        Clock::new(&serde_json::from_str(&format!(r#"{{"host":"n2",{body}}}"#)).unwrap(), &Hosts::new(3))
+    }
+
+    #[test]
+    fn a_drift_that_no_clock_can_have_is_refused() {
+        for drift in ["95%", "-95%", "100%"] {
+            assert_eq!(fault(&format!(r#""drift":"{drift}""#)).unwrap_err().key, "drift");
+        }
+        assert!(fault(r#""drift":"90%""#).is_ok());
+    }
+
+    #[test]
+    fn a_drift_has_an_offset_when_it_begins_and_none_when_it_is_healed() {
+        for (body, offset) in [(r#""drift":"1%""#, 0.0), (r#""drift":"1%","offset":"2s""#, 2e9)] {
+            let asked = fault(body).unwrap().expectations(&Hosts::new(3));
+            let of = |quantity| asked.iter().find(|one| one.hit && one.quantity == quantity).unwrap().asked;
+            assert_eq!((of(Quantity::ClockDrift), of(Quantity::ClockOffset)), (10_000_000.0, offset));
+            assert_eq!(asked.iter().filter(|one| !one.hit && one.asked == 0.0).count(), 4);
+        }
+    }
+
+    #[test]
+    fn a_ramp_does_not_go_below_what_can_be_proven() {
+        let of = |body: &str, share| fault(body).unwrap().scaled(share).is_some();
+        assert!(of(r#""offset":"50ms""#, 0.5) && !of(r#""offset":"50ms""#, 0.2));
+        assert!(of(r#""drift":"2000ppm""#, 0.5) && !of(r#""drift":"2000ppm""#, 0.2));
+    }
+
+    #[test]
+    fn a_small_drift_takes_longer_to_prove() {
+        assert_eq!(fault(r#""drift":"1000ppm""#).unwrap().evidence(), Delay::from_secs(12));
+        assert_eq!(fault(r#""offset":"1s""#).unwrap().evidence(), Delay::ZERO);
     }
 }

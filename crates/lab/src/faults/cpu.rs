@@ -5,14 +5,15 @@ use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::{Delay, Share};
 
-use super::{
-    Fault, Healing, InForce, Needs, Reach, Untouched, join, known_nodes, links::provable_share, reach::together, s,
-};
+use super::{Fault, Healing, InForce, Needs, Reach, Untouched, join, known_nodes, reach::together, s};
 use crate::{
     LabError,
     experiment::{Complaint, CpuFault},
     hosts::Hosts,
 };
+
+/// A governor cannot keep less.
+const LEAST_SHARE: f64 = 0.01;
 
 /// The nodes' processes run for a share of the machine's time at most.
 #[derive(Debug, Clone)]
@@ -23,7 +24,14 @@ pub struct Cpu {
 
 impl Cpu {
     pub(super) fn new(entry: &CpuFault, hosts: &Hosts) -> Result<Cpu, Complaint> {
-        provable_share("share", entry.share)?;
+        if entry.share.fraction() < LEAST_SHARE {
+            let least = Share::new(LEAST_SHARE).unwrap_or_default();
+            let message = format!(
+                "{} of the processors is too little to be kept; write at least {least}, or pause: for none at all",
+                entry.share
+            );
+            return Err(Complaint::at("share", message));
+        }
         if entry.share == Share::ALL {
             return Err(Complaint::at("share", "100% of the processors is no limit; write less"));
         }
@@ -94,5 +102,23 @@ impl InForce for Limited {
 
     fn heal(self: Box<Self>) -> Result<Healing, LabError> {
         Ok(Healing::Done(together(self.0.into_iter().map(CpuLimit::heal))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(share: &str) -> Result<Cpu, Complaint> {
+        Cpu::new(&serde_json::from_str(&format!(r#"{{"host":"n2","share":"{share}"}}"#)).unwrap(), &Hosts::new(3))
+    }
+
+    #[test]
+    fn a_share_that_no_governor_keeps_is_refused() {
+        for share in ["0%", "0.5%", "100%"] {
+            assert_eq!(fault(share).unwrap_err().key, "share", "{share}");
+        }
+        assert!(fault("0%").unwrap_err().message.contains("pause:"));
+        assert!(fault("1%").is_ok());
     }
 }

@@ -1,11 +1,20 @@
 //! `disk`: a node's disk is slow, or fails.
 
+use std::{thread, time::Duration};
+
+use brownout_analysis::stats::samples_to_tell;
+use brownout_cluster::{ClusterControl, NodeState};
 use brownout_disk::{DiskErrno, DiskFault, DiskGuard, Operation};
 use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::{Delay, Share};
 
-use super::{Fault, Healing, InForce, Needs, Reach, among, join, known_nodes, reach::together};
+use super::{
+    Fault, Healing, InForce, Needs, Reach, among,
+    ends::{STARTS_WITHIN, STOP_WITHIN, restart},
+    join, known_nodes,
+    reach::together,
+};
 use crate::{
     LabError,
     experiment::{Complaint, DiskErrorChoice, DiskFaultEntry, Names},
@@ -19,14 +28,36 @@ const OPERATIONS: [&str; 4] = ["read", "write", "sync", "metadata"];
 const NOISE: Delay = Delay::from_ms(2);
 /// Less is not told from what disks do by themselves.
 const LEAST_DELAY: Delay = Delay::from_ms(2);
+/// If fewer operations take longer, chance may keep the median of a short phase among those that do not.
+const MEDIAN_SHARE: f64 = 0.8;
+/// Of the jitter: the median of 50 operations lies within this, but for one case in 2,000.
+const JITTER_TOLERANCE: f64 = 0.5;
+/// Of a share.
+const SHARE_TOLERANCE: f64 = 0.2;
+/// A node whose disk works again and who does not answer by then has given itself up.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+/// Looks at each operation that tell of its time.
+const LOOKS: u64 = 12;
 
 /// Operations in some folders of some nodes take longer, or fail.
 #[derive(Debug, Clone)]
 pub struct Disk {
     nodes: Vec<String>,
     folders: Vec<String>,
-    operations: Vec<String>,
+    operations: Vec<Operation>,
     fault: DiskFault,
+    /// A node that has such disks, too, and is spared; none if all are hit.
+    spared: Option<String>,
+}
+
+/// What is seen of a kind of operation: how long it takes, whether it fails, whether the fault made it wait.
+fn seen(operation: Operation) -> [Quantity; 3] {
+    match operation {
+        Operation::Read => [Quantity::ReadTime, Quantity::ReadErrors, Quantity::ReadDelayed],
+        Operation::Write => [Quantity::WriteTime, Quantity::WriteErrors, Quantity::WriteDelayed],
+        Operation::Sync => [Quantity::SyncTime, Quantity::SyncErrors, Quantity::SyncDelayed],
+        Operation::Metadata => [Quantity::MetadataTime, Quantity::MetadataErrors, Quantity::MetadataDelayed],
+    }
 }
 
 impl Disk {
@@ -58,8 +89,9 @@ impl Disk {
                 format!("{} of the operations is too little to be proven; write at least 1%", entry.share),
             ));
         }
+        let operations: Vec<Operation> = operations.iter().filter_map(|word| word.parse().ok()).collect();
         let fault = DiskFault {
-            operations: operations.iter().filter_map(|word| word.parse::<Operation>().ok()).collect(),
+            operations: operations.iter().copied().collect(),
             delay: entry.delay,
             jitter: entry.jitter,
             share: entry.share,
@@ -69,7 +101,48 @@ impl Disk {
                 DiskErrorChoice::ReadOnly => DiskErrno::ReadOnly,
             }),
         };
-        Ok(Disk { nodes, folders, operations, fault })
+        let spared = hosts.nodes().map(|node| node.name.clone()).find(|node| !nodes.contains(node));
+        let disk = Disk { nodes, folders, operations, fault, spared };
+        if let (Some(error), Some(never)) = (fault.error, disk.operations.iter().find(|one| !disk.fails(**one))) {
+            let message = format!("a {never} never answers {error}; leave it out, or write error: io");
+            return Err(Complaint::at("operations", message));
+        }
+        Ok(disk)
+    }
+
+    /// Whether operations of this kind fail, if they are hit: one that only reads works on a full disk, too.
+    fn fails(&self, operation: Operation) -> bool {
+        match self.fault.error {
+            None => false,
+            Some(DiskErrno::Io) => true,
+            Some(DiskErrno::NoSpace | DiskErrno::ReadOnly) => operation != Operation::Read,
+        }
+    }
+
+    /// What an operation shows that is hit: how much, and how far from it is still right.
+    fn shown(&self, operation: Operation) -> Vec<(Quantity, f64, f64)> {
+        let DiskFault { delay, jitter, share, .. } = self.fault;
+        let [time, errors, delayed] = seen(operation);
+        let (share, fails) = (share.fraction(), self.fails(operation));
+        let of_share = (share * SHARE_TOLERANCE).max(0.01 / 2.0);
+        let mut all = Vec::new();
+        // One that fails takes a time, but not that of an operation that did its work.
+        if delay != Delay::ZERO && !fails && share >= MEDIAN_SHARE {
+            let (delay, jitter) = (delay.ns() as f64, jitter.ns() as f64);
+            // The operations that are not hit are the quickest: of the others, the median of all lies below the middle.
+            let of_hit = (0.5 - (1.0 - share)) / share;
+            let median = delay + jitter * (2.0 * of_hit - 1.0);
+            let tolerance = (delay * 0.05 + jitter * JITTER_TOLERANCE).max(NOISE.ns() as f64).min(median / 2.0);
+            all.push((time, median, tolerance));
+        }
+        // What a median does not show, the filesystem's own count does.
+        if delay != Delay::ZERO && (fails || share < 1.0) {
+            all.push((delayed, share, of_share));
+        }
+        if fails {
+            all.push((errors, share, of_share));
+        }
+        all
     }
 }
 
@@ -91,7 +164,8 @@ impl Fault for Disk {
         }
         parts.extend(error.map(|error| format!("fail with {error}")));
         let share = if share == Share::ALL { String::new() } else { format!("{share} of the ") };
-        let (operations, folders) = (join(&self.operations), join(&self.folders));
+        let words: Vec<String> = self.operations.iter().map(Operation::to_string).collect();
+        let (operations, folders) = (join(&words), join(&self.folders));
         format!("{share}{operations} operations in {folders} of {} {}", join(&self.nodes), parts.join(" and "))
     }
 
@@ -100,34 +174,16 @@ impl Fault for Disk {
     }
 
     fn expectations(&self, hosts: &Hosts) -> Vec<Expectation> {
+        let watched = |name: &String| self.nodes.contains(name) || self.spared.as_ref() == Some(name);
         let mut all = Vec::new();
-        let watched = self.operations.iter().filter_map(|operation| {
-            Some(match operation.as_str() {
-                "read" => (Quantity::ReadTime, Quantity::ReadErrors),
-                "write" => (Quantity::WriteTime, Quantity::WriteErrors),
-                "sync" => (Quantity::SyncTime, Quantity::SyncErrors),
-                _ => return None,
-            })
-        });
-        for (time, errors) in watched {
-            for node in hosts.nodes().filter(|node| self.nodes.contains(&node.name)) {
-                for folder in FOLDERS {
-                    let hit = self.folders.iter().any(|hit| hit == folder);
-                    let mut expect = |quantity, asked: f64, tolerance| {
+        for operation in &self.operations {
+            for (quantity, asked, tolerance) in self.shown(*operation) {
+                for node in hosts.nodes().filter(|node| watched(&node.name)) {
+                    for folder in FOLDERS {
+                        let hit = self.nodes.contains(&node.name) && self.folders.iter().any(|hit| hit == folder);
                         let subject = Subject::folder(node.name.clone(), folder);
                         let asked = if hit { asked } else { 0.0 };
                         all.push(Expectation { subject, quantity, hit, asked, tolerance });
-                    };
-                    let DiskFault { delay, jitter, share, error, .. } = self.fault;
-                    let delay_ns = delay.ns() as f64;
-                    // A median shows what most operations meet; of fewer, only the filesystem's own count tells.
-                    if delay != Delay::ZERO && share.fraction() > 0.6 {
-                        let tolerance =
-                            (delay_ns * 0.05 + jitter.ns() as f64 * 0.3).max(NOISE.ns() as f64).min(delay_ns / 2.0);
-                        expect(time, delay_ns, tolerance);
-                    }
-                    if error.is_some() {
-                        expect(errors, share.fraction(), (share.fraction() * 0.2).max(0.01));
                     }
                 }
             }
@@ -139,8 +195,29 @@ impl Fault for Disk {
         Delay::from_ns(self.fault.delay.ns() + self.fault.jitter.ns() + brownout_analysis::SETTLE_NS)
     }
 
+    fn heals_within(&self) -> Delay {
+        // A database that cannot use its disk gives itself up, and has to be started again.
+        if self.fault.error.is_some() { STARTS_WITHIN } else { Delay::ZERO }
+    }
+
+    fn evidence(&self) -> Delay {
+        let DiskFault { delay, share, .. } = self.fault;
+        // The probe does one thing after the other, and a write before each sync.
+        let waits = |operation: &Operation| self.fault.operations.contains(*operation);
+        let waits = Operation::ALL.iter().filter(|one| waits(one)).count() + usize::from(waits(&Operation::Write));
+        let round = crate::witness::DISK_EVERY.as_nanos() as f64 + delay.ns() as f64 * share.fraction() * waits as f64;
+        let share = share.fraction();
+        let looks = if share < 1.0 { samples_to_tell(share, share * SHARE_TOLERANCE).max(LOOKS) } else { LOOKS };
+        Delay::from_ns((round * looks as f64) as u64)
+    }
+
     fn needs(&self) -> Needs {
-        Needs { disks: self.nodes.clone(), ..Needs::default() }
+        let disks = self.nodes.iter().chain(&self.spared).cloned().collect();
+        let delayed = |operation: &Operation| {
+            let delayed = seen(*operation)[2];
+            self.shown(*operation).iter().any(|(quantity, ..)| *quantity == delayed)
+        };
+        Needs { disks, disk_counters: self.operations.iter().any(delayed), ..Needs::default() }
     }
 
     fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {
@@ -150,19 +227,24 @@ impl Fault for Disk {
                 guards.push(reach.disk(node, folder)?.control.impair(&self.fault)?);
             }
         }
-        Ok(Box::new(Impaired(guards)))
+        let given_up = self.fault.error.map(|_| (reach.nodes.clone(), self.nodes.clone()));
+        Ok(Box::new(Impaired { guards, given_up }))
     }
 
     fn scaled(&self, share: f64) -> Option<Box<dyn Fault>> {
         // Whether an operation fails cannot be more or less; how long it takes can.
-        let delay = Delay::from_ns((self.fault.delay.ns() as f64 * share).round() as u64);
-        let fault = DiskFault { delay, ..self.fault };
-        (delay >= LEAST_DELAY && self.fault.error.is_none())
+        let of = |whole: Delay| Delay::from_ns((whole.ns() as f64 * share).round() as u64);
+        let fault = DiskFault { delay: of(self.fault.delay), jitter: of(self.fault.jitter), ..self.fault };
+        (fault.delay >= LEAST_DELAY && self.fault.error.is_none())
             .then(|| Box::new(Disk { fault, ..self.clone() }) as Box<dyn Fault>)
     }
 }
 
-struct Impaired(Vec<DiskGuard>);
+struct Impaired {
+    guards: Vec<DiskGuard>,
+    /// Nodes whose disk fails: they may have given themselves up.
+    given_up: Option<(ClusterControl, Vec<String>)>,
+}
 
 fn change((asked_ns, done_ns): (u64, u64)) -> Change {
     Change::between(asked_ns, done_ns)
@@ -170,11 +252,107 @@ fn change((asked_ns, done_ns): (u64, u64)) -> Change {
 
 impl InForce for Impaired {
     fn change(&self) -> Change {
-        together(self.0.iter().map(|guard| change(guard.since())))
+        together(self.guards.iter().map(|guard| change(guard.since())))
+    }
+
+    fn takes_long_to_heal(&self) -> bool {
+        self.given_up.is_some()
     }
 
     fn heal(self: Box<Self>) -> Result<Healing, LabError> {
-        let changes = self.0.into_iter().map(|guard| guard.heal().map(change)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Healing::Done(together(changes)))
+        // A disk that has ended must not keep the others from healing.
+        let healed: Vec<_> = self.guards.into_iter().map(|guard| guard.heal().map(change)).collect();
+        let healed = together(healed.into_iter().collect::<Result<Vec<_>, _>>()?);
+        let Some((control, nodes)) = self.given_up else { return Ok(Healing::Done(healed)) };
+        let failed = |source| LabError::Ground { doing: "start a thread", source };
+        let back = move || Ok(together([Some(healed), revive(&control, &nodes)?].into_iter().flatten()));
+        thread::Builder::new().name("revive".to_owned()).spawn(back).map(Healing::UnderWay).map_err(failed)
+    }
+}
+
+/// Starts those nodes again that do not answer: a Cassandra whose disk failed goes on living, but closes its doors for good
+/// (`disk_failure_policy: stop`, as it is shipped).
+fn revive(control: &ClusterControl, nodes: &[String]) -> Result<Option<Change>, LabError> {
+    let silent = |node: &&String| control.wait_answers(node, ANSWERS_WITHIN, &|| false).is_err();
+    let silent: Vec<String> = nodes.iter().filter(silent).cloned().collect();
+    if silent.is_empty() {
+        return Ok(None);
+    }
+    for node in &silent {
+        if control.state(node)? == NodeState::Up {
+            control.stop(node, STOP_WITHIN)?;
+        }
+    }
+    restart(control, &silent).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(body: &str) -> Result<Disk, Complaint> {
+        Disk::new(&serde_json::from_str(&format!(r#"{{"host":"n2",{body}}}"#)).unwrap(), &Hosts::new(3))
+    }
+
+    /// What a folder that is hit has to show.
+    fn shown(body: &str) -> Vec<(Quantity, f64)> {
+        let all = fault(body).unwrap().expectations(&Hosts::new(3));
+        let data = all.iter().filter(|one| one.hit && one.subject == Subject::folder("n2", "data"));
+        data.map(|one| (one.quantity, (one.asked * 1e3).round() / 1e3)).collect()
+    }
+
+    #[test]
+    fn every_disk_fault_has_something_to_show() {
+        for (body, expected) in [
+            (r#""delay":"20ms""#, vec![(Quantity::SyncTime, 20e6)]),
+            (r#""delay":"20ms","share":"30%""#, vec![(Quantity::SyncDelayed, 0.3)]),
+            (r#""delay":"20ms","operations":"metadata""#, vec![(Quantity::MetadataTime, 20e6)]),
+            (r#""error":"io","operations":"metadata""#, vec![(Quantity::MetadataErrors, 1.0)]),
+            // Operations that fail have no time of an operation that did its work.
+            (r#""delay":"20ms","error":"io""#, vec![(Quantity::SyncDelayed, 1.0), (Quantity::SyncErrors, 1.0)]),
+            // A fifth is quicker: the median of all is the 37.5th percentile of the rest.
+            (
+                r#""delay":"20ms","jitter":"8ms","share":"80%""#,
+                vec![(Quantity::SyncTime, 18e6), (Quantity::SyncDelayed, 0.8)],
+            ),
+        ] {
+            assert_eq!(shown(body), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn the_folders_of_another_node_are_watched_and_spared() {
+        let disk = fault(r#""delay":"20ms","folders":"data""#).unwrap();
+        assert_eq!(disk.needs().disks, ["n2", "n1"]);
+        let all = disk.expectations(&Hosts::new(3));
+        let spared = |host| {
+            all.iter()
+                .filter(|one| !one.hit && one.asked == 0.0 && one.subject == Subject::folder(host, "data"))
+                .count()
+        };
+        assert_eq!((all.len(), spared("n1"), spared("n2")), (6, 1, 0));
+    }
+
+    #[test]
+    fn what_no_operation_answers_is_refused() {
+        for error in ["no-space", "read-only"] {
+            let complaint = fault(&format!(r#""error":"{error}","operations":["read","write"]"#)).unwrap_err();
+            assert_eq!(complaint.key, "operations");
+        }
+    }
+
+    #[test]
+    fn small_shares_and_long_delays_take_longer_to_prove() {
+        let of = |body| fault(body).unwrap().evidence();
+        assert!(of(r#""delay":"20ms""#) < Delay::from_secs(2));
+        assert!(of(r#""delay":"2s""#) > Delay::from_secs(20));
+        assert!(of(r#""delay":"20ms","share":"1%""#) > Delay::from_secs(60));
+    }
+
+    #[test]
+    fn a_ramp_scales_the_jitter_with_the_delay() {
+        let whole = fault(r#""delay":"20ms","jitter":"20ms""#).unwrap();
+        assert!(whole.scaled(0.5).unwrap().text().contains("10ms ± 10ms"));
+        assert!(whole.scaled(0.05).is_none());
     }
 }

@@ -30,7 +30,7 @@ use crate::{
     experiment::{Complaint, FaultEntry, Names, one_of},
     hosts::Hosts,
 };
-pub use chaos::{Drawn, draw};
+pub use chaos::{Drawn, draw, kinds};
 pub use disk::FOLDERS;
 pub use links::LinkFault;
 pub(crate) use reach::together;
@@ -55,6 +55,28 @@ pub trait Fault: fmt::Debug + Send + Sync {
 
     /// How long after a change one may still see what was before it, or neither.
     fn unsettled(&self) -> Delay;
+
+    /// How long it may take to come into force: a database that ends in good order takes seconds. The proof looks at what
+    /// comes after that, however long it took; the plan leaves this much time for it.
+    fn injects_within(&self) -> Delay {
+        Delay::ZERO
+    }
+
+    /// How long its healing may take: a database that starts again takes more than ten seconds, and longer on a busy
+    /// machine. The plan leaves this much time for it.
+    fn heals_within(&self) -> Delay {
+        Delay::ZERO
+    }
+
+    /// The nodes whose processes it stops or ends: no other fault can do that to them before they are back.
+    fn stills(&self) -> &[String] {
+        &[]
+    }
+
+    /// How long a window has to be to prove it, if that is longer than what its witnesses take in general.
+    fn evidence(&self) -> Delay {
+        Delay::ZERO
+    }
 
     /// What the lab has to have from its start so that this can be injected and proven.
     fn needs(&self) -> Needs {
@@ -87,8 +109,13 @@ pub trait Fault: fmt::Debug + Send + Sync {
 
 /// A fault in force. Dropping it heals it.
 pub trait InForce: Send {
-    /// Since when.
+    /// Since when; up to now while it [is settling](InForce::is_settling).
     fn change(&self) -> Change;
+
+    /// Whether it was asked for, but is not in force in every place yet.
+    fn is_settling(&self) -> bool {
+        false
+    }
 
     /// Takes it back.
     fn heal(self: Box<Self>) -> Result<Healing, LabError>;
@@ -117,6 +144,8 @@ pub enum Healing {
 pub struct Needs {
     /// Nodes whose folders lie on a disk that can be slow.
     pub disks: Vec<String>,
+    /// What those disks do is counted.
+    pub disk_counters: bool,
     /// Nodes whose clock can be wrong.
     pub clocks: Vec<String>,
     /// The clocks are watched.
@@ -156,6 +185,7 @@ impl Needs {
         join(&mut self.clocks, other.clocks);
         join(&mut self.trains, other.trains);
         join(&mut self.largest_packets, other.largest_packets);
+        self.disk_counters |= other.disk_counters;
         self.clock_witness |= other.clock_witness;
         self.process_witness |= other.process_witness;
         self

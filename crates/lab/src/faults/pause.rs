@@ -1,6 +1,6 @@
 //! `pause`: a node's process stands still, as under a long garbage collection or a frozen virtual machine.
 
-use brownout_cluster::ClusterControl;
+use brownout_cluster::{ClusterControl, ClusterError};
 use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
@@ -49,6 +49,10 @@ impl Fault for Pause {
         Delay::from_ns(2 * brownout_analysis::SETTLE_NS)
     }
 
+    fn stills(&self) -> &[String] {
+        &self.nodes
+    }
+
     fn needs(&self) -> Needs {
         Needs { process_witness: true, ..Needs::default() }
     }
@@ -74,24 +78,42 @@ struct Paused {
     changes: Vec<Change>,
 }
 
+impl Paused {
+    /// Lets all of them go on, whatever becomes of one; says what went wrong first.
+    fn resume(&mut self) -> Result<Change, LabError> {
+        let resumed = std::mem::take(&mut self.nodes).into_iter().map(|node| self.control.unpause(&node));
+        all_resumed(resumed.collect()).map_err(LabError::from)
+    }
+}
+
+/// What letting several nodes go on came to. One that has died, or that somebody else let go on, stands still no more.
+fn all_resumed(nodes: Vec<Result<Change, ClusterError>>) -> Result<Change, ClusterError> {
+    let mut changes = Vec::new();
+    let mut result = Ok(());
+    for node in nodes {
+        match node {
+            Ok(change) => changes.push(change),
+            Err(ClusterError::NotNow { .. }) => {}
+            Err(error) => result = result.and(Err(error)),
+        }
+    }
+    result.map(|()| together(changes))
+}
+
 impl InForce for Paused {
     fn change(&self) -> Change {
         together(self.changes.iter().copied())
     }
 
     fn heal(mut self: Box<Self>) -> Result<Healing, LabError> {
-        let nodes = std::mem::take(&mut self.nodes);
-        let changes = nodes.iter().map(|node| self.control.unpause(node)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Healing::Done(together(changes)))
+        Ok(Healing::Done(self.resume()?))
     }
 }
 
 impl Drop for Paused {
     fn drop(&mut self) {
-        for node in &self.nodes {
-            // One that has died meanwhile stands still anyway.
-            let _ = self.control.unpause(node);
-        }
+        // Who asks for the outcome heals; here there is nobody to be told.
+        let _ = self.resume();
     }
 }
 
@@ -107,4 +129,23 @@ pub(super) fn silent(nodes: &[String], hosts: &Hosts) -> Vec<Expectation> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_died_meanwhile_is_healed_and_hides_no_other_error() {
+        let change = |at| Ok(Change::between(at, at + 2));
+        let down = || {
+            let (node, state, remedy) = ("n1".to_owned(), "is down".to_owned(), "start it".to_owned());
+            Err(ClusterError::NotNow { node, doing: "unpause", state, remedy })
+        };
+        let ended = || Err(ClusterError::Ended { node: "n2".to_owned() });
+        assert_eq!(all_resumed(vec![down(), change(10), change(20)]).unwrap(), Change::between(10, 22));
+        assert!(all_resumed(vec![down()]).is_ok());
+        let error = all_resumed(vec![change(1), ended(), down(), change(5)]).unwrap_err();
+        assert!(matches!(error, ClusterError::Ended { node } if node == "n2"));
+    }
 }

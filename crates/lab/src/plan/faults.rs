@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use brownout_units::Delay;
 
-use super::{Phase, PlannedFault, PlannedPeriod, PlannedPhase, check::Check};
+use super::{Phase, PlannedFault, PlannedPeriod, PlannedPhase, check::Check, windows::lasts};
 use crate::{
-    experiment::{FaultEntry, FileError},
+    experiment::{ChaosFault, FaultEntry, FileError},
     faults::{self, Drawn, Fault},
     hosts::Hosts,
     random,
@@ -23,6 +23,8 @@ impl Check<'_> {
     pub(super) fn faults(&self, hosts: &Hosts, phases: &[PlannedPhase]) -> Result<Vec<PlannedFault>, FileError> {
         let phase = phases.iter().find(|phase| phase.phase == Phase::Fault).map_or(Delay::ZERO, |phase| phase.length);
         let mut planned = Vec::new();
+        // Of each of them, the place of its entry in the file: a chaos plans many.
+        let mut entries = Vec::new();
         for (index, entry) in self.experiment.faults.iter().enumerate() {
             let at = format!("faults.{index}");
             let (starts, ends) = self.span(&at, entry, phase)?;
@@ -30,6 +32,7 @@ impl Check<'_> {
             if let Some(chaos) = &entry.chaos {
                 self.whole(&at, entry)?;
                 let length = Delay::from_ns(ends.ns() - starts.ns());
+                self.rounds(&at, chaos, hosts, seed)?;
                 let drawn = faults::draw(chaos, hosts, length, seed).or_else(|complaint| {
                     let key = format!("chaos.{}", complaint.key).into();
                     self.complain_in(&at, crate::experiment::Complaint { key, ..complaint })
@@ -39,13 +42,37 @@ impl Check<'_> {
                     severities: vec![Arc::from(fault)],
                     periods: vec![PlannedPeriod { severity: 0, starts: later(starts), ends: later(ends) }],
                 }));
+                entries.resize(planned.len(), index);
                 continue;
             }
             let fault = faults::from_entry(entry, hosts, seed).or_else(|complaint| self.complain_in(&at, complaint))?;
             planned.push(self.planned(&at, entry, fault, starts, ends)?);
+            entries.push(index);
         }
-        self.provable(hosts, phases, &planned)?;
+        self.overlaps(hosts, &planned, &entries)?;
+        self.provable(hosts, phases, &planned, &entries)?;
         Ok(planned)
+    }
+
+    /// Refuses a chaos whose shortest rounds could not prove one of its kinds, whatever is drawn.
+    fn rounds(&self, at: &str, chaos: &ChaosFault, hosts: &Hosts, seed: u64) -> Result<(), FileError> {
+        let kinds = faults::kinds(chaos, hosts, seed).or_else(|complaint| {
+            let key = format!("chaos.{}", complaint.key).into();
+            self.complain_in(at, crate::experiment::Complaint { key, ..complaint })
+        })?;
+        for kind in kinds {
+            let name = kind.kind();
+            let alone = PlannedFault { severities: vec![Arc::from(kind)], periods: Vec::new() };
+            if let Err((need, what)) = lasts(&alone, chaos.run.least, hosts) {
+                let message = format!(
+                    "a round of {} is too short to prove {name} by {what}: it takes at least {need}; write run: {need}..{}",
+                    chaos.run.least,
+                    chaos.run.most.max(need)
+                );
+                return self.complain(&format!("{at}.chaos.run"), message);
+            }
+        }
+        Ok(())
     }
 
     /// From when to when, from the start of the phase.
@@ -104,6 +131,16 @@ impl Check<'_> {
                 let key = format!("{at}.flap");
                 if flap.on < LEAST_PERIOD || flap.off < LEAST_PERIOD {
                     return self.complain(&key, format!("on and off last {LEAST_PERIOD} at least each"));
+                }
+                let heals = fault.heals_within();
+                if flap.off < heals {
+                    let message = format!(
+                        "off: {} is too short: after each {} a node may take {heals} to start again; write off: {heals} or \
+                         more",
+                        flap.off,
+                        fault.kind()
+                    );
+                    return self.complain(&key, message);
                 }
                 let every = flap.on.ns() + flap.off.ns();
                 let count = length.div_ceil(every);

@@ -3,6 +3,7 @@
 mod check;
 mod faults;
 mod network;
+mod overlaps;
 mod windows;
 
 use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Duration};
@@ -210,6 +211,7 @@ impl Plan {
         let trials = check.trials()?;
         let mut warnings = check.warnings(consistency, &copies);
         warnings.extend(faults.iter().filter_map(PlannedFault::unjudged));
+        warnings.extend(windows::faint(hosts, &phases, &faults));
         let name = source.file().file_stem().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into());
         Ok(Plan { name, layout, consistency, copies, faults, phases, objective, trials, warnings, experiment })
     }

@@ -1,9 +1,10 @@
 //! Whether a plan leaves enough time to prove its faults: one that could not be proven is refused now, not after minutes.
 
-use brownout_analysis::margin_within;
-use brownout_units::Delay;
+use brownout_analysis::{margin_within, stats::samples_to_tell};
+use brownout_record::Quantity;
+use brownout_units::{Count, Delay};
 
-use super::{Phase, PlannedFault, PlannedPhase, check::Check, probe_interval};
+use super::{Phase, PlannedFault, PlannedPeriod, PlannedPhase, check::Check, probe_interval};
 use crate::{experiment::FileError, hosts::Hosts};
 
 /// Probes that each of the windows before, during and after a fault has to have: three times what a verdict takes.
@@ -14,70 +15,134 @@ const WITNESSES: Delay = Delay::from_secs(5);
 const TRAINS: Delay = Delay::from_secs(10);
 
 impl Check<'_> {
+    /// `entries`: of each fault, the place of its entry in the file.
     pub(super) fn provable(
         &self,
         hosts: &Hosts,
         phases: &[PlannedPhase],
         faults: &[PlannedFault],
+        entries: &[usize],
     ) -> Result<(), FileError> {
-        let length =
-            |wanted: Phase| phases.iter().find(|phase| phase.phase == wanted).map_or(0, |phase| phase.length.ns());
         let refuse = |key: &str, have: u64, need: u64, what: &str| {
             let (have, need) = (Delay::from_ns(have), Delay::from_ns(need));
             self.complain(key, format!("{have} is too short to prove this fault by {what}; it needs at least {need}"))
         };
-        // Every moment at which something comes or goes.
-        let mut changes: Vec<Change> = Vec::new();
-        for fault in faults {
-            let (unsettled, early) = (unsettled(fault), early(fault));
-            let periods = fault.periods.iter();
-            let own: Vec<(u64, u64)> =
-                periods.flat_map(|period| [(period.starts.ns(), 0), (period.ends.ns(), early)]).collect();
-            // Short stretches, as of a flapping link, leave less out.
-            let next = |at| own.iter().map(|(at, _)| *at).filter(|next| *next > at).min().unwrap_or(u64::MAX);
-            changes.extend(own.iter().map(|(at, early)| Change {
-                at: *at,
-                margin: margin_within(next(*at).saturating_sub(*at), unsettled),
-                early: *early,
-            }));
-        }
-        changes.sort_by_key(|change| change.at);
+        let changes = changes(faults);
         let first = changes.first().map_or(0, |change| change.at);
         for (index, fault) in faults.iter().enumerate() {
             let (need, what) = evidence(fault, hosts);
-            let (need, key) = (need.ns(), self.key_of(index));
-            let before = length(Phase::Baseline) + first;
+            let (need, key) = (need.ns(), format!("faults.{}", entries[index]));
+            let before = length(phases, Phase::Baseline) + first;
             if before < need {
                 return refuse("phases.baseline", before, need, what);
             }
+            // Whether other faults' nodes take their time to end and to start is seen where processes are looked at.
+            let processes = fault.fault().is_some_and(|fault| fault.needs().process_witness);
+            let felt = |change: &Change| {
+                let long = if processes || change.fault == index { change.long } else { 0 };
+                Change { long, ..*change }
+            };
+            let changes: Vec<Change> = changes.iter().map(felt).collect();
             for severity in 0..fault.severities.len() {
                 let periods = fault.periods.iter().filter(|period| period.severity == severity);
                 let during: u64 = periods.map(|period| quiet(&changes, period.starts.ns(), period.ends.ns())).sum();
                 if during < need {
-                    let longest = unsettled(fault).saturating_add(early(fault)).saturating_add(need);
                     let have = fault.periods.iter().map(|period| period.ends.ns() - period.starts.ns()).max();
-                    return refuse(&key, have.unwrap_or(0), longest, what);
+                    let (have, longest) = (have.unwrap_or(0), longest(fault, need));
+                    if have < longest {
+                        return refuse(&key, have, longest, what);
+                    }
+                    let [during, have, need] = [during, have, need].map(Delay::from_ns);
+                    let message = format!(
+                        "other faults come, go or are still healing in its {have}: {during} are left to prove it by \
+                         {what}, and it needs {need}; write them further apart"
+                    );
+                    return self.complain(&key, message);
                 }
             }
-            let end = length(Phase::Fault) + length(Phase::Recovery);
+            let end = length(phases, Phase::Fault) + length(phases, Phase::Recovery);
             let healed = fault.ends().ns();
             if quiet(&changes, healed, end) < need {
-                let need = unsettled(fault) + need;
-                return refuse("phases.recovery", end - healed, need, what);
+                let heals = fault.fault().map_or(0, |fault| fault.heals_within().ns());
+                return refuse("phases.recovery", end - healed, heals + unsettled(fault) + need, what);
             }
         }
         Ok(())
     }
+}
 
-    /// The place in the file of the `index`-th planned fault: a chaos plans many.
-    fn key_of(&self, index: usize) -> String {
-        let entries = &self.experiment.faults;
-        let chaos = entries.iter().position(|entry| entry.chaos.is_some());
-        format!(
-            "faults.{}",
-            chaos.filter(|chaos| index >= *chaos).unwrap_or(index).min(entries.len().saturating_sub(1))
-        )
+fn length(phases: &[PlannedPhase], wanted: Phase) -> u64 {
+    phases.iter().find(|phase| phase.phase == wanted).map_or(0, |phase| phase.length.ns())
+}
+
+/// Every moment at which something comes or goes, in order.
+fn changes(faults: &[PlannedFault]) -> Vec<Change> {
+    let mut changes: Vec<Change> = Vec::new();
+    for (index, fault) in faults.iter().enumerate() {
+        let (unsettled, early) = (unsettled(fault), early(fault));
+        let (injects, heals) =
+            fault.fault().map_or((0, 0), |fault| (fault.injects_within().ns(), fault.heals_within().ns()));
+        let periods = fault.periods.iter();
+        let own: Vec<(u64, u64, u64)> =
+            periods.flat_map(|period| [(period.starts.ns(), 0, injects), (period.ends.ns(), early, heals)]).collect();
+        // Short stretches, as of a flapping link, leave less out.
+        let next = |at| own.iter().map(|(at, ..)| *at).filter(|next| *next > at).min().unwrap_or(u64::MAX);
+        changes.extend(own.iter().map(|(at, early, long)| Change {
+            fault: index,
+            at: *at,
+            long: *long,
+            margin: margin_within(next(*at).saturating_sub(*at), unsettled),
+            early: *early,
+        }));
     }
+    changes.sort_by_key(|change| change.at);
+    changes
+}
+
+/// How long a period of a fault has to be at the longest, to be proven within it.
+fn longest(fault: &PlannedFault, need: u64) -> u64 {
+    let injects = fault.fault().map_or(0, |fault| fault.injects_within().ns());
+    injects.saturating_add(unsettled(fault)).saturating_add(early(fault)).saturating_add(need)
+}
+
+/// Whether a period of this length can prove a fault that comes alone; else what it takes, and by what.
+pub(super) fn lasts(fault: &PlannedFault, length: Delay, hosts: &Hosts) -> Result<(), (Delay, &'static str)> {
+    let (need, what) = evidence(fault, hosts);
+    let once = PlannedPeriod { severity: 0, starts: Delay::ZERO, ends: length };
+    let alone = PlannedFault { periods: vec![once], ..fault.clone() };
+    let enough = quiet(&changes(std::slice::from_ref(&alone)), 0, length.ns()) >= need.ns();
+    if enough { Ok(()) } else { Err((Delay::from_ns(longest(fault, need.ns())), what)) }
+}
+
+/// Warnings of shares so small that the probes alone do not tell them from none.
+pub(super) fn faint(hosts: &Hosts, phases: &[PlannedPhase], faults: &[PlannedFault]) -> Vec<String> {
+    const SHARES: [Quantity; 4] = [Quantity::Loss, Quantity::Duplicates, Quantity::Reordered, Quantity::Corruption];
+    let every = probe_interval(hosts).as_nanos() as u64;
+    let mut warnings = Vec::new();
+    for fault in faults {
+        // Probes of each window, and what they would have to be; the worst case of all steps.
+        let mut worst: Option<(u64, u64)> = None;
+        for (at, severity) in fault.severities.iter().enumerate() {
+            let periods = fault.periods.iter().filter(|period| period.severity == at);
+            let during: u64 = periods.map(|period| period.ends.ns() - period.starts.ns()).sum();
+            let probes = during.min(length(phases, Phase::Baseline) + fault.starts().ns()) / every;
+            let expectations = severity.expectations(hosts);
+            let shares = expectations.iter().filter(|one| one.hit && one.asked > 0.0 && SHARES.contains(&one.quantity));
+            let need = shares.map(|one| samples_to_tell(one.asked, one.tolerance)).max().unwrap_or(0);
+            if need > probes && worst.is_none_or(|(_, most)| need > most) {
+                worst = Some((probes, need));
+            }
+        }
+        let Some((probes, need)) = worst else { continue };
+        warnings.push(format!(
+            "to tell '{}' from nothing takes about {} packets on each of its links, before as well as in force, and the \
+             probes send {}: only if the load itself sends the others, there too, will it be proven",
+            fault.fault().map(crate::faults::Fault::text).unwrap_or_default(),
+            Count(need),
+            Count(probes)
+        ));
+    }
+    warnings
 }
 
 fn unsettled(fault: &PlannedFault) -> u64 {
@@ -92,19 +157,27 @@ fn early(fault: &PlannedFault) -> u64 {
 }
 
 /// A moment at which a fault comes or goes; ns from the start of the phase, and around it.
+#[derive(Clone, Copy)]
 struct Change {
+    fault: usize,
     at: u64,
+    /// What the change itself may take.
+    long: u64,
     margin: u64,
     early: u64,
 }
 
-/// Time between `from` and `to` in which nothing has just changed, or is about to.
+/// Time between `from` and `to` in which nothing has just changed, or is about to. What takes its time may reach in from before.
 fn quiet(changes: &[Change], from: u64, to: u64) -> u64 {
     let mut settled = from;
     let mut quiet = 0;
-    for Change { at, margin, early } in changes.iter().filter(|change| change.at >= from && change.at <= to) {
-        quiet += at.saturating_sub(*early).saturating_sub(settled);
-        settled = settled.max(at + margin);
+    for Change { at, long, margin, early, .. } in changes.iter().filter(|change| change.at <= to) {
+        if *at >= from {
+            quiet += at.saturating_sub(*early).saturating_sub(settled);
+        }
+        if *at >= from || *long > 0 {
+            settled = settled.max(at + long + margin);
+        }
     }
     quiet + to.saturating_sub(settled)
 }
@@ -112,7 +185,7 @@ fn quiet(changes: &[Change], from: u64, to: u64) -> u64 {
 /// How long a window has to be to tell something, and by what.
 fn evidence(fault: &PlannedFault, hosts: &Hosts) -> (Delay, &'static str) {
     let needs = fault.fault().map(crate::faults::Fault::needs).unwrap_or_default();
-    if !needs.trains.is_empty() {
+    let (length, what) = if !needs.trains.is_empty() {
         (TRAINS, "bursts")
     } else if needs.process_witness
         || needs.clock_witness
@@ -122,5 +195,28 @@ fn evidence(fault: &PlannedFault, hosts: &Hosts) -> (Delay, &'static str) {
         (WITNESSES, "witnesses")
     } else {
         (Delay::from(probe_interval(hosts) * PROBES), "probes")
+    };
+    // A ramp's least step takes longest.
+    let longest = fault.severities.iter().map(|fault| fault.evidence()).max().unwrap_or_default();
+    (length.max(longest), what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(at: u64, long: u64) -> Change {
+        Change { fault: 0, at, long, margin: 1, early: 2 }
+    }
+
+    #[test]
+    fn what_takes_its_time_to_change_leaves_less_to_look_at() {
+        assert_eq!(quiet(&[change(0, 0)], 0, 20), 19);
+        assert_eq!(quiet(&[change(0, 8)], 0, 20), 11);
+        assert_eq!(quiet(&[change(10, 0)], 0, 20), 8 + 9);
+        // A node that was to start again before, and still may.
+        assert_eq!(quiet(&[change(5, 30)], 20, 60), 60 - 36);
+        assert_eq!(quiet(&[change(5, 30)], 50, 60), 10);
+        assert_eq!(quiet(&[change(5, 90)], 50, 60), 0);
     }
 }

@@ -1,14 +1,17 @@
-//! How long do operations on a folder's disk take? Timed on the same mount as the database's own.
+//! How long do operations on a folder's disk take, and how many of them wait? Timed on the same mount as the database's own,
+//! and counted by the filesystem under both.
 
-use std::time::Duration;
+use std::{sync::mpsc::Sender, time::Duration};
 
-use brownout_disk::{Operation, Probe};
+use brownout_disk::{DiskControl, Operation, Operations, Probe};
+use brownout_network::monotonic_ns;
 use brownout_record::{Quantity, Subject, WitnessRow};
 
+use super::{Looker, tell};
 use crate::{LabError, faults::DiskPlace};
 
-/// Between two rounds of one operation each.
-const EVERY: Duration = Duration::from_millis(100);
+/// Between two rounds of one operation each, and between two looks at the counters.
+pub const EVERY: Duration = Duration::from_millis(100);
 
 /// One folder of one node.
 pub(super) struct Disk {
@@ -19,8 +22,7 @@ pub(super) struct Disk {
 
 impl Disk {
     pub(super) fn start(node: &str, folder: &str, place: &DiskPlace) -> Result<Disk, LabError> {
-        let operations = [Operation::Read, Operation::Write, Operation::Sync].into_iter().collect();
-        let probe = Probe::start(&place.folder, EVERY, operations)?;
+        let probe = Probe::start(&place.folder, EVERY, Operations::ALL)?;
         Ok(Disk { node: node.to_owned(), folder: folder.to_owned(), probe })
     }
 
@@ -31,7 +33,7 @@ impl Disk {
                 Operation::Read => (Quantity::ReadTime, Quantity::ReadErrors),
                 Operation::Write => (Quantity::WriteTime, Quantity::WriteErrors),
                 Operation::Sync => (Quantity::SyncTime, Quantity::SyncErrors),
-                Operation::Metadata => continue,
+                Operation::Metadata => (Quantity::MetadataTime, Quantity::MetadataErrors),
             };
             let mut row = |quantity, value| {
                 rows.push(WitnessRow {
@@ -51,4 +53,27 @@ impl Disk {
         }
         rows
     }
+}
+
+/// What share of the operations waited because of a fault, disk by disk.
+pub(super) fn count(disks: Vec<(String, String, DiskControl)>, seen: Sender<WitnessRow>) -> Result<Looker, LabError> {
+    let look = move || {
+        for (node, folder, control) in &disks {
+            let counters = control.take_counters();
+            for (operation, counted) in counters.iter().filter(|(_, counted)| counted.received > 0) {
+                let quantity = match operation {
+                    Operation::Read => Quantity::ReadDelayed,
+                    Operation::Write => Quantity::WriteDelayed,
+                    Operation::Sync => Quantity::SyncDelayed,
+                    Operation::Metadata => Quantity::MetadataDelayed,
+                };
+                // What waits may have been received before the last look.
+                let value = (counted.delayed as f64 / counted.received as f64).min(1.0);
+                let subject = Subject::folder(node.clone(), folder.clone());
+                let source = "disk".to_owned();
+                tell(&seen, WitnessRow { at_ns: monotonic_ns(), subject, quantity, source, value, error: 0.0 });
+            }
+        }
+    };
+    Looker::start("witness-disk".to_owned(), EVERY, || Ok(()), look)
 }

@@ -22,6 +22,8 @@ use brownout_cluster::{Beat, Heartbeats};
 use brownout_network::Network;
 use brownout_record::{Quantity, Subject, WitnessRow};
 
+pub(crate) use disk::EVERY as DISK_EVERY;
+
 use crate::{
     LabError,
     faults::{Needs, Reach},
@@ -58,16 +60,20 @@ impl Witnesses {
             threads.extend(clock::start(network, sender.clone())?);
         }
         if !needs.largest_packets.is_empty() {
-            threads.push(largest::start(network, mtu, &needs.largest_packets, sender)?);
+            threads.push(largest::start(network, mtu, &needs.largest_packets, sender.clone())?);
+        }
+        let disks = || reach.disks.iter().filter(|((node, _), _)| needs.disks.contains(node));
+        if needs.disk_counters {
+            let all = disks().map(|((node, folder), disk)| (node.clone(), folder.clone(), disk.control.clone()));
+            threads.push(disk::count(all.collect(), sender)?);
         }
         let asked = needs.process_witness || needs.clock_witness;
         let heartbeats = asked.then(|| Heartbeats::start(&reach.nodes, BEAT, PATIENCE)).transpose()?;
-        let disks = reach.disks.iter().filter(|((node, _), _)| needs.disks.contains(node));
         Ok(Witnesses {
             seen,
             heartbeats,
             trains: (!needs.trains.is_empty()).then(|| trains::Trains::start(needs, network)).transpose()?,
-            disks: disks
+            disks: disks()
                 .map(|((node, folder), disk)| disk::Disk::start(node, folder, disk))
                 .collect::<Result<_, _>>()?,
             clocks: needs.clock_witness,
