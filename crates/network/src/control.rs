@@ -127,8 +127,8 @@ pub struct Emulator(Arc<Shared>);
 pub(crate) struct Shared {
     commands: Sender<Command>,
     pub(crate) wakeup: Wakeup,
-    /// The longest that any link may hold a packet by the impairments in force, in nanoseconds.
-    pub(crate) longest_hold_ns: AtomicU64,
+    /// The longest that each link may hold a packet by the impairments in force, in nanoseconds.
+    pub(crate) longest_holds_ns: Vec<AtomicU64>,
     links: Vec<Link>,
     hosts: usize,
     next_layer: AtomicU64,
@@ -160,11 +160,12 @@ pub(crate) enum Command {
 impl Emulator {
     pub(crate) fn new(hosts: usize, wakeup: Wakeup) -> (Emulator, Receiver<Command>) {
         let (commands, receiver) = mpsc::channel();
+        let links = Link::all(hosts);
         let shared = Shared {
             commands,
             wakeup,
-            longest_hold_ns: AtomicU64::new(0),
-            links: Link::all(hosts),
+            longest_holds_ns: links.iter().map(|_| AtomicU64::new(0)).collect(),
+            links,
             hosts,
             next_layer: AtomicU64::new(0),
             spare: Mutex::new(None),
@@ -178,7 +179,15 @@ impl Emulator {
 
     /// The longest that any link may hold a packet by the impairments in force, in nanoseconds.
     pub fn longest_hold_ns(&self) -> u64 {
-        self.0.longest_hold_ns.load(Ordering::Relaxed)
+        let holds = self.0.longest_holds_ns.iter().map(|hold| hold.load(Ordering::Relaxed));
+        holds.max().unwrap_or(0)
+    }
+
+    /// The longest that this link may hold a packet by the impairments in force, in nanoseconds; 0 if there is no such
+    /// link.
+    pub fn longest_hold_of_ns(&self, link: Link) -> u64 {
+        let hold = link.position(self.0.hosts).and_then(|place| self.0.longest_holds_ns.get(place));
+        hold.map_or(0, |hold| hold.load(Ordering::Relaxed))
     }
 
     /// **For testing the tester.** While on, the emulator accepts and acknowledges impairments as

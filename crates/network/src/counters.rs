@@ -40,7 +40,8 @@ pub struct LinkCounters {
     pub corrupted: u64,
     /// Packets that skipped a delay.
     pub reordered: u64,
-    /// Packets dropped because the queue of a rate limit was full, or the link held all it can (128 MiB).
+    /// Packets dropped because the queue of a rate limit was full, or the link, or all links together, held all they can
+    /// (128 MiB of memory; a quarter of what was available at the start, from 128 MiB to 2 GiB).
     pub dropped_queue: u64,
     /// Packets that the receiving host's interface refused (it was taken down, or is out of memory).
     pub dropped_write: u64,

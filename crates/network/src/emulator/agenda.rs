@@ -19,6 +19,12 @@ impl Agenda {
         if self.valid[link] != release_ns {
             self.valid[link] = release_ns;
             self.entries.extend(release_ns.map(|release| Reverse((release, link))));
+            // Leftovers of late releases would lie there until then.
+            if self.entries.len() > 2 * self.valid.len() + 64 {
+                self.entries.clear();
+                let valid = (0..).zip(&self.valid).filter_map(|(link, release)| Some(Reverse(((*release)?, link))));
+                self.entries.extend(valid);
+            }
         }
     }
 
@@ -55,6 +61,20 @@ mod tests {
         agenda.set(1, Some(20));
         agenda.set(2, Some(40));
         assert_eq!((agenda.next(), agenda.due(19), agenda.due(20)), (Some(20), None, Some(1)));
+    }
+
+    #[test]
+    fn leftovers_do_not_pile_up() {
+        let mut agenda = Agenda::new(2);
+        agenda.set(1, Some(5_000_000));
+        for n in 0..1_000_000 {
+            // As when a link with a long delay is amended in turn, back and forth.
+            agenda.set(0, Some(1_000_000 + n % 3));
+        }
+        assert!(agenda.entries.len() <= 2 * 2 + 64 + 1, "{} entries", agenda.entries.len());
+        assert_eq!(agenda.next(), Some(1_000_000));
+        agenda.set(0, None);
+        assert_eq!(agenda.due(5_000_000), Some(1));
     }
 
     #[test]

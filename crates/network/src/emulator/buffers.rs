@@ -24,6 +24,11 @@ impl Buffer {
         &mut self.bytes
     }
 
+    /// How many these are.
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Says how many of them are the frame.
     pub(super) fn set_length(&mut self, length: usize) {
         self.length = length.min(self.bytes.len());
@@ -49,9 +54,14 @@ impl DerefMut for Buffer {
 pub(super) struct Pool([Vec<Box<[u8]>>; CLASSES.len()]);
 
 impl Pool {
+    /// The capacity of a buffer of `length` bytes.
+    pub(super) fn capacity_for(length: usize) -> usize {
+        CLASSES[class_of(length)]
+    }
+
     /// A buffer of `length` bytes, at most [`LONGEST`], with whatever content it had.
     pub(super) fn take(&mut self, length: usize) -> Buffer {
-        let class = CLASSES.iter().position(|size| length <= *size).unwrap_or(CLASSES.len() - 1);
+        let class = class_of(length);
         let bytes = self.0[class].pop().unwrap_or_else(|| vec![0; CLASSES[class]].into_boxed_slice());
         Buffer { length: length.min(bytes.len()), bytes }
     }
@@ -72,6 +82,10 @@ impl Pool {
     }
 }
 
+fn class_of(length: usize) -> usize {
+    CLASSES.iter().position(|size| length <= *size).unwrap_or(CLASSES.len() - 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,7 +95,7 @@ mod tests {
         let mut pool = Pool::default();
         for length in [0, 1, 256, 257, 2_048, 16_384, 16_385, LONGEST] {
             let buffer = pool.take(length);
-            assert_eq!(buffer.len(), length);
+            assert_eq!((buffer.len(), buffer.capacity()), (length, Pool::capacity_for(length)));
             let address = buffer.bytes.as_ptr();
             pool.give(buffer);
             assert_eq!(pool.take(length).bytes.as_ptr(), address, "{length}");

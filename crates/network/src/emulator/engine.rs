@@ -13,7 +13,8 @@ use super::{
     frame,
     frame::Shape,
     line::Line,
-    queue::{Held, Times},
+    memory::Limits,
+    queue::{Held, Times, memory_of},
     slicer,
     stages::{End, Fate},
 };
@@ -30,9 +31,6 @@ const READ_BATCH: usize = 64;
 /// Frames released before hosts are read again.
 const RELEASE_BATCH: usize = 128;
 
-/// What a link may hold, in wire bytes, whatever its impairments: 5 Gbit/s for 100 ms are 63 MB. Reaching it is counted.
-const QUEUE_LIMIT_BYTES: u64 = 128 << 20;
-
 /// Hosts, links between them, and what is on its way.
 pub(super) struct Engine {
     pub(super) tuns: Vec<Tun>,
@@ -47,6 +45,9 @@ pub(super) struct Engine {
     /// Room for the fragments of a packet.
     pub(super) fragments: Vec<Whole>,
     unroutable: Vec<u64>,
+    limits: Limits,
+    /// Memory that all frames take which are held, in bytes.
+    memory: u64,
 }
 
 /// Which host has an address; sorted by address.
@@ -94,6 +95,8 @@ impl Engine {
             pool,
             fates: Vec::new(),
             fragments: Vec::new(),
+            limits: Limits::of_this_machine(),
+            memory: 0,
         }
     }
 
@@ -150,7 +153,7 @@ impl Engine {
     /// Decides about the packets of `frame`, which have passed the gate, and queues those that go on. What is in `frame`
     /// afterwards is no longer of use, but it has as much room as before.
     pub(super) fn admit(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) {
-        if self.lines[link].queue.wire_bytes() + u64::from(shape.wire_bytes) > QUEUE_LIMIT_BYTES {
+        if !self.has_room(link, frame.len()) {
             // Before any stage, so that no bottleneck spends time on them.
             self.counters[link].dropped_queue += u64::from(shape.packets);
             return;
@@ -180,16 +183,22 @@ impl Engine {
         let range = fate.segment..last.segment + 1;
         let part = shape.segments.as_ref().filter(|_| packets < shape.packets).map(|segments| (segments, range));
         let wire_bytes = run.iter().map(|fate| fate.bytes).sum();
+        let length = part.as_ref().map_or(frame.len(), |(segments, range)| slicer::sliced_length(segments, range));
+        // Again: the pieces of one frame can take many times its room.
+        if !self.has_room(link, length) {
+            self.counters[link].dropped_queue += u64::from(packets);
+            return;
+        }
         let (line, counters) = (&mut self.lines[link], &mut self.counters[link]);
         let mut buffer = match part {
             Some((segments, range)) => {
-                let mut buffer = self.pool.take(slicer::sliced_length(segments, &range));
+                let mut buffer = self.pool.take(length);
                 slicer::slice(frame, segments, &range, &mut buffer);
                 buffer
             }
             None if alone && Pool::is_large(frame.len()) => std::mem::replace(frame, self.pool.take(frame::LONGEST)),
             None => {
-                let mut buffer = self.pool.take(frame.len());
+                let mut buffer = self.pool.take(length);
                 buffer.copy_from_slice(frame);
                 buffer
             }
@@ -201,7 +210,15 @@ impl Engine {
             counters.reordered += u64::from(packets);
         }
         let times = Times { arrival_ns, departs_ns: last.departs_ns, release_ns: last.release_ns() };
+        self.memory += memory_of(buffer.capacity());
         line.queue.push(times, packets, wire_bytes, buffer);
+    }
+
+    /// Whether this link, and all together, may hold a frame of this length, too.
+    fn has_room(&self, link: usize, length: usize) -> bool {
+        let more = memory_of(Pool::capacity_for(length));
+        let fits = |held: u64, limit| held.saturating_add(more) <= limit;
+        fits(self.lines[link].queue.memory(), self.limits.of_link) && fits(self.memory, self.limits.of_all)
     }
 
     /// When the next packet is due.
@@ -215,6 +232,7 @@ impl Engine {
             let Some(link) = self.agenda.due(now_ns) else { return };
             let line = &mut self.lines[link];
             if let Some(held) = line.queue.pop_due(now_ns) {
+                self.memory -= held.memory();
                 let Held { times, packets, wire_bytes, buffer, .. } = held;
                 deliver(&self.tuns[line.to], &mut self.counters[link], &buffer, packets, wire_bytes, times);
                 self.pool.give(buffer);
@@ -224,28 +242,33 @@ impl Engine {
     }
 
     pub(super) fn add_layer(&mut self, layer: u64, links: &[usize], impairment: Impairment) {
+        let now = monotonic_ns();
         for &link in links {
-            self.lines[link].change(|layers| layers.add(layer, impairment));
+            self.lines[link].change(now, |layers| layers.add(layer, impairment));
             self.agenda.set(link, self.lines[link].queue.next_release_ns());
         }
     }
 
     pub(super) fn amend_layer(&mut self, layer: u64, impairment: Impairment) {
-        self.change_where(|line| line.layers.has(layer), |line| line.change(|layers| layers.amend(layer, impairment)));
+        self.change_where(
+            |line| line.layers.has(layer),
+            |line, now| line.change(now, |layers| layers.amend(layer, impairment)),
+        );
     }
 
     pub(super) fn remove_layer(&mut self, layer: u64) {
-        self.change_where(|line| line.layers.has(layer), |line| line.change(|layers| layers.remove(layer)));
+        self.change_where(|line| line.layers.has(layer), |line, now| line.change(now, |layers| layers.remove(layer)));
     }
 
     /// See [`crate::Emulator::sabotage`].
     pub(super) fn sabotage(&mut self, on: bool) {
-        self.change_where(|_| true, |line| line.change(|layers| layers.sabotage(on)));
+        self.change_where(|_| true, |line, now| line.change(now, |layers| layers.sabotage(on)));
     }
 
-    fn change_where(&mut self, which: impl Fn(&Line) -> bool, change: impl Fn(&mut Line)) {
+    fn change_where(&mut self, which: impl Fn(&Line) -> bool, change: impl Fn(&mut Line, u64)) {
+        let now = monotonic_ns();
         for (link, line) in self.lines.iter_mut().enumerate().filter(|(_, line)| which(line)) {
-            change(line);
+            change(line, now);
             self.agenda.set(link, line.queue.next_release_ns());
         }
     }
@@ -255,9 +278,9 @@ impl Engine {
         self.lines[link].layers.effective().collect()
     }
 
-    /// The longest that any link holds a packet.
-    pub(super) fn longest_hold_ns(&self) -> u64 {
-        self.lines.iter().map(Line::longest_hold_ns).max().unwrap_or(0)
+    /// The longest that each link holds a packet.
+    pub(super) fn longest_holds_ns(&self) -> impl Iterator<Item = u64> {
+        self.lines.iter().map(Line::longest_hold_ns)
     }
 
     pub(super) fn take_counters(&mut self, fresh: Vec<LinkCounters>) -> Vec<LinkCounters> {
@@ -286,3 +309,7 @@ fn deliver(tun: &Tun, counters: &mut LinkCounters, frame: &[u8], packets: u32, w
     counters.delivered_bytes += u64::from(wire_bytes);
     counters.record(now.saturating_sub(times.release_ns), now.saturating_sub(times.arrival_ns), packets);
 }
+
+#[cfg(test)]
+#[path = "engine_tests.rs"]
+mod tests;

@@ -22,9 +22,10 @@ impl Engine {
         match (cut, mtu.map(|mtu| mtu.max(LEAST_MTU))) {
             (Some(cut), _) => {
                 self.counters[link].cut += u64::from(shape.packets);
-                if cut == Cut::Reject {
+                // Asked before anything is copied: most packets of a flood tell nobody anything.
+                if cut == Cut::Reject && self.lines[link].allowance.take(arrival_ns) {
                     let first = self.single(frame, shape, 0);
-                    self.refuse(link, Refusal::Prohibited, first, arrival_ns);
+                    self.refuse(link, Refusal::Prohibited, first);
                 }
             }
             // The first packet is as large as any.
@@ -37,22 +38,24 @@ impl Engine {
 
     /// Takes a frame, of whose packets some are too large, through a link with this MTU, packet by packet.
     fn narrow(&mut self, link: usize, frame: &Buffer, shape: &Shape, mtu: u16, arrival_ns: u64) {
+        // All packets of a frame have the headers of the frame.
+        let may_cut = fragment::is_allowed(&frame[VNET..]);
         let mut has_told = false;
         for n in 0..shape.packets {
-            let mut packet = self.single(frame, shape, n);
             if shape.bytes_of(n) <= u32::from(mtu) {
+                let packet = self.single(frame, shape, n);
                 self.admit_single(link, packet, arrival_ns);
-            } else if fragment::is_allowed(&packet[VNET..]) {
+            } else if may_cut {
+                let mut packet = self.single(frame, shape, n);
                 // The checksum covers what its fragments will carry apart.
                 checksum::complete(&mut packet);
                 self.admit_fragments(link, packet, mtu, arrival_ns);
             } else {
                 self.counters[link].too_big += 1;
                 // Told of one, the sender makes all smaller.
-                if std::mem::replace(&mut has_told, true) {
-                    self.pool.give(packet);
-                } else {
-                    self.refuse(link, Refusal::TooBig { mtu }, packet, arrival_ns);
+                if !std::mem::replace(&mut has_told, true) && self.lines[link].allowance.take(arrival_ns) {
+                    let packet = self.single(frame, shape, n);
+                    self.refuse(link, Refusal::TooBig { mtu }, packet);
                 }
             }
         }
@@ -95,20 +98,17 @@ impl Engine {
         }
     }
 
-    /// Tells the sender of `packet` that it does not pass, unless it has been told enough.
+    /// Tells the sender of `packet` that it does not pass.
     ///
     /// At once, as if by a router at its own end of the link; so nothing is wrong with the way that it comes.
-    fn refuse(&mut self, link: usize, refusal: Refusal, mut packet: Buffer, now_ns: u64) {
-        let line = &mut self.lines[link];
-        if line.allowance.take(now_ns) {
-            checksum::complete(&mut packet);
-            let mut message = self.pool.take(icmp::LONGEST);
-            if let Some(length) = icmp::write(refusal, &packet[VNET..], &mut message) {
-                // An interface that takes nothing has no sender behind it to be told.
-                let _ = self.tuns[line.from].write(&message[..length]);
-            }
-            self.pool.give(message);
+    fn refuse(&mut self, link: usize, refusal: Refusal, mut packet: Buffer) {
+        checksum::complete(&mut packet);
+        let mut message = self.pool.take(icmp::LONGEST);
+        if let Some(length) = icmp::write(refusal, &packet[VNET..], &mut message) {
+            // An interface that takes nothing has no sender behind it to be told.
+            let _ = self.tuns[self.lines[link].from].write(&message[..length]);
         }
+        self.pool.give(message);
         self.pool.give(packet);
     }
 }

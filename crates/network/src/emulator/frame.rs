@@ -156,10 +156,13 @@ impl Shape {
 }
 
 impl Segments {
+    /// `None` unless headers and lengths all agree: whoever makes a frame by hand may write what it likes into it, and
+    /// what is cut by these numbers must not go beyond it.
     fn of(frame: &[u8]) -> Option<Segments> {
-        let transport = match frame.get(1)? & !GSO_ECN {
-            GSO_TCP4 | GSO_TCP6 => Transport::Tcp,
-            GSO_UDP => Transport::Udp,
+        let (transport, version) = match frame.get(1)? & !GSO_ECN {
+            GSO_TCP4 => (Transport::Tcp, 4),
+            GSO_TCP6 => (Transport::Tcp, 6),
+            GSO_UDP => (Transport::Udp, frame.get(VNET)? >> 4),
             _ => return None,
         };
         // Segmentation is only ever left undone together with the checksum, whose start is the
@@ -170,13 +173,24 @@ impl Segments {
         let size = usize::from(host_u16(frame, 4)?);
         let transport_at = usize::from(host_u16(frame, 6)?);
         let packet = frame.get(VNET..)?;
-        let headers = transport_at
-            + match transport {
-                Transport::Tcp => usize::from(packet.get(transport_at + 12)? >> 4) * 4,
-                Transport::Udp => 8,
-            };
+        let length_at = |at: usize| Some(usize::from(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?])));
+        let (least_header, ip_header, length) = match (packet.first()? >> 4, version) {
+            (4, 4) => (20, usize::from(packet[0] & 0xF) * 4, length_at(2)?),
+            (6, 6) => (40, 40, 40 + length_at(4)?),
+            _ => return None,
+        };
+        let transport_header = match transport {
+            Transport::Tcp => usize::from(packet.get(transport_at + 12)? >> 4) * 4,
+            Transport::Udp => 8,
+        };
+        let least_transport = if transport == Transport::Tcp { 20 } else { 8 };
+        let headers = transport_at + transport_header;
         let payload = packet.len().checked_sub(headers)?;
-        (size > 0 && transport_at >= 20).then_some(Segments { transport, transport_at, headers, size, payload })
+        let agrees = ip_header >= least_header
+            && transport_at >= ip_header
+            && transport_header >= least_transport
+            && length == packet.len();
+        (size > 0 && agrees).then_some(Segments { transport, transport_at, headers, size, payload })
     }
 }
 

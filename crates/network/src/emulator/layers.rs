@@ -4,7 +4,10 @@ use super::{
     random::Random,
     stages::{Fate, Gate, ORDER, Stage},
 };
-use crate::{impairment::Impairment, link::Link};
+use crate::{
+    impairment::{Impairment, RateLimit},
+    link::Link,
+};
 
 /// Each impairment has its own stages, with their own memory, as long as it stays. A link without any costs nothing.
 pub(super) struct Layers {
@@ -62,9 +65,15 @@ impl Layers {
         self.stages.iter_mut().for_each(|placed| placed.stage.decide(fates));
     }
 
-    /// See [`Stage::stretch`].
-    pub(super) fn stretch(&mut self, now_ns: u64, factor: f64) {
-        self.stages.iter_mut().for_each(|placed| placed.stage.stretch(now_ns, factor));
+    /// The limits of its bottlenecks, in the order in which packets meet them, each with what tells its layer.
+    pub(super) fn limits(&self) -> impl Iterator<Item = (u32, RateLimit)> {
+        let limit = |layer: &Layer| self.report(layer).rate.map(|limit| (layer.ordinal, limit));
+        self.layers.iter().filter_map(limit)
+    }
+
+    /// When the queues of these bottlenecks become empty, in the same order.
+    pub(super) fn busy_until_ns(&mut self) -> impl Iterator<Item = (u32, &mut u64)> {
+        self.stages.iter_mut().filter_map(|placed| Some((placed.place.layer, placed.stage.busy_until_ns()?)))
     }
 
     /// What the stages of each layer really do, the oldest first, without those that do nothing.

@@ -180,10 +180,9 @@ fn amending_keeps_what_a_layer_remembers() {
 }
 
 #[test]
-fn a_backlog_survives_an_amendment() {
+fn a_backlog_survives_an_amendment_until_it_is_stretched() {
     let mut layers = layers(1, &[rate("8mbit")]);
     fates(&mut layers, 10);
     layers.amend(0, rate("16mbit"));
-    layers.stretch(0, 0.5);
-    assert_eq!(fates(&mut layers, 1)[0].departs_ns, 5_500_000);
+    assert_eq!(fates(&mut layers, 1)[0].departs_ns, 10_500_000);
 }

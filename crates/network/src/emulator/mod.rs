@@ -20,6 +20,7 @@ mod frame;
 mod icmp;
 mod layers;
 mod line;
+mod memory;
 mod pace;
 mod queue;
 mod random;
@@ -59,7 +60,8 @@ pub(crate) struct Announcement {
     pub(crate) schedstat: Option<File>,
 }
 
-/// Starts the thread for hosts with these TUNs and addresses, one of each family. It ends when it is told to, or when the last handle and the network are gone.
+/// Starts the thread for hosts with these TUNs and addresses, one of each family. It ends when it is told to, as by the
+/// network that is dropped; handles alone do not keep it.
 pub(crate) fn start(
     tuns: Vec<Tun>,
     addresses: &[(Ipv4Addr, Ipv6Addr)],
@@ -175,6 +177,8 @@ impl Thread {
     }
 
     fn changed(&self) {
-        self.shared.longest_hold_ns.store(self.engine.longest_hold_ns(), Ordering::Relaxed);
+        for (shared, hold) in self.shared.longest_holds_ns.iter().zip(self.engine.longest_holds_ns()) {
+            shared.store(hold, Ordering::Relaxed);
+        }
     }
 }

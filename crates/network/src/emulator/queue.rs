@@ -35,6 +35,16 @@ impl Held {
     fn key(&self) -> (u64, u64) {
         (self.times.release_ns, self.order)
     }
+
+    /// Memory that it takes, in bytes: its buffer, which is larger than the frame, and its place in the queue.
+    pub(super) fn memory(&self) -> u64 {
+        memory_of(self.buffer.capacity())
+    }
+}
+
+/// Memory that a frame in a buffer of this capacity takes while it is held, in bytes.
+pub(super) fn memory_of(capacity: usize) -> u64 {
+    (capacity + size_of::<Held>()) as u64
 }
 
 /// A link's queue: first in, first out as long as each frame leaves after the one before it, which
@@ -44,7 +54,34 @@ pub(super) struct Queue {
     in_order: VecDeque<Held>,
     out_of_order: BinaryHeap<Earliest>,
     came: u64,
+    packets: u64,
     wire_bytes: u64,
+    memory: u64,
+}
+
+/// How what a link holds is to be changed; see [`Queue::replan`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Replan {
+    /// From when on.
+    pub(super) now_ns: u64,
+    /// What still waits for a bottleneck waits this many times as long.
+    pub(super) factor: f64,
+    /// Each flight becomes so much shorter.
+    pub(super) shorter_ns: u64,
+    /// And is no longer than this.
+    pub(super) longest_ns: u64,
+}
+
+impl Replan {
+    fn apply(&self, times: &mut Times) {
+        let flight_ns = times.release_ns.saturating_sub(times.departs_ns);
+        times.departs_ns = stretched(self.now_ns, times.departs_ns, self.factor);
+        let flight_ns = flight_ns.saturating_sub(self.shorter_ns).min(self.longest_ns);
+        let planned_ns = times.departs_ns.saturating_add(flight_ns);
+        // What is thereby overdue is intended for now, not for a time at which nobody intended it; what was overdue
+        // before stays so.
+        times.release_ns = planned_ns.max(self.now_ns.min(times.release_ns));
+    }
 }
 
 impl Queue {
@@ -52,15 +89,29 @@ impl Queue {
         self.in_order.is_empty() && self.out_of_order.is_empty()
     }
 
-    /// Bytes held, as the wire would count them.
-    pub(super) fn wire_bytes(&self) -> u64 {
-        self.wire_bytes
+    /// Memory that what it holds takes, in bytes.
+    pub(super) fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// Mean bytes of the packets held, as the wire would count them; `None` without any.
+    pub(super) fn mean_bytes(&self) -> Option<u32> {
+        self.wire_bytes.checked_div(self.packets).map(|mean| u32::try_from(mean).unwrap_or(u32::MAX))
+    }
+
+    /// When the last of what it holds leaves the last queue for a bottleneck.
+    pub(super) fn last_departure_ns(&self) -> Option<u64> {
+        // Frames depart in the order in which they came, whichever way they leave.
+        let last = self.in_order.back().into_iter().chain(self.out_of_order.iter().map(|Earliest(held)| held));
+        last.map(|held| held.times.departs_ns).max()
     }
 
     pub(super) fn push(&mut self, times: Times, packets: u32, wire_bytes: u32, buffer: Buffer) {
         let held = Held { times, order: self.came, packets, wire_bytes, buffer };
         self.came += 1;
+        self.packets += u64::from(packets);
         self.wire_bytes += u64::from(wire_bytes);
+        self.memory += held.memory();
         match self.in_order.back() {
             Some(last) if times.release_ns < last.times.release_ns => self.out_of_order.push(Earliest(held)),
             _ => self.in_order.push_back(held),
@@ -89,27 +140,35 @@ impl Queue {
         }
         let held =
             if heap_first { self.out_of_order.pop().map(|Earliest(held)| held) } else { self.in_order.pop_front() }?;
+        self.packets -= u64::from(held.packets);
         self.wire_bytes -= u64::from(held.wire_bytes);
+        self.memory -= held.memory();
         Some(held)
     }
 
-    /// From `now_ns` on, what still waits for a bottleneck waits `factor` times as long, and nothing flies longer than
-    /// `longest_ns` after that.
+    /// Changes when what it holds departs and leaves.
     ///
     /// When a link becomes faster, what is in flight must neither be overtaken by what comes after it nor hold that up:
-    /// so it becomes faster too. From the change on, no packet is later than the new impairment makes it. (When flights
-    /// become longer, what is in flight is ahead anyhow.) What is thereby overdue is intended for now, not for a time at
-    /// which nobody intended it.
-    pub(super) fn replan(&mut self, now_ns: u64, factor: f64, longest_ns: u64) {
-        let mut all: Vec<Held> = self.in_order.drain(..).chain(self.out_of_order.drain().map(|e| e.0)).collect();
-        for Held { times, .. } in &mut all {
-            let flight_ns = times.release_ns.saturating_sub(times.departs_ns);
-            times.departs_ns = stretched(now_ns, times.departs_ns, factor);
-            let latest_ns = times.departs_ns.saturating_add(longest_ns).max(now_ns);
-            times.release_ns = times.departs_ns.saturating_add(flight_ns).min(latest_ns);
+    /// so it becomes faster too, by as much. What jitter has added or taken away stays, as far as the new impairment
+    /// could have done so: from the change on, no packet is later than that makes it. (When flights become longer, what
+    /// is in flight is ahead anyhow.)
+    ///
+    /// All stay where they are, so this allocates nothing. Only frames that jitter has already put before others may come
+    /// before still others, when a bottleneck becomes faster.
+    pub(super) fn replan(&mut self, plan: Replan) {
+        let mut earlier_ns = 0;
+        for held in &mut self.in_order {
+            plan.apply(&mut held.times);
+            // A bottleneck that becomes faster brings frames closer together than their jitter was: those that were in
+            // order stay so. Thereby none is later than the plan lets any that departs with it be.
+            held.times.release_ns = held.times.release_ns.max(earlier_ns);
+            earlier_ns = held.times.release_ns;
         }
-        all.sort_unstable_by_key(Held::key);
-        self.in_order = all.into();
+        if !self.out_of_order.is_empty() {
+            let mut others = std::mem::take(&mut self.out_of_order).into_vec();
+            others.iter_mut().for_each(|Earliest(held)| plan.apply(&mut held.times));
+            self.out_of_order = others.into();
+        }
     }
 }
 
@@ -145,15 +204,21 @@ mod tests {
         Times { arrival_ns, departs_ns: arrival_ns, release_ns }
     }
 
+    /// A plan that changes nothing.
+    fn nothing(now_ns: u64) -> Replan {
+        Replan { now_ns, factor: 1.0, shorter_ns: 0, longest_ns: u64::MAX }
+    }
+
     /// Pushes frames that come at 0, 1, 2 … and leave at the times given; says in which order they left.
     fn leaves(releases: &[u64], hurry: Option<u64>) -> Vec<u64> {
         let (mut queue, mut pool) = (Queue::default(), Pool::default());
         for (arrival, release) in (0..).zip(releases) {
             queue.push(flight(arrival, *release), 1, 100, pool.take(1));
         }
-        assert_eq!(queue.wire_bytes(), 100 * releases.len() as u64);
-        if let Some(longest) = hurry {
-            queue.replan(0, 1.0, longest);
+        assert_eq!(queue.mean_bytes(), Some(100));
+        assert!(queue.memory() >= (256 + 40) * releases.len() as u64);
+        if let Some(longest_ns) = hurry {
+            queue.replan(Replan { longest_ns, ..nothing(0) });
         }
         let mut left = Vec::new();
         while let Some(next) = queue.next_release_ns() {
@@ -161,7 +226,7 @@ mod tests {
             left.push(queue.pop_due(next).unwrap().times.arrival_ns);
         }
         assert!(queue.is_empty());
-        assert_eq!(queue.wire_bytes(), 0);
+        assert_eq!((queue.memory(), queue.mean_bytes(), queue.last_departure_ns()), (0, None, None));
         left
     }
 
@@ -181,7 +246,7 @@ mod tests {
         let (mut queue, mut pool) = (Queue::default(), Pool::default());
         queue.push(flight(0, 100), 1, 1, pool.take(1));
         queue.push(flight(2, 5), 1, 1, pool.take(1));
-        queue.replan(0, 1.0, 7);
+        queue.replan(Replan { longest_ns: 7, ..nothing(0) });
         assert_eq!(queue.next_release_ns(), Some(5));
         queue.pop_due(5);
         assert_eq!(queue.next_release_ns(), Some(7));
@@ -193,7 +258,7 @@ mod tests {
         queue.push(flight(0, 30), 1, 1, pool.take(1));
         queue.push(flight(10, 100), 1, 1, pool.take(1));
         queue.push(flight(55, 200), 1, 1, pool.take(1));
-        queue.replan(60, 1.0, 20);
+        queue.replan(Replan { longest_ns: 20, ..nothing(60) });
         // Late already before the change; due at once by it; due in a while.
         let releases: Vec<_> = std::iter::from_fn(|| queue.pop_due(1_000)).map(|held| held.times.release_ns).collect();
         assert_eq!(releases, [30, 60, 75]);
@@ -201,14 +266,14 @@ mod tests {
 
     #[test]
     fn what_waits_for_a_bottleneck_waits_as_its_new_rate_says() {
-        let releases = |factor, longest| {
+        let releases = |factor, longest_ns| {
             let (mut queue, mut pool) = (Queue::default(), Pool::default());
             for departs_ns in [40, 60, 80] {
                 let times = Times { arrival_ns: 0, departs_ns, release_ns: departs_ns + 10 };
                 queue.push(times, 1, 1, pool.take(1));
             }
             // The first has departed, and is not touched but by a shorter flight.
-            queue.replan(50, factor, longest);
+            queue.replan(Replan { factor, longest_ns, ..nothing(50) });
             std::iter::from_fn(|| queue.pop_due(1_000)).map(|held| held.times.release_ns).collect::<Vec<_>>()
         };
         assert_eq!(releases(1.0, 10), [50, 70, 90]);
@@ -217,5 +282,54 @@ mod tests {
         assert_eq!(releases(0.0, 10), [50, 60, 60]);
         assert_eq!(releases(0.0, 0), [50, 50, 50]);
         assert_eq!(releases(0.5, 2), [50, 57, 67]);
+    }
+
+    #[test]
+    fn flights_that_become_shorter_all_become_so_by_as_much_and_keep_their_jitter() {
+        let (mut queue, mut pool) = (Queue::default(), Pool::default());
+        for (arrival, release) in [(0, 100), (1, 99), (2, 160), (50, 130), (60, 170)] {
+            queue.push(flight(arrival, release), 1, 1, pool.take(1));
+        }
+        queue.replan(Replan { shorter_ns: 60, longest_ns: 90, ..nothing(60) });
+        let left: Vec<_> =
+            std::iter::from_fn(|| queue.pop_due(1_000)).map(|h| (h.times.arrival_ns, h.times.release_ns)).collect();
+        // The first two are overdue; the third would fly for 98 and may for 90.
+        assert_eq!(left, [(0, 60), (1, 60), (50, 70), (2, 92), (60, 110)]);
+    }
+
+    #[test]
+    fn frames_that_were_in_order_are_after_any_change() {
+        let mut random = 7u64;
+        let mut next = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % below
+        };
+        for turn in 0..1_000 {
+            let jitter = [5, 100][turn % 2];
+            let (mut queue, mut pool) = (Queue::default(), Pool::default());
+            let (mut came, mut all) = (0, Vec::new());
+            for _ in 0..20 {
+                came += 5 + next(10);
+                let times = Times { arrival_ns: came, departs_ns: came + 30, release_ns: came + 30 + next(jitter) };
+                all.push(times);
+                queue.push(times, 1, 1, pool.take(1));
+            }
+            // With little jitter, all are in order.
+            let plan = Replan {
+                now_ns: next(200),
+                factor: if jitter == 5 { next(30) as f64 / 10.0 } else { 1.0 },
+                shorter_ns: next(100),
+                longest_ns: next(100),
+            };
+            queue.replan(plan);
+            let left: Vec<_> = std::iter::from_fn(|| queue.pop_due(u64::MAX)).collect();
+            assert_eq!(left.len(), all.len());
+            for (n, one) in left.iter().enumerate() {
+                for next in &left[n + 1..] {
+                    let was_overtaken = all[next.order as usize].release_ns > all[one.order as usize].release_ns;
+                    assert!(next.order > one.order || was_overtaken, "{plan:?}: overtaken by the change");
+                }
+            }
+        }
     }
 }

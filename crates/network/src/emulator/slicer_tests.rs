@@ -246,6 +246,18 @@ fn frames_that_lie_about_themselves_count_as_one_packet() {
         frame[at..at + 2].copy_from_slice(&value.to_ne_bytes());
         assert_eq!(Shape::of(&frame).segments, None, "{what}");
     }
+    for (what, at, value) in [
+        ("a TCP header of 16 bytes", VNET + 20 + 12, 0x40),
+        ("an IP header of 16 bytes", VNET, 0x44),
+        ("an IP header that reaches into TCP's", VNET, 0x46),
+        ("TCP over IPv6 in an IPv4 packet", 1, 4),
+        ("another length", VNET + 2, 1),
+        ("no IP version", VNET, 0x75),
+    ] {
+        let mut frame = good.clone();
+        frame[at] = value;
+        assert_eq!(Shape::of(&frame).segments, None, "{what}");
+    }
     for length in 0..good.len().min(80) {
         let _ = Shape::of(&good[..length]);
     }

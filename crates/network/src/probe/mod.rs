@@ -29,6 +29,7 @@ use self::{
     prober::{Prober, Socket},
 };
 use crate::{
+    control::Emulator,
     error::NetworkError,
     link::Link,
     network::Network,
@@ -49,7 +50,7 @@ pub struct ProbeSample {
     pub sent_ns: u64,
     /// From sending to arrival at the receiving host's socket; `None` if it did not arrive in time.
     pub delay_ns: Option<u64>,
-    /// How often it arrived: within the longest delay in force, but at most a second.
+    /// How often it arrived: within the longest that its link may hold it, but at most a second.
     pub copies: u8,
     /// It arrived after a probe that was sent later.
     pub reordered: bool,
@@ -85,6 +86,7 @@ pub struct Probes {
     thread: Option<JoinHandle<()>>,
     scheduling: Scheduling,
     interval: Duration,
+    emulator: Emulator,
 }
 
 #[derive(Debug, Default)]
@@ -108,7 +110,7 @@ struct Health {
 }
 
 impl Probes {
-    /// A probe that has not arrived after this and the longest delay in force counts as lost.
+    /// A probe that has not arrived after this and the longest that its link may hold it counts as lost.
     pub const LOST_AFTER: Duration = Duration::from_secs(2);
 
     /// A probe sent this much after its time was sent late; its delay counts from when it was
@@ -156,7 +158,7 @@ impl Probes {
             })
             .map_err(|source| NetworkError::Emulator { action: "start the prober's thread", source })?;
         let scheduling = announced.recv().unwrap_or(Scheduling::Default);
-        Ok(Probes { shared, thread: Some(thread), scheduling, interval })
+        Ok(Probes { shared, thread: Some(thread), scheduling, interval, emulator: network.control() })
     }
 
     /// All samples that settled since this was last called: answered, or too old to be answered.
@@ -185,6 +187,15 @@ impl Probes {
     /// How urgently the prober really runs.
     pub fn realtime(&self) -> Scheduling {
         self.scheduling
+    }
+
+    /// How long it takes until all that was sent before now has settled: been seen to arrive, or counted as lost. By the
+    /// impairments in force now, of whatever link; later ones may change it.
+    ///
+    /// Whoever stops draining earlier has seen all that arrived and not all that was lost.
+    pub fn settles_within(&self) -> Duration {
+        let collected = Duration::from_nanos(2 * prober::COLLECT_NS);
+        Self::LOST_AFTER.saturating_add(Duration::from_nanos(self.emulator.longest_hold_ns())).saturating_add(collected)
     }
 
     /// How often each link is probed.

@@ -24,7 +24,7 @@ use crate::{clock::monotonic_ns, control::Emulator, link::Link, sys::ProbeSocket
 /// sending does.
 const SLOT_NS: u64 = 2_000_000;
 /// How often arrivals are collected. Their times are the kernel's, so this costs no precision.
-const COLLECT_NS: u64 = 10_000_000;
+pub(super) const COLLECT_NS: u64 = 10_000_000;
 /// Copies are waited for as long as a link may hold them, but not longer than this: else a delay of a minute anywhere
 /// would keep all samples back for a minute.
 const LATEST_COPY_NS: u64 = 1_000_000_000;
@@ -157,11 +157,14 @@ impl Prober {
     fn settle(&mut self) {
         let now = monotonic_ns();
         let lost_after = Probes::LOST_AFTER.as_nanos() as u64;
-        let longest_hold = self.emulator.longest_hold_ns();
-        let lost_after = lost_after.saturating_add(longest_hold);
-        let copies_within = longest_hold.min(LATEST_COPY_NS) + COPY_GRACE_NS;
         let mut void = 0;
+        let mut latest = lost_after;
         for window in &mut self.windows {
+            // Each by its own link: that another is slow must not keep back what is known of this one.
+            let longest_hold = self.emulator.longest_hold_of_ns(window.link());
+            let lost_after = lost_after.saturating_add(longest_hold);
+            latest = latest.max(lost_after);
+            let copies_within = longest_hold.min(LATEST_COPY_NS) + COPY_GRACE_NS;
             let overflow = &mut self.overflows[window.link().to.index()];
             void += window.settle(now, lost_after, copies_within, |sample| {
                 if sample.delay_ns.is_some() || !overflow.excuses(sample.sent_ns) {
@@ -170,7 +173,7 @@ impl Prober {
             });
         }
         add(&self.shared.health.discarded, void);
-        self.overflows.iter_mut().for_each(|overflow| overflow.forget_before(now.saturating_sub(lost_after)));
+        self.overflows.iter_mut().for_each(|overflow| overflow.forget_before(now.saturating_sub(latest)));
         // A caller who is draining at this moment gets them next time: a real-time thread must not
         // wait for one that is not.
         if let Ok(mut drained) = self.shared.settled.try_lock() {

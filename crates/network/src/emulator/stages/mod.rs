@@ -112,8 +112,10 @@ pub(super) trait Stage: Send {
     /// is spent on it all the same where that keeps the fates of others independent of it.
     fn decide(&mut self, _fates: &mut Vec<Fate>) {}
 
-    /// What waits for its turn at `now_ns` has to wait this many times as long as it would have.
-    fn stretch(&mut self, _now_ns: u64, _factor: f64) {}
+    /// When the last packet that it has taken leaves its queue, in monotonic nanoseconds; `None` without a queue.
+    fn busy_until_ns(&mut self) -> Option<&mut u64> {
+        None
+    }
 }
 
 /// How to come by a stage.

@@ -71,8 +71,8 @@ impl Stage for Rate {
         }
     }
 
-    fn stretch(&mut self, now_ns: u64, factor: f64) {
-        self.busy_until_ns = stretched(now_ns, self.busy_until_ns, factor);
+    fn busy_until_ns(&mut self) -> Option<&mut u64> {
+        self.limit.map(|_| &mut self.busy_until_ns)
     }
 }
 
@@ -166,7 +166,8 @@ mod tests {
         let mut stage = long("8mbit");
         decide(&mut *stage, 10);
         stage.configure(&limit("16mbit", QueueLimit::Time(Delay::from_secs(3_600)), 0));
-        stage.stretch(4 * MS, 0.5);
+        let busy_until = stage.busy_until_ns().unwrap();
+        *busy_until = stretched(4 * MS, *busy_until, 0.5);
         // 6 ms were left, now 3; and 1,000 bytes take half a millisecond.
         let mut next = vec![Fate::new(0, 1_000, 4 * MS)];
         stage.decide(&mut next);

@@ -157,8 +157,11 @@ impl Trainer {
 
     fn settle(&mut self) {
         let now = monotonic_ns();
-        let lost_after = (Probes::LOST_AFTER.as_nanos() as u64).saturating_add(self.emulator.longest_hold_ns());
-        let over = |_: &(Link, u64), open: &mut Open| open.is_over(now, COPY_GRACE_NS, lost_after);
+        let emulator = &self.emulator;
+        let over = |(link, _): &(Link, u64), open: &mut Open| {
+            let lost_after = (Probes::LOST_AFTER.as_nanos() as u64).saturating_add(emulator.longest_hold_of_ns(*link));
+            open.is_over(now, COPY_GRACE_NS, lost_after)
+        };
         let (mut settled, mut discarded) = (Vec::new(), 0);
         for (_, open) in self.open.extract_if(over) {
             match open.is_void() {
