@@ -137,6 +137,11 @@ impl<'a> Observer<'a> {
         Ok(self.recorder.batch(|recorder| write_buckets(recorder, trial, buckets))?)
     }
 
+    /// How long it takes until every probe that was sent before now has arrived or counts as lost.
+    pub fn probes_settle_within(&self) -> std::time::Duration {
+        self.probes.settles_within()
+    }
+
     /// Records the probes that were still under way.
     pub fn last_probes(&mut self) -> Result<(), LabError> {
         let (rows, witnessed) = (self.probe_rows(self.probes.drain()), self.witness_rows());
