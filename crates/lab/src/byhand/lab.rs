@@ -19,14 +19,14 @@ use super::{
     Failure,
     chaos::Chaos,
     events::Events,
-    layers::{ReadBack, heals_with_fast},
+    layers::ReadBack,
     ledger::{Key, Ledger},
     protocol::Who,
     timer::Timer,
 };
 use crate::{
     LabError,
-    experiment::{FaultEntry, LinkEntry, one_of},
+    experiment::{FaultEntry, one_of},
     faults::{self, Fault, Reach, together},
     hosts::Hosts,
     plan::Layout,
@@ -248,7 +248,11 @@ impl Lab {
     }
 
     /// What is in force on these hosts, or, where none are named, at the ends of these links.
-    fn in_force(&self, hosts: Option<&[String]>, links: &[(String, String)]) -> Result<Vec<String>, Failure> {
+    pub(super) fn in_force(
+        &self,
+        hosts: Option<&[String]>,
+        links: &[(String, String)],
+    ) -> Result<Vec<String>, Failure> {
         let read = ReadBack::of(self.stand.reach, &self.layout)?;
         let words = read.by_host(&self.layout.hosts, &self.ledger());
         let groups = read.groups(&self.layout.hosts);
@@ -276,80 +280,6 @@ impl Lab {
             lines.push(format!("{}: {what}", host.name));
         }
         Ok(lines)
-    }
-
-    /// Heals what commands did to the links of these hosts.
-    pub(super) fn fast(&self, who: &Who, by: &str) -> Result<Vec<String>, Failure> {
-        let mut hosts = self.hosts(who)?;
-        if who.all {
-            hosts = self.layout.hosts.iter().map(|host| host.name.clone()).collect();
-        }
-        let of = |key: &Key| {
-            // A link's owner is the pair of its ends.
-            heals_with_fast(key) && key.owner.split('>').any(|end| hosts.iter().any(|host| host == end))
-        };
-        let healed = self.heal_keys(of, by)?;
-        let mut lines = vec![match healed {
-            0 => "there was nothing to heal".to_owned(),
-            healed => format!("healed: {healed}"),
-        }];
-        lines.extend(self.in_force(Some(&hosts), &[])?);
-        Ok(lines)
-    }
-
-    /// Heals what `link` commands did to these links.
-    pub(super) fn fast_link(
-        &self,
-        from: &[String],
-        to: &[String],
-        both: bool,
-        by: &str,
-    ) -> Result<Vec<String>, Failure> {
-        let written = json!({ "from": from, "to": to, "both": both });
-        let entry: LinkEntry =
-            serde_json::from_value(written).map_err(|error| Failure::wrong(format!("link: {error}")))?;
-        let links = self.layout.hosts.links(&entry)?;
-        let owners: Vec<String> = links.iter().map(|(from, to)| format!("{from}>{to}")).collect();
-        let healed = self.heal_keys(|key| key.kind == "link" && owners.contains(&key.owner), by)?;
-        let mut lines = vec![format!("healed: {healed} of {} links", links.len())];
-        lines.extend(self.in_force(None, &links)?);
-        Ok(lines)
-    }
-
-    /// Heals what commands did of this kind to these hosts.
-    pub(super) fn heal(&self, kind: &str, who: &Who, by: &str) -> Result<Vec<String>, Failure> {
-        let hosts = self.hosts(who)?;
-        let healed = self.heal_keys(|key| key.kind == kind && hosts.contains(&key.owner), by)?;
-        let mut lines = Vec::new();
-        if healed == 0 {
-            lines.push(format!("there was nothing to heal of {kind}"));
-        }
-        lines.extend(self.in_force(Some(&hosts), &[])?);
-        Ok(lines)
-    }
-
-    /// Heals the partition.
-    pub(super) fn join(&self, by: &str) -> Result<Vec<String>, Failure> {
-        let healed = self.heal_keys(|key| key.kind == "partition", by)?;
-        let read = ReadBack::of(self.stand.reach, &self.layout)?;
-        let cut = read.0.values().filter(|layers| layers.added.iter().any(|layer| layer.cut.is_some())).count();
-        Ok(vec![match (healed, cut) {
-            (0, 0) => "there was no partition; all hosts reach one another".to_owned(),
-            (_, 0) => "joined: all hosts reach one another".to_owned(),
-            (_, cut) => format!("joined, but {cut} links are cut still, by link or chaos"),
-        }])
-    }
-
-    fn heal_keys(&self, of: impl Fn(&Key) -> bool, by: &str) -> Result<usize, Failure> {
-        let mut ledger = self.ledger();
-        let keys = ledger.keys(of);
-        for key in &keys {
-            if let Some(change) = ledger.heal(key)? {
-                let text = format!("{} healed", key.kind);
-                self.events.note(change, "heal", &key.owner.replace('>', " → "), &text, by);
-            }
-        }
-        Ok(keys.len())
     }
 
     /// The links between these hosts, for words.

@@ -6,6 +6,7 @@
 //! the socket that [`up`] made, and answers [`Request`]s. Whatever is put in force is a fault of an experiment file
 //! ([`crate::faults`]), held in a [`ledger`] until it is healed.
 
+mod answers;
 mod begin;
 mod chaos;
 mod client;
@@ -13,6 +14,7 @@ mod clocks;
 mod events;
 mod exec;
 mod failure;
+mod healing;
 mod keeper;
 mod lab;
 mod layers;

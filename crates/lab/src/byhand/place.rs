@@ -213,10 +213,14 @@ impl LabFolder {
         fs::write(self.path.join(WORK), work.as_os_str().as_bytes())
     }
 
-    /// Removes it, and what its nodes kept, if nobody holds its lock. The lock of the place is held.
+    /// Removes it, and what its nodes kept, if nobody holds its lock; false: it lives. The lock of the place is held.
     fn sweep(&self) -> bool {
-        let lock = File::open(self.path.join(LOCK));
-        if lock.as_ref().is_ok_and(|lock| lock.try_lock().is_err()) {
+        let Ok(lock) = File::open(self.path.join(LOCK)) else {
+            // Of a claim that was killed before it had a lock, an empty folder is left; anything else is not ours.
+            let _ = fs::remove_dir(&self.path);
+            return true;
+        };
+        if lock.try_lock().is_err() {
             return false;
         }
         if let Some(work) = self.work() {
@@ -227,8 +231,11 @@ impl LabFolder {
     }
 
     fn remove(&self) {
-        // What cannot be removed now is removed by the next command.
-        let _ = fs::remove_dir_all(&self.path);
+        // The lock last: as long as it is there, what cannot be removed now is removed by the next command.
+        for file in [SOCKET, KEEPER, WORK, LOCK] {
+            let _ = fs::remove_file(self.path.join(file));
+        }
+        let _ = fs::remove_dir(&self.path);
     }
 }
 
@@ -294,6 +301,7 @@ mod tests {
         let claim = place.claim("one").unwrap();
         let other = folder.path().join("precious");
         fs::create_dir(&other).unwrap();
+        fs::write(other.join("file"), "").unwrap();
         claim.folder.write_work(&other).unwrap();
         drop(claim);
         assert!(place.labs().unwrap().is_empty());

@@ -1,7 +1,6 @@
 //! In the lab's first process: makes the lab, tells how far it is, and then answers clients, each on a thread of its own.
 
 use std::{
-    io,
     os::{
         fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
         unix::net::{UnixListener, UnixStream},
@@ -15,20 +14,19 @@ use std::{
 };
 
 use brownout_clock::write_object;
-use brownout_load::{Coordinator, query::query};
 use brownout_network::{Change, monotonic_ns};
 
 use super::{
-    Failure, LabFile, Order, clocks, exec,
-    lab::{Asked, CQL_PORT, Lab, Standing},
-    ping::Ping,
-    processes::Deed,
-    protocol::{Ask, Reply, Request, VERSION},
-    status, wire,
+    Failure, LabFile, Order,
+    answers::answer,
+    exec,
+    lab::{Lab, Standing},
+    protocol::{Reply, Request, VERSION},
+    wire,
 };
 use crate::{
     LabError,
-    faults::{Needs, together},
+    faults::Needs,
     ground::Interrupts,
     progress::{Progress, Tick},
     stand::Stand,
@@ -49,8 +47,6 @@ const TAKE_WITHIN: Duration = Duration::from_secs(10);
 const MOST_CLIENTS: usize = 64;
 /// Between two looks at the processes of nodes, for the event log.
 const WATCH: Duration = Duration::from_millis(500);
-/// The database's own time-outs are shorter: its words come first.
-const CQL_WITHIN: Duration = Duration::from_secs(15);
 /// The exit code of what its user has ended.
 const ENDED_BY_USER: i32 = 130;
 
@@ -279,137 +275,4 @@ fn attend(lab: &Arc<Lab>, client: &UnixStream) {
         Err(failure) => Reply::Failed(failure),
     };
     let _ = wire::send(client, &last);
-}
-
-fn answer(lab: &Arc<Lab>, request: Request, streams: Vec<OwnedFd>, client: &UnixStream) -> Result<u8, Failure> {
-    let who = request.who;
-    let lines = match request.ask {
-        Ask::Status => {
-            tell(client, &Reply::Status(Box::new(status::status(lab)?)))?;
-            return Ok(0);
-        }
-        Ask::Fault { kind, who: hosts, values, for_ns } => {
-            lab.inject(Asked { kind, who: hosts, values, for_ns }, &who)?
-        }
-        Ask::Fast(hosts) => lab.fast(&hosts, &who)?,
-        Ask::FastLink { from, to, both } => lab.fast_link(&from, &to, both, &who)?,
-        Ask::Join => lab.join(&who)?,
-        Ask::Heal { kind, who: hosts } => lab.heal(&kind, &hosts, &who)?,
-        Ask::Process { verb, who: hosts, signal, wait, for_ns } => {
-            lab.process(&Deed { verb, who: hosts, signal, wait, for_ns }, &who)?
-        }
-        Ask::ChaosStart { entry, seed } => lab.chaos_start(&entry, seed, &who)?,
-        Ask::ChaosStop => lab.chaos_stop(&who)?,
-        Ask::ChaosStatus => vec![lab.chaos_words().unwrap_or_else(|| "chaos is not on".to_owned())],
-        Ask::Exec { host, command, environment, folder } => {
-            return exec::run(lab, exec::program(lab, &host, &command, &environment, &folder)?, streams, client);
-        }
-        Ask::Nodetool { host, arguments } => {
-            let node = lab.node(&host)?;
-            return exec::run(lab, lab.control.nodetool(&node, &arguments)?, streams, client);
-        }
-        Ask::Logs { host, console } => {
-            let node = lab.node(&host)?;
-            let path = if console { lab.control.console_path(&node)? } else { lab.control.log_path(&node)? };
-            let outside = path.strip_prefix(&lab.logs.0).map(|rest| lab.logs.1.join(rest));
-            let outside =
-                outside.map_err(|_| Failure::failed(format!("{} lies outside of the lab's logs", path.display())))?;
-            tell(client, &Reply::Path(outside))?;
-            return Ok(0);
-        }
-        Ask::Cql { host, statement, consistency } => {
-            return cql(lab, host.as_deref(), &statement, &consistency, client);
-        }
-        Ask::Ping { from, to, count, every_ns } => return ping(lab, &from, &to, count, every_ns, client),
-        Ask::Clocks => {
-            tell(client, &Reply::Clocks(Box::new(clocks::matrix(lab)?)))?;
-            return Ok(0);
-        }
-        Ask::Events { follow } => return events(lab, follow, client),
-        Ask::Destroy => {
-            lab.events.note(together([]), "destroy", &lab.name, "the lab ends", &who);
-            // The client may have gone: the lab ends all the same, and with this process all that is in it.
-            let _ = wire::send(client, &Reply::Done(0));
-            std::process::exit(0);
-        }
-    };
-    lines.into_iter().try_for_each(|line| tell(client, &Reply::Line(line)))?;
-    Ok(0)
-}
-
-fn tell(client: &UnixStream, reply: &Reply) -> Result<(), Failure> {
-    wire::send(client, reply).map_err(|error: io::Error| Failure::failed(format!("the client has gone: {error}")))
-}
-
-/// Whether the client has gone, which says nothing more after its request.
-fn gone(client: &UnixStream) -> bool {
-    wait_readable(client.as_fd(), 0)
-}
-
-fn events(lab: &Lab, follow: bool, client: &UnixStream) -> Result<u8, Failure> {
-    let mut told = 0;
-    let mut patience = Duration::ZERO;
-    loop {
-        for event in lab.events.after(told, patience) {
-            told = event.number;
-            tell(client, &Reply::Event(event))?;
-        }
-        if !follow || gone(client) {
-            return Ok(0);
-        }
-        patience = WATCH;
-    }
-}
-
-fn cql(lab: &Lab, host: Option<&str>, statement: &str, consistency: &str, client: &UnixStream) -> Result<u8, Failure> {
-    let consistency =
-        consistency.parse().map_err(|error: brownout_load::UnknownConsistency| Failure::wrong(error.to_string()))?;
-    let node = match host {
-        Some(host) => lab.node(host)?,
-        None => {
-            let up = |node: &String| status::state(lab, node).is_ok_and(|state| state == "UP");
-            lab.control
-                .names()
-                .into_iter()
-                .find(up)
-                .ok_or_else(|| Failure::failed("no node is up; see: brownout status"))?
-        }
-    };
-    let state = status::state(lab, &node)?;
-    if state != "UP" {
-        return Err(Failure::failed(format!("{node} is {state} and answers nobody; name another with --host")));
-    }
-    let inside = lab.stand.network.host(&node).cloned();
-    let inside = inside.ok_or_else(|| Failure::failed(format!("{node} has no network")))?;
-    let address = (inside.address(), CQL_PORT).into();
-    // From the node itself, as somebody who has logged in there: no partition comes between.
-    let answer = query(
-        &Coordinator { name: node, address },
-        &(Arc::new(move || inside.enter()) as brownout_load::ThreadStart),
-        statement,
-        consistency,
-        CQL_WITHIN,
-    );
-    let answer = answer.map_err(|error| Failure::failed(error.to_string()))?;
-    let reply = Reply::Table { columns: answer.columns, rows: answer.rows, warnings: answer.warnings };
-    tell(client, &reply)?;
-    Ok(0)
-}
-
-fn ping(lab: &Lab, from: &str, to: &str, count: u32, every_ns: u64, client: &UnixStream) -> Result<u8, Failure> {
-    let (from, to) = (lab.host(from)?, lab.host(to)?);
-    if lab.links_between(&from, &to).is_none() {
-        return Err(Failure::wrong(format!("from {from} to {to} there is no link: name two hosts")));
-    }
-    let network = lab.stand.network;
-    let (Some(from), Some(to)) = (network.host(&from), network.host(&to)) else {
-        return Err(Failure::failed("the hosts have no network"));
-    };
-    let longest = Duration::from_nanos(lab.stand.reach.control.longest_hold_ns());
-    let ping = Ping { from, to, count, every: Duration::from_nanos(every_ns), longest };
-    let mut tell = |line: String| match line.is_empty() {
-        true => !gone(client),
-        false => wire::send(client, &Reply::Line(line)).is_ok() && !gone(client),
-    };
-    Ok(if ping.run(&mut tell)? { 0 } else { 3 })
 }

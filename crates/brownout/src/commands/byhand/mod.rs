@@ -1,6 +1,7 @@
 //! The lab by hand: `up`, `destroy`, and all that is typed in between, from any shell.
 
 mod chaos;
+mod link;
 mod look;
 mod network;
 mod nodes;
@@ -42,7 +43,7 @@ pub enum Command {
     /// Limit the size of hosts' packets: mtu n2 1000.
     Mtu(network::Mtu),
     /// Anything on the links from one host or site to another: link n1 n2 --delay 50ms --loss 1%.
-    Link(Box<network::LinkOf>),
+    Link(Box<link::LinkOf>),
     /// Heal the links of hosts (partitions apart: `join`).
     Fast(network::Fast),
     /// Cut hosts into groups that cannot reach one another: partition n1,n2 n3.

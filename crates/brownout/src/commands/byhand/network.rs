@@ -7,7 +7,6 @@ use serde_json::json;
 use super::{
     LabName, ask,
     tokens::{Asked, For, Hosts, Way, reads, section},
-    wrong,
 };
 
 #[derive(clap::Args)]
@@ -221,117 +220,6 @@ impl Mtu {
             .needs("bytes", "mtu n2 1000")?
             .with("direction", Some(self.way.word()))
             .send(&self.lab, &self.length)
-    }
-}
-
-/// `link`: in the words of the experiment file.
-#[derive(clap::Args)]
-pub struct LinkOf {
-    /// Who sends: hosts or sites, with commas.
-    from: String,
-    /// Who receives.
-    to: String,
-    /// A delay (and a jitter), a loss, a rate; or `fast`: heal what was done to these links by this command.
-    #[arg(value_name = "MAGNITUDE")]
-    words: Vec<String>,
-    /// The same the other way round.
-    #[arg(long)]
-    both: bool,
-    /// One-way delay.
-    #[arg(long, value_name = "TIME")]
-    delay: Option<String>,
-    /// How far single packets lie from that.
-    #[arg(long, value_name = "TIME")]
-    jitter: Option<String>,
-    /// Of the jitter: uniform, normal, pareto or paretonormal.
-    #[arg(long)]
-    distribution: Option<String>,
-    /// Of one packet's jitter with the next one's.
-    #[arg(long, value_name = "SHARE")]
-    delay_correlation: Option<String>,
-    /// Share of packets lost.
-    #[arg(long, value_name = "SHARE")]
-    loss: Option<String>,
-    /// Of one packet's loss with the next one's.
-    #[arg(long, value_name = "SHARE")]
-    loss_correlation: Option<String>,
-    /// Loss in bursts instead: p=1%,r=25%.
-    #[arg(long, value_name = "KEY=SHARE,…")]
-    gilbert_elliott: Option<String>,
-    /// Loss by four states instead: p13=1%,p31=30%.
-    #[arg(long, value_name = "KEY=SHARE,…")]
-    markov: Option<String>,
-    /// Share of packets that come twice.
-    #[arg(long, value_name = "SHARE")]
-    duplicate: Option<String>,
-    /// Share of packets with a flipped bit.
-    #[arg(long, value_name = "SHARE")]
-    corrupt: Option<String>,
-    /// Share of packets that skip the delay.
-    #[arg(long, value_name = "SHARE")]
-    reorder: Option<String>,
-    /// Only every so many packets may skip the delay.
-    #[arg(long, value_name = "PACKETS")]
-    gap: Option<String>,
-    /// Bits per second.
-    #[arg(long)]
-    rate: Option<String>,
-    /// What may wait before the bottleneck: 64KiB or 50ms.
-    #[arg(long, value_name = "BYTES|TIME")]
-    queue: Option<String>,
-    /// Bytes that each packet costs beside its own.
-    #[arg(long, value_name = "BYTES")]
-    overhead: Option<String>,
-    /// The largest IP packet that passes.
-    #[arg(long, value_name = "BYTES")]
-    mtu: Option<String>,
-    #[command(flatten)]
-    length: For,
-    #[command(flatten)]
-    lab: LabName,
-}
-
-impl LinkOf {
-    pub fn run(self) -> Result<u8, Failure> {
-        let names = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
-        let (from, to) = (names(&self.from), names(&self.to));
-        if self.words.iter().any(|word| word == "fast") {
-            return ask(&self.lab, Ask::FastLink { from, to, both: self.both });
-        }
-        let mut asked = Asked::new("link", None)
-            .with("from", Some(json!(from)))
-            .with("to", Some(json!(to)))
-            .with("both", self.both.then_some(true))
-            .with("delay", self.delay)
-            .with("jitter", self.jitter)
-            .with("distribution", self.distribution)
-            .with("delay-correlation", self.delay_correlation)
-            .with("loss", self.loss)
-            .with("loss-correlation", self.loss_correlation)
-            .with("gilbert-elliott", self.gilbert_elliott.as_deref().map(section).transpose()?)
-            .with("markov", self.markov.as_deref().map(section).transpose()?)
-            .with("duplicate", self.duplicate)
-            .with("corrupt", self.corrupt)
-            .with("reorder", self.reorder)
-            .with("gap", self.gap)
-            .with("rate", self.rate)
-            .with("queue", self.queue)
-            .with("overhead", self.overhead)
-            .with("mtu", self.mtu);
-        let (mut delays, mut shares, mut rates) = (Vec::new(), Vec::new(), Vec::new());
-        for word in self.words {
-            if reads::<Delay>(&word).is_some() {
-                delays.push(word);
-            } else if reads::<Share>(&word).is_some() {
-                shares.push(word);
-            } else if reads::<BitRate>(&word).is_some() {
-                rates.push(word);
-            } else {
-                return wrong(format!("'{word}' is no delay (50ms), no loss (1%) and no rate (10mbit); or write fast"));
-            }
-        }
-        asked = asked.placed(delays, &["delay", "jitter"])?.placed(shares, &["loss"])?.placed(rates, &["rate"])?;
-        asked.send(&self.lab, &self.length)
     }
 }
 
