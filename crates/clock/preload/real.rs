@@ -14,6 +14,7 @@ use crate::{Timespec, Timeval};
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
+    fn dlerror() -> *const c_char;
     fn syscall(number: c_long, ...) -> c_long;
 }
 
@@ -54,14 +55,19 @@ pub(crate) unsafe fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int {
     }
 }
 
-/// A function of the C library that is looked up when it is first needed.
+/// A function of the C library, looked up when this object is loaded ([`next!`] sees to it): a look-up takes the loader's
+/// lock and may allocate, which nobody may do in a signal handler.
 pub(crate) struct Next {
     name: &'static CStr,
     /// The version to prefer where there are several: of condition variables, the library also keeps those
     /// of twenty years ago.
     version: Option<&'static CStr>,
+    /// Null until it is looked up; [`MISSING`] if this C library has no such function.
     found: AtomicPtr<c_void>,
 }
+
+/// No function is there.
+const MISSING: *mut c_void = 1_usize as *mut c_void;
 
 impl Next {
     pub(crate) const fn new(name: &'static CStr, version: Option<&'static CStr>) -> Self {
@@ -72,27 +78,61 @@ impl Next {
     pub(crate) fn get(&self) -> *mut c_void {
         let mut found = self.found.load(Ordering::Relaxed);
         if found.is_null() {
-            let name = self.name.as_ptr();
-            let version = self.version.map_or(null(), CStr::as_ptr);
-            // SAFETY: both end with a zero.
-            unsafe {
-                if !version.is_null() {
-                    found = dlvsym(RTLD_NEXT, name, version);
-                }
-                if found.is_null() {
-                    found = dlsym(RTLD_NEXT, name);
-                }
-            }
-            self.found.store(found, Ordering::Relaxed);
+            // Only for those who are initialized earlier than this object.
+            found = self.find();
         }
+        if found == MISSING { null_mut() } else { found }
+    }
+
+    /// Looks it up.
+    #[cold]
+    pub(crate) fn find(&self) -> *mut c_void {
+        let name = self.name.as_ptr();
+        let version = self.version.map_or(null(), CStr::as_ptr);
+        let mut found = null_mut();
+        // SAFETY: both end with a zero.
+        unsafe {
+            if !version.is_null() {
+                found = dlvsym(RTLD_NEXT, name, version);
+            }
+            if found.is_null() {
+                found = dlsym(RTLD_NEXT, name);
+            }
+            if found.is_null() {
+                found = MISSING;
+                // The program must not find our failure as its own.
+                dlerror();
+            }
+        }
+        self.found.store(found, Ordering::Relaxed);
         found
     }
 }
 
+/// The C library's function of this name, as a `&'static Next`; looked up by an initializer of its own.
+macro_rules! next {
+    ($name:expr) => {
+        next!($name, None)
+    };
+    ($name:expr, $version:expr) => {{
+        static NEXT: $crate::real::Next = $crate::real::Next::new($name, $version);
+
+        extern "C" fn find() {
+            NEXT.find();
+        }
+
+        #[used]
+        #[unsafe(link_section = ".init_array")]
+        static FIND: extern "C" fn() = find;
+
+        &NEXT
+    }};
+}
+pub(crate) use next;
+
 /// The machine's `gettimeofday`, for the time zone that it also tells.
 pub(crate) unsafe fn gettimeofday(time: *mut Timeval, zone: *mut c_void) -> c_int {
-    static NEXT: Next = Next::new(c"gettimeofday", None);
-    let found = NEXT.get();
+    let found = next!(c"gettimeofday").get();
     if found.is_null() {
         return -1;
     }
@@ -102,8 +142,7 @@ pub(crate) unsafe fn gettimeofday(time: *mut Timeval, zone: *mut c_void) -> c_in
 
 /// The machine's `timespec_get`, for bases that we do not know.
 pub(crate) unsafe fn timespec_get(time: *mut Timespec, base: c_int) -> c_int {
-    static NEXT: Next = Next::new(c"timespec_get", None);
-    let found = NEXT.get();
+    let found = next!(c"timespec_get").get();
     if found.is_null() {
         return 0;
     }

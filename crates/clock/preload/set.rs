@@ -8,7 +8,7 @@ use core::{
     mem::transmute,
 };
 
-use crate::{CLOCK_REALTIME, Timespec, __errno_location, is_unshifted, parameters, real::Next};
+use crate::{CLOCK_REALTIME, Timespec, __errno_location, is_unshifted, parameters, real::next};
 
 const EPERM: c_int = 1;
 const ENOSYS: c_int = 38;
@@ -30,15 +30,15 @@ macro_rules! unless {
         $(#[$doc])*
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($a: $a_type, $b: $b_type) -> c_int {
-            static NEXT: Next = Next::new(
+            let next = next!(
                 // SAFETY: `concat!` has put a zero at the end and there is none in a name.
                 unsafe { core::ffi::CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) },
-                None,
+                None
             );
             if $refuse && shifted() {
                 return fail(EPERM);
             }
-            let found = NEXT.get();
+            let found = next.get();
             if found.is_null() {
                 return fail(ENOSYS);
             }

@@ -5,6 +5,8 @@
 //! the environment variable `BROWNOUT_CLOCK_FILE` names; a change there is seen by the next call. Clocks that
 //! are not the wall's (`CLOCK_MONOTONIC`, `CLOCK_BOOTTIME`, processor times) pass untouched.
 //!
+//! What stands behind these functions is looked up when the object is loaded.
+//!
 //! Rules of the house: no allocation, no lock, no standard library, no thread-local storage; each
 //! function may be called from a signal handler, from any thread, before `main` and before this object's own
 //! initialization. Whatever is wrong with the file, the process gets the machine's time and never notices.

@@ -10,7 +10,7 @@ use core::{
     mem::{size_of, transmute},
 };
 
-use crate::{__errno_location, Timespec, Timeval, parameters, real::Next};
+use crate::{__errno_location, Timespec, Timeval, parameters, real::next};
 
 const ENOSYS: c_int = 38;
 const SOL_SOCKET: c_int = 1;
@@ -99,8 +99,7 @@ fn missing() -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn recvmsg(socket: c_int, message: *mut Message, flags: c_int) -> isize {
     type Real = unsafe extern "C" fn(c_int, *mut Message, c_int) -> isize;
-    static NEXT: Next = Next::new(c"recvmsg", None);
-    let found = NEXT.get();
+    let found = next!(c"recvmsg").get();
     if found.is_null() {
         return missing() as isize;
     }
@@ -125,8 +124,7 @@ unsafe extern "C" fn recvmmsg(
     timeout: *mut Timespec,
 ) -> c_int {
     type Real = unsafe extern "C" fn(c_int, *mut Messages, c_uint, c_int, *mut Timespec) -> c_int;
-    static NEXT: Next = Next::new(c"recvmmsg", None);
-    let found = NEXT.get();
+    let found = next!(c"recvmmsg").get();
     if found.is_null() {
         return missing();
     }

@@ -13,7 +13,7 @@ use core::{
 
 use crate::{
     __errno_location, CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_REALTIME_ALARM, CLOCK_TAI, SECOND, Timespec, parameters,
-    real::Next, real_ns,
+    real::next, real_ns,
 };
 
 const EINVAL: c_int = 22;
@@ -94,12 +94,12 @@ macro_rules! until {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($argument: $type,)+ deadline: *const Timespec) -> c_int {
             type Real = unsafe extern "C" fn($($type,)+ *const Timespec) -> c_int;
-            static NEXT: Next = Next::new(
+            let next = next!(
                 // SAFETY: `concat!` has put a zero at the end and there is none in a name.
                 unsafe { core::ffi::CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) },
-                until!(@version $($version)?),
+                until!(@version $($version)?)
             );
-            let found = NEXT.get();
+            let found = next.get();
             if found.is_null() {
                 return missing(Failing::$failing);
             }
@@ -192,8 +192,7 @@ unsafe extern "C" fn mq_timedreceive(
     deadline: *const Timespec,
 ) -> isize {
     type Real = unsafe extern "C" fn(c_int, *mut c_char, usize, *mut c_uint, *const Timespec) -> isize;
-    static NEXT: Next = Next::new(c"mq_timedreceive", None);
-    let found = NEXT.get();
+    let found = next!(c"mq_timedreceive").get();
     if found.is_null() {
         return missing(Failing::Errno) as isize;
     }
@@ -217,8 +216,7 @@ unsafe extern "C" fn clock_nanosleep(
     left: *mut Timespec,
 ) -> c_int {
     type Real = unsafe extern "C" fn(c_int, c_int, *const Timespec, *mut Timespec) -> c_int;
-    static NEXT: Next = Next::new(c"clock_nanosleep", None);
-    let found = NEXT.get();
+    let found = next!(c"clock_nanosleep").get();
     if found.is_null() || time.is_null() {
         return if found.is_null() { ENOSYS } else { EINVAL };
     }
@@ -240,12 +238,12 @@ macro_rules! timer {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($timer: $type, flags: c_int, new: *const Timer, old: *mut Timer) -> c_int {
             type Real = unsafe extern "C" fn($type, c_int, *const Timer, *mut Timer) -> c_int;
-            static NEXT: Next = Next::new(
+            let next = next!(
                 // SAFETY: `concat!` has put a zero at the end and there is none in a name.
                 unsafe { core::ffi::CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) },
-                None,
+                None
             );
-            let found = NEXT.get();
+            let found = next.get();
             if found.is_null() {
                 return missing(Failing::Errno);
             }

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod ground;
+mod handler;
 mod witness;
 
 use std::{
@@ -340,4 +341,12 @@ fn the_object_is_written_once_whole_and_for_everybody() {
         assert!(matches!(write_object(&unlistable), Err(ClockError::Unlistable { .. })), "{name}");
     }
     assert!(matches!(write_object(&folder.path().join("missing")), Err(ClockError::File { .. })));
+}
+
+#[test]
+fn a_first_call_in_a_signal_handler_takes_no_lock() {
+    let ground = Ground::new();
+    ground.clock.set(offset(HOUR)).unwrap();
+    let mut witness = Witness::start(&ground);
+    assert_eq!(witness.ask("handler"), ["0"], "calls that answered otherwise than they should");
 }

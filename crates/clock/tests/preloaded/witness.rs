@@ -18,7 +18,7 @@ const WAIT_NS: i64 = 30_000_000;
 
 // Not in libc's crate.
 unsafe extern "C" {
-    fn timespec_get(time: *mut timespec, base: c_int) -> c_int;
+    pub fn timespec_get(time: *mut timespec, base: c_int) -> c_int;
     fn pthread_mutex_clocklock(mutex: *mut c_void, clock: c_int, deadline: *const timespec) -> c_int;
     fn pthread_rwlock_timedrdlock(lock: *mut c_void, deadline: *const timespec) -> c_int;
     fn pthread_rwlock_timedwrlock(lock: *mut c_void, deadline: *const timespec) -> c_int;
@@ -57,6 +57,7 @@ pub fn main() {
             "waits" => waits(),
             "stamps" => stamps(),
             "set" => set(),
+            "handler" => crate::handler::first_calls(),
             other => panic!("asked for {other:?}"),
         };
         // The harness may have left its line open.
@@ -68,7 +69,7 @@ fn ns(time: timespec) -> i64 {
     time.tv_sec * SECOND + time.tv_nsec
 }
 
-fn time(ns: i64) -> timespec {
+pub fn time(ns: i64) -> timespec {
     timespec { tv_sec: ns.div_euclid(SECOND), tv_nsec: ns.rem_euclid(SECOND) }
 }
 
