@@ -146,7 +146,7 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
         for ((fault, severity), asked) in asked {
             // Of all faults, those that hit this place cut its time line, and the one that is judged.
             let disturbing = match subject {
-                Subject::Host { host } if !asked.hit && asked.quantity == Quantity::Answers => {
+                Subject::Host { host } if asked.quantity == Quantity::Answers => {
                     touching.get(host.as_str()).map_or(&[][..], |faults| &faults[..])
                 }
                 _ => &[],
@@ -200,13 +200,21 @@ fn by_subject(faults: &[FaultRecord]) -> BTreeMap<&Subject, Asked<'_>> {
     places
 }
 
+/// What a shorter fault of links or disks does to a node's answers, its patience takes, ns; and so many cuts of the time line
+/// would leave nothing over.
+const BRIEF_NS: u64 = 3_000_000_000;
+
 /// The faults that hit anything of a host: its links, its disks, itself. A node that has too little of what it needs may
 /// not answer in time, though nobody asked it to be silent.
 fn touching(faults: &[FaultRecord]) -> BTreeMap<&str, Vec<usize>> {
     let mut touching: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (fault, record) in faults.iter().enumerate() {
+        let stamps = record.periods.iter().flat_map(|period| [period.injected, period.healed]).flatten();
+        let stamps: Vec<u64> = stamps.map(|stamp| stamp.at_ns).collect();
+        let brief = stamps.windows(2).any(|pair| pair[1] > pair[0] && pair[1] - pair[0] < BRIEF_NS);
         let asked = record.severities.iter().flat_map(|severity| &severity.expectations);
-        for one in asked.filter(|one| one.hit && one.asked != 0.0) {
+        let own = |one: &&Expectation| matches!(one.subject, Subject::Host { .. });
+        for one in asked.filter(|one| one.hit && one.asked != 0.0 && (own(one) || !brief)) {
             let (host, other) = match &one.subject {
                 Subject::Pair { from, to } => (from, Some(to)),
                 Subject::Host { host } | Subject::Folder { host, .. } => (host, None),

@@ -34,7 +34,7 @@ pub(crate) struct Row<'a> {
     /// The smallest that its severity asks of this quantity in any place: evidence that cannot tell it from none says
     /// nothing, neither of a place that is hit nor of one that is spared.
     pub(crate) least: f64,
-    /// Of a spared place: the faults that may do something to it that nobody has said how much.
+    /// The faults that may do something to the place that nobody has said how much.
     pub(crate) disturbing: &'a [usize],
 }
 

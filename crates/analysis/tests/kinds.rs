@@ -344,6 +344,20 @@ fn a_node_that_another_fault_hits_is_not_blamed_for_its_answers() {
     }
 }
 
+/// A database whose disk fails closes its doors: that is not the pause that did not end.
+#[test]
+fn a_node_that_is_healed_is_not_blamed_for_what_another_fault_does_to_its_disk() {
+    let twice = Made::new(Quantity::Answers, vec![Subject::host("n2")], -1.0, 0.05);
+    let twice = twice.during(&[(0, 0.0, 4.0), (0, 12.0, 16.0)]).does(Does::NoPauses);
+    let disk = |host: &str| {
+        Made::new(Quantity::SyncErrors, vec![Subject::folder(host, "data")], 0.9, 0.05).during(&[(0, 4.0, 12.0)])
+    };
+    let found = faults(&Scenario::of(vec![twice.clone(), disk("n2")]));
+    assert_eq!((found[0].verdict, &found[0].reasons[..]), (Proof::Proven, &[][..]));
+    let why = refuted("another disk", &Scenario::of(vec![twice, disk("n3")]));
+    assert!(why.starts_with("n2: ") && why.contains("while it was not in force"), "{why}");
+}
+
 #[test]
 fn a_clock_is_proven_only_by_what_its_database_takes_for_the_time() {
     for quantity in [Quantity::ClockOffset, Quantity::ClockDrift] {

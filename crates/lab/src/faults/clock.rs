@@ -118,7 +118,7 @@ impl Fault for Clock {
 
     fn evidence(&self) -> Delay {
         let drift = self.drift_ppb.unsigned_abs() as f64 / 1e9;
-        if drift == 0.0 { Delay::ZERO } else { Delay::from_ns((DRIFT_EVIDENCE.ns() as f64 / drift) as u64) }
+        if drift == 0.0 { Delay::ZERO } else { Delay::from_secs((DRIFT_EVIDENCE.secs() / drift).ceil() as u64) }
     }
 
     fn needs(&self) -> Needs {
