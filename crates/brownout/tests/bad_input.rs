@@ -174,6 +174,97 @@ const TABLE: &[(&str, &str, &str, &[&str])] = &[
     ("load:", "cluster: { heap: 1MiB }\nload:", ":1:", &["1MiB is too small", "128MiB"]),
     ("rate: 400/s", "rate: 400/s\n  mix: { read: 18446744073709551615, write: 1 }", ":5:", &["at most 1_000_000"]),
     ("load:", "network: { mtu: 9 }\nload:", ":1:", &["9 bytes"]),
+    (
+        "slow: { host: n2, delay: 100ms }",
+        "kill: { host: n1 }\n  - pause: { host: [n2, n1] }\n    start: 2s",
+        ":8:",
+        &["pause of n1 begins at 2s", "kill (faults.0)", "30s to start again"],
+    ),
+    (
+        "slow: { host: n2, delay: 100ms }",
+        "pause: { host: n1 }\n  - pause: { host: n1 }",
+        ":8:",
+        &["pause of n1 begins", "pause (faults.0)"],
+    ),
+    (
+        "slow: { host: n2, delay: 100ms }",
+        "kill: { host: [n1, n2] }\n  - stop: { host: n3 }\n    start: 1s",
+        ":8:",
+        &["no cluster left"],
+    ),
+    (
+        "slow: { host: n2, delay: 100ms }",
+        "kill: { host: n1 }\n    flap: { on: 2s, off: 3s }",
+        ":8:",
+        &["may take 30s to start again", "write off: 30s"],
+    ),
+    (
+        "slow: { host: n2, delay: 100ms }",
+        "kill: { host: n2 }",
+        ":5:",
+        &["phases.recovery: 5s is too short", "at least 36s"],
+    ),
+    ("slow: { host: n2, delay: 100ms }", "stop: { host: n2 }", ":7:", &["8s is too short", "at least 14.05s"]),
+    (
+        "slow: { host: n2, delay: 100ms }",
+        "cpu: { host: n2, share: 0% }",
+        ":7:",
+        &["too little to be kept", "at least 1%", "pause:"],
+    ),
+    (
+        "slow: { host: n2, delay: 100ms }",
+        "cpu: { host: n2, share: 0.5% }",
+        ":7:",
+        &["0.5% of the processors", "at least 1%"],
+    ),
+    (
+        "slow: { host: n2, delay: 100ms }",
+        "clock: { host: n2, drift: 95% }",
+        ":7:",
+        &["more than a clock can drift", "90%"],
+    ),
+    (
+        "slow: { host: n2, delay: 100ms }",
+        "clock: { host: n2, drift: 60% }\n  - clock: { host: [n1, n2], drift: 60% }",
+        ":7:",
+        &["make +120% together", "90%"],
+    ),
+    (
+        "slow: { host: n2, delay: 100ms }",
+        "clock: { host: n2, drift: 1000ppm }",
+        ":5:",
+        &["phases.baseline: 5s is too short", "12s"],
+    ),
+    (
+        "slow: { host: n2, delay: 100ms }",
+        "clock: { host: n2, offset: 50ms }\n    ramp: { steps: 5 }",
+        ":8:",
+        &["cannot be had in steps"],
+    ),
+    (
+        "slow: { host: n2, delay: 100ms }",
+        "disk: { host: n2, error: no-space, operations: read }",
+        ":7:",
+        &["never answers ENOSPC"],
+    ),
+    (
+        "slow: { host: n2, delay: 100ms }",
+        "disk: { host: n2, delay: 20ms, share: 2% }",
+        ":5:",
+        &["phases.baseline: 5s is too short"],
+    ),
+    (
+        "slow: { host: n2, delay: 100ms }",
+        "chaos: { pause: 0s..1s, run: 3s..6s, faults: [pause] }",
+        ":7:",
+        &["a round of 3s is too short to prove pause", "6.05s"],
+    ),
+    (
+        "slow: { host: n2, delay: 100ms }",
+        "chaos: { pause: 0s..1s, run: 7s..7s, faults: [pause, { flaky: { loss: 0% } }] }",
+        ":7:",
+        &["0% does nothing"],
+    ),
 ];
 
 #[test]
