@@ -90,6 +90,10 @@ fn links(place: &Place) {
     assert!(slow[0] < before[before.len() / 2] + 110.0, "{slow:?} after {before:?}");
     assert!(round_trips(place, "n1", "n3")[0] < 80.0, "n3 is spared");
 
+    let said = place.good(&["duplicate", "n1", "n3", "5%", "--direction", "in"]);
+    assert!(said.contains("n1: DUPLICATE 5% in\nn3: DUPLICATE 5% in"), "{said}");
+    assert!(place.good(&["fast", "n1,n3"]).contains("n3: NORMAL"));
+
     // The second replaces the first, and another kind is added.
     place.good(&["slow", "n2", "100ms", "--direction", "both"]);
     place.good(&["flaky", "n2", "30%"]);

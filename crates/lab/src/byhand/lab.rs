@@ -183,35 +183,17 @@ impl Lab {
         {
             return Err(Failure::cannot(format!("the disks of this lab cannot be slow: {reason}")));
         }
-        let mut put: Vec<(Key, u64)> = Vec::new();
-        let mut changes: Vec<Change> = Vec::new();
+        let mut put = Vec::new();
+        if let Err(failure) =
+            self.put(&kind, fault.as_ref(), struck.as_deref().unwrap_or_default(), &mut values, &mut put)
         {
+            // All or nothing; what went wrong is what a person has to know.
             let mut ledger = self.ledger();
-            let mut done = |key: Key, (id, change): (u64, Change)| {
-                put.push((key, id));
-                changes.push(change);
-            };
-            let reach = self.stand.reach;
-            if let Some(impairment) = fault.impairment() {
-                for (owner, links) in owners(&kind, struck.as_deref().unwrap_or_default(), fault.links()) {
-                    let key = Key::new(&kind, &owner);
-                    done(key.clone(), ledger.put_links(key, links, &impairment, reach)?);
-                }
-            } else {
-                for host in struck.iter().flatten() {
-                    values.insert("host".to_owned(), json!([host]));
-                    let key = Key::new(&kind, host);
-                    let changed = match self.entry(&kind, &values)?.clock {
-                        Some(entry) => {
-                            let clock = reach.clock(host)?;
-                            ledger.put_clock(key.clone(), clock, entry.offset.ns, entry.drift.ppb)?
-                        }
-                        None => ledger.put_fault(key.clone(), self.fault(&kind, &values)?.as_ref(), reach)?,
-                    };
-                    done(key, changed);
-                }
-            }
+            put.iter().for_each(|(key, (id, _))| drop(ledger.heal_if(key, *id)));
+            return Err(failure);
         }
+        let (put, changes): (Vec<(Key, u64)>, Vec<Change>) =
+            put.into_iter().map(|(key, (id, change))| ((key, id), change)).unzip();
         self.events.note(together(changes), &kind, &fault.subject(), &fault.text(), by);
         if let Some(limit) = limit {
             let text = format!("{} heals by itself after {}", kind, Delay::from(limit));
@@ -221,6 +203,37 @@ impl Lab {
         lines.push(format!("effect: {}", fault.effect()));
         lines.extend(limit.map(|limit| format!("heals by itself after {}", Delay::from(limit))));
         Ok(lines)
+    }
+
+    /// Puts a fault in force, a part for each of its hosts or links.
+    fn put(
+        &self,
+        kind: &str,
+        fault: &dyn Fault,
+        struck: &[String],
+        values: &mut Map<String, Value>,
+        put: &mut Vec<(Key, (u64, Change))>,
+    ) -> Result<(), Failure> {
+        let mut ledger = self.ledger();
+        let reach = self.stand.reach;
+        if let Some(impairment) = fault.impairment() {
+            let inward = values.get("direction").is_some_and(|direction| direction == "in");
+            for (owner, links) in owners(kind, struck, inward, fault.links()) {
+                let key = Key::new(kind, &owner);
+                put.push((key.clone(), ledger.put_links(key, links, &impairment, reach)?));
+            }
+            return Ok(());
+        }
+        for host in struck {
+            values.insert("host".to_owned(), json!([host]));
+            let key = Key::new(kind, host);
+            let changed = match self.entry(kind, values)?.clock {
+                Some(entry) => ledger.put_clock(key.clone(), reach.clock(host)?, entry.offset.ns, entry.drift.ppb)?,
+                None => ledger.put_fault(key.clone(), self.fault(kind, values)?.as_ref(), reach)?,
+            };
+            put.push((key, changed));
+        }
+        Ok(())
     }
 
     fn entry(&self, kind: &str, values: &Map<String, Value>) -> Result<FaultEntry, Failure> {
@@ -300,15 +313,20 @@ pub(super) fn clock_words(offset_ns: i64, drift_ppb: i64) -> String {
     }
 }
 
-/// Whose each link is: of the host that was struck by what it sends, else of the one that is sent to; of a `link` command,
-/// its own; of a partition, nobody's.
-fn owners(kind: &str, struck: &[String], links: &[(String, String)]) -> BTreeMap<String, Vec<(String, String)>> {
+/// Whose each link is: of the host that was struck by what it sends, else of the one that is sent to (`inward`: the other
+/// way round); of a `link` command, its own; of a partition, nobody's.
+fn owners(
+    kind: &str,
+    struck: &[String],
+    inward: bool,
+    links: &[(String, String)],
+) -> BTreeMap<String, Vec<(String, String)>> {
     let mut owners: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     for (from, to) in links {
         let owner = match kind {
             "partition" => String::new(),
             "link" => format!("{from}>{to}"),
-            _ if struck.contains(from) => from.clone(),
+            _ if struck.contains(from) && !(inward && struck.contains(to)) => from.clone(),
             _ => to.clone(),
         };
         owners.entry(owner).or_default().push((from.clone(), to.clone()));
@@ -326,10 +344,12 @@ mod tests {
         let links: Vec<(String, String)> = [("n1", "n2"), ("n2", "n1"), ("n1", "n3"), ("n3", "n1")]
             .map(|(a, b)| (a.to_owned(), b.to_owned()))
             .to_vec();
-        let owners = owners("slow", &names(&["n1", "n2"]), &links);
-        assert_eq!(owners["n1"].len(), 3);
-        assert_eq!(owners["n2"].len(), 1);
-        assert_eq!(owners.values().map(Vec::len).sum::<usize>(), links.len());
+        let both = owners("slow", &names(&["n1", "n2"]), false, &links);
+        assert_eq!((both["n1"].len(), both["n2"].len()), (3, 1));
+        assert_eq!(both.values().map(Vec::len).sum::<usize>(), links.len());
+        // Of what is sent to them, each has what is sent to it.
+        let inward = owners("slow", &names(&["n1", "n2"]), true, &links[..2]);
+        assert!(inward["n1"][0].1 == "n1" && inward["n2"][0].1 == "n2", "{inward:?}");
     }
 
     #[test]
