@@ -87,6 +87,7 @@ fn connect(address: &str) -> Engine {
         keyspace: "stub".into(),
         table: "kv".into(),
         replication: 1,
+        data_centres: Default::default(),
         consistency: Consistency::LocalQuorum,
         read: 1,
         write: 1,

@@ -40,7 +40,8 @@ impl KeyValue {
     /// Compression is off: the values are random, so compressing them would only heat the machine.
     pub fn schema(&self) -> Vec<String> {
         let KeyValue { keyspace, table, replication, data_centres, .. } = self;
-        let mut replicas: Vec<String> = data_centres.iter().map(|(name, count)| format!(", '{name}': '{count}'")).collect();
+        let mut replicas: Vec<String> =
+            data_centres.iter().map(|(name, count)| format!(", '{name}': '{count}'")).collect();
         if replicas.is_empty() {
             replicas.push(format!(", 'replication_factor': '{replication}'"));
         }

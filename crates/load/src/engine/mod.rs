@@ -376,6 +376,7 @@ mod tests {
             keyspace: "stub".into(),
             table: "kv".into(),
             replication: 1,
+            data_centres: Default::default(),
             consistency: Consistency::One,
             read: 1,
             write: 1,

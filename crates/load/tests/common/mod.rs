@@ -23,6 +23,7 @@ pub fn workload() -> KeyValue {
         keyspace: "stub".into(),
         table: "kv".into(),
         replication: 3,
+        data_centres: Default::default(),
         consistency: Consistency::Quorum,
         read: 1,
         write: 1,
