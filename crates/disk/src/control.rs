@@ -132,6 +132,16 @@ impl DiskControl {
         if self.0.gone.load(Ordering::Acquire) { Err(DiskError::Gone(self.0.target.clone())) } else { Ok(()) }
     }
 
+    fn amend(&self, layer: u64, fault: &DiskFault) -> Result<(u64, u64), DiskError> {
+        fault.check()?;
+        let asked_ns = monotonic_ns();
+        self.alive()?;
+        for there in self.0.faults().layers.iter_mut().filter(|there| there.id == layer) {
+            there.fault = *fault;
+        }
+        Ok((asked_ns, monotonic_ns()))
+    }
+
     fn heal(&self, layer: u64) -> Result<(u64, u64), DiskError> {
         let asked_ns = monotonic_ns();
         self.0.faults().layers.retain(|there| there.id != layer);
@@ -214,6 +224,16 @@ impl DiskGuard {
     /// force in between.
     pub fn since(&self) -> (u64, u64) {
         self.since
+    }
+
+    /// Makes it another fault, in its place among the others, and says when this was asked for and done, as
+    /// [`DiskGuard::since`] (which stays what it was). Operations that wait already keep their time and their error; a
+    /// ramp is many of these.
+    ///
+    /// # Errors
+    /// As [`DiskControl::impair`]; it stays as it was then.
+    pub fn amend(&mut self, fault: &DiskFault) -> Result<(u64, u64), DiskError> {
+        self.control.as_ref().map_or(Ok(self.since), |control| control.amend(self.layer, fault))
     }
 
     /// Takes it back, and says when this was asked for and done, as [`DiskGuard::since`].

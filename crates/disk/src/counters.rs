@@ -20,7 +20,8 @@ pub struct OperationCounters {
     pub received: u64,
     /// Requests that were answered, well or with an error.
     pub answered: u64,
-    /// Requests that a fault made wait, or whose waiting the next sync of their file has taken on; counted when it began.
+    /// Requests that a fault hit so that they have to wait; counted when that began. If a mapped page is written back, this
+    /// is the write, although it is the next sync of its file that waits instead.
     pub delayed: u64,
     /// Requests answered with the error of a fault.
     pub failed: u64,

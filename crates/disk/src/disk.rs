@@ -6,20 +6,16 @@ use std::{
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::Arc,
-    thread,
-    time::{Duration, Instant},
 };
 
 use crate::{
     available,
-    control::{DiskControl, Shared},
+    control::DiskControl,
+    ending::Ending,
     error::DiskError,
     service::{self, Threads},
     sys,
 };
-
-/// How long an end may take before its threads are left to themselves (one may be in a slow operation of the real folder).
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How a disk is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,9 +29,8 @@ pub struct Disk {
     source: PathBuf,
     target: PathBuf,
     control: DiskControl,
-    shared: Arc<Shared>,
     threads: Arc<Threads>,
-    mounted: bool,
+    ending: Option<Ending>,
 }
 
 impl Disk {
@@ -54,7 +49,7 @@ impl Disk {
     /// is mounted below `source` is served as far as it was there when this was called.
     ///
     /// Raises the limit of open files of this process to what it may allow itself: each file that the kernel remembers of
-    /// the mount takes one.
+    /// the mount takes one. Programs that it starts from then on inherit that limit, unless they are given their own.
     ///
     /// # Errors
     /// [`DiskError::Folder`] when one of the two is no folder, or `target` is not empty; [`DiskError::Mount`] when the
@@ -74,12 +69,15 @@ impl Disk {
         sys::raise_file_limit();
         let control = DiskControl::new(target.clone(), options.seed);
         let shared = control.shared();
-        let started = service::start(c_string(&source), c_string(&target), Arc::clone(&shared));
-        let threads = started.map_err(|(action, errno)| {
+        let failed = |(action, errno)| {
             let source = io::Error::from_raw_os_error(errno);
             DiskError::Mount { action, target: target.clone(), source, remedy: available::remedy(errno) }
-        })?;
-        Ok(Disk { source, target, control, shared, threads, mounted: true })
+        };
+        // First, so that there is no mount without somebody to end it.
+        let threads = Arc::new(Threads::default());
+        let ending = Ending::prepare(&target, shared.clone(), Arc::clone(&threads)).map_err(failed)?;
+        service::start(c_string(&source), c_string(&target), shared, &threads).map_err(failed)?;
+        Ok(Disk { source, target, control, threads, ending: Some(ending) })
     }
 
     /// Whether this process could mount a disk, or could from inside a user namespace; tried in a child process, in a
@@ -111,7 +109,13 @@ impl Disk {
         self.threads.count()
     }
 
-    /// Ends it, even in use: what waits for it fails, and so does what uses it from then on. Dropping it does the same.
+    #[cfg(test)]
+    pub(crate) fn service(&self) -> Arc<Threads> {
+        Arc::clone(&self.threads)
+    }
+
+    /// Ends it, even in use: what waits for it fails, and so does what uses it from then on. Dropping it does the same, in
+    /// whatever mount namespace.
     ///
     /// # Errors
     /// [`DiskError::Mount`] when it cannot be unmounted, because it was moved or unmounted already.
@@ -120,44 +124,13 @@ impl Disk {
     }
 
     fn end(&mut self) -> Result<(), DiskError> {
-        if !std::mem::take(&mut self.mounted) {
-            return Ok(());
-        }
-        let target = c_string(&self.target);
-        self.shared.end();
-        // By force, what waits for an answer fails at once, and the threads wake up. Older kernels want the privileges of
-        // the machine's own root for it: then each thread is woken by a question of its own.
-        let mut unmounted = sys::unmount(&target, true);
-        if unmounted == Err(libc::EPERM) {
-            self.wake();
-            unmounted = sys::unmount(&target, false);
-        }
-        self.threads.wait(PATIENCE);
-        unmounted.map(drop).map_err(|errno| DiskError::Mount {
+        let Some(ending) = self.ending.take() else { return Ok(()) };
+        ending.end().map_err(|errno| DiskError::Mount {
             action: "unmount",
             target: self.target.clone(),
             source: io::Error::from_raw_os_error(errno),
             remedy: "",
         })
-    }
-
-    /// Asks until no thread is left to answer. Not on this thread: if they all are busy, it takes as long as they do.
-    fn wake(&self) {
-        let (target, threads) = (self.target.clone(), Arc::clone(&self.threads));
-        let asker = thread::Builder::new().name("disk-wake".to_owned()).spawn(move || {
-            let begun = Instant::now();
-            for attempt in 0_u64.. {
-                // A name that is not there is asked for each time.
-                let asked = fs::symlink_metadata(target.join(format!(".brownout-wake-{attempt}")));
-                let gone = asked.is_err_and(|error| error.kind() != io::ErrorKind::NotFound);
-                if gone || threads.count() == 0 || begun.elapsed() > PATIENCE {
-                    break;
-                }
-            }
-        });
-        if asker.is_ok() {
-            self.threads.wait(PATIENCE);
-        }
     }
 }
 
@@ -182,35 +155,6 @@ fn folder(path: &Path, role: &'static str) -> Result<PathBuf, DiskError> {
 }
 
 /// A path that came from the system holds no zero byte.
-fn c_string(path: &Path) -> CString {
+pub(crate) fn c_string(path: &Path) -> CString {
     CString::new(path.as_os_str().as_bytes()).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn threads_that_cannot_be_woken_by_force_are_woken_by_questions() {
-        // SAFETY: constants only.
-        unsafe {
-            assert_eq!(libc::unshare(libc::CLONE_NEWNS), 0, "this test needs root: {}", io::Error::last_os_error());
-            let none = std::ptr::null();
-            libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast());
-        }
-        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-        let disk = Disk::mount(folders[0].path(), folders[1].path()).unwrap();
-        // More readers than one.
-        std::thread::scope(|scope| {
-            for n in 0..8 {
-                let folder = folders[1].path();
-                scope.spawn(move || (0..100).for_each(|k| fs::write(folder.join(format!("{n}-{k}")), "text").unwrap()));
-            }
-        });
-        assert!(disk.threads() >= 3);
-        disk.shared.end();
-        disk.wake();
-        assert_eq!(disk.threads(), 0);
-        disk.unmount().unwrap();
-    }
 }

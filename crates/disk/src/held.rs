@@ -86,6 +86,13 @@ impl State {
         self.order.remove(&(due_ns, unique));
         Some(job)
     }
+
+    /// Those that still wait of which the callers are watched, with the callers.
+    fn watched_callers(&mut self) -> Vec<(u64, u32)> {
+        let State { jobs, watched, .. } = self;
+        watched.retain(|unique| jobs.contains_key(unique));
+        watched.iter().filter_map(|unique| Some((*unique, jobs.get(unique)?.job.caller))).collect()
+    }
 }
 
 impl Held {
@@ -161,9 +168,11 @@ impl Held {
         self.changed.notify_all();
     }
 
-    /// Waits until a wait is over; `None` once the disk has ended. `killed` tells whether a caller was.
+    /// Waits until a wait is over; `None` once the disk has ended. `killed` tells whether a caller was; it may take its
+    /// time, since nobody is held up by it.
     pub(crate) fn next(&self, killed: impl Fn(u32) -> bool) -> Option<Over> {
         let mut state = self.state();
+        let mut look_ns = 0;
         loop {
             if state.ended {
                 return None;
@@ -176,14 +185,25 @@ impl Held {
             {
                 return Some(Over::Due(job));
             }
-            let State { jobs, watched, .. } = &mut *state;
-            watched.retain(|unique| jobs.contains_key(unique));
-            let dead = watched.iter().copied().find(|unique| jobs.get(unique).is_some_and(|w| killed(w.job.caller)));
-            if let Some(job) = dead.and_then(|unique| state.take(unique)) {
-                return Some(Over::Killed(job));
+            let watched = state.watched_callers();
+            if !watched.is_empty() && look_ns <= now_ns {
+                drop(state);
+                let dead: Vec<u64> = watched.into_iter().filter(|(_, caller)| killed(*caller)).map(|it| it.0).collect();
+                state = self.state();
+                // Meanwhile it may have been due, and somebody else's.
+                if let Some(job) = dead.into_iter().find_map(|unique| state.take(unique)) {
+                    return Some(Over::Killed(job));
+                }
+                look_ns = monotonic_ns() + WATCH.as_nanos() as u64;
+                // All else may have changed, too.
+                continue;
             }
             let until_due = first.map_or(Duration::MAX, |(due_ns, _)| Duration::from_nanos(due_ns - now_ns));
-            let pause = if state.watched.is_empty() { until_due } else { until_due.min(WATCH) };
+            let until_look = match watched.is_empty() {
+                true => Duration::MAX,
+                false => Duration::from_nanos(look_ns.saturating_sub(now_ns)),
+            };
+            let pause = until_due.min(until_look);
             state = if pause == Duration::MAX {
                 self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
             } else {
@@ -245,6 +265,27 @@ mod tests {
         held.interrupt(5);
         held.hold(job(5, monotonic_ns(), &[(1, 3_600_000_000_000)])).unwrap();
         assert!(matches!(held.next(|_| true), Some(Over::Killed(job)) if job.unique == 5));
+    }
+
+    #[test]
+    fn requests_come_and_end_while_callers_are_looked_at() {
+        let held = Held::default();
+        let now_ns = monotonic_ns();
+        held.hold(job(5, now_ns, &[(1, 3_600_000_000_000)])).unwrap();
+        held.interrupt(5);
+        // With the lock held, this would never come back.
+        let looked = held.next(|_| {
+            if held.len() == 1 {
+                held.hold(job(6, now_ns, &[])).unwrap();
+            }
+            false
+        });
+        assert!(matches!(looked, Some(Over::Due(job)) if job.unique == 6));
+        let ended = held.next(|_| {
+            held.end();
+            true
+        });
+        assert!(ended.is_none(), "nobody is left to be given up");
     }
 
     #[test]

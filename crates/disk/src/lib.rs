@@ -46,6 +46,7 @@ mod clock;
 mod control;
 mod counters;
 mod disk;
+mod ending;
 mod error;
 mod fault;
 mod folder;

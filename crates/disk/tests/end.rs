@@ -282,6 +282,31 @@ fn what_waits_fails_when_the_disk_is_unmounted_and_its_threads_end() {
 }
 
 #[test]
+fn a_disk_ends_from_any_mount_namespace() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    thread::scope(|scope| {
+        // Mounted where only that thread, which is gone then, and those that serve can see it.
+        let mount = scope.spawn(|| {
+            own_mounts();
+            Disk::mount(folders[0].path(), folders[1].path()).unwrap()
+        });
+        let disk = mount.join().unwrap();
+        let control = disk.control();
+        own_mounts();
+        assert_eq!(common::count(folders[1].path()), 0);
+        assert!(control.effective().is_ok() && disk.threads() > 0);
+        disk.unmount().unwrap();
+        assert!(control.effective().is_err());
+    });
+    eventually("the threads to end", || {
+        let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
+        let mounts = tasks.filter_map(|task| fs::read_to_string(task.path().join("mountinfo")).ok());
+        let target = folders[1].path().to_str().unwrap();
+        !mounts.into_iter().any(|mounts| mounts.contains(target))
+    });
+}
+
+#[test]
 fn killing_the_process_that_serves_hangs_nobody_not_even_itself() {
     own_mounts();
     let folder = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ use std::{
 use brownout_disk::{DiskErrno, DiskFault, Operation, Operations};
 use brownout_units::{Delay, Share};
 
-use common::{METADATA, Mounted, READ, SYNC, WRITE, errno, median, put, settled, timed, uncached};
+use common::{METADATA, Mounted, READ, SYNC, WRITE, errno, eventually, median, put, settled, timed, uncached};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -333,11 +333,42 @@ fn what_is_written_to_a_mapping_is_slow_and_fails_when_it_is_synced() {
         // Pages are written side by side, each hit by the fault, and waited for once.
         let counters = settled(&mounted.control());
         assert_eq!(counters.of(WRITE).delayed > 0, slow.contains(&WRITE));
-        assert_eq!((counters.of(SYNC).received, counters.of(SYNC).delayed), (1, 1));
+        // Who waits for another's fault was not hit itself: else a share of syncs could not be told.
+        assert_eq!((counters.of(SYNC).received, counters.of(SYNC).delayed), (1, u64::from(slow.contains(&SYNC))));
         drop(guards);
         assert_eq!(sync(0).0, Ok(()));
         assert_eq!(settled(&mounted.control()).of(SYNC).delayed, 0);
     }
     let _guard = mounted.control().impair(&DiskFault::failing(WRITE, DiskErrno::NoSpace)).unwrap();
     assert_eq!(sync(9).0, Err(libc::ENOSPC));
+}
+
+#[test]
+fn a_fault_that_is_amended_hits_what_comes_and_leaves_what_waits() {
+    let mounted = Mounted::new();
+    let (control, hour) = (mounted.control(), Delay::from_secs(3_600));
+    let mut file = mounted.create("file");
+    let mut guard = control.impair(&DiskFault::slow(SYNC, Delay::from_ms(300))).unwrap();
+    let other = control.impair(&DiskFault::slow(METADATA, Delay::from_ms(1))).unwrap();
+    let syncs = file.try_clone().unwrap();
+    let waits = thread::spawn(move || timed(|| syncs.sync_all()));
+    eventually("the sync to wait", || control.waiting() == 1);
+    let amended = DiskFault::slow(WRITE, Delay::from_ms(50));
+    let (asked, done) = guard.amend(&amended).unwrap();
+    assert!(guard.since().1 <= asked && asked <= done);
+    // In the place where it was: of several errors the oldest fault's is answered.
+    assert_eq!(control.effective().unwrap()[0], amended);
+    assert!(operate(&mounted, &mut file, WRITE) >= 50 * MS);
+    let (result, time) = waits.join().unwrap();
+    assert!(result.is_ok() && time >= 300 * MS, "{result:?} after {time:?}");
+    assert!(guard.amend(&DiskFault::slow(WRITE, Delay::ZERO)).is_err(), "as when it was new");
+    assert_eq!(control.effective().unwrap()[0], amended);
+    drop(other);
+    // What waits by what it became heals with it.
+    guard.amend(&DiskFault::slow(SYNC, hour)).unwrap();
+    let waits = thread::spawn(move || file.sync_all());
+    eventually("the sync to wait", || control.waiting() == 1);
+    guard.heal().unwrap();
+    assert!(waits.join().unwrap().is_ok());
+    assert!(control.effective().unwrap().is_empty());
 }

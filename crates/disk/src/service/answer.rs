@@ -55,16 +55,16 @@ impl Service {
     ) {
         let Some((_, arguments)) = Header::parse(bytes) else { return };
         let mut verdict = self.shared.decide(operation, opcode.allocates());
-        if opcode == Opcode::Sync {
-            verdict.waits.extend(self.debts.settle(header.node, received_ns));
-        }
         {
+            // Before waits change hands: each is counted once, at the operation that a fault has hit.
             let mut counters = self.shared.counters();
             let counters = counters.of_mut(operation);
             counters.received += 1;
             counters.delayed += u64::from(!verdict.waits.is_empty());
         }
-        if !verdict.waits.is_empty() && opcode == Opcode::Write && arguments.writes_back() {
+        if opcode == Opcode::Sync {
+            verdict.waits.extend(self.debts.settle(header.node, received_ns));
+        } else if !verdict.waits.is_empty() && opcode == Opcode::Write && arguments.writes_back() {
             self.debts.owe(header.node, received_ns, std::mem::take(&mut verdict.waits));
         }
         if verdict.waits.is_empty() {

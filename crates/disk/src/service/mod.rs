@@ -93,16 +93,20 @@ impl Drop for Counted {
 /// What could not be done, and why.
 pub(crate) type Failure = (&'static str, Errno);
 
-/// Serves `source` at `target` until it is unmounted; returns once it is mounted.
+/// Serves `source` at `target` until it is unmounted, by `threads`; returns once it is mounted.
 ///
 /// # Errors
 /// What failed; nothing is mounted then.
-pub(crate) fn start(source: CString, target: CString, shared: Arc<Shared>) -> Result<Arc<Threads>, Failure> {
-    let threads = Arc::new(Threads::default());
+pub(crate) fn start(
+    source: CString,
+    target: CString,
+    shared: Arc<Shared>,
+    threads: &Arc<Threads>,
+) -> Result<(), Failure> {
     let (announce, announced) = mpsc::sync_channel(1);
-    let their_threads = Arc::clone(&threads);
+    let their_threads = Arc::clone(threads);
     their_threads.add(1);
-    let counted = Counted(Arc::clone(&threads));
+    let counted = Counted(Arc::clone(threads));
     let first = move || {
         let _counted = counted;
         // Everything that holds a descriptor is made on this thread, and dropped by the last that serves.
@@ -123,8 +127,7 @@ pub(crate) fn start(source: CString, target: CString, shared: Arc<Shared>) -> Re
     };
     let spawned = thread::Builder::new().name("disk".to_owned()).spawn(first);
     spawned.map_err(|error| ("start a thread", error.raw_os_error().unwrap_or(libc::EAGAIN)))?;
-    announced.recv().unwrap_or(Err(("start a thread", libc::EAGAIN)))?;
-    Ok(threads)
+    announced.recv().unwrap_or(Err(("start a thread", libc::EAGAIN)))
 }
 
 /// On the first serving thread: all that is needed, up to the mount.
