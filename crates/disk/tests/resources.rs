@@ -64,7 +64,7 @@ fn a_database_on_a_disk_that_is_slow_at_times_stays_whole() {
 fn what_is_forgotten_and_closed_takes_no_descriptor_any_more() {
     let mounted = Mounted::new();
     fs::create_dir(mounted.target.join("folder")).unwrap();
-    let before = descriptors_of_service();
+    let before = descriptors_of_service(&mounted.source);
     for round in 0..20 {
         let names: Vec<_> = (0..200).map(|n| mounted.target.join(format!("folder/{round}-{n}"))).collect();
         for name in &names {
@@ -81,7 +81,7 @@ fn what_is_forgotten_and_closed_takes_no_descriptor_any_more() {
         }
     }
     // 4,000 files have been; the kernel tells of its forgetting a little later.
-    eventually("the descriptors to be closed", || descriptors_of_service() <= before + 2);
+    eventually("the descriptors to be closed", || descriptors_of_service(&mounted.source) <= before + 2);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn the_process_shares_no_descriptor_with_the_threads_that_serve() {
     let child = Command::new("ls").args(["-l", "/proc/self/fd"]).output().unwrap();
     assert!(!String::from_utf8(child.stdout).unwrap().contains("fuse"));
     // Each open file and each known one takes a descriptor of theirs.
-    assert!(descriptors_of_service() >= 100);
+    assert!(descriptors_of_service(&mounted.source) >= 100);
     drop(files);
 }
 

@@ -56,15 +56,57 @@ fn guards_on_one_link_compose_and_heal_one_by_one_in_any_order() {
 
 #[test]
 fn a_change_is_in_force_when_it_says() {
+    const DELAY_NS: u64 = 200_000_000;
     let network = network(2);
     let hit = link(&network, "h0", "h1");
-    let before = monotonic_ns();
-    let guard = impair(&network, &[hit], delay(1));
-    let after = monotonic_ns();
-    let in_force = guard.change();
-    assert!(before <= in_force.at_ns - in_force.error_ns && in_force.at_ns + in_force.error_ns <= after + 1);
-    let healed = guard.heal().unwrap();
-    assert!(healed.at_ns > in_force.at_ns);
+    let (sender, receiver) = udp_pair(&network, "h0", "h1");
+    let sending = std::sync::atomic::AtomicBool::new(true);
+    let (guard, healed, arrived) = thread::scope(|scope| {
+        let sends = scope.spawn(|| {
+            while sending.load(std::sync::atomic::Ordering::Relaxed) {
+                sender.send(&monotonic_ns().to_be_bytes());
+                thread::sleep(Duration::from_micros(200));
+            }
+        });
+        let receives = scope.spawn(|| {
+            let mut arrived = Vec::new();
+            // Until nothing has come for longer than any was held.
+            while let Some(datagram) = receiver.receive(Duration::from_secs(2)) {
+                arrived.push((u64::from_be_bytes(datagram.try_into().unwrap()), monotonic_ns()));
+            }
+            arrived
+        });
+        thread::sleep(Duration::from_millis(50));
+        let guard = impair(&network, &[hit], delay(DELAY_NS / 1_000_000));
+        let in_force = guard.change();
+        thread::sleep(Duration::from_millis(300));
+        let healed = guard.heal().unwrap();
+        thread::sleep(Duration::from_millis(50));
+        sending.store(false, std::sync::atomic::Ordering::Relaxed);
+        sends.join().unwrap();
+        (in_force, healed, receives.join().unwrap())
+    });
+    assert!(guard.at_ns + guard.error_ns <= healed.at_ns - healed.error_ns + 1);
+    let (begins, ends) = (guard.at_ns + guard.error_ns, healed.at_ns - healed.error_ns);
+    let hit: Vec<_> = arrived.iter().filter(|(sent, _)| *sent > begins && *sent < ends).collect();
+    assert!(hit.len() > 50, "{} datagrams while it was in force", hit.len());
+    for (sent, arrived) in hit {
+        // Nothing makes it early but the healing.
+        assert!(
+            *arrived >= (sent + DELAY_NS).min(ends),
+            "sent {} ns after it, held {} ns",
+            sent - begins,
+            arrived - sent
+        );
+    }
+    // What was sent before it was asked for, and had time to enter, was not held. A machine that stands still makes some
+    // late, but not most.
+    let before: Vec<_> = arrived.iter().filter(|(sent, _)| *sent + 5_000_000 < guard.at_ns - guard.error_ns).collect();
+    let late = before.iter().filter(|(sent, arrived)| arrived - sent >= DELAY_NS).count();
+    assert!(before.len() > 20 && late * 2 < before.len(), "{late} of {} were held before it began", before.len());
+    let after: Vec<_> = arrived.iter().filter(|(sent, _)| *sent > healed.at_ns + healed.error_ns).collect();
+    let late = after.iter().filter(|(sent, arrived)| arrived - sent >= DELAY_NS).count();
+    assert!(after.len() > 20 && late * 2 < after.len(), "{late} of {} were held after it had ended", after.len());
 }
 
 #[test]

@@ -9,6 +9,10 @@ mod traffic;
 use std::{
     io::{Read, Write},
     ops::RangeInclusive,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -16,7 +20,7 @@ use std::{
 use brownout_network::{Impairment, LinkControl, LinkCounters};
 use brownout_units::Delay;
 use common::{impair, network};
-use traffic::{Family, Way, assert_share, option, set_segmentation_offload};
+use traffic::{Family, Way, assert_share_within, option, set_segmentation_offload};
 
 /// C of goodput = MSS ÷ RTT · C ÷ √p (Mathis, Semke, Mahdavi and Ott, "The Macroscopic Behavior of the TCP Congestion
 /// Avoidance Algorithm", 1997, table 1): 0.87 if losses are periodic and every other packet is acknowledged, 1.31 if they
@@ -42,20 +46,30 @@ fn measure(asked: &str, loss: f64, family: Family, superframes: bool) -> f64 {
     let _lossy = impair(&network, &forth, Impairment::loss(asked.parse().unwrap()));
     let (warm_up, measured) = (Duration::from_secs(3), Duration::from_secs(12));
     let end = Instant::now() + warm_up + measured;
+    // What the readers got: neither what was sent again nor what still waits for a gap to be filled.
+    let received = Arc::new(AtomicU64::new(0));
     let readers: Vec<_> = (connections.into_iter())
         .map(|(mut sender, mut receiver)| {
             thread::spawn(move || while sender.write_all(&[7; 1 << 16]).is_ok() {});
+            let received = Arc::clone(&received);
             thread::spawn(move || {
                 let mut block = vec![0; 1 << 16];
-                while Instant::now() < end && receiver.read(&mut block).unwrap() > 0 {}
+                while Instant::now() < end {
+                    let bytes = receiver.read(&mut block).unwrap();
+                    if bytes == 0 {
+                        break;
+                    }
+                    received.fetch_add(bytes as u64, Ordering::Relaxed);
+                }
             })
         })
         .collect();
     // Slow start ends with the first loss.
     thread::sleep(warm_up);
     network.control().take_counters().unwrap();
-    let began = Instant::now();
+    let (began, before) = (Instant::now(), received.load(Ordering::Relaxed));
     thread::sleep(measured);
+    let got = received.load(Ordering::Relaxed) - before;
     let mut all = network.control().take_counters().unwrap();
     let took = began.elapsed().as_secs_f64();
     readers.into_iter().for_each(|reader| reader.join().unwrap());
@@ -63,10 +77,11 @@ fn measure(asked: &str, loss: f64, family: Family, superframes: bool) -> f64 {
     let sum = |what: fn(&LinkCounters) -> u64| all.iter().map(what).sum::<u64>();
     let (offered, lost) = (sum(|c| c.offered_packets), sum(|c| c.lost));
     let what = format!("{asked} in TCP over {family:?}, superframes {superframes}");
-    assert_share(lost, offered, loss, 1.0, &what);
+    // Of four such judgements, one in 2,500 runs may fail one.
+    assert_share_within(3.89, lost, offered, loss, 1.0, &what);
     assert_eq!(sum(|c| c.frames) < offered, superframes, "{what}: {}", common::NO_SUPERFRAMES);
     let rtt = 0.020;
-    let goodput = sum(|c| c.delivered_packets) as f64 / took / ways.len() as f64;
+    let goodput = got as f64 * 8.0 / segment_bits / took / ways.len() as f64;
     let constant = goodput * rtt * (lost as f64 / offered as f64).sqrt();
     println!("{what}: {:.2} Mbit/s each, C {constant:.2}", goodput * segment_bits / 1e6);
     constant

@@ -115,13 +115,17 @@ pub fn put(file: &mut File, bytes: &[u8]) -> Result<(), i32> {
     errno(file.write_all(bytes))
 }
 
-/// Descriptors that the serving threads of this process have open: they have a table of their own.
-pub fn descriptors_of_service() -> usize {
-    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
-    let timer = tasks
-        .map(|task| task.path())
-        .find(|task| fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "disk-timer"));
-    count(&timer.expect("a disk is mounted").join("fd"))
+/// Descriptors that the threads have open which serve the disk of this source: they have a table of their own.
+pub fn descriptors_of_service(source: &Path) -> usize {
+    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten().map(|task| task.path());
+    let is_timer = |task: &PathBuf| fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "disk-timer");
+    // Other tests of the same program have disks, too.
+    let serves = |folder: &PathBuf| {
+        let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.any(|entry| fs::read_link(entry.path()).is_ok_and(|link| link.starts_with(source)))
+    };
+    let table = tasks.filter(is_timer).map(|task| task.join("fd")).find(serves);
+    count(&table.expect("a disk is mounted"))
 }
 
 pub fn count(folder: &Path) -> usize {

@@ -256,10 +256,17 @@ pub fn send_stream((mut sender, mut receiver): (TcpStream, TcpStream), bytes: us
 }
 
 /// Fails unless `hits` of `trials` is within the 99 % interval of the binomial distribution (normal approximation, a
-/// packet added for what that leaves out). `spread`: the variance that correlation gives, in units of independent draws'.
+/// packet added for what that leaves out), and exactly none or all of them if that is the share. `spread`: the variance
+/// that correlation gives, in units of independent draws'.
 pub fn assert_share(hits: u64, trials: u64, share: f64, spread: f64, what: &str) {
+    assert_share_within(2.576, hits, trials, share, spread, what);
+}
+
+/// The same with another number of standard deviations: 3.89 for 99.99 %, where many such judgements are made at once.
+pub fn assert_share_within(deviations: f64, hits: u64, trials: u64, share: f64, spread: f64, what: &str) {
     let mean = trials as f64 * share;
-    let room = 2.576 * (mean * (1.0 - share) * spread).sqrt() + 1.0;
+    let is_certain = share <= 0.0 || share >= 1.0;
+    let room = if is_certain { 0.0 } else { deviations * (mean * (1.0 - share) * spread).sqrt() + 1.0 };
     let found = hits as f64 / trials as f64 * 100.0;
     println!("{what}: asked {:.3}%, measured {found:.3}% ({hits} of {trials})", share * 100.0);
     assert!((hits as f64 - mean).abs() <= room, "{what}: {hits} of {trials}, expected {mean:.1} ± {room:.1}");
