@@ -4,7 +4,8 @@ use brownout_network::{Chance, Impairment};
 
 use super::{
     join, known,
-    links::{LinkFault, direction_words, pairs, provable, provable_share, traffic},
+    links::{LinkFault, direction_words, pairs, traffic},
+    provable::{provable, provable_share},
 };
 use crate::{
     experiment::{Complaint, ShareFault, checked},

@@ -4,7 +4,8 @@ use brownout_network::{Impairment, Loss};
 
 use super::{
     join, known,
-    links::{LinkFault, direction_words, pairs, provable_share, traffic},
+    links::{LinkFault, direction_words, pairs, traffic},
+    provable::provable_share,
 };
 use crate::{
     experiment::{Complaint, FlakyFault, checked},

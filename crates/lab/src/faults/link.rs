@@ -5,7 +5,8 @@ use brownout_units::Delay;
 
 use super::{
     join,
-    links::{LinkFault, ends, provable},
+    links::{LinkFault, ends},
+    provable::provable,
 };
 use crate::{
     experiment::{Complaint, LinkEntry},

@@ -4,7 +4,8 @@ use brownout_network::Impairment;
 
 use super::{
     join, known,
-    links::{LinkFault, direction_words, pairs, provable, traffic},
+    links::{LinkFault, direction_words, pairs, traffic},
+    provable::provable,
 };
 use crate::{
     experiment::{Complaint, RateFault, checked, limit},

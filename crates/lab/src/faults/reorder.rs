@@ -4,7 +4,8 @@ use brownout_network::{Impairment, Reorder};
 
 use super::{
     join, known,
-    links::{LinkFault, direction_words, pairs, provable, provable_delay, provable_share, traffic},
+    links::{LinkFault, direction_words, pairs, traffic},
+    provable::{provable, provable_delay, provable_share},
 };
 use crate::{
     experiment::{Complaint, ReorderFault, checked, gap},

@@ -5,7 +5,8 @@ use brownout_units::Delay;
 
 use super::{
     join, known,
-    links::{LinkFault, direction_words, pairs, provable_delay, rtt_effect, traffic},
+    links::{LinkFault, direction_words, pairs, rtt_effect, traffic},
+    provable::provable_delay,
 };
 use crate::{
     experiment::{Complaint, SlowFault, checked},
