@@ -129,7 +129,7 @@ fn what_a_killed_run_left_on_the_disk_goes_with_the_next_run() {
 const ALL_AT_ONCE: &str = "\
 cluster: { jit: c1 }
 load: { replication: 3, consistency: one, population: 1_000, rate: 100/s, timeout: 1s }
-phases: { warm-up: 20s, baseline: 10s, fault: 24s, recovery: 60s }
+phases: { warm-up: 20s, baseline: 12s, fault: 24s, recovery: 60s }
 faults:
   - slow: { host: n1, delay: 50ms, jitter: 10ms, distribution: pareto, direction: both }
   - flaky: { host: n1, gilbert-elliott: { p: 5%, r: 30% } }
@@ -142,7 +142,7 @@ faults:
     flap: { on: 6s, off: 2s }
   - partition: { from: n3, to: n1, how: reject }
   - cpu: { host: n2, share: 5% }
-  - disk: { host: n1, operations: [sync, write], delay: 3s }
+  - disk: { host: n1, operations: [sync, write], delay: 150ms }
   - disk: { host: n2, folders: [hints], error: no-space, operations: [write] }
   - clock: { host: n2, offset: -5s, drift: 1% }
   - pause: { host: n3 }
