@@ -73,7 +73,7 @@ impl Driver<'_> {
             other => LabError::Trial(other.to_string()),
         });
         // Whatever happened: heal, let every open operation end, and keep what was seen.
-        let ended = self.end(matches!(result, Err(LabError::Interrupted)));
+        let ended = self.end(matches!(result, Err(LabError::Interrupted)), result.is_err());
         result.and(ended)
     }
 
@@ -268,9 +268,11 @@ impl Driver<'_> {
     }
 
     /// Heals, stops the load, and records what is left. After an interrupt, nothing is waited for.
-    fn end(mut self, mut interrupted: bool) -> Result<(), LabError> {
+    ///
+    /// After a failure no database is started again: nobody would look at it.
+    fn end(mut self, mut interrupted: bool, failed: bool) -> Result<(), LabError> {
         let line = self.time_line;
-        let at_once = || interrupted || line.interrupted();
+        let at_once = || failed || interrupted || line.interrupted();
         let healed = self.schedule.heal_all(&at_once, self.number, &mut self.observer);
         interrupted |= line.interrupted();
         if !interrupted {
