@@ -81,12 +81,13 @@ pub(crate) fn impossible(description: &Description, evidence: &TrialEvidence) ->
     })
 }
 
-/// The part of a segment in which the network does not change under an operation's way: up to a change but for the delay
-/// asked for, there and back, since a healing lets go of what is on its way.
+/// The part of a segment in which the network does not change under an operation's way: not just after a change, which
+/// comes a moment after the interval that it is planned for has begun, and up to the next one but for the delay asked for,
+/// there and back, since a healing lets go of what is on its way.
 fn calm(evidence: &TrialEvidence, segment: &Segment) -> Span {
     let delays = segment.forces.iter().map(|force| longest_delay(&evidence.faults[force.0])).sum::<u64>();
     let early = if segment.forces.is_empty() { 0 } else { REACH_NS + 2 * delays };
-    (segment.between.0, segment.between.1.saturating_sub(early))
+    (segment.between.0 + REACH_NS, segment.between.1.saturating_sub(early))
 }
 
 /// Whether packets between two hosts may skip a delay that the probes, being fewer, all had.

@@ -39,7 +39,7 @@ fn one_slow_replica_is_proven_measured_and_shown() {
     let trial = &findings["trials"][0];
     let fault = &trial["faults"][0];
     assert_eq!(fault["verdict"], "proven", "{fault}");
-    assert_eq!(fault["pairs"].as_array().unwrap().len(), 12);
+    assert_eq!(fault["rows"].as_array().unwrap().len(), 12);
     assert!(trial["balance"]["balances"].as_bool().unwrap(), "{}", trial["balance"]);
     let baseline = &phase(trial, "baseline")["counts"];
     assert_eq!(baseline["ok"], baseline["scheduled"], "delivered is offered in the baseline: {baseline}");
