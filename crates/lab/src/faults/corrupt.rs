@@ -3,38 +3,23 @@
 use brownout_network::{Chance, Impairment};
 
 use super::{
-    join, known,
-    links::{LinkFault, direction_words, pairs, traffic},
-    provable::{provable, provable_share},
+    join,
+    links::{LinkFault, Struck},
+    provable::provable_share,
 };
 use crate::{
-    experiment::{Complaint, ShareFault, checked},
+    experiment::{Complaint, ShareFault},
     hosts::Hosts,
 };
 
 /// A share of the packets that the hosts send (or are sent) arrives with one bit flipped.
 pub fn fault(entry: &ShareFault, hosts: &Hosts) -> Result<LinkFault, Complaint> {
-    let struck = known(&entry.host, hosts)?;
-    provable_share("share", entry.share)?;
-    let corrupt = Chance { share: entry.share, correlation: entry.correlation };
-    let impairment = checked(Impairment { corrupt, ..Impairment::NONE })?;
-    provable(&impairment)?;
-    let direction = entry.direction;
-    Ok(LinkFault {
-        kind: "corrupt",
-        subject: join(&struck),
-        text: format!(
-            "{} of {} arrives with a flipped bit {}",
-            entry.share,
-            traffic(&struck, direction),
-            direction_words(direction)
-        ),
-        effect: format!(
-            "RTTs stay; checksums catch it, and what is damaged on the way to or from {} is as good as lost",
-            join(&struck)
-        ),
-        hit: pairs(&struck, direction, hosts),
-        impairment,
-        words: |impairment| impairment.corrupt.share.to_string(),
+    let ShareFault { share, correlation, direction, .. } = *entry;
+    provable_share("share", share)?;
+    let impairment = Impairment { corrupt: Chance { share, correlation }, ..Impairment::NONE };
+    LinkFault::of_hosts("corrupt", Struck { names: &entry.host, direction, hosts }, impairment, |struck, traffic| {
+        let whose = join(struck);
+        let effect = format!("RTTs stay; checksums catch it: what is damaged to or from {whose} is as good as lost");
+        (format!("{share} of {traffic} arrives with a flipped bit"), effect)
     })
 }

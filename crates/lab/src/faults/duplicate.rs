@@ -3,30 +3,22 @@
 use brownout_network::{Chance, Impairment};
 
 use super::{
-    join, known,
-    links::{LinkFault, direction_words, pairs, traffic},
-    provable::{provable, provable_share},
+    join,
+    links::{LinkFault, Struck},
+    provable::provable_share,
 };
 use crate::{
-    experiment::{Complaint, ShareFault, checked},
+    experiment::{Complaint, ShareFault},
     hosts::Hosts,
 };
 
 /// A share of the packets that the hosts send (or are sent) arrives twice.
 pub fn fault(entry: &ShareFault, hosts: &Hosts) -> Result<LinkFault, Complaint> {
-    let struck = known(&entry.host, hosts)?;
-    provable_share("share", entry.share)?;
-    let duplicate = Chance { share: entry.share, correlation: entry.correlation };
-    let impairment = checked(Impairment { duplicate, ..Impairment::NONE })?;
-    provable(&impairment)?;
-    let direction = entry.direction;
-    Ok(LinkFault {
-        kind: "duplicate",
-        subject: join(&struck),
-        text: format!("{} of {} comes twice {}", entry.share, traffic(&struck, direction), direction_words(direction)),
-        effect: format!("RTTs stay; TCP at the far end of {} throws the copies away", join(&struck)),
-        hit: pairs(&struck, direction, hosts),
-        impairment,
-        words: |impairment| impairment.duplicate.share.to_string(),
+    let ShareFault { share, correlation, direction, .. } = *entry;
+    provable_share("share", share)?;
+    let impairment = Impairment { duplicate: Chance { share, correlation }, ..Impairment::NONE };
+    LinkFault::of_hosts("duplicate", Struck { names: &entry.host, direction, hosts }, impairment, |struck, traffic| {
+        let effect = format!("RTTs stay; TCP at the far end of {} throws the copies away", join(struck));
+        (format!("{share} of {traffic} comes twice"), effect)
     })
 }

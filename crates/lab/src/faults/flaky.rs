@@ -3,38 +3,27 @@
 use brownout_network::{Impairment, Loss};
 
 use super::{
-    join, known,
-    links::{LinkFault, direction_words, pairs, traffic},
+    join,
+    links::{LinkFault, Struck},
     provable::provable_share,
 };
 use crate::{
-    experiment::{Complaint, FlakyFault, checked},
+    experiment::{Complaint, FlakyFault},
     hosts::Hosts,
 };
 
 /// A share of the packets that the hosts send (or are sent) vanishes.
 pub fn fault(entry: &FlakyFault, hosts: &Hosts) -> Result<LinkFault, Complaint> {
-    let struck = known(&entry.host, hosts)?;
     let loss = entry.model()?;
-    let impairment = checked(Impairment { loss, ..Impairment::NONE })?;
-    provable_share("loss", loss.mean())?;
-    let direction = entry.direction;
+    let share = loss.mean();
+    provable_share("loss", share)?;
     let bursts = match loss {
         Loss::None | Loss::Independent(_) => String::new(),
         _ => loss.mean_burst().map_or_else(String::new, |burst| format!(", in bursts of {burst:.1} on average")),
     };
-    Ok(LinkFault {
-        kind: "flaky",
-        subject: join(&struck),
-        text: format!(
-            "{} of {} is lost{bursts} {}",
-            loss.mean(),
-            traffic(&struck, direction),
-            direction_words(direction)
-        ),
-        effect: format!("RTTs stay; what is lost to or from {} is sent again by TCP, later", join(&struck)),
-        hit: pairs(&struck, direction, hosts),
-        impairment,
-        words: |impairment| impairment.loss.mean().to_string(),
+    let struck = Struck { names: &entry.host, direction: entry.direction, hosts };
+    LinkFault::of_hosts("flaky", struck, Impairment { loss, ..Impairment::NONE }, |struck, traffic| {
+        let effect = format!("RTTs stay; what is lost to or from {} is sent again by TCP, later", join(struck));
+        (format!("{share} of {traffic} is lost{bursts}"), effect)
     })
 }

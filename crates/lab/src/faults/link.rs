@@ -34,6 +34,5 @@ pub fn fault(entry: &LinkEntry, hosts: &Hosts) -> Result<LinkFault, Complaint> {
         effect: format!("{effect}; no other link changes"),
         hit,
         impairment,
-        words: |impairment| impairment.to_string(),
     })
 }

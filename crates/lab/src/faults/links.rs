@@ -9,11 +9,15 @@ use brownout_units::{Delay, Share};
 use super::{
     Fault, Healing, InForce, Needs, Reach, TrainNeed,
     expected::{asked, burst_packet, queue_bytes, unjudged},
-    join,
+    join, known,
     provable::provable,
     s,
 };
-use crate::{LabError, experiment::Direction, hosts::Hosts};
+use crate::{
+    LabError,
+    experiment::{Complaint, Direction, Names, checked},
+    hosts::Hosts,
+};
 
 /// An impairment on some ordered pairs of hosts.
 #[derive(Debug, Clone)]
@@ -30,8 +34,44 @@ pub struct LinkFault {
     pub hit: Vec<(String, String)>,
     /// What it does to each of them.
     pub impairment: Impairment,
-    /// Words for another magnitude: of a ramp's steps.
-    pub words: fn(&Impairment) -> String,
+}
+
+/// Whom a fault of hosts strikes, and which way.
+pub struct Struck<'a> {
+    /// Hosts or sites, as written.
+    pub names: &'a Names,
+    /// What they send, what is sent to them, or both.
+    pub direction: Direction,
+    /// All there are.
+    pub hosts: &'a Hosts,
+}
+
+impl LinkFault {
+    /// The same impairment on all links of some hosts, one way or both. `tell` says what it does and what that means: of the
+    /// hosts, and of their traffic in words ("everything n2 sends").
+    pub fn of_hosts(
+        kind: &'static str,
+        Struck { names, direction, hosts }: Struck<'_>,
+        impairment: Impairment,
+        tell: impl FnOnce(&[String], &str) -> (String, String),
+    ) -> Result<LinkFault, Complaint> {
+        let struck = known(names, hosts)?;
+        let impairment = checked(impairment)?;
+        provable(&impairment).map_err(|complaint| match complaint.key.as_ref() {
+            // What is a key of its own on a link is the share of a fault that does nothing else.
+            "duplicate" | "corrupt" | "reorder" => Complaint { key: "share".into(), ..complaint },
+            _ => complaint,
+        })?;
+        let (text, effect) = tell(&struck, &traffic(&struck, direction));
+        Ok(LinkFault {
+            kind,
+            subject: join(&struck),
+            text: format!("{text} {}", direction_words(direction)),
+            effect,
+            hit: pairs(&struck, direction, hosts),
+            impairment,
+        })
+    }
 }
 
 impl Fault for LinkFault {
@@ -104,7 +144,7 @@ impl Fault for LinkFault {
 
     fn scaled(&self, share: f64) -> Option<Box<dyn Fault>> {
         let impairment = scaled(&self.impairment, share)?;
-        let text = format!("{} (at {})", self.text, (self.words)(&impairment));
+        let text = format!("{} (step: {impairment})", self.text);
         Some(Box::new(LinkFault { impairment, text, ..self.clone() }))
     }
 
@@ -164,7 +204,7 @@ fn scaled(impairment: &Impairment, by: f64) -> Option<Impairment> {
 }
 
 /// The pairs between hosts and all others, by direction.
-pub fn pairs(struck: &[String], direction: Direction, hosts: &Hosts) -> Vec<(String, String)> {
+fn pairs(struck: &[String], direction: Direction, hosts: &Hosts) -> Vec<(String, String)> {
     let is = |name: &str| struck.iter().any(|host| host == name);
     let hit = |from: &str, to: &str| match direction {
         Direction::Out => is(from),
@@ -176,7 +216,7 @@ pub fn pairs(struck: &[String], direction: Direction, hosts: &Hosts) -> Vec<(Str
 }
 
 /// "everything n2 sends", "everything that is sent to n2", "everything that n2 sends or is sent".
-pub fn traffic(struck: &[String], direction: Direction) -> String {
+fn traffic(struck: &[String], direction: Direction) -> String {
     let hosts = join(struck);
     match direction {
         Direction::Out => format!("everything {hosts} send{}", s(struck)),
@@ -188,7 +228,7 @@ pub fn traffic(struck: &[String], direction: Direction) -> String {
 }
 
 /// "(direction: out)".
-pub fn direction_words(direction: Direction) -> &'static str {
+fn direction_words(direction: Direction) -> &'static str {
     match direction {
         Direction::Out => "(direction: out)",
         Direction::In => "(direction: in)",

@@ -43,7 +43,6 @@ pub fn fault(entry: &PartitionFault, hosts: &Hosts, seed: u64) -> Result<LinkFau
         effect: format!("{} of {} links carry nothing; RTTs on the others stay", hit.len(), hosts.pairs().count()),
         hit,
         impairment: Impairment { cut: Some(cut), ..Impairment::NONE },
-        words: |_| String::new(),
     })
 }
 

@@ -3,41 +3,25 @@
 use brownout_network::{Impairment, Reorder};
 
 use super::{
-    join, known,
-    links::{LinkFault, direction_words, pairs, traffic},
-    provable::{provable, provable_delay, provable_share},
+    join,
+    links::{LinkFault, Struck},
+    provable::{provable_delay, provable_share},
 };
 use crate::{
-    experiment::{Complaint, ReorderFault, checked, gap},
+    experiment::{Complaint, ReorderFault, gap},
     hosts::Hosts,
 };
 
 /// A share of the packets that the hosts send (or are sent) skips the delay that all others have.
 pub fn fault(entry: &ReorderFault, hosts: &Hosts) -> Result<LinkFault, Complaint> {
-    let struck = known(&entry.host, hosts)?;
-    provable_share("share", entry.share)?;
-    provable_delay("delay", entry.delay)?;
-    let reorder = Reorder { share: entry.share, correlation: entry.correlation, gap: gap(entry.gap)? };
-    let impairment = checked(Impairment { delay: entry.delay, reorder, ..Impairment::NONE })?;
-    provable(&impairment).map_err(|complaint| match complaint.key.as_ref() {
-        "reorder" => Complaint { key: "share".into(), ..complaint },
-        _ => complaint,
-    })?;
-    let direction = entry.direction;
+    let ReorderFault { share, delay, correlation, direction, .. } = *entry;
+    provable_share("share", share)?;
+    provable_delay("delay", delay)?;
+    let reorder = Reorder { share, correlation, gap: gap(entry.gap)? };
     let every = if reorder.gap > 1 { format!(" every {}th packet at most,", reorder.gap) } else { String::new() };
-    Ok(LinkFault {
-        kind: "reorder",
-        subject: join(&struck),
-        text: format!(
-            "{} is {} late, but {}{every} overtakes {}",
-            traffic(&struck, direction),
-            entry.delay,
-            entry.share,
-            direction_words(direction)
-        ),
-        effect: format!("most RTTs to and from {} grow as with slow, the others stay", join(&struck)),
-        hit: pairs(&struck, direction, hosts),
-        impairment,
-        words: |impairment| impairment.reorder.share.to_string(),
+    let impairment = Impairment { delay, reorder, ..Impairment::NONE };
+    LinkFault::of_hosts("reorder", Struck { names: &entry.host, direction, hosts }, impairment, |struck, traffic| {
+        let effect = format!("most RTTs to and from {} grow as with slow, the others stay", join(struck));
+        (format!("{traffic} is {delay} late, but {share}{every} overtakes"), effect)
     })
 }

@@ -6,13 +6,13 @@ use serde_json::json;
 
 use super::{
     LabName, ask,
-    tokens::{Asked, For, Hosts, Way, reads, section},
+    tokens::{Asked, For, Hosts, Target, reads, section},
 };
 
 #[derive(clap::Args)]
 pub struct Slow {
     #[command(flatten)]
-    hosts: Hosts,
+    target: Target,
     /// How much later each packet arrives.
     #[arg(long, value_name = "TIME")]
     delay: Option<String>,
@@ -25,33 +25,26 @@ pub struct Slow {
     /// Of one packet's jitter with the next one's.
     #[arg(long, value_name = "SHARE")]
     correlation: Option<String>,
-    #[command(flatten)]
-    way: Way,
-    #[command(flatten)]
-    length: For,
-    #[command(flatten)]
-    lab: LabName,
 }
 
 impl Slow {
     pub fn run(self) -> Result<u8, Failure> {
-        let (who, placed) = self.hosts.split(reads::<Delay>);
-        Asked::new("slow", Some(who))
+        let (who, placed) = self.target.hosts.split(reads::<Delay>);
+        let asked = Asked::new("slow", Some(who))
             .with("delay", self.delay)
             .with("jitter", self.jitter)
             .placed(placed, &["delay", "jitter"])?
             .needs("delay", "slow n2 100ms")?
             .with("distribution", self.distribution)
-            .with("correlation", self.correlation)
-            .with("direction", Some(self.way.word()))
-            .send(&self.lab, &self.length)
+            .with("correlation", self.correlation);
+        self.target.send(asked)
     }
 }
 
 #[derive(clap::Args)]
 pub struct Flaky {
     #[command(flatten)]
-    hosts: Hosts,
+    target: Target,
     /// The share of packets that vanish.
     #[arg(long, value_name = "SHARE")]
     loss: Option<String>,
@@ -64,25 +57,18 @@ pub struct Flaky {
     /// Loss by four states instead: p13=1%,p31=30% and, if need be, p32, p23, p14.
     #[arg(long, value_name = "KEY=SHARE,…")]
     markov: Option<String>,
-    #[command(flatten)]
-    way: Way,
-    #[command(flatten)]
-    length: For,
-    #[command(flatten)]
-    lab: LabName,
 }
 
 impl Flaky {
     pub fn run(self) -> Result<u8, Failure> {
-        let (who, placed) = self.hosts.split(reads::<Share>);
-        Asked::new("flaky", Some(who))
+        let (who, placed) = self.target.hosts.split(reads::<Share>);
+        let asked = Asked::new("flaky", Some(who))
             .with("loss", self.loss)
             .placed(placed, &["loss"])?
             .with("correlation", self.correlation)
             .with("gilbert-elliott", self.gilbert_elliott.as_deref().map(section).transpose()?)
-            .with("markov", self.markov.as_deref().map(section).transpose()?)
-            .with("direction", Some(self.way.word()))
-            .send(&self.lab, &self.length)
+            .with("markov", self.markov.as_deref().map(section).transpose()?);
+        self.target.send(asked)
     }
 }
 
@@ -90,38 +76,31 @@ impl Flaky {
 #[derive(clap::Args)]
 pub struct ShareOf {
     #[command(flatten)]
-    hosts: Hosts,
+    target: Target,
     /// The share of packets.
     #[arg(long, value_name = "SHARE")]
     share: Option<String>,
     /// Of one packet's fate with the next one's.
     #[arg(long, value_name = "SHARE")]
     correlation: Option<String>,
-    #[command(flatten)]
-    way: Way,
-    #[command(flatten)]
-    length: For,
-    #[command(flatten)]
-    lab: LabName,
 }
 
 impl ShareOf {
     pub fn run(self, kind: &'static str) -> Result<u8, Failure> {
-        let (who, placed) = self.hosts.split(reads::<Share>);
-        Asked::new(kind, Some(who))
+        let (who, placed) = self.target.hosts.split(reads::<Share>);
+        let asked = Asked::new(kind, Some(who))
             .with("share", self.share)
             .placed(placed, &["share"])?
             .needs("share", &format!("{kind} n2 5%"))?
-            .with("correlation", self.correlation)
-            .with("direction", Some(self.way.word()))
-            .send(&self.lab, &self.length)
+            .with("correlation", self.correlation);
+        self.target.send(asked)
     }
 }
 
 #[derive(clap::Args)]
 pub struct Reorder {
     #[command(flatten)]
-    hosts: Hosts,
+    target: Target,
     /// The share of packets that skip the delay.
     #[arg(long, value_name = "SHARE")]
     share: Option<String>,
@@ -134,20 +113,14 @@ pub struct Reorder {
     /// Only every so many packets may skip the delay.
     #[arg(long, value_name = "PACKETS")]
     gap: Option<String>,
-    #[command(flatten)]
-    way: Way,
-    #[command(flatten)]
-    length: For,
-    #[command(flatten)]
-    lab: LabName,
 }
 
 impl Reorder {
     pub fn run(self) -> Result<u8, Failure> {
-        let (who, placed) = self.hosts.split(|word| reads::<Share>(word).or_else(|| reads::<Delay>(word)));
+        let (who, placed) = self.target.hosts.split(|word| reads::<Share>(word).or_else(|| reads::<Delay>(word)));
         let (shares, delays): (Vec<String>, Vec<String>) =
             placed.into_iter().partition(|word| reads::<Share>(word).is_some());
-        Asked::new("reorder", Some(who))
+        let asked = Asked::new("reorder", Some(who))
             .with("share", self.share)
             .with("delay", self.delay)
             .placed(shares, &["share"])?
@@ -155,16 +128,15 @@ impl Reorder {
             .needs("share", "reorder n2 25% 50ms")?
             .needs("delay", "reorder n2 25% 50ms")?
             .with("correlation", self.correlation)
-            .with("gap", self.gap)
-            .with("direction", Some(self.way.word()))
-            .send(&self.lab, &self.length)
+            .with("gap", self.gap);
+        self.target.send(asked)
     }
 }
 
 #[derive(clap::Args)]
 pub struct Rate {
     #[command(flatten)]
-    hosts: Hosts,
+    target: Target,
     /// Bits per second on each link.
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
@@ -174,52 +146,38 @@ pub struct Rate {
     /// Bytes that each packet costs beside its own.
     #[arg(long, value_name = "BYTES")]
     overhead: Option<String>,
-    #[command(flatten)]
-    way: Way,
-    #[command(flatten)]
-    length: For,
-    #[command(flatten)]
-    lab: LabName,
 }
 
 impl Rate {
     pub fn run(self) -> Result<u8, Failure> {
-        let (who, placed) = self.hosts.split(reads::<BitRate>);
-        Asked::new("rate", Some(who))
+        let (who, placed) = self.target.hosts.split(reads::<BitRate>);
+        let asked = Asked::new("rate", Some(who))
             .with("rate", self.rate)
             .placed(placed, &["rate"])?
             .needs("rate", "rate n2 10mbit")?
             .with("queue", self.queue)
-            .with("overhead", self.overhead)
-            .with("direction", Some(self.way.word()))
-            .send(&self.lab, &self.length)
+            .with("overhead", self.overhead);
+        self.target.send(asked)
     }
 }
 
 #[derive(clap::Args)]
 pub struct Mtu {
     #[command(flatten)]
-    hosts: Hosts,
+    target: Target,
     /// The largest IP packet that passes.
     #[arg(long, value_name = "BYTES")]
     bytes: Option<String>,
-    #[command(flatten)]
-    way: Way,
-    #[command(flatten)]
-    length: For,
-    #[command(flatten)]
-    lab: LabName,
 }
 
 impl Mtu {
     pub fn run(self) -> Result<u8, Failure> {
-        let (who, placed) = self.hosts.split(reads::<Count>);
-        Asked::new("mtu", Some(who))
+        let (who, placed) = self.target.hosts.split(reads::<Count>);
+        let asked = Asked::new("mtu", Some(who))
             .with("bytes", self.bytes)
             .placed(placed, &["bytes"])?
-            .needs("bytes", "mtu n2 1000")?
-            .with("direction", Some(self.way.word()))
-            .send(&self.lab, &self.length)
+            .needs("bytes", "mtu n2 1000")?;
+        self.target.send(asked)
     }
 }
 

@@ -33,13 +33,6 @@ pub struct Way {
     direction: String,
 }
 
-impl Way {
-    /// As in an experiment file.
-    pub fn word(self) -> String {
-        self.direction
-    }
-}
-
 /// For how long.
 #[derive(clap::Args)]
 pub struct For {
@@ -52,6 +45,26 @@ impl For {
     /// ns.
     pub fn ns(&self) -> Option<u64> {
         self.time.map(Delay::ns)
+    }
+}
+
+/// Whom a fault of links strikes, which way, for how long, and in which lab.
+#[derive(clap::Args)]
+pub struct Target {
+    #[command(flatten)]
+    pub hosts: Hosts,
+    #[command(flatten)]
+    way: Way,
+    #[command(flatten)]
+    length: For,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Target {
+    /// Sends what was asked.
+    pub fn send(self, asked: Asked) -> Result<u8, Failure> {
+        asked.with("direction", Some(self.way.direction)).send(&self.lab, &self.length)
     }
 }
 
