@@ -1,0 +1,1 @@
+//! Data that a compressor shrinks to a ratio asked for.

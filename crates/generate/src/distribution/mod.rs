@@ -1,0 +1,1 @@
+//! Distributions: what may be written, and what is drawn from them.

@@ -1,0 +1,1 @@
+//! The randomness that cassandra-stress stands on: Java's and commons-math's, to the bit.

@@ -1,0 +1,1 @@
+//! Which partition is next: the seeds of partitions, in order or drawn.

@@ -1,0 +1,1 @@
+//! Partition sizes that follow a target.

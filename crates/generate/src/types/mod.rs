@@ -1,0 +1,1 @@
+//! The types of CQL: their text, their wire form, their comparison.
