@@ -82,10 +82,8 @@ pub fn launch(
     for swept in folder::sweep(&options.out) {
         progress.note(&format!("removed what a killed run had left: {}", swept.display()));
     }
-    let section = &plan.experiment.cluster;
-    machine::refuse_if_lacking(usize::try_from(section.nodes.0).unwrap_or(usize::MAX), section.heap, &options.out)?;
-    machine::refuse_faults(&plan.needs())?;
-    let found = Found::find(&section.cassandra, interrupts, progress)?;
+    machine::refuse(plan, &options.out)?;
+    let found = Found::find(&plan.experiment.cluster.cassandra, interrupts, progress)?;
     let started_unix_ms =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0));
     let folder = Folder::create(&options.out, &plan.name, started_unix_ms, options.keep)?;

@@ -17,8 +17,8 @@ use brownout_cluster::{
 use brownout_units::{Bytes, Delay, format_ns};
 use serde::{Deserialize, Serialize};
 
-pub use self::faults::refuse_faults;
-use crate::{LabError, ground::Privilege, selftest};
+use self::faults::refuse_faults;
+use crate::{LabError, Plan, ground::Privilege, selftest};
 
 /// Major versions of Java that Cassandra 5.0 runs on.
 const JAVA: std::ops::RangeInclusive<u32> = 11..=17;
@@ -76,7 +76,14 @@ pub fn examine(runs: &Path) -> Vec<Check> {
     checks
 }
 
-/// Refuses a run that this machine cannot carry, before anything is started.
+/// Refuses a planned run that this machine cannot carry, or whose faults it cannot inject.
+pub fn refuse(plan: &Plan, runs: &Path) -> Result<(), LabError> {
+    let section = &plan.experiment.cluster;
+    refuse_if_lacking(usize::try_from(section.nodes.0).unwrap_or(usize::MAX), section.heap, runs)?;
+    refuse_faults(&plan.needs())
+}
+
+/// Refuses a lab that this machine cannot carry, before anything is started.
 pub fn refuse_if_lacking(nodes: usize, heap: Bytes, runs: &Path) -> Result<(), LabError> {
     for check in [tun(), disk(runs), memory_for(nodes, heap)] {
         if check.state == State::Lacking {

@@ -6,6 +6,7 @@ use brownout_record::{Description, Expectation};
 use brownout_units::Delay;
 use serde::Serialize;
 
+use super::run::RUNS;
 use crate::output::{self, WRONG};
 
 #[derive(clap::Args)]
@@ -52,7 +53,7 @@ pub fn check(arguments: &Arguments) -> u8 {
     let checked = checked(&plan);
     let printed = if arguments.json { output::print_json(&checked) } else { output::print(&text(&checked)) };
     // The file is right; whether this machine can do it is another question.
-    match machine::refuse_faults(&plan.needs()) {
+    match machine::refuse(&plan, Path::new(RUNS)) {
         Ok(()) => output::code(printed, 0),
         Err(error) => {
             let code = error.exit_code();

@@ -8,6 +8,9 @@ use crate::{
     view::{self, View},
 };
 
+/// Where runs are kept unless told otherwise.
+pub const RUNS: &str = "runs";
+
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The experiment file.
@@ -16,7 +19,7 @@ pub struct Arguments {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Keep runs below this folder.
-    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    #[arg(long, value_name = "FOLDER", default_value = RUNS)]
     out: PathBuf,
     /// Keep the nodes' data (RUN/scratch) after the run.
     #[arg(long)]

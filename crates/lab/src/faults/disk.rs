@@ -239,6 +239,10 @@ impl Fault for Disk {
         (fault.delay >= LEAST_DELAY && self.fault.error.is_none())
             .then(|| Box::new(Disk { fault, ..self.clone() }) as Box<dyn Fault>)
     }
+
+    fn disk(&self) -> Option<&DiskFault> {
+        Some(&self.fault)
+    }
 }
 
 struct Impaired {
@@ -254,6 +258,12 @@ fn change((asked_ns, done_ns): (u64, u64)) -> Change {
 impl InForce for Impaired {
     fn change(&self) -> Change {
         together(self.guards.iter().map(|guard| change(guard.since())))
+    }
+
+    fn amend(&mut self, to: &dyn Fault) -> Result<Option<Change>, LabError> {
+        let Some(fault) = to.disk() else { return Ok(None) };
+        let amended = self.guards.iter_mut().map(|guard| guard.amend(fault).map(change));
+        Ok(Some(together(amended.collect::<Result<Vec<_>, _>>()?)))
     }
 
     fn takes_long_to_heal(&self) -> bool {

@@ -23,6 +23,7 @@ mod slow;
 
 use std::fmt;
 
+use brownout_disk::DiskFault;
 use brownout_network::{Change, Impairment};
 use brownout_record::Expectation;
 use brownout_units::Delay;
@@ -100,6 +101,11 @@ pub trait Fault: fmt::Debug + Send + Sync {
 
     /// What it does to each of its links, if that is all that it does.
     fn impairment(&self) -> Option<Impairment> {
+        None
+    }
+
+    /// What it does to each of its disks, if that is all that it does.
+    fn disk(&self) -> Option<&DiskFault> {
         None
     }
 

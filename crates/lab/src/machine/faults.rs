@@ -6,7 +6,7 @@ use super::{Check, State};
 use crate::{LabError, faults::Needs};
 
 /// Refuses faults that this machine cannot inject, before anything is started.
-pub fn refuse_faults(needs: &Needs) -> Result<(), LabError> {
+pub(super) fn refuse_faults(needs: &Needs) -> Result<(), LabError> {
     if !needs.disks.is_empty() {
         Disk::available().map_err(|reason| LabError::Machine(format!("a fault of a disk needs FUSE: {reason}")))?;
     }
