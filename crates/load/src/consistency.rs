@@ -5,6 +5,8 @@ use thiserror::Error;
 /// How many replicas must answer before an operation counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Consistency {
+    /// Of a write: any node, be it with a hint for the replicas.
+    Any,
     /// One replica.
     One,
     /// One replica of the coordinator's data centre.
@@ -21,9 +23,14 @@ pub enum Consistency {
     EachQuorum,
     /// Every replica.
     All,
+    /// Of a read: what conditional writes have agreed on, by a majority of all replicas.
+    Serial,
+    /// The same within the coordinator's data centre.
+    LocalSerial,
 }
 
-const NAMES: [(Consistency, &str); 8] = [
+const NAMES: [(Consistency, &str); 11] = [
+    (Consistency::Any, "any"),
     (Consistency::One, "one"),
     (Consistency::LocalOne, "local-one"),
     (Consistency::Two, "two"),
@@ -32,6 +39,8 @@ const NAMES: [(Consistency, &str); 8] = [
     (Consistency::LocalQuorum, "local-quorum"),
     (Consistency::EachQuorum, "each-quorum"),
     (Consistency::All, "all"),
+    (Consistency::Serial, "serial"),
+    (Consistency::LocalSerial, "local-serial"),
 ];
 
 impl Consistency {
@@ -43,6 +52,7 @@ impl Consistency {
     /// The code of `[consistency]` in section 3 of the protocol specification (native_protocol_v4.spec).
     pub const fn code(self) -> u16 {
         match self {
+            Consistency::Any => 0x0000,
             Consistency::One => 0x0001,
             Consistency::Two => 0x0002,
             Consistency::Three => 0x0003,
@@ -50,6 +60,8 @@ impl Consistency {
             Consistency::All => 0x0005,
             Consistency::LocalQuorum => 0x0006,
             Consistency::EachQuorum => 0x0007,
+            Consistency::Serial => 0x0008,
+            Consistency::LocalSerial => 0x0009,
             Consistency::LocalOne => 0x000A,
         }
     }
@@ -57,11 +69,34 @@ impl Consistency {
     /// How many of `replication` replicas (in one data centre) must answer.
     pub const fn required(self, replication: u32) -> u32 {
         match self {
-            Consistency::One | Consistency::LocalOne => 1,
+            Consistency::Any | Consistency::One | Consistency::LocalOne => 1,
             Consistency::Two => 2,
             Consistency::Three => 3,
-            Consistency::Quorum | Consistency::LocalQuorum | Consistency::EachQuorum => replication / 2 + 1,
+            Consistency::Quorum
+            | Consistency::LocalQuorum
+            | Consistency::EachQuorum
+            | Consistency::Serial
+            | Consistency::LocalSerial => replication / 2 + 1,
             Consistency::All => replication,
+        }
+    }
+}
+
+/// The consistency of the agreement (Paxos) that a conditional write needs before it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SerialConsistency {
+    /// A majority of all replicas.
+    Serial,
+    /// A majority of the replicas in the coordinator's data centre.
+    LocalSerial,
+}
+
+impl SerialConsistency {
+    /// Its code in `[consistency]`; see [`Consistency::code`].
+    pub const fn code(self) -> u16 {
+        match self {
+            SerialConsistency::Serial => Consistency::Serial.code(),
+            SerialConsistency::LocalSerial => Consistency::LocalSerial.code(),
         }
     }
 }
@@ -69,7 +104,8 @@ impl Consistency {
 /// A text that names no consistency level.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "'{0}' is not a consistency level; write one of one, local-one, two, three, quorum, local-quorum, each-quorum, all"
+    "'{0}' is not a consistency level; write one of any, one, local-one, two, three, quorum, local-quorum, each-quorum, all, \
+     serial, local-serial"
 )]
 pub struct UnknownConsistency(pub String);
 

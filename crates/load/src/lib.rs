@@ -31,10 +31,13 @@ pub use clock::now_ns;
 pub use config::{
     Arrivals, Balancing, Coordinator, EngineConfig, Pace, PaceChange, Progress, Refusal, ThreadStart, stay,
 };
-pub use consistency::{Consistency, UnknownConsistency};
+pub use consistency::{Consistency, SerialConsistency, UnknownConsistency};
 pub use engine::Engine;
 pub use error::LoadError;
 pub use hdrhistogram::Histogram;
 pub use ring::{TokenRange, TokenRing};
 pub use token::murmur3_token;
-pub use workload::KeyValue;
+pub use workload::{
+    Answer, Drawn, Ended, Ending, Finding, KeyValue, LARGEST_ANSWER, Next, Received, Request, Route, Sending, Table,
+    ThreadWorkload, Ticket, Verdict, Workload,
+};

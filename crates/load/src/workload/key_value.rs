@@ -85,6 +85,15 @@ impl KeyValue {
                 );
             }
         }
+        let level = self.consistency;
+        if self.read > 0 && level == Consistency::Any
+            || self.write > 0 && matches!(level, Consistency::Serial | Consistency::LocalSerial)
+        {
+            return refuse(
+                format!("{level} is a level for {} only", if level == Consistency::Any { "writes" } else { "reads" }),
+                "write one, quorum, all or another level that is for both",
+            );
+        }
         if self.read == 0 && self.write == 0 {
             return refuse("the weights of reads and writes are both 0".into(), "give at least one a weight");
         }
@@ -126,7 +135,9 @@ mod tests {
     #[test]
     fn impossible_workloads_are_refused_with_a_remedy() {
         assert!(workload().check().is_ok());
-        let broken: [fn(&mut KeyValue); 7] = [
+        let broken: [fn(&mut KeyValue); 9] = [
+            |w| w.consistency = Consistency::Any,
+            |w| w.consistency = Consistency::LocalSerial,
             |w| w.keyspace = "a b".into(),
             |w| w.table = String::new(),
             |w| (w.read, w.write) = (0, 0),
