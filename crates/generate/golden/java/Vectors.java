@@ -4,6 +4,9 @@ import java.nio.file.Path;
 public final class Vectors {
     public static void main(String[] arguments) throws Exception {
         Path folder = Path.of(arguments[0]);
+        Randoms.write(folder);
+        Distributions.write(folder);
+        Seeds.write(folder);
         Values.write(folder);
         Rows.write(folder);
     }
