@@ -33,8 +33,10 @@ fn one_slow_replica_is_proven_measured_and_shown() {
     let out = tempfile::tempdir().unwrap();
     let output = run(&["--json"], out.path());
     let findings = json(&output);
-    assert_eq!(output.status.code(), Some(0), "{}", both(&output));
     assert_eq!(findings["verdict"]["validity"], "valid", "{}", findings["verdict"]);
+    // Whether a machine with other work meets the objective is not this test's question; that it is told, is.
+    let missed = findings["verdict"]["objective_misses"].as_array().unwrap();
+    assert_eq!(output.status.code(), Some(i32::from(!missed.is_empty())), "{}", both(&output));
 
     let trial = &findings["trials"][0];
     let fault = &trial["faults"][0];
@@ -58,7 +60,7 @@ fn one_slow_replica_is_proven_measured_and_shown() {
     fs::copy(folder.join("run.db"), elsewhere.path().join("run.db")).unwrap();
     let again = brownout(&["show", elsewhere.path().to_str().unwrap(), "--json"]);
     assert_eq!(json(&again), findings);
-    assert_eq!(again.status.code(), Some(0));
+    assert_eq!(again.status.code(), output.status.code());
     let summary = text(&brownout(&["show", folder.to_str().unwrap()]).stdout);
     // Which of the hit links is the worst is chance; that it begins at n2 is not.
     for part in ["baseline", "p99.9", "3 hit, worst n2 → ", "proven", "balances", "the warm-up ended"] {
