@@ -1,0 +1,11 @@
+//! cassandra-stress's language, profiles, operations and outputs on an open-loop engine.
+//!
+//! Words become [`settings::Settings`]; a YAML file becomes a [`profile::Profile`]; [`schema`] makes the tables,
+//! [`operations`] makes the requests, [`run`] drives them, [`output`] writes what people and scripts read.
+
+pub mod operations;
+pub mod output;
+pub mod profile;
+pub mod run;
+pub mod schema;
+pub mod settings;

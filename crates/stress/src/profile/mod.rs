@@ -1,0 +1,1 @@
+//! The YAML profiles of `user` commands.

@@ -1,0 +1,1 @@
+//! The runner: phases, rates, end conditions.

@@ -1,0 +1,1 @@
+//! Keyspaces and tables: made, read back, truncated.

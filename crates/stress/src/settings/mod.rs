@@ -1,0 +1,1 @@
+//! The command language: words in, typed settings out.
