@@ -1,1 +1,3 @@
-//! Values of columns from seeds.
+//! Values of columns.
+
+pub mod mix;
