@@ -1,0 +1,60 @@
+//! What a connection knows of its prepared statements.
+
+use super::Version;
+
+/// The ids that a server has given to the statements of a workload, ready to be sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Statements {
+    version: Version,
+    list: Vec<Prepared>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Prepared {
+    /// What EXECUTE begins with: `[short bytes]` id, and in version 5 `[short bytes]` id of the result's metadata.
+    head: Box<[u8]>,
+    /// How much of the head is the statement's id with its length, which is what BATCH wants.
+    id: usize,
+}
+
+impl Statements {
+    /// None yet, on a connection of this version.
+    pub(crate) fn new(version: Version) -> Self {
+        Statements { version, list: Vec::new() }
+    }
+
+    pub(crate) fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Keeps the ids of statement `number`, in the place of those that it had before. Ids longer than `[short bytes]`
+    /// can be do not come from a decoder.
+    pub(crate) fn keep(&mut self, number: usize, id: &[u8], result_metadata_id: &[u8]) {
+        if self.list.len() <= number {
+            self.list.resize_with(number + 1, Prepared::default);
+        }
+        let mut head = Vec::with_capacity(4 + id.len() + result_metadata_id.len());
+        short_bytes(&mut head, id);
+        let id = head.len();
+        if self.version == Version::V5 {
+            short_bytes(&mut head, result_metadata_id);
+        }
+        self.list[number] = Prepared { head: head.into(), id };
+    }
+
+    /// What EXECUTE of statement `number` begins with; `None` if it is not prepared.
+    pub(super) fn execute_head(&self, number: usize) -> Option<&[u8]> {
+        self.list.get(number).map(|prepared| &*prepared.head).filter(|head| !head.is_empty())
+    }
+
+    /// The id of statement `number` as `[short bytes]`; `None` if it is not prepared.
+    pub(super) fn id(&self, number: usize) -> Option<&[u8]> {
+        let prepared = self.list.get(number).filter(|prepared| prepared.id > 0)?;
+        prepared.head.get(..prepared.id)
+    }
+}
+
+fn short_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&(bytes.len() as u16).to_be_bytes());
+    out.extend_from_slice(bytes);
+}
