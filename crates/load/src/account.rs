@@ -64,6 +64,11 @@ const CLASS_NAMES: [(ErrorClass, &str); 15] = [
 ];
 
 impl ErrorClass {
+    /// Every class.
+    pub fn all() -> impl Iterator<Item = ErrorClass> {
+        CLASS_NAMES.into_iter().map(|(class, _)| class)
+    }
+
     /// The name used in records and reports: `read-timeout`.
     pub fn name(self) -> &'static str {
         CLASS_NAMES[self as usize].1
@@ -75,7 +80,8 @@ impl ErrorClass {
 pub enum Outcome {
     /// Answered in time, and a read's content was right.
     Ok,
-    /// No answer within the client's timeout, counted from the intended start: response = timeout.
+    /// No answer within the client's timeout, counted from the intended start: response = timeout. (In a limited loop it
+    /// counts from when a user was free: [`crate::Pace::Limited`].)
     TimedOut,
     /// Answered after it had timed out. Counted *besides* the `TimedOut` of the same operation, with the true latency.
     Late,
@@ -131,15 +137,16 @@ impl FromStr for Outcome {
 /// The operations of one statement that one coordinator ended in one way. All times in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// `read` or `write`.
+    /// Name of the operation: one of [`crate::Workload::operations`].
     pub statement: String,
-    /// Name of the coordinator that the operations were sent to.
+    /// Name of the coordinator that the operations were sent to; of several requests, the last one.
     pub coordinator: String,
     /// How they ended.
     pub outcome: Outcome,
     /// How many.
     pub count: u64,
-    /// Sent − intended: the time in which the client held the operation back. Sent is when the kernel took the bytes.
+    /// Sent − intended: the time in which the client held the operation back. Sent is when the kernel took the bytes of
+    /// the first request.
     pub wait: Histogram<u64>,
     /// Completed − sent. Completed is when the kernel received the answer; of several that an open loop reads at once
     /// from one connection, when it received the last: at most 1 ms too late, and at 3,000/s over three connections
@@ -147,6 +154,40 @@ pub struct Series {
     pub service: Histogram<u64>,
     /// Completed − intended: what the user of the database feels.
     pub response: Histogram<u64>,
+}
+
+/// What the operations of one name did, as far as answers in time tell.
+#[derive(Debug, Clone)]
+pub struct OperationCounts {
+    /// One of [`crate::Workload::operations`].
+    pub operation: String,
+    /// Partitions read or written.
+    pub partitions: u64,
+    /// Rows read or written.
+    pub rows: u64,
+    /// Conditional writes (LWT) that were not applied. They are among the successful operations.
+    pub not_applied: u64,
+    /// Service times of single pages in ns. An operation of several pages has one response time.
+    pub pages: Histogram<u64>,
+    /// The attempts of these operations; `None` if each is tried only once.
+    pub attempts: Option<Attempts>,
+}
+
+/// Requests of operations that may be tried several times, each counted by itself: pages, too.
+#[derive(Debug, Clone)]
+pub struct Attempts {
+    /// How many have ended: `answered`, `timed_out`, and all `failures`.
+    pub count: u64,
+    /// Answered in time and right.
+    pub answered: u64,
+    /// Given up after [`crate::Retries::attempt_timeout`], or with the operation.
+    pub timed_out: u64,
+    /// Those of `timed_out` that were answered after all.
+    pub late: u64,
+    /// Failed, by class.
+    pub failures: BTreeMap<ErrorClass, u64>,
+    /// Answered or failed − sent, in ns.
+    pub service: Histogram<u64>,
 }
 
 /// All operations whose intended start lies in one stretch of time.
@@ -168,6 +209,8 @@ pub struct Bucket {
     pub never_sent: u64,
     /// Latencies by statement, coordinator and outcome; only those that occurred.
     pub series: Vec<Series>,
+    /// What the operations did, by name; only those that were answered.
+    pub operations: Vec<OperationCounts>,
     /// Sent − intended of the operations for which a connection was free: the instrument's own error, in ns.
     pub lateness: Histogram<u64>,
     /// How many of those were more than [`LATE_START_NS`] late.
@@ -199,13 +242,16 @@ pub struct Balance {
     pub never_sent: u64,
     /// Waiting for a connection with a free stream now (0 after the end).
     pub waiting: u64,
+    /// Partitions that the schedule of a [`crate::Pace::Limited`] called for and no user was free to ask for. No
+    /// operation was made of them, so they are no part of `scheduled`; but users would have waited for them.
+    pub withheld: u64,
     /// Answered in time and right.
     pub answered_ok: u64,
     /// Answered with an error or wrong content, lost with a connection, or abandoned at the end.
     pub failed: u64,
     /// Not answered within the timeout.
     pub timed_out: u64,
-    /// Sent and neither answered nor timed out (0 after the end).
+    /// Sent and neither answered for good nor timed out (0 after the end); also what rests before its next attempt.
     pub in_flight: u64,
     /// Those of `timed_out` that were answered after all.
     pub late: u64,
@@ -245,6 +291,7 @@ impl Balance {
         self.sent += other.sent;
         self.never_sent += other.never_sent;
         self.waiting += other.waiting;
+        self.withheld += other.withheld;
         self.answered_ok += other.answered_ok;
         self.failed += other.failed;
         self.timed_out += other.timed_out;

@@ -1,8 +1,6 @@
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use brownout_units::Rate;
-
-use crate::LoadError;
+use crate::{LoadError, Retries};
 
 /// A node that operations are sent to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,12 +50,23 @@ pub struct EngineConfig {
     pub epoch_ns: u64,
     /// Length of a bucket.
     pub bucket: Duration,
+    /// Whether and when requests that failed are sent again.
+    pub retries: Retries,
+    /// After which time without any sign of life of its peer a connection counts as lost, although nobody has closed
+    /// it. `None`: when the kernel says so, which on Linux takes a quarter of an hour.
+    ///
+    /// A connection counts as dead when what was sent on it has not been acknowledged by the peer's *kernel* for this
+    /// long (TCP_USER_TIMEOUT, tcp(7)); on an idle one, the kernel asks by keep-alives. A database that freezes is not
+    /// dead by this rule: its kernel still acknowledges. A cut cable is. Operations on their way fail as
+    /// [`crate::ErrorClass::ConnectionLost`], and the connection is made anew.
+    pub dead_peer: Option<Duration>,
     /// Called first by every thread.
     pub thread_start: ThreadStart,
 }
 
 impl EngineConfig {
-    /// One thread, one connection per coordinator, round robin, 10 s timeout, buckets of 1 s from now on, seed 0.
+    /// One thread, one connection per coordinator, round robin, 10 s timeout, buckets of 1 s from now on, seed 0, no
+    /// retries, dead peers as the kernel sees them.
     pub fn new(coordinators: Vec<Coordinator>) -> Self {
         EngineConfig {
             coordinators,
@@ -68,6 +77,8 @@ impl EngineConfig {
             seed: 0,
             epoch_ns: crate::now_ns(),
             bucket: Duration::from_secs(1),
+            retries: Retries::default(),
+            dead_peer: None,
             thread_start: stay(),
         }
     }
@@ -95,96 +106,11 @@ impl EngineConfig {
         if self.bucket < Duration::from_millis(1) || self.bucket > Duration::from_secs(3600) {
             return refuse("the length of a bucket is out of range", "write 1ms to 1h");
         }
-        Ok(())
-    }
-}
-
-/// How the starts of an open loop are spaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrivals {
-    /// Evenly.
-    Constant,
-    /// As independent users would arrive: exponential gaps.
-    Poisson,
-}
-
-/// What makes the next operation start.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Pace {
-    /// The clock: intended start *k* is `start + k ÷ rate`, whatever became of the operations before.
-    Open {
-        /// Operations per second.
-        rate: Rate,
-        /// Even or Poisson.
-        arrivals: Arrivals,
-    },
-    /// The end of the one before: `threads` users with one operation each (Little's law then sets the rate).
-    Closed {
-        /// Number of users.
-        threads: u32,
-    },
-    /// The same, but it writes every key once and then stops by itself. A user whose write failed or timed out rests
-    /// for 100 ms, and the write is tried again after all others, until it is done. An error that is bound to come
-    /// again ([`crate::ErrorClass::Invalid`]) ends it at once: [`Progress::refused`], [`crate::Engine::health`].
-    Populate {
-        /// How many writes are open at a time.
-        in_flight: u32,
-    },
-    /// Nothing starts.
-    Idle,
-}
-
-impl Pace {
-    /// Refuses what would only fill the memory.
-    pub(crate) fn check(&self, load_threads: usize) -> Result<(), LoadError> {
-        let refuse = |what: String, remedy| Err(LoadError::Config { what, remedy });
-        match *self {
-            Pace::Open { rate, .. } if rate.get() > 1e7 => {
-                refuse(format!("{rate} is beyond what any client can send"), "write at most 10_000_000/s")
-            }
-            Pace::Closed { threads: users } | Pace::Populate { in_flight: users }
-                if (users as usize) < load_threads || users > 1_000_000 =>
-            {
-                let what = format!("{users} users cannot be shared by {load_threads} load threads");
-                refuse(what, "use at least as many users as load threads, and at most 1_000_000")
-            }
-            _ => Ok(()),
+        if self.dead_peer.is_some_and(|after| after < Duration::from_millis(100) || after > Duration::from_secs(86_400))
+        {
+            return refuse("the time after which a peer counts as dead is out of range", "write 100ms to 24h");
         }
-    }
-}
-
-/// When a pace came into force.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PaceChange {
-    /// On CLOCK_MONOTONIC in ns: the first intended start under the new pace is not earlier.
-    pub at_ns: u64,
-}
-
-/// How far [`Pace::Populate`] has come.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Keys whose write has been acknowledged.
-    pub done: u64,
-    /// Keys in all.
-    pub total: u64,
-    /// Writes that failed or timed out and were, or will be, tried again.
-    pub retried: u64,
-    /// Why no more is written, if a coordinator refused a write for good.
-    pub refused: Option<Refusal>,
-}
-
-/// A write that no second attempt can save: the server finds fault with it, not with its own state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// Name of the coordinator.
-    pub coordinator: String,
-    /// The server's words.
-    pub reason: String,
-}
-
-impl Progress {
-    /// Every key is written.
-    pub fn complete(&self) -> bool {
-        self.total > 0 && self.done == self.total
+        self.retries.check()?;
+        Ok(())
     }
 }

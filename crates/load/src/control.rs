@@ -12,7 +12,7 @@ use scylla::{
 };
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::{Coordinator, KeyValue, LoadError, ThreadStart, TokenRange, TokenRing};
+use crate::{Coordinator, LoadError, Table, ThreadStart, TokenRange, TokenRing};
 
 /// Between two looks at something that is waited for.
 const POLL: Duration = Duration::from_millis(100);
@@ -69,25 +69,25 @@ pub fn schema_agreement<'a>(
     })
 }
 
-/// Reads the token ring with the replicas of every range, for the keyspace of `workload` (which must exist).
+/// Reads the token ring with the replicas of every range, for the keyspace of `table` (which must exist).
 ///
 /// # Errors
 /// No coordinator can be reached, the keyspace does not exist, or the limit is reached.
 pub fn token_ring<'a>(
     coordinators: &[Coordinator],
     thread_start: &ThreadStart,
-    workload: &KeyValue,
+    table: &Table,
     limit: impl Into<Limit<'a>>,
 ) -> Result<TokenRing, LoadError> {
     in_session("reading the token ring", coordinators, thread_start, limit.into(), async |session, _| {
         let cluster = session.get_cluster_state();
-        if cluster.get_keyspace(&workload.keyspace).is_none() {
-            let reason = format!("there is no keyspace '{}'; make the schema first", workload.keyspace);
+        if cluster.get_keyspace(&table.keyspace).is_none() {
+            let reason = format!("there is no keyspace '{}'; make the schema first", table.keyspace);
             return Err(control_error("reading the token ring", coordinators, reason));
         }
         let ring = cluster.replica_locator().ring();
         let range = |(token, _): &(scylla::routing::Token, _)| {
-            let replicas = cluster.get_token_endpoints(&workload.keyspace, &workload.table, *token);
+            let replicas = cluster.get_token_endpoints(&table.keyspace, &table.name, *token);
             TokenRange { end: token.value(), replicas: replicas.iter().map(|(node, _)| node.address.ip()).collect() }
         };
         Ok(TokenRing { ranges: ring.iter().map(range).collect() })

@@ -15,8 +15,10 @@ mod consistency;
 pub mod control;
 mod engine;
 mod error;
+mod pace;
 pub mod query;
 mod random;
+mod retries;
 mod ring;
 mod schedule;
 pub mod stub;
@@ -26,18 +28,22 @@ mod value;
 mod wire;
 mod workload;
 
-pub use account::{Balance, Bucket, ConnectionEvent, ErrorClass, LATE_START_NS, Live, Outcome, Series, histogram};
-pub use clock::now_ns;
-pub use config::{
-    Arrivals, Balancing, Coordinator, EngineConfig, Pace, PaceChange, Progress, Refusal, ThreadStart, stay,
+pub use account::{
+    Attempts, Balance, Bucket, ConnectionEvent, ErrorClass, LATE_START_NS, Live, OperationCounts, Outcome, Series,
+    histogram,
 };
+pub use clock::now_ns;
+pub use config::{Balancing, Coordinator, EngineConfig, ThreadStart, stay};
 pub use consistency::{Consistency, SerialConsistency, UnknownConsistency};
 pub use engine::Engine;
 pub use error::LoadError;
 pub use hdrhistogram::Histogram;
+pub use pace::{Arrivals, Pace, PaceChange, Progress, Refusal};
+pub use retries::{ErrorClasses, Retries, RetryDelay};
 pub use ring::{TokenRange, TokenRing};
+pub use schedule::RateProfile;
 pub use token::murmur3_token;
 pub use workload::{
-    Answer, Drawn, Ended, Ending, Finding, KeyValue, LARGEST_ANSWER, Next, Received, Request, Route, Sending, Table,
-    ThreadWorkload, Ticket, Verdict, Workload,
+    Answer, Drawn, Ended, Ending, Finding, KeyValue, LARGEST_ANSWER, Next, Received, Request, Route, Sending,
+    ServerError, Table, ThreadWorkload, Ticket, Verdict, Workload,
 };

@@ -4,6 +4,7 @@ use std::{
     io,
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
     ptr,
+    time::Duration,
 };
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -179,20 +180,29 @@ fn timespec(ns: u64) -> libc::timespec {
     libc::timespec { tv_sec: (ns / 1_000_000_000) as libc::time_t, tv_nsec: (ns % 1_000_000_000) as libc::c_long }
 }
 
-/// Has the kernel tell with [`receive`] when bytes came.
-pub(crate) fn stamp_arrivals(socket: RawFd) -> io::Result<()> {
-    let on: libc::c_int = 1;
+fn set_option(socket: RawFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
     // SAFETY: the option's value is an int that lives across the call.
     let result = unsafe {
-        libc::setsockopt(
-            socket,
-            libc::SOL_SOCKET,
-            libc::SO_TIMESTAMPNS,
-            (&raw const on).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
+        libc::setsockopt(socket, level, name, (&raw const value).cast(), size_of::<libc::c_int>() as libc::socklen_t)
     };
     check(result).map(drop)
+}
+
+/// Has the kernel tell with [`receive`] when bytes came.
+pub(crate) fn stamp_arrivals(socket: RawFd) -> io::Result<()> {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
+}
+
+/// Has the kernel end a connection when nothing that was sent has been acknowledged for so long, and ask by
+/// keep-alives while nothing is sent.
+pub(crate) fn bury_after(socket: RawFd, after: Duration) -> io::Result<()> {
+    let limit = |value: u128, most: u128| value.clamp(1, most) as libc::c_int;
+    set_option(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, limit(after.as_millis(), 1 << 30))?;
+    // Whole seconds is all the kernel offers, and 32,767 of them at most.
+    let third = limit(u128::from(after.as_secs()) / 3, 32_767);
+    set_option(socket, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, third)?;
+    set_option(socket, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, third)?;
+    set_option(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)
 }
 
 /// Room for the one control message asked for, aligned as its header must be.

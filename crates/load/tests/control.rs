@@ -10,7 +10,7 @@ use std::{
 };
 
 use brownout_load::{
-    Balancing, Coordinator, Engine, EngineConfig, KeyValue, LoadError, control, murmur3_token, stay, stub::Stub,
+    Balancing, Coordinator, Engine, EngineConfig, KeyValue, LoadError, Table, control, murmur3_token, stay, stub::Stub,
 };
 use common::*;
 
@@ -21,13 +21,13 @@ fn the_schema_is_made_and_agreed_on_and_the_ring_tells_the_replicas() {
     let stub = Stub::local(3).unwrap();
     let nodes = stub.coordinators();
     let workload = KeyValue { replication: 2, ..workload() };
-    let missing = control::token_ring(&nodes, &stay(), &workload, LIMIT).unwrap_err();
+    let missing = control::token_ring(&nodes, &stay(), &Table::from(&workload), LIMIT).unwrap_err();
     assert!(matches!(missing, LoadError::Control { .. }), "{missing}");
 
     control::run_ddl(&nodes, &stay(), &workload.schema(), LIMIT).unwrap();
     let version = control::schema_agreement(&nodes, &stay(), LIMIT).unwrap();
     assert_eq!(version.len(), 36, "a UUID: {version}");
-    let ring = control::token_ring(&nodes, &stay(), &workload, LIMIT).unwrap();
+    let ring = control::token_ring(&nodes, &stay(), &Table::from(&workload), LIMIT).unwrap();
     assert_eq!(ring.ranges.len(), 3);
     assert!(ring.ranges.is_sorted_by_key(|range| range.end));
     for range in &ring.ranges {
@@ -40,7 +40,7 @@ fn token_aware_operations_go_to_the_replica_of_their_key() {
     let stub = Stub::local(3).unwrap();
     let workload = KeyValue { replication: 1, population: 30, read: 0, ..workload() };
     control::run_ddl(&stub.coordinators(), &stay(), &workload.schema(), LIMIT).unwrap();
-    let ring = control::token_ring(&stub.coordinators(), &stay(), &workload, LIMIT).unwrap();
+    let ring = control::token_ring(&stub.coordinators(), &stay(), &Table::from(&workload), LIMIT).unwrap();
     let config = EngineConfig { balancing: Balancing::TokenAware, ..config(&stub) };
     let engine = Engine::start(config, workload.clone()).unwrap();
     populate(&engine);

@@ -99,7 +99,7 @@ fn impossible_configurations_are_refused_with_a_remedy() {
     }
     let engine = engine(&stub);
     for pace in [open(1e8), Pace::Closed { threads: 0 }, Pace::Populate { in_flight: u32::MAX }] {
-        let error = engine.set_pace(pace).unwrap_err();
+        let error = engine.set_pace(pace.clone()).unwrap_err();
         assert!(matches!(error, LoadError::Config { .. }), "{pace:?}: {error}");
     }
 }

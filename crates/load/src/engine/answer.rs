@@ -1,16 +1,14 @@
-//! From bytes to the end of an operation: answered, failed, timed out, or lost.
+//! From bytes to what they mean for the request that asked.
 
 use super::{
-    Statement,
-    connection::{Connection, Filled, Loss, Open, State, Step},
-    ledger::{Finding, Sample},
+    connection::{Filled, Loss, Open, State, Step},
+    operations::{Operation, Stage},
+    page::AttemptEnd,
     worker::Worker,
 };
 use crate::{
-    ErrorClass, Outcome,
-    clock::now_ns,
+    Answer, Ended, ErrorClass, Next, Received, ServerError, Verdict,
     sys::Ready,
-    value,
     wire::response::{Header, Response, classify, decode},
 };
 
@@ -31,8 +29,9 @@ impl Worker {
         if ready.writable {
             if let State::Opening { step: Step::Connect, .. } = connection.state {
                 connection.connected()?;
+                self.attention_ns = 0;
             }
-            connection.dirty = true;
+            self.touch(index);
         }
         if !ready.readable {
             return Ok(());
@@ -59,27 +58,36 @@ impl Worker {
         };
         let open = connection.on(stream)?;
         let response = decode(header, connection.body(body))?;
-        let (outcome, finding) = judge(&open, &response, self.value_size);
-        let refusal = match response {
-            Response::Error { code, message }
-                if outcome == Outcome::Failed(ErrorClass::Invalid)
-                    && Worker::populates(&self.source, self.pace, &open.operation) =>
-            {
-                Some(format!("{message} (code {code:#06x})"))
+        let coordinator = connection.coordinator;
+        let Some(operation) = self.operations.get(open.handle).copied() else {
+            connection.release(stream);
+            return Ok(());
+        };
+        let received = Received { at_ns: at, late: open.late, step: operation.step, coordinator: coordinator as u16 };
+        let verdict = match response {
+            Response::Error { code, message } => {
+                let class = classify(code);
+                self.workload.refused(operation.ticket, &ServerError { class, code, message }, &received);
+                Verdict::failed(class)
             }
-            _ => None,
+            response => self.workload.answer(operation.ticket, &Answer(response), &received),
         };
         connection.release(stream);
-        let coordinator = connection.coordinator;
-        if outcome == Outcome::Failed(ErrorClass::Unprepared) && connection.is_ready() {
-            connection.prepare(Statement::Read, &self.statements[0]);
+        if verdict.next == Next::Failed(ErrorClass::Unprepared) && connection.is_ready() {
+            self.prepare(index, 0);
         }
-        self.answered(coordinator, open, outcome, finding, at);
-        if let Some(reason) = refusal {
-            self.refuse(coordinator, reason);
-        }
+        self.answered(&operation, open, &verdict, at);
         self.pump(coordinator, at);
         Ok(())
+    }
+
+    /// Asks for a statement to be prepared, or has the connection ready if there are no more.
+    fn prepare(&mut self, index: usize, number: usize) -> bool {
+        let Some(text) = self.statements.get(number) else { return false };
+        self.connections[index].prepare(number, text);
+        self.touch(index);
+        self.attention_ns = 0;
+        true
     }
 
     /// Handshake and preparing: each answer asks for the next step.
@@ -89,174 +97,88 @@ impl Worker {
         let State::Opening { step, .. } = connection.state else {
             return Err("an answer to a question that was not asked".into());
         };
-        match (step, response) {
-            (Step::Startup, Response::Ready) => connection.prepare(Statement::Read, &self.statements[0]),
+        let next = match (step, response) {
+            (Step::Startup, Response::Ready) => 0,
             (Step::Startup, Response::Authenticate(authenticator)) => {
                 return Err(Loss::because(format!(
                     "it asks for credentials ({authenticator}), which this load cannot give yet; \
                      use AllowAllAuthenticator"
                 )));
             }
-            (Step::Prepare(statement), Response::Prepared(id)) => {
+            (Step::Prepare(number), Response::Prepared(id)) => {
                 let id = id.into();
-                connection.prepared[statement as usize] = id;
-                match statement {
-                    Statement::Read => connection.prepare(Statement::Write, &self.statements[1]),
-                    Statement::Write => {
-                        let opened = !connection.established;
-                        connection.make_ready();
-                        self.is_ready(index, opened, at);
-                    }
-                }
+                connection.keep_prepared(number, id);
+                number + 1
             }
-            (_, Response::Error { code, message }) => {
-                return Err(Loss::because(format!("the server says: {message} (code {code:#06x})")));
+            (step, Response::Error { code, message }) => {
+                let asked = match step {
+                    Step::Prepare(number) => self.statements.get(number).map(|text| format!(" about \"{text}\"")),
+                    Step::Connect | Step::Startup => None,
+                };
+                let asked = asked.unwrap_or_default();
+                return Err(Loss::because(format!("the server says{asked}: {message} (code {code:#06x})")));
             }
             _ => return Err("an answer of the wrong kind".into()),
+        };
+        if !self.prepare(index, next) {
+            let connection = &mut self.connections[index];
+            let opened = !connection.established;
+            connection.make_ready();
+            self.is_ready(index, opened, at);
         }
         Ok(())
     }
 
-    fn answered(&mut self, coordinator: usize, open: Open, outcome: Outcome, finding: Option<Finding>, at: u64) {
-        let Open { operation, version, timed_out, .. } = open;
-        let intended = operation.intended;
-        let acknowledged = operation.statement == Statement::Write && outcome == Outcome::Ok;
-        if acknowledged {
-            self.keys.acknowledge(operation.key, version);
-        }
-        if let Some(finding) = finding {
+    /// What becomes of the operation, as it was when the answer to `open` came.
+    fn answered(&mut self, operation: &Operation, open: Open, verdict: &Verdict, at: u64) {
+        let Operation { intended, name, .. } = *operation;
+        if let Some(finding) = verdict.finding {
             self.ledger.found(intended, finding);
         }
-        // Looked for before it was read, an answer in the last moment counts as late, and then not as too early.
-        let at = if timed_out { at.max(intended + self.timeout_ns) } else { at };
-        let sample = sample(&open, at);
-        if timed_out {
-            self.ledger.late(intended, coordinator, operation.statement, sample);
-        } else if sample.0 + sample.1 > self.timeout_ns {
-            // The wheel has not come round yet, but the user has gone.
-            self.timed_out(coordinator, open, at);
-            self.ledger.late(intended, coordinator, operation.statement, sample);
-        } else {
-            self.ledger.ended(intended, coordinator, operation.statement, outcome, sample);
-            self.succeed(operation, acknowledged, at);
+        let service = at.saturating_sub(open.sent_ns);
+        if let Some(operation) = self.operations.get_mut(open.handle) {
+            operation.outstanding -= 1;
         }
-    }
-
-    fn timed_out(&mut self, coordinator: usize, open: Open, now: u64) {
-        let Open { operation, sent_ns, .. } = open;
-        // An operation that the kernel has not taken yet has only waited.
-        let wait = if sent_ns == 0 { u64::MAX } else { sent_ns - operation.intended };
-        let wait = wait.min(self.timeout_ns);
-        let sample = (wait, self.timeout_ns - wait);
-        self.ledger.ended(operation.intended, coordinator, operation.statement, Outcome::TimedOut, sample);
-        self.succeed(operation, false, now);
-    }
-
-    /// Ends the operations whose timeout has passed: those on their way, and those that still wait.
-    pub(super) fn expire(&mut self, now: u64) {
-        while let Some(list) = self.wheel.take_due(now) {
-            for watched in &list {
-                let connection = &mut self.connections[watched.connection as usize];
-                if let Some(open) = connection.time_out(watched.stream, watched.id) {
-                    let coordinator = connection.coordinator;
-                    self.timed_out(coordinator, open, now);
-                }
+        if open.late {
+            if self.counts_attempts {
+                self.ledger.attempt(intended, name, AttemptEnd::Late, service);
             }
-            self.wheel.recycle(list);
-        }
-        for index in 0..=self.targets.len() {
-            loop {
-                // Queues are in order of intended start, but for what a lost connection left behind.
-                let queue = self.targets.get_mut(index).map_or(&mut self.homeless, |target| &mut target.queue);
-                let timeout_ns = self.timeout_ns;
-                let Some(&operation) = queue.front().filter(|first| first.intended + timeout_ns <= now) else { break };
-                queue.pop_front();
-                self.ledger.never_sent(operation.intended);
-                self.succeed(operation, false, now);
-            }
-        }
-    }
-
-    /// Closes a connection and ends what was on its way; what waited for its coordinator goes elsewhere.
-    pub(super) fn lose(&mut self, index: usize, loss: Loss) {
-        let now = now_ns();
-        let connection = &mut self.connections[index];
-        let coordinator = connection.coordinator;
-        let (state, established) = (connection.state, connection.established);
-        self.end_all(index, ErrorClass::ConnectionLost, now);
-        if self.is_starting() {
-            let step = if let State::Opening { step, .. } = state { step } else { Step::Connect };
-            self.fatal = Some(self.connect_error(coordinator, step, loss.reason));
+            self.late(open.handle, at);
             return;
         }
-        if established {
-            self.ledger.connection_lost(loss.garbage);
-            self.event(coordinator, Some(loss.reason));
+        if at > operation.deadline {
+            // The wheel has not come round yet, but the user has gone.
+            self.count_attempt(operation, AttemptEnd::TimedOut, 0);
+            self.end_timed_out(open.handle, true, at);
+            self.late(open.handle, at);
+            return;
         }
-        if !self.is_connected(coordinator) {
-            for operation in std::mem::take(&mut self.targets[coordinator].queue) {
-                self.place(operation, now);
+        let end = match verdict.next {
+            Next::Failed(class) => AttemptEnd::Failed(class),
+            Next::Done | Next::Page | Next::Request => AttemptEnd::Answered,
+        };
+        self.count_attempt(operation, end, service);
+        match verdict.next {
+            Next::Failed(class) => self.failed(open.handle, class, at),
+            Next::Done => {
+                self.ledger.answered(intended, name, verdict, service);
+                self.end(open.handle, Ended::Ok, at);
+            }
+            Next::Page | Next::Request => {
+                self.ledger.answered(intended, name, verdict, service);
+                self.sequential = true;
+                if let Some(operation) = self.operations.get_mut(open.handle) {
+                    operation.step += 1;
+                    operation.attempt = 0;
+                    operation.stage = Stage::Waiting;
+                    operation.queued = true;
+                }
+                if verdict.next == Next::Page {
+                    self.place_again(open.handle, at);
+                } else {
+                    self.place(open.handle, at);
+                }
             }
         }
-    }
-
-    /// Closes a connection; every operation on its way fails with `class`.
-    fn end_all(&mut self, index: usize, class: ErrorClass, now: u64) {
-        let connection: &mut Connection = &mut self.connections[index];
-        let coordinator = connection.coordinator;
-        for open in connection.close(now) {
-            let operation = open.operation;
-            if open.timed_out {
-                self.ledger.never_answered(operation.intended);
-            } else {
-                let outcome = Outcome::Failed(class);
-                let sample = sample(&open, now);
-                self.ledger.ended(operation.intended, coordinator, operation.statement, outcome, sample);
-                self.succeed(operation, false, now);
-            }
-        }
-    }
-
-    /// Ends all that is open, at the end of a run.
-    pub(super) fn abandon(&mut self, now: u64) {
-        let queues = self.targets.iter_mut().map(|target| std::mem::take(&mut target.queue));
-        let waiting: Vec<_> = queues.chain([std::mem::take(&mut self.homeless)]).flatten().collect();
-        for operation in waiting {
-            self.ledger.never_sent(operation.intended);
-        }
-        for index in 0..self.connections.len() {
-            self.end_all(index, ErrorClass::Abandoned, now);
-        }
-    }
-}
-
-/// Wait and service time of an operation that ended at `at`.
-fn sample(open: &Open, at: u64) -> Sample {
-    let intended = open.operation.intended;
-    // What the kernel has not wholly taken has only waited so far.
-    let sent_ns = if open.sent_ns == 0 { at.max(intended) } else { open.sent_ns };
-    (sent_ns - intended, at.saturating_sub(sent_ns))
-}
-
-/// What an answer means for the operation that asked.
-fn judge(open: &Open, response: &Response<'_>, value_size: usize) -> (Outcome, Option<Finding>) {
-    let mismatch = (Outcome::Failed(ErrorClass::Mismatch), Some(Finding::Mismatch));
-    match (open.operation.statement, response) {
-        (Statement::Write, Response::Void) => (Outcome::Ok, None),
-        (Statement::Read, Response::Value(Some(Some(content)))) => {
-            match value::verify(content, open.operation.key, value_size) {
-                None => mismatch,
-                Some(version) if version < open.version => (Outcome::Ok, Some(Finding::Stale)),
-                Some(_) => (Outcome::Ok, None),
-            }
-        }
-        // The row is there, its value is null: nobody wrote that.
-        (Statement::Read, Response::Value(Some(None))) => mismatch,
-        (Statement::Read, Response::Value(None)) if open.version > 0 => {
-            (Outcome::Failed(ErrorClass::Missing), Some(Finding::Missing))
-        }
-        (Statement::Read, Response::Value(None)) => (Outcome::Ok, Some(Finding::Empty)),
-        (_, Response::Error { code, .. }) => (Outcome::Failed(classify(*code)), None),
-        _ => (Outcome::Failed(ErrorClass::Unexpected), None),
     }
 }

@@ -1,15 +1,19 @@
-//! One connection: its socket, its buffers, and the slab of operations that are on their way.
+//! One connection: its socket, its buffers, and the slab of requests that are on their way.
 
 use std::{
     collections::VecDeque,
     io::{self, Write},
     net::{SocketAddr, TcpStream},
     os::fd::AsRawFd,
+    time::Duration,
 };
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::{Operation, Statement, ledger::Ledger};
+use super::{
+    ledger::Ledger,
+    operations::{Handle, Operations, Stage},
+};
 use crate::{
     clock::{now_ns, unix_ns},
     sys::{self, Epoll},
@@ -47,7 +51,8 @@ pub(super) enum State {
 pub(super) enum Step {
     Connect,
     Startup,
-    Prepare(Statement),
+    /// Of the statement with this number.
+    Prepare(usize),
 }
 
 impl Step {
@@ -56,8 +61,7 @@ impl Step {
         match self {
             Step::Connect => "connecting",
             Step::Startup => "the CQL handshake",
-            Step::Prepare(Statement::Read) => "preparing the read",
-            Step::Prepare(Statement::Write) => "preparing the write",
+            Step::Prepare(_) => "preparing a statement",
         }
     }
 }
@@ -96,35 +100,30 @@ pub(super) struct Filled {
     pub(super) more: bool,
 }
 
-/// An operation on its way.
+/// A request on its way.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Open {
-    pub(super) operation: Operation,
-    /// Unique in its thread.
-    pub(super) id: u64,
+    pub(super) handle: Handle,
     /// When the kernel took its last byte; 0 while it has not.
     pub(super) sent_ns: u64,
-    /// Of a write, the version it writes; of a read, the newest version acknowledged before.
-    pub(super) version: u64,
-    /// Its timeout has passed and is accounted for; a late answer is still measured.
-    pub(super) timed_out: bool,
+    /// Nobody waits for it any more; a late answer is still measured.
+    pub(super) late: bool,
 }
 
 pub(super) struct Connection {
     /// Index of its coordinator.
     pub(super) coordinator: usize,
     pub(super) state: State,
-    /// Ids of the prepared statements, by [`Statement`].
-    pub(super) prepared: [Box<[u8]>; 2],
-    /// Operations neither answered nor timed out.
-    pub(super) open: u64,
+    /// Ids of the prepared statements.
+    prepared: Vec<Box<[u8]>>,
     /// It was ready once since it was opened: its end is a loss and not a failed attempt, and if it is not ready now
     /// it will be in a round trip, for which operations wait.
     pub(super) established: bool,
-    /// Something was appended to the output since the last flush.
-    pub(super) dirty: bool,
+    /// It stands in the list of connections with something to write.
+    pub(super) touched: bool,
     /// How long a step of the handshake may take.
     pub(super) patience_ns: u64,
+    dead_peer: Option<Duration>,
     address: SocketAddr,
     token: u64,
     socket: Option<TcpStream>,
@@ -136,7 +135,7 @@ pub(super) struct Connection {
     /// Where the unread part of the input begins and ends.
     read: usize,
     filled: usize,
-    largest_body: usize,
+    largest_answer: usize,
 
     output: Vec<u8>,
     /// How much of the output the kernel has taken.
@@ -156,17 +155,18 @@ impl Connection {
         coordinator: usize,
         address: SocketAddr,
         token: u64,
-        value_size: usize,
+        largest_answer: usize,
         patience_ns: u64,
+        dead_peer: Option<Duration>,
     ) -> Self {
         Connection {
             coordinator,
             state: State::Down { retry_ns: 0 },
-            prepared: [Box::default(), Box::default()],
-            open: 0,
+            prepared: Vec::new(),
             established: false,
-            dirty: false,
+            touched: false,
             patience_ns,
+            dead_peer,
             address,
             token,
             socket: None,
@@ -175,8 +175,7 @@ impl Connection {
             input: Vec::new(),
             read: 0,
             filled: 0,
-            // Error texts and schema metadata are the longest answers besides values.
-            largest_body: value_size + (1 << 20),
+            largest_answer,
             output: Vec::new(),
             written: 0,
             cleared: 0,
@@ -220,6 +219,9 @@ impl Connection {
         socket.set_nonblocking(true)?;
         socket.set_tcp_nodelay(true)?;
         sys::stamp_arrivals(socket.as_raw_fd())?;
+        if let Some(after) = self.dead_peer {
+            sys::bury_after(socket.as_raw_fd(), after)?;
+        }
         match socket.connect(&self.address.into()) {
             Ok(()) => {}
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
@@ -241,14 +243,22 @@ impl Connection {
         Ok(())
     }
 
-    /// Asks for a statement to be prepared.
-    pub(super) fn prepare(&mut self, statement: Statement, text: &str) {
-        self.advance(Step::Prepare(statement));
+    /// Asks for the statement with this number to be prepared.
+    pub(super) fn prepare(&mut self, number: usize, text: &str) {
+        self.advance(Step::Prepare(number));
         self.put(|out| wire::request::prepare(out, CONTROL_STREAM, text));
     }
 
     fn advance(&mut self, next: Step) {
         self.state = State::Opening { step: next, deadline_ns: now_ns() + self.patience_ns };
+    }
+
+    /// Keeps the id of the prepared statement with this number.
+    pub(super) fn keep_prepared(&mut self, number: usize, id: Box<[u8]>) {
+        match self.prepared.get_mut(number) {
+            Some(kept) => *kept = id,
+            None => self.prepared.push(id),
+        }
     }
 
     /// The handshake is done.
@@ -260,26 +270,27 @@ impl Connection {
 
     fn put(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         encode(&mut self.output);
-        self.dirty = true;
     }
 
-    /// Puts an operation on a free stream ([`Connection::has_room`] must hold) and returns the stream.
-    pub(super) fn send(&mut self, open: Open, encode: impl FnOnce(&mut Vec<u8>, u16, &[u8])) -> u16 {
+    /// Puts a request on a free stream ([`Connection::has_room`] must hold) and returns the stream.
+    pub(super) fn send(&mut self, open: Open, encode: impl FnOnce(&mut Vec<u8>, u16, &[Box<[u8]>])) -> u16 {
         let stream = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             (self.slots.len() - 1) as u16
         });
         self.slots[usize::from(stream)] = Some(open);
-        self.open += 1;
-        encode(&mut self.output, stream, &self.prepared[open.operation.statement as usize]);
+        encode(&mut self.output, stream, &self.prepared);
         self.unsent.push_back((self.cleared + self.output.len() as u64, stream));
-        self.dirty = true;
         stream
     }
 
-    /// Gives the kernel what it takes, and stamps the operations that are wholly on their way.
-    pub(super) fn flush(&mut self, epoll: &Epoll, ledger: &mut Ledger) -> Result<(), Loss> {
-        self.dirty = false;
+    /// Gives the kernel what it takes, and stamps the requests that are wholly on their way.
+    pub(super) fn flush(
+        &mut self,
+        epoll: &Epoll,
+        operations: &mut Operations,
+        ledger: &mut Ledger,
+    ) -> Result<(), Loss> {
         let Some(socket) = &mut self.socket else { return Ok(()) };
         while self.written < self.output.len() {
             let sent_ns = now_ns();
@@ -296,10 +307,15 @@ impl Connection {
             {
                 self.unsent.pop_front();
                 let Some(open) = &mut self.slots[usize::from(stream)] else { continue };
-                let Operation { intended, queued, .. } = open.operation;
-                open.sent_ns = sent_ns.max(intended);
-                if !queued {
-                    ledger.lateness(intended, open.sent_ns - intended);
+                open.sent_ns = sent_ns;
+                // Of the others the first request is under way already.
+                if let Some(operation) = operations.get_mut(open.handle)
+                    && operation.first_sent == 0
+                {
+                    operation.first_sent = sent_ns.max(operation.intended);
+                    if !operation.queued && operation.stage != Stage::Ended {
+                        ledger.lateness(operation.intended, operation.first_sent - operation.intended);
+                    }
                 }
             }
         }
@@ -350,7 +366,7 @@ impl Connection {
     /// The next whole frame of the input: its header, and where its body lies.
     pub(super) fn next_frame(&mut self) -> Result<Option<(Header, std::ops::Range<usize>)>, Garbage> {
         let unread = &self.input[self.read..self.filled];
-        let Some(header) = response::header(unread, self.largest_body)? else { return Ok(None) };
+        let Some(header) = response::header(unread, self.largest_answer)? else { return Ok(None) };
         let whole = wire::HEADER + header.length;
         if unread.len() < whole {
             return Ok(None);
@@ -365,32 +381,27 @@ impl Connection {
         &self.input[place]
     }
 
-    /// The operation on a stream.
+    /// The request on a stream.
     pub(super) fn on(&self, stream: u16) -> Result<Open, Garbage> {
         let slot = self.slots.get(usize::from(stream)).copied().flatten();
         slot.ok_or("an answer to a question that was not asked")
     }
 
-    /// Takes the answered operation off its stream, which is free from now on.
+    /// Takes the answered request off its stream, which is free from now on.
     pub(super) fn release(&mut self, stream: u16) {
-        if let Some(open) = self.slots[usize::from(stream)].take() {
+        if self.slots[usize::from(stream)].take().is_some() {
             self.free.push(stream);
-            self.open -= u64::from(!open.timed_out);
         }
     }
 
-    /// Marks an operation as timed out if it is still open; its stream stays taken for the late answer.
-    pub(super) fn time_out(&mut self, stream: u16, id: u64) -> Option<Open> {
-        let open = self.slots.get_mut(usize::from(stream))?.as_mut()?;
-        if open.id != id || open.timed_out {
-            return None;
+    /// Nobody waits for this request any more; its stream stays taken for the late answer.
+    pub(super) fn give_up(&mut self, stream: u16) {
+        if let Some(Some(open)) = self.slots.get_mut(usize::from(stream)) {
+            open.late = true;
         }
-        open.timed_out = true;
-        self.open -= 1;
-        Some(*open)
     }
 
-    /// Closes it, and returns the operations that were on their way, timed-out ones too.
+    /// Closes it, and returns the requests that were on their way, late ones too.
     pub(super) fn close(&mut self, now: u64) -> Vec<Open> {
         // Dropping the socket closes it, and the epoll forgets it.
         self.socket = None;
@@ -401,10 +412,8 @@ impl Connection {
         self.output.clear();
         (self.written, self.cleared) = (0, 0);
         self.unsent.clear();
-        self.dirty = false;
         self.established = false;
         self.free.clear();
-        self.open = 0;
         let lost = self.slots.drain(..).flatten().collect();
         self.slots.push(None);
         lost
@@ -418,8 +427,8 @@ mod tests {
     #[test]
     fn every_step_of_a_handshake_has_the_whole_patience() {
         let address = SocketAddr::from(([127, 0, 0, 1], 9));
-        let mut connection = Connection::new(0, address, 0, 16, 1_000_000_000);
-        for statement in [Statement::Read, Statement::Write] {
+        let mut connection = Connection::new(0, address, 0, 16, 1_000_000_000, None);
+        for statement in 0..2 {
             // The step before took all its time but 1 ns.
             let deadline_ns = now_ns() + 1;
             connection.state = State::Opening { step: Step::Startup, deadline_ns };

@@ -1,43 +1,12 @@
 //! The account of one thread: what became of every operation, by the bucket of its intended start.
 
-use std::collections::BTreeMap;
-
 use hdrhistogram::Histogram;
 
-use super::Statement;
-use crate::{Balance, ErrorClass, Outcome, histogram};
-
-/// A latency as it was measured: (wait, service) in ns. Histograms are made of these when somebody asks: a raw
-/// sample is 16 bytes, a histogram some 100 kB, and a bucket has three per series.
-pub(super) type Sample = (u64, u64);
-
-/// What one thread knows of one bucket.
-#[derive(Debug, Clone)]
-pub(super) struct Page {
-    pub(super) scheduled: u64,
-    pub(super) sent: u64,
-    pub(super) never_sent: u64,
-    pub(super) stale: u64,
-    pub(super) empty: u64,
-    pub(super) missing: u64,
-    pub(super) mismatched: u64,
-    pub(super) rerouted: u64,
-    pub(super) lateness: Vec<u64>,
-    /// By coordinator, statement and outcome; see [`series_index`].
-    pub(super) series: Vec<Vec<Sample>>,
-    /// Scheduled and not ended.
-    open: u64,
-    /// Timed out, but a late answer may still come.
-    pub(super) awaited: u64,
-    changed: bool,
-    /// No operation of it is open and none can be added. Set when the page is handed out.
-    pub(super) settled: bool,
-}
-
-/// The place of a series in [`Page::series`].
-pub(super) fn series_index(coordinator: usize, statement: Statement, outcome: Outcome) -> usize {
-    (coordinator * 2 + statement as usize) * Outcome::COUNT + outcome.index()
-}
+use super::{
+    page::{AttemptEnd, Page, Part, Shape},
+    samples::Sample,
+};
+use crate::{Balance, ErrorClass, Finding, Outcome, Verdict, histogram};
 
 /// Counters since the last look, by time of completion.
 #[derive(Debug, Clone)]
@@ -58,50 +27,46 @@ impl Recent {
     }
 }
 
-/// Something about a read's content that is worth counting whatever the outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Finding {
-    Stale,
-    Empty,
-    Missing,
-    Mismatch,
+/// What an entry is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) intended: u64,
+    pub(super) coordinator: u16,
+    /// Place of the operation's name.
+    pub(super) name: u16,
 }
 
 pub(super) struct Ledger {
     epoch_ns: u64,
     length_ns: u64,
-    coordinators: usize,
-    pages: BTreeMap<u64, Page>,
+    shape: Shape,
+    /// In order of their numbers.
+    pages: Vec<Page>,
+    /// The page used last: entries come in bursts for the same one.
+    last: usize,
     /// Totals, without what is waiting and in flight: those are counted where they are.
     totals: Balance,
     recent: Recent,
 }
 
 impl Ledger {
-    pub(super) fn new(epoch_ns: u64, length_ns: u64, coordinators: usize) -> Self {
-        let recent = Recent::new(coordinators);
-        Ledger { epoch_ns, length_ns, coordinators, pages: BTreeMap::new(), totals: Balance::default(), recent }
+    pub(super) fn new(epoch_ns: u64, length_ns: u64, shape: Shape) -> Self {
+        let recent = Recent::new(shape.coordinators);
+        Ledger { epoch_ns, length_ns, shape, pages: Vec::new(), last: 0, totals: Balance::default(), recent }
     }
 
     fn page(&mut self, intended: u64) -> &mut Page {
-        let number = intended.saturating_sub(self.epoch_ns) / self.length_ns;
-        let series = self.coordinators * 2 * Outcome::COUNT;
-        let page = self.pages.entry(number).or_insert_with(|| Page {
-            scheduled: 0,
-            sent: 0,
-            never_sent: 0,
-            stale: 0,
-            empty: 0,
-            missing: 0,
-            mismatched: 0,
-            rerouted: 0,
-            lateness: Vec::new(),
-            series: vec![Vec::new(); series],
-            open: 0,
-            awaited: 0,
-            changed: true,
-            settled: false,
-        });
+        if !self.pages.get(self.last).is_some_and(|page| page.covers(intended)) {
+            let number = intended.saturating_sub(self.epoch_ns) / self.length_ns;
+            self.last = self.pages.binary_search_by_key(&number, |page| page.number).unwrap_or_else(|place| {
+                // What is intended before the epoch counts in the first bucket.
+                let start = if number == 0 { 0 } else { self.epoch_ns + number * self.length_ns };
+                let end = self.epoch_ns.saturating_add((number + 1).saturating_mul(self.length_ns));
+                self.pages.insert(place, Page::new(number, start..end, self.shape));
+                place
+            });
+        }
+        let page = &mut self.pages[self.last];
         page.changed = true;
         page
     }
@@ -111,19 +76,19 @@ impl Ledger {
         self.totals.scheduled += 1;
         self.recent.offered += 1;
         let page = self.page(intended);
-        page.scheduled += 1;
+        page.counts.scheduled += 1;
         page.open += 1;
     }
 
     /// It was given to a connection.
     pub(super) fn sent(&mut self, intended: u64) {
         self.totals.sent += 1;
-        self.page(intended).sent += 1;
+        self.page(intended).counts.sent += 1;
     }
 
     /// The kernel took it, so much after its intended start, with nothing but this program in between.
     pub(super) fn lateness(&mut self, intended: u64, ns: u64) {
-        self.page(intended).lateness.push(ns);
+        self.page(intended).lateness(ns);
     }
 
     /// It was given up before it found a connection.
@@ -131,40 +96,31 @@ impl Ledger {
         self.totals.never_sent += 1;
         self.recent.never_sent += 1;
         let page = self.page(intended);
-        page.never_sent += 1;
+        page.counts.never_sent += 1;
         page.open -= 1;
     }
 
-    /// It ended. A timed-out one may be followed by [`Ledger::late`] or [`Ledger::never_answered`].
-    pub(super) fn ended(
-        &mut self,
-        intended: u64,
-        coordinator: usize,
-        statement: Statement,
-        outcome: Outcome,
-        sample: Sample,
-    ) {
+    /// It ended. If it has timed out and is `awaited`, [`Ledger::late`] or [`Ledger::never_answered`] follows.
+    pub(super) fn ended(&mut self, entry: Entry, outcome: Outcome, sample: Sample, awaited: bool) {
         let response = sample.0 + sample.1;
         match outcome {
             Outcome::Ok => {
                 self.totals.answered_ok += 1;
                 self.recent.delivered += 1;
-                let _ = self.recent.response[coordinator].record(response);
+                let _ = self.recent.response[usize::from(entry.coordinator)].record(response);
             }
             Outcome::TimedOut => {
                 self.totals.timed_out += 1;
                 self.recent.timed_out += 1;
-                let _ = self.recent.response[coordinator].record(response);
+                let _ = self.recent.response[usize::from(entry.coordinator)].record(response);
             }
             Outcome::Failed(class) => self.failed(class),
             Outcome::Late => {}
         }
-        let page = self.page(intended);
+        let page = self.page(entry.intended);
         page.open -= 1;
-        if outcome == Outcome::TimedOut {
-            page.awaited += 1;
-        }
-        page.series[series_index(coordinator, statement, outcome)].push(sample);
+        page.awaited += u64::from(awaited);
+        page.record(entry.coordinator, entry.name, outcome, sample);
     }
 
     fn failed(&mut self, class: ErrorClass) {
@@ -174,11 +130,11 @@ impl Ledger {
     }
 
     /// A timed-out operation was answered after all.
-    pub(super) fn late(&mut self, intended: u64, coordinator: usize, statement: Statement, sample: Sample) {
+    pub(super) fn late(&mut self, entry: Entry, sample: Sample) {
         self.totals.late += 1;
-        let page = self.page(intended);
+        let page = self.page(entry.intended);
         page.awaited -= 1;
-        page.series[series_index(coordinator, statement, Outcome::Late)].push(sample);
+        page.record(entry.coordinator, entry.name, Outcome::Late, sample);
     }
 
     /// The connection of a timed-out operation is gone: its answer cannot come any more.
@@ -186,32 +142,49 @@ impl Ledger {
         self.page(intended).awaited -= 1;
     }
 
-    /// Takes note of what a read found.
+    /// Takes note of what an answer said, whatever became of its operation.
     pub(super) fn found(&mut self, intended: u64, finding: Finding) {
-        match finding {
-            Finding::Stale => {
-                self.totals.stale += 1;
-                self.page(intended).stale += 1;
-            }
-            Finding::Empty => {
-                self.totals.empty += 1;
-                self.page(intended).empty += 1;
-            }
-            Finding::Missing => {
-                self.totals.missing += 1;
-                self.page(intended).missing += 1;
-            }
-            Finding::Mismatch => {
-                self.totals.mismatched += 1;
-                self.page(intended).mismatched += 1;
-            }
+        let total = &mut self.totals;
+        *match finding {
+            Finding::Stale => &mut total.stale,
+            Finding::Empty => &mut total.empty,
+            Finding::Missing => &mut total.missing,
+            Finding::Mismatch => &mut total.mismatched,
+        } += 1;
+        let counts = &mut self.page(intended).counts;
+        *match finding {
+            Finding::Stale => &mut counts.stale,
+            Finding::Empty => &mut counts.empty,
+            Finding::Missing => &mut counts.missing,
+            Finding::Mismatch => &mut counts.mismatched,
+        } += 1;
+    }
+
+    /// What an answer in time has read or written, `service` after it was asked.
+    pub(super) fn answered(&mut self, intended: u64, name: u16, verdict: &Verdict, service: u64) {
+        let work = self.page(intended).work(name);
+        work.rows += u64::from(verdict.rows);
+        work.partitions += u64::from(verdict.partitions);
+        work.not_applied += u64::from(verdict.not_applied);
+        if verdict.page {
+            work.pages.push(service);
         }
+    }
+
+    /// An attempt has ended, `service` after it was sent.
+    pub(super) fn attempt(&mut self, intended: u64, name: u16, end: AttemptEnd, service: u64) {
+        self.page(intended).attempt(name, end, service);
     }
 
     /// An operation went elsewhere than its policy wanted.
     pub(super) fn rerouted(&mut self, intended: u64) {
         self.totals.rerouted += 1;
-        self.page(intended).rerouted += 1;
+        self.page(intended).counts.rerouted += 1;
+    }
+
+    /// Partitions that were due in a limited loop when its pace ended, and had found no user.
+    pub(super) fn withheld(&mut self, partitions: u64) {
+        self.totals.withheld += partitions;
     }
 
     /// A connection was lost.
@@ -221,31 +194,31 @@ impl Ledger {
     }
 
     /// The totals, with what the caller counted where it is.
-    pub(super) fn balance(&self, waiting: u64, in_flight: u64) -> Balance {
-        Balance { waiting, in_flight, ..self.totals.clone() }
+    pub(super) fn balance(&self, waiting: u64, in_flight: u64, withheld: u64) -> Balance {
+        let totals = self.totals.clone();
+        Balance { waiting, in_flight, withheld: totals.withheld + withheld, ..totals }
     }
 
     /// What happened since the last call.
     pub(super) fn recent(&mut self) -> Recent {
-        std::mem::replace(&mut self.recent, Recent::new(self.coordinators))
+        std::mem::replace(&mut self.recent, Recent::new(self.shape.coordinators))
     }
 
-    /// A copy of every page that changed since the last call, by its number. No operation intended before
-    /// `horizon_ns` will be scheduled any more. Pages to which nothing can be added are forgotten.
-    pub(super) fn drain(&mut self, horizon_ns: u64) -> Vec<(u64, Page)> {
-        let mut changed = Vec::new();
-        let (epoch_ns, length_ns) = (self.epoch_ns, self.length_ns);
-        self.pages.retain(|number, page| {
-            let end_ns = epoch_ns.saturating_add((number + 1).saturating_mul(length_ns));
-            let settled = page.open == 0 && end_ns <= horizon_ns;
+    /// What was added to every page since the last call, by its number. No operation intended before `horizon_ns`
+    /// will be scheduled any more. Pages to which nothing can be added are forgotten.
+    pub(super) fn drain(&mut self, horizon_ns: u64) -> Vec<(u64, Part)> {
+        let mut parts = Vec::new();
+        self.last = usize::MAX;
+        self.pages.retain_mut(|page| {
+            let settled = page.open == 0 && page.end_ns() <= horizon_ns;
             // Becoming settled is a change too.
             if page.changed || settled != page.settled {
                 page.changed = false;
                 page.settled = settled;
-                changed.push((*number, page.clone()));
+                parts.push((page.number, page.take()));
             }
             !(settled && page.awaited == 0)
         });
-        changed
+        parts
     }
 }

@@ -1,36 +1,56 @@
-//! From the pages of all threads to the buckets that are handed out.
+//! From the parts that the threads hand out to whole buckets.
 
 use std::collections::BTreeMap;
 
 use super::{
-    Statement,
-    ledger::{Page, Sample, series_index},
+    page::{Cell, Counts, Part, Tries, Work},
+    samples::{Latencies, Times},
 };
-use crate::{Bucket, LATE_START_NS, Outcome, Series, histogram};
+use crate::{Attempts, Bucket, OperationCounts, Series};
 
-/// Puts the newest pages of all threads together. It lives with the engine's owner, so the work of making
-/// histograms is not done by the threads that measure.
+/// Puts the parts of all threads together. It lives with the engine's owner, so the work of making histograms is not
+/// done by the threads that measure.
 pub(super) struct Merge {
     epoch_ns: u64,
     length_ns: u64,
     coordinators: Vec<String>,
+    operations: Vec<String>,
     threads: usize,
-    /// The newest page of every thread, by bucket number, as long as anything may be added.
-    pages: BTreeMap<u64, Vec<Option<Page>>>,
+    /// By number, as long as anything may be added.
+    open: BTreeMap<u64, Sum>,
+}
+
+/// All that is known of one bucket.
+#[derive(Default)]
+struct Sum {
+    counts: Counts,
+    lateness: Times,
+    cells: Vec<Cell>,
+    work: Vec<Work>,
+    /// By thread; a thread that has said nothing has nothing of it.
+    settled: BTreeMap<usize, bool>,
+    over: BTreeMap<usize, bool>,
 }
 
 impl Merge {
-    pub(super) fn new(epoch_ns: u64, length_ns: u64, coordinators: Vec<String>, threads: usize) -> Self {
-        Merge { epoch_ns, length_ns, coordinators, threads, pages: BTreeMap::new() }
+    pub(super) fn new(
+        epoch_ns: u64,
+        length_ns: u64,
+        coordinators: Vec<String>,
+        operations: Vec<String>,
+        threads: usize,
+    ) -> Self {
+        Merge { epoch_ns, length_ns, coordinators, operations, threads, open: BTreeMap::new() }
     }
 
     /// Takes what every thread handed out, in the order of the threads, and makes the buckets that changed. All
     /// threads must have been asked with the same horizon.
-    pub(super) fn take(&mut self, changed: Vec<Vec<(u64, Page)>>) -> Vec<Bucket> {
+    pub(super) fn take(&mut self, changed: Vec<Vec<(u64, Part)>>) -> Vec<Bucket> {
+        debug_assert!(changed.len() <= self.threads);
         let mut numbers = Vec::new();
-        for (thread, pages) in changed.into_iter().enumerate() {
-            for (number, page) in pages {
-                self.pages.entry(number).or_insert_with(|| vec![None; self.threads])[thread] = Some(page);
+        for (thread, parts) in changed.into_iter().enumerate() {
+            for (number, part) in parts {
+                self.open.entry(number).or_default().add(thread, part);
                 numbers.push(number);
             }
         }
@@ -40,68 +60,92 @@ impl Merge {
     }
 
     fn bucket(&mut self, number: u64) -> Option<Bucket> {
-        let pages: Vec<&Page> = self.pages.get(&number)?.iter().flatten().collect();
-        let start_ns = self.epoch_ns.saturating_add(number.saturating_mul(self.length_ns));
-        let total = |count: fn(&Page) -> u64| pages.iter().map(|page| count(page)).sum::<u64>();
+        let sum = self.open.get(&number)?;
+        let Counts { scheduled, sent, never_sent, stale, empty, missing, mismatched, rerouted, late_starts } =
+            sum.counts;
         let mut bucket = Bucket {
-            start_ns,
+            start_ns: self.epoch_ns.saturating_add(number.saturating_mul(self.length_ns)),
             length_ns: self.length_ns,
-            settled: pages.iter().all(|page| page.settled),
-            scheduled: total(|page| page.scheduled),
-            sent: total(|page| page.sent),
-            never_sent: total(|page| page.never_sent),
-            series: Vec::new(),
-            lateness: histogram(),
-            late_starts: 0,
-            stale: total(|page| page.stale),
-            empty: total(|page| page.empty),
-            missing: total(|page| page.missing),
-            mismatched: total(|page| page.mismatched),
-            rerouted: total(|page| page.rerouted),
+            settled: sum.settled.values().all(|settled| *settled),
+            scheduled,
+            sent,
+            never_sent,
+            series: sum.cells.iter().map(|cell| self.series(cell)).collect(),
+            operations: sum.work.iter().map(|work| self.counts(work)).collect(),
+            lateness: sum.lateness.histogram(),
+            late_starts,
+            stale,
+            empty,
+            missing,
+            mismatched,
+            rerouted,
         };
-        for late in pages.iter().flat_map(|page| &page.lateness) {
-            let _ = bucket.lateness.record(*late);
-            bucket.late_starts += u64::from(*late > LATE_START_NS);
-        }
-        for (index, name) in self.coordinators.iter().enumerate() {
-            for statement in [Statement::Read, Statement::Write] {
-                for outcome in Outcome::all() {
-                    let place = series_index(index, statement, outcome);
-                    let samples = pages.iter().flat_map(|page| &page.series[place]);
-                    bucket.series.extend(series(statement, name, outcome, samples));
-                }
-            }
-        }
-        let over = bucket.settled && pages.iter().all(|page| page.awaited == 0);
-        if over {
-            self.pages.remove(&number);
+        let order = |series: &Series| (series.coordinator.clone(), series.statement.clone(), series.outcome);
+        bucket.series.sort_by_cached_key(order);
+        bucket.operations.sort_by(|one, other| one.operation.cmp(&other.operation));
+        if sum.over.values().all(|over| *over) {
+            self.open.remove(&number);
         }
         Some(bucket)
     }
+
+    fn series(&self, cell: &Cell) -> Series {
+        let Latencies { wait, service, response } = cell.samples.latencies();
+        Series {
+            statement: name(&self.operations, cell.name),
+            coordinator: name(&self.coordinators, cell.coordinator),
+            outcome: cell.outcome,
+            count: cell.samples.count(),
+            wait,
+            service,
+            response,
+        }
+    }
+
+    fn counts(&self, work: &Work) -> OperationCounts {
+        let attempts = |tries: &Tries| Attempts {
+            count: tries.answered + tries.timed_out + tries.failures.values().sum::<u64>(),
+            answered: tries.answered,
+            timed_out: tries.timed_out,
+            late: tries.late,
+            failures: tries.failures.clone(),
+            service: tries.service.histogram(),
+        };
+        OperationCounts {
+            operation: name(&self.operations, work.name),
+            partitions: work.partitions,
+            rows: work.rows,
+            not_applied: work.not_applied,
+            pages: work.pages.histogram(),
+            attempts: work.attempts.as_deref().map(attempts),
+        }
+    }
 }
 
-fn series<'a>(
-    statement: Statement,
-    coordinator: &str,
-    outcome: Outcome,
-    samples: impl Iterator<Item = &'a Sample>,
-) -> Option<Series> {
-    let mut samples = samples.peekable();
-    samples.peek()?;
-    let mut series = Series {
-        statement: statement.name().to_owned(),
-        coordinator: coordinator.to_owned(),
-        outcome,
-        count: 0,
-        wait: histogram(),
-        service: histogram(),
-        response: histogram(),
-    };
-    for (wait, service) in samples {
-        series.count += 1;
-        let _ = series.wait.record(*wait);
-        let _ = series.service.record(*service);
-        let _ = series.response.record(wait + service);
+fn name(names: &[String], place: u16) -> String {
+    names.get(usize::from(place)).cloned().unwrap_or_default()
+}
+
+impl Sum {
+    fn add(&mut self, thread: usize, part: Part) {
+        self.counts.add(&part.counts);
+        self.lateness.append(part.lateness);
+        for cell in part.cells {
+            let same = |mine: &&mut Cell| {
+                (mine.coordinator, mine.name, mine.outcome) == (cell.coordinator, cell.name, cell.outcome)
+            };
+            match self.cells.iter_mut().find(same) {
+                Some(mine) => mine.samples.append(cell.samples),
+                None => self.cells.push(cell),
+            }
+        }
+        for work in part.work {
+            match self.work.iter_mut().find(|mine| mine.name == work.name) {
+                Some(mine) => mine.add(work),
+                None => self.work.push(work),
+            }
+        }
+        self.settled.insert(thread, part.settled);
+        self.over.insert(thread, part.over);
     }
-    Some(series)
 }

@@ -5,10 +5,13 @@
 
 mod answer;
 mod connection;
-mod keys;
+mod ending;
+mod flow;
 mod ledger;
 mod merge;
-mod pace;
+mod operations;
+mod page;
+mod samples;
 mod send;
 mod wheel;
 mod worker;
@@ -21,43 +24,15 @@ use std::{
 
 use crate::{
     Balance, Balancing, Bucket, ConnectionEvent, EngineConfig, KeyValue, Live, LoadError, Pace, PaceChange, Progress,
-    Refusal,
+    Refusal, Workload,
     control::{self, Limit},
     histogram,
     ring::Replicas,
     sys::{self, Waker},
+    workload::{FILLING, KeyValueLoad, MIX, Population},
 };
 use merge::Merge;
 use worker::{Final, Worker};
-
-/// What an operation does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Statement {
-    Read = 0,
-    Write = 1,
-}
-
-impl Statement {
-    const fn name(self) -> &'static str {
-        match self {
-            Statement::Read => "read",
-            Statement::Write => "write",
-        }
-    }
-}
-
-/// An operation from its intended start on.
-#[derive(Debug, Clone, Copy)]
-struct Operation {
-    /// When it was meant to start.
-    intended: u64,
-    key: u64,
-    statement: Statement,
-    /// No connection was free for it at its start, so its wait is not the instrument's lateness.
-    queued: bool,
-    /// Number of the pace that started it: its end starts the next one only while that pace is in force.
-    pace: u32,
-}
 
 /// How long the token ring may take to be read.
 const RING_LIMIT: Duration = Duration::from_secs(15);
@@ -108,18 +83,16 @@ pub struct Engine {
     threads: Vec<Thread>,
     merge: Mutex<Merge>,
     coordinators: Vec<String>,
+    flows: usize,
+    /// Of a key-value workload: how many keys it has, and how far they are written.
+    population: Option<(u64, Arc<Population>)>,
 }
 
 impl Engine {
-    /// Connects every thread to every coordinator and prepares the statements on every connection; nothing is sent
-    /// beyond that until a pace is set.
-    ///
-    /// The schema must exist ([`control::run_ddl`]).
+    /// [`Engine::launch`] for the short-form workload, which has one flow and [`Pace::Populate`].
     ///
     /// # Errors
-    /// An impossible configuration or workload; a coordinator that does not answer a step of the handshake within
-    /// 5 s and four timeouts, asks for authentication (not supported yet) or refuses a statement; a hook that fails;
-    /// with [`Balancing::TokenAware`], a ring that cannot be read.
+    /// Those of [`Engine::launch`], and an impossible workload.
     pub fn start(config: EngineConfig, workload: KeyValue) -> Result<Engine, LoadError> {
         Engine::start_unless(config, workload, &|| false)
     }
@@ -141,18 +114,61 @@ impl Engine {
                 remedy: "use fewer threads or a larger population",
             });
         }
+        let population = Arc::new(Population::default());
+        let keys = workload.population;
+        let load = KeyValueLoad { workload, seed: config.seed, population: Arc::clone(&population) };
+        let mut engine = Engine::launch_unless(config, Arc::new(load), interrupted)?;
+        engine.population = Some((keys, population));
+        Ok(engine)
+    }
+
+    /// Connects every thread to every coordinator and prepares the statements on every connection; nothing is sent
+    /// beyond that until a pace is set.
+    ///
+    /// The schema must exist ([`control::run_ddl`]).
+    ///
+    /// # Errors
+    /// An impossible configuration; a coordinator that does not answer a step of the handshake within 5 s and four
+    /// timeouts, asks for authentication (not supported yet) or refuses a statement; a hook that fails; with
+    /// [`Balancing::TokenAware`], a ring that cannot be read.
+    pub fn launch(config: EngineConfig, workload: Arc<dyn Workload>) -> Result<Engine, LoadError> {
+        Engine::launch_unless(config, workload, &|| false)
+    }
+
+    /// [`Engine::launch`], given up as soon as `interrupted` is true; it is asked several times a second.
+    ///
+    /// # Errors
+    /// Those of [`Engine::launch`], and [`LoadError::Interrupted`].
+    pub fn launch_unless(
+        config: EngineConfig,
+        workload: Arc<dyn Workload>,
+        interrupted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Engine, LoadError> {
+        config.check()?;
+        let (operations, flows) = (workload.operations(), workload.flows());
+        if operations.is_empty()
+            || operations.len() > usize::from(u16::MAX)
+            || !(1..=usize::from(u16::MAX)).contains(&flows)
+        {
+            return Err(LoadError::Config {
+                what: format!("a workload of {} operations in {flows} flows", operations.len()),
+                remedy: "it needs 1 to 65,535 of each",
+            });
+        }
         let replicas = match config.balancing {
-            Balancing::RoundRobin => Replicas::default(),
+            Balancing::RoundRobin => Vec::new(),
             Balancing::TokenAware => {
                 let limit = Limit { time: RING_LIMIT, interrupted };
-                let ring = control::token_ring(&config.coordinators, &config.thread_start, &workload, limit)?;
-                Replicas::new(ring, &config.coordinators)
+                let ring = |table| control::token_ring(&config.coordinators, &config.thread_start, table, limit);
+                let rings = workload.tables().iter().map(ring).collect::<Result<Vec<_>, _>>()?;
+                rings.into_iter().map(|ring| Replicas::new(ring, &config.coordinators)).collect()
             }
         };
         let coordinators: Vec<String> = config.coordinators.iter().map(|node| node.name.clone()).collect();
         let bucket_ns = config.bucket.as_nanos() as u64;
-        let merge = Mutex::new(Merge::new(config.epoch_ns, bucket_ns, coordinators.clone(), config.threads));
-        let mut engine = Engine { threads: Vec::new(), merge, coordinators };
+        let merge = Merge::new(config.epoch_ns, bucket_ns, coordinators.clone(), operations, config.threads);
+        let merge = Mutex::new(merge);
+        let mut engine = Engine { threads: Vec::new(), merge, coordinators, flows, population: None };
         let shared = Arc::new(worker::Setup { config, workload, replicas });
         let (ready, readiness) = mpsc::channel();
         for index in 0..shared.config.threads {
@@ -180,16 +196,49 @@ impl Engine {
         answers.into_iter().filter_map(|answer| answer.recv().ok()).collect()
     }
 
-    /// Puts another pace in force. Operations scheduled under the old one are finished and accounted.
+    /// Puts another pace in force on the first flow, and nothing on the others. Operations scheduled under the old one
+    /// are finished and accounted.
     ///
     /// # Errors
-    /// A rate or a number of users that is out of range; a load thread that has died.
+    /// A rate or a number of users that is out of range, [`Pace::Populate`] for another workload than a [`KeyValue`];
+    /// a load thread that has died.
     pub fn set_pace(&self, pace: Pace) -> Result<PaceChange, LoadError> {
-        pace.check(self.threads.len())?;
+        let mut paces = vec![Pace::Idle; self.flows];
+        let flow = if matches!(pace, Pace::Populate { .. }) && self.population.is_some() { FILLING } else { MIX };
+        paces[flow] = pace;
+        self.set_paces(paces)
+    }
+
+    /// Puts other paces in force, one for every flow of the workload, all at the same time.
+    ///
+    /// # Errors
+    /// Those of [`Engine::set_pace`]; another number of paces than the workload has flows.
+    pub fn set_paces(&self, paces: Vec<Pace>) -> Result<PaceChange, LoadError> {
+        let refuse = |what: String, remedy| Err(LoadError::Config { what, remedy });
+        if paces.len() != self.flows {
+            let what = format!("{} paces for a workload of {} flows", paces.len(), self.flows);
+            return refuse(what, "give one for every flow");
+        }
+        paces.iter().try_for_each(Pace::check)?;
+        let fills = |pace: &Pace| matches!(pace, Pace::Populate { .. });
+        match &self.population {
+            Some((keys, population)) => population.set(paces.get(FILLING).is_some_and(fills).then_some(*keys)),
+            None if paces.iter().any(fills) => {
+                return refuse("this workload has no population".into(), "use a closed loop over a finite flow");
+            }
+            None => {}
+        }
         let at_ns = crate::now_ns() + PACE_LEAD_NS;
-        let starts = self.ask(move |worker| worker.change_pace(at_ns, pace));
+        let starts = self.ask(move |worker| worker.change_paces(at_ns, paces.clone()));
         self.alive()?;
         Ok(PaceChange { at_ns: starts.into_iter().min().unwrap_or(at_ns) })
+    }
+
+    /// Whether all flows have ended ([`crate::ThreadWorkload::draw`] has said so, or their pace is idle) and no
+    /// operation is open. False if a load thread has died.
+    pub fn exhausted(&self) -> bool {
+        let told = self.ask(|worker| worker.is_exhausted());
+        told.len() == self.threads.len() && told.into_iter().all(|exhausted| exhausted)
     }
 
     /// Sends operations of an open loop at most once in `tick` (100 µs unless set), all that is due together.
@@ -205,12 +254,13 @@ impl Engine {
 
     /// How far [`Pace::Populate`] has come; it counts from the last time that pace was set.
     pub fn populated(&self) -> Progress {
-        self.ask(|worker| worker.progress()).into_iter().fold(Progress::default(), |sum, part| Progress {
-            done: sum.done + part.done,
-            total: sum.total + part.total,
-            retried: sum.retried + part.retried,
-            refused: sum.refused.or(part.refused),
-        })
+        let Some((_, population)) = &self.population else { return Progress::default() };
+        let tally = population.tally();
+        let refused = tally.refused.map(|(coordinator, reason)| Refusal {
+            coordinator: self.coordinators.get(usize::from(coordinator)).cloned().unwrap_or_default(),
+            reason,
+        });
+        Progress { done: tally.done, total: tally.total, retried: tally.retried, refused }
     }
 
     /// Every bucket that changed since the last call, complete: put it in the place of what you had under the same
@@ -311,17 +361,17 @@ impl Engine {
         let deadline_ns = crate::now_ns().saturating_add(grace.as_nanos() as u64);
         drop(self.ask(move |worker| worker.stop(deadline_ns)));
         let mut balance = Balance::default();
-        let mut pages = Vec::new();
+        let mut parts = Vec::new();
         for thread in &mut self.threads {
             let ended = thread.handle.take().map(JoinHandle::join);
             let part = ended.and_then(Result::ok).flatten().unwrap_or_else(|| Final {
                 balance: Balance { lost_threads: vec![thread.reason()], ..Balance::default() },
-                pages: Vec::new(),
+                parts: Vec::new(),
             });
             balance.add(&part.balance);
-            pages.push(part.pages);
+            parts.push(part.parts);
         }
-        let buckets = self.merge().take(pages);
+        let buckets = self.merge().take(parts);
         (buckets, balance)
     }
 }

@@ -1,42 +1,80 @@
-//! From an operation that is due to a frame in a connection's output.
+//! From an operation that is due to a request in a connection's output.
 
 use super::{
-    Operation, Statement,
-    connection::{Connection, Open},
+    connection::Open,
+    operations::{Handle, Stage},
     wheel::Watched,
     worker::Worker,
 };
-use crate::{
-    Balancing, murmur3_token,
-    wire::request::{self, Row},
-};
+use crate::{Balancing, Request, Route, Sending};
+
+/// An operation is looked at so often at least. Few live longer, so what the wheel holds does not grow with the
+/// timeout.
+const LOOK_NS: u64 = 250_000_000;
 
 impl Worker {
-    /// Sends an operation, or has it wait where it will be sent from.
-    pub(super) fn place(&mut self, mut operation: Operation, now: u64) {
-        let Some(coordinator) = self.choose(&operation) else {
+    /// Sends the operation's next request, or has it wait where it will be sent from.
+    pub(super) fn place(&mut self, handle: Handle, now: u64) {
+        let Some(operation) = self.operations.get(handle) else { return };
+        let (ticket, intended) = (operation.ticket, operation.intended);
+        let by_token = self.setup.config.balancing == Balancing::TokenAware;
+        let coordinator = match self.workload.route(ticket, by_token) {
+            Route::Coordinator(place) if usize::from(place) < self.targets.len() => Some(usize::from(place)),
+            route => self.choose(route, intended),
+        };
+        self.place_on(handle, coordinator, now);
+    }
+
+    /// The same for the next page, which the coordinator of the one before can give best.
+    pub(super) fn place_again(&mut self, handle: Handle, now: u64) {
+        let Some(operation) = self.operations.get(handle) else { return };
+        let coordinator = usize::from(operation.coordinator);
+        if self.is_connected(coordinator) {
+            self.place_on(handle, Some(coordinator), now);
+        } else {
+            self.place(handle, now);
+        }
+    }
+
+    fn place_on(&mut self, handle: Handle, coordinator: Option<usize>, now: u64) {
+        let Some(operation) = self.operations.get_mut(handle) else { return };
+        operation.stage = Stage::Waiting;
+        let Some(coordinator) = coordinator else {
             operation.queued = true;
-            self.homeless.push_back(operation);
+            self.homeless.push_back(handle);
             return;
         };
+        operation.coordinator = coordinator as u16;
         // Nobody overtakes those who wait.
         if self.targets[coordinator].queue.is_empty()
             && let Some(connection) = self.roomy_connection(coordinator)
         {
-            self.send(connection, operation, now);
+            self.send(connection, handle, now);
         } else {
-            operation.queued = true;
-            self.targets[coordinator].queue.push_back(operation);
+            if let Some(operation) = self.operations.get_mut(handle) {
+                operation.queued = true;
+            }
+            self.targets[coordinator].queue.push_back(handle);
         }
     }
 
     /// Sends what waits for a coordinator, as far as there is room.
     pub(super) fn pump(&mut self, coordinator: usize, now: u64) {
-        while !self.targets[coordinator].queue.is_empty()
-            && let Some(connection) = self.roomy_connection(coordinator)
-            && let Some(operation) = self.targets[coordinator].queue.pop_front()
-        {
-            self.send(connection, operation, now);
+        while let Some(&handle) = self.targets[coordinator].queue.front() {
+            // What has been given up waits no more.
+            let Some(operation) = self.operations.get(handle).filter(|operation| operation.stage == Stage::Waiting)
+            else {
+                self.targets[coordinator].queue.pop_front();
+                continue;
+            };
+            if operation.deadline <= now {
+                self.targets[coordinator].queue.pop_front();
+                self.time_out(handle, now);
+                continue;
+            }
+            let Some(connection) = self.roomy_connection(coordinator) else { return };
+            self.targets[coordinator].queue.pop_front();
+            self.send(connection, handle, now);
         }
     }
 
@@ -46,27 +84,33 @@ impl Worker {
     }
 
     /// The coordinator whose turn it is among those allowed and connected; `None` if none is connected.
-    fn choose(&mut self, operation: &Operation) -> Option<usize> {
+    fn choose(&mut self, route: Route, intended: u64) -> Option<usize> {
         let turn = self.turn;
         self.turn = turn.wrapping_add(1);
-        if self.setup.config.balancing == Balancing::TokenAware {
-            let replicas = self.setup.replicas.of(murmur3_token(&operation.key.to_be_bytes()));
+        let by_token = self.setup.config.balancing == Balancing::TokenAware;
+        let mut passed = false;
+        if by_token
+            && let Route::Token { table, token } = route
+            && let Some(replicas) = self.setup.replicas.get(usize::from(table))
+        {
+            let replicas = replicas.of(token);
             for step in 0..replicas.len() {
                 let coordinator = replicas[turn.wrapping_add(step) % replicas.len()];
                 if self.is_connected(coordinator) {
                     if step > 0 {
-                        self.ledger.rerouted(operation.intended);
+                        self.ledger.rerouted(intended);
                     }
                     return Some(coordinator);
                 }
             }
+            passed = true;
         }
         let count = self.targets.len();
         for step in 0..count {
             let coordinator = turn.wrapping_add(step) % count;
             if self.is_connected(coordinator) {
-                if step > 0 || self.setup.config.balancing == Balancing::TokenAware {
-                    self.ledger.rerouted(operation.intended);
+                if step > 0 || passed {
+                    self.ledger.rerouted(intended);
                 }
                 return Some(coordinator);
             }
@@ -85,23 +129,31 @@ impl Worker {
             .find(|index| self.connections[*index].has_room())
     }
 
-    fn send(&mut self, connection: usize, operation: Operation, now: u64) {
-        let Operation { intended, key, statement, .. } = operation;
-        let version = match statement {
-            Statement::Read => self.keys.acknowledged(key),
-            Statement::Write => self.keys.next_version(self.unix_offset_us + now / 1_000),
-        };
-        let id = self.next_id;
-        self.next_id += 1;
-        let (consistency, size) = (self.consistency, self.value_size);
-        let open = Open { operation, id, sent_ns: 0, version, timed_out: false };
-        let target: &mut Connection = &mut self.connections[connection];
-        let stream = target.send(open, |out, stream, prepared| match statement {
-            Statement::Read => request::read(out, stream, prepared, consistency, key),
-            Statement::Write => request::write(out, stream, prepared, consistency, &Row { key, version, size }),
+    fn send(&mut self, index: usize, handle: Handle, now: u64) {
+        let Some(operation) = self.operations.get_mut(handle) else { return };
+        if operation.requests == 0 {
+            self.ledger.sent(operation.intended);
+        }
+        operation.requests += 1;
+        operation.outstanding += 1;
+        operation.stage = Stage::OnWay;
+        let (ticket, number) = (operation.ticket, operation.requests);
+        let unix_us = self.unix_offset_us + now / 1_000;
+        let sending = Sending { now_ns: now, unix_us, attempt: operation.attempt, step: operation.step };
+        let open = Open { handle, sent_ns: 0, late: false };
+        let workload = &mut self.workload;
+        let stream = self.connections[index].send(open, |out, stream, prepared| {
+            workload.request(ticket, &sending, Request { out, stream, prepared });
         });
-        self.ledger.sent(intended);
-        self.wheel
-            .watch(intended.saturating_add(self.timeout_ns), Watched { connection: connection as u32, stream, id });
+        operation.place = (index as u32, stream);
+        self.touch(index);
+        if let Some(timeout_ns) = self.attempt_timeout_ns {
+            self.wheel.watch(now.saturating_add(timeout_ns), Watched { handle, request: number });
+        }
+    }
+
+    /// Has an operation looked at when its deadline passes, or before.
+    pub(super) fn watch(&mut self, handle: Handle, deadline: u64, now: u64) {
+        self.wheel.watch(deadline.min(now.saturating_add(LOOK_NS)), Watched { handle, request: 0 });
     }
 }

@@ -2,17 +2,18 @@
 
 use std::collections::VecDeque;
 
+use super::operations::Handle;
+
 /// Width of a tick. An operation may be noticed as timed out this much later; its response time is the timeout
 /// all the same, and an answer in between is judged by its own time.
 pub(super) const TICK_NS: u64 = 10_000_000;
 
-/// An operation to look at when its timeout has passed. It is usually long gone by then.
+/// An operation to look at. It is usually long gone by then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Watched {
-    pub(super) connection: u32,
-    pub(super) stream: u16,
-    /// Distinguishes it from later users of the same stream.
-    pub(super) id: u64,
+    pub(super) handle: Handle,
+    /// The request that times out; 0 for the whole operation.
+    pub(super) request: u32,
 }
 
 /// A list of operations per tick, from the earliest deadline on.
@@ -83,12 +84,12 @@ mod tests {
         let mut now = 5 * TICK_NS;
         for id in 0..10_000 {
             let deadline = now + random.below(30 * TICK_NS);
-            wheel.watch(deadline, Watched { connection: 0, stream: 0, id });
+            wheel.watch(deadline, Watched { handle: Handle::of(id), request: 0 });
             waiting.insert(id, deadline);
             now += random.below(TICK_NS / 4);
             while let Some(list) = wheel.take_due(now) {
                 for watched in &list {
-                    let deadline = waiting.remove(&watched.id).expect("due once");
+                    let deadline = waiting.remove(&watched.handle.place()).expect("due once");
                     assert!(deadline <= now, "not before its deadline");
                 }
                 wheel.recycle(list);

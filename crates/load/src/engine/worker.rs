@@ -1,7 +1,8 @@
 //! One load thread: an event loop that owns everything it touches.
 
 use std::{
-    collections::VecDeque,
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
     ops::Range,
     os::fd::AsRawFd,
     sync::{Arc, mpsc},
@@ -9,33 +10,35 @@ use std::{
 };
 
 use super::{
-    Command, Operation,
+    Command,
     connection::{Connection, Loss, State, Step},
-    keys::Keys,
-    ledger::{Ledger, Page, Recent},
+    flow::Flow,
+    ledger::{Ledger, Recent},
+    operations::{Handle, Operations, Stage},
+    page::{Part, Shape},
     wheel::Wheel,
 };
 use crate::{
-    Balance, ConnectionEvent, Consistency, EngineConfig, KeyValue, LoadError, Pace, Progress,
+    Balance, ConnectionEvent, EngineConfig, LoadError, Pace, ThreadWorkload, Workload,
     clock::{now_ns, unix_us},
     random::Random,
     ring::Replicas,
-    schedule::Schedule,
     sys::{self, Epoll, Waker},
 };
 
 /// What all threads are told.
 pub(super) struct Setup {
     pub(super) config: EngineConfig,
-    pub(super) workload: KeyValue,
-    pub(super) replicas: Replicas,
+    pub(super) workload: Arc<dyn Workload>,
+    /// By the workload's list of tables; empty unless operations are balanced by token.
+    pub(super) replicas: Vec<Replicas>,
 }
 
 /// What a thread leaves behind.
 #[derive(Default)]
 pub(super) struct Final {
     pub(super) balance: Balance,
-    pub(super) pages: Vec<(u64, Page)>,
+    pub(super) parts: Vec<(u64, Part)>,
 }
 
 /// A node as one thread sees it.
@@ -44,16 +47,8 @@ pub(super) struct Target {
     pub(super) connections: Range<usize>,
     /// How often one of them was chosen; they take turns.
     pub(super) turn: usize,
-    /// Operations that wait for a stream on one of them.
-    pub(super) queue: VecDeque<Operation>,
-}
-
-/// What starts operations at present.
-pub(super) enum Source {
-    Idle,
-    Open(Schedule),
-    Closed,
-    Populate { next: u64, failed: Vec<u64> },
+    /// Operations that wait for a stream on one of them; also some that have ended meanwhile.
+    pub(super) queue: VecDeque<Handle>,
 }
 
 /// Token of the epoll that is no connection's index.
@@ -72,9 +67,11 @@ pub(super) struct Worker {
     pub(super) setup: Arc<Setup>,
     pub(super) index: usize,
     pub(super) timeout_ns: u64,
-    pub(super) value_size: usize,
-    pub(super) consistency: Consistency,
-    pub(super) statements: [String; 2],
+    /// Only if another attempt may follow.
+    pub(super) attempt_timeout_ns: Option<u64>,
+    pub(super) counts_attempts: bool,
+    pub(super) statements: Vec<String>,
+    pub(super) workload: Box<dyn ThreadWorkload>,
 
     pub(super) epoll: Epoll,
     waker: Arc<Waker>,
@@ -83,32 +80,33 @@ pub(super) struct Worker {
 
     pub(super) targets: Vec<Target>,
     pub(super) connections: Vec<Connection>,
+    /// Those with something to write.
+    touched: Vec<usize>,
+    /// When a connection needs a look again; 0 if that has to be found out.
+    pub(super) attention_ns: u64,
+    pub(super) operations: Operations,
     /// Operations that wait for any coordinator to be connected.
-    pub(super) homeless: VecDeque<Operation>,
+    pub(super) homeless: VecDeque<Handle>,
+    /// Operations that wait before their next attempt, by the end of the wait.
+    pub(super) rests: BinaryHeap<Reverse<(u64, Handle)>>,
     /// Counts choices of a coordinator.
     pub(super) turn: usize,
-    pub(super) next_id: u64,
     pub(super) wheel: Wheel,
     pub(super) ledger: Ledger,
     events: Vec<ConnectionEvent>,
 
+    /// Spreads the delays of retries.
     pub(super) random: Random,
-    pub(super) keys: Keys,
     /// CLOCK_REALTIME minus CLOCK_MONOTONIC at the start, in µs: versions must not jump back when a clock is set.
     pub(super) unix_offset_us: u64,
 
-    pub(super) source: Source,
-    /// Number of the pace in force.
-    pub(super) pace: u32,
-    /// The pace to come, and when.
-    pub(super) pending: Option<(u64, Pace)>,
-    /// Users of a closed loop that are free to start, and since when.
+    pub(super) flows: Vec<Flow>,
+    /// The paces to come, one for every flow, and when.
+    pub(super) pending: Option<(u64, Vec<Pace>)>,
+    /// Reused list of users who start in a turn.
     pub(super) restarts: Vec<u64>,
-    /// Until when users of the population rest whose writes have failed, in order.
-    pub(super) resting: VecDeque<u64>,
-    pub(super) progress: Progress,
-    /// Reused list of what is due in a turn.
-    pub(super) due: Vec<u64>,
+    /// An operation was seen that goes on when it is answered, so answers must not lie unread.
+    pub(super) sequential: bool,
     /// No operation intended before will be scheduled any more.
     pub(super) horizon_ns: u64,
     /// See [`super::Engine::set_coalescing`].
@@ -135,48 +133,59 @@ impl Worker {
         let epoll = Epoll::new().map_err(LoadError::system("an epoll"))?;
         epoll.add(waker.as_raw_fd(), WAKER, false).map_err(LoadError::system("watching an eventfd"))?;
 
-        let value_size = workload.value_size as usize;
         let timeout_ns = config.timeout.as_nanos() as u64;
+        let patience_ns = FIRST_PATIENCE_NS + PATIENCE_TIMEOUTS * timeout_ns;
         let (mut targets, mut connections) = (Vec::new(), Vec::new());
         for (number, coordinator) in config.coordinators.iter().enumerate() {
             let first = connections.len();
             for token in first..first + config.connections {
-                let patience_ns = FIRST_PATIENCE_NS + PATIENCE_TIMEOUTS * timeout_ns;
-                connections.push(Connection::new(number, coordinator.address, token as u64, value_size, patience_ns));
+                let largest = workload.largest_answer();
+                let dead_peer = config.dead_peer;
+                connections.push(Connection::new(
+                    number,
+                    coordinator.address,
+                    token as u64,
+                    largest,
+                    patience_ns,
+                    dead_peer,
+                ));
             }
             targets.push(Target { connections: first..connections.len(), turn: 0, queue: VecDeque::new() });
         }
+        let counts_attempts = config.retries.tries > 1;
+        let attempt_timeout = config.retries.attempt_timeout.filter(|_| counts_attempts);
+        let shape = Shape { coordinators: targets.len(), names: workload.operations().len() };
         Ok(Worker {
             setup: Arc::clone(setup),
             index,
             timeout_ns,
-            value_size,
-            consistency: workload.consistency,
-            statements: [workload.read_statement(), workload.write_statement()],
+            attempt_timeout_ns: attempt_timeout.map(|timeout| timeout.as_nanos() as u64),
+            counts_attempts,
+            statements: workload.statements(),
+            workload: workload.thread(index, config.threads),
             epoll,
             waker,
             inbox,
             ready: Some(ready),
-            ledger: Ledger::new(config.epoch_ns, config.bucket.as_nanos() as u64, targets.len()),
+            ledger: Ledger::new(config.epoch_ns, config.bucket.as_nanos() as u64, shape),
             targets,
             connections,
+            touched: Vec::new(),
+            attention_ns: 0,
+            operations: Operations::default(),
             homeless: VecDeque::new(),
+            rests: BinaryHeap::new(),
             // Threads begin with different coordinators.
             turn: index,
-            next_id: 0,
             wheel: Wheel::default(),
             events: Vec::new(),
-            // Streams 0 .. threads are the schedule's.
-            random: Random::new(config.seed, (config.threads + index) as u64),
-            keys: Keys::new(index, config.threads, workload.population),
+            // A stream that no schedule and no workload uses.
+            random: Random::new(config.seed, u64::MAX - index as u64),
             unix_offset_us: unix_us().saturating_sub(now_ns() / 1_000),
-            source: Source::Idle,
-            pace: 0,
+            flows: (0..workload.flows()).map(|_| Flow::new()).collect(),
             pending: None,
             restarts: Vec::new(),
-            resting: VecDeque::new(),
-            progress: Progress::default(),
-            due: Vec::new(),
+            sequential: false,
             horizon_ns: 0,
             coalesce_ns: super::COALESCE_NS,
             unread_ns: 0,
@@ -192,6 +201,7 @@ impl Worker {
             let now = now_ns();
             self.attend(now);
             self.expire(now);
+            self.wake_rested(now);
             let more = self.start_operations(now);
             self.flush(now);
             if let Some(error) = self.fatal.take() {
@@ -201,8 +211,8 @@ impl Worker {
                 return Ok(self.finish(now));
             }
             // A connection lost while sending has set users free.
-            let more = more || !self.restarts.is_empty();
-            let unread_ns = self.wait(if more { now } else { self.next_ns(now) })?;
+            let more = more || self.has_restarts();
+            let unread_ns = self.wait(if more { now } else { self.next_ns() })?;
             for index in 0..self.epoll.count() {
                 let ready = self.epoll.ready(index);
                 match ready.token {
@@ -224,6 +234,9 @@ impl Worker {
 
     /// Opens what is down, and gives up what has been opening for too long.
     fn attend(&mut self, now: u64) {
+        if now < self.attention_ns {
+            return;
+        }
         for index in 0..self.connections.len() {
             let connection = &mut self.connections[index];
             match connection.state {
@@ -239,25 +252,25 @@ impl Worker {
                 _ => {}
             }
         }
+        self.attention_ns = self.connections.iter().map(Connection::attention_ns).min().unwrap_or(u64::MAX);
+    }
+
+    /// A connection has something to write, or the kernel takes more of what it has.
+    pub(super) fn touch(&mut self, index: usize) {
+        if !std::mem::replace(&mut self.connections[index].touched, true) {
+            self.touched.push(index);
+        }
     }
 
     /// Sends what was encoded; sending makes room, and room lets queued operations go.
     fn flush(&mut self, now: u64) {
-        loop {
-            let mut sent = false;
-            for index in 0..self.connections.len() {
-                if !self.connections[index].dirty {
-                    continue;
-                }
-                sent = true;
-                if let Err(loss) = self.connections[index].flush(&self.epoll, &mut self.ledger) {
-                    self.lose(index, loss);
-                }
-                self.pump(self.connections[index].coordinator, now);
+        while let Some(index) = self.touched.pop() {
+            let connection = &mut self.connections[index];
+            connection.touched = false;
+            if let Err(loss) = connection.flush(&self.epoll, &mut self.operations, &mut self.ledger) {
+                self.lose(index, loss);
             }
-            if !sent {
-                return;
-            }
+            self.pump(self.connections[index].coordinator, now);
         }
     }
 
@@ -284,32 +297,29 @@ impl Worker {
         Ok(looked_ns)
     }
 
-    /// Whether nothing waits for a connection or for room on one.
+    /// Whether nothing waits for a connection or for room on one, and no answer would start anything for a while.
     fn may_be_deaf(&self) -> bool {
-        matches!(self.source, Source::Open(_))
-            && self.waiting() == 0
+        !self.sequential
+            && self.stopping.is_none()
+            && self.flows.iter().any(|flow| !flow.is_idle())
+            && self.flows.iter().all(|flow| flow.needs_no_answer_for(*DEAF_NS.end()))
+            && self.homeless.is_empty()
+            && self.targets.iter().all(|target| target.queue.is_empty())
             && self.connections.iter().all(Connection::is_idle)
     }
 
     /// When something is due next.
-    fn next_ns(&self, now: u64) -> u64 {
-        let mut next = self.wheel.next_ns().min(self.stopping.unwrap_or(u64::MAX));
+    fn next_ns(&self) -> u64 {
+        let mut next = self.wheel.next_ns().min(self.stopping.unwrap_or(u64::MAX)).min(self.attention_ns);
         if let Some((at, _)) = self.pending {
             next = next.min(at);
         }
-        if let Source::Open(schedule) = &self.source {
-            next = next.min(schedule.next_ns().max(self.last_start_ns + self.coalesce_ns));
-        }
-        if let Some(at) = self.resting.front() {
+        if let Some(Reverse((at, _))) = self.rests.peek() {
             next = next.min(*at);
         }
-        for connection in &self.connections {
-            next = next.min(connection.attention_ns());
-        }
-        for queue in self.targets.iter().map(|target| &target.queue).chain([&self.homeless]) {
-            if let Some(first) = queue.front() {
-                next = next.min(first.intended.saturating_add(self.timeout_ns).max(now));
-            }
+        for flow in &self.flows {
+            let (scheduled, rested) = flow.next_ns();
+            next = next.min(scheduled.max(self.last_start_ns + self.coalesce_ns)).min(rested);
         }
         next
     }
@@ -327,8 +337,10 @@ impl Worker {
             // If nobody listens any more, the command to stop is on its way.
             let _ = ready.send(Ok(()));
         }
-        for operation in std::mem::take(&mut self.homeless) {
-            self.place(operation, now);
+        for handle in std::mem::take(&mut self.homeless) {
+            if self.operations.get(handle).is_some_and(|operation| operation.stage == Stage::Waiting) {
+                self.place(handle, now);
+            }
         }
         self.pump(coordinator, now);
     }
@@ -350,24 +362,15 @@ impl Worker {
         }
     }
 
-    fn waiting(&self) -> u64 {
-        let queued: usize = self.targets.iter().map(|target| target.queue.len()).sum();
-        (queued + self.homeless.len()) as u64
-    }
-
-    fn in_flight(&self) -> u64 {
-        self.connections.iter().map(|connection| connection.open).sum()
-    }
-
     fn is_over(&self, now: u64) -> bool {
-        self.stopping.is_some_and(|deadline| now >= deadline || (self.waiting() == 0 && self.in_flight() == 0))
+        self.stopping.is_some_and(|deadline| now >= deadline || self.operations.open() == 0)
     }
 
     /// Ends what is still open, so that the account can be closed.
     fn finish(mut self, now: u64) -> Final {
         self.abandon(now);
         let balance = self.balance();
-        Final { balance, pages: self.ledger.drain(u64::MAX) }
+        Final { balance, parts: self.ledger.drain(u64::MAX) }
     }
 }
 
@@ -377,7 +380,7 @@ impl Worker {
         self.horizon_ns
     }
 
-    pub(super) fn drain(&mut self, horizon_ns: u64) -> Vec<(u64, Page)> {
+    pub(super) fn drain(&mut self, horizon_ns: u64) -> Vec<(u64, Part)> {
         self.ledger.drain(horizon_ns)
     }
 
@@ -386,11 +389,15 @@ impl Worker {
     }
 
     pub(super) fn balance(&self) -> Balance {
-        self.ledger.balance(self.waiting(), self.in_flight())
+        let (waiting, in_flight) = self.operations.count();
+        let now = now_ns();
+        let withheld = self.flows.iter().map(|flow| flow.withheld(now)).sum();
+        self.ledger.balance(waiting, in_flight, withheld)
     }
 
-    pub(super) fn progress(&self) -> Progress {
-        self.progress.clone()
+    /// Whether nothing more will start until another pace is set, and nothing is open.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.pending.is_none() && self.operations.open() == 0 && self.flows.iter().all(Flow::is_idle)
     }
 
     pub(super) fn connection_events(&mut self) -> Vec<ConnectionEvent> {
@@ -401,7 +408,7 @@ impl Worker {
     pub(super) fn stop(&mut self, deadline_ns: u64) {
         let now = now_ns();
         // What is due until now is scheduled, however far behind this thread may be.
-        self.pending = Some((now, Pace::Idle));
+        self.pending = Some((now, vec![Pace::Idle; self.flows.len()]));
         while self.start_operations(now) {}
         self.stopping = Some(deadline_ns);
     }

@@ -19,9 +19,14 @@
 //! time goes from `draw` to `end` ([`Ending::NeverSent`]) without a request.
 
 mod key_value;
+mod key_value_thread;
+mod keys;
+mod population;
 mod traffic;
 
 pub use key_value::KeyValue;
+pub(crate) use key_value_thread::{FILLING, KeyValueLoad, MIX};
+pub(crate) use population::Population;
 pub use traffic::{Answer, Request};
 
 use crate::ErrorClass;
@@ -33,10 +38,10 @@ pub trait Workload: Send + Sync + 'static {
 
     /// The CQL to prepare on every connection; a request names a statement by its place in this list.
     ///
-    /// A statement that a coordinator refuses is an error of the engine's start, with the server's words.
+    /// A statement that a coordinator refuses is an error of [`crate::Engine::launch`], with the server's words.
     fn statements(&self) -> Vec<String>;
 
-    /// How many flows of operations there are. Each has a pace of its own.
+    /// How many flows of operations there are. Each has a pace of its own ([`crate::Engine::set_paces`]).
     fn flows(&self) -> usize {
         1
     }
@@ -76,7 +81,10 @@ pub trait ThreadWorkload: Send {
     fn draw(&mut self, flow: usize) -> Option<Drawn>;
 
     /// Where the next request of the operation may go. Asked before every request but those for a next page.
-    fn route(&self, ticket: Ticket) -> Route;
+    ///
+    /// Unless operations are balanced `by_token`, a [`Route::Token`] is the same as [`Route::Any`], and the token need
+    /// not be computed.
+    fn route(&self, ticket: Ticket, by_token: bool) -> Route;
 
     /// Writes the request to send now: the first one, the next page, or once more after a failure.
     fn request(&mut self, ticket: Ticket, sending: &Sending, request: Request<'_>);
@@ -88,9 +96,9 @@ pub trait ThreadWorkload: Send {
     /// that is needed for the next page must be copied.
     fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, received: &Received) -> Verdict;
 
-    /// The server has refused a request, with these words. The engine decides what comes of it.
-    fn refused(&mut self, ticket: Ticket, class: ErrorClass, message: &str, received: &Received) {
-        let _ = (ticket, class, message, received);
+    /// The server has answered with an error. The engine decides what comes of it.
+    fn refused(&mut self, ticket: Ticket, error: &ServerError<'_>, received: &Received) {
+        let _ = (ticket, error, received);
     }
 
     /// The outcome of the operation is certain. Called once for every operation drawn.
@@ -110,6 +118,12 @@ pub struct Table {
     pub name: String,
 }
 
+impl From<&KeyValue> for Table {
+    fn from(workload: &KeyValue) -> Self {
+        Table { keyspace: workload.keyspace.clone(), name: workload.table.clone() }
+    }
+}
+
 /// An operation's name between engine and workload: the place of the operation in a list of the workload's own. The
 /// engine only hands it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -122,7 +136,7 @@ pub struct Drawn {
     pub ticket: Ticket,
     /// Its place in [`Workload::operations`].
     pub operation: u16,
-    /// How many partitions it visits: by so many steps it advances the schedule of a limited pace.
+    /// How many partitions it visits: by so many steps it advances the schedule of [`crate::Pace::Limited`].
     pub partitions: u32,
 }
 
@@ -167,6 +181,17 @@ pub struct Received {
     pub step: u32,
     /// Place of the coordinator that answered in [`crate::EngineConfig::coordinators`].
     pub coordinator: u16,
+}
+
+/// An error that a server answers with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerError<'a> {
+    /// Its class.
+    pub class: ErrorClass,
+    /// Its code (section 9 of the protocol specification).
+    pub code: u32,
+    /// The server's words.
+    pub message: &'a str,
 }
 
 /// What an answer means.
@@ -217,7 +242,7 @@ pub enum Next {
     Page,
     /// Another request of the same operation, routed by itself.
     Request,
-    /// Nothing: the operation has failed. It is tried again if the configured retries say so; never after
+    /// Nothing: the operation has failed. It is tried again if [`crate::Retries`] say so; never after
     /// [`ErrorClass::Mismatch`] and [`ErrorClass::Missing`].
     Failed(ErrorClass),
 }

@@ -1,11 +1,13 @@
 //! Request and answer as the traits name them, until the wire's own types of these names take their place.
 
-use std::marker::PhantomData;
+use crate::wire::response::Response;
 
 /// One request on its way into a connection's output.
-#[derive(Debug)]
-pub struct Request<'a>(PhantomData<&'a mut Vec<u8>>);
+pub struct Request<'a> {
+    pub(crate) out: &'a mut Vec<u8>,
+    pub(crate) stream: u16,
+    pub(crate) prepared: &'a [Box<[u8]>],
+}
 
 /// One answer of the server, borrowed from a connection's input.
-#[derive(Debug)]
-pub struct Answer<'a>(PhantomData<&'a [u8]>);
+pub struct Answer<'a>(pub(crate) Response<'a>);

@@ -1,0 +1,238 @@
+//! The ends of operations: answered, failed, timed out, never sent; and what may come after the end.
+
+use super::{
+    connection::{Connection, Loss, State, Step},
+    ledger::Entry,
+    operations::{Handle, Operation, Stage},
+    page::AttemptEnd,
+    worker::Worker,
+};
+use crate::{Ended, Ending, ErrorClass, Outcome, clock::now_ns};
+
+fn entry(operation: &Operation) -> Entry {
+    Entry { intended: operation.intended, coordinator: operation.coordinator, name: operation.name }
+}
+
+impl Worker {
+    /// Counts an attempt, if operations may have several.
+    pub(super) fn count_attempt(&mut self, operation: &Operation, end: AttemptEnd, service: u64) {
+        if self.counts_attempts {
+            self.ledger.attempt(operation.intended, operation.name, end, service);
+        }
+    }
+
+    /// A request has failed: tries again, or ends the operation.
+    pub(super) fn failed(&mut self, handle: Handle, class: ErrorClass, at: u64) {
+        let Some(operation) = self.operations.get_mut(handle) else { return };
+        let wait_ns = self.setup.config.retries.wait_ns(operation.attempt, class, &mut self.random);
+        let due = wait_ns.map(|wait_ns| at.saturating_add(wait_ns)).filter(|due| *due < operation.deadline);
+        match due {
+            None => self.end(handle, Ended::Failed(class), at),
+            Some(due) => self.try_again(handle, due, at),
+        }
+    }
+
+    fn try_again(&mut self, handle: Handle, due: u64, now: u64) {
+        let Some(operation) = self.operations.get_mut(handle) else { return };
+        operation.attempt += 1;
+        operation.queued = true;
+        if due > now {
+            operation.stage = Stage::Resting;
+            self.rests.push(std::cmp::Reverse((due, handle)));
+        } else {
+            self.place(handle, now);
+        }
+    }
+
+    /// Sends the next attempts of operations that have rested enough.
+    pub(super) fn wake_rested(&mut self, now: u64) {
+        while let Some(std::cmp::Reverse((due, handle))) = self.rests.peek().copied()
+            && due <= now
+        {
+            self.rests.pop();
+            if self.operations.get(handle).is_some_and(|operation| operation.stage == Stage::Resting) {
+                self.place(handle, now);
+            }
+        }
+    }
+
+    /// The outcome of an operation that was sent and has not timed out.
+    pub(super) fn end(&mut self, handle: Handle, ended: Ended, at: u64) {
+        let Some(operation) = self.operations.get(handle).copied() else { return };
+        let outcome = match ended {
+            Ended::Failed(class) => Outcome::Failed(class),
+            _ => Outcome::Ok,
+        };
+        self.ledger.ended(entry(&operation), outcome, operation.sample(at), false);
+        self.settle(handle, ended, at);
+    }
+
+    /// The deadline of an operation has passed.
+    pub(super) fn time_out(&mut self, handle: Handle, now: u64) {
+        let Some(operation) = self.operations.get(handle).copied() else { return };
+        if operation.requests == 0 {
+            self.ledger.never_sent(operation.intended);
+            self.settle(handle, Ended::NeverSent, now);
+            return;
+        }
+        if operation.stage == Stage::OnWay {
+            let (connection, stream) = operation.place;
+            self.connections[connection as usize].give_up(stream);
+            self.count_attempt(&operation, AttemptEnd::TimedOut, 0);
+        }
+        self.end_timed_out(handle, operation.outstanding > 0, now);
+    }
+
+    /// The account of an operation that has timed out; `awaited` if it may still be answered.
+    pub(super) fn end_timed_out(&mut self, handle: Handle, awaited: bool, now: u64) {
+        let Some(operation) = self.operations.get_mut(handle) else { return };
+        operation.awaited = awaited;
+        let operation = *operation;
+        // An operation that the kernel has not taken yet has only waited.
+        let timeout = operation.deadline - operation.intended;
+        let wait = operation.sample(operation.deadline).0.min(timeout);
+        self.ledger.ended(entry(&operation), Outcome::TimedOut, (wait, timeout - wait), awaited);
+        self.settle(handle, Ended::TimedOut, now);
+    }
+
+    /// A request for which nobody waits any more was answered after all.
+    pub(super) fn late(&mut self, handle: Handle, at: u64) {
+        let Some(operation) = self.operations.get_mut(handle) else { return };
+        let awaited = std::mem::take(&mut operation.awaited);
+        let operation = *operation;
+        if awaited {
+            // Looked for before it was read, an answer in the last moment counts as late, and then not as too early.
+            self.ledger.late(entry(&operation), operation.sample(at.max(operation.deadline)));
+        }
+        self.forget_if_over(handle);
+    }
+
+    /// A request for which nobody waits any more will never be answered.
+    fn never_answered(&mut self, handle: Handle) {
+        let Some(operation) = self.operations.get_mut(handle) else { return };
+        operation.outstanding -= 1;
+        if operation.outstanding == 0 && std::mem::take(&mut operation.awaited) {
+            let intended = operation.intended;
+            self.ledger.never_answered(intended);
+        }
+        self.forget_if_over(handle);
+    }
+
+    /// The outcome is certain: the workload is told, and the user starts the next operation.
+    fn settle(&mut self, handle: Handle, ended: Ended, now: u64) {
+        let Some(operation) = self.operations.get(handle).copied() else { return };
+        self.operations.settle(handle);
+        self.workload.end(operation.ticket, &Ending { result: ended, requests: operation.requests });
+        self.succeed(operation.flow, operation.pace, ended == Ended::Ok, now);
+        self.forget_if_over(handle);
+    }
+
+    fn forget_if_over(&mut self, handle: Handle) {
+        if let Some(operation) = self.operations.get(handle)
+            && operation.stage == Stage::Ended
+            && operation.outstanding == 0
+            && !operation.awaited
+        {
+            let ticket = operation.ticket;
+            self.operations.remove(handle);
+            self.workload.release(ticket);
+        }
+    }
+
+    /// Ends the operations and attempts whose time is over.
+    pub(super) fn expire(&mut self, now: u64) {
+        while let Some(list) = self.wheel.take_due(now) {
+            for watched in &list {
+                let Some(operation) = self.operations.get(watched.handle).copied() else { continue };
+                match (operation.stage, watched.request) {
+                    (Stage::Ended, _) => {}
+                    (_, 0) if operation.deadline <= now => self.time_out(watched.handle, now),
+                    (_, 0) => self.watch(watched.handle, operation.deadline, now),
+                    (Stage::OnWay, number) if number == operation.requests => self.give_up_attempt(watched.handle, now),
+                    _ => {}
+                }
+            }
+            self.wheel.recycle(list);
+        }
+        // What has been given up leaves the queues, or they would grow as long as nobody takes from them.
+        for queue in self.targets.iter_mut().map(|target| &mut target.queue).chain([&mut self.homeless]) {
+            while let Some(first) = queue.front()
+                && self.operations.get(*first).is_none_or(|operation| operation.stage != Stage::Waiting)
+            {
+                queue.pop_front();
+            }
+        }
+    }
+
+    /// An attempt has had its time; the operation tries again if it may.
+    fn give_up_attempt(&mut self, handle: Handle, now: u64) {
+        let Some(operation) = self.operations.get(handle).copied() else { return };
+        if operation.attempt + 1 >= self.setup.config.retries.tries {
+            // The last attempt has as long as the operation.
+            return;
+        }
+        let (connection, stream) = operation.place;
+        self.connections[connection as usize].give_up(stream);
+        self.count_attempt(&operation, AttemptEnd::TimedOut, 0);
+        self.try_again(handle, now, now);
+    }
+
+    /// Closes a connection and ends what was on its way; what waited for its coordinator goes elsewhere.
+    pub(super) fn lose(&mut self, index: usize, loss: Loss) {
+        let now = now_ns();
+        let connection = &mut self.connections[index];
+        let coordinator = connection.coordinator;
+        let (state, established) = (connection.state, connection.established);
+        self.end_all(index, ErrorClass::ConnectionLost, now);
+        if self.is_starting() {
+            let step = if let State::Opening { step, .. } = state { step } else { Step::Connect };
+            self.fatal = Some(self.connect_error(coordinator, step, loss.reason));
+            return;
+        }
+        if established {
+            self.ledger.connection_lost(loss.garbage);
+            self.event(coordinator, Some(loss.reason));
+        }
+        if !self.is_connected(coordinator) {
+            for handle in std::mem::take(&mut self.targets[coordinator].queue) {
+                if self.operations.get(handle).is_some_and(|operation| operation.stage == Stage::Waiting) {
+                    self.place(handle, now);
+                }
+            }
+        }
+    }
+
+    /// Closes a connection; every request on its way fails with `class`.
+    fn end_all(&mut self, index: usize, class: ErrorClass, now: u64) {
+        let connection: &mut Connection = &mut self.connections[index];
+        self.attention_ns = 0;
+        for open in connection.close(now) {
+            if open.late {
+                self.never_answered(open.handle);
+                continue;
+            }
+            let Some(operation) = self.operations.get_mut(open.handle) else { continue };
+            operation.outstanding -= 1;
+            let operation = *operation;
+            let service = if open.sent_ns == 0 { 0 } else { now.saturating_sub(open.sent_ns) };
+            self.count_attempt(&operation, AttemptEnd::Failed(class), service);
+            self.failed(open.handle, class, now);
+        }
+    }
+
+    /// Ends all that is open, at the end of a run.
+    pub(super) fn abandon(&mut self, now: u64) {
+        for index in 0..self.connections.len() {
+            self.end_all(index, ErrorClass::Abandoned, now);
+        }
+        for handle in self.operations.handles() {
+            let Some(operation) = self.operations.get(handle).copied() else { continue };
+            if operation.stage != Stage::Ended && operation.requests == 0 {
+                self.ledger.never_sent(operation.intended);
+                self.settle(handle, Ended::NeverSent, now);
+            } else if operation.stage != Stage::Ended {
+                self.end(handle, Ended::Failed(ErrorClass::Abandoned), now);
+            }
+        }
+    }
+}

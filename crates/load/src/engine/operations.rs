@@ -1,0 +1,199 @@
+//! The operations of one thread from their intended start until nothing can be heard of them any more.
+
+use crate::Ticket;
+
+/// Where an operation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// For a connection with a free stream.
+    Waiting,
+    /// A request of it is on a connection.
+    OnWay,
+    /// Until its next attempt.
+    Resting,
+    /// Its outcome is certain, but a late answer may still come.
+    Ended,
+}
+
+/// An operation from its intended start on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Operation {
+    pub(super) ticket: Ticket,
+    /// When it was meant to start.
+    pub(super) intended: u64,
+    /// From when on it counts as timed out.
+    pub(super) deadline: u64,
+    /// When the kernel took the last byte of its first request; 0 while it has not.
+    pub(super) first_sent: u64,
+    /// Place of its name in the workload's list.
+    pub(super) name: u16,
+    /// The flow it was drawn from, and the number of that flow's pace: its end starts the next one only while that
+    /// pace is in force.
+    pub(super) flow: u16,
+    pub(super) pace: u32,
+    /// Where its last request went, or has to go.
+    pub(super) coordinator: u16,
+    /// Streams on which a request of it still waits for an answer.
+    pub(super) outstanding: u16,
+    /// How often the present request was sent before.
+    pub(super) attempt: u32,
+    /// How many of its requests were answered.
+    pub(super) step: u32,
+    /// How many requests of it were sent. The number of the newest tells it from those that were given up.
+    pub(super) requests: u32,
+    /// The connection and stream of the newest.
+    pub(super) place: (u32, u16),
+    pub(super) stage: Stage,
+    /// No connection was free for it at its start, so its wait is not the instrument's lateness.
+    pub(super) queued: bool,
+    /// It timed out, and a late answer would be the first.
+    pub(super) awaited: bool,
+}
+
+impl Operation {
+    /// Wait and service time if it ends at `at`.
+    pub(super) fn sample(&self, at: u64) -> (u64, u64) {
+        // What the kernel has not wholly taken has only waited so far.
+        let sent = if self.first_sent == 0 { at.max(self.intended) } else { self.first_sent };
+        (sent - self.intended, at.saturating_sub(sent))
+    }
+}
+
+/// Finds an operation, and nothing once it is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Handle {
+    index: u32,
+    generation: u32,
+}
+
+#[cfg(test)]
+impl Handle {
+    pub(super) fn of(index: u32) -> Self {
+        Handle { index, generation: 0 }
+    }
+
+    pub(super) fn place(self) -> u32 {
+        self.index
+    }
+}
+
+/// All operations of a thread. Places are used again; a generation tells the users of one place apart.
+#[derive(Debug, Default)]
+pub(super) struct Operations {
+    slots: Vec<(u32, Option<Operation>)>,
+    free: Vec<u32>,
+    /// Those whose outcome is not certain yet.
+    open: u64,
+}
+
+impl Operations {
+    pub(super) fn insert(&mut self, operation: Operation) -> Handle {
+        self.open += 1;
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push((0, None));
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[index as usize];
+        slot.1 = Some(operation);
+        Handle { index, generation: slot.0 }
+    }
+
+    pub(super) fn get(&self, handle: Handle) -> Option<&Operation> {
+        let (generation, operation) = self.slots.get(handle.index as usize)?;
+        operation.as_ref().filter(|_| *generation == handle.generation)
+    }
+
+    pub(super) fn get_mut(&mut self, handle: Handle) -> Option<&mut Operation> {
+        let (generation, operation) = self.slots.get_mut(handle.index as usize)?;
+        operation.as_mut().filter(|_| *generation == handle.generation)
+    }
+
+    /// Its outcome is certain from now on.
+    pub(super) fn settle(&mut self, handle: Handle) {
+        if let Some(operation) = self.get_mut(handle)
+            && operation.stage != Stage::Ended
+        {
+            operation.stage = Stage::Ended;
+            self.open -= 1;
+        }
+    }
+
+    /// Forgets it; it must be settled.
+    pub(super) fn remove(&mut self, handle: Handle) {
+        if self.get(handle).is_some() {
+            let slot = &mut self.slots[handle.index as usize];
+            *slot = (slot.0.wrapping_add(1), None);
+            self.free.push(handle.index);
+        }
+    }
+
+    /// How many have no certain outcome yet.
+    pub(super) fn open(&self) -> u64 {
+        self.open
+    }
+
+    /// All that are known, ended ones too.
+    pub(super) fn handles(&self) -> Vec<Handle> {
+        let known = self.slots.iter().zip(0..).filter(|((_, operation), _)| operation.is_some());
+        known.map(|((generation, _), index)| Handle { index, generation: *generation }).collect()
+    }
+
+    /// How many wait for their first request to be sent, and how many are open after it was. Counted one by one, so
+    /// that the balance sheet is checked against it.
+    pub(super) fn count(&self) -> (u64, u64) {
+        let open = self.slots.iter().filter_map(|(_, operation)| operation.as_ref());
+        open.filter(|operation| operation.stage != Stage::Ended).fold((0, 0), |(waiting, sent), operation| {
+            if operation.requests == 0 { (waiting + 1, sent) } else { (waiting, sent + 1) }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation(ticket: u64) -> Operation {
+        Operation {
+            ticket: Ticket(ticket),
+            intended: 100,
+            deadline: 1_000,
+            first_sent: 0,
+            name: 0,
+            flow: 0,
+            pace: 0,
+            coordinator: 0,
+            outstanding: 0,
+            attempt: 0,
+            step: 0,
+            requests: 0,
+            place: (0, 0),
+            stage: Stage::Waiting,
+            queued: false,
+            awaited: false,
+        }
+    }
+
+    #[test]
+    fn a_handle_does_not_find_the_next_user_of_its_place() {
+        let mut operations = Operations::default();
+        let first = operations.insert(operation(1));
+        operations.settle(first);
+        operations.settle(first);
+        assert_eq!((operations.open(), operations.get(first).is_some()), (0, true), "it waits for a late answer");
+        operations.remove(first);
+        let second = operations.insert(operation(2));
+        assert!(operations.get(first).is_none());
+        assert_eq!(operations.get(second).map(|operation| operation.ticket), Some(Ticket(2)));
+        assert_eq!(operations.slots.len(), 1, "the place was used again");
+        operations.remove(first);
+        assert_eq!(operations.handles(), [second]);
+    }
+
+    #[test]
+    fn wait_and_service_add_up_to_the_response_whenever_it_was_sent() {
+        let mut operation = operation(1);
+        assert_eq!(operation.sample(700), (600, 0), "never taken by the kernel: it only waited");
+        operation.first_sent = 300;
+        assert_eq!(operation.sample(700), (200, 400));
+    }
+}

@@ -1,0 +1,228 @@
+//! One bucket as one thread knows it, and the parts of it that are handed out.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use super::samples::{Sample, Samples, Times};
+use crate::{ErrorClass, LATE_START_NS, Outcome};
+
+/// How many series a page may have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    pub(super) coordinators: usize,
+    /// Names of operations.
+    pub(super) names: usize,
+}
+
+impl Shape {
+    fn series(self) -> usize {
+        self.coordinators * self.names * Outcome::COUNT
+    }
+
+    fn place(self, coordinator: u16, name: u16, outcome: Outcome) -> usize {
+        (usize::from(coordinator) * self.names + usize::from(name)) * Outcome::COUNT + outcome.index()
+    }
+}
+
+/// Plain counters of a bucket.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Counts {
+    pub(super) scheduled: u64,
+    pub(super) sent: u64,
+    pub(super) never_sent: u64,
+    pub(super) stale: u64,
+    pub(super) empty: u64,
+    pub(super) missing: u64,
+    pub(super) mismatched: u64,
+    pub(super) rerouted: u64,
+    pub(super) late_starts: u64,
+}
+
+impl Counts {
+    /// Adds all of `other`.
+    pub(super) fn add(&mut self, other: &Counts) {
+        self.scheduled += other.scheduled;
+        self.sent += other.sent;
+        self.never_sent += other.never_sent;
+        self.stale += other.stale;
+        self.empty += other.empty;
+        self.missing += other.missing;
+        self.mismatched += other.mismatched;
+        self.rerouted += other.rerouted;
+        self.late_starts += other.late_starts;
+    }
+}
+
+/// The operations of one name that one coordinator ended in one way.
+#[derive(Debug, Clone)]
+pub(super) struct Cell {
+    pub(super) coordinator: u16,
+    pub(super) name: u16,
+    pub(super) outcome: Outcome,
+    pub(super) samples: Samples,
+}
+
+/// What the operations of one name did.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Work {
+    pub(super) name: u16,
+    pub(super) partitions: u64,
+    pub(super) rows: u64,
+    pub(super) not_applied: u64,
+    pub(super) pages: Times,
+    pub(super) attempts: Option<Box<Tries>>,
+}
+
+/// Attempts of operations that may be tried several times.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tries {
+    pub(super) answered: u64,
+    pub(super) timed_out: u64,
+    pub(super) late: u64,
+    pub(super) failures: BTreeMap<ErrorClass, u64>,
+    pub(super) service: Times,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AttemptEnd {
+    Answered,
+    Failed(ErrorClass),
+    TimedOut,
+    /// Answered after it had timed out.
+    Late,
+}
+
+impl Work {
+    /// Adds all of `other`, which has the same name.
+    pub(super) fn add(&mut self, other: Work) {
+        self.partitions += other.partitions;
+        self.rows += other.rows;
+        self.not_applied += other.not_applied;
+        self.pages.append(other.pages);
+        let Some(theirs) = other.attempts else { return };
+        let mine = self.attempts.get_or_insert_default();
+        mine.answered += theirs.answered;
+        mine.timed_out += theirs.timed_out;
+        mine.late += theirs.late;
+        for (class, count) in theirs.failures {
+            *mine.failures.entry(class).or_default() += count;
+        }
+        mine.service.append(theirs.service);
+    }
+}
+
+/// What was added to a page since it was last asked.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) counts: Counts,
+    pub(super) lateness: Times,
+    pub(super) cells: Vec<Cell>,
+    pub(super) work: Vec<Work>,
+    /// No operation of it is open and none can be added.
+    pub(super) settled: bool,
+    /// No late answer can come either.
+    pub(super) over: bool,
+}
+
+/// What one thread knows of one bucket.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) number: u64,
+    /// The intended starts that belong to it.
+    range: Range<u64>,
+    shape: Shape,
+    pub(super) counts: Counts,
+    lateness: Times,
+    /// Where in `cells` a series is, plus one; 0 for not yet.
+    index: Box<[u32]>,
+    cells: Vec<Cell>,
+    /// Where in `work` an operation is, plus one; 0 for not yet.
+    work_index: Box<[u32]>,
+    work: Vec<Work>,
+    /// Scheduled and not ended.
+    pub(super) open: u64,
+    /// Timed out, but a late answer may still come.
+    pub(super) awaited: u64,
+    pub(super) changed: bool,
+    /// As it was handed out last.
+    pub(super) settled: bool,
+}
+
+impl Page {
+    pub(super) fn new(number: u64, range: Range<u64>, shape: Shape) -> Self {
+        Page {
+            number,
+            range,
+            shape,
+            counts: Counts::default(),
+            lateness: Times::default(),
+            index: vec![0; shape.series()].into(),
+            cells: Vec::new(),
+            work_index: vec![0; shape.names].into(),
+            work: Vec::new(),
+            open: 0,
+            awaited: 0,
+            changed: true,
+            settled: false,
+        }
+    }
+
+    pub(super) fn covers(&self, intended: u64) -> bool {
+        self.range.contains(&intended)
+    }
+
+    pub(super) fn end_ns(&self) -> u64 {
+        self.range.end
+    }
+
+    pub(super) fn lateness(&mut self, ns: u64) {
+        self.lateness.push(ns);
+        self.counts.late_starts += u64::from(ns > LATE_START_NS);
+    }
+
+    pub(super) fn record(&mut self, coordinator: u16, name: u16, outcome: Outcome, sample: Sample) {
+        let place = &mut self.index[self.shape.place(coordinator, name, outcome)];
+        if *place == 0 {
+            self.cells.push(Cell { coordinator, name, outcome, samples: Samples::default() });
+            *place = self.cells.len() as u32;
+        }
+        self.cells[*place as usize - 1].samples.push(sample);
+    }
+
+    pub(super) fn work(&mut self, name: u16) -> &mut Work {
+        let place = &mut self.work_index[usize::from(name)];
+        if *place == 0 {
+            self.work.push(Work { name, ..Work::default() });
+            *place = self.work.len() as u32;
+        }
+        &mut self.work[*place as usize - 1]
+    }
+
+    pub(super) fn attempt(&mut self, name: u16, end: AttemptEnd, service: u64) {
+        let tries = self.work(name).attempts.get_or_insert_default();
+        match end {
+            AttemptEnd::Answered => tries.answered += 1,
+            AttemptEnd::Failed(class) => *tries.failures.entry(class).or_default() += 1,
+            AttemptEnd::TimedOut => {
+                tries.timed_out += 1;
+                return;
+            }
+            AttemptEnd::Late => tries.late += 1,
+        }
+        tries.service.push(service);
+    }
+
+    /// Hands out what was added since the last call.
+    pub(super) fn take(&mut self) -> Part {
+        self.index.fill(0);
+        self.work_index.fill(0);
+        Part {
+            counts: std::mem::take(&mut self.counts),
+            lateness: std::mem::take(&mut self.lateness),
+            cells: std::mem::take(&mut self.cells),
+            work: std::mem::take(&mut self.work),
+            settled: self.settled,
+            over: self.settled && self.awaited == 0,
+        }
+    }
+}

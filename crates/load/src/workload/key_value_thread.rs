@@ -1,0 +1,235 @@
+//! Operations of the key-value workload: what each load thread draws, sends and checks.
+
+use std::sync::Arc;
+
+use super::{
+    Answer, Drawn, Ended, Ending, Finding, KeyValue, Received, Request, Route, Sending, ServerError, Table,
+    ThreadWorkload, Ticket, Verdict, Workload, keys::Keys, population::Population,
+};
+use crate::{
+    ErrorClass, murmur3_token,
+    random::Random,
+    value,
+    wire::{
+        request::{self, Row},
+        response::Response,
+    },
+};
+
+/// The flow of reads and writes by weight.
+pub(crate) const MIX: usize = 0;
+/// The flow that writes every key once.
+pub(crate) const FILLING: usize = 1;
+
+const READ: u16 = 0;
+const WRITE: u16 = 1;
+
+/// A [`KeyValue`] with what an engine adds to it.
+pub(crate) struct KeyValueLoad {
+    pub(crate) workload: KeyValue,
+    pub(crate) seed: u64,
+    pub(crate) population: Arc<Population>,
+}
+
+impl Workload for KeyValueLoad {
+    fn operations(&self) -> Vec<String> {
+        vec!["read".to_owned(), "write".to_owned()]
+    }
+
+    fn statements(&self) -> Vec<String> {
+        vec![self.workload.read_statement(), self.workload.write_statement()]
+    }
+
+    fn flows(&self) -> usize {
+        2
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        vec![Table::from(&self.workload)]
+    }
+
+    fn largest_answer(&self) -> usize {
+        // Error texts and schema metadata are the longest answers besides values.
+        self.workload.value_size as usize + (1 << 20)
+    }
+
+    fn thread(&self, thread: usize, threads: usize) -> Box<dyn ThreadWorkload> {
+        Box::new(KeyValueThread {
+            workload: self.workload.clone(),
+            population: Arc::clone(&self.population),
+            keys: Keys::new(thread, threads, self.workload.population),
+            // Streams 0 .. threads are the schedule's.
+            random: Random::new(self.seed, (threads + thread) as u64),
+            open: Vec::new(),
+            free: Vec::new(),
+            filling: Filling::default(),
+        })
+    }
+}
+
+/// An operation that is open.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    key: u64,
+    /// Of a write, the version it writes; of a read, the newest version acknowledged before.
+    version: u64,
+    write: bool,
+    /// Number of the filling that it belongs to.
+    filling: Option<u64>,
+}
+
+/// How far this thread has come in writing every key.
+#[derive(Debug, Default)]
+struct Filling {
+    number: u64,
+    /// Place of the next key that was never tried.
+    next: u64,
+    /// Keys whose write has failed.
+    failed: Vec<u64>,
+    /// A write was refused for good.
+    over: bool,
+}
+
+struct KeyValueThread {
+    workload: KeyValue,
+    population: Arc<Population>,
+    keys: Keys,
+    random: Random,
+    /// By ticket.
+    open: Vec<Open>,
+    free: Vec<u64>,
+    filling: Filling,
+}
+
+impl KeyValueThread {
+    fn insert(&mut self, open: Open) -> Ticket {
+        match self.free.pop() {
+            Some(place) => {
+                self.open[place as usize] = open;
+                Ticket(place)
+            }
+            None => {
+                self.open.push(open);
+                Ticket(self.open.len() as u64 - 1)
+            }
+        }
+    }
+
+    fn at(&self, ticket: Ticket) -> &Open {
+        &self.open[ticket.0 as usize]
+    }
+
+    fn next_to_fill(&mut self) -> Option<u64> {
+        let filling = &mut self.filling;
+        if filling.over {
+            None
+        } else if filling.next < self.keys.count() {
+            filling.next += 1;
+            Some(self.keys.at(filling.next - 1))
+        } else {
+            filling.failed.pop()
+        }
+    }
+
+    fn judge_read(&self, open: &Open, response: &Response<'_>) -> Verdict {
+        match response {
+            Response::Value(Some(Some(content))) => {
+                match value::verify(content, open.key, self.workload.value_size as usize) {
+                    None => Verdict::mismatch(),
+                    Some(version) if version < open.version => {
+                        Verdict { finding: Some(Finding::Stale), ..Verdict::done(1, 1) }
+                    }
+                    Some(_) => Verdict::done(1, 1),
+                }
+            }
+            // The row is there, its value is null: nobody wrote that.
+            Response::Value(Some(None)) => Verdict::mismatch(),
+            Response::Value(None) if open.version > 0 => Verdict::missing(),
+            Response::Value(None) => Verdict { finding: Some(Finding::Empty), ..Verdict::done(1, 0) },
+            _ => Verdict::failed(ErrorClass::Unexpected),
+        }
+    }
+}
+
+impl ThreadWorkload for KeyValueThread {
+    fn begin(&mut self, flow: usize) {
+        if flow == FILLING {
+            self.filling = Filling { number: self.population.tally().number, ..Filling::default() };
+        }
+    }
+
+    fn draw(&mut self, flow: usize) -> Option<Drawn> {
+        let open = if flow == FILLING {
+            let key = self.next_to_fill()?;
+            Open { key, version: 0, write: true, filling: Some(self.filling.number) }
+        } else {
+            let (read, write) = (u64::from(self.workload.read), u64::from(self.workload.write));
+            let write = self.random.below(read + write) >= read;
+            Open { key: self.keys.draw(&mut self.random), version: 0, write, filling: None }
+        };
+        let ticket = self.insert(open);
+        Some(Drawn { ticket, operation: if open.write { WRITE } else { READ }, partitions: 1 })
+    }
+
+    fn route(&self, ticket: Ticket, by_token: bool) -> Route {
+        if !by_token {
+            return Route::Any;
+        }
+        Route::Token { table: 0, token: murmur3_token(&self.at(ticket).key.to_be_bytes()) }
+    }
+
+    fn request(&mut self, ticket: Ticket, sending: &Sending, request: Request<'_>) {
+        let consistency = self.workload.consistency;
+        let open = &mut self.open[ticket.0 as usize];
+        let Request { out, stream, prepared } = request;
+        if !open.write {
+            open.version = self.keys.acknowledged(open.key);
+            request::read(out, stream, &prepared[usize::from(READ)], consistency, open.key);
+            return;
+        }
+        // Another attempt writes the same.
+        if open.version == 0 {
+            open.version = self.keys.next_version(sending.unix_us);
+        }
+        let row = Row { key: open.key, version: open.version, size: self.workload.value_size as usize };
+        request::write(out, stream, &prepared[usize::from(WRITE)], consistency, &row);
+    }
+
+    fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, _: &Received) -> Verdict {
+        let open = *self.at(ticket);
+        if !open.write {
+            return self.judge_read(&open, &answer.0);
+        }
+        if answer.0 != Response::Void {
+            return Verdict::failed(ErrorClass::Unexpected);
+        }
+        self.keys.acknowledge(open.key, open.version);
+        Verdict::done(1, 1)
+    }
+
+    fn refused(&mut self, ticket: Ticket, error: &ServerError<'_>, received: &Received) {
+        if let Some(filling) = self.at(ticket).filling
+            && error.class == ErrorClass::Invalid
+            && !received.late
+        {
+            self.filling.over |= filling == self.filling.number;
+            let reason = format!("{} (code {:#06x})", error.message, error.code);
+            self.population.refuse(filling, received.coordinator, reason);
+        }
+    }
+
+    fn end(&mut self, ticket: Ticket, ending: &Ending) {
+        let Open { key, filling, .. } = *self.at(ticket);
+        if let Some(number) = filling {
+            let acknowledged = ending.result == Ended::Ok;
+            self.population.written(number, acknowledged);
+            if !acknowledged && number == self.filling.number {
+                self.filling.failed.push(key);
+            }
+        }
+    }
+
+    fn release(&mut self, ticket: Ticket) {
+        self.free.push(ticket.0);
+    }
+}
