@@ -1,1 +1,38 @@
 //! What people and scripts read: rows, summary, logs, graphs, exports.
+//!
+//! The runner drains the engine's buckets once in an interval and gives them to a [`Fold`], which makes an [`Interval`]
+//! of what ended in it and keeps the [`Total`]. All printing is a pure function of these two.
+//!
+//! Rows, summary, HdrHistogram log, graph and endpoint put an operation into the interval in which it *ended*, as
+//! cassandra-stress does; CSV series and run files into that of its *intended start*, which shows what a user met who
+//! came at that moment.
+
+mod account;
+mod error;
+mod fold;
+mod graph;
+mod hdrlog;
+mod json;
+pub mod number;
+mod rows;
+#[cfg(test)]
+mod sample;
+mod snapshot;
+mod summary;
+mod uncertainty;
+pub mod words;
+
+pub use account::account;
+pub use error::OutputError;
+pub use fold::Fold;
+pub use graph::{GraphTest, page, write_graph};
+pub use hdrlog::HdrLog;
+pub use json::{FORMAT, RunFacts, to_json};
+pub use rows::{COLUMNS, Rows, Width};
+pub use snapshot::{Cell, Findings, Interval, Measure, Operation, Total, ms, per_second};
+pub use summary::{END, FAILURE, results, steps};
+pub use uncertainty::{Uncertainty, adjusted_row_rate};
+
+/// What cassandra-stress says on stderr when it cannot ask the servers for their garbage collections. This tool never
+/// asks; whoever waits for the line finds it.
+pub const NO_JMX: &str = "Failed to connect over JMX; not collecting these stats";

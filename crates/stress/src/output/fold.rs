@@ -1,0 +1,237 @@
+//! From the engine's buckets to intervals.
+//!
+//! A bucket holds the operations that *were to start* in it, and is handed out again and again until all have ended.
+//! A row that is printed every second can only hold what *ended* in that second, as cassandra-stress's does. So every
+//! bucket is compared with how it was seen before, and the difference is what ended since. Nothing is counted twice and
+//! nothing is lost: the intervals' sums are those of the buckets. Series by intended start (`csv`, `record`) take the
+//! buckets as they are.
+
+use std::collections::BTreeMap;
+
+use brownout_load::{Bucket, Histogram, Outcome, Series, histogram};
+use brownout_record::{decode_histogram, encode_histogram};
+
+use super::{Findings, Interval, Measure, Total};
+
+/// Makes intervals of buckets, and the total of the intervals.
+pub struct Fold {
+    measure: Measure,
+    /// What was seen of buckets that may still change, by their start.
+    seen: BTreeMap<u64, Seen>,
+    /// Names that have occurred: they are in every interval from then on.
+    names: Vec<String>,
+    total: Total,
+}
+
+impl Fold {
+    /// Begins a run.
+    pub fn new(start_ns: u64, measure: Measure) -> Self {
+        Fold { measure, seen: BTreeMap::new(), names: Vec::new(), total: Total::new(start_ns, measure) }
+    }
+
+    /// The interval from the last one's end (at first: the start of the run) to `end_ns`, made of all that the buckets
+    /// drained now have more than before; it is part of the total afterwards.
+    pub fn interval(&mut self, end_ns: u64, buckets: &[Bucket]) -> Interval {
+        let start_ns = self.total.interval.end_ns();
+        let mut interval = Interval::new(start_ns, end_ns.saturating_sub(start_ns), self.measure);
+        for name in &self.names {
+            interval.operation(name);
+        }
+        for bucket in buckets {
+            let before = self.seen.remove(&bucket.start_ns).unwrap_or_default();
+            before.difference(bucket, &mut interval);
+            if may_change(bucket) {
+                self.seen.insert(bucket.start_ns, Seen::of(bucket));
+            }
+        }
+        if self.names.len() < interval.operations.len() {
+            self.names = interval.operations.iter().map(|operation| operation.name.clone()).collect();
+        }
+        self.total.add(&interval);
+        interval
+    }
+
+    /// All intervals so far.
+    pub fn total(&self) -> &Total {
+        &self.total
+    }
+
+    /// The same, to put the balance sheet and warnings in.
+    pub fn total_mut(&mut self) -> &mut Total {
+        &mut self.total
+    }
+
+    /// Ends the run.
+    pub fn into_total(self) -> Total {
+        self.total
+    }
+}
+
+/// Whether the engine may hand this bucket out again: an operation is open, or a late answer may still come.
+fn may_change(bucket: &Bucket) -> bool {
+    let count = |outcome| -> u64 {
+        bucket.series.iter().filter(|series| series.outcome == outcome).map(|series| series.count).sum()
+    };
+    !bucket.settled || count(Outcome::TimedOut) > count(Outcome::Late)
+}
+
+/// How a bucket was when it was last seen. Histograms are kept encoded: some hundred bytes instead of some hundred
+/// kilobytes, and a database that stands still may leave a minute of buckets open.
+#[derive(Default)]
+struct Seen {
+    scheduled: u64,
+    sent: u64,
+    never_sent: u64,
+    late_starts: u64,
+    findings: Findings,
+    lateness: Vec<u8>,
+    series: BTreeMap<(String, String, Outcome), SeenSeries>,
+}
+
+struct SeenSeries {
+    count: u64,
+    wait: Vec<u8>,
+    service: Vec<u8>,
+    response: Vec<u8>,
+}
+
+impl Seen {
+    fn of(bucket: &Bucket) -> Self {
+        let series = bucket.series.iter().map(|series| (key(series), SeenSeries::of(series)));
+        Seen {
+            scheduled: bucket.scheduled,
+            sent: bucket.sent,
+            never_sent: bucket.never_sent,
+            late_starts: bucket.late_starts,
+            findings: findings(bucket),
+            lateness: encode_histogram(&bucket.lateness),
+            series: series.collect(),
+        }
+    }
+
+    /// Adds what the bucket has more than this to an interval.
+    fn difference(&self, bucket: &Bucket, interval: &mut Interval) {
+        interval.scheduled += bucket.scheduled - self.scheduled;
+        interval.sent += bucket.sent - self.sent;
+        interval.never_sent += bucket.never_sent - self.never_sent;
+        interval.late_starts += bucket.late_starts - self.late_starts;
+        add_new(&self.lateness, &bucket.lateness, &mut interval.lateness);
+        let (now, before) = (findings(bucket), self.findings);
+        interval.findings.add(&Findings {
+            stale: now.stale - before.stale,
+            empty: now.empty - before.empty,
+            missing: now.missing - before.missing,
+            mismatched: now.mismatched - before.mismatched,
+            rerouted: now.rerouted - before.rerouted,
+        });
+        for series in &bucket.series {
+            let before = self.series.get(&key(series));
+            let new = series.count - before.map_or(0, |before| before.count);
+            let operation = interval.operation(&series.statement);
+            if new == 0 {
+                continue;
+            }
+            let cell = operation.cell(&series.coordinator, series.outcome);
+            cell.count += new;
+            let old = |part: fn(&SeenSeries) -> &Vec<u8>| before.map_or(&[][..], |before| part(before));
+            add_new(old(|seen| &seen.wait), &series.wait, &mut cell.wait);
+            add_new(old(|seen| &seen.service), &series.service, &mut cell.service);
+            add_new(old(|seen| &seen.response), &series.response, &mut cell.response);
+        }
+    }
+}
+
+impl SeenSeries {
+    fn of(series: &Series) -> Self {
+        SeenSeries {
+            count: series.count,
+            wait: encode_histogram(&series.wait),
+            service: encode_histogram(&series.service),
+            response: encode_histogram(&series.response),
+        }
+    }
+}
+
+fn key(series: &Series) -> (String, String, Outcome) {
+    (series.statement.clone(), series.coordinator.clone(), series.outcome)
+}
+
+fn findings(bucket: &Bucket) -> Findings {
+    Findings {
+        stale: bucket.stale,
+        empty: bucket.empty,
+        missing: bucket.missing,
+        mismatched: bucket.mismatched,
+        rerouted: bucket.rerouted,
+    }
+}
+
+/// Adds what `now` has more than `before` (empty: nothing).
+fn add_new(before: &[u8], now: &Histogram<u64>, to: &mut Histogram<u64>) {
+    let before = if before.is_empty() { Ok(histogram()) } else { decode_histogram(before) };
+    // We encoded it ourselves, and a bucket only grows, so neither step can fail.
+    let Ok(before) = before else { return };
+    if before.is_empty() {
+        let _ = to.add(now);
+        return;
+    }
+    let mut new = now.clone();
+    if new.subtract(&before).is_ok() {
+        let _ = to.add(&new);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brownout_load::ErrorClass;
+
+    use super::*;
+    use crate::output::sample;
+
+    #[test]
+    fn an_operation_is_in_the_interval_in_which_it_ended_and_in_no_other() {
+        let mut fold = Fold::new(0, Measure::Response);
+        let early = sample::bucket(0, false, &[("READ", "n1", Outcome::Ok, &[(1, 5), (1, 7)])]);
+        let first = fold.interval(1_000_000_000, std::slice::from_ref(&early));
+        assert_eq!(first.ended(), 2);
+
+        // The same bucket, a second later: a third read of it has ended, and one has failed.
+        let class = Outcome::Failed(ErrorClass::Overloaded);
+        let later = sample::bucket(
+            0,
+            true,
+            &[("READ", "n1", Outcome::Ok, &[(1, 5), (1, 7), (2, 1400)]), ("READ", "n1", class, &[(0, 1)])],
+        );
+        let second = fold.interval(2_000_000_000, &[later]);
+        assert_eq!((second.start_ns, second.length_ns), (1_000_000_000, 1_000_000_000));
+        assert_eq!((second.ended(), second.errors()), (2, 1));
+        let read = &second.operations[0];
+        assert_eq!(read.latency(Measure::Response).len(), 1);
+        assert!(read.largest_ns(Measure::Response).abs_diff(1_402_000_000) < 2_000_000);
+
+        // Nothing changed any more: the name stays, without operations.
+        let third = fold.interval(3_000_000_000, &[]);
+        assert!(third.is_empty());
+        assert_eq!(third.operations.len(), 1);
+        assert_eq!(fold.total().interval.ended(), 4);
+        assert_eq!(fold.total().interval.length_ns, 3_000_000_000);
+        assert!(fold.seen.is_empty());
+    }
+
+    #[test]
+    fn a_bucket_is_remembered_until_its_late_answers_have_come() {
+        let mut fold = Fold::new(0, Measure::Response);
+        let timed_out = sample::bucket(0, true, &[("READ", "n1", Outcome::TimedOut, &[(0, 500)])]);
+        fold.interval(1_000_000_000, &[timed_out]);
+        assert_eq!(fold.seen.len(), 1);
+        let late = sample::bucket(
+            0,
+            true,
+            &[("READ", "n1", Outcome::TimedOut, &[(0, 500)]), ("READ", "n1", Outcome::Late, &[(0, 900)])],
+        );
+        let second = fold.interval(2_000_000_000, &[late]);
+        assert_eq!((second.ended(), second.operations[0].count(Outcome::Late)), (0, 1));
+        assert!(fold.seen.is_empty());
+        assert_eq!(fold.total().interval.operations[0].count(Outcome::TimedOut), 1);
+    }
+}

@@ -1,0 +1,264 @@
+//! `-log json=`: one object about the whole run, documented in `docs/stress-json.md`.
+//!
+//! Times are nanoseconds. Every latency carries its histogram (HdrHistogram V2, deflated, base64), so that the results of
+//! several clients can be put together without averaging percentiles.
+
+use std::collections::BTreeMap;
+
+use brownout_load::{Balance, Histogram};
+use serde::Serialize;
+
+use super::{Cell, Measure, Operation, Total, hdrlog::encoded, per_second, words::without_passwords};
+
+/// Version of the object: raised when a field changes its meaning or goes.
+pub const FORMAT: u32 = 1;
+
+/// What only the runner knows.
+#[derive(Debug, Clone, Default)]
+pub struct RunFacts {
+    /// The words of the command.
+    pub command: String,
+    /// Unix time of the start, ms.
+    pub started_unix_ms: u64,
+    /// Whether the run did what it was told: `END` and not `FAILURE`.
+    pub success: bool,
+    /// The seed of all that is drawn, where there is one.
+    pub seed: Option<u64>,
+}
+
+/// The object of a run. Of a run in steps (threads, a search) `total` is its last step, and `steps` names them all.
+pub fn to_json(facts: &RunFacts, total: &Total, steps: &[(String, &Total)]) -> serde_json::Value {
+    let object = RunJson {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION"),
+        command: without_passwords(&facts.command),
+        started_unix_ms: facts.started_unix_ms,
+        success: facts.success,
+        seed: facts.seed,
+        result: StepJson::of(None, total),
+        steps: steps.iter().map(|(name, total)| StepJson::of(Some(name), total)).collect(),
+    };
+    // Maps have text keys and numbers are finite or null: nothing here can fail.
+    serde_json::to_value(&object).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct RunJson<'a> {
+    format: u32,
+    version: &'static str,
+    command: String,
+    started_unix_ms: u64,
+    success: bool,
+    seed: Option<u64>,
+    #[serde(flatten)]
+    result: StepJson<'a>,
+    steps: Vec<StepJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct StepJson<'a> {
+    name: Option<&'a str>,
+    duration_ns: u64,
+    measure: &'static str,
+    stderr: Option<f64>,
+    balance: BalanceJson<'a>,
+    total: OperationJson,
+    operations: Vec<OperationJson>,
+    findings: BTreeMap<&'static str, u64>,
+    client: ClientJson,
+    warnings: &'a [String],
+}
+
+impl<'a> StepJson<'a> {
+    fn of(name: Option<&'a str>, total: &'a Total) -> Self {
+        let interval = &total.interval;
+        let of_each = |operation| OperationJson::of(operation, interval.length_ns);
+        let found = &interval.findings;
+        let late = total.late_intervals.iter().map(|at| at.saturating_sub(interval.start_ns));
+        StepJson {
+            name,
+            duration_ns: interval.length_ns,
+            measure: match interval.measure {
+                Measure::Service => "service",
+                Measure::Response => "response",
+            },
+            stderr: Some(total.uncertainty.value()).filter(|value| value.is_finite()),
+            balance: BalanceJson::of(&total.balance),
+            total: OperationJson::of(&interval.all(), interval.length_ns),
+            operations: interval.operations.iter().map(of_each).collect(),
+            findings: BTreeMap::from([
+                ("stale", found.stale),
+                ("empty", found.empty),
+                ("missing", found.missing),
+                ("mismatched", found.mismatched),
+                ("rerouted", found.rerouted),
+            ]),
+            client: ClientJson {
+                lateness: latency(&interval.lateness),
+                late_starts: interval.late_starts,
+                intervals: total.intervals,
+                late_intervals_ns: late.collect(),
+            },
+            warnings: &total.warnings,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct BalanceJson<'a> {
+    balances: bool,
+    scheduled: u64,
+    sent: u64,
+    never_sent: u64,
+    waiting: u64,
+    answered_ok: u64,
+    failed: u64,
+    timed_out: u64,
+    in_flight: u64,
+    late: u64,
+    failures: BTreeMap<&'static str, u64>,
+    connections_lost: u64,
+    garbage: u64,
+    lost_threads: &'a [String],
+}
+
+impl<'a> BalanceJson<'a> {
+    fn of(sheet: &'a Balance) -> Self {
+        BalanceJson {
+            balances: sheet.balances(),
+            scheduled: sheet.scheduled,
+            sent: sheet.sent,
+            never_sent: sheet.never_sent,
+            waiting: sheet.waiting,
+            answered_ok: sheet.answered_ok,
+            failed: sheet.failed,
+            timed_out: sheet.timed_out,
+            in_flight: sheet.in_flight,
+            late: sheet.late,
+            failures: sheet.failures.iter().map(|(class, count)| (class.name(), *count)).collect(),
+            connections_lost: sheet.connections_lost,
+            garbage: sheet.garbage,
+            lost_threads: &sheet.lost_threads,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ClientJson {
+    lateness: Option<LatencyJson>,
+    late_starts: u64,
+    intervals: u64,
+    late_intervals_ns: Vec<u64>,
+}
+
+#[derive(Serialize)]
+struct OperationJson {
+    name: String,
+    ended: u64,
+    errors: u64,
+    never_sent: u64,
+    partitions: u64,
+    rows: u64,
+    applied: u64,
+    not_applied: u64,
+    operations_per_second: f64,
+    partitions_per_second: f64,
+    rows_per_second: f64,
+    outcomes: BTreeMap<&'static str, OutcomeJson>,
+    attempts: AttemptsJson,
+    pages: Option<LatencyJson>,
+    coordinators: BTreeMap<String, BTreeMap<&'static str, OutcomeJson>>,
+}
+
+impl OperationJson {
+    fn of(operation: &Operation, length_ns: u64) -> Self {
+        let mut together = Operation::new(&operation.name);
+        let mut coordinators: BTreeMap<String, BTreeMap<&'static str, OutcomeJson>> = BTreeMap::new();
+        for cell in &operation.cells {
+            together.cell("", cell.outcome).add(cell);
+            coordinators
+                .entry(cell.coordinator.clone())
+                .or_default()
+                .insert(cell.outcome.name(), OutcomeJson::of(cell));
+        }
+        OperationJson {
+            name: operation.name.clone(),
+            ended: operation.ended(),
+            errors: operation.errors(),
+            never_sent: operation.never_sent,
+            partitions: operation.partitions,
+            rows: operation.rows,
+            applied: operation.applied,
+            not_applied: operation.not_applied,
+            operations_per_second: per_second(operation.ended(), length_ns),
+            partitions_per_second: per_second(operation.partitions, length_ns),
+            rows_per_second: per_second(operation.rows, length_ns),
+            outcomes: together.cells.iter().map(|cell| (cell.outcome.name(), OutcomeJson::of(cell))).collect(),
+            attempts: AttemptsJson {
+                count: operation.attempts,
+                failed: operation.attempts_failed.clone(),
+                service: latency(&operation.attempt_service),
+            },
+            pages: latency(&operation.pages),
+            coordinators,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct AttemptsJson {
+    count: u64,
+    failed: BTreeMap<String, u64>,
+    service: Option<LatencyJson>,
+}
+
+#[derive(Serialize)]
+struct OutcomeJson {
+    count: u64,
+    wait: Option<LatencyJson>,
+    service: Option<LatencyJson>,
+    response: Option<LatencyJson>,
+}
+
+impl OutcomeJson {
+    fn of(cell: &Cell) -> Self {
+        OutcomeJson {
+            count: cell.count,
+            wait: latency(&cell.wait),
+            service: latency(&cell.service),
+            response: latency(&cell.response),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct LatencyJson {
+    count: u64,
+    mean_ns: f64,
+    min_ns: u64,
+    p50_ns: u64,
+    p90_ns: u64,
+    p95_ns: u64,
+    p99_ns: u64,
+    p999_ns: u64,
+    p9999_ns: u64,
+    max_ns: u64,
+    histogram: Option<String>,
+}
+
+fn latency(times: &Histogram<u64>) -> Option<LatencyJson> {
+    let at = |percentile| times.value_at_percentile(percentile);
+    (!times.is_empty()).then(|| LatencyJson {
+        count: times.len(),
+        mean_ns: times.mean(),
+        min_ns: times.min(),
+        p50_ns: at(50.0),
+        p90_ns: at(90.0),
+        p95_ns: at(95.0),
+        p99_ns: at(99.0),
+        p999_ns: at(99.9),
+        p9999_ns: at(99.99),
+        max_ns: times.max(),
+        histogram: encoded(times).ok(),
+    })
+}

@@ -1,0 +1,74 @@
+//! Intervals with known content, for tests.
+
+use brownout_load::{Bucket, ErrorClass, Outcome, Series, histogram};
+
+use super::{Interval, Measure, Total};
+
+const MS: u64 = 1_000_000;
+
+/// Statement, coordinator, outcome, and latencies: (wait, service) in ms.
+pub(super) type Sample<'a> = (&'a str, &'a str, Outcome, &'a [(u64, u64)]);
+
+/// A bucket of one second.
+pub(super) fn bucket(start_ns: u64, settled: bool, samples: &[Sample<'_>]) -> Bucket {
+    let series = samples.iter().map(|(statement, coordinator, outcome, latencies)| {
+        let mut series = Series {
+            statement: (*statement).to_owned(),
+            coordinator: (*coordinator).to_owned(),
+            outcome: *outcome,
+            count: latencies.len() as u64,
+            wait: histogram(),
+            service: histogram(),
+            response: histogram(),
+        };
+        for (wait, service) in *latencies {
+            series.wait.record(wait * MS).unwrap();
+            series.service.record(service * MS).unwrap();
+            series.response.record((wait + service) * MS).unwrap();
+        }
+        series
+    });
+    let series: Vec<Series> = series.collect();
+    let sent = series.iter().filter(|series| series.outcome != Outcome::Late).map(|series| series.count).sum();
+    Bucket {
+        start_ns,
+        length_ns: 1_000 * MS,
+        settled,
+        scheduled: sent,
+        sent,
+        never_sent: 0,
+        series,
+        lateness: histogram(),
+        late_starts: 0,
+        stale: 0,
+        empty: 0,
+        missing: 0,
+        mismatched: 0,
+        rerouted: 0,
+    }
+}
+
+/// One second: four reads on two coordinators, three writes of which one timed out and one failed.
+pub(super) fn mixed() -> (Interval, Total) {
+    let mut fold = super::Fold::new(5_000 * MS, Measure::Response);
+    let bucket = bucket(
+        5_000 * MS,
+        true,
+        &[
+            ("READ", "n1", Outcome::Ok, &[(0, 1), (0, 2)]),
+            ("READ", "n2", Outcome::Ok, &[(1, 2), (1, 3)]),
+            ("WRITE", "n1", Outcome::Ok, &[(2, 8)]),
+            ("WRITE", "n2", Outcome::TimedOut, &[(3, 500)]),
+            ("WRITE", "n2", Outcome::Failed(ErrorClass::Overloaded), &[(0, 1)]),
+        ],
+    );
+    let mut interval = fold.interval(6_000 * MS, &[bucket]);
+    for (name, partitions) in [("READ", 4), ("WRITE", 2)] {
+        let operation = interval.operation(name);
+        operation.partitions = partitions;
+        operation.rows = partitions;
+    }
+    let mut total = Total::new(5_000 * MS, Measure::Response);
+    total.add(&interval);
+    (interval, total)
+}

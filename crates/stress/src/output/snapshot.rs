@@ -1,0 +1,357 @@
+//! What there is to print of a stretch of time: an interval, or a whole run.
+
+use std::collections::BTreeMap;
+
+use brownout_load::{Balance, Histogram, Outcome, histogram};
+
+/// Which latency the columns and the `Results:` block show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Measure {
+    /// Ended − sent: of runs without a schedule, and of `throttle=`, as cassandra-stress does.
+    #[default]
+    Service,
+    /// Ended − intended start: of `fixed=`, `open=` and all that has a schedule.
+    Response,
+}
+
+/// The operations of one name that one coordinator ended in one way. All times in ns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// Name of the coordinator.
+    pub coordinator: String,
+    /// How they ended. A late answer is one of an operation that was counted as timed out before.
+    pub outcome: Outcome,
+    /// How many.
+    pub count: u64,
+    /// Sent − intended.
+    pub wait: Histogram<u64>,
+    /// Ended − sent.
+    pub service: Histogram<u64>,
+    /// Ended − intended.
+    pub response: Histogram<u64>,
+}
+
+impl Cell {
+    /// The latencies of this measure.
+    pub fn latency(&self, measure: Measure) -> &Histogram<u64> {
+        match measure {
+            Measure::Service => &self.service,
+            Measure::Response => &self.response,
+        }
+    }
+
+    /// Takes the same of another stretch in.
+    pub fn add(&mut self, other: &Cell) {
+        self.count += other.count;
+        let _ = self.wait.add(&other.wait);
+        let _ = self.service.add(&other.service);
+        let _ = self.response.add(&other.response);
+    }
+
+    /// Whether its latencies are those of a user who was served, or who waited in vain: answered in time and right, or
+    /// timed out. An error that comes back at once is no short latency, and a late answer counts in its time-out.
+    fn was_waited_for(&self) -> bool {
+        matches!(self.outcome, Outcome::Ok | Outcome::TimedOut)
+    }
+}
+
+/// The operations of one name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Operation {
+    /// Its name, as it is printed: `WRITE`, `READ`, `insert`, `spec.query`.
+    pub name: String,
+    /// Partitions touched by operations that ended.
+    pub partitions: u64,
+    /// Rows written or returned.
+    pub rows: u64,
+    /// Given up before they could be sent.
+    pub never_sent: u64,
+    /// Conditional statements (LWT) that were applied.
+    pub applied: u64,
+    /// Conditional statements that were answered without being applied.
+    pub not_applied: u64,
+    /// Requests sent, tries again and further pages among them.
+    pub attempts: u64,
+    /// Those of them that failed, by class; an operation with a failed attempt may still have ended well.
+    pub attempts_failed: BTreeMap<String, u64>,
+    /// Service times of attempts, ns; empty where every operation had one.
+    pub attempt_service: Histogram<u64>,
+    /// Service times of pages, ns; empty where no operation has pages.
+    pub pages: Histogram<u64>,
+    /// By coordinator and outcome.
+    pub cells: Vec<Cell>,
+}
+
+impl Operation {
+    /// Nothing yet of an operation.
+    pub fn new(name: &str) -> Self {
+        Operation {
+            name: name.to_owned(),
+            partitions: 0,
+            rows: 0,
+            never_sent: 0,
+            applied: 0,
+            not_applied: 0,
+            attempts: 0,
+            attempts_failed: BTreeMap::new(),
+            attempt_service: histogram(),
+            pages: histogram(),
+            cells: Vec::new(),
+        }
+    }
+
+    /// How many have ended: answered, failed, or timed out. Those never sent are not among them.
+    pub fn ended(&self) -> u64 {
+        self.cells.iter().filter(|cell| cell.outcome != Outcome::Late).map(|cell| cell.count).sum()
+    }
+
+    /// How many ended in this way.
+    pub fn count(&self, outcome: Outcome) -> u64 {
+        self.cells.iter().filter(|cell| cell.outcome == outcome).map(|cell| cell.count).sum()
+    }
+
+    /// Operations of which the user got nothing: failed, timed out, or never sent.
+    pub fn errors(&self) -> u64 {
+        self.ended() - self.count(Outcome::Ok) + self.never_sent
+    }
+
+    /// Latencies of those answered right or timed out: see [`Measure`]. Failures are counted, not timed.
+    pub fn latency(&self, measure: Measure) -> Histogram<u64> {
+        let mut all = histogram();
+        for cell in self.cells.iter().filter(|cell| cell.was_waited_for()) {
+            // Both grow as needed.
+            let _ = all.add(cell.latency(measure));
+        }
+        all
+    }
+
+    /// The largest of [`Operation::latency`], ns.
+    pub fn largest_ns(&self, measure: Measure) -> u64 {
+        let cells = self.cells.iter().filter(|cell| cell.was_waited_for());
+        cells.map(|cell| cell.latency(measure).max()).max().unwrap_or(0)
+    }
+
+    /// The cell of a coordinator and an outcome, made if there is none.
+    pub fn cell(&mut self, coordinator: &str, outcome: Outcome) -> &mut Cell {
+        let place = self.cells.iter().position(|cell| cell.outcome == outcome && cell.coordinator == coordinator);
+        let place = place.unwrap_or_else(|| {
+            let empty = Cell {
+                coordinator: coordinator.to_owned(),
+                outcome,
+                count: 0,
+                wait: histogram(),
+                service: histogram(),
+                response: histogram(),
+            };
+            self.cells.push(empty);
+            self.cells.len() - 1
+        });
+        &mut self.cells[place]
+    }
+
+    /// Takes another stretch of the same operation in.
+    pub fn add(&mut self, other: &Operation) {
+        self.partitions += other.partitions;
+        self.rows += other.rows;
+        self.never_sent += other.never_sent;
+        self.applied += other.applied;
+        self.not_applied += other.not_applied;
+        self.attempts += other.attempts;
+        for (class, count) in &other.attempts_failed {
+            *self.attempts_failed.entry(class.clone()).or_default() += count;
+        }
+        let _ = self.attempt_service.add(&other.attempt_service);
+        let _ = self.pages.add(&other.pages);
+        for cell in &other.cells {
+            self.cell(&cell.coordinator, cell.outcome).add(cell);
+        }
+    }
+}
+
+/// Findings about the content of answers, and operations that took another way than planned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Reads older than a write acknowledged before they were sent.
+    pub stale: u64,
+    /// Reads of what nobody wrote, answered without a row: cheap reads.
+    pub empty: u64,
+    /// Reads without a row of what had been written.
+    pub missing: u64,
+    /// Reads with content that nobody wrote.
+    pub mismatched: u64,
+    /// Operations that went to another coordinator than the policy's choice.
+    pub rerouted: u64,
+}
+
+impl Findings {
+    pub(super) fn add(&mut self, other: &Findings) {
+        self.stale += other.stale;
+        self.empty += other.empty;
+        self.missing += other.missing;
+        self.mismatched += other.mismatched;
+        self.rerouted += other.rerouted;
+    }
+}
+
+/// A stretch of time and what was ended in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interval {
+    /// Its start on CLOCK_MONOTONIC, ns.
+    pub start_ns: u64,
+    /// Its length, ns.
+    pub length_ns: u64,
+    /// Which latency the columns show.
+    pub measure: Measure,
+    /// Operations that fell due.
+    pub scheduled: u64,
+    /// Operations sent.
+    pub sent: u64,
+    /// Operations given up before they could be sent.
+    pub never_sent: u64,
+    /// By name, sorted; one without operations in this interval is there all the same once it is known.
+    pub operations: Vec<Operation>,
+    /// Sent − intended where a connection was free: the client's own error, ns.
+    pub lateness: Histogram<u64>,
+    /// Those of them beyond 1 ms.
+    pub late_starts: u64,
+    /// Findings.
+    pub findings: Findings,
+}
+
+impl Interval {
+    /// An empty stretch.
+    pub fn new(start_ns: u64, length_ns: u64, measure: Measure) -> Self {
+        Interval {
+            start_ns,
+            length_ns,
+            measure,
+            scheduled: 0,
+            sent: 0,
+            never_sent: 0,
+            operations: Vec::new(),
+            lateness: histogram(),
+            late_starts: 0,
+            findings: Findings::default(),
+        }
+    }
+
+    /// The end, ns.
+    pub fn end_ns(&self) -> u64 {
+        self.start_ns.saturating_add(self.length_ns)
+    }
+
+    /// Operations that ended.
+    pub fn ended(&self) -> u64 {
+        self.operations.iter().map(Operation::ended).sum()
+    }
+
+    /// Operations of which the user got nothing. Those never sent may belong to no name.
+    pub fn errors(&self) -> u64 {
+        let named: u64 = self.operations.iter().map(|operation| operation.never_sent).sum();
+        self.operations.iter().map(Operation::errors).sum::<u64>() + self.never_sent.saturating_sub(named)
+    }
+
+    /// Nothing ended, nothing was given up.
+    pub fn is_empty(&self) -> bool {
+        self.ended() == 0 && self.errors() == 0
+    }
+
+    /// Whether the client itself was late: of the operations for which a connection was free, more than 1 % were sent
+    /// more than 1 ms after their intended start.
+    pub fn late(&self) -> bool {
+        self.late_starts.saturating_mul(100) > self.lateness.len()
+    }
+
+    /// All operations as one, under the name `total`.
+    pub fn all(&self) -> Operation {
+        let mut total = Operation::new("total");
+        for operation in &self.operations {
+            total.add(operation);
+        }
+        total.never_sent = self.never_sent.max(total.never_sent);
+        total
+    }
+
+    /// The operation of this name, made in its place of the order if there is none.
+    pub fn operation(&mut self, name: &str) -> &mut Operation {
+        let place = match self.operations.binary_search_by(|known| known.name.as_str().cmp(name)) {
+            Ok(place) => place,
+            Err(place) => {
+                self.operations.insert(place, Operation::new(name));
+                place
+            }
+        };
+        &mut self.operations[place]
+    }
+
+    /// Takes a later stretch in: this one then reaches to its end.
+    pub fn add(&mut self, later: &Interval) {
+        let end = self.end_ns().max(later.end_ns());
+        self.length_ns = end.saturating_sub(self.start_ns);
+        self.scheduled += later.scheduled;
+        self.sent += later.sent;
+        self.never_sent += later.never_sent;
+        let _ = self.lateness.add(&later.lateness);
+        self.late_starts += later.late_starts;
+        self.findings.add(&later.findings);
+        for operation in &later.operations {
+            self.operation(&operation.name).add(operation);
+        }
+    }
+}
+
+/// A whole run, or one step of a run in steps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Total {
+    /// All intervals as one.
+    pub interval: Interval,
+    /// How many there were.
+    pub intervals: u64,
+    /// Starts (CLOCK_MONOTONIC, ns) of those in which the client itself was late.
+    pub late_intervals: Vec<u64>,
+    /// The steadiness of its throughput.
+    pub uncertainty: super::Uncertainty,
+    /// Where every operation is, by the engine's own account; complete after the end.
+    pub balance: Balance,
+    /// Things to check before the result is trusted, in words.
+    pub warnings: Vec<String>,
+}
+
+impl Total {
+    /// Nothing yet.
+    pub fn new(start_ns: u64, measure: Measure) -> Self {
+        Total {
+            interval: Interval::new(start_ns, 0, measure),
+            intervals: 0,
+            late_intervals: Vec::new(),
+            uncertainty: super::Uncertainty::default(),
+            balance: Balance::default(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Takes the next interval in.
+    pub fn add(&mut self, interval: &Interval) {
+        self.interval.add(interval);
+        self.intervals += 1;
+        if interval.late() {
+            self.late_intervals.push(interval.start_ns);
+        }
+        self.uncertainty.update(interval);
+    }
+
+    /// Operations per second over all of it.
+    pub fn rate(&self) -> f64 {
+        per_second(self.interval.ended(), self.interval.length_ns)
+    }
+}
+
+/// A count per second; 0 of a stretch without length.
+pub fn per_second(count: u64, length_ns: u64) -> f64 {
+    if length_ns == 0 { 0.0 } else { count as f64 * 1e9 / length_ns as f64 }
+}
+
+/// Nanoseconds as milliseconds.
+pub fn ms(ns: f64) -> f64 {
+    ns * 1e-6
+}

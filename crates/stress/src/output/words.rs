@@ -1,0 +1,22 @@
+//! The command's words, as they may be written into files.
+
+/// The command with what follows every `password=` hidden.
+pub fn without_passwords(command: &str) -> String {
+    let hide = |word: &str| match word.find("password=") {
+        Some(at) => format!("{}*******", &word[..at + "password=".len()]),
+        None => word.to_owned(),
+    };
+    command.split(' ').map(hide).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_hidden_wherever_it_stands() {
+        let command = "write n=1 -mode user=me password=a=b -transport truststore-password=secret";
+        let expected = "write n=1 -mode user=me password=******* -transport truststore-password=*******";
+        assert_eq!(without_passwords(command), expected);
+    }
+}
