@@ -1,1 +1,4 @@
-//! One file per kind of operation.
+//! Operations: what is asked of the database, and what its answers mean.
+
+pub mod complaints;
+pub mod permits;

@@ -1,1 +1,6 @@
-//! The runner: phases, rates, end conditions.
+//! Runs: phases, rates, ends.
+
+pub mod disk;
+pub mod nodetool;
+pub mod steps;
+pub mod threshold;

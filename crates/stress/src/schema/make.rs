@@ -1,0 +1,114 @@
+//! Making schemas, and emptying tables.
+
+use std::time::Duration;
+
+use brownout_load::{Consistency, control::Limit};
+
+use super::{Control, Refused, SchemaError, definition, session::short};
+
+/// How long the nodes may take to agree on a schema.
+const AGREEMENT: Duration = Duration::from_secs(60);
+
+/// The consistency at which a profile's definitions are run: that of the command where it is a majority or more, else
+/// a majority, within the data centre if the command or `-node` names one. ScyllaDB checks it; Cassandra ignores it.
+pub fn definition_consistency(command: Consistency, datacenter: bool) -> Consistency {
+    use Consistency as C;
+    let local = datacenter || matches!(command, C::LocalOne | C::LocalQuorum | C::LocalSerial);
+    match command {
+        C::Quorum | C::LocalQuorum | C::EachQuorum | C::All => command,
+        _ if local => C::LocalQuorum,
+        _ => C::Quorum,
+    }
+}
+
+/// Where unqualified names of definitions belong.
+#[derive(Debug, Clone)]
+pub struct Definitions<'a> {
+    /// The keyspace's definition, if it is to be made.
+    pub keyspace: Option<&'a str>,
+    /// Name of the keyspace as written.
+    pub name: &'a str,
+    /// Definitions within it, in order: table, types, indexes, views.
+    pub inside: &'a [String],
+}
+
+impl Control {
+    /// Runs a definition; that its object exists already is no error. Waits for agreement.
+    ///
+    /// # Errors
+    /// It is refused for another reason; the nodes do not agree; the user asks for an end.
+    pub fn define(
+        &self,
+        cql: &str,
+        consistency: Consistency,
+        interrupt: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(), SchemaError> {
+        match self.run(cql.trim().trim_end_matches(';'), consistency, interrupt)? {
+            Ok(_) | Err(Refused::AlreadyExists(_)) => {}
+            // An index that is there is told as a wrong request.
+            Err(Refused::Other(reason)) if reason.contains("already exist") => {}
+            Err(Refused::Other(reason)) => return Err(SchemaError::Refused { statement: short(cql), reason }),
+        }
+        self.agree(Limit { time: AGREEMENT, interrupted: interrupt }).map(drop)
+    }
+
+    /// Runs the definitions of a profile: the keyspace, then what is inside of it. `made` hears of every one.
+    ///
+    /// # Errors
+    /// Those of [`Control::define`].
+    pub fn define_all(
+        &self,
+        definitions: &Definitions<'_>,
+        consistency: Consistency,
+        interrupt: &(dyn Fn() -> bool + Sync),
+        mut made: impl FnMut(&str),
+    ) -> Result<(), SchemaError> {
+        if let Some(cql) = definitions.keyspace {
+            self.define(cql, consistency, interrupt)?;
+            made(cql);
+        }
+        if !definitions.inside.is_empty() {
+            self.use_keyspace(definitions.name)?;
+        }
+        for cql in definitions.inside {
+            self.define(cql, consistency, interrupt)?;
+            made(cql);
+        }
+        Ok(())
+    }
+
+    /// Unqualified names mean this keyspace from now on.
+    ///
+    /// # Errors
+    /// There is none of this name, or nobody answers.
+    pub fn use_keyspace(&self, name: &str) -> Result<(), SchemaError> {
+        let (runtime, session) = self.driver();
+        let stored = super::table::stored_name(name);
+        runtime
+            .block_on(session.use_keyspace(stored, true))
+            .map_err(|error| SchemaError::Refused { statement: format!("USE {name}"), reason: error.to_string() })
+    }
+
+    /// Empties a table, if it exists; tells whether it does.
+    ///
+    /// # Errors
+    /// It is refused for another reason than that there is no such table; nobody answers.
+    pub fn truncate(
+        &self,
+        keyspace: &str,
+        table: &str,
+        interrupt: &(dyn Fn() -> bool + Sync),
+    ) -> Result<bool, SchemaError> {
+        let there = format!(
+            "SELECT table_name FROM system_schema.tables WHERE keyspace_name = '{}' AND table_name = '{}'",
+            keyspace.replace('\'', "''"),
+            table.replace('\'', "''")
+        );
+        if self.rows(&there, Consistency::One, interrupt)?.is_empty() {
+            return Ok(false);
+        }
+        let cql = format!("TRUNCATE {}.{}", definition::identifier(keyspace), definition::identifier(table));
+        self.rows(&cql, Consistency::One, interrupt)?;
+        Ok(true)
+    }
+}
