@@ -8,7 +8,14 @@ use std::fmt::Write as _;
 /// `%.1f` of 0.25 is 0.3 in Java and 0.2 in Rust. What is not finite is `NaN`, `Infinity` or `-Infinity`.
 pub fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
-        return if value.is_nan() { "NaN" } else if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
+        return if value.is_nan() {
+            "NaN"
+        } else if value > 0.0 {
+            "Infinity"
+        } else {
+            "-Infinity"
+        }
+        .to_owned();
     }
     // The shortest text: d.ddde±x. Its digits, and how many of them stand before the point.
     let shortest = format!("{:e}", value.abs());
@@ -85,6 +92,9 @@ mod tests {
 
     #[test]
     fn what_is_not_a_number_has_javas_name() {
-        assert_eq!([fixed(f64::NAN, 1), fixed(f64::INFINITY, 1), fixed(f64::NEG_INFINITY, 0)], ["NaN", "Infinity", "-Infinity"]);
+        assert_eq!(
+            [fixed(f64::NAN, 1), fixed(f64::INFINITY, 1), fixed(f64::NEG_INFINITY, 0)],
+            ["NaN", "Infinity", "-Infinity"]
+        );
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn strict_log(x: f64) -> f64 {
         if f == 0.0 {
             return if exponent == 0 { 0.0 } else { scale * LN2_HIGH + scale * LN2_LOW };
         }
-        return compose(f * f * (0.5 - 0.333_333_333_333_333_33 * f));
+        return compose(f * f * (0.5 - (1.0 / 3.0) * f));
     }
     let s = f / (2.0 + f);
     let z = s * s;

@@ -147,7 +147,9 @@ mod tests {
 
     #[test]
     fn powers_of_whole_numbers_are_exact() {
-        for (base, exponent, power) in [(3.0, 4.0, 81.0), (2.0, -3.0, 0.125), (7.0, 12.0, 13_841_287_201.0), (0.25, 0.5, 0.5)] {
+        for (base, exponent, power) in
+            [(3.0, 4.0, 81.0), (2.0, -3.0, 0.125), (7.0, 12.0, 13_841_287_201.0), (0.25, 0.5, 0.5)]
+        {
             assert_eq!(pow(base, exponent), power, "{base}^{exponent}");
         }
         assert_eq!((pow(0.0, 2.0), pow(0.0, -1.0), pow(5.0, 0.0)), (0.0, f64::INFINITY, 1.0));
