@@ -6,13 +6,25 @@
 
 #![allow(dead_code, unused_imports, reason = "the engine and the stub move over to it")]
 
+pub(crate) mod answer;
+mod column;
 mod compose;
+mod failure;
+mod frame;
+mod reader;
 pub(crate) mod request;
 pub(crate) mod response;
+mod rows;
 mod statements;
 
+pub use answer::{Answer, Prepared, SchemaChange, Supported};
+pub use column::{Column, ColumnType, NativeType};
 pub(crate) use compose::compose;
 pub use compose::{Batch, BatchKind, Parameters, Request, RequestError, Values};
+pub(crate) use failure::classify;
+pub use failure::{Failure, FailureDetails, Replies};
+pub(crate) use frame::{Garbage, Header};
+pub use rows::{Cells, Row, RowIter, Rows};
 pub(crate) use statements::Statements;
 
 /// Version of the protocol.
@@ -48,6 +60,9 @@ pub(crate) mod opcode {
     pub(crate) const REGISTER: u8 = 0x0B;
     pub(crate) const EVENT: u8 = 0x0C;
     pub(crate) const BATCH: u8 = 0x0D;
+    pub(crate) const AUTH_CHALLENGE: u8 = 0x0E;
+    pub(crate) const AUTH_RESPONSE: u8 = 0x0F;
+    pub(crate) const AUTH_SUCCESS: u8 = 0x10;
 }
 
 /// Kinds of RESULT (section 4.2.5).
@@ -82,4 +97,6 @@ pub(crate) mod metadata {
     pub(crate) const GLOBAL_TABLE: u32 = 0x01;
     pub(crate) const MORE_PAGES: u32 = 0x02;
     pub(crate) const NO_METADATA: u32 = 0x04;
+    /// Version 5: the id of the new metadata follows.
+    pub(crate) const CHANGED: u32 = 0x08;
 }

@@ -1,42 +1,21 @@
 //! Decoding of responses, without allocation except for the words of an error. No bytes make it panic.
 
-use super::{HEADER, flag, kind, metadata, opcode};
-use crate::ErrorClass;
+use super::{Version, flag, kind, metadata, opcode};
 
-/// Why bytes are not a response. Short, because it goes into an event of the run.
-pub(crate) type Garbage = &'static str;
-
-/// The fixed part of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Header {
-    pub(crate) flags: u8,
-    pub(crate) stream: i16,
-    pub(crate) opcode: u8,
-    /// Of the body, in bytes.
-    pub(crate) length: usize,
-}
+pub(crate) use super::{Garbage, Header, classify};
 
 /// The header at the beginning of `bytes`, or `None` while there are too few of them.
 /// A body beyond `limit` bytes is refused: no answer to this workload is that long.
 pub(crate) fn header(bytes: &[u8], limit: usize) -> Result<Option<Header>, Garbage> {
-    let Some(&[version, flags, stream_high, stream_low, opcode, l0, l1, l2, l3]) = bytes.first_chunk::<HEADER>() else {
-        // The first byte alone tells a stranger, who may never send a whole header.
-        return if bytes.first().is_some_and(|version| *version != 0x84) { Err(NOT_V4) } else { Ok(None) };
-    };
-    if version != 0x84 {
-        return Err(NOT_V4);
+    match Header::read(bytes, limit)? {
+        Some(header) if header.version != Version::V4 => Err("a CQL response of another version"),
+        Some(header) if header.flags & flag::COMPRESSION != 0 => {
+            Err("a compressed frame, though no compression was agreed")
+        }
+        header => Ok(header),
     }
-    let length = u32::from_be_bytes([l0, l1, l2, l3]) as usize;
-    if length > limit {
-        return Err("a frame longer than any answer can be");
-    }
-    if flags & flag::COMPRESSION != 0 {
-        return Err("a compressed frame, though no compression was agreed");
-    }
-    Ok(Some(Header { flags, stream: i16::from_be_bytes([stream_high, stream_low]), opcode, length }))
 }
 
-const NOT_V4: Garbage = "bytes that do not begin a CQL v4 response";
 const SHORT: Garbage = "a body that ends too early";
 
 /// A response, borrowing from the frame's body.
@@ -190,27 +169,12 @@ pub(crate) fn decode(header: Header, body: &[u8]) -> Result<Response<'_>, Garbag
     }
 }
 
-/// The class of an error code (section 9).
-pub(crate) fn classify(code: u32) -> ErrorClass {
-    match code {
-        0x1000 => ErrorClass::Unavailable,
-        0x1001 => ErrorClass::Overloaded,
-        0x1002 => ErrorClass::Bootstrapping,
-        0x1100 => ErrorClass::WriteTimeout,
-        0x1200 => ErrorClass::ReadTimeout,
-        0x1300 => ErrorClass::ReadFailure,
-        0x1500 => ErrorClass::WriteFailure,
-        0x2500 => ErrorClass::Unprepared,
-        // Syntax, rights, invalid, configuration, already exists; and credentials, protocol.
-        0x2000..=0x24FF | 0x0100 | 0x000A => ErrorClass::Invalid,
-        _ => ErrorClass::ServerError,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorClass;
     use crate::random::Random;
+    use crate::wire::HEADER;
 
     fn whole(frame: &[u8]) -> Result<Response<'_>, Garbage> {
         let header = header(frame, 1 << 20)?.expect("a whole header");
@@ -266,7 +230,7 @@ mod tests {
         body.extend_from_slice(&[0, 1, b'v', 0, 3]); // v blob
         body.extend_from_slice(&[0, 1, b'm', 0, 0x21, 0, 0x0D, 0, 0x22, 0, 2]); // m map<varchar, set<bigint>>
         body.extend_from_slice(&[0, 0, 0, 1, 0xFF, 0xFF, 0xFF, 0xFF]); // one row; null
-        let header = Header { flags: 0x0E, stream: 0, opcode: 0x08, length: body.len() };
+        let header = Header { version: Version::V4, flags: 0x0E, stream: 0, opcode: 0x08, length: body.len() };
         assert_eq!(decode(header, &body), Ok(Response::Value(Some(None))));
     }
 
@@ -281,8 +245,8 @@ mod tests {
 
     #[test]
     fn strangers_are_recognised_by_their_first_byte() {
-        assert_eq!(header(b"H", 100), Err(NOT_V4));
-        assert_eq!(header(b"HTTP/1.1 400", 100), Err(NOT_V4));
+        assert_eq!(header(b"H", 100), Err("bytes that do not begin a CQL response"));
+        assert_eq!(header(b"HTTP/1.1 400", 100), Err("bytes that do not begin a CQL response"));
         assert_eq!(header(&[0x84, 0, 0], 100), Ok(None));
         assert!(header(&[0x84, 0, 0, 0, 8, 0x7F, 0, 0, 0], 100).is_err(), "an absurd length");
         assert!(header(&[0x84, 1, 0, 0, 8, 0, 0, 0, 0], 100).is_err(), "compression");
@@ -297,6 +261,7 @@ mod tests {
                 .map(|_| if random.below(3) > 0 { random.below(6) as u8 } else { random.next() as u8 })
                 .collect();
             let header = Header {
+                version: Version::V4,
                 flags: if random.below(2) == 0 { 0 } else { random.next() as u8 },
                 stream: 0,
                 opcode: if random.below(4) == 0 { random.next() as u8 } else { 0x08 },
