@@ -1,0 +1,95 @@
+//! The bytes of texts and blobs in v2.
+
+use super::mix::{Stream, scramble};
+
+/// Which bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Alphabet {
+    /// Any byte.
+    Bytes,
+    /// 64 printable letters in ascending order: six bits a letter, quick to make.
+    Letters,
+    /// All 94 printable letters of ASCII but the space: as little compressible as plain text can be.
+    Printable,
+}
+
+/// 64 letters, in the order of their codes, so that numbers written with them are in the order of the texts.
+pub(super) const LETTERS: &[u8; 64] = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+
+/// Fresh bytes and repeated ones take turns in blocks of this size, so that a value larger than a chunk of the compressor
+/// compresses alike in all its parts.
+const BLOCK: usize = 1024;
+
+/// Makes contents of a given size, a given share of which repeats what all other contents have.
+#[derive(Debug, Clone)]
+pub(super) struct Content {
+    alphabet: Alphabet,
+    /// Share of repeated bytes; zero: all are fresh.
+    repeat: f64,
+    /// What is repeated.
+    phrase: Vec<u8>,
+}
+
+impl Content {
+    pub(super) fn new(alphabet: Alphabet, repeat: Option<f64>) -> Self {
+        // With the dial in use a text must be able to be incompressible, as far as texts can.
+        let alphabet = if repeat.is_some() && alphabet == Alphabet::Letters { Alphabet::Printable } else { alphabet };
+        let mut content = Content { alphabet, repeat: repeat.unwrap_or(0.0).clamp(0.0, 1.0), phrase: Vec::new() };
+        if content.repeat > 0.0 {
+            let mut phrase = Vec::with_capacity(BLOCK);
+            content.fresh(BLOCK, &mut Stream::new(scramble(0x0009_7a5e)), &mut phrase);
+            content.phrase = phrase;
+        }
+        content
+    }
+
+    /// Append `size` bytes made from `seed`.
+    #[inline]
+    pub(super) fn append(&self, size: usize, seed: u64, out: &mut Vec<u8>) {
+        let mut stream = Stream::new(seed);
+        if self.repeat <= 0.0 {
+            return self.fresh(size, &mut stream, out);
+        }
+        let mut left = size;
+        while left > 0 {
+            let block = left.min(BLOCK);
+            // Rounded up or down by chance, so that short values have the share in the mean.
+            let repeated = ((block as f64 * self.repeat + stream.unit()) as usize).min(block);
+            self.fresh(block - repeated, &mut stream, out);
+            out.extend_from_slice(&self.phrase[..repeated]);
+            left -= block;
+        }
+    }
+
+    fn fresh(&self, size: usize, stream: &mut Stream, out: &mut Vec<u8>) {
+        let end = out.len() + size;
+        match self.alphabet {
+            Alphabet::Bytes => {
+                while out.len() + 8 <= end {
+                    out.extend_from_slice(&stream.word().to_le_bytes());
+                }
+                let bytes = stream.word().to_le_bytes();
+                out.extend_from_slice(&bytes[..end - out.len()]);
+            }
+            Alphabet::Letters => {
+                while out.len() < end {
+                    let word = stream.word();
+                    let letters: [u8; 8] = std::array::from_fn(|place| LETTERS[(word >> (6 * place)) as usize & 63]);
+                    out.extend_from_slice(&letters[..letters.len().min(end - out.len())]);
+                }
+            }
+            Alphabet::Printable => {
+                while out.len() < end {
+                    let mut word = stream.word();
+                    // 94⁸ is 2⁵²: eight letters to a word leave no visible bias.
+                    let letters: [u8; 8] = std::array::from_fn(|_| {
+                        let letter = b'!' + (word % 94) as u8;
+                        word /= 94;
+                        letter
+                    });
+                    out.extend_from_slice(&letters[..letters.len().min(end - out.len())]);
+                }
+            }
+        }
+    }
+}
