@@ -41,11 +41,13 @@ pub enum ErrorClass {
     Missing,
     /// An answer of a kind that does not belong to the request.
     Unexpected,
+    /// The client could not write the request: it has too many values or statements, or is too long.
+    Unwritable,
     /// The run ended before the operation was answered or had timed out.
     Abandoned,
 }
 
-const CLASS_NAMES: [(ErrorClass, &str); 15] = [
+const CLASS_NAMES: [(ErrorClass, &str); 16] = [
     (ErrorClass::Unavailable, "unavailable"),
     (ErrorClass::Overloaded, "overloaded"),
     (ErrorClass::ReadTimeout, "read-timeout"),
@@ -60,6 +62,7 @@ const CLASS_NAMES: [(ErrorClass, &str); 15] = [
     (ErrorClass::Mismatch, "mismatch"),
     (ErrorClass::Missing, "missing"),
     (ErrorClass::Unexpected, "unexpected"),
+    (ErrorClass::Unwritable, "unwritable"),
     (ErrorClass::Abandoned, "abandoned"),
 ];
 

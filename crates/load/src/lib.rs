@@ -43,7 +43,11 @@ pub use retries::{ErrorClasses, Retries, RetryDelay};
 pub use ring::{TokenRange, TokenRing};
 pub use schedule::RateProfile;
 pub use token::murmur3_token;
+pub use wire::{
+    Answer, Batch, BatchKind, Cells, Column, ColumnType, Failure, FailureDetails, NativeType, Parameters, Prepared,
+    Replies, Request, RequestError, Row, RowIter, Rows, SchemaChange, Supported, Values, Version,
+};
 pub use workload::{
-    Answer, Drawn, Ended, Ending, Finding, KeyValue, LARGEST_ANSWER, Next, Received, Request, Route, Sending,
-    ServerError, Table, ThreadWorkload, Ticket, Verdict, Workload,
+    Drawn, Ended, Ending, Finding, KeyValue, LARGEST_ANSWER, Next, Received, Route, Sending, ServerError, Table,
+    ThreadWorkload, Ticket, Verdict, Workload,
 };

@@ -10,13 +10,14 @@ pub struct ErrorClasses(u32);
 
 impl ErrorClasses {
     /// Every class that another try can make better: all but [`ErrorClass::Mismatch`], [`ErrorClass::Missing`],
-    /// [`ErrorClass::Invalid`], [`ErrorClass::Unexpected`] and [`ErrorClass::Abandoned`].
+    /// [`ErrorClass::Invalid`], [`ErrorClass::Unexpected`], [`ErrorClass::Unwritable`] and [`ErrorClass::Abandoned`].
     pub fn transient() -> Self {
         let lasting = [
             ErrorClass::Mismatch,
             ErrorClass::Missing,
             ErrorClass::Invalid,
             ErrorClass::Unexpected,
+            ErrorClass::Unwritable,
             ErrorClass::Abandoned,
         ];
         ErrorClass::all().filter(|class| !lasting.contains(class)).collect()

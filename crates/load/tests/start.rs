@@ -42,7 +42,7 @@ fn the_error_names_the_coordinator_the_step_and_the_reason() {
     let error = b"\x84\x00\x00\x00\x00\x00\x00\x00\x0a\x00\x00\x00\x0a\x00\x04nope";
     for (node, step, reason) in [
         (refused, "connecting", "refused"),
-        (impostor(b"HTTP/1.1 400 Bad Request"), "the CQL handshake", "do not begin a CQL v4 response"),
+        (impostor(b"HTTP/1.1 400 Bad Request"), "the CQL handshake", "do not begin a CQL response"),
         (impostor(b""), "the CQL handshake", "no answer"),
         (impostor(authenticate), "the CQL handshake", "PasswordAuthenticator"),
         (impostor(error), "the CQL handshake", "nope"),

@@ -7,9 +7,9 @@ use super::{
     worker::Worker,
 };
 use crate::{
-    Answer, Ended, ErrorClass, Next, Received, ServerError, Verdict,
+    Answer, Ended, ErrorClass, Failure, Next, Received, ServerError, Verdict,
     sys::Ready,
-    wire::response::{Header, Response, classify, decode},
+    wire::{Header, answer::answer},
 };
 
 /// Reads per connection before others get their turn.
@@ -57,20 +57,20 @@ impl Worker {
             Ok(stream) => stream,
         };
         let open = connection.on(stream)?;
-        let response = decode(header, connection.body(body))?;
+        let answer = answer(header, connection.body(body))?;
         let coordinator = connection.coordinator;
         let Some(operation) = self.operations.get(open.handle).copied() else {
             connection.release(stream);
             return Ok(());
         };
         let received = Received { at_ns: at, late: open.late, step: operation.step, coordinator: coordinator as u16 };
-        let verdict = match response {
-            Response::Error { code, message } => {
-                let class = classify(code);
+        let verdict = match answer {
+            Answer::Error(failure) => {
+                let (class, code, message) = (failure.class(), failure.code, failure.message);
                 self.workload.refused(operation.ticket, &ServerError { class, code, message }, &received);
                 Verdict::failed(class)
             }
-            response => self.workload.answer(operation.ticket, &Answer(response), &received),
+            answer => self.workload.answer(operation.ticket, &answer, &received),
         };
         connection.release(stream);
         if verdict.next == Next::Failed(ErrorClass::Unprepared) && connection.is_ready() {
@@ -93,24 +93,24 @@ impl Worker {
     /// Handshake and preparing: each answer asks for the next step.
     fn control(&mut self, index: usize, header: Header, body: std::ops::Range<usize>, at: u64) -> Result<(), Loss> {
         let connection = &mut self.connections[index];
-        let response = decode(header, connection.body(body))?;
+        let answer = answer(header, connection.body(body))?;
         let State::Opening { step, .. } = connection.state else {
             return Err("an answer to a question that was not asked".into());
         };
-        let next = match (step, response) {
-            (Step::Startup, Response::Ready) => 0,
-            (Step::Startup, Response::Authenticate(authenticator)) => {
+        let next = match (step, answer) {
+            (Step::Startup, Answer::Ready) => 0,
+            (Step::Startup, Answer::Authenticate(authenticator)) => {
                 return Err(Loss::because(format!(
                     "it asks for credentials ({authenticator}), which this load cannot give yet; \
                      use AllowAllAuthenticator"
                 )));
             }
-            (Step::Prepare(number), Response::Prepared(id)) => {
-                let id = id.into();
-                connection.keep_prepared(number, id);
+            (Step::Prepare(number), Answer::Prepared(prepared)) => {
+                let (id, metadata): (Box<[u8]>, Box<[u8]>) = (prepared.id.into(), prepared.result_metadata_id.into());
+                connection.keep_prepared(number, &id, &metadata);
                 number + 1
             }
-            (step, Response::Error { code, message }) => {
+            (step, Answer::Error(Failure { code, message, .. })) => {
                 let asked = match step {
                     Step::Prepare(number) => self.statements.get(number).map(|text| format!(" about \"{text}\"")),
                     Step::Connect | Step::Startup => None,

@@ -15,12 +15,10 @@ use super::{
     operations::{Handle, Operations, Stage},
 };
 use crate::{
+    Request, RequestError,
     clock::{now_ns, unix_ns},
     sys::{self, Epoll},
-    wire::{
-        self,
-        response::{self, Garbage, Header},
-    },
+    wire::{self, Garbage, Header, Statements, Version},
 };
 
 /// Bytes that are encoded for one write. Beyond them an operation waits in its coordinator's queue, from where it
@@ -114,8 +112,7 @@ pub(super) struct Connection {
     /// Index of its coordinator.
     pub(super) coordinator: usize,
     pub(super) state: State,
-    /// Ids of the prepared statements.
-    prepared: Vec<Box<[u8]>>,
+    statements: Statements,
     /// It was ready once since it was opened: its end is a loss and not a failed attempt, and if it is not ready now
     /// it will be in a round trip, for which operations wait.
     pub(super) established: bool,
@@ -162,7 +159,7 @@ impl Connection {
         Connection {
             coordinator,
             state: State::Down { retry_ns: 0 },
-            prepared: Vec::new(),
+            statements: Statements::new(Version::V4),
             established: false,
             touched: false,
             patience_ns,
@@ -254,11 +251,8 @@ impl Connection {
     }
 
     /// Keeps the id of the prepared statement with this number.
-    pub(super) fn keep_prepared(&mut self, number: usize, id: Box<[u8]>) {
-        match self.prepared.get_mut(number) {
-            Some(kept) => *kept = id,
-            None => self.prepared.push(id),
-        }
+    pub(super) fn keep_prepared(&mut self, number: usize, id: &[u8], result_metadata_id: &[u8]) {
+        self.statements.keep(number, id, result_metadata_id);
     }
 
     /// The handshake is done.
@@ -273,15 +267,21 @@ impl Connection {
     }
 
     /// Puts a request on a free stream ([`Connection::has_room`] must hold) and returns the stream.
-    pub(super) fn send(&mut self, open: Open, encode: impl FnOnce(&mut Vec<u8>, u16, &[Box<[u8]>])) -> u16 {
+    ///
+    /// # Errors
+    /// The request cannot be written; then nothing has changed.
+    pub(super) fn send(&mut self, open: Open, write: impl FnOnce(Request<'_>)) -> Result<u16, RequestError> {
         let stream = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             (self.slots.len() - 1) as u16
         });
+        if let Err(error) = wire::compose(&mut self.output, stream, &self.statements, write) {
+            self.free.push(stream);
+            return Err(error);
+        }
         self.slots[usize::from(stream)] = Some(open);
-        encode(&mut self.output, stream, &self.prepared);
         self.unsent.push_back((self.cleared + self.output.len() as u64, stream));
-        stream
+        Ok(stream)
     }
 
     /// Gives the kernel what it takes, and stamps the requests that are wholly on their way.
@@ -366,7 +366,7 @@ impl Connection {
     /// The next whole frame of the input: its header, and where its body lies.
     pub(super) fn next_frame(&mut self) -> Result<Option<(Header, std::ops::Range<usize>)>, Garbage> {
         let unread = &self.input[self.read..self.filled];
-        let Some(header) = response::header(unread, self.largest_answer)? else { return Ok(None) };
+        let Some(header) = Header::read(unread, self.largest_answer)? else { return Ok(None) };
         let whole = wire::HEADER + header.length;
         if unread.len() < whole {
             return Ok(None);

@@ -3,10 +3,11 @@
 use super::{
     connection::Open,
     operations::{Handle, Stage},
+    page::AttemptEnd,
     wheel::Watched,
     worker::Worker,
 };
-use crate::{Balancing, Request, Route, Sending};
+use crate::{Balancing, Ended, ErrorClass, Received, Route, Sending, ServerError};
 
 /// An operation is looked at so often at least. Few live longer, so what the wheel holds does not grow with the
 /// timeout.
@@ -141,15 +142,32 @@ impl Worker {
         let unix_us = self.unix_offset_us + now / 1_000;
         let sending = Sending { now_ns: now, unix_us, attempt: operation.attempt, step: operation.step };
         let open = Open { handle, sent_ns: 0, late: false };
-        let workload = &mut self.workload;
-        let stream = self.connections[index].send(open, |out, stream, prepared| {
-            workload.request(ticket, &sending, Request { out, stream, prepared });
-        });
+        let (workload, target) = (&mut self.workload, &mut self.connections[index]);
+        let stream = match target.send(open, |request| workload.request(ticket, &sending, request)) {
+            Ok(stream) => stream,
+            Err(error) => {
+                operation.outstanding -= 1;
+                operation.requests -= 1;
+                self.unwritable(handle, index, &error.to_string(), now);
+                return;
+            }
+        };
         operation.place = (index as u32, stream);
         self.touch(index);
         if let Some(timeout_ns) = self.attempt_timeout_ns {
             self.wheel.watch(now.saturating_add(timeout_ns), Watched { handle, request: number });
         }
+    }
+
+    /// A request could not be written: no other attempt would be any better.
+    fn unwritable(&mut self, handle: Handle, index: usize, message: &str, now: u64) {
+        let Some(operation) = self.operations.get(handle).copied() else { return };
+        let class = ErrorClass::Unwritable;
+        let coordinator = self.connections[index].coordinator as u16;
+        let received = Received { at_ns: now, late: false, step: operation.step, coordinator };
+        self.workload.refused(operation.ticket, &ServerError { class, code: 0, message }, &received);
+        self.count_attempt(&operation, AttemptEnd::Failed(class), 0);
+        self.end(handle, Ended::Failed(class), now);
     }
 
     /// Has an operation looked at when its deadline passes, or before.

@@ -117,6 +117,10 @@ impl KeyValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        Parameters,
+        wire::{Statements, Version, compose},
+    };
 
     fn workload() -> KeyValue {
         KeyValue {
@@ -157,10 +161,16 @@ mod tests {
     fn the_largest_write_fits_into_a_frame_that_cassandra_takes() {
         let workload = KeyValue { value_size: KeyValue::LARGEST_VALUE, ..workload() };
         assert!(workload.check().is_ok());
-        let row = crate::wire::request::Row { key: 1, version: 1, size: workload.value_size as usize };
-        let mut frame = Vec::new();
+        let mut statements = Statements::new(Version::V5);
         // Ids are MD5 sums; twice that is room enough.
-        crate::wire::request::write(&mut frame, 1, &[0; 32], workload.consistency, &row);
+        statements.keep(0, &[0; 32], &[0; 32]);
+        let mut frame = Vec::new();
+        let parameters = Parameters { timestamp_us: Some(1), ..Parameters::new(workload.consistency) };
+        let written = compose(&mut frame, 1, &statements, |request| {
+            let size = workload.value_size as usize;
+            request.execute(0, &parameters).value(&[0; 8]).value_with(|out| value::append(out, 1, 1, size));
+        });
+        assert_eq!(written, Ok(()));
         assert!(frame.len() < (16 << 20) - 2_000, "{} bytes, and the mutation needs room too", frame.len());
     }
 

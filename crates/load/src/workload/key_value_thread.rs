@@ -3,18 +3,10 @@
 use std::sync::Arc;
 
 use super::{
-    Answer, Drawn, Ended, Ending, Finding, KeyValue, Received, Request, Route, Sending, ServerError, Table,
-    ThreadWorkload, Ticket, Verdict, Workload, keys::Keys, population::Population,
+    Drawn, Ended, Ending, Finding, KeyValue, Received, Route, Sending, ServerError, Table, ThreadWorkload, Ticket,
+    Verdict, Workload, keys::Keys, population::Population,
 };
-use crate::{
-    ErrorClass, murmur3_token,
-    random::Random,
-    value,
-    wire::{
-        request::{self, Row},
-        response::Response,
-    },
-};
+use crate::{Answer, ErrorClass, Parameters, Request, murmur3_token, random::Random, value};
 
 /// The flow of reads and writes by weight.
 pub(crate) const MIX: usize = 0;
@@ -131,22 +123,20 @@ impl KeyValueThread {
         }
     }
 
-    fn judge_read(&self, open: &Open, response: &Response<'_>) -> Verdict {
-        match response {
-            Response::Value(Some(Some(content))) => {
-                match value::verify(content, open.key, self.workload.value_size as usize) {
-                    None => Verdict::mismatch(),
-                    Some(version) if version < open.version => {
-                        Verdict { finding: Some(Finding::Stale), ..Verdict::done(1, 1) }
-                    }
-                    Some(_) => Verdict::done(1, 1),
+    fn judge_read(&self, open: &Open, answer: &Answer<'_>) -> Verdict {
+        let Answer::Rows(rows) = answer else { return Verdict::failed(ErrorClass::Unexpected) };
+        match rows.cells().next() {
+            Some(Some(content)) => match value::verify(content, open.key, self.workload.value_size as usize) {
+                None => Verdict::mismatch(),
+                Some(version) if version < open.version => {
+                    Verdict { finding: Some(Finding::Stale), ..Verdict::done(1, 1) }
                 }
-            }
+                Some(_) => Verdict::done(1, 1),
+            },
             // The row is there, its value is null: nobody wrote that.
-            Response::Value(Some(None)) => Verdict::mismatch(),
-            Response::Value(None) if open.version > 0 => Verdict::missing(),
-            Response::Value(None) => Verdict { finding: Some(Finding::Empty), ..Verdict::done(1, 0) },
-            _ => Verdict::failed(ErrorClass::Unexpected),
+            Some(None) => Verdict::mismatch(),
+            None if open.version > 0 => Verdict::missing(),
+            None => Verdict { finding: Some(Finding::Empty), ..Verdict::done(1, 0) },
         }
     }
 }
@@ -179,28 +169,32 @@ impl ThreadWorkload for KeyValueThread {
     }
 
     fn request(&mut self, ticket: Ticket, sending: &Sending, request: Request<'_>) {
-        let consistency = self.workload.consistency;
         let open = &mut self.open[ticket.0 as usize];
-        let Request { out, stream, prepared } = request;
+        let parameters = Parameters::new(self.workload.consistency);
         if !open.write {
             open.version = self.keys.acknowledged(open.key);
-            request::read(out, stream, &prepared[usize::from(READ)], consistency, open.key);
+            let parameters = Parameters { skip_metadata: true, ..parameters };
+            request.execute(usize::from(READ), &parameters).value(&open.key.to_be_bytes());
             return;
         }
         // Another attempt writes the same.
         if open.version == 0 {
             open.version = self.keys.next_version(sending.unix_us);
         }
-        let row = Row { key: open.key, version: open.version, size: self.workload.value_size as usize };
-        request::write(out, stream, &prepared[usize::from(WRITE)], consistency, &row);
+        let Open { key, version, .. } = *open;
+        let parameters = Parameters { timestamp_us: Some(version as i64), ..parameters };
+        request
+            .execute(usize::from(WRITE), &parameters)
+            .value(&key.to_be_bytes())
+            .value_with(|out| value::append(out, key, version, self.workload.value_size as usize));
     }
 
     fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, _: &Received) -> Verdict {
         let open = *self.at(ticket);
         if !open.write {
-            return self.judge_read(&open, &answer.0);
+            return self.judge_read(&open, answer);
         }
-        if answer.0 != Response::Void {
+        if *answer != Answer::Void {
             return Verdict::failed(ErrorClass::Unexpected);
         }
         self.keys.acknowledge(open.key, open.version);

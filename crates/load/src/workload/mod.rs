@@ -22,14 +22,12 @@ mod key_value;
 mod key_value_thread;
 mod keys;
 mod population;
-mod traffic;
 
 pub use key_value::KeyValue;
 pub(crate) use key_value_thread::{FILLING, KeyValueLoad, MIX};
 pub(crate) use population::Population;
-pub use traffic::{Answer, Request};
 
-use crate::ErrorClass;
+use crate::{Answer, ErrorClass, Request};
 
 /// What is asked of the database; shared by all load threads.
 pub trait Workload: Send + Sync + 'static {
@@ -96,7 +94,8 @@ pub trait ThreadWorkload: Send {
     /// that is needed for the next page must be copied.
     fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, received: &Received) -> Verdict;
 
-    /// The server has answered with an error. The engine decides what comes of it.
+    /// The server has answered with an error, or the request could not be written ([`ErrorClass::Unwritable`], code 0).
+    /// The engine decides what comes of it.
     fn refused(&mut self, ticket: Ticket, error: &ServerError<'_>, received: &Received) {
         let _ = (ticket, error, received);
     }

@@ -1,6 +1,8 @@
 //! What the tests share: a stub, an engine on it, and sums over what comes out.
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
+pub mod scripted;
+
 use std::{
     thread::sleep,
     time::{Duration, Instant},
