@@ -1,6 +1,32 @@
 //! The header of a frame (section 2); version 5 calls what it begins an envelope.
 
-use super::{HEADER, Version};
+use super::{Compression, HEADER, Version, segment::Segments};
+
+/// How frames are packed on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// Not at all, and of either version: before STARTUP is answered.
+    Handshake,
+    /// Version 4, each body maybe compressed.
+    V4(Option<Compression>),
+    /// Version 5.
+    V5(Segments),
+}
+
+impl Framing {
+    /// What was agreed on. Version 5 knows LZ4 only.
+    pub(crate) fn of(version: Version, compression: Option<Compression>) -> Self {
+        match version {
+            Version::V4 => Framing::V4(compression),
+            Version::V5 => Framing::V5(Segments { lz4: compression == Some(Compression::Lz4) }),
+        }
+    }
+
+    /// Frames are sent as they are written.
+    pub(super) fn is_plain(self) -> bool {
+        matches!(self, Framing::Handshake | Framing::V4(None))
+    }
+}
 
 /// Why bytes are not an answer. Short, because it goes into an event of the run.
 pub(crate) type Garbage = &'static str;

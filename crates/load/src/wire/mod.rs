@@ -9,21 +9,29 @@
 pub(crate) mod answer;
 mod column;
 mod compose;
+mod compression;
+mod crc;
 mod failure;
 mod frame;
+mod inbox;
+mod outbox;
 mod reader;
 pub(crate) mod request;
 pub(crate) mod response;
 mod rows;
+mod segment;
 mod statements;
 
 pub use answer::{Answer, Prepared, SchemaChange, Supported};
 pub use column::{Column, ColumnType, NativeType};
 pub(crate) use compose::compose;
 pub use compose::{Batch, BatchKind, Parameters, Request, RequestError, Values};
+pub use compression::{Compression, UnknownCompression};
 pub(crate) use failure::classify;
 pub use failure::{Failure, FailureDetails, Replies};
-pub(crate) use frame::{Garbage, Header};
+pub(crate) use frame::{Framing, Garbage, Header};
+pub(crate) use inbox::{Body, Inbox};
+pub(crate) use outbox::Outbox;
 pub use rows::{Cells, Row, RowIter, Rows};
 pub(crate) use statements::Statements;
 
