@@ -66,6 +66,13 @@ fn balance(total: &Total, lines: &mut Lines) {
     for lost in &sheet.lost_threads {
         lines.say("", &format!("a load thread died, and its part is missing: {}", lost.replace('\n', " ")));
     }
+    if sheet.withheld > 0 {
+        let text = format!(
+            "{} partitions that the rate called for: no thread was free to ask for them",
+            count(sheet.withheld)
+        );
+        lines.say("Never asked", &text);
+    }
     if sheet.timed_out > 0 {
         let text = format!("{} of the {} timed out were answered after all", count(sheet.late), count(sheet.timed_out));
         lines.say("Answers that came too late", &text);
@@ -120,7 +127,7 @@ fn errors(total: &Total, lines: &mut Lines) {
             lines.say(&format!("{} errors by class", operation.name), &listed(&classes));
         }
         let ended = operation.ended();
-        if operation.attempts > ended || !operation.attempts_failed.is_empty() {
+        if operation.attempts > 0 {
             let failed: BTreeMap<&str, u64> =
                 operation.attempts_failed.iter().map(|(class, count)| (class.as_str(), *count)).collect();
             let failed =
@@ -128,11 +135,16 @@ fn errors(total: &Total, lines: &mut Lines) {
             let text = format!("{} requests for {} operations; {failed}", count(operation.attempts), count(ended));
             lines.say(&format!("{} attempts", operation.name), &text);
         }
-        let conditional = operation.applied + operation.not_applied;
-        if conditional > 0 {
-            let share = fixed(100.0 * operation.applied as f64 / conditional as f64, 1);
-            let text = format!("{} of {} ({share} %)", count(operation.applied), count(conditional));
-            lines.say(&format!("{} conditions applied", operation.name), &text);
+        if operation.not_applied > 0 {
+            let right = operation.count(Outcome::Ok);
+            let applied = right.saturating_sub(operation.not_applied);
+            let share = fixed(100.0 * applied as f64 / right.max(1) as f64, 1);
+            let text = format!(
+                "{} of {} answered ({share} %); the others' conditions did not hold",
+                count(applied),
+                count(right)
+            );
+            lines.say(&format!("{} applied", operation.name), &text);
         }
     }
 }

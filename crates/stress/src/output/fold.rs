@@ -8,10 +8,10 @@
 
 use std::collections::BTreeMap;
 
-use brownout_load::{Bucket, Histogram, Outcome, Series, histogram};
+use brownout_load::{Attempts, Bucket, Histogram, OperationCounts, Outcome, Series, histogram};
 use brownout_record::{decode_histogram, encode_histogram};
 
-use super::{Findings, Interval, Measure, Total};
+use super::{Findings, Interval, Measure, Operation, Total};
 
 /// Makes intervals of buckets, and the total of the intervals.
 pub struct Fold {
@@ -86,6 +86,19 @@ struct Seen {
     findings: Findings,
     lateness: Vec<u8>,
     series: BTreeMap<(String, String, Outcome), SeenSeries>,
+    operations: BTreeMap<String, SeenCounts>,
+}
+
+/// How an operation's counts were.
+#[derive(Default)]
+struct SeenCounts {
+    partitions: u64,
+    rows: u64,
+    not_applied: u64,
+    pages: Vec<u8>,
+    attempts: u64,
+    failures: BTreeMap<String, u64>,
+    attempt_service: Vec<u8>,
 }
 
 struct SeenSeries {
@@ -106,6 +119,7 @@ impl Seen {
             findings: findings(bucket),
             lateness: encode_histogram(&bucket.lateness),
             series: series.collect(),
+            operations: bucket.operations.iter().map(|own| (own.operation.clone(), SeenCounts::of(own))).collect(),
         }
     }
 
@@ -124,6 +138,11 @@ impl Seen {
             mismatched: now.mismatched - before.mismatched,
             rerouted: now.rerouted - before.rerouted,
         });
+        for counts in &bucket.operations {
+            let nothing = SeenCounts::default();
+            let before = self.operations.get(&counts.operation).unwrap_or(&nothing);
+            before.difference(counts, interval.operation(&counts.operation));
+        }
         for series in &bucket.series {
             let before = self.series.get(&key(series));
             let new = series.count - before.map_or(0, |before| before.count);
@@ -139,6 +158,44 @@ impl Seen {
             add_new(old(|seen| &seen.response), &series.response, &mut cell.response);
         }
     }
+}
+
+impl SeenCounts {
+    fn of(counts: &OperationCounts) -> Self {
+        let attempts = counts.attempts.as_ref();
+        SeenCounts {
+            partitions: counts.partitions,
+            rows: counts.rows,
+            not_applied: counts.not_applied,
+            pages: encode_histogram(&counts.pages),
+            attempts: attempts.map_or(0, |attempts| attempts.count),
+            failures: attempts.map(failed_attempts).unwrap_or_default(),
+            attempt_service: attempts.map(|attempts| encode_histogram(&attempts.service)).unwrap_or_default(),
+        }
+    }
+
+    fn difference(&self, counts: &OperationCounts, operation: &mut Operation) {
+        operation.partitions += counts.partitions - self.partitions;
+        operation.rows += counts.rows - self.rows;
+        operation.not_applied += counts.not_applied - self.not_applied;
+        add_new(&self.pages, &counts.pages, &mut operation.pages);
+        let Some(attempts) = &counts.attempts else { return };
+        operation.attempts += attempts.count - self.attempts;
+        add_new(&self.attempt_service, &attempts.service, &mut operation.attempt_service);
+        for (class, count) in failed_attempts(attempts) {
+            let new = count - self.failures.get(&class).copied().unwrap_or(0);
+            if new > 0 {
+                *operation.attempts_failed.entry(class).or_default() += new;
+            }
+        }
+    }
+}
+
+/// Attempts that failed, by class, those that timed out among them.
+fn failed_attempts(attempts: &Attempts) -> BTreeMap<String, u64> {
+    let failures = attempts.failures.iter().map(|(class, count)| (class.name().to_owned(), *count));
+    let timed_out = (Outcome::TimedOut.name().to_owned(), attempts.timed_out);
+    failures.chain([timed_out]).filter(|(_, count)| *count > 0).collect()
 }
 
 impl SeenSeries {
@@ -216,6 +273,39 @@ mod tests {
         assert_eq!(fold.total().interval.ended(), 4);
         assert_eq!(fold.total().interval.length_ns, 3_000_000_000);
         assert!(fold.seen.is_empty());
+    }
+
+    #[test]
+    fn what_operations_did_is_in_the_interval_in_which_it_was_told() {
+        let counts = |rows, attempts, failed| OperationCounts {
+            operation: "insert".to_owned(),
+            partitions: rows,
+            rows,
+            not_applied: 1,
+            pages: sample::times(&[7]),
+            attempts: Some(Attempts {
+                count: attempts,
+                answered: attempts - failed,
+                timed_out: 0,
+                late: 0,
+                failures: [(ErrorClass::Overloaded, failed)].into(),
+                service: sample::times(&vec![3; attempts as usize]),
+            }),
+        };
+        let mut fold = Fold::new(0, Measure::Service);
+        let bucket = |operations| Bucket { operations, ..sample::bucket(0, false, &[]) };
+        let first = fold.interval(1_000_000_000, &[bucket(vec![counts(10, 12, 2)])]);
+        let second = fold.interval(2_000_000_000, &[bucket(vec![counts(15, 18, 3)])]);
+        let (first, second) = (&first.operations[0], &second.operations[0]);
+        assert_eq!(
+            (first.rows, first.attempts, first.attempts_failed["overloaded"], first.pages.len()),
+            (10, 12, 2, 1)
+        );
+        assert_eq!(
+            (second.rows, second.attempts, second.attempts_failed["overloaded"], second.pages.len()),
+            (5, 6, 1, 0)
+        );
+        assert_eq!((second.partitions, second.not_applied, second.attempt_service.len()), (5, 0, 6));
     }
 
     #[test]

@@ -111,6 +111,7 @@ struct BalanceJson<'a> {
     sent: u64,
     never_sent: u64,
     waiting: u64,
+    withheld: u64,
     answered_ok: u64,
     failed: u64,
     timed_out: u64,
@@ -130,6 +131,7 @@ impl<'a> BalanceJson<'a> {
             sent: sheet.sent,
             never_sent: sheet.never_sent,
             waiting: sheet.waiting,
+            withheld: sheet.withheld,
             answered_ok: sheet.answered_ok,
             failed: sheet.failed,
             timed_out: sheet.timed_out,
@@ -159,7 +161,6 @@ struct OperationJson {
     never_sent: u64,
     partitions: u64,
     rows: u64,
-    applied: u64,
     not_applied: u64,
     operations_per_second: f64,
     partitions_per_second: f64,
@@ -188,7 +189,6 @@ impl OperationJson {
             never_sent: operation.never_sent,
             partitions: operation.partitions,
             rows: operation.rows,
-            applied: operation.applied,
             not_applied: operation.not_applied,
             operations_per_second: per_second(operation.ended(), length_ns),
             partitions_per_second: per_second(operation.partitions, length_ns),
@@ -261,4 +261,68 @@ fn latency(times: &Histogram<u64>) -> Option<LatencyJson> {
         max_ns: times.max(),
         histogram: encoded(times).ok(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::output::sample;
+
+    fn object() -> Value {
+        let (_, mut total) = sample::mixed();
+        total.balance = sample::balance();
+        total.warnings.push("a warning".to_owned());
+        let facts = RunFacts {
+            command: "mixed n=7 -mode password=secret".to_owned(),
+            started_unix_ms: 1_700_000_000_250,
+            success: true,
+            seed: Some(42),
+        };
+        to_json(&facts, &total, &[("4 threadCount".to_owned(), &total)])
+    }
+
+    #[test]
+    fn the_numbers_are_those_of_the_run() {
+        let run = object();
+        assert_eq!((&run["format"], &run["seed"], &run["success"]), (&1.into(), &42.into(), &true.into()));
+        assert_eq!(run["command"], "mixed n=7 -mode password=*******");
+        assert_eq!(run["measure"], "response");
+        assert_eq!(run["balance"]["balances"], true);
+        assert_eq!(run["total"]["ended"], 7);
+        let write = &run["operations"][1];
+        assert_eq!((&write["name"], &write["errors"]), (&"WRITE".into(), &2.into()));
+        assert_eq!(write["outcomes"]["ok"]["response"]["p99_ns"], 10_002_431);
+        assert_eq!(write["outcomes"]["timed-out"]["count"], 1);
+        assert_eq!(write["coordinators"]["n2"]["overloaded"]["count"], 1);
+        assert_eq!(run["steps"][0]["name"], "4 threadCount");
+    }
+
+    #[test]
+    fn every_field_is_documented() {
+        let documented = include_str!("../../../../docs/stress-json.md");
+        let mut names = BTreeSet::new();
+        collect(&object(), &mut names);
+        // What data names, not we: operations, coordinators, outcomes.
+        let of_data = ["n1", "n2", "ok", "timed-out", "overloaded"];
+        for name in names.iter().filter(|name| !of_data.contains(&name.as_str())) {
+            assert!(documented.contains(&format!("`{name}`")), "docs/stress-json.md says nothing of `{name}`");
+        }
+    }
+
+    fn collect(value: &Value, names: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(map) => {
+                for (name, value) in map {
+                    names.insert(name.clone());
+                    collect(value, names);
+                }
+            }
+            Value::Array(values) => values.iter().for_each(|value| collect(value, names)),
+            _ => {}
+        }
+    }
 }

@@ -8,12 +8,18 @@
 //! came at that moment.
 
 mod account;
+mod csv;
 mod error;
+mod exporter;
 mod fold;
 mod graph;
 mod hdrlog;
 mod json;
+mod machine;
+mod metrics;
 pub mod number;
+mod progress;
+mod record;
 mod rows;
 #[cfg(test)]
 mod sample;
@@ -23,11 +29,16 @@ mod uncertainty;
 pub mod words;
 
 pub use account::account;
+pub use csv::{Csv, HEADER as CSV_HEADER};
 pub use error::OutputError;
+pub use exporter::Exporter;
 pub use fold::Fold;
 pub use graph::{GraphTest, page, write_graph};
 pub use hdrlog::HdrLog;
 pub use json::{FORMAT, RunFacts, to_json};
+pub use metrics::{Now, exposition};
+pub use progress::{Bar, Progress};
+pub use record::{Ended, RunFile, RunPlan, run_path};
 pub use rows::{COLUMNS, Rows, Width};
 pub use snapshot::{Cell, Findings, Interval, Measure, Operation, Total, ms, per_second};
 pub use summary::{END, FAILURE, results, steps};

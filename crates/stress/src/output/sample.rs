@@ -1,8 +1,8 @@
 //! Intervals with known content, for tests.
 
-use brownout_load::{Bucket, ErrorClass, Outcome, Series, histogram};
+use brownout_load::{Balance, Bucket, ErrorClass, Histogram, OperationCounts, Outcome, Series, histogram};
 
-use super::{Interval, Measure, Total};
+use super::{Fold, Interval, Measure, Total};
 
 const MS: u64 = 1_000_000;
 
@@ -38,6 +38,7 @@ pub(super) fn bucket(start_ns: u64, settled: bool, samples: &[Sample<'_>]) -> Bu
         sent,
         never_sent: 0,
         series,
+        operations: Vec::new(),
         lateness: histogram(),
         late_starts: 0,
         stale: 0,
@@ -50,25 +51,43 @@ pub(super) fn bucket(start_ns: u64, settled: bool, samples: &[Sample<'_>]) -> Bu
 
 /// One second: four reads on two coordinators, three writes of which one timed out and one failed.
 pub(super) fn mixed() -> (Interval, Total) {
-    let mut fold = super::Fold::new(5_000 * MS, Measure::Response);
-    let bucket = bucket(
-        5_000 * MS,
-        true,
-        &[
-            ("READ", "n1", Outcome::Ok, &[(0, 1), (0, 2)]),
-            ("READ", "n2", Outcome::Ok, &[(1, 2), (1, 3)]),
-            ("WRITE", "n1", Outcome::Ok, &[(2, 8)]),
-            ("WRITE", "n2", Outcome::TimedOut, &[(3, 500)]),
-            ("WRITE", "n2", Outcome::Failed(ErrorClass::Overloaded), &[(0, 1)]),
-        ],
-    );
-    let mut interval = fold.interval(6_000 * MS, &[bucket]);
-    for (name, partitions) in [("READ", 4), ("WRITE", 2)] {
-        let operation = interval.operation(name);
-        operation.partitions = partitions;
-        operation.rows = partitions;
+    let mut fold = Fold::new(5_000 * MS, Measure::Response);
+    let series: &[Sample<'_>] = &[
+        ("READ", "n1", Outcome::Ok, &[(0, 1), (0, 2)]),
+        ("READ", "n2", Outcome::Ok, &[(1, 2), (1, 3)]),
+        ("WRITE", "n1", Outcome::Ok, &[(2, 8)]),
+        ("WRITE", "n2", Outcome::TimedOut, &[(3, 500)]),
+        ("WRITE", "n2", Outcome::Failed(ErrorClass::Overloaded), &[(0, 1)]),
+    ];
+    let counts = |operation: &str, touched| OperationCounts {
+        operation: operation.to_owned(),
+        partitions: touched,
+        rows: touched,
+        not_applied: 0,
+        pages: histogram(),
+        attempts: None,
+    };
+    let operations = vec![counts("READ", 4), counts("WRITE", 2)];
+    let interval = fold.interval(6_000 * MS, &[Bucket { operations, ..bucket(5_000 * MS, true, series) }]);
+    (interval, fold.into_total())
+}
+
+/// A histogram of times in ms.
+pub(super) fn times(all_ms: &[u64]) -> Histogram<u64> {
+    let mut times = histogram();
+    all_ms.iter().for_each(|time| times.record(time * MS).unwrap());
+    times
+}
+
+/// The balance sheet of [`mixed`].
+pub(super) fn balance() -> Balance {
+    Balance {
+        scheduled: 7,
+        sent: 7,
+        answered_ok: 5,
+        failed: 1,
+        timed_out: 1,
+        failures: [(ErrorClass::Overloaded, 1)].into(),
+        ..Balance::default()
     }
-    let mut total = Total::new(5_000 * MS, Measure::Response);
-    total.add(&interval);
-    (interval, total)
 }

@@ -66,13 +66,11 @@ pub struct Operation {
     pub rows: u64,
     /// Given up before they could be sent.
     pub never_sent: u64,
-    /// Conditional statements (LWT) that were applied.
-    pub applied: u64,
-    /// Conditional statements that were answered without being applied.
+    /// Conditional statements (LWT) that were answered without being applied; they are among the successful operations.
     pub not_applied: u64,
-    /// Requests sent, tries again and further pages among them.
+    /// Requests of operations that may be tried several times; 0 where each is tried only once.
     pub attempts: u64,
-    /// Those of them that failed, by class; an operation with a failed attempt may still have ended well.
+    /// Those of them that failed or timed out, by class; an operation with a failed attempt may still have ended well.
     pub attempts_failed: BTreeMap<String, u64>,
     /// Service times of attempts, ns; empty where every operation had one.
     pub attempt_service: Histogram<u64>,
@@ -90,7 +88,6 @@ impl Operation {
             partitions: 0,
             rows: 0,
             never_sent: 0,
-            applied: 0,
             not_applied: 0,
             attempts: 0,
             attempts_failed: BTreeMap::new(),
@@ -154,7 +151,6 @@ impl Operation {
         self.partitions += other.partitions;
         self.rows += other.rows;
         self.never_sent += other.never_sent;
-        self.applied += other.applied;
         self.not_applied += other.not_applied;
         self.attempts += other.attempts;
         for (class, count) in &other.attempts_failed {

@@ -1,0 +1,170 @@
+//! A line on the terminal that says how far the run is. Not for scripts: it is on stderr, and only if that is a terminal.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    time::Duration,
+};
+
+use brownout_load::Live;
+
+use super::{
+    ms,
+    number::{count, fixed},
+};
+
+/// How far the run is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Since its start.
+    pub elapsed: Duration,
+    /// What is done of what is asked, 0 to 1; none of a run without a known end.
+    pub share: Option<f64>,
+    /// Operations answered per second, lately.
+    pub rate: f64,
+    /// Operations on their way.
+    pub in_flight: u64,
+    /// Operations due and not yet sent.
+    pub waiting: u64,
+    /// 99th percentile of response times lately, ns; none without operations.
+    pub p99_ns: Option<u64>,
+    /// Failed, timed out and never sent, since the start.
+    pub errors: u64,
+}
+
+impl Progress {
+    /// From a look at the engine; `seconds` since the look before, `errors` before it.
+    pub fn of(live: &Live, elapsed: Duration, seconds: f64, share: Option<f64>, errors: u64) -> Self {
+        Progress {
+            elapsed,
+            share,
+            rate: if seconds > 0.0 { live.delivered as f64 / seconds } else { 0.0 },
+            in_flight: live.in_flight,
+            waiting: live.waiting,
+            p99_ns: (!live.response.is_empty()).then(|| live.response.value_at_percentile(99.0)),
+            errors: errors + live.failed + live.timed_out + live.never_sent,
+        }
+    }
+
+    /// The line, at most so many characters wide.
+    pub fn line(&self, width: usize) -> String {
+        let mut text = match self.share {
+            Some(share) => {
+                let share = share.clamp(0.0, 1.0);
+                const PARTS: usize = 20;
+                let full = (share * PARTS as f64) as usize;
+                let left = match self.left(share) {
+                    Some(left) => format!("{} left", clock(left)),
+                    None => "– left".to_owned(),
+                };
+                format!("[{}{}] {:>3.0} %  {left}", "█".repeat(full), "░".repeat(PARTS - full), (share * 100.0).floor())
+            }
+            None => format!("{} so far", clock(self.elapsed)),
+        };
+        text.push_str(&format!("  {} op/s  {} in flight", count(self.rate.round() as u64), count(self.in_flight)));
+        if self.waiting > 0 {
+            text.push_str(&format!("  {} waiting", count(self.waiting)));
+        }
+        if let Some(p99_ns) = self.p99_ns {
+            text.push_str(&format!("  p99 {} ms", fixed(ms(p99_ns as f64), 1)));
+        }
+        text.push_str(&format!("  {} errors", count(self.errors)));
+        text.chars().take(width).collect()
+    }
+
+    /// What is left if it goes on as so far; nothing can be said of the first hundredth.
+    fn left(&self, share: f64) -> Option<Duration> {
+        (share >= 0.01).then(|| self.elapsed.mul_f64((1.0 - share) / share))
+    }
+}
+
+/// `0:05`, `12:34`, `1:02:03`.
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds / 3600 {
+        0 => format!("{}:{:02}", seconds / 60, seconds % 60),
+        hours => format!("{hours}:{:02}:{:02}", seconds / 60 % 60, seconds % 60),
+    }
+}
+
+/// Where the line is drawn.
+pub struct Bar {
+    shown: bool,
+    drawn: bool,
+}
+
+impl Bar {
+    /// A bar on stderr, or one that draws nothing if that is no terminal.
+    pub fn new() -> Self {
+        Bar { shown: io::stderr().is_terminal(), drawn: false }
+    }
+
+    /// Draws it in the place of the one before. Errors of a terminal that has gone are nobody's.
+    pub fn draw(&mut self, progress: &Progress) {
+        if self.shown {
+            let _ = write!(io::stderr(), "\r\x1b[2K{}", progress.line(width()));
+            self.drawn = true;
+        }
+    }
+
+    /// Takes it away: before anything else is printed, and at the end.
+    pub fn clear(&mut self) {
+        if self.drawn {
+            let _ = write!(io::stderr(), "\r\x1b[2K");
+            self.drawn = false;
+        }
+    }
+}
+
+impl Default for Bar {
+    fn default() -> Self {
+        Bar::new()
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// Columns of the terminal on stderr, less the one in which some would begin a new line; 79 if it does not say.
+fn width() -> usize {
+    // SAFETY: the kernel fills a winsize, of which all zeros is a valid one.
+    let size = unsafe {
+        let mut size: libc::winsize = std::mem::zeroed();
+        if libc::ioctl(libc::STDERR_FILENO, libc::TIOCGWINSZ, &raw mut size) == 0 { size.ws_col } else { 0 }
+    };
+    if size > 1 { usize::from(size) - 1 } else { 79 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn progress(share: Option<f64>) -> Progress {
+        Progress {
+            elapsed: Duration::from_secs(30),
+            share,
+            rate: 11_448.6,
+            in_flight: 1_024,
+            waiting: 0,
+            p99_ns: Some(12_345_678),
+            errors: 3,
+        }
+    }
+
+    #[test]
+    fn the_line_tells_share_time_left_rate_open_operations_tail_and_errors() {
+        assert_eq!(
+            progress(Some(0.25)).line(200),
+            "[█████░░░░░░░░░░░░░░░]  25 %  1:30 left  11,449 op/s  1,024 in flight  p99 12.3 ms  3 errors"
+        );
+        assert_eq!(progress(None).line(200), "0:30 so far  11,449 op/s  1,024 in flight  p99 12.3 ms  3 errors");
+        assert!(progress(Some(0.0)).line(200).contains("– left"));
+    }
+
+    #[test]
+    fn the_line_is_no_wider_than_the_terminal() {
+        assert_eq!(progress(Some(0.5)).line(24).chars().count(), 24);
+    }
+}

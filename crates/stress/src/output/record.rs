@@ -1,0 +1,308 @@
+//! `--record run.db`: the run as a file that `brownout show`, `report` and `compare` read.
+//!
+//! It is the run of an experiment without a lab, a network or faults: one trial, of which all is warm-up or baseline.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use brownout_load::{Balance, Bucket, ConnectionEvent, Outcome};
+use brownout_record::{
+    CpuRow, Description, Environment, Event, HostDescription, LatencyRow, LoadDescription, LoadRow, Objective,
+    PhaseDescription, PhaseRow, RecordError, Recorder, TrialRow, TrialState,
+};
+
+use super::{OutputError, machine, words::without_passwords};
+
+const TRIAL: u32 = 1;
+/// The phase that is measured; analysis compares others with it, and a run without faults is all of it.
+const BASELINE: &str = "baseline";
+const WARM_UP: &str = "warm-up";
+
+/// What the run is going to be.
+#[derive(Debug, Clone, Default)]
+pub struct RunPlan {
+    /// Its name: of the profile, or the command's.
+    pub name: String,
+    /// The words of the command.
+    pub command: String,
+    /// Texts of profiles, by name of their file.
+    pub profiles: Vec<(String, String)>,
+    /// The coordinators: name and address.
+    pub nodes: Vec<(String, String)>,
+    /// "Cassandra 5.0.4".
+    pub system: String,
+    /// The load in words: "open, 2000/s, constant arrivals".
+    pub load: String,
+    /// Operations per second of an open loop.
+    pub rate: Option<f64>,
+    /// Virtual users of a closed one.
+    pub threads: Option<u32>,
+    /// "quorum".
+    pub consistency: String,
+    /// Copies of each row; 0: not known.
+    pub replication: u32,
+    /// Client time-out, ns.
+    pub timeout_ns: u64,
+    /// What counts as good: within so many ns, for this share of the operations. None: whatever is answered in time.
+    pub objective: Option<(u64, f64)>,
+    /// Planned length of the warm-up; none: there is none.
+    pub warm_up_ns: Option<u64>,
+    /// Planned length of the run; 0: not known.
+    pub length_ns: u64,
+    /// Length of an interval of the series, ns: that of the engine's buckets.
+    pub interval_ns: u64,
+    /// The seed of all that is drawn.
+    pub seed: u64,
+    /// Things to check before the result is trusted.
+    pub warnings: Vec<String>,
+}
+
+/// The file of a run that goes on.
+pub struct RunFile {
+    recorder: Recorder,
+    trial: TrialRow,
+    phase: PhaseRow,
+    looked: machine::Look,
+}
+
+impl RunFile {
+    /// Makes the file. `now_ns` (CLOCK_MONOTONIC) and `now_unix_ms` are one moment on both clocks, before the start of any
+    /// bucket: the zero of the run.
+    ///
+    /// # Errors
+    /// There is a file of this name, or none can be made.
+    pub fn begin(path: &Path, plan: &RunPlan, now_ns: u64, now_unix_ms: u64) -> Result<Self, OutputError> {
+        if path.exists() {
+            return Err(OutputError::Exists { path: path.to_owned() });
+        }
+        let mut recorder = Recorder::create(path, now_ns, now_unix_ms)?;
+        let first = if plan.warm_up_ns.is_some() { WARM_UP } else { BASELINE };
+        let trial = TrialRow { trial: TRIAL, seed: plan.seed, starts_ns: 0, ends_ns: None, state: TrialState::Running };
+        let phase = PhaseRow { trial: TRIAL, name: first.to_owned(), starts_ns: 0, ends_ns: None, ended_by: None };
+        recorder.batch(|recorder| {
+            recorder.json("description", &description(plan))?;
+            recorder.json("environment", &environment(plan.seed))?;
+            recorder.document("experiment", &experiment(plan))?;
+            recorder.trial(&trial)?;
+            recorder.phase(&phase)
+        })?;
+        Ok(RunFile { recorder, trial, phase, looked: machine::Look::now(now_ns) })
+    }
+
+    /// The warm-up has ended, and the run begins.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn measure(&mut self, now_ns: u64) -> Result<(), OutputError> {
+        if self.phase.name == BASELINE {
+            return Ok(());
+        }
+        let at_ns = self.recorder.at(now_ns);
+        self.phase.ends_ns = Some(at_ns);
+        self.phase.ended_by = Some("time".to_owned());
+        let next =
+            PhaseRow { trial: TRIAL, name: BASELINE.to_owned(), starts_ns: at_ns, ends_ns: None, ended_by: None };
+        self.recorder.batch(|recorder| recorder.phase(&self.phase).and_then(|()| recorder.phase(&next)))?;
+        self.phase = next;
+        Ok(())
+    }
+
+    /// Takes the buckets of a drain in, and what the processors did since the last time; `load_cpu_ns` is the CPU time
+    /// that the engine's threads have used so far.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn buckets(&mut self, now_ns: u64, buckets: &[Bucket], load_cpu_ns: u64) -> Result<(), OutputError> {
+        let look = machine::Look::at(now_ns, load_cpu_ns);
+        let rows = look.since(&self.looked);
+        let starts_ns = self.recorder.at(self.looked.at_ns);
+        let length_ns = now_ns.saturating_sub(self.looked.at_ns);
+        self.recorder.batch(|recorder| {
+            for (subject, busy_ns) in rows.iter().filter(|_| length_ns > 0) {
+                let subject = (*subject).to_owned();
+                recorder.cpu(TRIAL, &CpuRow { starts_ns, length_ns, subject, busy_ns: *busy_ns })?;
+            }
+            buckets.iter().try_for_each(|bucket| write(recorder, bucket))
+        })?;
+        self.looked = look;
+        Ok(())
+    }
+
+    /// Takes in what happened to connections.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn connections(&mut self, events: &[ConnectionEvent]) -> Result<(), OutputError> {
+        for event in events {
+            let text = match &event.lost {
+                Some(why) => format!("a connection to {} was lost: {why}", event.coordinator),
+                None => format!("connected to {}", event.coordinator),
+            };
+            self.event("connection", &event.coordinator, &text, event.at_ns)?;
+        }
+        Ok(())
+    }
+
+    /// Something to check before the result is trusted.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn warning(&mut self, text: &str, now_ns: u64) -> Result<(), OutputError> {
+        self.event("warning", "load", text, now_ns)
+    }
+
+    /// Ends the run.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn end(mut self, now_ns: u64, ended: Ended<'_>, balance: &Balance) -> Result<(), OutputError> {
+        let at_ns = self.recorder.at(now_ns);
+        let (state, by) = match ended {
+            Ended::Done => (TrialState::Done, "time"),
+            Ended::Interrupted => (TrialState::Interrupted, "interrupt"),
+            Ended::Failed(_) => (TrialState::Failed, "failure"),
+        };
+        if let Ended::Failed(why) = ended {
+            self.event("failed", "load", why, now_ns)?;
+        }
+        if !balance.balances() {
+            let lost = balance.lost_threads.join("; ");
+            self.event("balance", "load", &format!("the load's account does not balance {lost}"), now_ns)?;
+        }
+        self.phase.ends_ns = Some(at_ns);
+        self.phase.ended_by = Some(by.to_owned());
+        self.trial.ends_ns = Some(at_ns);
+        self.trial.state = state;
+        self.recorder.batch(|recorder| recorder.phase(&self.phase).and_then(|()| recorder.trial(&self.trial)))?;
+        Ok(self.recorder.finish()?)
+    }
+
+    fn event(&mut self, kind: &str, subject: &str, text: &str, at_ns: u64) -> Result<(), OutputError> {
+        let event = Event {
+            trial: Some(TRIAL),
+            at_ns: self.recorder.at(at_ns),
+            error_ns: 0,
+            kind: kind.to_owned(),
+            subject: subject.to_owned(),
+            text: text.to_owned(),
+        };
+        Ok(self.recorder.batch(|recorder| recorder.event(&event))?)
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended<'a> {
+    /// It did what it was told.
+    Done,
+    /// Its user ended it.
+    Interrupted,
+    /// It did not, for this reason.
+    Failed(&'a str),
+}
+
+fn write(recorder: &Recorder, bucket: &Bucket) -> Result<(), RecordError> {
+    let starts_ns = recorder.at(bucket.start_ns);
+    let load = LoadRow {
+        starts_ns,
+        length_ns: bucket.length_ns,
+        settled: bucket.settled,
+        scheduled: bucket.scheduled,
+        sent: bucket.sent,
+        never_sent: bucket.never_sent,
+        stale: bucket.stale,
+        lateness: bucket.lateness.clone(),
+    };
+    recorder.load(TRIAL, &load)?;
+    for series in &bucket.series {
+        let outcome = match series.outcome {
+            Outcome::Failed(class) => format!("failed:{}", class.name()),
+            ended => ended.name().to_owned(),
+        };
+        let row = LatencyRow {
+            starts_ns,
+            statement: series.statement.clone(),
+            coordinator: series.coordinator.clone(),
+            outcome,
+            count: series.count,
+            wait: series.wait.clone(),
+            service: series.service.clone(),
+            response: series.response.clone(),
+        };
+        recorder.latency(TRIAL, &row)?;
+    }
+    Ok(())
+}
+
+fn description(plan: &RunPlan) -> Description {
+    let host = |name: &str, address: &str, role: &str| HostDescription {
+        name: name.to_owned(),
+        address: address.to_owned(),
+        role: role.to_owned(),
+    };
+    let mut hosts: Vec<HostDescription> =
+        plan.nodes.iter().map(|(name, address)| host(name, address, "node")).collect();
+    hosts.push(host("load", "", "load"));
+    let phase = |name: &str, length_ns| PhaseDescription { name: name.to_owned(), length_ns };
+    let mut phases: Vec<PhaseDescription> = plan.warm_up_ns.map(|length| phase(WARM_UP, length)).into_iter().collect();
+    phases.push(phase(BASELINE, plan.length_ns));
+    let (response_ns, share) = plan.objective.unwrap_or((plan.timeout_ns, 0.0));
+    let must_hold = plan.objective.map(|_| BASELINE.to_owned());
+    Description {
+        name: plan.name.clone(),
+        question: None,
+        hosts,
+        system: plan.system.clone(),
+        load: LoadDescription {
+            text: plan.load.clone(),
+            rate: plan.rate,
+            threads: plan.threads,
+            consistency: plan.consistency.clone(),
+            replication: plan.replication,
+            timeout_ns: plan.timeout_ns,
+        },
+        phases,
+        faults: Vec::new(),
+        network: Vec::new(),
+        trials: 1,
+        objective: Objective { response_ns, share, phases: must_hold.into_iter().collect() },
+        interval_ns: plan.interval_ns,
+        warnings: plan.warnings.clone(),
+    }
+}
+
+/// The machine of the load. Nothing is known of those of the database.
+fn environment(seed: u64) -> Environment {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    Environment {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel: read("/proc/sys/kernel/osrelease"),
+        cpu: machine::cpu_model(),
+        cores: machine::allowed_cores(),
+        memory: machine::total_memory(),
+        clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        privilege: "none needed".to_owned(),
+        emulator_scheduling: "no emulator".to_owned(),
+        congestion_control: read("/proc/sys/net/ipv4/tcp_congestion_control"),
+        java: "not ours".to_owned(),
+        system_settings: "not ours: the cluster was there".to_owned(),
+        seed,
+    }
+}
+
+/// What was asked, as it was asked.
+fn experiment(plan: &RunPlan) -> String {
+    let mut text = format!("brownout stress {}\n", without_passwords(&plan.command));
+    for (name, profile) in &plan.profiles {
+        text.push_str(&format!("\n# {name}\n{profile}\n"));
+    }
+    text
+}
+
+/// The folder's or file's path as the file to be made.
+pub fn run_path(text: &str) -> PathBuf {
+    let path = PathBuf::from(text);
+    if path.is_dir() { path.join("run.db") } else { path }
+}

@@ -1,0 +1,136 @@
+//! A run file of a load without a lab is read by the analysis of experiments, and is valid.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+use std::path::Path;
+
+use brownout_analysis::{Validity, exit_code, findings};
+use brownout_load::{Balance, Bucket, ErrorClass, Outcome, Series, histogram};
+use brownout_record::Run;
+use brownout_stress::output::{Ended, OutputError, RunFile, RunPlan};
+
+const SECOND: u64 = 1_000_000_000;
+const ZERO: u64 = 100 * SECOND;
+
+fn plan() -> RunPlan {
+    RunPlan {
+        name: "mixed".to_owned(),
+        command: "mixed duration=5s -rate open=100/s -mode password=secret".to_owned(),
+        nodes: vec![("n1".to_owned(), "127.0.0.1:9042".to_owned()), ("n2".to_owned(), "127.0.0.2:9042".to_owned())],
+        system: "Cassandra 5.0.4".to_owned(),
+        load: "open, 100/s, constant arrivals".to_owned(),
+        rate: Some(100.0),
+        consistency: "quorum".to_owned(),
+        replication: 2,
+        timeout_ns: 12 * SECOND,
+        length_ns: 5 * SECOND,
+        interval_ns: SECOND,
+        seed: 7,
+        ..RunPlan::default()
+    }
+}
+
+fn series(operation: &str, coordinator: &str, outcome: Outcome, count: u64, ms: u64) -> Series {
+    let (mut wait, mut service, mut response) = (histogram(), histogram(), histogram());
+    wait.record_n(0, count).unwrap();
+    service.record_n(ms * 1_000_000, count).unwrap();
+    response.record_n(ms * 1_000_000, count).unwrap();
+    let (statement, coordinator) = (operation.to_owned(), coordinator.to_owned());
+    Series { statement, coordinator, outcome, count, wait, service, response }
+}
+
+fn bucket(number: u64) -> Bucket {
+    let mut lateness = histogram();
+    lateness.record_n(20_000, 100).unwrap();
+    Bucket {
+        start_ns: ZERO + number * SECOND,
+        length_ns: SECOND,
+        settled: true,
+        scheduled: 100,
+        sent: 100,
+        never_sent: 0,
+        series: vec![
+            series("READ", "n1", Outcome::Ok, 60, 4),
+            series("WRITE", "n2", Outcome::Ok, 39, 9),
+            series("WRITE", "n2", Outcome::Failed(ErrorClass::Overloaded), 1, 1),
+        ],
+        operations: Vec::new(),
+        lateness,
+        late_starts: 0,
+        stale: 0,
+        empty: 0,
+        missing: 0,
+        mismatched: 0,
+        rerouted: 0,
+    }
+}
+
+fn write(path: &Path, plan: &RunPlan, ended: Ended<'_>) {
+    let mut file = RunFile::begin(path, plan, ZERO, 1_700_000_000_000).unwrap();
+    for number in 0..5 {
+        file.buckets(ZERO + (number + 1) * SECOND, &[bucket(number)], number * 1_000_000).unwrap();
+        if number == 0 {
+            file.measure(ZERO + SECOND).unwrap();
+        }
+    }
+    file.end(ZERO + 5 * SECOND, ended, &Balance::default()).unwrap();
+}
+
+#[test]
+fn a_load_that_did_what_it_was_told_is_a_valid_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.db");
+    write(&path, &plan(), Ended::Done);
+    let findings = findings(&Run::open(&path).unwrap()).unwrap();
+    assert_eq!(findings.verdict.validity, Validity::Valid, "{:?}", findings.verdict.reasons);
+    assert_eq!(exit_code(&findings), 0);
+    let phase = &findings.phases[0];
+    assert_eq!(
+        (phase.name.as_str(), phase.counts.scheduled, phase.counts.ok, phase.counts.failed),
+        ("baseline", 500, 495, 5)
+    );
+    assert_eq!(phase.statements.iter().map(|part| part.name.as_str()).collect::<Vec<_>>(), ["READ", "WRITE"]);
+    assert!(findings.warnings.is_empty(), "{:?}", findings.warnings);
+}
+
+#[test]
+fn a_warm_up_is_a_phase_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.db");
+    write(&path, &RunPlan { warm_up_ns: Some(SECOND), ..plan() }, Ended::Done);
+    let findings = findings(&Run::open(&path).unwrap()).unwrap();
+    let phases: Vec<(&str, u64)> =
+        findings.phases.iter().map(|phase| (phase.name.as_str(), phase.counts.scheduled)).collect();
+    assert_eq!(phases, [("warm-up", 100), ("baseline", 400)]);
+}
+
+#[test]
+fn an_objective_that_is_missed_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.db");
+    write(&path, &RunPlan { objective: Some((5_000_000, 0.99)), ..plan() }, Ended::Done);
+    let findings = findings(&Run::open(&path).unwrap()).unwrap();
+    assert_eq!(exit_code(&findings), 1, "{}", findings.verdict.sentence);
+}
+
+#[test]
+fn what_was_cut_short_or_failed_is_no_valid_run() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, ended, code) in [("a.db", Ended::Interrupted, 130), ("b.db", Ended::Failed("no host answers"), 3)] {
+        let path = folder.path().join(name);
+        write(&path, &plan(), ended);
+        let findings = findings(&Run::open(&path).unwrap()).unwrap();
+        assert_eq!(exit_code(&findings), code, "{}", findings.verdict.sentence);
+    }
+}
+
+#[test]
+fn no_run_is_written_over_another_and_no_password_into_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.db");
+    write(&path, &plan(), Ended::Done);
+    let again = RunFile::begin(&path, &plan(), ZERO, 0).map(|_| ());
+    assert!(matches!(again, Err(OutputError::Exists { .. })), "{again:?}");
+    let bytes = std::fs::read(&path).unwrap();
+    assert!(!bytes.windows(6).any(|window| window == b"secret"));
+}
