@@ -1,1 +1,200 @@
-//! The command language: words in, typed settings out.
+//! The command language of cassandra-stress, and what this tool adds to it: words in, typed settings out.
+//!
+//! [`Invocation::parse`] reads a whole command line; [`Settings`] is one that runs something. One file holds one option
+//! group: its options, their defaults, the typed form, and its part of the block of settings ([`Settings::block`]).
+
+mod block;
+mod col;
+mod command;
+mod error;
+mod errors;
+mod extras;
+mod grammar;
+mod graph;
+mod help;
+mod insert;
+mod invocation;
+mod legacy;
+mod log;
+mod misc;
+mod mode;
+mod node;
+mod number;
+mod open;
+mod pop;
+mod port;
+mod rate;
+mod schema;
+mod search;
+mod tokenrange;
+mod transport;
+
+use std::{fmt::Display, io, path::Path};
+
+pub use col::Columns;
+pub use command::{
+    Command, CommandKind, Generator, Length, Op, Share, Truncate, Uncertainty, consistency_name, serial_name,
+};
+pub use error::SettingsError;
+pub use errors::Errors;
+pub use extras::Extras;
+pub use graph::Graph;
+pub use insert::{Batch, Insert};
+pub use invocation::Invocation;
+pub use log::{Level, Log};
+pub use misc::{Credentials, Reporting};
+pub use mode::{Compression, DataPath, Mode, Protocol, Secret};
+pub use node::{LoadBalance, Node};
+pub use open::Shape;
+pub use pop::{Contents, Population, Seeds};
+pub use port::Port;
+pub use rate::{Limit, LimitKind, Open, Rate};
+pub use schema::{Options, Schema};
+pub use search::{Objective, Search};
+pub use tokenrange::TokenRange;
+pub use transport::{StoreType, TlsVersion, Transport};
+
+use grammar::take;
+
+/// How files that options name are read; tests give their own.
+pub type Files<'a> = &'a dyn Fn(&Path) -> io::Result<String>;
+
+/// A command line that runs something.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// What is done, and how long.
+    pub command: Command,
+    /// `-rate`: what makes operations start.
+    pub rate: Rate,
+    /// `-pop`: which partitions.
+    pub population: Population,
+    /// `-insert`: how rows are written.
+    pub insert: Insert,
+    /// `-col`: columns of the predefined tables.
+    pub columns: Columns,
+    /// `-errors`: what becomes of operations that fail.
+    pub errors: Errors,
+    /// `-log`: what is written, and where.
+    pub log: Log,
+    /// `-mode`: how the database is spoken to. User and password may come from `-credentials-file`.
+    pub mode: Mode,
+    /// `-node`: which nodes.
+    pub node: Node,
+    /// `-schema`: keyspace and tables of predefined commands.
+    pub schema: Schema,
+    /// `-transport`: TLS.
+    pub transport: Transport,
+    /// `-port`: ports of the nodes. `-mode port=` is in [`Port::native`] already.
+    pub port: Port,
+    /// `-graph`: the page with figures.
+    pub graph: Graph,
+    /// `-tokenrange`: how token ranges are walked.
+    pub token_range: TokenRange,
+    /// `-reporting`: as Apache's tool has it.
+    pub reporting: Reporting,
+    /// `--flush` and the like.
+    pub extras: Extras,
+    /// `-sendto`, which has no effect.
+    pub send_to: Option<String>,
+    /// What was accepted and has no effect; for stderr.
+    pub notes: Vec<String>,
+    /// The command line as it was understood, without the words of [`Extras`].
+    pub words: Vec<String>,
+}
+
+impl Settings {
+    /// Reads a command line that runs something. Reads the files that `-node file=` and `-credentials-file` name;
+    /// profiles are not read (see [`crate::profile`]).
+    ///
+    /// # Errors
+    /// As [`SettingsError`] says; a command that is answered at once (`help`, `print`, `version`) is an error, too.
+    pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Self, SettingsError> {
+        Settings::parse_with(arguments, &|path| std::fs::read_to_string(path))
+    }
+
+    /// The same, with another way to read files.
+    ///
+    /// # Errors
+    /// Those of [`Settings::parse`].
+    pub fn parse_with<S: AsRef<str>>(arguments: &[S], files: Files<'_>) -> Result<Self, SettingsError> {
+        match Invocation::parse_with(arguments, files)? {
+            Invocation::Run(settings) => Ok(*settings),
+            Invocation::Answer(_) => Err(SettingsError::NoCommand { found: None, nearest: None }),
+        }
+    }
+
+    /// From groups, the first of which is the command.
+    fn from_groups(
+        mut groups: Vec<grammar::Group>,
+        extras: Extras,
+        files: Files<'_>,
+        mut notes: Vec<String>,
+    ) -> Result<Self, SettingsError> {
+        let words = groups.iter().flat_map(|(name, words)| std::iter::once(name).chain(words)).cloned().collect();
+        // The command need not be the first group in cassandra-stress's table, but nothing else can be.
+        let found = groups.first().map(|(name, _)| name.clone());
+        let Some(kind) = found.as_deref().and_then(CommandKind::from_name) else {
+            let nearest = found.as_deref().and_then(|found| error::nearest(found, CommandKind::names()));
+            return Err(SettingsError::NoCommand { found: found.filter(|name| !name.is_empty()), nearest });
+        };
+        let (_, content) = groups.remove(0);
+        let command = Command::parse(kind, &content, &mut notes)?;
+        let send_to = misc::without_effect(&mut groups, &mut notes)?;
+        let mut group = |name: &str| take(&mut groups, name);
+        let mut port = Port::parse(group("-port").as_deref(), &mut notes)?;
+        let rate = Rate::parse(group("-rate").as_deref(), &command, &mut notes)?;
+        let population = Population::parse(group("-pop").as_deref(), &command)?;
+        let token_range = TokenRange::parse(group("-tokenrange").as_deref())?;
+        let insert = Insert::parse(group("-insert").as_deref())?;
+        let columns = Columns::parse(group("-col").as_deref(), &mut notes)?;
+        let errors = Errors::parse(group("-errors").as_deref())?;
+        let mut log = Log::parse(group("-log").as_deref())?;
+        let mut mode = Mode::parse(group("-mode").as_deref(), &mut notes)?;
+        let node = Node::parse(group("-node").as_deref(), files)?;
+        let schema = Schema::parse(group("-schema").as_deref(), kind)?;
+        let credentials = Credentials::parse(group("-credentials-file").as_deref(), files, &mut notes)?;
+        let transport = Transport::parse(group("-transport").as_deref(), &credentials, &mut notes)?;
+        let graph = Graph::parse(group("-graph").as_deref(), kind)?;
+        let reporting = Reporting::parse(group("-reporting").as_deref())?;
+        if let Some((first, _)) = groups.first() {
+            let nearest = error::nearest(first, help::GROUPS.iter().map(|(name, _)| *name));
+            let lines: Vec<String> =
+                groups.iter().map(|(name, words)| [std::slice::from_ref(name), words].concat().join(" ")).collect();
+            return Err(SettingsError::Ignored { groups: lines.join("\n"), nearest });
+        }
+        if let Some(native) = mode.port {
+            port.native = native;
+        }
+        if let Some(interval) = reporting.output {
+            log.interval = interval;
+        }
+        mode.user = mode.user.or(credentials.user);
+        mode.password = mode.password.or(credentials.password);
+        Ok(Settings {
+            command,
+            rate,
+            population,
+            insert,
+            columns,
+            errors,
+            log,
+            mode,
+            node,
+            schema,
+            transport,
+            port,
+            graph,
+            token_range,
+            reporting,
+            extras,
+            send_to,
+            notes,
+            words,
+        })
+    }
+}
+
+/// As Java shows what is not there.
+fn null<T: Display>(value: Option<T>) -> String {
+    value.map_or_else(|| "null".to_owned(), |value| value.to_string())
+}

@@ -1,0 +1,98 @@
+//! `-errors`: what becomes of operations that fail.
+
+use std::time::Duration;
+
+use brownout_load::RetryDelay;
+
+use super::{
+    SettingsError,
+    grammar::{Alternative, Pattern, Taken, select, value},
+    number,
+};
+
+/// What becomes of operations that fail.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Errors {
+    /// How often an operation is tried, at least once.
+    pub tries: u32,
+    /// Whether the run goes on after one has failed for good.
+    pub ignore: bool,
+    /// Whether a run of a given time ends at the first failure; without `ignore` it does anyway.
+    pub fail_fast: bool,
+    /// Whether what is read is not compared with what was written.
+    pub skip_read_validation: bool,
+    /// Whether columns of a type that `compat` does not know are left out.
+    pub skip_unsupported_columns: bool,
+    /// The wait before an operation that met an overloaded server is tried again. Others are tried at once.
+    pub delay: RetryDelay,
+    /// `min-delay-ms=` and `max-delay-ms=`, for the block of settings.
+    bounds_ms: (u64, u64),
+}
+
+pub(super) fn alternatives() -> Vec<Alternative> {
+    let options = vec![
+        value("retries=", Pattern::Digits, "how often a failed operation is tried again").or("9"),
+        value("ignore", Pattern::Nothing, "go on after errors"),
+        value("fail-fast", Pattern::Nothing, "end a run of a given duration at the first failure"),
+        value("skip-read-validation", Pattern::Nothing, "do not compare what is read"),
+        value(
+            "skip-unsupported-columns",
+            Pattern::Nothing,
+            "leave out columns of types that generator=compat does not know",
+        ),
+        value("delay-policy=", Pattern::Words("constant|linear|exponential"), "how the wait before a retry grows")
+            .or("constant"),
+        value("min-delay-ms=", Pattern::Digits, "the shortest wait; not 0 with exponential").or("0"),
+        value("max-delay-ms=", Pattern::Digits, "the longest wait").or("20000"),
+    ];
+    vec![Alternative::new(options).complete(delays_fit)]
+}
+
+fn delays_fit(taken: &Taken) -> bool {
+    let ms = |name| taken.text(name).parse::<u64>().unwrap_or(u64::MAX);
+    let exponential = taken.text("delay-policy=").eq_ignore_ascii_case("exponential");
+    ms("min-delay-ms=") <= ms("max-delay-ms=") && (!exponential || ms("min-delay-ms=") > 0)
+}
+
+impl Errors {
+    pub(super) fn parse(words: Option<&[String]>) -> Result<Self, SettingsError> {
+        let (_, taken) = select("-errors", words.unwrap_or_default(), alternatives())?;
+        let retries: u32 = number::whole("-errors retries=", taken.text("retries="))?;
+        let bounds_ms = (
+            number::whole("-errors min-delay-ms=", taken.text("min-delay-ms="))?,
+            number::whole("-errors max-delay-ms=", taken.text("max-delay-ms="))?,
+        );
+        let (min, max) = (Duration::from_millis(bounds_ms.0), Duration::from_millis(bounds_ms.1));
+        Ok(Errors {
+            tries: retries.saturating_add(1),
+            ignore: taken.flag("ignore"),
+            fail_fast: taken.flag("fail-fast"),
+            skip_read_validation: taken.flag("skip-read-validation"),
+            skip_unsupported_columns: taken.flag("skip-unsupported-columns"),
+            delay: match taken.text("delay-policy=").to_ascii_lowercase().as_str() {
+                "linear" => RetryDelay::Linear { min, max },
+                "exponential" => RetryDelay::Exponential { min, max },
+                _ if min.is_zero() => RetryDelay::None,
+                _ => RetryDelay::Constant(min),
+            },
+            bounds_ms,
+        })
+    }
+
+    pub(super) fn block(&self) -> String {
+        let mut text =
+            format!("  Ignore: {}\n  Fail fast setting: {}\n  Tries: {}\n", self.ignore, self.fail_fast, self.tries);
+        let policy = match self.delay {
+            RetryDelay::None => return text,
+            RetryDelay::Constant(_) => "constant",
+            RetryDelay::Linear { .. } => "linear",
+            RetryDelay::Exponential { .. } => "exponential",
+        };
+        let ms = |ms: u64| number::grouped(i64::try_from(ms).unwrap_or(i64::MAX)) + " MILLISECONDS";
+        text.push_str(&format!("  RetryPolicy: {policy}\n  Minimum Delay: {}\n", ms(self.bounds_ms.0)));
+        if policy != "constant" {
+            text.push_str(&format!("  Maximum Delay: {}\n", ms(self.bounds_ms.1)));
+        }
+        text
+    }
+}

@@ -1,0 +1,90 @@
+//! Words that begin with two dashes: ours. They are taken out before cassandra-stress's grammar sees the rest.
+
+use std::path::PathBuf;
+
+use super::{SettingsError, error::nearest};
+
+/// What only this tool does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// `--flush`: memtables are written to disk before the run.
+    pub flush: bool,
+    /// `--compact`: tables are compacted before the run.
+    pub compact: bool,
+    /// `--wait-compactions`: the run begins when no compaction is left.
+    pub wait_compactions: bool,
+    /// `--dry-run`: settings and plan are printed, no server is asked.
+    pub dry_run: bool,
+    /// `--record FILE`: a run file for `brownout show`.
+    pub record: Option<PathBuf>,
+    /// `--nodetool COMMAND`: how nodetool is called; `{host}` stands for the node.
+    pub nodetool: Option<String>,
+    /// `--apache`: rows, steps of threads and table options as Apache's tool has them, not ScyllaDB's fork.
+    pub apache: bool,
+}
+
+/// Name, whether a value follows, what it does.
+pub(super) const WORDS: [(&str, bool, &str); 7] = [
+    ("--flush", false, "write memtables to disk before the run"),
+    ("--compact", false, "compact the tables before the run"),
+    ("--wait-compactions", false, "begin when no compaction is left"),
+    ("--dry-run", false, "print settings and plan, ask no server"),
+    ("--record", true, "write a run file, which 'brownout show' reads"),
+    ("--nodetool", true, "how nodetool is called, such as 'nodetool -h {host}'"),
+    ("--apache", false, "rows and steps as Apache's tool has them, not ScyllaDB's fork"),
+];
+
+impl Extras {
+    /// Takes them out of the arguments. A value may follow its word or an equals sign.
+    pub(super) fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<(Self, Vec<&str>), SettingsError> {
+        let mut extras = Extras::default();
+        let mut rest = Vec::new();
+        let mut seen: Vec<&str> = Vec::new();
+        let mut arguments = arguments.iter().map(AsRef::as_ref);
+        while let Some(argument) = arguments.next() {
+            if !argument.starts_with("--") {
+                rest.push(argument);
+                continue;
+            }
+            let (name, value) = match argument.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (argument, None),
+            };
+            let Some((name, wants_value, _)) = WORDS.iter().find(|(known, ..)| *known == name) else {
+                return Err(SettingsError::Word {
+                    group: "brownout stress".to_owned(),
+                    word: name.to_owned(),
+                    nearest: nearest(name, WORDS.iter().map(|(known, ..)| *known)),
+                });
+            };
+            if seen.contains(name) {
+                return Err(SettingsError::Repeated { group: (*name).to_owned() });
+            }
+            seen.push(name);
+            let value = if *wants_value { value.or_else(|| arguments.next()) } else { value };
+            match (wants_value, value.filter(|value| !value.is_empty())) {
+                (true, None) => {
+                    return Err(SettingsError::senseless(
+                        format!("{name} has no value"),
+                        format!("write {name} VALUE"),
+                    ));
+                }
+                (false, Some(value)) => {
+                    return Err(SettingsError::senseless(format!("{name}={value}"), format!("{name} takes no value")));
+                }
+                _ => {}
+            }
+            let text = value.unwrap_or_default().to_owned();
+            match *name {
+                "--flush" => extras.flush = true,
+                "--compact" => extras.compact = true,
+                "--wait-compactions" => extras.wait_compactions = true,
+                "--dry-run" => extras.dry_run = true,
+                "--record" => extras.record = Some(PathBuf::from(text)),
+                "--nodetool" => extras.nodetool = Some(text),
+                _ => extras.apache = true,
+            }
+        }
+        Ok((extras, rest))
+    }
+}

@@ -1,0 +1,314 @@
+//! Options of a group, and the choice between its alternatives.
+
+use brownout_generate::distribution::{RatioSpec, Spec};
+
+use super::{super::SettingsError, Pattern, usage};
+
+/// A sub-option: `key=value`, a flag, a bare value, a distribution, or `name(k=v,…)`.
+#[derive(Debug, Clone)]
+pub(crate) struct Sub {
+    /// What a word begins with: `threads=`, `no-warmup`; nothing for bare values; the bare name for `name(…)`.
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) default: Option<String>,
+    pub(crate) required: bool,
+    /// What it does, for people.
+    pub(crate) help: &'static str,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    Value(Pattern),
+    Distribution,
+    Ratio,
+    Multi { subs: Vec<Sub>, extra: Extra },
+}
+
+/// What a `name(…)` takes besides its known parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extra {
+    /// Nothing.
+    Refused,
+    /// Any `key=value`, kept in order.
+    Pairs,
+    /// Anything at all, kept as `(text, "")` where it is no `key=value`.
+    Words,
+}
+
+/// A value or flag.
+pub(crate) fn value(name: &'static str, pattern: Pattern, help: &'static str) -> Sub {
+    Sub { name, kind: Kind::Value(pattern), default: None, required: false, help }
+}
+
+/// A distribution.
+pub(crate) fn distribution(name: &'static str, help: &'static str) -> Sub {
+    Sub { name, kind: Kind::Distribution, default: None, required: false, help }
+}
+
+/// A distribution over a divisor.
+pub(crate) fn ratio(name: &'static str, help: &'static str) -> Sub {
+    Sub { name, kind: Kind::Ratio, default: None, required: false, help }
+}
+
+/// `name(…)`.
+pub(crate) fn multi(name: &'static str, subs: Vec<Sub>, extra: Extra, help: &'static str) -> Sub {
+    Sub { name, kind: Kind::Multi { subs, extra }, default: None, required: false, help }
+}
+
+impl Sub {
+    /// With a default.
+    pub(crate) fn or(mut self, default: impl Into<String>) -> Sub {
+        self.default = Some(default.into());
+        self
+    }
+
+    /// Not to be left out.
+    pub(crate) fn required(mut self) -> Sub {
+        self.required = true;
+        self
+    }
+}
+
+/// One way to write a group.
+#[derive(Debug, Clone)]
+pub(crate) struct Alternative {
+    pub(crate) subs: Vec<Sub>,
+    /// Whether what was taken is enough, beyond the required ones.
+    pub(crate) complete: fn(&Taken) -> bool,
+}
+
+impl Alternative {
+    pub(crate) fn new(subs: Vec<Sub>) -> Self {
+        Alternative { subs, complete: |_| true }
+    }
+
+    pub(crate) fn complete(mut self, complete: fn(&Taken) -> bool) -> Self {
+        self.complete = complete;
+        self
+    }
+
+    /// Nothing taken: all defaults.
+    pub(crate) fn untouched(self) -> Taken {
+        Taken::new(self.subs)
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Given {
+    Text(String),
+    Multi(Taken),
+}
+
+/// What an alternative, or the inside of a `name(…)`, has taken.
+#[derive(Debug, Clone)]
+pub(crate) struct Taken {
+    subs: Vec<Sub>,
+    given: Vec<Option<Given>>,
+    pairs: Vec<(String, String)>,
+    words: usize,
+}
+
+impl Taken {
+    fn new(subs: Vec<Sub>) -> Self {
+        Taken { given: vec![None; subs.len()], subs, pairs: Vec::new(), words: 0 }
+    }
+
+    /// Offers a word to every option in turn.
+    fn offer(&mut self, word: &str) -> Result<bool, SettingsError> {
+        for (sub, given) in self.subs.iter().zip(&mut self.given) {
+            if let Kind::Multi { subs, extra } = &sub.kind {
+                let Some(inside) = brackets(sub.name, word) else { continue };
+                let mut taken = match given.take() {
+                    Some(Given::Multi(taken)) => taken,
+                    _ => Taken::new(subs.clone()),
+                };
+                taken.fill(sub.name, word, inside, *extra)?;
+                *given = Some(Given::Multi(taken));
+            } else {
+                let Some(rest) = after_prefix(sub.name, word) else { continue };
+                match sub.kind {
+                    Kind::Value(pattern) if given.is_some() => {
+                        let _ = pattern;
+                        return Err(SettingsError::Twice { option: sub.name.to_owned() });
+                    }
+                    Kind::Value(pattern) if !pattern.fits(rest) => {
+                        return Err(SettingsError::Value {
+                            option: sub.name.to_owned(),
+                            value: rest.to_owned(),
+                            pattern,
+                        });
+                    }
+                    _ => *given = Some(Given::Text(rest.to_owned())),
+                }
+            }
+            self.words += 1;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// The inside of `name(…)`. A comma at its end is let pass, as cassandra-stress does.
+    fn fill(&mut self, name: &str, word: &str, inside: &str, extra: Extra) -> Result<(), SettingsError> {
+        let wrong = |what: &str| SettingsError::Multi { option: name.to_owned(), what: what.to_owned() };
+        let inside = inside.strip_suffix(',').unwrap_or(inside);
+        if inside.is_empty() {
+            return Ok(());
+        }
+        for part in parts(inside) {
+            if part.is_empty() {
+                return Err(wrong(word));
+            }
+            if self.offer(part)? {
+                continue;
+            }
+            let pair = part.split_once('=').filter(|(key, value)| !key.is_empty() && !value.is_empty());
+            match (pair, extra) {
+                (Some((key, value)), Extra::Pairs | Extra::Words) if !value.contains('=') => {
+                    if self.pairs.iter().any(|(known, _)| known == key) {
+                        return Err(SettingsError::PairTwice { key: key.to_owned() });
+                    }
+                    self.pairs.push((key.to_owned(), value.to_owned()));
+                }
+                (_, Extra::Words) => self.pairs.push((part.to_owned(), String::new())),
+                _ => return Err(wrong(part)),
+            }
+        }
+        Ok(())
+    }
+
+    fn find(&self, name: &str) -> Option<(&Sub, Option<&Given>)> {
+        let place = self.subs.iter().position(|sub| sub.name == name)?;
+        Some((&self.subs[place], self.given[place].as_ref()))
+    }
+
+    /// What the user wrote.
+    pub(crate) fn given(&self, name: &str) -> Option<&str> {
+        match self.find(name)?.1? {
+            Given::Text(text) => Some(text),
+            Given::Multi(_) => None,
+        }
+    }
+
+    /// What the user wrote, or the default.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.given(name).or_else(|| self.find(name)?.0.default.as_deref())
+    }
+
+    /// The same, where there is a default.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.get(name).unwrap_or_default()
+    }
+
+    /// Whether a flag is there.
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        self.given(name).is_some()
+    }
+
+    /// The inside of `name(…)`, if it is there.
+    pub(crate) fn multi(&self, name: &str) -> Option<&Taken> {
+        match self.find(name)?.1? {
+            Given::Multi(taken) => Some(taken),
+            Given::Text(_) => None,
+        }
+    }
+
+    /// `key=value`s that no option took.
+    pub(crate) fn pairs(&self) -> &[(String, String)] {
+        &self.pairs
+    }
+
+    /// A distribution; `place` is where it stands, for messages: `-pop`.
+    pub(crate) fn spec(&self, place: &str, name: &str) -> Result<Option<Spec>, SettingsError> {
+        let parse = |text: &str| {
+            text.parse::<Spec>().map_err(|error| SettingsError::Distribution {
+                error,
+                option: format!("{place} {name}").trim().to_owned(),
+            })
+        };
+        self.get(name).map(parse).transpose()
+    }
+
+    /// A ratio; `place` as for [`Taken::spec`].
+    pub(crate) fn ratio(&self, place: &str, name: &str) -> Result<Option<RatioSpec>, SettingsError> {
+        let parse = |text: &str| {
+            text.parse::<RatioSpec>().map_err(|error| SettingsError::Distribution {
+                error,
+                option: format!("{place} {name}").trim().to_owned(),
+            })
+        };
+        self.get(name).map(parse).transpose()
+    }
+
+    fn lacks_nothing(&self) -> bool {
+        self.subs.iter().zip(&self.given).all(|(sub, given)| !sub.required || given.is_some())
+    }
+
+    /// How cassandra-stress shows options as one line: `name=value; flag:*set*; `.
+    pub(crate) fn shown(&self) -> String {
+        let mut text = String::new();
+        for sub in &self.subs {
+            if sub.name.ends_with(['=', '<', '>']) {
+                text.push_str(&format!("{}{}; ", sub.name, self.get(sub.name).unwrap_or("null")));
+            } else {
+                text.push_str(&format!("{}:{}; ", sub.name, if self.flag(sub.name) { "*set*" } else { "*not set*" }));
+            }
+        }
+        text
+    }
+}
+
+/// The alternative that takes all words of a group, and what it took.
+pub(crate) fn select(
+    group: &str,
+    words: &[String],
+    alternatives: Vec<Alternative>,
+) -> Result<(usize, Taken), SettingsError> {
+    let mut tries: Vec<Taken> = alternatives.iter().map(|alternative| Taken::new(alternative.subs.clone())).collect();
+    for word in words {
+        let mut accepted = false;
+        for taken in &mut tries {
+            accepted |= taken.offer(word)?;
+        }
+        if !accepted {
+            let known = alternatives.iter().flat_map(|alternative| &alternative.subs).map(|sub| sub.name);
+            return Err(SettingsError::word(group, word, known));
+        }
+    }
+    let fits = |(place, taken): &(usize, &Taken)| {
+        taken.words == words.len() && taken.lacks_nothing() && (alternatives[*place].complete)(taken)
+    };
+    match tries.iter().enumerate().find(fits).map(|(place, _)| place) {
+        Some(place) => Ok((place, tries.swap_remove(place))),
+        None => Err(SettingsError::Unfit { group: group.to_owned(), usage: usage(group, &alternatives) }),
+    }
+}
+
+/// What follows a prefix, whatever its case.
+fn after_prefix<'a>(prefix: &str, word: &'a str) -> Option<&'a str> {
+    let head = word.get(..prefix.len())?;
+    head.eq_ignore_ascii_case(prefix).then(|| &word[prefix.len()..])
+}
+
+/// What is inside of `name(…)`.
+fn brackets<'a>(name: &str, word: &'a str) -> Option<&'a str> {
+    after_prefix(name, word)?.strip_prefix('(')?.strip_suffix(')')
+}
+
+/// Cut at commas, but not at those inside of brackets.
+fn parts(text: &str) -> Vec<&str> {
+    let (mut depth, mut from) = (0usize, 0);
+    let mut parts = Vec::new();
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => {
+                parts.push(&text[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[from..]);
+    parts
+}
