@@ -63,7 +63,7 @@ final class Seeds {
             run(out, "late", "rwrwrwwwwrrrrwwwwwwwwrrrrwwwwrrr", "-pop", "seq=1..12", "read-lookback=uniform(1..4)");
             String writes = "w".repeat(60);
             run(out, "now", writes, "-pop", "seq=1..1000", "-insert", "visits=fixed(3)", "revisit=uniform(1..10)");
-            run(out, "now", writes, "-pop", "seq=1..1000", "-insert", "visits=uniform(1..4)", "revisit=exp(1..8)");
+            run(out, "now", writes, "-pop", "seq=1..1000", "-insert", "visits=uniform(2..4)", "revisit=exp(1..8)");
             run(out, "now", writes, "-pop", "seq=1..20", "no-wrap", "-insert", "visits=fixed(5)", "revisit=~exp(1..5)");
             run(out, "late", writes, "-pop", "seq=1..1000", "-insert", "visits=fixed(4)", "revisit=uniform(1..6)");
             run(out, "now", writes, "-pop", "dist=uniform(1..10)", "-insert", "visits=fixed(2)", "revisit=uniform(1..4)");
