@@ -12,6 +12,7 @@ use brownout_load::{Histogram, Outcome, histogram};
 use super::{
     Measure, Operation, Total, ms,
     number::{count, fixed},
+    snapshot::percentile,
 };
 
 /// The lines, without line breaks; the first is empty, to part them from the rows.
@@ -216,7 +217,7 @@ fn merged(
 
 /// `p50 1.234 p95 … max 20.100 ms`.
 fn percentiles(times: &Histogram<u64>) -> String {
-    let at = |percentile: f64| fixed(ms(times.value_at_percentile(percentile) as f64), 3);
+    let at = |share: f64| fixed(ms(percentile(times, share) as f64), 3);
     format!(
         "p50 {} p95 {} p99 {} p99.9 {} max {} ms",
         at(50.0),

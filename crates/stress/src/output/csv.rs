@@ -12,7 +12,7 @@ use std::{
 
 use brownout_load::{Bucket, Histogram, Outcome, histogram};
 
-use super::{ms, number::fixed};
+use super::{ms, number::fixed, percentile};
 
 /// The columns. Times are seconds and milliseconds as their names say.
 pub const HEADER: &str = "start_unix_s,length_s,operation,coordinator,scheduled,sent,never_sent,ok,failed,timed_out,late,\
@@ -99,7 +99,7 @@ impl<W: Write> Csv<W> {
             total.add(group);
         }
         let late = &bucket.lateness;
-        let late_p99 = if late.is_empty() { String::new() } else { milliseconds(late.value_at_percentile(99.0)) };
+        let late_p99 = if late.is_empty() { String::new() } else { milliseconds(percentile(late, 99.0)) };
         lines.push_str(&format!(
             "{begin},total,,{},{},{},{},{late_p99},{}\n",
             bucket.scheduled,
@@ -161,8 +161,8 @@ impl Group {
         let short: &[f64] = &[50.0, 99.0, 100.0];
         let long: &[f64] = &[50.0, 95.0, 99.0, 99.9, 100.0];
         for (times, percentiles) in [(&self.wait, short), (&self.service, short), (&self.response, long)] {
-            for percentile in percentiles {
-                let at = times.value_at_percentile(*percentile);
+            for share in percentiles {
+                let at = percentile(times, *share);
                 fields.push(if times.is_empty() { String::new() } else { milliseconds(at) });
             }
         }

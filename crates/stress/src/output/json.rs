@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use brownout_load::{Balance, Histogram};
 use serde::Serialize;
 
-use super::{Cell, Measure, Operation, Total, hdrlog::encoded, per_second, words::without_passwords};
+use super::{Cell, Measure, Operation, Total, hdrlog::encoded, per_second, percentile, words::without_passwords};
 
 /// Version of the object: raised when a field changes its meaning or goes.
 pub const FORMAT: u32 = 1;
@@ -247,7 +247,7 @@ struct LatencyJson {
 }
 
 fn latency(times: &Histogram<u64>) -> Option<LatencyJson> {
-    let at = |percentile| times.value_at_percentile(percentile);
+    let at = |share| percentile(times, share);
     (!times.is_empty()).then(|| LatencyJson {
         count: times.len(),
         mean_ns: times.mean(),

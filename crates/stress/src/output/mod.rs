@@ -40,7 +40,7 @@ pub use metrics::{Now, exposition};
 pub use progress::{Bar, Progress};
 pub use record::{Ended, RunFile, RunPlan, run_path};
 pub use rows::{COLUMNS, Rows, Width};
-pub use snapshot::{Cell, Findings, Interval, Measure, Operation, Total, ms, per_second};
+pub use snapshot::{Cell, Findings, Interval, Measure, Operation, Total, ms, per_second, percentile};
 pub use summary::{END, FAILURE, results, steps};
 pub use uncertainty::{Uncertainty, adjusted_row_rate};
 

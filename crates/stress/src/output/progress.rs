@@ -10,6 +10,7 @@ use brownout_load::Live;
 use super::{
     ms,
     number::{count, fixed},
+    percentile,
 };
 
 /// How far the run is.
@@ -40,7 +41,7 @@ impl Progress {
             rate: if seconds > 0.0 { live.delivered as f64 / seconds } else { 0.0 },
             in_flight: live.in_flight,
             waiting: live.waiting,
-            p99_ns: (!live.response.is_empty()).then(|| live.response.value_at_percentile(99.0)),
+            p99_ns: (!live.response.is_empty()).then(|| percentile(&live.response, 99.0)),
             errors: errors + live.failed + live.timed_out + live.never_sent,
         }
     }

@@ -3,7 +3,7 @@
 use super::{
     Interval, Measure, Operation, Total, Uncertainty,
     number::fixed,
-    snapshot::{ms, per_second},
+    snapshot::{ms, per_second, percentile},
 };
 
 /// Names of the columns; also the `metrics` of a graph.
@@ -151,7 +151,7 @@ pub(super) struct Figures {
 impl Figures {
     pub(super) fn of(operation: &Operation, length_ns: u64, measure: Measure) -> Self {
         let latency = operation.latency(measure);
-        let at = |percentile: f64| ms(latency.value_at_percentile(percentile) as f64);
+        let at = |share: f64| ms(percentile(&latency, share) as f64);
         Figures {
             operations: per_second(operation.ended(), length_ns),
             partitions: per_second(operation.partitions, length_ns),
