@@ -36,6 +36,7 @@ pub use command::{
     Command, CommandKind, Generator, Length, Op, Share, Truncate, Uncertainty, consistency_name, serial_name,
 };
 pub use error::SettingsError;
+pub(crate) use error::nearest;
 pub use errors::Errors;
 pub use extras::Extras;
 pub use graph::Graph;
@@ -66,6 +67,8 @@ pub struct Settings {
     pub command: Command,
     /// `-rate`: what makes operations start.
     pub rate: Rate,
+    /// Whether there is no `-rate`.
+    pub rate_is_default: bool,
     /// `-pop`: which partitions.
     pub population: Population,
     /// `-insert`: how rows are written.
@@ -142,7 +145,9 @@ impl Settings {
         let send_to = misc::without_effect(&mut groups, &mut notes)?;
         let mut group = |name: &str| take(&mut groups, name);
         let mut port = Port::parse(group("-port").as_deref(), &mut notes)?;
-        let rate = Rate::parse(group("-rate").as_deref(), &command, &mut notes)?;
+        let rate_words = group("-rate");
+        let rate_is_default = rate_words.is_none();
+        let rate = Rate::parse(rate_words.as_deref(), &command, &mut notes)?;
         let population = Population::parse(group("-pop").as_deref(), &command)?;
         let token_range = TokenRange::parse(group("-tokenrange").as_deref())?;
         let insert = Insert::parse(group("-insert").as_deref())?;
@@ -173,6 +178,7 @@ impl Settings {
         Ok(Settings {
             command,
             rate,
+            rate_is_default,
             population,
             insert,
             columns,

@@ -1,0 +1,184 @@
+//! Whether the parts of a profile fit together.
+
+use brownout_generate::{
+    types::{TableDefinition, TypeError},
+    values::{ColumnGenerator, ColumnSettings, Flavour},
+};
+
+use super::{ColumnSpec, Profile, ProfileError, cql::created, source::Item, source::Source};
+use crate::settings::{Batch, Generator, SettingsError, nearest};
+
+impl Profile {
+    pub(super) fn check_keyspace(&self, item: Option<&Item<'_>>) -> Result<(), ProfileError> {
+        let (Some(item), Some(cql)) = (item, &self.keyspace_definition) else { return Ok(()) };
+        let name = created(cql, &["keyspace"]).ok_or_else(|| {
+            item.complain(
+                "There was a problem parsing the keyspace cql: write CREATE KEYSPACE name WITH replication = …",
+            )
+        })?;
+        if !same(&name, &self.keyspace) {
+            return Err(item.complain(format!(
+                "Name in keyspace_definition doesn't match keyspace property: '{name}' != '{}'",
+                self.keyspace
+            )));
+        }
+        Ok(())
+    }
+
+    /// Also reads the definition.
+    pub(super) fn check_table(&mut self, item: Option<&Item<'_>>) -> Result<(), ProfileError> {
+        for cql in &self.extra_definitions {
+            if created(cql, &["type"]).is_some()
+                && let Err(error) = self.types.define(cql.trim().trim_end_matches(';'))
+            {
+                self.notes.push(format!("{}: a type of extra_definitions was not understood: {error}", self.file));
+            }
+        }
+        let (Some(item), Some(cql)) = (item, &self.table_definition) else { return Ok(()) };
+        let name = created(cql, &["table", "columnfamily"]).ok_or_else(|| {
+            item.complain(
+                "There was a problem parsing the table cql: write CREATE TABLE name (column type, …, PRIMARY KEY (…))",
+            )
+        })?;
+        if !same(&name, &self.table) {
+            return Err(item.complain(format!(
+                "Name in table_definition doesn't match table property: '{name}' != '{}'",
+                self.table
+            )));
+        }
+        match TableDefinition::parse(cql.trim().trim_end_matches(';'), &self.types) {
+            Ok(definition) => self.definition = Some(definition),
+            Err(error @ (TypeError::NoSuchColumn { .. } | TypeError::NoKey { .. } | TypeError::Dimension(_))) => {
+                return Err(item.complain(format!("There was a problem parsing the table cql: {error}")));
+            }
+            // The servers may know more: types that exist there, words of another product.
+            Err(error) => self.notes.push(format!(
+                "{}: table_definition is left to the servers to judge, and columns are not checked before: {error}",
+                self.file
+            )),
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_columns(&self, columns: &[(ColumnSpec, Item<'_>)]) -> Result<(), ProfileError> {
+        let Some(definition) = &self.definition else { return Ok(()) };
+        for (column, item) in columns {
+            let known = || definition.columns.iter().map(|known| known.name.as_str());
+            if !known().any(|known| known.eq_ignore_ascii_case(&column.name)) {
+                let mut message = format!("table {} has no column '{}'", self.table, column.name);
+                match nearest(&column.name, known()) {
+                    Some(nearest) => message.push_str(&format!("; did you mean '{nearest}'?")),
+                    None => message.push_str(&format!("; its columns are {}", known().collect::<Vec<_>>().join(", "))),
+                }
+                return Err(item.complain(message));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_queries(
+        &self,
+        queries: Option<&Item<'_>>,
+        ranges: Option<&Item<'_>>,
+    ) -> Result<(), ProfileError> {
+        let entries = |item: Option<&Item<'_>>| -> Result<Vec<(String, ProfileError)>, ProfileError> {
+            let Some(item) = item else { return Ok(Vec::new()) };
+            let entries = item.map()?.entries();
+            Ok(entries.into_iter().map(|(name, item)| (name.to_lowercase(), item.complain(""))).collect())
+        };
+        let mut seen: Vec<String> = Vec::new();
+        for (name, mut complaint) in entries(queries)?.into_iter().chain(entries(ranges)?) {
+            if matches!(name.as_str(), "insert" | "validate") {
+                complaint.message =
+                    format!("Found '{name}' in queries, this name is reserved, please use different name");
+                return Err(complaint);
+            }
+            if seen.contains(&name) {
+                complaint.message =
+                    format!("Found {name} in both queries and token_range_queries, please use different names");
+                return Err(complaint);
+            }
+            seen.push(name);
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_generator(&self, source: &Source) -> Result<(), ProfileError> {
+        if self.generator == Some(Generator::Compat)
+            && let Some(reason) = self.needs_v2()
+        {
+            let mut root = source.root()?;
+            let item = root.take("generator")?;
+            let message = format!("compat cannot be: {reason}; write v2, or leave generator out");
+            return Err(item.map_or_else(|| root.complain(message.as_str()), |item| item.complain(message.as_str())));
+        }
+        Ok(())
+    }
+
+    /// What in it cassandra-stress's generators cannot do, if anything.
+    pub fn needs_v2(&self) -> Option<String> {
+        if self.compress.is_some() {
+            return Some("compress: makes values that cassandra-stress does not".to_owned());
+        }
+        if self.partition_sizes.is_some() {
+            return Some("partition_sizes: makes partitions that cassandra-stress does not".to_owned());
+        }
+        let ours = |column: &&ColumnSpec| {
+            column.compress.is_some() || column.element_size.is_some() || column.element_population.is_some()
+        };
+        if let Some(column) = self.columns.iter().find(ours) {
+            return Some(format!("the columnspec of {} has keys that cassandra-stress does not know", column.name));
+        }
+        let definition = self.definition.as_ref()?;
+        let compat = ColumnSettings { flavour: Flavour::Compat, ..ColumnSettings::default() };
+        let unknown = definition
+            .columns
+            .iter()
+            .find(|column| ColumnGenerator::new(&column.name, &column.cql_type, &compat).is_err())?;
+        Some(format!("cassandra-stress knows no {}, the type of column {}", unknown.cql_type, unknown.name))
+    }
+
+    /// How its values are made: as the command line says, else as it says itself, else as cassandra-stress where that is
+    /// possible.
+    ///
+    /// # Errors
+    /// The command line asks for `compat`, and the profile needs more. (With `-errors skip-unsupported-columns`, which
+    /// `skip` is, a type is no reason.)
+    pub fn generator(&self, command: Option<Generator>, skip: bool) -> Result<Generator, SettingsError> {
+        let needed = self.needs_v2();
+        match (command.or(self.generator), needed) {
+            (Some(Generator::Compat), Some(reason)) if !skip => Err(SettingsError::senseless(
+                format!("generator=compat, but {}: {reason}", self.file),
+                "write generator=v2, or leave it out",
+            )),
+            (Some(generator), _) => Ok(generator),
+            (None, Some(_)) if skip && self.plain() => Ok(Generator::Compat),
+            (None, Some(_)) => Ok(Generator::V2),
+            (None, None) => Ok(Generator::Compat),
+        }
+    }
+
+    /// Whether it has no keys but those of cassandra-stress.
+    fn plain(&self) -> bool {
+        let ours = |column: &ColumnSpec| {
+            column.compress.is_some() || column.element_size.is_some() || column.element_population.is_some()
+        };
+        self.generator.is_none()
+            && self.compress.is_none()
+            && self.partition_sizes.is_none()
+            && !self.columns.iter().any(ours)
+    }
+
+    /// What holds the rows of a visit: as the command line says, else as it says itself; else nothing for new profiles,
+    /// and a logged batch for plain ones, as in cassandra-stress.
+    pub fn batch(&self, command: Option<Batch>) -> Batch {
+        let default = if self.plain() { Batch::Logged } else { Batch::None };
+        command.or(self.insert.batch).unwrap_or(default)
+    }
+}
+
+/// Whether a name that was found and one that was written are the same; quotes and case do not matter, as in
+/// cassandra-stress.
+fn same(found: &str, written: &str) -> bool {
+    found.eq_ignore_ascii_case(written.trim().trim_matches('"'))
+}

@@ -1,0 +1,132 @@
+//! Where profiles are: files and URIs.
+
+use std::path::Path;
+
+use super::{Profile, ProfileError};
+
+impl Profile {
+    /// Reads and checks a profile from a file, or a `file:` URI.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no profile.
+    pub fn load(place: &str) -> Result<Self, ProfileError> {
+        let wrong = |message: String| ProfileError {
+            file: place.to_owned(),
+            place: None,
+            key: String::new(),
+            message,
+            excerpt: None,
+        };
+        let path = path(place).map_err(wrong)?;
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| wrong(format!("cannot be read: {error}; name a YAML file, as in profile=./users.yaml")))?;
+        if text.trim().is_empty() {
+            return Err(wrong(format!("Unable to load yaml file from: {place}: it is empty")));
+        }
+        Profile::from_text(&path, text, &|file| std::fs::read_to_string(file))
+    }
+}
+
+/// All profiles of a command; the first is the one that operations without a profile's name belong to.
+///
+/// # Errors
+/// Those of [`Profile::load`]; two have one name.
+pub fn load_all(places: &[String]) -> Result<Vec<Profile>, ProfileError> {
+    let mut profiles: Vec<Profile> = Vec::new();
+    for place in places {
+        let profile = Profile::load(place)?;
+        if let Some(other) = profiles.iter().find(|other| other.name == profile.name) {
+            return Err(ProfileError {
+                file: place.clone(),
+                place: None,
+                key: "specname".to_owned(),
+                // "singe" is how cassandra-stress spells it.
+                message: format!(
+                    "Must only specify a singe YAML file per table (including keyspace qualifier). {} is '{}', too; give one \
+                     of them a specname of its own",
+                    other.file, other.name
+                ),
+                excerpt: None,
+            });
+        }
+        profiles.push(profile);
+    }
+    Ok(profiles)
+}
+
+/// The path that a place means. A file of that very name comes first, as in cassandra-stress.
+fn path(place: &str) -> Result<String, String> {
+    if Path::new(place).exists() {
+        return Ok(place.to_owned());
+    }
+    let lower = place.to_ascii_lowercase();
+    if lower.starts_with("http:") || lower.starts_with("https:") || lower.starts_with("ftp:") {
+        return Err(format!(
+            "profiles are not fetched over the network; download it, and name the file: curl -O {place}"
+        ));
+    }
+    let Some(rest) = lower.strip_prefix("file:").map(|rest| &place[place.len() - rest.len()..]) else {
+        return Ok(place.to_owned());
+    };
+    let path = match rest.strip_prefix("//") {
+        // file://host/path: only this host can be meant.
+        Some(rest) => match rest.find('/') {
+            Some(at) if at == 0 || rest[..at].eq_ignore_ascii_case("localhost") => &rest[at..],
+            _ => return Err("a file: URI names a host; write file:///path, or the path alone".to_owned()),
+        },
+        None => rest,
+    };
+    Ok(unescaped(path))
+}
+
+/// `%20` and the like.
+fn unescaped(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let escape = (bytes[at] == b'%').then(|| text.get(at + 1..at + 3)).flatten();
+        match escape.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                at += 3;
+            }
+            None => {
+                out.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_file_uris_name_the_same_file() {
+        for (place, file) in [
+            ("users.yaml", "users.yaml"),
+            ("./users.yaml", "./users.yaml"),
+            ("file:users.yaml", "users.yaml"),
+            ("file:/tmp/users.yaml", "/tmp/users.yaml"),
+            ("file:///tmp/my%20users.yaml", "/tmp/my users.yaml"),
+            ("FILE://localhost/tmp/u.yaml", "/tmp/u.yaml"),
+        ] {
+            assert_eq!(path(place).as_deref(), Ok(file), "{place}");
+        }
+    }
+
+    #[test]
+    fn what_is_elsewhere_is_refused_with_a_remedy() {
+        for (place, remedy) in [
+            ("http://example.org/u.yaml", "download it"),
+            ("https://x/u.yaml", "curl"),
+            ("file://there/u.yaml", "file:///path"),
+        ] {
+            let error = path(place).expect_err(place);
+            assert!(error.contains(remedy), "{place}: {error}");
+        }
+    }
+}
