@@ -60,6 +60,11 @@ impl Distribution {
                 return;
             }
             Sampler::Quantized(quantized) => quantized.set_seed(seed),
+            // The first draws of java.util.Random from neighbouring seeds are close; what need not be compatible avoids that.
+            Sampler::Zipf { .. } | Sampler::Latest(_) | Sampler::Hotspot(_) => {
+                self.random.set_seed(crate::values::mix::scramble(seed as u64) as i64);
+                return;
+            }
             _ => {}
         }
         self.random.set_seed(seed);

@@ -5,6 +5,7 @@
 
 mod commons;
 mod faster;
+mod fastmath;
 mod fixed;
 mod fold;
 mod logarithm;
@@ -14,8 +15,9 @@ mod random;
 
 pub use commons::{Exponential, Normal, Uniform, Weibull, Weighted, WeightsError};
 pub use faster::FasterRandom;
+pub use fastmath::{ln, pow};
 pub use fixed::fixed;
 pub use fold::{fold_bytes, fold_number, fold_text, fold_uuid};
 pub use murmur::{hash3_x64_128, salt, token};
-pub use precise::{ln, pow};
+
 pub use random::Random;

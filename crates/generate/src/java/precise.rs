@@ -1,8 +1,7 @@
-//! Logarithm and power, correctly rounded in all but a vanishing share of cases.
+//! Logarithm and power of about 100 bits, from which the tables of [`super::fastmath`] are made.
 //!
-//! commons-math computes both with about 70 bits and so rounds correctly nearly always; a result that is correctly
-//! rounded is the same however it was computed, which spares us its tables. Numbers are pairs of doubles whose sum is
-//! the value ("double-double": Dekker 1971; sums and products without error: Knuth, Shewchuk).
+//! Numbers are pairs of doubles whose sum is the value ("double-double": Dekker 1971; sums and products without error:
+//! Knuth, Shewchuk).
 
 use std::ops::{Add, Mul};
 
@@ -59,34 +58,46 @@ impl Mul for Pair {
 }
 
 /// The natural logarithm. −∞ of zero, NaN of what is negative.
-pub fn ln(x: f64) -> f64 {
+pub(super) fn ln(x: f64) -> f64 {
     if x.is_nan() || x < 0.0 {
         return f64::NAN;
     }
     if x == 0.0 || x.is_infinite() {
         return if x == 0.0 { f64::NEG_INFINITY } else { x };
     }
-    ln_pair(x).value()
+    logarithm(x).value()
 }
 
 /// `base` to the power of `exponent`, for a base of at least zero.
-pub fn pow(base: f64, exponent: f64) -> f64 {
+pub(super) fn pow(base: f64, exponent: f64) -> f64 {
     if exponent == 0.0 || base == 1.0 {
         return 1.0;
     }
     if base == 0.0 || base.is_infinite() || !exponent.is_finite() || base.is_nan() || base < 0.0 {
         return base.powf(exponent);
     }
-    let power = ln_pair(base) * Pair(exponent, 0.0);
+    let power = logarithm(base) * Pair(exponent, 0.0);
     if power.0.abs() > 700.0 {
         // Near what a double can hold; nobody asks a distribution for this, so the machine's own will do.
         return base.powf(exponent);
     }
-    exp_pair(power).value()
+    exponential(power).value()
+}
+
+/// The natural logarithm of a finite number above zero, as a sum of two.
+pub(super) fn ln_pair(x: f64) -> (f64, f64) {
+    let Pair(value, rest) = logarithm(x);
+    (value, rest)
+}
+
+/// e^x for x between −700 and 700, as a sum of two.
+pub(super) fn exp_pair(x: f64) -> (f64, f64) {
+    let Pair(value, rest) = exponential(Pair(x, 0.0));
+    (value, rest)
 }
 
 /// Of a finite number above zero.
-fn ln_pair(x: f64) -> Pair {
+fn logarithm(x: f64) -> Pair {
     let (x, shift) = if x < f64::MIN_POSITIVE { (x * 2f64.powi(54), -54) } else { (x, 0) };
     let bits = x.to_bits();
     let mut exponent = (bits >> 52) as i32 - 1023 + shift;
@@ -112,7 +123,7 @@ fn ln_pair(x: f64) -> Pair {
 }
 
 /// Of a number between −700 and 700.
-fn exp_pair(x: Pair) -> Pair {
+fn exponential(x: Pair) -> Pair {
     const HALVINGS: i32 = 6;
     let turns = (x.0 / LN2.0).round();
     let rest = x + LN2 * Pair(-turns, 0.0);
