@@ -32,6 +32,8 @@ enum Command {
     Check(commands::check::Arguments),
     /// Say what this machine can do, with a remedy for each lack.
     Doctor(commands::doctor::Arguments),
+    /// Put load on any cluster, in cassandra-stress's language: brownout stress help.
+    Stress(commands::stress::Arguments),
     #[command(flatten)]
     ByHand(commands::byhand::Command),
     /// The first process of a lab; not for people.
@@ -40,12 +42,14 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let code = match Arguments::parse_from(commands::byhand::with_signs(std::env::args_os())).command {
+    let words = commands::stress::by_other_name(std::env::args_os().collect());
+    let code = match Arguments::parse_from(commands::byhand::with_signs(words.into_iter())).command {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Show(arguments) => commands::show::show(&arguments),
         Command::Report(arguments) => commands::report::report(&arguments),
         Command::Check(arguments) => commands::check::check(&arguments),
         Command::Doctor(arguments) => commands::doctor::doctor(&arguments),
+        Command::Stress(arguments) => commands::stress::run(&arguments),
         Command::ByHand(command) => commands::byhand::run(command),
         Command::Inside => commands::inside::inside(),
     };

@@ -7,3 +7,4 @@ pub mod inside;
 pub mod report;
 pub mod run;
 pub mod show;
+pub mod stress;

@@ -52,7 +52,7 @@ pub const fn exception(class: ErrorClass) -> &'static str {
         ErrorClass::Unprepared => "UnpreparedException",
         ErrorClass::ConnectionLost => "ConnectionException",
         ErrorClass::Mismatch | ErrorClass::Missing => "ValidationException",
-        ErrorClass::Unexpected => "DriverInternalError",
+        ErrorClass::Unexpected | ErrorClass::Unwritable => "DriverInternalError",
         ErrorClass::Abandoned => "AbandonedException",
     }
 }

@@ -1,4 +1,27 @@
 //! Operations: what is asked of the database, and what its answers mean.
 
+mod bound;
+mod choice;
 pub mod complaints;
+mod kind;
 pub mod permits;
+pub mod predefined;
+mod slab;
+pub mod user;
+mod workload;
+
+pub use bound::{Bound, Cells};
+pub use choice::Choice;
+pub use kind::{Kind, KindThread, Place};
+pub use permits::Permits;
+pub use workload::{Flow, Named, Operations, StressWorkload};
+
+/// Bytes as digits of base 16, in capitals.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+/// The number of a source of seeds: one for every thread of every kind of operation.
+pub(crate) fn source_index(thread: usize, kind: usize) -> u64 {
+    (kind as u64) << 16 | thread as u64
+}

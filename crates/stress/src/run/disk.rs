@@ -57,8 +57,8 @@ pub enum DiskError {
 pub struct Disks<'a> {
     /// A session.
     pub control: &'a Control,
-    /// How nodetool is run.
-    pub nodetool: &'a Nodetool,
+    /// How nodetool is run; `None`: as `nodetool -h HOST`, where nothing else can do, and not at all where CQL can tell.
+    pub nodetool: Option<&'a Nodetool>,
     /// Whether the user asks for an end.
     pub interrupted: &'a (dyn Fn() -> bool + Sync),
 }
@@ -68,9 +68,16 @@ impl Disks<'_> {
         self.control.members().into_iter().map(|member| member.address).collect()
     }
 
+    fn tool(&self, node: SocketAddr, arguments: &[&str]) -> Result<String, NodetoolError> {
+        match self.nodetool {
+            Some(nodetool) => nodetool.run(node.ip(), arguments, self.interrupted),
+            None => Nodetool::default().run(node.ip(), arguments, self.interrupted),
+        }
+    }
+
     fn everywhere(&self, arguments: &[&str]) -> Result<(), DiskError> {
         for node in self.nodes() {
-            self.nodetool.run(node.ip(), arguments, self.interrupted)?;
+            self.tool(node, arguments)?;
         }
         Ok(())
     }
@@ -118,7 +125,7 @@ impl Disks<'_> {
             Ok(rows) => return Ok(rows.len()),
             Err(refused) => refused.reason().to_owned(),
         };
-        match self.nodetool.run(node.ip(), &["compactionstats"], self.interrupted) {
+        match self.tool(node, &["compactionstats"]) {
             Ok(text) => Ok(pending_tasks(&text)),
             Err(error) => Err(DiskError::NoCompactions { node, by_cql, by_nodetool: error.to_string() }),
         }
@@ -130,7 +137,7 @@ impl Disks<'_> {
     /// nodetool cannot be run or fails; its output cannot be read.
     pub fn histograms(&self, node: SocketAddr, table: &TableName) -> Result<TableHistogram, DiskError> {
         let arguments = ["tablehistograms", &table.keyspace, &table.table];
-        let text = self.nodetool.run(node.ip(), &arguments, self.interrupted)?;
+        let text = self.tool(node, &arguments)?;
         let failed = |output: String| NodetoolError::Failed {
             command: arguments.join(" "),
             status: "its output cannot be read".to_owned(),
@@ -145,6 +152,9 @@ impl Disks<'_> {
     pub fn memtable_reads(&self, table: &TableName) -> (String, bool) {
         let nodes = self.nodes();
         let Some(first) = nodes.first() else { return ("no node is known".to_owned(), true) };
+        if self.nodetool.is_none() {
+            return self.on_disk_at_all(*first, table);
+        }
         let by_nodetool: Result<Vec<(f64, f64)>, DiskError> =
             nodes.iter().map(|node| self.histograms(*node, table).map(|found| without_sstables(&found))).collect();
         match by_nodetool {
@@ -179,7 +189,7 @@ impl Disks<'_> {
                     );
                     (text, true)
                 }
-                Some(size) => unknown(&format!("it takes {size} MiB on the disk of {node}, but")),
+                Some(size) => unknown(&format!("CQL only tells that it takes {size} MiB on the disk of {node}")),
             },
             Ok(Err(refused)) => unknown(refused.reason()),
             Err(error) => unknown(&error.to_string()),

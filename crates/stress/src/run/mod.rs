@@ -1,6 +1,68 @@
-//! Runs: phases, rates, ends.
+//! Runs: what is done, in which phases, how fast, until when, and what is said of it.
 
+mod connect;
 pub mod disk;
+mod error;
+mod logs;
+mod main;
 pub mod nodetool;
+pub mod phase;
+mod plan;
+mod predefined;
+pub mod search;
+mod setup;
+mod stage;
 pub mod steps;
 pub mod threshold;
+
+pub use error::RunError;
+pub use stage::Stage;
+
+use crate::settings::{Invocation, Settings};
+
+/// The words or a file are wrong.
+const WRONG: u8 = 2;
+
+/// Does what the words after `brownout stress` say, prints as cassandra-stress does, and returns the exit code: 0 done,
+/// 1 failed or an objective was missed, 2 wrong words or files, 3 done without valid evidence, 130 interrupted.
+///
+/// `interrupted` is asked some times a second; once it is true, the run ends with a summary of what was done.
+pub fn main(words: &[String], interrupted: &(dyn Fn() -> bool + Sync)) -> u8 {
+    let mut stage = Stage::new();
+    match Invocation::parse(words) {
+        Err(error) => {
+            if let Some(usage) = error.usage() {
+                stage.text(usage);
+            }
+            stage.aside(format!("brownout: {error}"));
+            WRONG
+        }
+        Ok(Invocation::Answer(text)) => {
+            stage.text(&text);
+            0
+        }
+        Ok(Invocation::Run(settings)) => run(&settings, &mut stage, interrupted),
+    }
+}
+
+/// A run with these settings, from the block that shows them to END.
+pub fn run(settings: &Settings, stage: &mut Stage, interrupted: &(dyn Fn() -> bool + Sync)) -> u8 {
+    let begun = settings.log.file.as_deref().map_or(Ok(()), |path| stage.copy_to(path)).and_then(|()| {
+        for note in &settings.notes {
+            stage.aside(note);
+        }
+        if settings.log.settings {
+            stage.text(&settings.block());
+        }
+        main::run(settings, stage, interrupted)
+    });
+    begun.unwrap_or_else(|error| {
+        stage.aside(format!("brownout: {error}"));
+        let code = error.exit_code();
+        if code == 1 {
+            // cassandra-stress says so wherever it ends without END.
+            stage.line(crate::output::FAILURE);
+        }
+        code
+    })
+}

@@ -38,6 +38,13 @@ impl Control {
         members
     }
 
+    /// The tokens of the ring.
+    pub fn tokens(&self) -> Vec<i64> {
+        let (_, session) = self.driver();
+        let state = session.get_cluster_state();
+        state.replica_locator().ring().iter().map(|(token, _)| token.value()).collect()
+    }
+
     /// Those of the members that a load for `datacenter` and `rack` goes to.
     ///
     /// # Errors

@@ -1,0 +1,127 @@
+//! Values bound to the markers of a statement.
+
+use brownout_load::Values;
+
+/// Values in the order of their markers, kept as they travel (a length of 4 bytes, then the content), so that every
+/// try sends the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bound {
+    bytes: Vec<u8>,
+}
+
+impl Bound {
+    /// Forgets all values and keeps the memory.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+    }
+
+    /// Adds a value that `write` appends to what it is given; returns where it lies.
+    #[inline]
+    pub fn value_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> std::ops::Range<usize> {
+        self.bytes.extend_from_slice(&[0; 4]);
+        let start = self.bytes.len();
+        write(&mut self.bytes);
+        let length = (self.bytes.len() - start) as u32;
+        self.bytes[start - 4..start].copy_from_slice(&length.to_be_bytes());
+        start..self.bytes.len()
+    }
+
+    /// Adds a value.
+    #[inline]
+    pub fn value(&mut self, value: &[u8]) -> std::ops::Range<usize> {
+        self.value_with(|out| out.extend_from_slice(value))
+    }
+
+    /// Adds a value, or a null.
+    #[inline]
+    pub fn cell(&mut self, cell: Option<&[u8]>) {
+        match cell {
+            Some(value) => drop(self.value(value)),
+            None => self.bytes.extend_from_slice(&(-1i32).to_be_bytes()),
+        }
+    }
+
+    /// Bytes at a place that was returned before.
+    #[inline]
+    pub fn at(&self, place: &std::ops::Range<usize>) -> &[u8] {
+        &self.bytes[place.clone()]
+    }
+
+    /// How many bytes all of them take.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// There is no value.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The values, one after the other.
+    pub fn cells(&self) -> Cells<'_> {
+        Cells(&self.bytes)
+    }
+
+    /// The values between two lengths that [`Bound::len`] told.
+    pub fn between(&self, from: usize, to: usize) -> Cells<'_> {
+        Cells(&self.bytes[from..to])
+    }
+}
+
+/// Values one after the other; `None` for a null.
+#[derive(Debug, Clone)]
+pub struct Cells<'a>(&'a [u8]);
+
+impl<'a> Cells<'a> {
+    /// Writes them to a request.
+    #[inline]
+    pub fn write(self, values: &mut Values<'_>) {
+        for cell in self {
+            match cell {
+                Some(value) => values.value(value),
+                None => values.null(),
+            };
+        }
+    }
+}
+
+impl<'a> Iterator for Cells<'a> {
+    type Item = Option<&'a [u8]>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Option<&'a [u8]>> {
+        let (length, rest) = self.0.split_first_chunk::<4>()?;
+        match usize::try_from(i32::from_be_bytes(*length)) {
+            Ok(length) => {
+                let (value, rest) = rest.split_at_checked(length)?;
+                self.0 = rest;
+                Some(Some(value))
+            }
+            Err(_) => {
+                self.0 = rest;
+                Some(None)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_back_in_their_order_nulls_and_empty_ones_too() {
+        let mut bound = Bound::default();
+        let place = bound.value(b"key");
+        bound.cell(None);
+        bound.cell(Some(b""));
+        bound.value_with(|out| out.extend_from_slice(&[1, 2]));
+        assert_eq!(bound.at(&place), b"key");
+        let cells: Vec<_> = bound.cells().collect();
+        assert_eq!(cells, [Some(&b"key"[..]), None, Some(&b""[..]), Some(&[1u8, 2][..])]);
+        bound.clear();
+        assert!(bound.is_empty() && bound.cells().next().is_none());
+    }
+}

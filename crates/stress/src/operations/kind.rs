@@ -1,0 +1,61 @@
+//! What a kind of operation has to know.
+
+use brownout_load::{Answer, Received, Request, Route, Sending, Verdict};
+
+use super::{complaints::Why, permits::Permits};
+
+/// A kind of operation; shared by all load threads.
+pub trait Kind: Send + Sync {
+    /// The part of one load thread.
+    fn thread(&self, thread: usize, threads: usize) -> Box<dyn KindThread>;
+}
+
+/// One load thread's part of a [`Kind`]. It keeps its open operations in places of its own, named by numbers.
+pub trait KindThread: Send {
+    /// Draws the next operation, with everything that its requests need, so that a retry sends the same bytes again and
+    /// no time of the generator is counted as the database's. `None`: there is no more.
+    fn draw(&mut self, permits: &Permits) -> Option<Place>;
+
+    /// Whether operations of a visit that has begun are still to be drawn, whatever the permits say.
+    fn pending(&self) -> bool {
+        false
+    }
+
+    /// Where its next request goes.
+    fn route(&self, place: u32, by_token: bool) -> Route;
+
+    /// Writes its next request.
+    fn request(&mut self, place: u32, sending: &Sending, request: Request<'_>);
+
+    /// Judges an answer. What is wrong with its content is put in words only if `told` is there to take them.
+    fn answer(
+        &mut self,
+        place: u32,
+        answer: &Answer<'_>,
+        received: &Received,
+        told: Option<&mut Option<Why>>,
+    ) -> Verdict;
+
+    /// The partition keys it is about, for people.
+    fn key(&self, place: u32) -> String;
+
+    /// Its statement, for people.
+    fn statement(&self) -> &str;
+
+    /// It has ended.
+    fn end(&mut self, place: u32, ok: bool) {
+        let _ = (place, ok);
+    }
+
+    /// Nothing of it comes any more.
+    fn release(&mut self, place: u32);
+}
+
+/// An operation that was drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Its number.
+    pub number: u32,
+    /// By so many steps it advances a limited schedule.
+    pub partitions: u32,
+}

@@ -1,0 +1,5 @@
+//! The operations of a profile.
+
+mod token_range;
+
+pub use token_range::{Ranges, TokenRange};

@@ -1,0 +1,269 @@
+//! Operations as the engine wants them: one [`Workload`] out of many [`Kind`]s.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use brownout_generate::{distribution::Spec, java::WeightsError};
+use brownout_load::{
+    Answer, Drawn, Ended, Ending, Next, Received, Request, Route, Sending, ServerError, Table, ThreadWorkload, Ticket,
+    Verdict, Workload, now_ns,
+};
+
+use super::{
+    choice::Choice,
+    complaints::{self, Complaints, Why},
+    kind::{Kind, KindThread, Place},
+    permits::Permits,
+};
+
+/// A kind of operation under the name it is counted by. Several kinds may share one name.
+pub struct Named {
+    /// As it is printed: `WRITE`, `insert`, `spec.q1`.
+    pub name: String,
+    /// What it does.
+    pub kind: Box<dyn Kind>,
+    /// Place of the one coordinator that it goes to; `None`: wherever it routes itself.
+    pub pin: Option<u16>,
+}
+
+/// One flow of operations.
+#[derive(Debug, Clone)]
+pub struct Flow {
+    /// Kinds by their place in [`Operations::kinds`], with their weights.
+    pub kinds: Vec<(usize, f64)>,
+    /// How many in a row are of the same kind.
+    pub run: Spec,
+}
+
+/// All that a run asks of the database.
+pub struct Operations {
+    /// What it asks.
+    pub kinds: Vec<Named>,
+    /// In which flows; each has a pace of its own.
+    pub flows: Vec<Flow>,
+    /// The CQL that kinds name by place.
+    pub statements: Vec<String>,
+    /// The tables that routes name by place.
+    pub tables: Vec<Table>,
+    /// How many partitions may be visited.
+    pub permits: Permits,
+    /// A failed operation ends the run.
+    pub stop_on_error: bool,
+    /// Failures are told with their statements.
+    pub tell_statements: bool,
+    /// Seed of the choice.
+    pub seed: i64,
+}
+
+/// [`Operations`] that can be given to an engine.
+pub struct StressWorkload {
+    operations: Operations,
+    names: Vec<String>,
+    choices: Vec<Choice>,
+    shared: Arc<Shared>,
+}
+
+/// What all threads and the runner look at.
+struct Shared {
+    permits: Permits,
+    complaints: Complaints,
+    /// Users (or schedules) that found no more operation.
+    dry: AtomicUsize,
+    stop_on_error: bool,
+    tell_statements: bool,
+}
+
+impl StressWorkload {
+    /// Puts kinds and flows together.
+    ///
+    /// # Errors
+    /// A flow whose weights are negative or all 0.
+    pub fn new(mut operations: Operations) -> Result<Self, WeightsError> {
+        let mut names: Vec<String> = Vec::new();
+        for named in &operations.kinds {
+            if !names.contains(&named.name) {
+                names.push(named.name.clone());
+            }
+        }
+        let choice = |(place, flow): (usize, &Flow)| {
+            Choice::new(&flow.kinds, &flow.run, operations.seed.wrapping_add(place as i64))
+        };
+        let choices = operations.flows.iter().enumerate().map(choice).collect::<Result<_, _>>()?;
+        let shared = Arc::new(Shared {
+            permits: std::mem::replace(&mut operations.permits, Permits::new(None)),
+            complaints: Complaints::new(),
+            dry: AtomicUsize::new(0),
+            stop_on_error: operations.stop_on_error,
+            tell_statements: operations.tell_statements,
+        });
+        Ok(StressWorkload { operations, names, choices, shared })
+    }
+
+    /// Permits of the run.
+    pub fn permits(&self) -> &Permits {
+        &self.shared.permits
+    }
+
+    /// What there is to say of failures.
+    pub fn complaints(&self) -> &Complaints {
+        &self.shared.complaints
+    }
+
+    /// Whether some user has found no more operation, so that it is worth asking the engine if all have.
+    pub fn may_be_exhausted(&self) -> bool {
+        self.shared.dry.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl Workload for StressWorkload {
+    fn operations(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    fn statements(&self) -> Vec<String> {
+        self.operations.statements.clone()
+    }
+
+    fn flows(&self) -> usize {
+        self.choices.len()
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        self.operations.tables.clone()
+    }
+
+    fn thread(&self, thread: usize, threads: usize) -> Box<dyn ThreadWorkload> {
+        let name = |named: &Named| self.names.iter().position(|name| *name == named.name).unwrap_or(0);
+        // Every thread chooses by a seed of its own.
+        let reseeded = |(place, flow): (usize, &Flow)| {
+            let seed = self.operations.seed.wrapping_add((thread * self.choices.len() + place) as i64);
+            Choice::new(&flow.kinds, &flow.run, seed).unwrap_or_else(|_| self.choices[place].clone())
+        };
+        Box::new(Part {
+            kinds: self.operations.kinds.iter().map(|named| named.kind.thread(thread, threads)).collect(),
+            names: self.operations.kinds.iter().map(|named| u16::try_from(name(named)).unwrap_or(u16::MAX)).collect(),
+            pins: self.operations.kinds.iter().map(|named| named.pin).collect(),
+            choices: self.operations.flows.iter().enumerate().map(reseeded).collect(),
+            shared: Arc::clone(&self.shared),
+            reasons: HashMap::new(),
+        })
+    }
+}
+
+/// One thread's part.
+struct Part {
+    kinds: Vec<Box<dyn KindThread>>,
+    /// The name of each kind.
+    names: Vec<u16>,
+    pins: Vec<Option<u16>>,
+    choices: Vec<Choice>,
+    shared: Arc<Shared>,
+    /// Why open operations have failed so far; only of those that will be told.
+    reasons: HashMap<u64, Why>,
+}
+
+/// A ticket holds the kind and the place.
+fn ticket(kind: usize, place: u32) -> Ticket {
+    Ticket((kind as u64) << 32 | u64::from(place))
+}
+
+fn parts(ticket: Ticket) -> (usize, u32) {
+    ((ticket.0 >> 32) as usize, ticket.0 as u32)
+}
+
+impl Part {
+    fn draw_of(&mut self, kind: usize) -> Option<Drawn> {
+        let Place { number, partitions } = self.kinds[kind].draw(&self.shared.permits)?;
+        Some(Drawn { ticket: ticket(kind, number), operation: self.names[kind], partitions })
+    }
+}
+
+impl ThreadWorkload for Part {
+    fn draw(&mut self, flow: usize) -> Option<Drawn> {
+        let kind = self.choices[flow].draw();
+        if let Some(drawn) = self.draw_of(kind) {
+            return Some(drawn);
+        }
+        // Another kind may have begun a visit that is not over.
+        let begun = self.choices[flow].kinds().iter().copied().find(|kind| self.kinds[*kind].pending());
+        let drawn = begun.and_then(|kind| self.draw_of(kind));
+        if drawn.is_none() {
+            self.shared.dry.fetch_add(1, Ordering::Relaxed);
+        }
+        drawn
+    }
+
+    fn route(&self, ticket: Ticket, by_token: bool) -> Route {
+        let (kind, place) = parts(ticket);
+        match self.pins[kind] {
+            Some(pin) => Route::Coordinator(pin),
+            None => self.kinds[kind].route(place, by_token),
+        }
+    }
+
+    fn request(&mut self, ticket: Ticket, sending: &Sending, request: Request<'_>) {
+        let (kind, place) = parts(ticket);
+        self.kinds[kind].request(place, sending, request);
+    }
+
+    fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, received: &Received) -> Verdict {
+        let (kind, place) = parts(ticket);
+        let mut why = None;
+        let told = self.shared.complaints.wants(received.at_ns).then_some(&mut why);
+        let verdict = self.kinds[kind].answer(place, answer, received, told);
+        if let (Next::Failed(_), Some(why)) = (verdict.next, why) {
+            self.reasons.insert(ticket.0, why);
+        }
+        verdict
+    }
+
+    fn refused(&mut self, ticket: Ticket, error: &ServerError<'_>, received: &Received) {
+        if !received.late && self.shared.complaints.wants(received.at_ns) {
+            let why = Why::Error { class: complaints::exception(error.class), message: error.message.to_owned() };
+            self.reasons.insert(ticket.0, why);
+        }
+    }
+
+    fn end(&mut self, ticket: Ticket, ending: &Ending) {
+        let (kind, place) = parts(ticket);
+        let class = match ending.result {
+            Ended::Ok => None,
+            Ended::Failed(class) => Some(complaints::exception(class)),
+            Ended::TimedOut => Some(complaints::TIMED_OUT),
+            Ended::NeverSent => Some(complaints::NEVER_SENT),
+        };
+        let reason = if self.reasons.is_empty() { None } else { self.reasons.remove(&ticket.0) };
+        if let Some(class) = class {
+            if self.shared.stop_on_error {
+                self.shared.permits.stop();
+            }
+            let timed_out = matches!(ending.result, Ended::TimedOut | Ended::NeverSent);
+            let kinds = &self.kinds;
+            let tell_statements = self.shared.tell_statements;
+            self.shared.complaints.failed(now_ns(), ending.requests, || {
+                let mut why = match reason {
+                    // What an earlier try was refused with is not why the last one was not answered.
+                    Some(reason) if !timed_out => reason,
+                    _ => Why::Error { class, message: String::new() },
+                };
+                if let Why::Error { message, .. } = &mut why
+                    && tell_statements
+                {
+                    *message = format!("{}: {message}", kinds[kind].statement());
+                }
+                (kinds[kind].key(place), why)
+            });
+        }
+        self.kinds[kind].end(place, class.is_none());
+    }
+
+    fn release(&mut self, ticket: Ticket) {
+        let (kind, place) = parts(ticket);
+        self.kinds[kind].release(place);
+    }
+}

@@ -1,0 +1,213 @@
+//! What a run writes besides its account: rows, HdrHistogram log, series, endpoint, graph, run file.
+
+use std::{
+    fs::File,
+    io::BufWriter,
+    path::Path,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use brownout_load::{Balance, Bucket, ConnectionEvent, Live, now_ns};
+
+use super::{RunError, phase::Watch, stage::Stage};
+use crate::{
+    output::{
+        Csv, Ended, Exporter, GraphTest, HdrLog, Interval, Now, OutputError, Progress, Rows, RunFile, RunPlan, Total,
+        Width, run_path,
+    },
+    settings::{Level, Settings},
+};
+
+/// All that is written while a run goes on. It lives through all steps of the run.
+pub struct Logs {
+    rows: Rows,
+    hdr: Option<HdrLog<BufWriter<File>>>,
+    csv: Option<Csv<BufWriter<File>>>,
+    exporter: Option<Exporter>,
+    record: Option<RunFile>,
+    graph: Option<GraphTest>,
+    graphs: Vec<GraphTest>,
+    revision: String,
+    command: String,
+    quiet: bool,
+    /// What could not be written; the first is told, and the run goes on.
+    broken: Vec<String>,
+    errors: u64,
+    now: Now,
+    begun: Instant,
+    looked: Instant,
+}
+
+fn create(path: &Path) -> Result<BufWriter<File>, RunError> {
+    let made = File::create(path).map_err(|source| RunError::File { path: path.to_owned(), source });
+    Ok(BufWriter::new(made?))
+}
+
+/// Now on both clocks: CLOCK_MONOTONIC in ns, and ms since 1970.
+pub fn both_clocks() -> (u64, u64) {
+    let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (now_ns(), unix.as_millis() as u64)
+}
+
+impl Logs {
+    /// Opens all that the settings name. `open`: the loop is open, so that an interval in which nothing ended is worth a
+    /// row.
+    ///
+    /// # Errors
+    /// A file cannot be made; the endpoint cannot be listened on.
+    pub fn open(settings: &Settings, plan: &RunPlan, open: bool) -> Result<Self, RunError> {
+        let (now_ns, unix_ms) = both_clocks();
+        let log = &settings.log;
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| RunError::File { path, source }
+        };
+        let hdr = match &log.hdr_file {
+            Some(path) => Some(HdrLog::begin(create(path)?, now_ns, unix_ms).map_err(failed(path))?),
+            None => None,
+        };
+        let csv = match &log.csv {
+            Some(path) => Some(Csv::begin(create(path)?, now_ns, unix_ms).map_err(failed(path))?),
+            None => None,
+        };
+        let record = match &settings.extras.record {
+            Some(path) => {
+                let path = run_path(&path.to_string_lossy());
+                Some(RunFile::begin(&path, plan, now_ns, unix_ms)?)
+            }
+            None => None,
+        };
+        let exporter = log.prometheus.map(|address| Exporter::listen(&address.to_string())).transpose()?;
+        Ok(Logs {
+            rows: Rows {
+                width: if settings.extras.apache { Width::Wide } else { Width::Narrow },
+                empty: open || log.level == Level::Verbose,
+            },
+            hdr,
+            csv,
+            exporter,
+            record,
+            graph: None,
+            graphs: Vec::new(),
+            revision: settings.graph.revision.clone(),
+            command: settings.words.join(" "),
+            quiet: log.level == Level::Minimal,
+            broken: Vec::new(),
+            errors: 0,
+            now: Now { in_flight: 0, waiting: 0 },
+            begun: Instant::now(),
+            looked: Instant::now(),
+        })
+    }
+
+    /// How rows are printed.
+    pub fn rows(&self) -> Rows {
+        self.rows
+    }
+
+    /// A step begins: its header is printed.
+    pub fn begin(&mut self, test: &str, stage: &mut Stage) {
+        self.graph = Some(GraphTest::new(test, &self.revision, &self.command));
+        self.errors = 0;
+        self.begun = Instant::now();
+        self.looked = self.begun;
+        if let Some(record) = &mut self.record {
+            let done = record.measure(now_ns());
+            self.check(done);
+        }
+        stage.line(self.rows.header(""));
+    }
+
+    /// A step has ended.
+    pub fn end(&mut self, total: &Total) {
+        if let Some(mut graph) = self.graph.take() {
+            graph.end(total);
+            self.graphs.push(graph);
+        }
+    }
+
+    /// Ends all of them; returns the tests of the graph, and what could not be written.
+    pub fn close(mut self, ended: Ended<'_>, balance: &Balance) -> (Vec<GraphTest>, Vec<String>) {
+        if let Some(csv) = self.csv.take() {
+            let done = csv.end();
+            self.check_io(done);
+        }
+        if let Some(record) = self.record.take() {
+            let done = record.end(now_ns(), ended, balance);
+            self.check(done);
+        }
+        (self.graphs, self.broken)
+    }
+
+    fn check(&mut self, done: Result<(), OutputError>) {
+        if let Err(error) = done {
+            self.broken.push(error.to_string());
+            self.record = None;
+        }
+    }
+
+    fn check_io(&mut self, done: std::io::Result<()>) {
+        if let Err(error) = done {
+            self.broken.push(format!("a log could not be written: {error}"));
+        }
+    }
+}
+
+/// [`Logs`] and the stage, as a phase tells them.
+pub struct Telling<'a> {
+    /// What is written.
+    pub logs: &'a mut Logs,
+    /// Where it is told.
+    pub stage: &'a mut Stage,
+}
+
+impl Watch for Telling<'_> {
+    fn buckets(&mut self, buckets: &[Bucket], load_cpu_ns: u64, connections: &[ConnectionEvent]) {
+        let at = now_ns();
+        if let Some(csv) = &mut self.logs.csv {
+            let done = csv.buckets(at, buckets);
+            self.logs.check_io(done);
+        }
+        if let Some(record) = &mut self.logs.record {
+            let done = record.buckets(at, buckets, load_cpu_ns).and_then(|()| record.connections(connections));
+            self.logs.check(done);
+        }
+    }
+
+    fn interval(&mut self, interval: &Interval, total: &Total) {
+        for row in self.logs.rows.interval(interval, total) {
+            self.stage.line(row);
+        }
+        if let Some(hdr) = &mut self.logs.hdr {
+            let done = hdr.interval(interval);
+            self.logs.check_io(done);
+        }
+        if let Some(graph) = &mut self.logs.graph {
+            graph.interval(interval, total);
+        }
+        if let Some(exporter) = &self.logs.exporter {
+            exporter.publish(total, self.logs.now);
+        }
+    }
+
+    fn complaint(&mut self, line: &str) {
+        if !self.logs.quiet {
+            self.stage.aside(line);
+        }
+    }
+
+    fn live(&mut self, live: &Live, share: Option<f64>) {
+        let now = Instant::now();
+        let seconds = now.duration_since(self.logs.looked).as_secs_f64();
+        self.logs.looked = now;
+        let elapsed: Duration = now.duration_since(self.logs.begun);
+        let progress = Progress::of(live, elapsed, seconds, share, self.logs.errors);
+        self.logs.errors = progress.errors;
+        self.logs.now = Now { in_flight: live.in_flight, waiting: live.waiting };
+        self.stage.bar().draw(&progress);
+    }
+
+    fn wants_live(&self) -> bool {
+        self.logs.exporter.is_some() || std::io::IsTerminal::is_terminal(&std::io::stderr())
+    }
+}

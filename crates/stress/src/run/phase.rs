@@ -1,0 +1,244 @@
+//! One phase: an engine, its paces, and when it ends.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use brownout_load::{Bucket, ConnectionEvent, Engine, EngineConfig, Live, LoadError, Pace, now_ns};
+
+use crate::{
+    operations::StressWorkload,
+    output::{Fold, Interval, Measure, Total},
+};
+
+/// When a phase ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum End {
+    /// When there is no more operation: `n=`, `no-wrap`, token ranges.
+    Dry,
+    /// After this time, or when there is no more operation.
+    After(Duration),
+    /// When the standard error of the row rate's mean is below a share of it: `err<`.
+    Sure {
+        /// The share.
+        target: f64,
+        /// Not before so many intervals.
+        least: u64,
+        /// At the latest after so many.
+        most: u64,
+    },
+}
+
+/// How a phase has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// As it should.
+    Done,
+    /// An operation failed, and failures are not ignored.
+    Failed,
+    /// The user asked for an end.
+    Interrupted,
+}
+
+/// Who is told what happens.
+pub trait Watch {
+    /// Buckets by intended start, each complete so far; the CPU time that the engine has used, in ns; what happened to
+    /// connections.
+    fn buckets(&mut self, buckets: &[Bucket], load_cpu_ns: u64, connections: &[ConnectionEvent]) {
+        let _ = (buckets, load_cpu_ns, connections);
+    }
+
+    /// An interval has ended; it is in the total.
+    fn interval(&mut self, interval: &Interval, total: &Total) {
+        let _ = (interval, total);
+    }
+
+    /// What an operation has failed of.
+    fn complaint(&mut self, line: &str) {
+        let _ = line;
+    }
+
+    /// Some times a second, if [`Watch::wants_live`]; `share` of the phase is done, 0 to 1, where that is known.
+    fn live(&mut self, live: &Live, share: Option<f64>) {
+        let _ = (live, share);
+    }
+
+    /// Whether somebody looks at [`Watch::live`].
+    fn wants_live(&self) -> bool {
+        false
+    }
+}
+
+/// A phase to be run.
+pub struct Phase {
+    /// What is asked.
+    pub workload: Arc<StressWorkload>,
+    /// By whom; the phase sets the epoch and the length of buckets.
+    pub config: EngineConfig,
+    /// How fast, by flow.
+    pub paces: Vec<Pace>,
+    /// How long.
+    pub end: End,
+    /// What the columns show.
+    pub measure: Measure,
+    /// Length of an interval.
+    pub interval: Duration,
+    /// A failed operation ends it.
+    pub stop_on_error: bool,
+}
+
+/// What came of it.
+pub struct Finished {
+    /// All of it.
+    pub total: Total,
+    /// How it ended.
+    pub how: How,
+}
+
+/// Between two looks at whether it is over.
+const LOOK: Duration = Duration::from_millis(10);
+/// Between two looks at what is going on.
+const LIVE: Duration = Duration::from_millis(200);
+/// How long open operations are waited for after Ctrl-C.
+const IMPATIENT: Duration = Duration::from_secs(1);
+
+impl Phase {
+    /// Runs it. Intervals end on whole multiples of their length on the clock of the wall, so that clients on several
+    /// machines print rows for the same time.
+    ///
+    /// After the end nothing is scheduled; what is open then is waited for, at most as long as its timeout.
+    ///
+    /// # Errors
+    /// The engine cannot be started, or a load thread died.
+    pub fn run(
+        mut self,
+        watch: &mut dyn Watch,
+        interrupted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Finished, LoadError> {
+        let interval_ns = self.interval.as_nanos() as u64;
+        self.config.bucket = self.interval;
+        self.config.epoch_ns = last_boundary(interval_ns);
+        let timeout = self.config.timeout;
+        let engine = Engine::launch_unless(self.config.clone(), Arc::clone(&self.workload) as _, interrupted)?;
+        let start_ns = engine.set_paces(self.paces.clone())?.at_ns;
+        let mut state = State {
+            engine: &engine,
+            fold: Fold::new(start_ns, self.measure),
+            next_ns: last_boundary(interval_ns) + interval_ns,
+            interval_ns,
+            start_ns,
+            live_ns: start_ns,
+            intervals: 0,
+        };
+        // The first interval begins with the first operation and may be a short one; one that is nearly nothing is
+        // made part of the next.
+        if state.next_ns < start_ns + interval_ns / 10 {
+            state.next_ns += interval_ns;
+        }
+        let how = loop {
+            std::thread::sleep(LOOK.min(Duration::from_nanos(state.next_ns.saturating_sub(now_ns()).max(100_000))));
+            state.look(&self, watch)?;
+            if interrupted() {
+                break How::Interrupted;
+            }
+            if self.stop_on_error && self.workload.complaints().any() {
+                break How::Failed;
+            }
+            if state.is_over(&self, &engine) {
+                break How::Done;
+            }
+        };
+        engine.set_paces(vec![Pace::Idle; self.paces.len()])?;
+        self.workload.permits().stop();
+        let patience = if how == How::Interrupted { IMPATIENT } else { timeout + Duration::from_millis(500) };
+        let deadline_ns = now_ns() + patience.as_nanos() as u64;
+        let mut idle = false;
+        while !idle && now_ns() < deadline_ns && (how == How::Interrupted || !interrupted()) {
+            let balance = engine.balance();
+            idle = balance.in_flight + balance.waiting == 0;
+            if !idle {
+                std::thread::sleep(LOOK);
+                state.look(&self, watch)?;
+            }
+        }
+        let State { mut fold, .. } = state;
+        let (cpu_ns, connections) = (engine.cpu_ns(), engine.connection_events());
+        let (buckets, balance) = engine.stop(Duration::ZERO);
+        let end_ns = now_ns();
+        self.tell(watch);
+        watch.buckets(&buckets, cpu_ns, &connections);
+        let interval = fold.interval(end_ns, &buckets);
+        watch.interval(&interval, fold.total());
+        fold.total_mut().balance = balance;
+        let failed = self.stop_on_error && self.workload.complaints().any();
+        let how = if how == How::Done && failed { How::Failed } else { how };
+        Ok(Finished { total: fold.into_total(), how })
+    }
+
+    fn tell(&self, watch: &mut dyn Watch) {
+        for line in self.workload.complaints().take() {
+            watch.complaint(&line);
+        }
+    }
+
+    /// How much of it is done, 0 to 1, where that is known.
+    fn done(&self, start_ns: u64, n: Option<u64>) -> Option<f64> {
+        match (self.end, n, self.workload.permits().left()) {
+            (End::After(time), ..) => Some((now_ns() - start_ns) as f64 / time.as_nanos() as f64),
+            (_, Some(n), Some(left)) if n > 0 => Some(1.0 - left as f64 / n as f64),
+            _ => None,
+        }
+    }
+}
+
+/// What changes while a phase runs.
+struct State<'a> {
+    engine: &'a Engine,
+    fold: Fold,
+    next_ns: u64,
+    interval_ns: u64,
+    start_ns: u64,
+    live_ns: u64,
+    intervals: u32,
+}
+
+impl State<'_> {
+    /// Tells what there is to tell.
+    fn look(&mut self, phase: &Phase, watch: &mut dyn Watch) -> Result<(), LoadError> {
+        phase.tell(watch);
+        let now = now_ns();
+        if now >= self.next_ns {
+            let buckets = self.engine.drain();
+            watch.buckets(&buckets, self.engine.cpu_ns(), &self.engine.connection_events());
+            // After a pause of this process several boundaries may have passed: one interval then covers them all.
+            let end_ns = self.next_ns + (now - self.next_ns) / self.interval_ns * self.interval_ns;
+            let interval = self.fold.interval(end_ns, &buckets);
+            watch.interval(&interval, self.fold.total());
+            self.next_ns = end_ns + self.interval_ns;
+            self.intervals += 1;
+            self.engine.health()?;
+        }
+        if watch.wants_live() && now >= self.live_ns {
+            self.live_ns = now + LIVE.as_nanos() as u64;
+            watch.live(&self.engine.live(), phase.done(self.start_ns, phase.workload.permits().total()));
+        }
+        Ok(())
+    }
+
+    fn is_over(&self, phase: &Phase, engine: &Engine) -> bool {
+        let by_end = match phase.end {
+            End::Dry => false,
+            End::After(time) => now_ns().saturating_sub(self.start_ns) >= time.as_nanos() as u64,
+            End::Sure { target, least, most } => self.fold.total().uncertainty.converged(target, least, most),
+        };
+        // Asking the engine wakes its threads, so it is asked only when somebody went away empty-handed.
+        by_end || phase.workload.may_be_exhausted() && engine.exhausted()
+    }
+}
+
+/// The last moment, on CLOCK_MONOTONIC, at which the wall's clock showed a whole multiple of `interval_ns`.
+fn last_boundary(interval_ns: u64) -> u64 {
+    let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    now_ns().saturating_sub(unix % interval_ns)
+}

@@ -1,0 +1,217 @@
+//! What is asked of the database, as the settings say it, made anew for every phase.
+
+use brownout_generate::{
+    distribution::Spec,
+    seeds::{self, SeedManager, SeedSettings},
+};
+use brownout_load::{Arrivals, Pace, Table};
+
+use super::RunError;
+use crate::{
+    operations::{Flow, Kind, Named, Operations, Permits},
+    output::Measure,
+    settings::{Length, LimitKind, Rate, Seeds, Settings, Share},
+};
+
+/// An operation of the plan: a name, its weight, and the kinds that do it (one, but for `validate`).
+pub struct Planned {
+    /// As it is printed.
+    pub name: String,
+    /// How many of these among all.
+    pub weight: f64,
+    /// What does it.
+    pub kinds: Vec<Box<dyn Kind>>,
+    /// Place of the one coordinator that it goes to.
+    pub pin: Option<u16>,
+}
+
+/// What there is to do, of the predefined commands or of profiles.
+pub trait Source {
+    /// Names and weights of the operations, in the order in which they are told.
+    fn operations(&self) -> Vec<(String, f64)>;
+
+    /// The operations, beginning from their first partition; `only`: no other than the one in this place.
+    ///
+    /// # Errors
+    /// Something cannot be made as asked.
+    fn plan(&self, only: Option<usize>) -> Result<Vec<Planned>, RunError>;
+
+    /// The CQL that kinds name by its place.
+    fn statements(&self) -> Vec<String>;
+
+    /// The tables that routes name by their place.
+    fn tables(&self) -> Vec<Table>;
+
+    /// Whether something is written.
+    fn updates(&self) -> bool;
+
+    /// `[READ, WRITE]`, or `READ` of a single predefined command.
+    fn description(&self) -> String;
+}
+
+/// The seed of a run unless one is given. cassandra-stress takes the clock's; here runs can be repeated.
+pub const SEED: i64 = 1;
+
+/// The seed of everything that is drawn.
+pub fn seed(settings: &Settings) -> i64 {
+    settings.command.seed.unwrap_or(SEED)
+}
+
+/// The partitions in turn, from the first on.
+///
+/// # Errors
+/// A population that cannot be drawn.
+pub fn seed_manager(settings: &Settings, flavour: seeds::Flavour) -> Result<std::sync::Arc<SeedManager>, RunError> {
+    let population = match &settings.population.seeds {
+        Seeds::Sequence { first, last, wrap, read_lookback } => {
+            seeds::Population::Sequence { first: *first, last: *last, wrap: *wrap, lookback: read_lookback.clone() }
+        }
+        Seeds::Distribution(spec) => seeds::Population::Drawn(spec.clone()),
+    };
+    let asked = SeedSettings {
+        visits: settings.insert.visits.clone(),
+        revisit: settings.insert.revisit.clone(),
+        ..SeedSettings::new(population, flavour, seed(settings) as u64)
+    };
+    Ok(SeedManager::new(asked)?)
+}
+
+/// The operations of one phase: in one flow, or each in its own if each has a rate.
+///
+/// # Errors
+/// Something cannot be made as asked.
+pub fn operations(
+    source: &dyn Source,
+    settings: &Settings,
+    only: Option<usize>,
+    partitions: Option<u64>,
+) -> Result<Operations, RunError> {
+    let planned = source.plan(only)?;
+    let rates = matches!(settings.rate, Rate::PerOperation { .. }) && only.is_none();
+    let mut kinds = Vec::new();
+    let mut weights: Vec<Vec<(usize, f64)>> = Vec::new();
+    for Planned { name, weight, kinds: own, pin } in planned {
+        let share = weight / own.len().max(1) as f64;
+        let first = kinds.len();
+        kinds.extend(own.into_iter().map(|kind| Named { name: name.clone(), kind, pin }));
+        weights.push((first..kinds.len()).map(|kind| (kind, share)).collect());
+    }
+    let run = if only.is_some() { Spec::Fixed(1) } else { settings.command.clustering.clone() };
+    let flows = if rates {
+        let flow = |kinds: Vec<(usize, f64)>| Flow {
+            kinds: kinds.into_iter().map(|(kind, _)| (kind, 1.0)).collect(),
+            run: Spec::Fixed(1),
+        };
+        weights.into_iter().map(flow).collect()
+    } else {
+        vec![Flow { kinds: weights.into_iter().flatten().collect(), run }]
+    };
+    Ok(Operations {
+        kinds,
+        flows,
+        statements: source.statements(),
+        tables: source.tables(),
+        permits: Permits::new(partitions),
+        stop_on_error: !settings.errors.ignore,
+        tell_statements: settings.log.statements_on_error,
+        seed: seed(settings),
+    })
+}
+
+/// How many partitions a run may visit; `None`: without end.
+pub fn partitions(settings: &Settings) -> Option<u64> {
+    match settings.command.length {
+        Length::Count(count) => Some(count),
+        Length::Time(_) | Length::Uncertainty(_) => None,
+    }
+}
+
+/// The paces of a run's flows, and what its columns show; `threads` where the steps of an automatic run say how many.
+///
+/// # Errors
+/// The file of a trace cannot be read; an operation without a rate, or a rate of an operation that there is none of.
+pub fn paces(source: &dyn Source, settings: &Settings, threads: Option<u32>) -> Result<(Vec<Pace>, Measure), RunError> {
+    let one = |pace, measure| Ok((vec![pace], measure));
+    if let Some(threads) = threads {
+        return one(Pace::Closed { threads }, Measure::Service);
+    }
+    match &settings.rate {
+        Rate::Threads { threads, limit: None } => one(Pace::Closed { threads: *threads }, Measure::Service),
+        Rate::Threads { threads, limit: Some(limit) } => one(
+            Pace::Limited { threads: *threads, rate: limit.rate },
+            match limit.kind {
+                LimitKind::Throttle => Measure::Service,
+                LimitKind::Fixed => Measure::Response,
+            },
+        ),
+        // The steps say how many threads; until then, nothing.
+        Rate::Steps { least, .. } => one(Pace::Closed { threads: *least }, Measure::Service),
+        Rate::Open(open) => {
+            let pace = match open.shape {
+                crate::settings::Shape::Constant(rate) => Pace::Open { rate, arrivals: open.arrivals },
+                _ => Pace::Varying { profile: open.profile()?, arrivals: open.arrivals },
+            };
+            one(pace, Measure::Response)
+        }
+        Rate::Search(search) => one(Pace::Open { rate: search.from, arrivals: search.arrivals }, Measure::Response),
+        Rate::PerOperation { ops, arrivals } => {
+            let names: Vec<String> = source.operations().into_iter().map(|(name, _)| name).collect();
+            for op in ops {
+                if !names.iter().any(|name| name.eq_ignore_ascii_case(&op.name)) {
+                    return Err(RunError::Unfit {
+                        what: format!("ops({}=…) is none of the operations: {}", op.name, names.join(", ")),
+                        remedy: "give a rate to each of these, and to no other",
+                    });
+                }
+            }
+            let pace = |name: &String| {
+                let found = ops.iter().find(|op| op.name.eq_ignore_ascii_case(name)).map(|op| op.share);
+                match found {
+                    Some(Share::Rate(rate)) => Ok(Pace::Open { rate, arrivals: *arrivals }),
+                    _ => Err(RunError::Unfit {
+                        what: format!("operation {name} has no rate"),
+                        remedy: "give every operation a rate, or give one rate to all with open=",
+                    }),
+                }
+            };
+            Ok((names.iter().map(pace).collect::<Result<_, _>>()?, Measure::Response))
+        }
+    }
+}
+
+/// Whether nothing but the clock makes operations start.
+pub fn is_open(settings: &Settings) -> bool {
+    matches!(settings.rate, Rate::Open(_) | Rate::PerOperation { .. } | Rate::Search(_))
+}
+
+/// The most operations that are open at a time, where that is bounded.
+pub fn users(settings: &Settings) -> Option<u32> {
+    match &settings.rate {
+        Rate::Threads { threads, .. } => Some(*threads),
+        Rate::Steps { most, .. } => Some(*most),
+        Rate::Open(_) | Rate::PerOperation { .. } | Rate::Search(_) => None,
+    }
+}
+
+/// The load in words, for people.
+pub fn words(settings: &Settings) -> String {
+    let arrivals = |arrivals: &Arrivals| match arrivals {
+        Arrivals::Constant => "constant arrivals",
+        Arrivals::Poisson => "Poisson arrivals",
+    };
+    match &settings.rate {
+        Rate::Threads { threads, limit: None } => format!("{threads} threads"),
+        Rate::Threads { threads, limit: Some(limit) } => format!("{threads} threads, at most {}", limit.rate),
+        Rate::Steps { least, most, .. } => format!("{least} to {most} threads"),
+        Rate::Open(open) => format!("an open loop, {}, {}", open.shape, arrivals(&open.arrivals)),
+        Rate::PerOperation { ops, arrivals: spaced } => {
+            let rate = |op: &crate::settings::Op| match op.share {
+                Share::Rate(rate) => format!("{} {rate}", op.name),
+                Share::Weight(weight) => format!("{} {weight}", op.name),
+            };
+            let rates: Vec<String> = ops.iter().map(rate).collect();
+            format!("an open loop, {}, {}", rates.join(", "), arrivals(spaced))
+        }
+        Rate::Search(search) => format!("a search: {search}"),
+    }
+}
