@@ -85,7 +85,7 @@ pub struct ColumnGenerator {
 
 #[derive(Debug, Clone)]
 enum Kind {
-    Compat(Compat),
+    Compat(Box<Compat>),
     V2(Box<Node>),
 }
 
@@ -101,7 +101,7 @@ impl ColumnGenerator {
             return Err(ValueError::NegativeSize { column: name.to_owned(), size: size.to_string() });
         }
         let kind = match settings.flavour {
-            Flavour::Compat => Kind::Compat(Compat::new(name, cql_type, settings)?),
+            Flavour::Compat => Kind::Compat(Box::new(Compat::new(name, cql_type, settings)?)),
             Flavour::V2 => Kind::V2(Box::new(Node::column(name, cql_type, settings)?)),
         };
         let cluster = settings.cluster.as_ref().unwrap_or(&Spec::Fixed(1)).build(0);
@@ -167,6 +167,14 @@ impl ColumnGenerator {
         match &self.kind {
             Kind::Compat(_) => u64::MAX,
             Kind::V2(node) => node.domain(),
+        }
+    }
+
+    /// Whether other places surely give other values.
+    pub(crate) fn counts_through(&self) -> bool {
+        match &self.kind {
+            Kind::Compat(_) => false,
+            Kind::V2(node) => node.counts_through(),
         }
     }
 

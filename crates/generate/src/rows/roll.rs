@@ -1,0 +1,38 @@
+//! Chance that is no part of the data: which rows a visit picks.
+
+use crate::values::mix::Stream;
+
+/// Where rolls come from.
+#[derive(Debug, Clone)]
+pub(super) enum Rolls {
+    /// From a seed of the run.
+    Seeded(Stream),
+    /// As recorded.
+    #[cfg(test)]
+    Script(std::collections::VecDeque<f64>),
+}
+
+impl Rolls {
+    pub(super) fn new(seed: u64) -> Self {
+        Rolls::Seeded(Stream::new(seed))
+    }
+
+    /// From 0 to below 1.
+    pub(super) fn roll(&mut self) -> f64 {
+        match self {
+            Rolls::Seeded(stream) => stream.unit(),
+            #[cfg(test)]
+            Rolls::Script(rolls) => rolls.pop_front().expect("a roll more than recorded"),
+        }
+    }
+
+    /// From 0 to below `bound`; 0 for a bound of 0.
+    pub(super) fn number(&mut self, bound: u64) -> u64 {
+        ((self.roll() * bound as f64) as u64).min(bound.saturating_sub(1))
+    }
+
+    /// The same for places in a list.
+    pub(super) fn below(&mut self, bound: usize) -> usize {
+        self.number(bound as u64) as usize
+    }
+}
