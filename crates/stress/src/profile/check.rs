@@ -1,12 +1,13 @@
 //! Whether the parts of a profile fit together.
 
 use brownout_generate::{
+    distribution::Spec,
     types::{TableDefinition, TypeError},
     values::{ColumnGenerator, ColumnSettings, Flavour},
 };
 
 use super::{ColumnSpec, Profile, ProfileError, cql::created, source::Item, source::Source};
-use crate::settings::{Batch, Generator, SettingsError, nearest};
+use crate::settings::{Batch, Generator, Insert, SettingsError, nearest};
 
 impl Profile {
     pub(super) fn check_keyspace(&self, item: Option<&Item<'_>>) -> Result<(), ProfileError> {
@@ -167,6 +168,18 @@ impl Profile {
             && self.compress.is_none()
             && self.partition_sizes.is_none()
             && !self.columns.iter().any(ours)
+    }
+
+    /// In how many visits a partition is written: as the command line says, else as it says itself, else in one.
+    pub fn visits(&self, command: &Insert) -> Spec {
+        let own = self.insert.visits.as_ref().filter(|_| command.visits_is_default);
+        own.unwrap_or(&command.visits).clone()
+    }
+
+    /// Which of the partitions that are not yet whole is visited next, likewise.
+    pub fn revisit(&self, command: &Insert) -> Spec {
+        let own = self.insert.revisit.as_ref().filter(|_| command.revisit_is_default);
+        own.unwrap_or(&command.revisit).clone()
     }
 
     /// What holds the rows of a visit: as the command line says, else as it says itself; else nothing for new profiles,

@@ -10,7 +10,8 @@ use super::{
     number,
 };
 
-/// How rows are written. What is `None` is left to the profile.
+/// How rows are written. What is `None` is left to the profile; for `visits` and `revisit` see
+/// [`crate::profile::Profile::visits`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Insert {
     /// Which of the partitions that are not yet whole is visited next.
@@ -31,6 +32,9 @@ pub struct Insert {
     pub consistency: Option<Consistency>,
     /// Serial consistency of inserts.
     pub serial_consistency: Option<SerialConsistency>,
+    /// Whether `revisit=` and `visits=` are defaults, which a profile's own win over.
+    pub(crate) revisit_is_default: bool,
+    pub(crate) visits_is_default: bool,
 }
 
 /// What holds the rows of a visit.
@@ -101,6 +105,8 @@ impl Insert {
                 .transpose()?,
             consistency: consistency(&taken),
             serial_consistency: serial(&taken),
+            revisit_is_default: taken.given("revisit=").is_none(),
+            visits_is_default: taken.given("visits=").is_none(),
         })
     }
 
