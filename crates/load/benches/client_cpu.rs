@@ -1,6 +1,7 @@
 //! What an operation costs the client: CPU, context switches and memory of the engine and of latte at one rate.
 //!
-//! `cargo bench -p brownout-load` runs it, in four minutes; `-- 3000` measures that rate alone. It needs `latte` 0.29
+//! `cargo bench -p brownout-load` runs it, in five minutes; `-- 3000` measures that rate alone, `-- 0` as fast as one core
+//! can with 256 operations open at a time. It needs `latte` 0.29
 //! (`cargo install latte-cli --version 0.29 --locked`) on the PATH or named by `LATTE`; without it only the engine is
 //! measured. Each client is a process of its own on CPU 0, the stub server is one on CPU 1, both 50/50 reads and
 //! writes of 100-byte values over 100,000 keys.
@@ -27,7 +28,10 @@ use std::{
 use brownout_load::{Arrivals, Consistency, Coordinator, Engine, EngineConfig, KeyValue, Pace, stub::Stub};
 use brownout_units::Rate;
 
-const RATES: [u32; 2] = [3_000, 20_000];
+/// Operations per second; 0 for as many as one core can send and receive.
+const RATES: [u32; 3] = [3_000, 20_000, 0];
+/// Operations open at a time without a rate.
+const USERS: u32 = 256;
 /// The two lengths of a run.
 const SECONDS: [u64; 2] = [3, 8];
 const ROUNDS: usize = 3;
@@ -63,8 +67,11 @@ fn stub() {
 fn engine(address: &str, rate: u64, tick_us: u64, seconds: u64) {
     let engine = connect(address);
     engine.set_coalescing(Duration::from_micros(tick_us));
-    let rate = Rate::per_second(rate as f64).unwrap();
-    engine.set_pace(Pace::Open { rate, arrivals: Arrivals::Constant }).unwrap();
+    let pace = match Rate::per_second(rate as f64) {
+        Some(rate) => Pace::Open { rate, arrivals: Arrivals::Constant },
+        None => Pace::Closed { threads: USERS },
+    };
+    engine.set_pace(pace).unwrap();
     let (mut lateness, mut service) = (brownout_load::histogram(), brownout_load::histogram());
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(seconds) {
@@ -239,6 +246,10 @@ fn bench(rates: &[u32]) {
         let (mut fine, mut coarse, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..ROUNDS {
             for (tick_us, cells) in [("100", &mut fine), ("1000", &mut coarse)] {
+                if *rate == 0 && tick_us == "1000" {
+                    // A closed loop has no ticks.
+                    continue;
+                }
                 let [shorter, longer] = SECONDS.map(|seconds| {
                     let mut command = Command::new(&this);
                     command.args(["engine", &server.address, &rate.to_string(), tick_us, &seconds.to_string()]);
@@ -249,8 +260,12 @@ fn bench(rates: &[u32]) {
             if let Some(latte) = &latte {
                 let [shorter, longer] = SECONDS.map(|seconds| {
                     let mut command = Command::new(latte);
-                    command.args(["run", script, "--quiet", "--threads", "1", "--warmup", "1", "--rate"]);
-                    command.args([&rate.to_string(), "--duration", &format!("{seconds}s"), "--output"]);
+                    command.args(["run", script, "--quiet", "--threads", "1", "--warmup", "1"]);
+                    match rate {
+                        0 => command.args(["--concurrency", &USERS.to_string()]),
+                        rate => command.args(["--rate", &rate.to_string()]),
+                    };
+                    command.args(["--duration", &format!("{seconds}s"), "--output"]);
                     command.arg(reports.path().join(format!("{rate}-{round}-{seconds}.json"))).arg(&other.address);
                     // It writes a log where it stands.
                     command.current_dir(reports.path()).stderr(Stdio::null());
@@ -260,17 +275,29 @@ fn bench(rates: &[u32]) {
             }
         }
         row(*rate, "brownout", &fine);
-        row(*rate, "brownout, 1 ms", &coarse);
+        if *rate > 0 {
+            row(*rate, "brownout, 1 ms", &coarse);
+        }
         if theirs.is_empty() {
             continue;
         }
         row(*rate, "latte", &theirs);
+        if *rate == 0 {
+            let ratio = median(&fine, operations) / median(&theirs, operations);
+            let verdict = if ratio >= 2.0 { "met" } else { "missed" };
+            println!("         brownout ÷ latte: {ratio:.2} of its operations (aim ≥ 2: {verdict})");
+            continue;
+        }
         for (name, cells) in [("brownout", &fine), ("brownout, 1 ms", &coarse)] {
             let ratio = median(cells, cpu) / median(&theirs, cpu);
             let verdict = if ratio <= AIM { "met" } else { "missed" };
             println!("         {name} ÷ latte: {ratio:.2} of its CPU (aim ≤ {AIM}: {verdict})");
         }
     }
+}
+
+fn operations(cell: &Cell) -> f64 {
+    cell.operations
 }
 
 fn cpu(cell: &Cell) -> f64 {

@@ -55,20 +55,27 @@ impl Ledger {
         Ledger { epoch_ns, length_ns, shape, pages: Vec::new(), last: 0, totals: Balance::default(), recent }
     }
 
+    #[inline]
     fn page(&mut self, intended: u64) -> &mut Page {
         if !self.pages.get(self.last).is_some_and(|page| page.covers(intended)) {
-            let number = intended.saturating_sub(self.epoch_ns) / self.length_ns;
-            self.last = self.pages.binary_search_by_key(&number, |page| page.number).unwrap_or_else(|place| {
-                // What is intended before the epoch counts in the first bucket.
-                let start = if number == 0 { 0 } else { self.epoch_ns + number * self.length_ns };
-                let end = self.epoch_ns.saturating_add((number + 1).saturating_mul(self.length_ns));
-                self.pages.insert(place, Page::new(number, start..end, self.shape));
-                place
-            });
+            self.turn_to(intended);
         }
         let page = &mut self.pages[self.last];
         page.changed = true;
         page
+    }
+
+    /// Finds the page of an intended start, or begins it.
+    #[cold]
+    fn turn_to(&mut self, intended: u64) {
+        let number = intended.saturating_sub(self.epoch_ns) / self.length_ns;
+        self.last = self.pages.binary_search_by_key(&number, |page| page.number).unwrap_or_else(|place| {
+            // What is intended before the epoch counts in the first bucket.
+            let start = if number == 0 { 0 } else { self.epoch_ns + number * self.length_ns };
+            let end = self.epoch_ns.saturating_add((number + 1).saturating_mul(self.length_ns));
+            self.pages.insert(place, Page::new(number, start..end, self.shape));
+            place
+        });
     }
 
     /// An operation's intended start has come.

@@ -98,11 +98,13 @@ impl Operations {
         Handle { index, generation: slot.0 }
     }
 
+    #[inline]
     pub(super) fn get(&self, handle: Handle) -> Option<&Operation> {
         let (generation, operation) = self.slots.get(handle.index as usize)?;
         operation.as_ref().filter(|_| *generation == handle.generation)
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, handle: Handle) -> Option<&mut Operation> {
         let (generation, operation) = self.slots.get_mut(handle.index as usize)?;
         operation.as_mut().filter(|_| *generation == handle.generation)
