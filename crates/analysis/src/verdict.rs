@@ -202,7 +202,7 @@ pub(crate) fn verdict(description: &Description, trials: &[TrialFindings], event
         Validity::Valid if effect.outcome == Outcome::Inconclusive => 3,
         Validity::Valid => 0,
     };
-    let sentence = sentence(validity, &reasons, &effect, &objective_misses);
+    let sentence = sentence(validity, &reasons, &effect, &objective_misses, !description.faults.is_empty());
     Verdict { validity, reasons, effect, objective_misses, sentence, exit_code }
 }
 
@@ -272,7 +272,13 @@ fn misses(description: &Description, trials: &[TrialFindings]) -> Vec<ObjectiveM
     trials.iter().flat_map(of_trial).collect()
 }
 
-fn sentence(validity: Validity, reasons: &[String], effect: &EffectVerdict, misses: &[ObjectiveMiss]) -> String {
+fn sentence(
+    validity: Validity,
+    reasons: &[String],
+    effect: &EffectVerdict,
+    misses: &[ObjectiveMiss],
+    faults: bool,
+) -> String {
     // A reason may end in the last lines of a log: they do not fit into a sentence.
     let first = reasons.first().map_or("", String::as_str);
     let (first, end) = first.split_once('\n').map_or((first, "."), |(line, _)| (line, " …"));
@@ -280,7 +286,10 @@ fn sentence(validity: Validity, reasons: &[String], effect: &EffectVerdict, miss
         Validity::Interrupted => {
             return format!("Interrupted: {first}; what was seen until then is shown, and judges nothing.");
         }
-        Validity::Invalid => return format!("Invalid: {first}{end} Nothing follows from this run about the fault."),
+        Validity::Invalid => {
+            let about = if faults { " about the fault" } else { "" };
+            return format!("Invalid: {first}{end} Nothing follows from this run{about}.");
+        }
         Validity::Valid => {}
     }
     let percent = |share: Option<f64>| format!("{:.1}%", share.unwrap_or(0.0).abs() * 100.0);
@@ -293,6 +302,7 @@ fn sentence(validity: Validity, reasons: &[String], effect: &EffectVerdict, miss
             format!("No difference larger than {} of the goodput {over}.", percent(Some(effect.threshold)))
         }
         Outcome::Inconclusive => format!("Inconclusive: {}.", effect.reason),
+        Outcome::NotJudged if !faults => "Valid: the load ran as planned, and without a fault.".to_owned(),
         Outcome::NotJudged => format!("Valid, but the effect is not judged: {}.", effect.reason),
     };
     for miss in misses.iter().take(1) {

@@ -85,7 +85,8 @@ fn slow_warm_up(most: f64) -> String {
 
 fn objective_rule(findings: &Findings) -> Rule {
     let limit = findings.objective.response_ns;
-    Rule { y: limit as f64, label: format!("objective {}", Delay::from_ns(limit)) }
+    let what = if findings.objective.share > 0.0 { "objective" } else { "good within" };
+    Rule { y: limit as f64, label: format!("{what} {}", Delay::from_ns(limit)) }
 }
 
 fn latency(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Figure {

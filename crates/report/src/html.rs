@@ -1,8 +1,7 @@
 //! The report: one HTML file that refers to nothing outside itself.
 
-use brownout_analysis::{Findings, Outcome, Proof, TrialEvidence, TrialFindings, Validity, phase};
+use brownout_analysis::{Findings, Outcome, TrialEvidence, TrialFindings, Validity};
 use brownout_record::{Event, Run};
-use brownout_units::{Delay, format_ns};
 
 use crate::{
     ReportError, charts,
@@ -10,7 +9,7 @@ use crate::{
     figure::Figure,
     glossary,
     markup::{details, terms},
-    matrix, svg, tables, text,
+    matrix, svg, tables, text, tiles,
 };
 
 const STYLE: &str = include_str!("../assets/style.css");
@@ -23,7 +22,7 @@ pub fn html(run: &Run, findings: &Findings) -> Result<String, ReportError> {
     let evidence = rows.iter().map(|row| TrialEvidence::read(run, row)).collect::<Result<Vec<_>, _>>()?;
     let experiment = run.document("experiment")?;
     let title = findings.question.as_ref().unwrap_or(&findings.name);
-    let mut body = header(findings) + &banner(findings) + &tiles(findings) + &warnings(findings);
+    let mut body = header(findings) + &banner(findings) + &tiles::tiles(findings) + &warnings(findings);
     body += &over_time(findings, &evidence)?;
     body += &section("Phases", &tables::phases(findings));
     body += &two_columns(findings, &evidence)?;
@@ -86,93 +85,6 @@ fn banner(findings: &Findings) -> String {
     )
 }
 
-fn tiles(findings: &Findings) -> String {
-    let of = |name: &str| findings.phases.iter().find(|phase| phase.name == name);
-    let response = |name: &str| of(name).and_then(|phase| phase.response);
-    let percentile = |name: &str, which: fn(&brownout_analysis::Response) -> brownout_analysis::Quantile| {
-        text::or_none(response(name), |response| text::quantile(which(&response)))
-    };
-    let effect = &findings.verdict.effect;
-    let spread = effect.degradation_min.zip(effect.degradation_max);
-    let trials = &findings.trials;
-    let slowest = trials.iter().map(|trial| &trial.effect).max_by_key(|effect| match effect.recovered {
-        Some(false) => u64::MAX,
-        _ => effect.recovery_ns.unwrap_or(0),
-    });
-    let faults = || trials.iter().flat_map(|trial| &trial.faults);
-    let proven = faults().filter(|fault| fault.verdict == Proof::Proven).count();
-    let release = trials.iter().filter_map(|trial| trial.instrument.release_error).map(|errors| errors.p99_ns).max();
-    let busy = trials.iter().flat_map(|trial| &trial.instrument.cpu).filter(|cpu| cpu.phase == phase::BASELINE);
-    let busy = busy.map(|cpu| cpu.busy).reduce(f64::max);
-    let within = Delay::from_ns(findings.objective.response_ns);
-    let tiles = [
-        (
-            "degradation of goodput",
-            text::or_none(effect.degradation, text::share),
-            text::or_none(spread, |(low, high)| {
-                format!("{} … {} over trials; good: within {within}", text::share(low), text::share(high))
-            }),
-        ),
-        (
-            "response p50, fault",
-            percentile(phase::FAULT, |response| response.p50),
-            format!("baseline {}", percentile(phase::BASELINE, |response| response.p50)),
-        ),
-        (
-            "response p99, fault",
-            percentile(phase::FAULT, |response| response.p99),
-            format!("baseline {}", percentile(phase::BASELINE, |response| response.p99)),
-        ),
-        (
-            "delivered, fault",
-            text::or_none(of(phase::FAULT).and_then(|phase| phase.rates), |rates| {
-                format!("{}/s", text::rate(rates.delivered))
-            }),
-            text::or_none(of(phase::FAULT).and_then(|phase| phase.rates), |rates| {
-                format!("offered {}/s", text::rate(rates.offered))
-            }),
-        ),
-        (
-            "good operations, fault",
-            text::or_none(of(phase::FAULT).and_then(|phase| phase.objective_share), text::share),
-            format!(
-                "baseline {}; asked {}",
-                text::or_none(of(phase::BASELINE).and_then(|phase| phase.objective_share), text::share),
-                text::share(findings.objective.share)
-            ),
-        ),
-        (
-            "recovery after healing",
-            text::or_none(slowest, |effect| match effect.recovered {
-                Some(false) => "not reached".to_owned(),
-                _ => text::recovery(effect),
-            }),
-            "the slowest trial".to_owned(),
-        ),
-        (
-            "faults proven",
-            format!("{proven} of {}", faults().count()),
-            "in hit and spared places, before, during, after".to_owned(),
-        ),
-        (
-            "instrument error p99",
-            text::or_none(release, |ns| format_ns(ns as f64)),
-            text::or_none(busy, |busy| format!("machine {:.0}% busy in the baseline", busy * 100.0)),
-        ),
-    ];
-    let tile = |(name, value, note): (&str, String, String)| {
-        format!(
-            "<div class=\"tile\"><dt>{}</dt><dd>{}<small>{}</small></dd></div>",
-            escape(name),
-            escape(&value),
-            escape(&note)
-        )
-    };
-    // Numbers that nothing follows from do not shout.
-    let class = if findings.verdict.validity == Validity::Valid { "tiles" } else { "tiles doubt" };
-    format!("<dl class=\"{class}\">{}</dl>", tiles.map(tile).concat())
-}
-
 fn warnings(findings: &Findings) -> String {
     let deaths = findings.trials.iter().flat_map(|trial| {
         trial.deaths.iter().map(move |death| {
@@ -225,7 +137,10 @@ fn two_columns(findings: &Findings, evidence: &[TrialEvidence]) -> Result<String
     let curves = figure(&charts::percentiles(findings, evidence)?);
     let mut right = tables::parts(findings, "coordinator", |phase| &phase.coordinators);
     right += &tables::parts(findings, "statement", |phase| &phase.statements);
-    right += &tables::goodput(findings);
+    // Without a fault there is nothing to compare the baseline with.
+    if !findings.planned_faults.is_empty() {
+        right += &tables::goodput(findings);
+    }
     right += &tables::closed_loop(findings).unwrap_or_default();
     Ok(section(
         "Latency and goodput",

@@ -20,6 +20,7 @@ mod svg;
 mod table;
 mod tables;
 mod text;
+mod tiles;
 mod witnesses;
 
 pub use error::ReportError;

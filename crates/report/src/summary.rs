@@ -24,7 +24,10 @@ pub fn summary(findings: &Findings, style: Style) -> String {
     page.head(findings);
     page.phases(findings);
     page.coordinators(findings);
-    page.goodput(findings);
+    // Without a fault there is nothing to compare the baseline with.
+    if !findings.planned_faults.is_empty() {
+        page.goodput(findings);
+    }
     page.closed_loop(findings);
     page.proofs(findings);
     page.balance(findings);
@@ -73,15 +76,17 @@ impl Page {
             ),
         );
         let objective = &findings.objective;
-        self.line(
-            Paint::Plain,
-            &format!(
-                "objective: {} of the operations answered within {} of their intended start (must hold in: {})",
-                text::share(objective.share),
-                Delay::from_ns(objective.response_ns),
-                if objective.phases.is_empty() { "no phase".to_owned() } else { objective.phases.join(", ") }
-            ),
-        );
+        let within = Delay::from_ns(objective.response_ns);
+        let text = if objective.share > 0.0 {
+            let phases = if objective.phases.is_empty() { "no phase".to_owned() } else { objective.phases.join(", ") };
+            format!(
+                "objective: {} of the operations answered within {within} of their intended start (must hold in: {phases})",
+                text::share(objective.share)
+            )
+        } else {
+            format!("objective: none; good is what is answered within {within} of its intended start")
+        };
+        self.line(Paint::Plain, &text);
         for line in &findings.network {
             self.line(Paint::Plain, &format!("network: {line}"));
         }

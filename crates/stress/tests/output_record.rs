@@ -84,6 +84,7 @@ fn a_load_that_did_what_it_was_told_is_a_valid_run() {
     let findings = findings(&Run::open(&path).unwrap()).unwrap();
     assert_eq!(findings.verdict.validity, Validity::Valid, "{:?}", findings.verdict.reasons);
     assert_eq!(exit_code(&findings), 0);
+    assert_eq!(findings.verdict.sentence, "Valid: the load ran as planned, and without a fault.");
     let phase = &findings.phases[0];
     assert_eq!(
         (phase.name.as_str(), phase.counts.scheduled, phase.counts.ok, phase.counts.failed),

@@ -1,0 +1,149 @@
+//! The figures at the head of the report: of what the faults did, or, where there are none, of the load.
+
+use brownout_analysis::{Findings, Proof, Quantile, Response, Validity, phase};
+use brownout_units::{Delay, format_ns};
+
+use crate::{escape::escape, text};
+
+/// Name, value and note of a tile.
+type Tile = (&'static str, String, String);
+
+/// All tiles.
+pub(crate) fn tiles(findings: &Findings) -> String {
+    let tiles = if findings.planned_faults.is_empty() { of_load(findings) } else { of_faults(findings) };
+    let tile = |(name, value, note): Tile| {
+        format!(
+            "<div class=\"tile\"><dt>{}</dt><dd>{}<small>{}</small></dd></div>",
+            escape(name),
+            escape(&value),
+            escape(&note)
+        )
+    };
+    // Numbers that nothing follows from do not shout.
+    let class = if findings.verdict.validity == Validity::Valid { "tiles" } else { "tiles doubt" };
+    format!("<dl class=\"{class}\">{}</dl>", tiles.into_iter().map(tile).collect::<String>())
+}
+
+fn of_faults(findings: &Findings) -> Vec<Tile> {
+    let of = |name: &str| findings.phases.iter().find(|phase| phase.name == name);
+    let response = |name: &str| of(name).and_then(|phase| phase.response);
+    let percentile = |name: &str, which: fn(&Response) -> Quantile| {
+        text::or_none(response(name), |response| text::quantile(which(&response)))
+    };
+    let effect = &findings.verdict.effect;
+    let spread = effect.degradation_min.zip(effect.degradation_max);
+    let trials = &findings.trials;
+    let slowest = trials.iter().map(|trial| &trial.effect).max_by_key(|effect| match effect.recovered {
+        Some(false) => u64::MAX,
+        _ => effect.recovery_ns.unwrap_or(0),
+    });
+    let faults = || trials.iter().flat_map(|trial| &trial.faults);
+    let proven = faults().filter(|fault| fault.verdict == Proof::Proven).count();
+    let release = trials.iter().filter_map(|trial| trial.instrument.release_error).map(|errors| errors.p99_ns).max();
+    let busy = busy(findings);
+    let within = Delay::from_ns(findings.objective.response_ns);
+    vec![
+        (
+            "degradation of goodput",
+            text::or_none(effect.degradation, text::share),
+            text::or_none(spread, |(low, high)| {
+                format!("{} … {} over trials; good: within {within}", text::share(low), text::share(high))
+            }),
+        ),
+        (
+            "response p50, fault",
+            percentile(phase::FAULT, |response| response.p50),
+            format!("baseline {}", percentile(phase::BASELINE, |response| response.p50)),
+        ),
+        (
+            "response p99, fault",
+            percentile(phase::FAULT, |response| response.p99),
+            format!("baseline {}", percentile(phase::BASELINE, |response| response.p99)),
+        ),
+        (
+            "delivered, fault",
+            text::or_none(of(phase::FAULT).and_then(|phase| phase.rates), |rates| {
+                format!("{}/s", text::rate(rates.delivered))
+            }),
+            text::or_none(of(phase::FAULT).and_then(|phase| phase.rates), |rates| {
+                format!("offered {}/s", text::rate(rates.offered))
+            }),
+        ),
+        (
+            "good operations, fault",
+            text::or_none(of(phase::FAULT).and_then(|phase| phase.objective_share), text::share),
+            format!(
+                "baseline {}; asked {}",
+                text::or_none(of(phase::BASELINE).and_then(|phase| phase.objective_share), text::share),
+                text::share(findings.objective.share)
+            ),
+        ),
+        (
+            "recovery after healing",
+            text::or_none(slowest, |effect| match effect.recovered {
+                Some(false) => "not reached".to_owned(),
+                _ => text::recovery(effect),
+            }),
+            "the slowest trial".to_owned(),
+        ),
+        (
+            "faults proven",
+            format!("{proven} of {}", faults().count()),
+            "in hit and spared places, before, during, after".to_owned(),
+        ),
+        (
+            "instrument error p99",
+            text::or_none(release, |ns| format_ns(ns as f64)),
+            text::or_none(busy, |busy| format!("machine {:.0}% busy in the baseline", busy * 100.0)),
+        ),
+    ]
+}
+
+fn of_load(findings: &Findings) -> Vec<Tile> {
+    let phase = findings.phases.iter().find(|phase| phase.name == phase::BASELINE);
+    let rates = phase.and_then(|phase| phase.rates);
+    let response = phase.and_then(|phase| phase.response);
+    let percentile =
+        |which: fn(&Response) -> Quantile| text::or_none(response, |response| text::quantile(which(&response)));
+    let lateness =
+        findings.trials.iter().filter_map(|trial| trial.instrument.lateness).map(|errors| errors.p99_ns).max();
+    let within = Delay::from_ns(findings.objective.response_ns);
+    vec![
+        (
+            "delivered",
+            text::or_none(rates, |rates| format!("{}/s", text::rate(rates.delivered))),
+            text::or_none(rates, |rates| format!("offered {}/s", text::rate(rates.offered))),
+        ),
+        ("response p50", percentile(|response| response.p50), "from the intended start".to_owned()),
+        ("response p99", percentile(|response| response.p99), format!("p95 {}", percentile(|response| response.p95))),
+        (
+            "response p99.9",
+            percentile(|response| response.p999),
+            format!("largest {}", percentile(|response| response.max)),
+        ),
+        (
+            "good operations",
+            text::or_none(phase.and_then(|phase| phase.objective_share), text::share),
+            match findings.objective.share {
+                share if share > 0.0 => format!("within {within}; asked {}", text::share(share)),
+                _ => format!("answered within {within}"),
+            },
+        ),
+        (
+            "failed or timed out",
+            text::or_none(phase, |phase| (phase.counts.failed + phase.counts.timed_out).to_string()),
+            text::or_none(phase, |phase| format!("and {} never sent", phase.counts.never_sent)),
+        ),
+        (
+            "client late, p99",
+            text::or_none(lateness, |ns| format_ns(ns as f64)),
+            text::or_none(busy(findings), |busy| format!("machine {:.0}% busy", busy * 100.0)),
+        ),
+    ]
+}
+
+/// The share of the machine that was busy in the baseline; of several trials the largest.
+fn busy(findings: &Findings) -> Option<f64> {
+    let cpu = findings.trials.iter().flat_map(|trial| &trial.instrument.cpu);
+    cpu.filter(|cpu| cpu.phase == phase::BASELINE).map(|cpu| cpu.busy).reduce(f64::max)
+}
