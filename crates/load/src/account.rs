@@ -86,7 +86,8 @@ pub enum Outcome {
     /// No answer within the client's timeout, counted from the intended start: response = timeout. (In a limited loop it
     /// counts from when a user was free: [`crate::Pace::Limited`].)
     TimedOut,
-    /// Answered after it had timed out. Counted *besides* the `TimedOut` of the same operation, with the true latency.
+    /// Answered after it had timed out. Counted *besides* the `TimedOut` of the same operation, with the true latency;
+    /// but not if it came more than 60 s and two more timeouts after the timeout.
     Late,
     /// Answered with an error or with wrong content, or its connection was lost.
     Failed(ErrorClass),

@@ -187,19 +187,15 @@ fn a_lost_connection_is_made_anew_and_what_was_on_it_is_tried_again() {
 #[test]
 fn whatever_servers_do_every_operation_ends_in_exactly_one_class_and_the_end_of_the_run_is_kept() {
     type Case = (&'static str, fn(u64) -> Reply, fn(&Ended) -> bool);
+    // Some wait for the next connection until their timeout, be it for the first attempt or for another.
+    fn lost(ended: &Ended) -> bool {
+        matches!(ended, Ended::Failed(ErrorClass::ConnectionLost) | Ended::NeverSent | Ended::TimedOut)
+    }
     let cases: [Case; 6] = [
         ("overloaded", |_| Reply::Error(0x1001), |ended| *ended == Ended::Failed(ErrorClass::Overloaded)),
         ("refused", |_| Reply::Error(0x2200), |ended| *ended == Ended::Failed(ErrorClass::Invalid)),
-        (
-            "closing",
-            |_| Reply::Close,
-            |ended| matches!(ended, Ended::Failed(ErrorClass::ConnectionLost) | Ended::NeverSent),
-        ),
-        (
-            "garbage",
-            |_| Reply::Garbage,
-            |ended| matches!(ended, Ended::Failed(ErrorClass::ConnectionLost) | Ended::NeverSent),
-        ),
+        ("closing", |_| Reply::Close, lost),
+        ("garbage", |_| Reply::Garbage, lost),
         ("silent", |_| Reply::Silence, |ended| *ended == Ended::TimedOut),
         ("slow", |_| Reply::After(ms(30)), |ended| matches!(ended, Ended::Ok | Ended::TimedOut | Ended::NeverSent)),
     ];
@@ -229,7 +225,10 @@ fn whatever_servers_do_every_operation_ends_in_exactly_one_class_and_the_end_of_
             check(&book, &balance);
             let diary = diary.lock().unwrap();
             diary.check();
-            let wrong = diary.ended.values().find(|(ended, _)| !expected(ended));
+            // If this machine stood still, more may have timed out.
+            let lateness = book.0.values().map(|bucket| bucket.lateness.max()).max().unwrap();
+            let patience = |ended: &Ended| lateness > 100 * MS && matches!(ended, Ended::TimedOut | Ended::NeverSent);
+            let wrong = diary.ended.values().find(|(ended, _)| !expected(ended) && !patience(ended));
             assert!(wrong.is_none(), "{name}, {tries} tries: {wrong:?}, {balance:#?}");
             assert_eq!(diary.ended.len() as u64, balance.scheduled, "{name}");
             assert_eq!(diary.ended(Ended::NeverSent), balance.never_sent, "{name}");

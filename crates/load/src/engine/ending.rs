@@ -13,6 +13,10 @@ fn entry(operation: &Operation) -> Entry {
     Entry { intended: operation.intended, coordinator: operation.coordinator, name: operation.name }
 }
 
+/// Late answers are waited for so long after the timeout, or for two more timeouts if that is longer. Whatever comes
+/// later is read and forgotten: what may still be added to an account has to be kept in memory.
+const LATE_PATIENCE_NS: u64 = 60_000_000_000;
+
 impl Worker {
     /// Counts an attempt, if operations may have several.
     pub(super) fn count_attempt(&mut self, operation: &Operation, end: AttemptEnd, service: u64) {
@@ -116,6 +120,17 @@ impl Worker {
             self.ledger.never_answered(intended);
         }
         self.forget_if_over(handle);
+    }
+
+    /// Gives up the late answers that nobody should wait for any more.
+    pub(super) fn stop_waiting(&mut self, now: u64) {
+        let patience_ns = LATE_PATIENCE_NS.max(2 * self.timeout_ns);
+        for operation in self.operations.iter_mut() {
+            if operation.awaited && operation.deadline.saturating_add(patience_ns) <= now {
+                operation.awaited = false;
+                self.ledger.never_answered(operation.intended);
+            }
+        }
     }
 
     /// The outcome is certain: the workload is told, and the user starts the next operation.

@@ -78,6 +78,12 @@ impl Ledger {
         });
     }
 
+    /// Whether the page of an intended start is still here. One that was handed out for the last time must not begin
+    /// anew, or what is handed out then would take its place.
+    fn keeps(&self, intended: u64) -> bool {
+        self.pages.iter().any(|page| page.covers(intended))
+    }
+
     /// An operation's intended start has come.
     pub(super) fn scheduled(&mut self, intended: u64) {
         self.totals.scheduled += 1;
@@ -149,8 +155,11 @@ impl Ledger {
         self.page(intended).awaited -= 1;
     }
 
-    /// Takes note of what an answer said, whatever became of its operation.
+    /// Takes note of what an answer said, whatever became of its operation; but not if it came after all accounts.
     pub(super) fn found(&mut self, intended: u64, finding: Finding) {
+        if !self.keeps(intended) {
+            return;
+        }
         let total = &mut self.totals;
         *match finding {
             Finding::Stale => &mut total.stale,
@@ -180,6 +189,9 @@ impl Ledger {
 
     /// An attempt has ended, `service` after it was sent.
     pub(super) fn attempt(&mut self, intended: u64, name: u16, end: AttemptEnd, service: u64) {
+        if end == AttemptEnd::Late && !self.keeps(intended) {
+            return;
+        }
         self.page(intended).attempt(name, end, service);
     }
 
@@ -227,5 +239,36 @@ impl Ledger {
             !(settled && page.awaited == 0)
         });
         parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_heard_after_a_page_was_handed_out_for_the_last_time_does_not_begin_it_anew() {
+        let mut ledger = Ledger::new(1_000, 100, Shape { coordinators: 1, names: 1 });
+        let entry = |intended| Entry { intended, coordinator: 0, name: 0 };
+        for intended in [1_010, 1_020] {
+            ledger.scheduled(intended);
+            ledger.sent(intended);
+        }
+        ledger.ended(entry(1_010), Outcome::Ok, (1, 2), false);
+        ledger.ended(entry(1_020), Outcome::TimedOut, (1, 49), true);
+        let parts = ledger.drain(1_100);
+        assert_eq!(parts.len(), 1);
+        assert!(parts[0].1.settled && !parts[0].1.over, "a late answer may come");
+        assert!(ledger.drain(1_100).is_empty(), "nothing has changed");
+
+        ledger.found(1_020, Finding::Stale);
+        ledger.late(entry(1_020), (1, 90));
+        let parts = ledger.drain(1_200);
+        assert!(parts[0].1.over && parts[0].1.counts.stale == 1 && parts[0].1.cells.len() == 1);
+
+        ledger.found(1_010, Finding::Mismatch);
+        ledger.attempt(1_010, 0, AttemptEnd::Late, 7);
+        assert!(ledger.drain(u64::MAX).is_empty());
+        assert_eq!((ledger.balance(0, 0, 0).mismatched, ledger.balance(0, 0, 0).stale), (0, 1));
     }
 }

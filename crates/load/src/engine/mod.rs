@@ -270,8 +270,11 @@ impl Engine {
         let mut merge = self.merge();
         // One horizon for all: a bucket is settled when no thread can add to it.
         let horizon_ns = self.ask(|worker| worker.horizon_ns()).into_iter().min().unwrap_or(0);
-        let answers: Vec<_> =
-            self.threads.iter().map(|thread| thread.post(move |worker| worker.drain(horizon_ns))).collect();
+        let part = move |worker: &mut Worker| {
+            worker.stop_waiting(crate::now_ns());
+            worker.drain(horizon_ns)
+        };
+        let answers: Vec<_> = self.threads.iter().map(|thread| thread.post(part)).collect();
         merge.take(answers.into_iter().map(|answer| answer.recv().unwrap_or_default()).collect())
     }
 

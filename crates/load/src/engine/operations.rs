@@ -135,6 +135,11 @@ impl Operations {
     }
 
     /// All that are known, ended ones too.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Operation> {
+        self.slots.iter_mut().filter_map(|(_, operation)| operation.as_mut())
+    }
+
+    /// Handles of all that are known, ended ones too.
     pub(super) fn handles(&self) -> Vec<Handle> {
         let known = self.slots.iter().zip(0..).filter(|((_, operation), _)| operation.is_some());
         known.map(|((generation, _), index)| Handle { index, generation: *generation }).collect()

@@ -133,7 +133,8 @@ pub(super) struct Page {
     shape: Shape,
     pub(super) counts: Counts,
     lateness: Times,
-    /// Where in `cells` a series is, plus one; 0 for not yet.
+    /// Where in `cells` a series is, plus one; 0 for not yet. Empty as long as there are none: it may be large, and
+    /// pages that wait for late answers may be many.
     index: Box<[u32]>,
     cells: Vec<Cell>,
     /// Where in `work` an operation is, plus one; 0 for not yet.
@@ -156,7 +157,7 @@ impl Page {
             shape,
             counts: Counts::default(),
             lateness: Times::default(),
-            index: vec![0; shape.series()].into(),
+            index: Box::default(),
             cells: Vec::new(),
             work_index: vec![0; shape.names].into(),
             work: Vec::new(),
@@ -181,6 +182,9 @@ impl Page {
     }
 
     pub(super) fn record(&mut self, coordinator: u16, name: u16, outcome: Outcome, sample: Sample) {
+        if self.index.is_empty() {
+            self.index = vec![0; self.shape.series()].into();
+        }
         let place = &mut self.index[self.shape.place(coordinator, name, outcome)];
         if *place == 0 {
             self.cells.push(Cell { coordinator, name, outcome, samples: Samples::default() });
@@ -214,7 +218,11 @@ impl Page {
 
     /// Hands out what was added since the last call.
     pub(super) fn take(&mut self) -> Part {
-        self.index.fill(0);
+        if self.settled {
+            self.index = Box::default();
+        } else {
+            self.index.fill(0);
+        }
         self.work_index.fill(0);
         Part {
             counts: std::mem::take(&mut self.counts),
