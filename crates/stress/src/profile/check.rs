@@ -159,12 +159,12 @@ impl Profile {
         }
     }
 
-    /// Whether it has no keys but those of cassandra-stress.
+    /// Whether it asks for no values but those of cassandra-stress.
     fn plain(&self) -> bool {
         let ours = |column: &ColumnSpec| {
             column.compress.is_some() || column.element_size.is_some() || column.element_population.is_some()
         };
-        self.generator.is_none()
+        self.generator != Some(Generator::V2)
             && self.compress.is_none()
             && self.partition_sizes.is_none()
             && !self.columns.iter().any(ours)

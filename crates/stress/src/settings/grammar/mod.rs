@@ -43,7 +43,7 @@ pub(crate) fn words<S: AsRef<str>>(arguments: &[S]) -> Vec<String> {
             }
         }
     }
-    squeezed.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    squeezed.split(blank).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 /// Words to groups, in their order.
