@@ -1,6 +1,6 @@
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use crate::{LoadError, Retries};
+use crate::{LoadError, Retries, WireOptions};
 
 /// A node that operations are sent to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,13 +60,15 @@ pub struct EngineConfig {
     /// dead by this rule: its kernel still acknowledges. A cut cable is. Operations on their way fail as
     /// [`crate::ErrorClass::ConnectionLost`], and the connection is made anew.
     pub dead_peer: Option<Duration>,
+    /// Protocol, compression, encryption, credentials.
+    pub wire: WireOptions,
     /// Called first by every thread.
     pub thread_start: ThreadStart,
 }
 
 impl EngineConfig {
     /// One thread, one connection per coordinator, round robin, 10 s timeout, buckets of 1 s from now on, seed 0, no
-    /// retries, dead peers as the kernel sees them.
+    /// retries, dead peers as the kernel sees them, plain connections of the newest protocol.
     pub fn new(coordinators: Vec<Coordinator>) -> Self {
         EngineConfig {
             coordinators,
@@ -79,6 +81,7 @@ impl EngineConfig {
             bucket: Duration::from_secs(1),
             retries: Retries::default(),
             dead_peer: None,
+            wire: WireOptions::default(),
             thread_start: stay(),
         }
     }
@@ -110,6 +113,7 @@ impl EngineConfig {
         {
             return refuse("the time after which a peer counts as dead is out of range", "write 100ms to 24h");
         }
+        self.wire.check()?;
         self.retries.check()?;
         Ok(())
     }

@@ -24,6 +24,7 @@ mod schedule;
 pub mod stub;
 mod sys;
 mod token;
+mod transport;
 mod value;
 mod wire;
 mod workload;
@@ -43,9 +44,11 @@ pub use retries::{ErrorClasses, Retries, RetryDelay};
 pub use ring::{TokenRange, TokenRing};
 pub use schedule::RateProfile;
 pub use token::murmur3_token;
+pub use transport::{Identity, ServerTls, Tls, TlsError, TlsOptions, TrustStore};
 pub use wire::{
-    Answer, Batch, BatchKind, Cells, Column, ColumnType, Failure, FailureDetails, NativeType, Parameters, Prepared,
-    Replies, Request, RequestError, Row, RowIter, Rows, SchemaChange, Supported, Values, Version,
+    Answer, Batch, BatchKind, Cells, Column, ColumnType, Compression, Credentials, Failure, FailureDetails, NativeType,
+    Parameters, Prepared, Protocol, Replies, Request, RequestError, Row, RowIter, Rows, SchemaChange, Supported,
+    UnknownCompression, UnknownProtocol, Values, Version, WireOptions,
 };
 pub use workload::{
     Drawn, Ended, Ending, Finding, KeyValue, LARGEST_ANSWER, Next, Received, Route, Sending, ServerError, Table,

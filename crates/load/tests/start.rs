@@ -38,7 +38,8 @@ fn impostor(answer: &'static [u8]) -> Coordinator {
 fn the_error_names_the_coordinator_the_step_and_the_reason() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let refused = Coordinator { name: "n9".into(), address: closed };
-    let authenticate = b"\x84\x00\x00\x00\x03\x00\x00\x00\x17\x00\x15PasswordAuthenticator";
+    // What it can do (nothing), and that it wants to know who is there.
+    let authenticate = b"\x84\x00\x00\x00\x06\x00\x00\x00\x02\x00\x00\x84\x00\x00\x00\x03\x00\x00\x00\x17\x00\x15PasswordAuthenticator";
     let error = b"\x84\x00\x00\x00\x00\x00\x00\x00\x0a\x00\x00\x00\x0a\x00\x04nope";
     for (node, step, reason) in [
         (refused, "connecting", "refused"),

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Answer, Ended, ErrorClass, Failure, Next, Received, ServerError, Verdict,
     sys::Ready,
-    wire::{Header, answer::answer},
+    wire::{Body, Header, answer::answer},
 };
 
 /// Reads per connection before others get their turn.
@@ -39,7 +39,10 @@ impl Worker {
         for _ in 0..MOST_READS {
             let Filled { at, more } = self.connections[index].fill(self.unread_ns)?;
             while let Some((header, body)) = self.connections[index].next_frame()? {
-                self.frame(index, header, body, at)?;
+                self.frame(index, header, &body, at)?;
+            }
+            if self.connections[index].owes() {
+                self.touch(index);
             }
             if !more {
                 break;
@@ -48,7 +51,7 @@ impl Worker {
         Ok(())
     }
 
-    fn frame(&mut self, index: usize, header: Header, body: std::ops::Range<usize>, at: u64) -> Result<(), Loss> {
+    fn frame(&mut self, index: usize, header: Header, body: &Body, at: u64) -> Result<(), Loss> {
         let connection = &mut self.connections[index];
         let stream = match u16::try_from(header.stream) {
             // Negative streams carry the server's events; none was asked for.
@@ -91,20 +94,21 @@ impl Worker {
     }
 
     /// Handshake and preparing: each answer asks for the next step.
-    fn control(&mut self, index: usize, header: Header, body: std::ops::Range<usize>, at: u64) -> Result<(), Loss> {
+    fn control(&mut self, index: usize, header: Header, body: &Body, at: u64) -> Result<(), Loss> {
         let connection = &mut self.connections[index];
-        let answer = answer(header, connection.body(body))?;
         let State::Opening { step, .. } = connection.state else {
             return Err("an answer to a question that was not asked".into());
         };
-        let next = match (step, answer) {
-            (Step::Startup, Answer::Ready) => 0,
-            (Step::Startup, Answer::Authenticate(authenticator)) => {
-                return Err(Loss::because(format!(
-                    "it asks for credentials ({authenticator}), which this load cannot give yet; \
-                     use AllowAllAuthenticator"
-                )));
+        if step == Step::Startup {
+            let done = connection.shake_hands(header, body)?;
+            self.attention_ns = 0;
+            self.touch(index);
+            if done {
+                self.prepare_or_begin(index, 0, at);
             }
+            return Ok(());
+        }
+        let next = match (step, answer(header, connection.body(body))?) {
             (Step::Prepare(number), Answer::Prepared(prepared)) => {
                 let (id, metadata): (Box<[u8]>, Box<[u8]>) = (prepared.id.into(), prepared.result_metadata_id.into());
                 connection.keep_prepared(number, &id, &metadata);
@@ -120,13 +124,17 @@ impl Worker {
             }
             _ => return Err("an answer of the wrong kind".into()),
         };
-        if !self.prepare(index, next) {
+        self.prepare_or_begin(index, next, at);
+        Ok(())
+    }
+
+    fn prepare_or_begin(&mut self, index: usize, number: usize, at: u64) {
+        if !self.prepare(index, number) {
             let connection = &mut self.connections[index];
             let opened = !connection.established;
             connection.make_ready();
             self.is_ready(index, opened, at);
         }
-        Ok(())
     }
 
     /// What becomes of the operation, as it was when the answer to `open` came.

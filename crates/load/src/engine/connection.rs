@@ -1,33 +1,25 @@
 //! One connection: its socket, its buffers, and the slab of requests that are on their way.
 
-use std::{
-    collections::VecDeque,
-    io::{self, Write},
-    net::{SocketAddr, TcpStream},
-    os::fd::AsRawFd,
-    time::Duration,
-};
-
-use socket2::{Domain, Protocol, Socket, Type};
+use std::{io, os::fd::AsRawFd, sync::Arc, time::Duration};
 
 use super::{
     ledger::Ledger,
     operations::{Handle, Operations, Stage},
 };
 use crate::{
-    Request, RequestError,
+    Coordinator, Request, RequestError, WireOptions,
     clock::{now_ns, unix_ns},
     sys::{self, Epoll},
-    wire::{self, Garbage, Header, Statements, Version},
+    transport::{LEAST_ROOM, Transport},
+    wire::{
+        self, Body, Garbage, Handshake, HandshakeError, Header, Inbox, Outbox, Progress, Sender, Statements, Version,
+        answer::answer,
+    },
 };
 
 /// Bytes that are encoded for one write. Beyond them an operation waits in its coordinator's queue, from where it
 /// can still be given up as never sent.
 const MOST_UNSENT: usize = 256 * 1024;
-/// Room for one read.
-const READ_SIZE: usize = 64 * 1024;
-/// Stream 0 is for the handshake and for preparing; operations use the others.
-const CONTROL_STREAM: u16 = 0;
 /// Until the first attempt to connect again, doubled after each that fails.
 const FIRST_BACKOFF_NS: u64 = 50_000_000;
 const LONGEST_BACKOFF_NS: u64 = 1_000_000_000;
@@ -84,6 +76,12 @@ impl From<Garbage> for Loss {
     }
 }
 
+impl From<HandshakeError> for Loss {
+    fn from(error: HandshakeError) -> Self {
+        Loss { reason: error.to_string(), garbage: error == HandshakeError::Unexpected }
+    }
+}
+
 impl Loss {
     pub(super) fn because(reason: impl Into<String>) -> Self {
         Loss { reason: reason.into(), garbage: false }
@@ -121,27 +119,16 @@ pub(super) struct Connection {
     /// How long a step of the handshake may take.
     pub(super) patience_ns: u64,
     dead_peer: Option<Duration>,
-    address: SocketAddr,
+    target: Coordinator,
+    options: Arc<WireOptions>,
     token: u64,
-    socket: Option<TcpStream>,
+    transport: Option<Transport>,
+    handshake: Option<Handshake>,
     /// The epoll watches for room to write: the kernel has not taken all output.
     watching: bool,
     backoff_ns: u64,
-
-    input: Vec<u8>,
-    /// Where the unread part of the input begins and ends.
-    read: usize,
-    filled: usize,
-    largest_answer: usize,
-
-    output: Vec<u8>,
-    /// How much of the output the kernel has taken.
-    written: usize,
-    /// Bytes put out before `output[0]`, so that positions stay valid when the output is cleared.
-    cleared: u64,
-    /// Where in the byte stream the frames of operations end that the kernel has not wholly taken.
-    unsent: VecDeque<(u64, u16)>,
-
+    inbox: Inbox,
+    outbox: Outbox,
     /// By stream id.
     slots: Vec<Option<Open>>,
     free: Vec<u16>,
@@ -150,7 +137,8 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn new(
         coordinator: usize,
-        address: SocketAddr,
+        target: Coordinator,
+        options: Arc<WireOptions>,
         token: u64,
         largest_answer: usize,
         patience_ns: u64,
@@ -164,19 +152,15 @@ impl Connection {
             touched: false,
             patience_ns,
             dead_peer,
-            address,
+            target,
+            options,
             token,
-            socket: None,
+            transport: None,
+            handshake: None,
             watching: false,
             backoff_ns: FIRST_BACKOFF_NS,
-            input: Vec::new(),
-            read: 0,
-            filled: 0,
-            largest_answer,
-            output: Vec::new(),
-            written: 0,
-            cleared: 0,
-            unsent: VecDeque::new(),
+            inbox: Inbox::new(Sender::Server, largest_answer),
+            outbox: Outbox::new(),
             slots: vec![None],
             free: Vec::new(),
         }
@@ -197,7 +181,7 @@ impl Connection {
             // What the kernel does not take now waits where it can still be given up.
             && !self.watching
             && (!self.free.is_empty() || self.slots.len() <= usize::from(wire::LAST_STREAM))
-            && self.output.len() - self.written < MOST_UNSENT
+            && self.outbox.waiting() < MOST_UNSENT
     }
 
     /// When its state needs a look; `u64::MAX` for never.
@@ -212,38 +196,45 @@ impl Connection {
     /// Begins to connect; the epoll tells when the attempt has ended.
     pub(super) fn open_socket(&mut self, epoll: &Epoll, now: u64) -> Result<(), Loss> {
         self.state = State::Opening { step: Step::Connect, deadline_ns: now + self.patience_ns };
-        let socket = Socket::new(Domain::for_address(self.address), Type::STREAM, Some(Protocol::TCP))?;
-        socket.set_nonblocking(true)?;
-        socket.set_tcp_nodelay(true)?;
-        sys::stamp_arrivals(socket.as_raw_fd())?;
+        let tls = self.options.tls.as_ref();
+        let transport = Transport::connect(self.target.address, tls, &self.target.name)?;
         if let Some(after) = self.dead_peer {
-            sys::bury_after(socket.as_raw_fd(), after)?;
+            sys::bury_after(transport.as_raw_fd(), after)?;
         }
-        match socket.connect(&self.address.into()) {
-            Ok(()) => {}
-            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
-            Err(error) => return Err(error.into()),
-        }
-        epoll.add(socket.as_raw_fd(), self.token, true)?;
+        epoll.add(transport.as_raw_fd(), self.token, true)?;
         self.watching = true;
-        self.socket = Some(socket.into());
+        self.transport = Some(transport);
         Ok(())
     }
 
-    /// The attempt to connect has ended: sends the first message, or tells why it failed.
+    /// The attempt to connect has ended: begins the handshake, or tells why it failed.
     pub(super) fn connected(&mut self) -> Result<(), Loss> {
-        if let Some(error) = self.socket.as_ref().map(TcpStream::take_error).transpose()?.flatten() {
-            return Err(error.into());
-        }
+        self.transport.as_ref().map(Transport::connected).transpose()?;
         self.advance(Step::Startup);
-        self.put(|out| wire::request::startup(out, CONTROL_STREAM));
+        self.handshake = Some(Handshake::begin(Arc::clone(&self.options), &mut self.outbox));
         Ok(())
+    }
+
+    /// An answer during the handshake: asks the next question. `true` if that was the last one.
+    pub(super) fn shake_hands(&mut self, header: Header, body: &Body) -> Result<bool, Loss> {
+        let answer = answer(header, self.inbox.body(body))?;
+        let handshake = self.handshake.as_mut().ok_or("an answer to a question that was not asked")?;
+        let Progress { framing, done } = handshake.answered(&answer, &mut self.outbox)?;
+        if let Some(framing) = framing {
+            self.inbox.frame_as(framing);
+        }
+        match done {
+            None => self.advance(Step::Startup),
+            Some(version) => self.statements = Statements::new(version),
+        }
+        Ok(done.is_some())
     }
 
     /// Asks for the statement with this number to be prepared.
     pub(super) fn prepare(&mut self, number: usize, text: &str) {
         self.advance(Step::Prepare(number));
-        self.put(|out| wire::request::prepare(out, CONTROL_STREAM, text));
+        let version = self.statements.version();
+        self.outbox.control(|out| wire::prepare(out, version, text));
     }
 
     fn advance(&mut self, next: Step) {
@@ -258,12 +249,9 @@ impl Connection {
     /// The handshake is done.
     pub(super) fn make_ready(&mut self) {
         self.state = State::Ready;
+        self.handshake = None;
         self.established = true;
         self.backoff_ns = FIRST_BACKOFF_NS;
-    }
-
-    fn put(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
-        encode(&mut self.output);
     }
 
     /// Puts a request on a free stream ([`Connection::has_room`] must hold) and returns the stream.
@@ -275,12 +263,11 @@ impl Connection {
             self.slots.push(None);
             (self.slots.len() - 1) as u16
         });
-        if let Err(error) = wire::compose(&mut self.output, stream, &self.statements, write) {
+        if let Err(error) = self.outbox.request(stream, &self.statements, write) {
             self.free.push(stream);
             return Err(error);
         }
         self.slots[usize::from(stream)] = Some(open);
-        self.unsent.push_back((self.cleared + self.output.len() as u64, stream));
         Ok(stream)
     }
 
@@ -291,22 +278,20 @@ impl Connection {
         operations: &mut Operations,
         ledger: &mut Ledger,
     ) -> Result<(), Loss> {
-        let Some(socket) = &mut self.socket else { return Ok(()) };
-        while self.written < self.output.len() {
+        let Some(transport) = &mut self.transport else { return Ok(()) };
+        self.outbox.seal();
+        let slots = &mut self.slots;
+        while !self.outbox.is_empty() || transport.wants_write() {
             let sent_ns = now_ns();
-            match socket.write(&self.output[self.written..]) {
-                Ok(0) => return Err(Loss::because("the socket takes no more bytes")),
-                Ok(count) => self.written += count,
+            let count = match transport.write(self.outbox.unwritten()) {
+                Ok(0) if !self.outbox.is_empty() => return Err(Loss::because("the socket takes no more bytes")),
+                Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error.into()),
-            }
-            let position = self.cleared + self.written as u64;
-            while let Some(&(end, stream)) = self.unsent.front()
-                && end <= position
-            {
-                self.unsent.pop_front();
-                let Some(open) = &mut self.slots[usize::from(stream)] else { continue };
+            };
+            self.outbox.wrote(count, |stream| {
+                let Some(open) = &mut slots[usize::from(stream)] else { return };
                 open.sent_ns = sent_ns;
                 // Of the others the first request is under way already.
                 if let Some(operation) = operations.get_mut(open.handle)
@@ -317,42 +302,37 @@ impl Connection {
                         ledger.lateness(operation.intended, operation.first_sent - operation.intended);
                     }
                 }
-            }
+            });
         }
-        let done = self.written == self.output.len();
-        if done || self.written > MOST_UNSENT {
-            self.output.drain(..self.written);
-            self.cleared += self.written as u64;
-            self.written = 0;
-        }
-        if self.watching == done {
-            self.watching = !done;
-            epoll.watch_writable(socket.as_raw_fd(), self.token, self.watching)?;
+        // While TLS is agreed on, requests wait for the server's bytes and not for room.
+        let blocked = (transport.is_open() && !self.outbox.is_empty()) || transport.wants_write();
+        if self.watching != blocked {
+            self.watching = blocked;
+            epoll.watch_writable(transport.as_raw_fd(), self.token, blocked)?;
         }
         Ok(())
+    }
+
+    /// What was read lets something be written that had to wait for it.
+    pub(super) fn owes(&self) -> bool {
+        self.options.tls.is_some()
+            && self
+                .transport
+                .as_ref()
+                .is_some_and(|transport| transport.wants_write() || (transport.is_open() && !self.outbox.is_empty()))
     }
 
     /// Reads once; what is read has not come before `earliest_ns`.
     pub(super) fn fill(&mut self, earliest_ns: u64) -> Result<Filled, Loss> {
         let nothing = Filled { at: earliest_ns, more: false };
-        let Some(socket) = &self.socket else { return Ok(nothing) };
-        if self.read == self.filled {
-            (self.read, self.filled) = (0, 0);
-        }
-        if self.input.len() - self.filled < READ_SIZE {
-            // Room is made by moving what is unread to the front; a long frame makes the buffer grow.
-            self.input.copy_within(self.read..self.filled, 0);
-            (self.read, self.filled) = (0, self.filled - self.read);
-            if self.input.len() - self.filled < READ_SIZE {
-                self.input.resize((self.filled + READ_SIZE).next_power_of_two(), 0);
-            }
-        }
-        let room = &mut self.input[self.filled..];
-        match sys::receive(socket.as_raw_fd(), room) {
+        let Some(transport) = &mut self.transport else { return Ok(nothing) };
+        let room = self.inbox.room();
+        debug_assert!(room.len() >= LEAST_ROOM);
+        match transport.receive(room) {
             Ok((0, _)) => Err(Loss::because("the server closed the connection")),
             Ok((count, stamp)) => {
                 let more = count == room.len();
-                self.filled += count;
+                self.inbox.filled(count);
                 let now = now_ns();
                 // The kernel stamps with the other clock. Should that have been set just now, the bounds still hold.
                 let age = stamp.map_or(0, |stamp| unix_ns().saturating_sub(stamp));
@@ -364,21 +344,13 @@ impl Connection {
     }
 
     /// The next whole frame of the input: its header, and where its body lies.
-    pub(super) fn next_frame(&mut self) -> Result<Option<(Header, std::ops::Range<usize>)>, Garbage> {
-        let unread = &self.input[self.read..self.filled];
-        let Some(header) = Header::read(unread, self.largest_answer)? else { return Ok(None) };
-        let whole = wire::HEADER + header.length;
-        if unread.len() < whole {
-            return Ok(None);
-        }
-        let body = self.read + wire::HEADER..self.read + whole;
-        self.read += whole;
-        Ok(Some((header, body)))
+    pub(super) fn next_frame(&mut self) -> Result<Option<(Header, Body)>, Garbage> {
+        self.inbox.next()
     }
 
-    /// A body that [`Connection::next_frame`] found.
-    pub(super) fn body(&self, place: std::ops::Range<usize>) -> &[u8] {
-        &self.input[place]
+    /// The body that [`Connection::next_frame`] found last.
+    pub(super) fn body(&self, place: &Body) -> &[u8] {
+        self.inbox.body(place)
     }
 
     /// The request on a stream.
@@ -404,14 +376,13 @@ impl Connection {
     /// Closes it, and returns the requests that were on their way, late ones too.
     pub(super) fn close(&mut self, now: u64) -> Vec<Open> {
         // Dropping the socket closes it, and the epoll forgets it.
-        self.socket = None;
+        self.transport = None;
+        self.handshake = None;
         self.watching = false;
         self.state = State::Down { retry_ns: now + self.backoff_ns };
         self.backoff_ns = (self.backoff_ns * 2).min(LONGEST_BACKOFF_NS);
-        (self.read, self.filled) = (0, 0);
-        self.output.clear();
-        (self.written, self.cleared) = (0, 0);
-        self.unsent.clear();
+        self.inbox.clear();
+        self.outbox.clear();
         self.established = false;
         self.free.clear();
         let lost = self.slots.drain(..).flatten().collect();
@@ -426,8 +397,8 @@ mod tests {
 
     #[test]
     fn every_step_of_a_handshake_has_the_whole_patience() {
-        let address = SocketAddr::from(([127, 0, 0, 1], 9));
-        let mut connection = Connection::new(0, address, 0, 16, 1_000_000_000, None);
+        let target = Coordinator { name: "n1".into(), address: ([127, 0, 0, 1], 9).into() };
+        let mut connection = Connection::new(0, target, Arc::default(), 0, 16, 1_000_000_000, None);
         for statement in 0..2 {
             // The step before took all its time but 1 ns.
             let deadline_ns = now_ns() + 1;

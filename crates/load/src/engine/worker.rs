@@ -135,6 +135,7 @@ impl Worker {
 
         let timeout_ns = config.timeout.as_nanos() as u64;
         let patience_ns = FIRST_PATIENCE_NS + PATIENCE_TIMEOUTS * timeout_ns;
+        let wire = Arc::new(config.wire.clone());
         let (mut targets, mut connections) = (Vec::new(), Vec::new());
         for (number, coordinator) in config.coordinators.iter().enumerate() {
             let first = connections.len();
@@ -143,7 +144,8 @@ impl Worker {
                 let dead_peer = config.dead_peer;
                 connections.push(Connection::new(
                     number,
-                    coordinator.address,
+                    coordinator.clone(),
+                    Arc::clone(&wire),
                     token as u64,
                     largest,
                     patience_ns,

@@ -2,7 +2,11 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Garbage, reader::Reader};
+use super::{
+    Garbage,
+    reader::Reader,
+    write::{short, string},
+};
 
 /// How deep types are read. Cassandra has no limit, people have.
 const DEEPEST: u8 = 32;
@@ -144,11 +148,6 @@ impl ColumnType {
 
     /// Appends it as an `[option]`.
     pub(crate) fn append(&self, out: &mut Vec<u8>) {
-        let short = |out: &mut Vec<u8>, value: u16| out.extend_from_slice(&value.to_be_bytes());
-        let string = |out: &mut Vec<u8>, text: &str| {
-            short(out, text.len() as u16);
-            out.extend_from_slice(text.as_bytes());
-        };
         match self {
             ColumnType::Custom(class) => {
                 short(out, CUSTOM);

@@ -4,7 +4,10 @@
 
 use thiserror::Error;
 
-use super::{HEADER, LONGEST_BODY, Statements, Version, opcode, query};
+use super::{
+    HEADER, LONGEST_BODY, Statements, Version, opcode, query,
+    write::{bytes, long_string},
+};
 use crate::{Consistency, SerialConsistency};
 
 /// Why a request could not be written. Nothing of it is sent.
@@ -74,8 +77,6 @@ pub enum BatchKind {
 pub struct Request<'a> {
     out: &'a mut Vec<u8>,
     statements: &'a Statements,
-    /// Where its frame begins.
-    start: usize,
     stream: u16,
     result: &'a mut Result<(), RequestError>,
 }
@@ -89,7 +90,7 @@ pub(crate) fn compose(
 ) -> Result<(), RequestError> {
     let start = out.len();
     let mut result = Err(RequestError::Nothing);
-    write(Request { out, statements, start, stream, result: &mut result });
+    write(Request { out, statements, stream, result: &mut result });
     if result.is_ok() && out.len() - start - HEADER > LONGEST_BODY {
         result = Err(RequestError::TooLong);
     }
@@ -323,15 +324,6 @@ fn put_flags(out: &mut Vec<u8>, version: Version, flags: u8) {
         Version::V4 => out.push(flags),
         Version::V5 => out.extend_from_slice(&[0, 0, 0, flags]),
     }
-}
-
-fn bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
-    out.extend_from_slice(bytes);
-}
-
-fn long_string(out: &mut Vec<u8>, text: &str) {
-    bytes(out, text.as_bytes());
 }
 
 #[cfg(test)]

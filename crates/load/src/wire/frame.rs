@@ -31,7 +31,14 @@ impl Framing {
 /// Why bytes are not an answer. Short, because it goes into an event of the run.
 pub(crate) type Garbage = &'static str;
 
-/// The fixed part of an answer's frame.
+/// Who sends a frame: the highest bit of its first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sender {
+    Client = 0x00,
+    Server = 0x80,
+}
+
+/// The fixed part of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) version: Version,
@@ -44,13 +51,13 @@ pub(crate) struct Header {
 
 impl Header {
     /// The header at the beginning of `bytes`, or `None` while there are too few of them.
-    /// A body beyond `limit` bytes is refused: no answer to this workload is that long.
-    pub(crate) fn read(bytes: &[u8], limit: usize) -> Result<Option<Header>, Garbage> {
+    /// A body beyond `limit` bytes is refused: nothing that is to come is that long.
+    pub(crate) fn read(bytes: &[u8], sender: Sender, limit: usize) -> Result<Option<Header>, Garbage> {
         // The first byte alone tells a stranger, who may never send a whole header.
         let version = match bytes.first() {
             None => return Ok(None),
-            Some(0x84) => Version::V4,
-            Some(0x85) => Version::V5,
+            Some(first) if *first == sender as u8 | 4 => Version::V4,
+            Some(first) if *first == sender as u8 | 5 => Version::V5,
             Some(_) => return Err("bytes that do not begin a CQL response"),
         };
         let Some(&[_, flags, stream_high, stream_low, opcode, l0, l1, l2, l3]) = bytes.first_chunk::<HEADER>() else {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Framing, Garbage, HEADER, Header, Version, compression::decompress_body, flag, segment::Segments};
+use super::{Framing, Garbage, HEADER, Header, Sender, Version, compression::decompress_body, flag, segment::Segments};
 
 /// Room for one read.
 const READ_SIZE: usize = 64 * 1024;
@@ -11,6 +11,7 @@ const READ_SIZE: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct Inbox {
     framing: Framing,
+    sender: Sender,
     /// The longest body that is taken.
     limit: usize,
     raw: Vec<u8>,
@@ -33,9 +34,18 @@ pub(crate) enum Body {
 }
 
 impl Inbox {
-    /// For answers whose bodies are at most `limit` bytes long.
-    pub(crate) fn new(limit: usize) -> Self {
-        Inbox { framing: Framing::Handshake, limit, raw: Vec::new(), read: 0, filled: 0, plain: Vec::new(), taken: 0 }
+    /// For what `sender` sends, in bodies that are at most `limit` bytes long.
+    pub(crate) fn new(sender: Sender, limit: usize) -> Self {
+        Inbox {
+            framing: Framing::Handshake,
+            sender,
+            limit,
+            raw: Vec::new(),
+            read: 0,
+            filled: 0,
+            plain: Vec::new(),
+            taken: 0,
+        }
     }
 
     /// What follows is framed so.
@@ -77,7 +87,7 @@ impl Inbox {
             return self.next_of_segments(segments);
         }
         let unread = &self.raw[self.read..self.filled];
-        let Some(mut header) = Header::read(unread, self.limit)? else { return Ok(None) };
+        let Some(mut header) = Header::read(unread, self.sender, self.limit)? else { return Ok(None) };
         let Some(body) = unread.get(HEADER..HEADER + header.length) else { return Ok(None) };
         let place = self.read + HEADER..self.read + HEADER + header.length;
         let compression = match self.framing {
@@ -99,7 +109,7 @@ impl Inbox {
     fn next_of_segments(&mut self, segments: Segments) -> Result<Option<(Header, Body)>, Garbage> {
         loop {
             let unread = &self.plain[self.taken..];
-            if let Some(header) = Header::read(unread, self.limit)? {
+            if let Some(header) = Header::read(unread, self.sender, self.limit)? {
                 if header.version != Version::V5 {
                     return Err(OTHER_VERSION);
                 }

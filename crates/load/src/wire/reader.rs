@@ -6,10 +6,10 @@ const SHORT: Garbage = "a body that ends too early";
 
 /// Reads from the front of a body.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], Garbage> {
+    pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], Garbage> {
         let (taken, rest) = self.0.split_at_checked(count).ok_or(SHORT)?;
         self.0 = rest;
         Ok(taken)
@@ -21,40 +21,40 @@ impl<'a> Reader<'a> {
         Ok(*bytes)
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, Garbage> {
+    pub(crate) fn byte(&mut self) -> Result<u8, Garbage> {
         self.array::<1>().map(|[byte]| byte)
     }
 
-    pub(super) fn short(&mut self) -> Result<u16, Garbage> {
+    pub(crate) fn short(&mut self) -> Result<u16, Garbage> {
         self.array().map(u16::from_be_bytes)
     }
 
-    pub(super) fn int(&mut self) -> Result<u32, Garbage> {
+    pub(crate) fn int(&mut self) -> Result<u32, Garbage> {
         self.array().map(u32::from_be_bytes)
     }
 
-    pub(super) fn string(&mut self) -> Result<&'a str, Garbage> {
+    pub(crate) fn string(&mut self) -> Result<&'a str, Garbage> {
         text(self.short_bytes()?)
     }
 
-    pub(super) fn long_string(&mut self) -> Result<&'a str, Garbage> {
+    pub(crate) fn long_string(&mut self) -> Result<&'a str, Garbage> {
         let length = self.int()?;
         text(self.take(length as usize)?)
     }
 
-    pub(super) fn short_bytes(&mut self) -> Result<&'a [u8], Garbage> {
+    pub(crate) fn short_bytes(&mut self) -> Result<&'a [u8], Garbage> {
         let length = self.short()?;
         self.take(usize::from(length))
     }
 
     /// `[bytes]`: a negative length is a null.
-    pub(super) fn bytes(&mut self) -> Result<Option<&'a [u8]>, Garbage> {
+    pub(crate) fn bytes(&mut self) -> Result<Option<&'a [u8]>, Garbage> {
         let length = self.int()? as i32;
         if length < 0 { Ok(None) } else { self.take(length as usize).map(Some) }
     }
 
     /// What `read` has read, as it stands in the body.
-    pub(super) fn span(
+    pub(crate) fn span(
         &mut self,
         read: impl FnOnce(&mut Reader<'a>) -> Result<(), Garbage>,
     ) -> Result<&'a [u8], Garbage> {

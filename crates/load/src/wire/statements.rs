@@ -1,6 +1,6 @@
 //! What a connection knows of its prepared statements.
 
-use super::Version;
+use super::{Version, write::short_bytes};
 
 /// The ids that a server has given to the statements of a workload, ready to be sent.
 #[derive(Debug, Clone)]
@@ -52,9 +52,4 @@ impl Statements {
         let prepared = self.list.get(number).filter(|prepared| prepared.id > 0)?;
         prepared.head.get(..prepared.id)
     }
-}
-
-fn short_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.extend_from_slice(&(bytes.len() as u16).to_be_bytes());
-    out.extend_from_slice(bytes);
 }

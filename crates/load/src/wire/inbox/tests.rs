@@ -23,7 +23,7 @@ fn frames(inbox: &mut Inbox, bytes: &[u8], piece: usize) -> Result<Vec<(i16, Vec
 }
 
 fn inbox(framing: Framing) -> Inbox {
-    let mut inbox = Inbox::new(400_000);
+    let mut inbox = Inbox::new(Sender::Server, 400_000);
     inbox.frame_as(framing);
     inbox
 }
@@ -76,7 +76,7 @@ fn frames_are_found_however_they_are_framed_and_cut() {
 fn the_framing_can_change_between_two_frames_of_one_read() {
     let mut bytes = frame(0x85, 0, &[]);
     Segments { lz4: true }.wrap(&frame(0x85, 7, b"body"), &mut bytes, |_, _| ());
-    let mut inbox = Inbox::new(1000);
+    let mut inbox = Inbox::new(Sender::Server, 1000);
     inbox.room()[..bytes.len()].copy_from_slice(&bytes);
     inbox.filled(bytes.len());
     assert_eq!(inbox.next().unwrap().unwrap().0.stream, 0);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     Consistency,
-    wire::{Inbox, Parameters, Version, segment::Segments},
+    wire::{Inbox, Parameters, Sender, Version, segment::Segments},
 };
 
 const ALL: [(Version, Framing); 5] = [
@@ -32,7 +32,7 @@ fn requests_come_out_as_they_went_in_however_they_are_framed() {
         outbox.seal();
         let mut bytes = outbox.unwritten().to_vec();
         // An inbox reads answers; only the version's highest bit tells them from requests.
-        let mut inbox = Inbox::new(1 << 20);
+        let mut inbox = Inbox::new(Sender::Server, 1 << 20);
         inbox.frame_as(framing);
         if let Framing::V5(segments) = framing {
             let (mut frames, mut at) = (Vec::new(), 0);

@@ -1,0 +1,205 @@
+//! The bytes of a connection: a TCP socket, with TLS in between or without. Nothing here waits.
+
+mod keystore;
+mod tls;
+mod verifier;
+
+use std::{
+    io::{self, Read, Write},
+    net::{SocketAddr, TcpStream},
+    os::fd::{AsRawFd, RawFd},
+    sync::Arc,
+};
+
+use rustls::{Connection, ServerConnection};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::sys;
+pub use tls::{Identity, ServerTls, Tls, TlsError, TlsOptions, TrustStore};
+
+/// How much is encrypted at a time: four records, so that one write to the kernel carries many requests.
+const CHUNK: usize = 64 * 1024;
+/// How much is read at a time to be decrypted. What that gives, with the rest of a record that was begun before, fits
+/// into the room that [`Transport::receive`] is given.
+const SEALED: usize = 32 * 1024;
+/// The room that [`Transport::receive`] needs to leave nothing behind that no epoll would tell of.
+pub(crate) const LEAST_ROOM: usize = 64 * 1024;
+
+/// A socket that connects, is connected, or has been.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    socket: TcpStream,
+    sealed: Option<Box<Sealed>>,
+}
+
+/// What TLS needs.
+#[derive(Debug)]
+struct Sealed {
+    session: Connection,
+    input: Vec<u8>,
+    /// So many bytes of what is to be written are encrypted, and not taken by the kernel as a whole.
+    encrypted: usize,
+    /// When the last bytes came that were decrypted.
+    stamp: Option<u64>,
+}
+
+impl Transport {
+    /// Begins to connect; the socket is writable as soon as that has ended. `name` is the host's in the user's words:
+    /// its certificate may be for that or for its address.
+    pub(crate) fn connect(address: SocketAddr, tls: Option<&Tls>, name: &str) -> io::Result<Transport> {
+        let sealed = tls.map(|tls| tls.session(address.ip(), name)).transpose().map_err(io::Error::other)?;
+        let sealed = sealed.map(|session| Sealed::new(session.into()));
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        socket.set_tcp_nodelay(true)?;
+        sys::stamp_arrivals(socket.as_raw_fd())?;
+        match socket.connect(&address.into()) {
+            Ok(()) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(Transport { socket: socket.into(), sealed })
+    }
+
+    /// The server's end of a connection.
+    #[allow(dead_code, reason = "the stub is to use it")]
+    pub(crate) fn accepted(socket: TcpStream, tls: Option<&ServerTls>) -> io::Result<Transport> {
+        socket.set_nonblocking(true)?;
+        socket.set_nodelay(true)?;
+        let session = tls.map(|tls| ServerConnection::new(Arc::clone(&tls.0))).transpose().map_err(io::Error::other)?;
+        Ok(Transport { socket, sealed: session.map(|session| Sealed::new(session.into())) })
+    }
+
+    /// The attempt to connect has ended: why it failed, if it did. With TLS, what its handshake begins with waits to
+    /// be written.
+    pub(crate) fn connected(&self) -> io::Result<()> {
+        self.socket.take_error()?.map_or(Ok(()), Err)
+    }
+
+    /// Bytes can be written that mean something to the server; otherwise TLS is still being agreed on, which goes on
+    /// in [`Transport::write`] and [`Transport::receive`].
+    pub(crate) fn is_open(&self) -> bool {
+        self.sealed.as_ref().is_none_or(|sealed| !sealed.session.is_handshaking())
+    }
+
+    /// There is more for the kernel than what [`Transport::write`] has been given.
+    pub(crate) fn wants_write(&self) -> bool {
+        self.sealed.as_ref().is_some_and(|sealed| sealed.session.wants_write())
+    }
+
+    /// Gives the kernel what it takes, and returns how many of these bytes are wholly on their way. After
+    /// [`io::ErrorKind::WouldBlock`], the next call must begin with the same bytes.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.sealed {
+            None => self.socket.write(bytes),
+            Some(sealed) => sealed.write(&mut self.socket, bytes),
+        }
+    }
+
+    /// Reads once into `room`, which is at least [`LEAST_ROOM`] long. Besides the count, which is 0 at the end of the
+    /// stream: when the last segment that was read came, in ns of CLOCK_REALTIME, if the kernel tells.
+    pub(crate) fn receive(&mut self, room: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+        match &mut self.sealed {
+            None => sys::receive(self.socket.as_raw_fd(), room),
+            Some(sealed) => sealed.receive(&mut self.socket, room),
+        }
+    }
+}
+
+impl AsRawFd for Transport {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+impl Sealed {
+    fn new(session: Connection) -> Box<Self> {
+        Box::new(Sealed { session, input: vec![0; SEALED], encrypted: 0, stamp: None })
+    }
+
+    fn flush(&mut self, socket: &mut TcpStream) -> io::Result<()> {
+        while self.session.wants_write() {
+            match self.session.write_tls(socket) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, socket: &mut TcpStream, bytes: &[u8]) -> io::Result<usize> {
+        self.flush(socket)?;
+        if self.session.is_handshaking() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        if self.encrypted == 0 {
+            self.encrypted = self.session.writer().write(&bytes[..bytes.len().min(CHUNK)])?;
+            self.flush(socket)?;
+        }
+        Ok(std::mem::take(&mut self.encrypted))
+    }
+
+    fn receive(&mut self, socket: &mut TcpStream, room: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+        let count = self.decrypted(room)?;
+        if count > 0 {
+            return Ok((count, self.stamp));
+        }
+        let (count, stamp) = sys::receive(socket.as_raw_fd(), &mut self.input)?;
+        if count == 0 {
+            return Ok((0, None));
+        }
+        self.stamp = stamp;
+        let input = std::mem::take(&mut self.input);
+        let result = self.decrypt(socket, &input[..count], room);
+        self.input = input;
+        match result? {
+            // Bytes have come, but none that mean something to anyone but TLS.
+            (0, false) => Err(io::ErrorKind::WouldBlock.into()),
+            (count, _) => Ok((count, stamp)),
+        }
+    }
+
+    /// Decrypts all of `input` into `room`. Besides the count: whether the server has said that it is done.
+    fn decrypt(&mut self, socket: &mut TcpStream, mut input: &[u8], room: &mut [u8]) -> io::Result<(usize, bool)> {
+        let mut filled = 0;
+        let mut ended = false;
+        while !input.is_empty() {
+            self.session.read_tls(&mut input)?;
+            match self.session.process_new_packets() {
+                Ok(state) => ended |= state.peer_has_closed(),
+                Err(error) => {
+                    // The server shall hear what it has done wrong; whether it does is not ours any more.
+                    let _ = self.flush(socket);
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, tls::explain(&error)));
+                }
+            }
+            filled += self.decrypted(&mut room[filled..])?;
+            if ended {
+                break;
+            }
+        }
+        match self.flush(socket) {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            _ => Ok((filled, ended)),
+        }
+    }
+
+    /// Takes what has been decrypted.
+    fn decrypted(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < room.len() {
+            match self.session.reader().read(&mut room[filled..]) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+}
+
+#[cfg(test)]
+mod tests;

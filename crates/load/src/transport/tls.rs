@@ -1,0 +1,259 @@
+//! What TLS is set up from, and its set-up.
+
+use std::{
+    fmt,
+    net::IpAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rustls::{
+    ClientConfig, ClientConnection, RootCertStore, ServerConfig, SupportedProtocolVersion,
+    client::{Resumption, WebPkiServerVerifier},
+    crypto::{CryptoProvider, ring},
+    pki_types::{CertificateDer, ServerName},
+};
+use thiserror::Error;
+
+use super::{keystore, verifier::Verifier};
+
+/// What TLS is set up from.
+#[derive(Debug, Clone)]
+pub struct TlsOptions {
+    /// Whose certificates are believed.
+    pub trust: TrustStore,
+    /// Who this client is, for servers that ask (`require_client_auth`).
+    pub identity: Option<Identity>,
+    /// The server's certificate must be for its address, or for the name that it goes by here.
+    pub verify_hostname: bool,
+    /// `TLSv1.2`, `TLSv1.3`, or `TLS` for both, which an empty list also means.
+    pub protocols: Vec<String>,
+    /// Cipher suites by their IANA names (`TLS_AES_128_GCM_SHA256`); empty for all that are known.
+    pub ciphers: Vec<String>,
+}
+
+/// Certificates of authorities, or of servers themselves: PEM, or PKCS#12 with its password.
+#[derive(Clone)]
+pub struct TrustStore {
+    /// The file.
+    pub file: PathBuf,
+    /// Of PKCS#12.
+    pub password: Option<String>,
+}
+
+/// A certificate, with those that vouch for it, and its key.
+#[derive(Clone)]
+pub struct Identity {
+    /// PEM, or PKCS#12 with its password and the key.
+    pub file: PathBuf,
+    /// The key in PEM, unless it is in the same file.
+    pub key: Option<PathBuf>,
+    /// Of PKCS#12.
+    pub password: Option<String>,
+}
+
+/// Without the password.
+impl fmt::Debug for TrustStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TrustStore").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+/// Without the password.
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity").field("file", &self.file).field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+/// Why TLS cannot be set up.
+#[derive(Debug, Error)]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("cannot read {path} for TLS: {source}; check the path and who may read it", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file holds something else than it should.
+    #[error("{path} cannot be used for TLS: {what}; {remedy}", path = path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// A version that this client does not speak.
+    #[error("'{0}' is not a version of TLS that this client speaks; write TLSv1.2, TLSv1.3, or TLS for both")]
+    Protocol(String),
+    /// A cipher suite that this client does not know.
+    #[error("'{name}' is not a cipher suite that this client knows; choose among {known}")]
+    Cipher {
+        /// As it was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// Options that contradict one another.
+    #[error(
+        "TLS cannot be set up: {0}; check that versions and cipher suites fit one another, and certificate and key"
+    )]
+    Contradiction(String),
+}
+
+/// TLS as clients use it, set up. Cheap to clone.
+#[derive(Clone)]
+pub struct Tls {
+    config: Arc<ClientConfig>,
+    verifier: Verifier,
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").field("verifier", &self.verifier).finish_non_exhaustive()
+    }
+}
+
+impl Tls {
+    /// Reads the files and sets up TLS.
+    ///
+    /// # Errors
+    /// A file is missing or does not hold what it should, or names are unknown.
+    pub fn new(options: &TlsOptions) -> Result<Tls, TlsError> {
+        let provider = Arc::new(provider(&options.ciphers)?);
+        let versions = versions(&options.protocols)?;
+        let TrustStore { file, password } = &options.trust;
+        let trusted = keystore::certificates(file, password.as_deref())?;
+        let mut roots = RootCertStore::empty();
+        for certificate in &trusted {
+            roots.add(certificate.clone()).map_err(|error| TlsError::Content {
+                path: file.clone(),
+                what: format!("a certificate in it cannot be trusted: {error}"),
+                remedy: "take it out of the file".to_owned(),
+            })?;
+        }
+        let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+        let inner = inner.build().map_err(contradiction)?;
+        let verifier =
+            Verifier { inner, trusted: trusted.into(), verify_hostname: options.verify_hostname, name: None };
+        let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(&versions);
+        let builder = builder.map_err(contradiction)?.dangerous();
+        let builder = builder.with_custom_certificate_verifier(Arc::new(verifier.clone()));
+        let mut config = match &options.identity {
+            None => builder.with_no_client_auth(),
+            Some(Identity { file, key, password }) => {
+                let (chain, key) = keystore::identity(file, key.as_deref(), password.as_deref())?;
+                builder.with_client_auth_cert(chain, key).map_err(contradiction)?
+            }
+        };
+        // Every connection is to cost the server what a new one costs, whichever came before.
+        config.resumption = Resumption::disabled();
+        Ok(Tls { config: Arc::new(config), verifier })
+    }
+
+    /// A new session with a server.
+    pub(super) fn session(&self, address: IpAddr, name: &str) -> Result<ClientConnection, rustls::Error> {
+        let mut config = (*self.config).clone();
+        let name = ServerName::try_from(name.to_owned()).ok();
+        let verifier = Verifier { name, ..self.verifier.clone() };
+        config.dangerous().set_certificate_verifier(Arc::new(verifier));
+        ClientConnection::new(Arc::new(config), ServerName::from(address))
+    }
+
+    /// The same set-up for other clients on `rustls`. They verify addresses, not names.
+    pub fn client_config(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.config)
+    }
+}
+
+/// TLS as a server uses it: the stub.
+#[derive(Debug, Clone)]
+pub struct ServerTls(pub(super) Arc<ServerConfig>);
+
+impl ServerTls {
+    /// Reads the server's certificate and key. With `clients`, only those that these certificates vouch for may come.
+    ///
+    /// # Errors
+    /// A file is missing or does not hold what it should.
+    pub fn new(identity: &Identity, clients: Option<&TrustStore>) -> Result<ServerTls, TlsError> {
+        let provider = Arc::new(ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
+        let builder = builder.map_err(contradiction)?;
+        let builder = match clients {
+            None => builder.with_no_client_auth(),
+            Some(TrustStore { file, password }) => {
+                let mut roots = RootCertStore::empty();
+                roots.add_parsable_certificates(keystore::certificates(file, password.as_deref())?);
+                let verifier =
+                    rustls::server::WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+                builder.with_client_cert_verifier(verifier.map_err(|error| TlsError::Contradiction(error.to_string()))?)
+            }
+        };
+        let Identity { file, key, password } = identity;
+        let (chain, key): (Vec<CertificateDer<'static>>, _) =
+            keystore::identity(file, key.as_deref(), password.as_deref())?;
+        builder.with_single_cert(chain, key).map(|config| ServerTls(Arc::new(config))).map_err(contradiction)
+    }
+}
+
+fn contradiction(error: impl fmt::Display) -> TlsError {
+    TlsError::Contradiction(error.to_string())
+}
+
+fn versions(names: &[String]) -> Result<Vec<&'static SupportedProtocolVersion>, TlsError> {
+    let mut versions = Vec::new();
+    for name in names {
+        match name.trim().to_ascii_lowercase().as_str() {
+            "tls" => versions.extend_from_slice(rustls::ALL_VERSIONS),
+            "tlsv1.2" => versions.push(&rustls::version::TLS12),
+            "tlsv1.3" => versions.push(&rustls::version::TLS13),
+            _ => return Err(TlsError::Protocol(name.clone())),
+        }
+    }
+    Ok(if versions.is_empty() { rustls::ALL_VERSIONS.to_vec() } else { versions })
+}
+
+fn provider(ciphers: &[String]) -> Result<CryptoProvider, TlsError> {
+    // The library names suites of TLS 1.3 its own way.
+    let name = |suite: &rustls::SupportedCipherSuite| format!("{:?}", suite.suite()).replacen("TLS13_", "TLS_", 1);
+    let mut provider = ring::default_provider();
+    if ciphers.is_empty() {
+        return Ok(provider);
+    }
+    let mut chosen = Vec::new();
+    for wanted in ciphers {
+        let found = provider.cipher_suites.iter().find(|suite| name(suite).eq_ignore_ascii_case(wanted.trim()));
+        chosen.push(*found.ok_or_else(|| TlsError::Cipher {
+            name: wanted.clone(),
+            known: provider.cipher_suites.iter().map(name).collect::<Vec<_>>().join(", "),
+        })?);
+    }
+    provider.cipher_suites = chosen;
+    Ok(provider)
+}
+
+/// An error of TLS in words, with what can be done.
+pub(super) fn explain(error: &rustls::Error) -> String {
+    use rustls::{CertificateError as Certificate, Error};
+    let remedy = match error {
+        Error::InvalidCertificate(Certificate::UnknownIssuer | Certificate::BadSignature) => {
+            "; add who has signed it to the trusted certificates"
+        }
+        Error::InvalidCertificate(Certificate::NotValidForName | Certificate::NotValidForNameContext { .. }) => {
+            "; name the server as its certificate does, or do not verify hostnames"
+        }
+        Error::InvalidMessage(_) => "; does this port speak TLS?",
+        Error::AlertReceived(_) => "; the server's log says more (does it want a client's certificate?)",
+        _ => "",
+    };
+    format!("TLS: {error}{remedy}")
+}
+
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    std::fs::read(path).map_err(|source| TlsError::Read { path: path.to_owned(), source })
+}
