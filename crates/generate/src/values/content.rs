@@ -20,6 +20,9 @@ pub(super) const LETTERS: &[u8; 64] = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_ab
 /// compresses alike in all its parts.
 const BLOCK: usize = 1024;
 
+/// What is repeated: so short that a small chunk does not consist of its first occurrence, and long enough to be found.
+const PHRASE: usize = 32;
+
 /// Makes contents of a given size, a given share of which repeats what all other contents have.
 #[derive(Debug, Clone)]
 pub(super) struct Content {
@@ -36,9 +39,9 @@ impl Content {
         let alphabet = if repeat.is_some() && alphabet == Alphabet::Letters { Alphabet::Printable } else { alphabet };
         let mut content = Content { alphabet, repeat: repeat.unwrap_or(0.0).clamp(0.0, 1.0), phrase: Vec::new() };
         if content.repeat > 0.0 {
-            let mut phrase = Vec::with_capacity(BLOCK);
-            content.fresh(BLOCK, &mut Stream::new(scramble(0x0009_7a5e)), &mut phrase);
-            content.phrase = phrase;
+            let mut phrase = Vec::with_capacity(PHRASE);
+            content.fresh(PHRASE, &mut Stream::new(scramble(0x0009_7a5e)), &mut phrase);
+            content.phrase = phrase.into_iter().cycle().take(BLOCK).collect();
         }
         content
     }

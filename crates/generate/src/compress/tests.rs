@@ -1,0 +1,158 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    distribution::Spec,
+    rows::{PartitionGenerator, PartitionLayout, RowSettings},
+    seeds::Seed,
+    types::{TableDefinition, UserTypes, wire},
+    values::{ColumnSettings, Flavour},
+};
+
+const COMPRESSORS: [Compressor; 4] =
+    [Compressor::Lz4, Compressor::Snappy, Compressor::Deflate, Compressor::Zstd { level: 3 }];
+
+fn layout(cql: &str, size: &str) -> PartitionLayout {
+    let table = TableDefinition::parse(cql, &UserTypes::new()).unwrap();
+    let size: Spec = size.parse().unwrap();
+    PartitionLayout::new(&table, Flavour::V2, |name| {
+        let sized = name.starts_with('v').then(|| size.clone());
+        let cluster = (name == "c").then_some(Spec::Fixed(10));
+        (None, ColumnSettings { size: sized, cluster, ..ColumnSettings::default() })
+    })
+}
+
+const BLOBS: &str = "CREATE TABLE t (k bigint, c timeuuid, v1 blob, v2 blob, n int, PRIMARY KEY (k, c))";
+const TEXTS: &str = "CREATE TABLE t (k uuid PRIMARY KEY, v1 text, v2 ascii, w double)";
+
+/// Partitions that the calibration did not look at, plainly put one after the other.
+fn plain_rows(layout: &PartitionLayout, length: usize) -> Vec<u8> {
+    let mut generator = PartitionGenerator::new(&Arc::new(layout.clone()), &RowSettings::new(9)).unwrap();
+    let mut data = Vec::new();
+    for seed in 1_000_000.. {
+        assert!(generator.write(&mut Seed::new(seed, 1)));
+        while let Some(row) = generator.next_row() {
+            for cell in row.iter() {
+                let bytes = cell.value().unwrap();
+                wire::put_unsigned_vint(&mut data, bytes.len() as u64);
+                data.extend_from_slice(bytes);
+            }
+        }
+        if data.len() > length {
+            return data;
+        }
+    }
+    data
+}
+
+#[test]
+fn tables_reach_the_ratio_asked_for_under_every_compressor() {
+    for compressor in COMPRESSORS {
+        for (cql, size, ratios) in [
+            (BLOBS, "fixed(1000)", &[0.1, 0.2, 0.3, 0.5, 0.7, 0.9][..]),
+            (BLOBS, "uniform(100..600)", &[0.15, 0.4, 0.8][..]),
+            (BLOBS, "fixed(40000)", &[0.1, 0.5, 0.9][..]),
+            (TEXTS, "uniform(200..900)", &[0.1, 0.25, 0.5, 0.75][..]),
+        ] {
+            for asked in ratios {
+                for chunk in [4096, 16_384] {
+                    let compression = Compression { compressor, chunk };
+                    let mut layout = layout(cql, size);
+                    let done = calibrate(&mut layout, compression, Some(*asked)).unwrap();
+                    assert_eq!(done.len(), 1);
+                    assert!((done[0].ratio - asked).abs() < 0.01, "{compressor} {chunk} {size}: {done:?}");
+                    let length = (chunk * 40).max(1 << 20);
+                    let other = sstable::sample(&layout, length, 1_000_000).unwrap().data;
+                    let other = compression.ratio(&other).unwrap();
+                    assert!((other - asked).abs() < 0.02, "{compressor} {chunk} {size} {asked}: {other}");
+                    // Even without all that is around the values the ratio is near.
+                    let plain = compression.ratio(&plain_rows(&layout, length)).unwrap();
+                    assert!((plain - asked).abs() < 0.04, "{compressor} {chunk} {size} {asked}: {plain}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_column_reaches_its_own_ratio_beside_others() {
+    for compressor in COMPRESSORS {
+        let compression = Compression { compressor, ..Compression::default() };
+        let mut layout = layout(BLOBS, "fixed(500)");
+        let (v1, v2) = (layout.index_of("v1").unwrap(), layout.index_of("v2").unwrap());
+        layout.columns[v1].settings.compress = Some(0.2);
+        let done = calibrate(&mut layout, compression, None).unwrap();
+        assert_eq!(done[0].column.as_deref(), Some("v1"));
+        assert!((done[0].ratio - 0.2).abs() < 0.01, "{done:?}");
+        assert_eq!(layout.columns[v2].settings.repeat, None, "the other column stays random");
+        // Half of the bytes at 0.2, the other half incompressible.
+        let table = measure(&layout, compression).unwrap();
+        assert!((0.55..0.68).contains(&table), "{compressor} {table}");
+        // The rest of the table makes up for it.
+        let done = calibrate(&mut layout, compression, Some(0.4)).unwrap();
+        assert_eq!(done.len(), 2);
+        assert!((measure(&layout, compression).unwrap() - 0.4).abs() < 0.01, "{done:?}");
+    }
+}
+
+#[test]
+fn calibration_is_the_same_every_time() {
+    let once = || {
+        let mut layout = layout(TEXTS, "fixed(300)");
+        calibrate(&mut layout, Compression::default(), Some(0.3)).unwrap()
+    };
+    assert_eq!(once(), once());
+}
+
+#[test]
+fn what_is_out_of_reach_says_what_is_in_reach() {
+    let reach = |cql: &str, size: &str, asked: f64| {
+        calibrate(&mut layout(cql, size), Compression::default(), Some(asked)).unwrap_err()
+    };
+    // Rows of which most is key, timestamp and length.
+    let error = reach(BLOBS, "fixed(4)", 0.05);
+    let CompressError::Unreachable { least, most, .. } = error else { panic!("{error}") };
+    assert!(least > 0.2 && most > least, "{error}");
+    assert!(error.to_string().contains("only 0."), "{error}");
+    assert!(matches!(reach(BLOBS, "fixed(400)", 1.5), CompressError::Ratio(_)));
+    assert!(matches!(reach("CREATE TABLE t (k text PRIMARY KEY, v int)", "fixed(4)", 0.5), CompressError::NoColumns));
+    let mut texts = layout(TEXTS, "fixed(300)");
+    texts.columns[1].settings.compress = Some(0.99);
+    let zstd = Compression { compressor: Compressor::Zstd { level: 3 }, ..Compression::default() };
+    let error = calibrate(&mut texts, zstd, None).unwrap_err().to_string();
+    assert!(error.contains("blobs further up than texts"), "{error}");
+}
+
+#[test]
+fn compression_is_read_from_the_tables_options() {
+    let of = |options: &str| {
+        let cql = format!("CREATE TABLE t (k int PRIMARY KEY){options}");
+        Compression::from_table(&TableDefinition::parse(&cql, &UserTypes::new()).unwrap())
+    };
+    assert_eq!(of("").unwrap(), Some(Compression { compressor: Compressor::Lz4, chunk: 16_384 }));
+    assert_eq!(of(" WITH compression = {}").unwrap(), None);
+    assert_eq!(of(" WITH compression = {'class': 'LZ4Compressor', 'enabled': 'false'}").unwrap(), None);
+    assert_eq!(
+        of(" WITH compression = {'class': 'org.apache.cassandra.io.compress.ZstdCompressor', 'chunk_length_in_kb': 64, 'compression_level': '5'}").unwrap(),
+        Some(Compression { compressor: Compressor::Zstd { level: 5 }, chunk: 65_536 })
+    );
+    assert_eq!(
+        of(" WITH compression = {'sstable_compression': 'SnappyCompressor', 'chunk_length_kb': '4'}").unwrap(),
+        Some(Compression { compressor: Compressor::Snappy, chunk: 4096 })
+    );
+    assert!(matches!(of(" WITH compression = {'class': 'FooCompressor'}"), Err(CompressError::UnknownClass(_))));
+    assert!(matches!(
+        of(" WITH compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 3}"),
+        Err(CompressError::Chunk(_))
+    ));
+}
+
+#[test]
+fn a_rows_size_is_its_values_and_what_is_around_them() {
+    let size = row_size(&layout(BLOBS, "fixed(100)")).unwrap();
+    // Key: length, 8 bytes, deletion time, end.
+    assert_eq!(size.partition, 2.0 + 8.0 + 12.0 + 1.0);
+    assert_eq!(size.cells, 3.0);
+    // Flags, clustering, two sizes; three cells with flags, timestamp and length.
+    assert!((size.row - (1.0 + 17.0 + 4.0 + 3.0 * 5.0 + 2.0 * 101.0 + 4.0)).abs() < 4.0, "{size:?}");
+}
