@@ -13,11 +13,12 @@ mod operations;
 mod page;
 mod samples;
 mod send;
+mod thread;
 mod wheel;
 mod worker;
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     thread::JoinHandle,
     time::Duration,
 };
@@ -28,10 +29,10 @@ use crate::{
     control::{self, Limit},
     histogram,
     ring::Replicas,
-    sys::{self, Waker},
     workload::{FILLING, KeyValueLoad, MIX, Population},
 };
 use merge::Merge;
+use thread::{Command, Thread, spawn};
 use worker::{Final, Worker};
 
 /// How long the token ring may take to be read.
@@ -45,38 +46,6 @@ const COALESCE_NS: u64 = 100_000;
 
 /// Between two looks at whether a thread that is connecting is still alive.
 const READY_POLL: Duration = Duration::from_millis(200);
-
-type Command = Box<dyn FnOnce(&mut Worker) + Send>;
-
-struct Thread {
-    commands: mpsc::Sender<Command>,
-    waker: Arc<Waker>,
-    failure: Arc<OnceLock<String>>,
-    handle: Option<JoinHandle<Option<Final>>>,
-}
-
-impl Thread {
-    /// Has the thread run `question` between two turns of its loop; the answer comes through the receiver, unless
-    /// the thread has ended.
-    fn post<T: Send + 'static>(&self, question: impl FnOnce(&mut Worker) -> T + Send + 'static) -> mpsc::Receiver<T> {
-        let (sender, receiver) = mpsc::channel();
-        // A thread that has ended drops the command and with it the sender: the receiver then tells.
-        let command: Command = Box::new(move |worker| drop(sender.send(question(worker))));
-        if self.commands.send(command).is_ok() {
-            self.waker.wake();
-        }
-        receiver
-    }
-
-    fn is_dead(&self) -> bool {
-        self.handle.as_ref().is_none_or(JoinHandle::is_finished)
-    }
-
-    /// Why it died, if it did.
-    fn reason(&self) -> String {
-        self.failure.get().cloned().unwrap_or_else(|| "it panicked".to_owned())
-    }
-}
 
 /// A running load. Dropping it ends the load at once, without waiting for open operations.
 pub struct Engine {
@@ -387,34 +356,6 @@ impl Drop for Engine {
             drop(handle.join());
         }
     }
-}
-
-fn spawn(
-    index: usize,
-    setup: Arc<worker::Setup>,
-    ready: mpsc::Sender<Result<(), LoadError>>,
-) -> Result<Thread, LoadError> {
-    let waker = Arc::new(Waker::new().map_err(LoadError::system("an eventfd"))?);
-    let failure = Arc::new(OnceLock::new());
-    let (commands, inbox) = mpsc::channel();
-    let (thread_waker, thread_failure) = (Arc::clone(&waker), Arc::clone(&failure));
-    let body = move || {
-        let run = || {
-            (setup.config.thread_start)().map_err(LoadError::ThreadStart)?;
-            sys::precise_timers();
-            Worker::new(index, &setup, thread_waker, inbox, ready.clone())?.run()
-        };
-        run()
-            .map_err(|error| {
-                let _ = thread_failure.set(error.to_string());
-                // Nobody listens after the start; then `health` tells.
-                let _ = ready.send(Err(error));
-            })
-            .ok()
-    };
-    let handle =
-        std::thread::Builder::new().name(format!("load-{index}")).spawn(body).map_err(LoadError::system("a thread"))?;
-    Ok(Thread { commands, waker, failure, handle: Some(handle) })
 }
 
 #[cfg(test)]
