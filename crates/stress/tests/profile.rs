@@ -1,5 +1,7 @@
 //! Profiles: those found in the wild, by shape, and every way to get one wrong.
 
+#![allow(clippy::expect_used, clippy::panic, reason = "a test ends by them")]
+
 use std::{io, path::Path};
 
 use brownout_generate::{distribution::Spec, sizes::Amount};

@@ -1,5 +1,7 @@
 //! The command language: what words mean, and what is refused.
 
+#![allow(clippy::expect_used, clippy::panic, reason = "a test ends by them")]
+
 use std::{io, net::SocketAddr, path::Path, time::Duration};
 
 use brownout_load::{Arrivals, Consistency, RetryDelay, SerialConsistency};

@@ -1,5 +1,7 @@
 //! The command language, beside what cassandra-stress itself printed (`golden/`).
 
+#![allow(clippy::expect_used, clippy::panic, reason = "a test ends by them")]
+
 use brownout_stress::settings::{Invocation, Settings};
 
 const BLOCKS: &str = include_str!("golden/blocks.txt");

@@ -43,7 +43,8 @@ impl Invocation {
         if is_legacy {
             let words = legacy::translate(&grammar::words(arguments)[1..])?;
             let note = format!("Running in legacy support mode. Translating command to: \nstress {}", words.join(" "));
-            let settings = Settings::from_groups(grammar::groups(words)?, Extras::default(), files, vec![note])?;
+            let settings =
+                Settings::from_groups(grammar::groups(grammar::words(&words))?, Extras::default(), files, vec![note])?;
             return Ok(Invocation::Run(Box::new(settings)));
         }
         let (extras, rest) = Extras::parse(arguments)?;
