@@ -113,6 +113,7 @@ impl Tool {
                 )
             }
             Kind::ScyllaBench => {
+                let hosts: Vec<String> = hosts.iter().map(|host| format!("{host}:{port}")).collect();
                 let rate = match load {
                     Load::Rate(rate) => format!("-concurrency {USERS} -max-rate {rate}"),
                     Load::Users(users) => format!("-concurrency {users}"),
@@ -120,7 +121,7 @@ impl Tool {
                 format!(
                     "-mode write -workload uniform -partition-count 1000000 -clustering-row-count 1 -clustering-row-size 170 \
                      -rows-per-request 1 -replication-factor 1 -consistency-level one {rate} -duration {seconds}s \
-                     -nodes {} -port {port}",
+                     -client-compression=false -nodes {}",
                     hosts.join(",")
                 )
             }
@@ -136,7 +137,7 @@ impl Tool {
             _ if self.ours => ours(&json(folder)),
             Kind::Latte => latte(&json(folder)),
             Kind::ScyllaBench => Told {
-                p50: after(&printed, "50th:"),
+                p50: after(&printed, "median:"),
                 p95: after(&printed, "95th:"),
                 p99: after(&printed, "99th:"),
                 max: after(&printed, "max:"),
