@@ -12,7 +12,7 @@ use scylla::{
 };
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::{Coordinator, LoadError, Table, ThreadStart, TokenRange, TokenRing};
+use crate::{Coordinator, Credentials, LoadError, Table, ThreadStart, TokenRange, TokenRing, WireOptions};
 
 /// Between two looks at something that is waited for.
 const POLL: Duration = Duration::from_millis(100);
@@ -44,7 +44,8 @@ pub fn run_ddl<'a>(
     statements: &[String],
     limit: impl Into<Limit<'a>>,
 ) -> Result<(), LoadError> {
-    in_session("defining the schema", coordinators, thread_start, limit.into(), async |session, state| {
+    let wire = &WireOptions::default();
+    in_session("defining the schema", coordinators, wire, thread_start, limit.into(), async |session, state| {
         for text in statements {
             *state = format!("running {text}");
             let result = session.query_unpaged(text.as_str(), ()).await;
@@ -64,7 +65,8 @@ pub fn schema_agreement<'a>(
     thread_start: &ThreadStart,
     limit: impl Into<Limit<'a>>,
 ) -> Result<String, LoadError> {
-    in_session("schema agreement", coordinators, thread_start, limit.into(), async |session, state| {
+    let wire = &WireOptions::default();
+    in_session("schema agreement", coordinators, wire, thread_start, limit.into(), async |session, state| {
         Ok(agree(session, coordinators, state).await)
     })
 }
@@ -79,7 +81,27 @@ pub fn token_ring<'a>(
     table: &Table,
     limit: impl Into<Limit<'a>>,
 ) -> Result<TokenRing, LoadError> {
-    in_session("reading the token ring", coordinators, thread_start, limit.into(), async |session, _| {
+    token_ring_by(&WireOptions::default(), coordinators, thread_start, table, limit)
+}
+
+/// [`token_ring`] with the credentials of `wire`.
+///
+/// # Errors
+/// Those of [`token_ring`]; encryption, which this session does not have.
+pub(crate) fn token_ring_by<'a>(
+    wire: &WireOptions,
+    coordinators: &[Coordinator],
+    thread_start: &ThreadStart,
+    table: &Table,
+    limit: impl Into<Limit<'a>>,
+) -> Result<TokenRing, LoadError> {
+    if wire.tls.is_some() {
+        return Err(LoadError::Config {
+            what: "the token ring cannot be read over an encrypted connection yet".to_owned(),
+            remedy: "balance round robin",
+        });
+    }
+    in_session("reading the token ring", coordinators, wire, thread_start, limit.into(), async |session, _| {
         let cluster = session.get_cluster_state();
         if cluster.get_keyspace(&table.keyspace).is_none() {
             let reason = format!("there is no keyspace '{}'; make the schema first", table.keyspace);
@@ -151,6 +173,7 @@ enum End {
 fn in_session<T: Send>(
     what: &str,
     coordinators: &[Coordinator],
+    wire: &WireOptions,
     thread_start: &ThreadStart,
     limit: Limit<'_>,
     work: impl AsyncFn(&Session, &mut String) -> Result<T, LoadError> + Send + Sync,
@@ -171,7 +194,7 @@ fn in_session<T: Send>(
         let (what, limit) = (what.to_owned(), limit.time);
         let done = runtime.block_on(async {
             let work = async {
-                let session = connect(coordinators, &mut state).await;
+                let session = connect(coordinators, wire, &mut state).await;
                 work(&session, &mut state).await
             };
             tokio::select! {
@@ -194,12 +217,15 @@ fn in_session<T: Send>(
 }
 
 /// Tries until it succeeds: a node that is starting refuses connections for a while.
-async fn connect(coordinators: &[Coordinator], state: &mut String) -> Arc<Session> {
+async fn connect(coordinators: &[Coordinator], wire: &WireOptions, state: &mut String) -> Arc<Session> {
     loop {
-        let builder = SessionBuilder::new()
+        let mut builder = SessionBuilder::new()
             .known_nodes_addr(coordinators.iter().map(|node| node.address))
             .connection_timeout(Duration::from_secs(5))
             .auto_await_schema_agreement(false);
+        if let Some(Credentials { user, password }) = &wire.credentials {
+            builder = builder.user(user, password);
+        }
         match builder.build().await {
             Ok(session) => return Arc::new(session),
             Err(error) => *state = format!("cannot connect to {}: {error}", names(coordinators)),

@@ -98,7 +98,7 @@ impl Engine {
     ///
     /// # Errors
     /// An impossible configuration; a coordinator that does not answer a step of the handshake within 5 s and four
-    /// timeouts, asks for authentication (not supported yet) or refuses a statement; a hook that fails; with
+    /// timeouts, refuses the credentials or a statement; a hook that fails; with
     /// [`Balancing::TokenAware`], a ring that cannot be read.
     pub fn launch(config: EngineConfig, workload: Arc<dyn Workload>) -> Result<Engine, LoadError> {
         Engine::launch_unless(config, workload, &|| false)
@@ -128,7 +128,9 @@ impl Engine {
             Balancing::RoundRobin => Vec::new(),
             Balancing::TokenAware => {
                 let limit = Limit { time: RING_LIMIT, interrupted };
-                let ring = |table| control::token_ring(&config.coordinators, &config.thread_start, table, limit);
+                let ring = |table| {
+                    control::token_ring_by(&config.wire, &config.coordinators, &config.thread_start, table, limit)
+                };
                 let rings = workload.tables().iter().map(ring).collect::<Result<Vec<_>, _>>()?;
                 rings.into_iter().map(|ring| Replicas::new(ring, &config.coordinators)).collect()
             }
