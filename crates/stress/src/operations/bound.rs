@@ -33,13 +33,22 @@ impl Bound {
         self.value_with(|out| out.extend_from_slice(value))
     }
 
-    /// Adds a value, or a null.
+    /// Adds a null.
     #[inline]
-    pub fn cell(&mut self, cell: Option<&[u8]>) {
-        match cell {
-            Some(value) => drop(self.value(value)),
-            None => self.bytes.extend_from_slice(&(-1i32).to_be_bytes()),
-        }
+    pub fn null(&mut self) {
+        self.bytes.extend_from_slice(&(-1i32).to_be_bytes());
+    }
+
+    /// Adds a value that is not set: what is stored in the column stays as it is.
+    #[inline]
+    pub fn unset(&mut self) {
+        self.bytes.extend_from_slice(&(-2i32).to_be_bytes());
+    }
+
+    /// Adds the values of another between two lengths that [`Bound::len`] told.
+    #[inline]
+    pub fn take_from(&mut self, other: &Bound, from: usize, to: usize) {
+        self.bytes.extend_from_slice(&other.bytes[from..to]);
     }
 
     /// Bytes at a place that was returned before.
@@ -70,20 +79,33 @@ impl Bound {
     }
 }
 
-/// Values one after the other; `None` for a null.
+/// Values one after the other; `None` for a null or one that is not set.
 #[derive(Debug, Clone)]
 pub struct Cells<'a>(&'a [u8]);
 
 impl<'a> Cells<'a> {
     /// Writes them to a request.
     #[inline]
-    pub fn write(self, values: &mut Values<'_>) {
-        for cell in self {
-            match cell {
-                Some(value) => values.value(value),
-                None => values.null(),
+    pub fn write(mut self, values: &mut Values<'_>) {
+        while let Some((length, cell)) = self.split() {
+            match (cell, length) {
+                (Some(value), _) => values.value(value),
+                (None, -2) => values.unset(),
+                (None, _) => values.null(),
             };
         }
+    }
+
+    #[inline]
+    fn split(&mut self) -> Option<(i32, Option<&'a [u8]>)> {
+        let (length, rest) = self.0.split_first_chunk::<4>()?;
+        let length = i32::from_be_bytes(*length);
+        let (value, rest) = match usize::try_from(length) {
+            Ok(length) => rest.split_at_checked(length).map(|(value, rest)| (Some(value), rest))?,
+            Err(_) => (None, rest),
+        };
+        self.0 = rest;
+        Some((length, value))
     }
 }
 
@@ -92,18 +114,7 @@ impl<'a> Iterator for Cells<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Option<&'a [u8]>> {
-        let (length, rest) = self.0.split_first_chunk::<4>()?;
-        match usize::try_from(i32::from_be_bytes(*length)) {
-            Ok(length) => {
-                let (value, rest) = rest.split_at_checked(length)?;
-                self.0 = rest;
-                Some(Some(value))
-            }
-            Err(_) => {
-                self.0 = rest;
-                Some(None)
-            }
-        }
+        self.split().map(|(_, cell)| cell)
     }
 }
 
@@ -115,8 +126,8 @@ mod tests {
     fn values_come_back_in_their_order_nulls_and_empty_ones_too() {
         let mut bound = Bound::default();
         let place = bound.value(b"key");
-        bound.cell(None);
-        bound.cell(Some(b""));
+        bound.null();
+        bound.value(b"");
         bound.value_with(|out| out.extend_from_slice(&[1, 2]));
         assert_eq!(bound.at(&place), b"key");
         let cells: Vec<_> = bound.cells().collect();

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use brownout_load::{Balancing, Coordinator, EngineConfig, ErrorClass, Retries};
+use brownout_load::{
+    Balancing, Coordinator, Credentials, EngineConfig, ErrorClass, Protocol, Retries, Version, WireOptions,
+};
 
 use super::RunError;
 use crate::{
     schema::{Contact, Control, Member},
-    settings::{LoadBalance, Settings},
+    settings::{self, LoadBalance, Settings},
 };
 
 /// How long a cluster is given to answer at all.
@@ -18,6 +20,18 @@ pub const ANSWER: Duration = Duration::from_secs(30);
 /// # Errors
 /// A host without an address.
 pub fn contact(settings: &Settings) -> Result<Contact, RunError> {
+    if settings.transport.truststore.is_some() || settings.transport.keystore.is_some() {
+        return Err(RunError::Unfit {
+            what: "-transport: TLS is not there yet for what asks the cluster for its schema".to_owned(),
+            remedy: "use a port without encryption",
+        });
+    }
+    if settings.mode.path == settings::DataPath::Driver {
+        return Err(RunError::Unfit {
+            what: "-mode driver: the data path through the scylla driver is not there yet".to_owned(),
+            remedy: "leave it out: the load then uses its own connections",
+        });
+    }
     let mut contact = Contact::resolve(&settings.node.hosts, settings.port.native)?;
     contact.whitelist = settings.node.whitelist;
     contact.timeout = settings.mode.request_timeout;
@@ -82,6 +96,7 @@ pub fn engine(settings: &Settings, members: &[Member], seed: i64, users: Option<
         timeout: mode.request_timeout,
         seed: seed as u64,
         retries: retries(settings),
+        wire: wire(settings),
         ..EngineConfig::new(named(members))
     }
 }
@@ -92,6 +107,28 @@ fn load_threads(users: Option<u32>) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let by_users = users.map_or(usize::MAX, |users| (users as usize / 32).max(1));
     (processors / 2).clamp(1, 8).min(by_users)
+}
+
+/// How connections speak.
+fn wire(settings: &Settings) -> WireOptions {
+    let mode = &settings.mode;
+    WireOptions {
+        protocol: match mode.protocol {
+            settings::Protocol::Newest => Protocol::Auto,
+            settings::Protocol::Version(5) => Protocol::Exactly(Version::V5),
+            settings::Protocol::Default | settings::Protocol::Version(_) => Protocol::Exactly(Version::V4),
+        },
+        compression: match mode.compression {
+            settings::Compression::None => None,
+            settings::Compression::Lz4 => Some(brownout_load::Compression::Lz4),
+            settings::Compression::Snappy => Some(brownout_load::Compression::Snappy),
+        },
+        tls: None,
+        credentials: mode.user.as_ref().map(|user| Credentials {
+            user: user.clone(),
+            password: mode.password.as_ref().map_or("", |password| password.reveal()).to_owned(),
+        }),
+    }
 }
 
 /// As cassandra-stress: every failure is tried again at once, but for servers that have too much to do.

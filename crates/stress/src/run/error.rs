@@ -1,11 +1,14 @@
 use std::path::PathBuf;
 
-use brownout_generate::{java::WeightsError, seeds::SeedsError, values::ValueError};
+use brownout_generate::{
+    compress::CompressError, java::WeightsError, rows::RowError, seeds::SeedsError, sizes::SizeError,
+    values::ValueError,
+};
 use brownout_load::LoadError;
 use thiserror::Error;
 
 use super::{disk::DiskError, nodetool::NodetoolError};
-use crate::{output::OutputError, schema::SchemaError, settings::SettingsError};
+use crate::{output::OutputError, profile::ProfileError, schema::SchemaError, settings::SettingsError};
 
 /// Why a run cannot begin, or cannot go on.
 #[derive(Debug, Error)]
@@ -25,6 +28,18 @@ pub enum RunError {
     /// Values that cannot be made as asked.
     #[error(transparent)]
     Value(Box<ValueError>),
+    /// Rows that cannot be made as asked.
+    #[error(transparent)]
+    Row(Box<RowError>),
+    /// A ratio of compression that cannot be reached.
+    #[error(transparent)]
+    Compress(Box<CompressError>),
+    /// Sizes of partitions that cannot be reached.
+    #[error(transparent)]
+    Size(Box<SizeError>),
+    /// A profile.
+    #[error(transparent)]
+    Profile(Box<ProfileError>),
     /// Partitions that cannot be chosen as asked.
     #[error(transparent)]
     Seeds(#[from] SeedsError),
@@ -79,6 +94,10 @@ impl RunError {
         match self {
             RunError::Settings(_)
             | RunError::Value(_)
+            | RunError::Row(_)
+            | RunError::Compress(_)
+            | RunError::Size(_)
+            | RunError::Profile(_)
             | RunError::Seeds(_)
             | RunError::Weights(_)
             | RunError::NoSuchNode { .. }
@@ -107,4 +126,14 @@ macro_rules! boxed {
     };
 }
 
-boxed!(Settings(SettingsError), Schema(SchemaError), Load(LoadError), Value(ValueError), Disk(DiskError));
+boxed!(
+    Settings(SettingsError),
+    Schema(SchemaError),
+    Load(LoadError),
+    Value(ValueError),
+    Row(RowError),
+    Compress(CompressError),
+    Size(SizeError),
+    Profile(ProfileError),
+    Disk(DiskError)
+);

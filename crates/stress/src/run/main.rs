@@ -16,6 +16,7 @@ use super::{
     stage::Stage,
     steps::{self, StepRule},
     threshold::Estimate,
+    user::{Profiles, User},
 };
 use crate::{
     operations::StressWorkload,
@@ -49,12 +50,23 @@ struct Outcome {
 /// It cannot begin, or cannot go on.
 pub fn run(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<'_>) -> Result<u8, RunError> {
     match settings.command.kind {
-        CommandKind::VerifySizes | CommandKind::User => Err(RunError::Unfit {
-            what: "the commands user and verify-sizes are not there yet".to_owned(),
-            remedy: "use write, read, mixed, counter_write or counter_read",
-        }),
+        CommandKind::VerifySizes => super::verify::verify_sizes(settings, stage, interrupted),
+        CommandKind::User => {
+            let profiles = Profiles::load(settings)?;
+            let settings = &profiles.settings;
+            introduce(settings, || profiles.block(), stage);
+            if settings.extras.dry_run {
+                return profiles.dry_run(stage);
+            }
+            let control = setup::connect(settings, stage, interrupted)?;
+            let members = connect::coordinators(settings, &control)?;
+            let user = User::make(&profiles, &control, &members, stage, interrupted)?;
+            let tables = user.table_names();
+            proceed(settings, &user, control, members, tables, stage, interrupted)
+        }
         _ => {
             let predefined = Predefined::new(settings)?;
+            introduce(settings, || settings.block(), stage);
             if settings.extras.dry_run {
                 return Ok(dry_run(&predefined, settings, stage));
             }
@@ -62,8 +74,28 @@ pub fn run(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<'_>)
             setup::make_predefined(&predefined, settings, &control, stage, interrupted)?;
             let table = |name: &str| TableName { keyspace: predefined.keyspace().to_owned(), table: name.to_owned() };
             let tables = predefined.tables().iter().map(|known| table(&known.name)).collect();
-            proceed(settings, &predefined, control, tables, stage, interrupted)
+            let members = connect::coordinators(settings, &control)?;
+            proceed(settings, &predefined, control, members, tables, stage, interrupted)
         }
+    }
+}
+
+/// Notes, and the block of settings.
+pub fn introduce(settings: &Settings, block: impl FnOnce() -> String, stage: &mut Stage) {
+    for note in &settings.notes {
+        stage.aside(note);
+    }
+    for (given, option) in [
+        (settings.mode.max_pending.is_some(), "-mode maxPending="),
+        (settings.node.remote_hosts.is_some(), "-node remote-dc="),
+        (settings.errors.fail_fast, "-errors fail-fast"),
+    ] {
+        if given {
+            stage.aside(format!("{option} has no effect yet"));
+        }
+    }
+    if settings.log.settings {
+        stage.text(&block());
     }
 }
 
@@ -89,7 +121,7 @@ pub fn tell_plan(source: &dyn Source, settings: &Settings, stage: &mut Stage) {
 }
 
 /// What a run line says after the threads.
-fn until(settings: &Settings) -> String {
+pub fn until(settings: &Settings) -> String {
     match settings.command.length {
         Length::Time(time) => format!("{} seconds", time.as_secs_f64()),
         Length::Count(count) => format!("for {count} iteration"),
@@ -102,6 +134,7 @@ fn proceed(
     settings: &Settings,
     source: &dyn Source,
     control: Control,
+    members: Vec<Member>,
     tables: Vec<TableName>,
     stage: &mut Stage,
     interrupted: Interrupted<'_>,
@@ -110,7 +143,6 @@ fn proceed(
         stage.line("N=0: SCHEMA CREATED, NOTHING ELSE DONE.");
         return Ok(0);
     }
-    let members = connect::coordinators(settings, &control)?;
     let mut run = Run { settings, source, control, members, tables, stage, interrupted };
     run.everything()
 }

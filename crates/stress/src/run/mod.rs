@@ -3,6 +3,7 @@
 mod connect;
 pub mod disk;
 mod error;
+mod fitting;
 mod logs;
 mod main;
 pub mod nodetool;
@@ -13,7 +14,10 @@ pub mod search;
 mod setup;
 mod stage;
 pub mod steps;
+mod table;
 pub mod threshold;
+mod user;
+mod verify;
 
 pub use error::RunError;
 pub use stage::Stage;
@@ -47,15 +51,12 @@ pub fn main(words: &[String], interrupted: &(dyn Fn() -> bool + Sync)) -> u8 {
 
 /// A run with these settings, from the block that shows them to END.
 pub fn run(settings: &Settings, stage: &mut Stage, interrupted: &(dyn Fn() -> bool + Sync)) -> u8 {
-    let begun = settings.log.file.as_deref().map_or(Ok(()), |path| stage.copy_to(path)).and_then(|()| {
-        for note in &settings.notes {
-            stage.aside(note);
-        }
-        if settings.log.settings {
-            stage.text(&settings.block());
-        }
-        main::run(settings, stage, interrupted)
-    });
+    let begun = settings
+        .log
+        .file
+        .as_deref()
+        .map_or(Ok(()), |path| stage.copy_to(path))
+        .and_then(|()| main::run(settings, stage, interrupted));
     begun.unwrap_or_else(|error| {
         stage.aside(format!("brownout: {error}"));
         let code = error.exit_code();

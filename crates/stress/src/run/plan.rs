@@ -2,7 +2,7 @@
 
 use brownout_generate::{
     distribution::Spec,
-    seeds::{self, SeedManager, SeedSettings},
+    seeds::{self, SeedSettings},
 };
 use brownout_load::{Arrivals, Pace, Table};
 
@@ -57,23 +57,19 @@ pub fn seed(settings: &Settings) -> i64 {
     settings.command.seed.unwrap_or(SEED)
 }
 
-/// The partitions in turn, from the first on.
-///
-/// # Errors
-/// A population that cannot be drawn.
-pub fn seed_manager(settings: &Settings, flavour: seeds::Flavour) -> Result<std::sync::Arc<SeedManager>, RunError> {
+/// How partitions are chosen; visits are those of the command line.
+pub fn seed_settings(settings: &Settings, flavour: seeds::Flavour) -> SeedSettings {
     let population = match &settings.population.seeds {
         Seeds::Sequence { first, last, wrap, read_lookback } => {
             seeds::Population::Sequence { first: *first, last: *last, wrap: *wrap, lookback: read_lookback.clone() }
         }
         Seeds::Distribution(spec) => seeds::Population::Drawn(spec.clone()),
     };
-    let asked = SeedSettings {
+    SeedSettings {
         visits: settings.insert.visits.clone(),
         revisit: settings.insert.revisit.clone(),
         ..SeedSettings::new(population, flavour, seed(settings) as u64)
-    };
-    Ok(SeedManager::new(asked)?)
+    }
 }
 
 /// The operations of one phase: in one flow, or each in its own if each has a rate.

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use brownout_generate::{seeds, values};
+use brownout_generate::{
+    seeds::{self, SeedManager},
+    values,
+};
 use brownout_load::Table;
 
 use super::{
     RunError,
-    plan::{Planned, Source, seed, seed_manager},
+    plan::{Planned, Source, seed, seed_settings},
 };
 use crate::{
     operations::{
@@ -96,12 +99,7 @@ impl<'a> Predefined<'a> {
         })
     }
 
-    fn kind(
-        &self,
-        number: usize,
-        kind: CommandKind,
-        seeds: &Arc<seeds::SeedManager>,
-    ) -> Result<Box<dyn Kind>, RunError> {
+    fn kind(&self, number: usize, kind: CommandKind, seeds: &Arc<SeedManager>) -> Result<Box<dyn Kind>, RunError> {
         let table_place = self.tables().iter().position(|known| known.name == table(kind)).unwrap_or(0);
         let common = Common {
             cql: self.cql(kind)?,
@@ -135,7 +133,7 @@ impl Source for Predefined<'_> {
             Some(Generator::V2) => seeds::Flavour::Fixed,
             Some(Generator::Compat) | None => seeds::Flavour::Compat,
         };
-        let seeds = seed_manager(self.settings, flavour)?;
+        let seeds = SeedManager::new(seed_settings(self.settings, flavour))?;
         let wanted = self.ratio().iter().enumerate().filter(|(place, _)| only.is_none_or(|only| only == *place));
         wanted
             .map(|(place, (kind, weight))| {

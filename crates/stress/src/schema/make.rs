@@ -21,17 +21,6 @@ pub fn definition_consistency(command: Consistency, datacenter: bool) -> Consist
     }
 }
 
-/// Where unqualified names of definitions belong.
-#[derive(Debug, Clone)]
-pub struct Definitions<'a> {
-    /// The keyspace's definition, if it is to be made.
-    pub keyspace: Option<&'a str>,
-    /// Name of the keyspace as written.
-    pub name: &'a str,
-    /// Definitions within it, in order: table, types, indexes, views.
-    pub inside: &'a [String],
-}
-
 impl Control {
     /// Runs a definition; that its object exists already is no error. Waits for agreement.
     ///
@@ -50,31 +39,6 @@ impl Control {
             Err(Refused::Other(reason)) => return Err(SchemaError::Refused { statement: short(cql), reason }),
         }
         self.agree(Limit { time: AGREEMENT, interrupted: interrupt }).map(drop)
-    }
-
-    /// Runs the definitions of a profile: the keyspace, then what is inside of it. `made` hears of every one.
-    ///
-    /// # Errors
-    /// Those of [`Control::define`].
-    pub fn define_all(
-        &self,
-        definitions: &Definitions<'_>,
-        consistency: Consistency,
-        interrupt: &(dyn Fn() -> bool + Sync),
-        mut made: impl FnMut(&str),
-    ) -> Result<(), SchemaError> {
-        if let Some(cql) = definitions.keyspace {
-            self.define(cql, consistency, interrupt)?;
-            made(cql);
-        }
-        if !definitions.inside.is_empty() {
-            self.use_keyspace(definitions.name)?;
-        }
-        for cql in definitions.inside {
-            self.define(cql, consistency, interrupt)?;
-            made(cql);
-        }
-        Ok(())
     }
 
     /// Unqualified names mean this keyspace from now on.

@@ -5,12 +5,14 @@
 //! has, and [`qualify`] names the keyspace in statements that leave it out.
 
 pub mod definition;
+pub mod dml;
 mod error;
 pub mod make;
 mod members;
 pub mod qualify;
 mod session;
 pub mod table;
+mod variables;
 
 pub use error::SchemaError;
 pub use members::Member;

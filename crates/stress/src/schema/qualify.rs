@@ -44,6 +44,20 @@ pub fn qualified(cql: &str, keyspace: &str) -> String {
     out
 }
 
+/// Whether the statement has a condition (`IF …`), so that its answer tells whether it was applied.
+pub fn is_conditional(cql: &str) -> bool {
+    let is_if = |word: &Word| word.kind == Kind::Name && cql[word.start..word.end].eq_ignore_ascii_case("if");
+    words(cql).iter().any(is_if)
+}
+
+/// Whether the statement writes, and may be given a timestamp: an insert, an update, a deletion, without a condition.
+pub fn writes(cql: &str) -> bool {
+    let first = words(cql).into_iter().next();
+    let keyword = first.map_or("", |word| &cql[word.start..word.end]);
+    let writes = ["insert", "update", "delete"].iter().any(|known| keyword.eq_ignore_ascii_case(known));
+    writes && !is_conditional(cql)
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Name,
@@ -107,7 +121,16 @@ fn words(cql: &str) -> Vec<Word> {
 
 #[cfg(test)]
 mod tests {
-    use super::qualified;
+    use super::{is_conditional, qualified, writes};
+
+    #[test]
+    fn conditions_and_writes_are_seen_where_they_are() {
+        assert!(is_conditional("INSERT INTO t (a) VALUES (?) IF NOT EXISTS"));
+        assert!(is_conditional("update t set a = ? where k = ? if a = 'x'"));
+        assert!(!is_conditional("SELECT \"if\" FROM t WHERE a = 'if' -- if"));
+        assert!(writes("delete from t where k = ?") && writes(" UPDATE t SET a = ? WHERE k = ?"));
+        assert!(!writes("SELECT * FROM t") && !writes("INSERT INTO t (a) VALUES (?) IF NOT EXISTS"));
+    }
 
     #[test]
     fn a_table_without_a_keyspace_gets_one_and_nothing_else_changes() {

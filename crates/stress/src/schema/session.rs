@@ -25,6 +25,9 @@ use tokio::{
 
 use super::SchemaError;
 
+/// How long nodes that refuse connections are asked again: they may be about to listen.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Between two looks at something that is waited for.
 pub(super) const POLL: Duration = Duration::from_millis(100);
 
@@ -118,7 +121,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Connects; nodes that are starting are waited for within the limit.
+    /// Connects; nodes that refuse connections are asked again for two seconds.
     ///
     /// # Errors
     /// No node answers, the credentials are refused, or the limit is reached.
@@ -129,6 +132,7 @@ impl Control {
             .map_err(|source| SchemaError::System { what: "a runtime for control work", source })?;
         let builder = contact.builder()?;
         let deadline = Instant::now() + limit.time;
+        let patience = Instant::now() + limit.time.min(PATIENCE);
         let mut reason = "no answer".to_owned();
         let session = runtime.block_on(async {
             loop {
@@ -144,7 +148,7 @@ impl Control {
                     Err(_) => {}
                 }
                 // Wrong credentials do not become right.
-                if Instant::now() + POLL >= deadline || reason.contains("uthenticat") {
+                if Instant::now() >= patience || reason.contains("uthenticat") {
                     return Err(SchemaError::Connect { nodes: contact.names(), reason });
                 }
                 sleep(POLL).await;
@@ -277,12 +281,16 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     words
 }
 
-/// A value as text: texts bare, lists one element a line, everything else as CQL writes it.
+/// A value as text: texts bare, lists one element a line, maps one `key=value` a line, everything else as CQL writes it.
 fn text(value: CqlValue) -> String {
     match value {
         CqlValue::Text(text) | CqlValue::Ascii(text) => text,
         CqlValue::List(elements) | CqlValue::Set(elements) => {
             elements.into_iter().map(text).collect::<Vec<_>>().join("\n")
+        }
+        CqlValue::Map(entries) => {
+            let entry = |(key, value)| format!("{}={}", text(key), text(value));
+            entries.into_iter().map(entry).collect::<Vec<_>>().join("\n")
         }
         other => other.to_string(),
     }

@@ -1,6 +1,6 @@
 //! What a table really is: its columns as the cluster's own schema tables tell.
 
-use brownout_generate::types::{ColumnDefinition, ColumnKind, CqlType, TableDefinition, UserTypes};
+use brownout_generate::types::{ColumnDefinition, ColumnKind, CqlType, OptionValue, TableDefinition, UserTypes};
 use brownout_load::Consistency;
 
 use super::{Control, SchemaError};
@@ -78,12 +78,31 @@ impl Control {
             Ok(ColumnDefinition { name: column.name, cql_type, kind })
         };
         let columns = columns.into_iter().map(column).collect::<Result<_, SchemaError>>()?;
+        let compression = self.compression(keyspace, table, interrupt)?;
         Ok(TableDefinition {
             keyspace: Some(keyspace.to_owned()),
             name: table.to_owned(),
             columns,
-            options: Vec::new(),
+            options: vec![("compression".to_owned(), OptionValue::Map(compression))],
         })
+    }
+
+    /// The table's option of this name, as the cluster keeps it; empty: it is not compressed.
+    fn compression(
+        &self,
+        keyspace: &str,
+        table: &str,
+        interrupt: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<(String, String)>, SchemaError> {
+        let cql = format!(
+            "SELECT compression FROM system_schema.tables WHERE keyspace_name = '{}' AND table_name = '{}'",
+            keyspace.replace('\'', "''"),
+            table.replace('\'', "''")
+        );
+        let rows = self.rows(&cql, Consistency::One, interrupt)?;
+        let text = rows.into_iter().flatten().flatten().next().unwrap_or_default();
+        let entry = |line: &str| line.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+        Ok(text.lines().filter_map(entry).collect())
     }
 
     fn types(&self, keyspace: &str, interrupt: &(dyn Fn() -> bool + Sync)) -> Result<UserTypes, SchemaError> {

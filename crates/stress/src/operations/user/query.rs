@@ -1,0 +1,142 @@
+//! A query of a profile: any statement, with values of generated rows.
+
+use brownout_generate::{
+    rows::{Binding, PartitionGenerator},
+    seeds::SeedSource,
+};
+use brownout_load::{Answer, ErrorClass, Next, Parameters, Received, Request, Route, Sending, Verdict};
+
+use super::{Common, bind};
+use crate::operations::{Bound, Kind, KindThread, Permits, Place, complaints::Why, slab::Slab};
+
+/// The kind.
+#[derive(Clone)]
+pub struct Query {
+    /// What it has in common with the others.
+    pub common: Common,
+    /// Which values it binds.
+    pub binding: Binding,
+    /// Rows in a page; `None`: all in one answer.
+    pub page_size: Option<i32>,
+    /// It names a whole partition key, so that its replicas are known.
+    pub routed: bool,
+    /// It is conditional (LWT): answers tell whether it was applied.
+    pub conditional: bool,
+    /// It writes, and without a condition: it has a timestamp.
+    pub writes: bool,
+    /// A generator that was made with success; threads that cannot make theirs (which cannot be) use it.
+    pub generator: PartitionGenerator,
+}
+
+#[derive(Default)]
+struct Open {
+    bound: Bound,
+    seed: i64,
+    token: i64,
+    paging_state: Vec<u8>,
+    /// Its partition was counted by a page before.
+    counted: bool,
+}
+
+struct QueryThread {
+    kind: Query,
+    generator: PartitionGenerator,
+    source: SeedSource,
+    open: Slab<Open>,
+}
+
+impl Kind for Query {
+    fn thread(&self, thread: usize, _: usize) -> Box<dyn KindThread> {
+        Box::new(QueryThread {
+            generator: self.common.generator(thread).unwrap_or_else(|_| self.generator.clone()),
+            source: self.common.source(thread),
+            kind: self.clone(),
+            open: Slab::new(),
+        })
+    }
+}
+
+impl KindThread for QueryThread {
+    fn draw(&mut self, permits: &Permits) -> Option<Place> {
+        permits.take(1)?;
+        let number = self.open.take();
+        let open = &mut self.open[number];
+        loop {
+            let Some(seed) = self.source.next_read() else {
+                permits.give_back(1);
+                self.open.give(number);
+                return None;
+            };
+            if !self.generator.read(&seed, self.kind.binding.rows()) {
+                continue;
+            }
+            open.token = self.generator.token();
+            open.seed = seed.value();
+            if let Some(cells) = self.kind.binding.bind(&mut self.generator) {
+                open.bound.clear();
+                bind(&mut open.bound, cells, 0..cells.len());
+                break;
+            }
+        }
+        open.paging_state.clear();
+        open.counted = false;
+        Some(Place { number, partitions: 1 })
+    }
+
+    fn route(&self, place: u32, by_token: bool) -> Route {
+        self.kind.common.route(self.open[place].token, by_token && self.kind.routed)
+    }
+
+    fn request(&mut self, place: u32, sending: &Sending, request: Request<'_>) {
+        let open = &self.open[place];
+        let own = self.kind.common.parameters();
+        let parameters = Parameters {
+            page_size: self.kind.page_size,
+            paging_state: (!open.paging_state.is_empty()).then_some(&open.paging_state[..]),
+            timestamp_us: self.kind.writes.then_some(sending.unix_us as i64),
+            // The columns of a conditional write's answer depend on whether it was applied.
+            skip_metadata: own.skip_metadata && !self.kind.conditional,
+            ..own
+        };
+        open.bound.cells().write(&mut self.kind.common.send(request, &parameters));
+    }
+
+    fn answer(&mut self, place: u32, answer: &Answer<'_>, received: &Received, _: Option<&mut Option<Why>>) -> Verdict {
+        match answer {
+            Answer::Void => Verdict::done(0, 0),
+            Answer::Rows(rows) if self.kind.conditional => {
+                Verdict { not_applied: rows.applied() == Some(false), ..Verdict::done(1, rows.len() as u32) }
+            }
+            Answer::Rows(rows) => {
+                let open = &mut self.open[place];
+                let partitions = u32::from(!open.counted && !rows.is_empty());
+                let paged = self.kind.page_size.is_some();
+                let next = match rows.paging_state().filter(|_| paged) {
+                    Some(state) => {
+                        if !received.late {
+                            open.paging_state.clear();
+                            open.paging_state.extend_from_slice(state);
+                        }
+                        Next::Page
+                    }
+                    None => Next::Done,
+                };
+                open.counted |= partitions > 0;
+                Verdict { next, page: paged, ..Verdict::done(partitions, rows.len() as u32) }
+            }
+            _ => Verdict::failed(ErrorClass::Unexpected),
+        }
+    }
+
+    fn key(&self, place: u32) -> String {
+        self.kind.common.key_text(&self.generator, self.open[place].seed)
+    }
+
+    fn statement(&self) -> &str {
+        &self.kind.common.cql
+    }
+
+    fn release(&mut self, place: u32) {
+        self.open.give(place);
+    }
+}

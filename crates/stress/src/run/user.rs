@@ -1,0 +1,435 @@
+//! The `user` command: profiles, their schemas, their operations.
+
+use std::sync::Arc;
+
+use brownout_generate::{
+    rows::{Binding, Fields},
+    seeds::{SeedManager, SeedSettings},
+};
+use brownout_load::{BatchKind, Table as LoadTable, control::Limit};
+
+use super::{
+    RunError, connect,
+    disk::TableName,
+    plan::{self, Planned, Source},
+    setup::{self, Interrupted},
+    stage::Stage,
+    table::Table,
+};
+use crate::{
+    operations::{
+        Kind,
+        user::{Common, Insert, Query, Ranges, TokenRange, Validate},
+    },
+    profile::{self, HEADING, Profile, RequestSpec, Resolved, What},
+    schema::{Control, Member, dml, make, qualify, table::stored_name},
+    settings::{Batch, Settings, Share},
+};
+
+/// Rows in a page of `validate`: as many as a driver asks for unless told otherwise.
+const PAGE: i32 = 5_000;
+
+/// Profiles that were read and checked, and the settings with what they add.
+pub struct Profiles {
+    /// The settings: rates of profiles are in them.
+    pub settings: Settings,
+    profiles: Vec<Profile>,
+    ops: Vec<Resolved>,
+}
+
+impl Profiles {
+    /// Reads the profiles that the settings name.
+    ///
+    /// # Errors
+    /// One cannot be read, or does not have an operation that is asked for.
+    pub fn load(settings: &Settings) -> Result<Self, RunError> {
+        let profiles = profile::load_all(&settings.command.profiles)?;
+        let ops = profile::resolve(&settings.command.ops, &profiles)?;
+        let mut settings = settings.clone();
+        let mut notes: Vec<String> = profiles.iter().flat_map(|profile| profile.notes.clone()).collect();
+        settings.rate = profile::rate(&settings, &ops, &profiles, &mut notes)?;
+        settings.notes.extend(notes);
+        Ok(Profiles { settings, profiles, ops })
+    }
+
+    /// The block of settings, with that of the profiles.
+    pub fn block(&self) -> String {
+        let mut text = self.settings.block().trim_end_matches('\n').to_owned();
+        text.push('\n');
+        text.push_str(HEADING);
+        for profile in &self.profiles {
+            text.push_str(&profile.block());
+        }
+        text
+    }
+
+    /// Says what would be done.
+    ///
+    /// # Errors
+    /// Rows that cannot be made as a profile asks.
+    pub fn dry_run(&self, stage: &mut Stage) -> Result<u8, RunError> {
+        let settings = &self.settings;
+        stage.line("Plan (nothing is done):");
+        for profile in &self.profiles {
+            let definitions = [&profile.keyspace_definition, &profile.table_definition];
+            for cql in definitions.into_iter().flatten().chain(&profile.extra_definitions) {
+                stage.line(format!("  define  {}", one_line(cql)));
+            }
+            let Some(definition) = profile.definition.clone() else {
+                stage.line(format!("  ask     the columns of {}.{}", profile.keyspace, profile.table));
+                continue;
+            };
+            let keyspace = Some(stored_name(&profile.keyspace));
+            let table =
+                Table::new(profile, brownout_generate::types::TableDefinition { keyspace, ..definition }, settings)?;
+            let (text, warnings) = table.batches(settings)?;
+            for op in self.ops.iter().filter(|op| self.profiles[op.profile].name == profile.name) {
+                let cql = match op.what {
+                    What::Insert => table.insert.cql.clone(),
+                    What::Validate => dml::range(&table.definition, 0),
+                    What::Query(place) => {
+                        qualify::qualified(&profile.queries[place].cql, &stored_name(&profile.keyspace))
+                    }
+                    What::TokenRange(place) => {
+                        dml::token_range(&table.definition, &profile.token_range_queries[place].columns)
+                    }
+                };
+                stage.line(format!("  prepare {}: {}", op.name, one_line(&cql)));
+            }
+            stage.text(&text);
+            warnings.into_iter().for_each(|warning| stage.aside(warning));
+        }
+        let names: Vec<&str> = self.ops.iter().map(|op| op.name.as_str()).collect();
+        stage.line(format!("  load    [{}] by {}", names.join(", "), plan::words(settings)));
+        stage.line(format!("  until   {}", super::main::until(settings)));
+        Ok(0)
+    }
+}
+
+fn one_line(cql: &str) -> String {
+    cql.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// An operation with all that the cluster had to tell of it.
+struct Ready {
+    name: String,
+    weight: f64,
+    profile: usize,
+    what: What,
+    pin: Option<u16>,
+    /// Its statements by their place, one for every kind.
+    statements: Vec<usize>,
+    /// The variables of a query.
+    variables: Vec<String>,
+}
+
+/// The operations of profiles, ready to be planned.
+pub struct User<'a> {
+    settings: &'a Settings,
+    tables: Vec<Table<'a>>,
+    ready: Vec<Ready>,
+    cql: Vec<String>,
+    tokens: Vec<i64>,
+}
+
+impl<'a> User<'a> {
+    /// Makes the schemas, and asks the cluster for the tables.
+    ///
+    /// # Errors
+    /// A definition or a statement is refused; a table that there is not; rows that cannot be made as asked.
+    pub fn make(
+        from: &'a Profiles,
+        control: &Control,
+        members: &[Member],
+        stage: &mut Stage,
+        interrupted: Interrupted<'_>,
+    ) -> Result<Self, RunError> {
+        let settings = &from.settings;
+        let mut tables = Vec::new();
+        for profile in &from.profiles {
+            define(profile, settings, control, stage, interrupted)?;
+            let (keyspace, name) = (stored_name(&profile.keyspace), stored_name(&profile.table));
+            let definition = control.table(&keyspace, &name, interrupted)?;
+            let table = Table::new(profile, definition, settings)?;
+            for column in &table.skipped {
+                stage.aside(format!("WARNING: Table '{name}' has column '{column}' of unsupported type"));
+            }
+            let (text, warnings) = table.batches(settings)?;
+            stage.text(&text);
+            warnings.into_iter().for_each(|warning| stage.aside(warning));
+            tables.push(table);
+        }
+        let mut user = User { settings, tables, ready: Vec::new(), cql: Vec::new(), tokens: Vec::new() };
+        for op in &from.ops {
+            let ready = user.ready(op, control, members)?;
+            user.ready.push(ready);
+        }
+        if from.ops.iter().any(|op| matches!(op.what, What::TokenRange(_))) {
+            user.tokens = control.tokens();
+        }
+        Ok(user)
+    }
+
+    /// The tables that are emptied, flushed and asked about.
+    pub fn table_names(&self) -> Vec<TableName> {
+        let name = |table: &Table<'_>| TableName {
+            keyspace: table.definition.keyspace.clone().unwrap_or_default(),
+            table: table.definition.name.clone(),
+        };
+        self.tables.iter().map(name).collect()
+    }
+
+    fn ready(&mut self, op: &Resolved, control: &Control, members: &[Member]) -> Result<Ready, RunError> {
+        let table = &self.tables[op.profile];
+        let profile = table.profile;
+        let keyspace = table.definition.keyspace.as_deref().unwrap_or_default();
+        let mut variables = Vec::new();
+        let cql = match op.what {
+            What::Insert => vec![table.insert.cql.clone()],
+            What::Validate => (0..=table.range_depth()).map(|depth| dml::range(&table.definition, depth)).collect(),
+            What::Query(place) => {
+                let cql = qualify::qualified(&profile.queries[place].cql, keyspace);
+                variables = control.variables(&cql)?;
+                vec![cql]
+            }
+            What::TokenRange(place) => {
+                vec![dml::token_range(&table.definition, &profile.token_range_queries[place].columns)]
+            }
+        };
+        let pin = self.request(op.profile, op.what).and_then(|request| request.pin.as_deref());
+        let pin = pin.map(|host| connect::place("pin: ", host, self.settings, members)).transpose()?;
+        let first = self.cql.len();
+        self.cql.extend(cql);
+        Ok(Ready {
+            name: op.name.clone(),
+            weight: match op.share {
+                Share::Weight(weight) => weight,
+                Share::Rate(_) => 1.0,
+            },
+            profile: op.profile,
+            what: op.what,
+            pin,
+            statements: (first..self.cql.len()).collect(),
+            variables,
+        })
+    }
+
+    /// What the profile says of the operation's requests.
+    fn request(&self, profile: usize, what: What) -> Option<&RequestSpec> {
+        let profile = self.tables[profile].profile;
+        match what {
+            What::Insert => Some(&profile.insert.request),
+            What::Validate => None,
+            What::Query(place) => Some(&profile.queries[place].request),
+            What::TokenRange(place) => Some(&profile.token_range_queries[place].request),
+        }
+    }
+
+    /// The managers of seeds, by profile. As in cassandra-stress, all operations share one, unless profiles are visited
+    /// in different ways.
+    fn seeds(&self) -> Result<Vec<Arc<SeedManager>>, RunError> {
+        let asked = |table: &Table<'_>| -> SeedSettings {
+            SeedSettings {
+                visits: table.profile.visits(&self.settings.insert),
+                revisit: table.profile.revisit(&self.settings.insert),
+                ..plan::seed_settings(self.settings, table.seeds_flavour())
+            }
+        };
+        let mut made: Vec<(SeedSettings, Arc<SeedManager>)> = Vec::new();
+        self.tables
+            .iter()
+            .map(|table| {
+                let asked = asked(table);
+                if let Some((_, known)) = made.iter().find(|(known, _)| *known == asked) {
+                    return Ok(Arc::clone(known));
+                }
+                let manager = SeedManager::new(asked.clone())?;
+                made.push((asked, Arc::clone(&manager)));
+                Ok(manager)
+            })
+            .collect()
+    }
+
+    fn kinds(
+        &self,
+        number: usize,
+        ready: &Ready,
+        seeds: &Arc<SeedManager>,
+        ranges: &Arc<Ranges>,
+    ) -> Result<Vec<Box<dyn Kind>>, RunError> {
+        let settings = self.settings;
+        let table = &self.tables[ready.profile];
+        let request = self.request(ready.profile, ready.what);
+        let (mut consistency, mut serial) = (settings.command.consistency, settings.command.serial_consistency);
+        if let Some(request) = request {
+            consistency = request.consistency.unwrap_or(consistency);
+            serial = request.serial_consistency.unwrap_or(serial);
+        }
+        if ready.what == What::Insert {
+            consistency = settings.insert.consistency.unwrap_or(consistency);
+            serial = settings.insert.serial_consistency.unwrap_or(serial);
+        }
+        let common = |place: usize| Common {
+            cql: self.cql[ready.statements[place]].clone(),
+            statement: settings.mode.prepared.then_some(ready.statements[place]),
+            table: ready.profile as u16,
+            layout: Arc::clone(&table.layout),
+            rows: table.rows.clone(),
+            seeds: Arc::clone(seeds),
+            // Kinds of one operation draw by themselves.
+            number: number * 16 + place,
+            consistency,
+            serial_consistency: Some(serial),
+        };
+        let seed = plan::seed(settings).wrapping_add(number as i64);
+        Ok(match ready.what {
+            What::Insert => {
+                let counters = table.insert.counters;
+                let batch = match table.profile.batch(settings.insert.batch) {
+                    Batch::None => None,
+                    // Any other batch of increments is refused by servers.
+                    _ if counters => Some(BatchKind::Counter),
+                    Batch::Logged => Some(BatchKind::Logged),
+                    Batch::Unlogged => Some(BatchKind::Unlogged),
+                    Batch::Counter => Some(BatchKind::Counter),
+                };
+                vec![Box::new(Insert {
+                    common: common(0),
+                    columns: table.insert.columns.clone(),
+                    partitions: table.partitions(settings),
+                    batch,
+                    unit: table.unit(settings),
+                    counters,
+                    seed,
+                    generator: table.generator.clone(),
+                })]
+            }
+            What::Validate => (0..ready.statements.len())
+                .map(|depth| {
+                    Box::new(Validate {
+                        common: common(depth),
+                        depth,
+                        order: (0..table.definition.columns.len()).collect(),
+                        page_size: PAGE,
+                        validates: !settings.errors.skip_read_validation,
+                        generator: table.generator.clone(),
+                    }) as Box<dyn Kind>
+                })
+                .collect(),
+            What::Query(place) => {
+                let query = &table.profile.queries[place];
+                let names: Vec<&str> = ready.variables.iter().map(String::as_str).collect();
+                let fields = match query.fields {
+                    profile::Fields::SameRow => Fields::SameRow,
+                    profile::Fields::MultiRow => Fields::MultiRow,
+                };
+                let common = common(0);
+                vec![Box::new(Query {
+                    binding: Binding::new(&table.layout, &names, fields, seed as u64)?,
+                    page_size: query.page_size.and_then(|rows| i32::try_from(rows).ok()),
+                    routed: table.layout.key().iter().all(|column| names.contains(&column.name.as_str())),
+                    conditional: qualify::is_conditional(&common.cql),
+                    writes: qualify::writes(&common.cql) && !table.insert.counters,
+                    generator: table.generator.clone(),
+                    common,
+                })]
+            }
+            What::TokenRange(place) => {
+                let query = &table.profile.token_range_queries[place];
+                vec![Box::new(TokenRange {
+                    cql: self.cql[ready.statements[0]].clone(),
+                    statement: ready.statements[0],
+                    table: ready.profile as u16,
+                    ranges: Arc::clone(ranges),
+                    page_size: i32::try_from(query.page_size).unwrap_or(i32::MAX),
+                    consistency,
+                    serial_consistency: Some(serial),
+                })]
+            }
+        })
+    }
+}
+
+/// Makes a profile's schema, as far as it defines one.
+fn define(
+    profile: &Profile,
+    settings: &Settings,
+    control: &Control,
+    stage: &mut Stage,
+    interrupted: Interrupted<'_>,
+) -> Result<(), RunError> {
+    let consistency = make::definition_consistency(settings.command.consistency, settings.node.datacenter.is_some());
+    if let Some(cql) = &profile.keyspace_definition {
+        control.define(cql, consistency, interrupted)?;
+    }
+    // Types have to be there before the table that uses them, whatever the order in which they stand.
+    let (types, others): (Vec<_>, Vec<_>) = profile.extra_definitions.iter().partition(|cql| is_type(cql));
+    if profile.table_definition.is_some() || !profile.extra_definitions.is_empty() {
+        control.use_keyspace(&profile.keyspace)?;
+    }
+    for cql in types {
+        control.define(cql, consistency, interrupted)?;
+    }
+    if let Some(cql) = &profile.table_definition {
+        control.define(cql, consistency, interrupted)?;
+        setup::propagated(stage, "Created schema", settings);
+    }
+    if !profile.extra_definitions.is_empty() {
+        for cql in others {
+            control.define(cql, consistency, interrupted)?;
+        }
+        setup::propagated(stage, "Created extra schema", settings);
+    }
+    control.agree(Limit { time: connect::ANSWER, interrupted })?;
+    Ok(())
+}
+
+fn is_type(cql: &str) -> bool {
+    let words: Vec<String> = cql.split_whitespace().take(2).map(str::to_ascii_lowercase).collect();
+    words == ["create", "type"]
+}
+
+impl Source for User<'_> {
+    fn operations(&self) -> Vec<(String, f64)> {
+        self.ready.iter().map(|ready| (ready.name.clone(), ready.weight)).collect()
+    }
+
+    fn plan(&self, only: Option<usize>) -> Result<Vec<Planned>, RunError> {
+        let seeds = self.seeds()?;
+        let token_range = &self.settings.token_range;
+        let ranges = Arc::new(Ranges::new(self.tokens.clone(), token_range.split_factor, token_range.wrap));
+        let wanted = self.ready.iter().enumerate().filter(|(place, _)| only.is_none_or(|only| only == *place));
+        wanted
+            .map(|(place, ready)| {
+                Ok(Planned {
+                    name: ready.name.clone(),
+                    weight: ready.weight,
+                    kinds: self.kinds(place, ready, &seeds[ready.profile], &ranges)?,
+                    pin: ready.pin,
+                })
+            })
+            .collect()
+    }
+
+    fn statements(&self) -> Vec<String> {
+        self.cql.clone()
+    }
+
+    fn tables(&self) -> Vec<LoadTable> {
+        let table = |table: &Table<'_>| LoadTable {
+            keyspace: table.definition.keyspace.clone().unwrap_or_default(),
+            name: table.definition.name.clone(),
+        };
+        self.tables.iter().map(table).collect()
+    }
+
+    fn updates(&self) -> bool {
+        // As in cassandra-stress: a user command may always write.
+        true
+    }
+
+    fn description(&self) -> String {
+        let names: Vec<&str> = self.ready.iter().map(|ready| ready.name.as_str()).collect();
+        format!("[{}]", names.join(", "))
+    }
+}
