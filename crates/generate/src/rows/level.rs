@@ -5,6 +5,9 @@ use std::{cmp::Ordering, collections::HashSet};
 use super::{java_value::order, roll::Rolls, settings::Order};
 use crate::types::CqlType;
 
+/// Up to so many values are compared with each other; more are hashed.
+const FEW: usize = 24;
+
 /// The values of one clustering column, of which those from `head` on are still to come.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Level {
@@ -59,13 +62,41 @@ impl Level {
             items.dedup_by(|right, left| item(*left) == item(*right));
             return;
         }
-        let mut seen = HashSet::with_capacity(items.len());
-        items.retain(|one| seen.insert(item(*one)));
+        if items.len() <= FEW {
+            let mut kept = 0;
+            for place in 0..items.len() {
+                let one = items[place];
+                if !items[..kept].iter().any(|other| item(*other) == item(one)) {
+                    items[kept] = one;
+                    kept += 1;
+                }
+            }
+            items.truncate(kept);
+        } else {
+            let mut seen = HashSet::with_capacity(items.len());
+            items.retain(|one| seen.insert(item(*one)));
+        }
         if wanted == Order::Shuffled {
             for place in 0..items.len() {
                 let other = place + rolls.below(items.len() - place);
                 items.swap(place, other);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_equal_values_stays_however_many_there_are() {
+        for count in [FEW as u8, 3 * FEW as u8] {
+            let mut level = Level::default();
+            (0..count).for_each(|value| level.push(|out| out.push(value % 10 * 7 % 10)));
+            level.arrange(&CqlType::TinyInt, Order::Arbitrary, &mut Rolls::new(1));
+            let kept: Vec<u8> = (0..level.len()).map(|place| level.item(place)[0]).collect();
+            assert_eq!(kept, [0, 7, 4, 1, 8, 5, 2, 9, 6, 3]);
         }
     }
 }

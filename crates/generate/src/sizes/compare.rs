@@ -15,13 +15,16 @@ pub struct PercentileComparison {
     pub got: Option<u64>,
     /// How many buckets what was got is above what was asked.
     pub buckets_off: Option<i64>,
+    /// Whether it counts: nodetool's Min and Max are one partition each, which the chance of a few small or large rows
+    /// moves by several buckets; a percentile is many.
+    pub judged: bool,
 }
 
 impl PercentileComparison {
-    /// Whether what was got is counted in the asked bucket or one beside it. Nodetool's percentiles are boundaries of
+    /// Whether what was got is counted in the asked bucket or one beside it, or does not count. Nodetool's percentiles are boundaries of
     /// buckets, so nothing nearer can be told.
     pub fn met(&self) -> bool {
-        self.buckets_off.is_some_and(|off| off.abs() <= 1)
+        self.buckets_off.is_some_and(|off| !self.judged || off.abs() <= 1)
     }
 }
 
@@ -57,6 +60,7 @@ pub fn compare(
                 asked: named.map_or(unit(aim.round() as u64), |point| point.amount),
                 asked_bucket,
                 got: *got,
+                judged: *share > 0.0 && *share < 1.0,
                 buckets_off: got.map(|got| bucket_of(got).index as i64 - asked_bucket.index as i64),
             }
         })

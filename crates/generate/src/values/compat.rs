@@ -145,23 +145,27 @@ impl Compat {
                 let size = sized(&mut self.size, seed);
                 random.set_seed(!seed);
                 let end = out.len() + size;
+                // Whole words, of which what is too much is cut off.
+                out.reserve(size + 8);
                 while out.len() < end {
-                    let bytes = random.next_i64().to_le_bytes();
-                    out.extend_from_slice(&bytes[..bytes.len().min(end - out.len())]);
+                    out.extend_from_slice(&random.next_i64().to_le_bytes());
                 }
+                out.truncate(end);
             }
             Content::Text(random) => {
                 let seed = self.identity.next();
                 let size = sized(&mut self.size, seed);
                 random.set_seed(!seed);
                 let end = out.len() + size;
+                out.reserve(size + 8);
                 while out.len() < end {
                     // Each byte: seven bits, and 32 added to them modulo 128. On all eight bytes at once: no sum passes
                     // 159, so none carries into its neighbour.
                     let word = random.next_i64() as u64 & 0x7f7f_7f7f_7f7f_7f7f;
-                    let bytes = ((word + 0x2020_2020_2020_2020) & 0x7f7f_7f7f_7f7f_7f7f).to_le_bytes();
-                    out.extend_from_slice(&bytes[..bytes.len().min(end - out.len())]);
+                    let letters = (word + 0x2020_2020_2020_2020) & 0x7f7f_7f7f_7f7f_7f7f;
+                    out.extend_from_slice(&letters.to_le_bytes());
                 }
+                out.truncate(end);
             }
             Content::Letters => {
                 let seed = self.identity.next();

@@ -16,6 +16,17 @@ pub(super) enum Alphabet {
 /// 64 letters, in the order of their codes, so that numbers written with them are in the order of the texts.
 pub(super) const LETTERS: &[u8; 64] = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
 
+/// Two letters for twelve bits, the low six first.
+static PAIRS: [[u8; 2]; 4096] = {
+    let mut pairs = [[0; 2]; 4096];
+    let mut bits = 0;
+    while bits < pairs.len() {
+        pairs[bits] = [LETTERS[bits & 63], LETTERS[bits >> 6]];
+        bits += 1;
+    }
+    pairs
+};
+
 /// Fresh bytes and repeated ones take turns in blocks of this size, so that a value larger than a chunk of the compressor
 /// compresses alike in all its parts.
 const BLOCK: usize = 1024;
@@ -66,19 +77,20 @@ impl Content {
 
     fn fresh(&self, size: usize, stream: &mut Stream, out: &mut Vec<u8>) {
         let end = out.len() + size;
+        // Whole words, of which what is too much is cut off: no copy of a length that is only known here.
+        out.reserve(size + 8);
         match self.alphabet {
             Alphabet::Bytes => {
-                while out.len() + 8 <= end {
+                while out.len() < end {
                     out.extend_from_slice(&stream.word().to_le_bytes());
                 }
-                let bytes = stream.word().to_le_bytes();
-                out.extend_from_slice(&bytes[..end - out.len()]);
             }
             Alphabet::Letters => {
                 while out.len() < end {
                     let word = stream.word();
-                    let letters: [u8; 8] = std::array::from_fn(|place| LETTERS[(word >> (6 * place)) as usize & 63]);
-                    out.extend_from_slice(&letters[..letters.len().min(end - out.len())]);
+                    let pair = |place: u32| PAIRS[(word >> (12 * place)) as usize & 4095];
+                    let [[a, b], [c, d], [e, f], [g, h]] = [pair(0), pair(1), pair(2), pair(3)];
+                    out.extend_from_slice(&[a, b, c, d, e, f, g, h]);
                 }
             }
             Alphabet::Printable => {
@@ -90,9 +102,10 @@ impl Content {
                         word /= 94;
                         letter
                     });
-                    out.extend_from_slice(&letters[..letters.len().min(end - out.len())]);
+                    out.extend_from_slice(&letters);
                 }
             }
         }
+        out.truncate(end);
     }
 }
