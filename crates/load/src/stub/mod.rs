@@ -1,13 +1,21 @@
 //! A small CQL server, for benchmarks and for faults that a real server cannot be told to make.
 //!
-//! One thread serves any number of nodes that share one table in memory: `(key bigint, value blob)`, newest
-//! timestamp wins. It speaks enough CQL v4 for [`crate::Engine`] and for drivers built on the `scylla` crate, and
-//! every node can be told to be slow, to freeze, to lie, or to break off ([`Behaviour`]).
+//! One thread serves any number of nodes. It speaks versions 4 and 5 of the protocol, compressed or not, with TLS and
+//! passwords if told to ([`StubOptions`]), and knows enough of CQL for [`crate::Engine`], for what drivers ask when they
+//! connect, and for tables that clients create: prepared statements on them have names and types. Every node can be
+//! told to be slow, to freeze, to lie, or to break off ([`Behaviour`]).
 
+mod asked;
+mod database;
+mod options;
 mod peer;
-mod protocol;
+mod reply;
+mod schema;
 mod server;
+mod statement;
+mod store;
 mod tables;
+mod tokens;
 
 use std::{
     io,
@@ -18,63 +26,11 @@ use std::{
         mpsc,
     },
     thread::JoinHandle,
-    time::Duration,
 };
 
 use crate::{Coordinator, sys::Waker};
+pub use options::{Answer, Behaviour, Content, Freeze, StubOptions};
 use server::{Command, Server};
-
-/// What a node answers to prepared reads and writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Answer {
-    /// The truth.
-    #[default]
-    Right,
-    /// An error with this code (section 9 of the protocol specification).
-    Error(u32),
-    /// Nothing, ever.
-    Silence,
-    /// Bytes that are no CQL.
-    Garbage,
-    /// The end of the connection.
-    Close,
-    /// Rows with one byte of the value changed.
-    Flipped,
-    /// Rows as they were before the last write.
-    Stale,
-    /// No row, whatever was written.
-    NoRow,
-    /// A write is acknowledged where a row is expected, and the reverse.
-    WrongKind,
-}
-
-/// How a node behaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Behaviour {
-    /// What it answers.
-    pub answer: Answer,
-    /// How long it takes for every prepared read and write, however many there are.
-    pub delay: Duration,
-    /// It holds all its answers back until this is taken away.
-    pub frozen: bool,
-}
-
-impl Behaviour {
-    /// Frozen, otherwise right.
-    pub fn frozen() -> Self {
-        Behaviour { frozen: true, ..Behaviour::default() }
-    }
-
-    /// Slow, otherwise right.
-    pub fn slow(delay: Duration) -> Self {
-        Behaviour { delay, ..Behaviour::default() }
-    }
-
-    /// Answers at once, but in this way.
-    pub fn answering(answer: Answer) -> Self {
-        Behaviour { answer, ..Behaviour::default() }
-    }
-}
 
 /// A running server. Dropping it closes everything.
 pub struct Stub {
@@ -92,6 +48,14 @@ impl Stub {
     /// # Errors
     /// No such port is found, or a socket, epoll or thread cannot be made.
     pub fn local(nodes: u8) -> io::Result<Stub> {
+        Stub::local_with(nodes, StubOptions::default())
+    }
+
+    /// The same, with these options.
+    ///
+    /// # Errors
+    /// As [`Stub::local`]; or a table cannot be read.
+    pub fn local_with(nodes: u8, options: StubOptions) -> io::Result<Stub> {
         let host = |node: u8| Ipv4Addr::new(127, 0, 0, node + 1);
         let mut refused = io::Error::other("a stub needs at least one node");
         for _ in 0..20 {
@@ -99,7 +63,7 @@ impl Stub {
             let port = first.local_addr()?.port();
             let others: io::Result<Vec<_>> = (1..nodes).map(|node| TcpListener::bind((host(node), port))).collect();
             match others {
-                Ok(others) => return Stub::serve(std::iter::once(first).chain(others).collect()),
+                Ok(others) => return Stub::serve(std::iter::once(first).chain(others).collect(), options),
                 Err(error) => refused = error,
             }
         }
@@ -109,13 +73,14 @@ impl Stub {
     /// One node per listener.
     ///
     /// # Errors
-    /// An epoll or thread cannot be made.
-    pub fn serve(listeners: Vec<TcpListener>) -> io::Result<Stub> {
+    /// An epoll or thread cannot be made, or a table of the options cannot be read.
+    pub fn serve(listeners: Vec<TcpListener>, options: StubOptions) -> io::Result<Stub> {
         let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
         let waker = Arc::new(Waker::new()?);
         let executed = Arc::new(AtomicU64::new(0));
         let (commands, inbox) = mpsc::channel();
-        let server = Server::new(listeners, addresses.clone(), Arc::clone(&waker), inbox, Arc::clone(&executed))?;
+        let (woken, count) = (Arc::clone(&waker), Arc::clone(&executed));
+        let server = Server::new(listeners, addresses.clone(), options, woken, inbox, count)?;
         let thread = std::thread::Builder::new().name("cql-stub".into()).spawn(|| server.run())?;
         Ok(Stub { addresses, commands, waker, executed, thread: Some(thread) })
     }
@@ -151,7 +116,7 @@ impl Stub {
         }
     }
 
-    /// How many prepared reads and writes it has received.
+    /// How many prepared statements and batches it has received, questions about system tables left aside.
     pub fn executed(&self) -> u64 {
         self.executed.load(Ordering::Relaxed)
     }

@@ -1,17 +1,26 @@
 //! A connection of the stub: buffers around a socket.
 
 use std::{
-    io::{self, Read, Write},
+    io,
     net::TcpStream,
+    os::fd::{AsRawFd, RawFd},
+};
+
+use super::database::Session;
+use crate::{
+    ServerTls,
+    transport::Transport,
+    wire::{Inbox, LONGEST_BODY, Outbox, Sender},
 };
 
 pub(super) struct Peer {
     pub(super) node: usize,
     /// Distinguishes it from later connections in the same place.
     pub(super) serial: u64,
-    pub(super) socket: TcpStream,
-    pub(super) input: Vec<u8>,
-    pub(super) output: Vec<u8>,
+    transport: Transport,
+    pub(super) inbox: Inbox,
+    pub(super) outbox: Outbox,
+    pub(super) session: Session,
     /// The epoll watches for room to write.
     pub(super) watching: bool,
     /// To be closed once the output is written.
@@ -19,15 +28,24 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(node: usize, serial: u64, socket: TcpStream) -> Self {
-        Peer { node, serial, socket, input: Vec::new(), output: Vec::new(), watching: false, closing: false }
+    pub(super) fn new(node: usize, serial: u64, socket: TcpStream, tls: Option<&ServerTls>) -> io::Result<Self> {
+        Ok(Peer {
+            node,
+            serial,
+            transport: Transport::accepted(socket, tls)?,
+            inbox: Inbox::new(Sender::Client, LONGEST_BODY),
+            outbox: Outbox::new(),
+            session: Session::default(),
+            watching: false,
+            closing: false,
+        })
     }
 
     /// Reads once. `false` at the end of the stream.
-    pub(super) fn fill(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
-        match self.socket.read(buffer) {
-            Ok(count) => {
-                self.input.extend_from_slice(&buffer[..count]);
+    pub(super) fn fill(&mut self) -> io::Result<bool> {
+        match self.transport.receive(self.inbox.room()) {
+            Ok((count, _)) => {
+                self.inbox.filled(count);
                 Ok(count > 0)
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(true),
@@ -35,19 +53,24 @@ impl Peer {
         }
     }
 
-    /// Writes what the kernel takes. `true` when nothing is left.
+    /// Writes what the kernel takes. `true` when nothing is left for it.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
-        let mut written = 0;
-        while written < self.output.len() {
-            match self.socket.write(&self.output[written..]) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => written += count,
+        self.outbox.seal();
+        while !self.outbox.is_empty() || self.transport.wants_write() {
+            match self.transport.write(self.outbox.unwritten()) {
+                Ok(0) if !self.outbox.is_empty() => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => self.outbox.wrote(count, |_| ()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        self.output.drain(..written);
-        Ok(self.output.is_empty())
+        Ok((self.outbox.is_empty() || !self.transport.is_open()) && !self.transport.wants_write())
+    }
+}
+
+impl AsRawFd for Peer {
+    fn as_raw_fd(&self) -> RawFd {
+        self.transport.as_raw_fd()
     }
 }

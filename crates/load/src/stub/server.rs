@@ -14,14 +14,15 @@ use std::{
 };
 
 use super::{
-    Behaviour,
+    Behaviour, Freeze, StubOptions,
+    database::{Act, Database, is_system, refuse_stranger},
     peer::Peer,
-    protocol::{Database, Reply, frame_length},
-    tables::Cluster,
 };
 use crate::{
+    ServerTls,
     clock::now_ns,
     sys::{self, Epoll, Timer, Waker},
+    wire::opcode,
 };
 
 pub(super) enum Command {
@@ -44,6 +45,25 @@ struct Delayed {
     frame: Vec<u8>,
 }
 
+/// When all nodes freeze.
+struct Seasons {
+    freeze: Freeze,
+    /// When the first period began.
+    start_ns: Option<u64>,
+    frozen: bool,
+}
+
+impl Seasons {
+    /// Whether it is frozen at this time, and when that changes.
+    fn at(&self, now: u64) -> (bool, u64) {
+        let Some(start) = self.start_ns else { return (false, u64::MAX) };
+        let every = self.freeze.every.as_nanos() as u64;
+        let thawed = every.saturating_sub(self.freeze.lasting.as_nanos() as u64);
+        let period = now - (now - start) % every.max(1);
+        if now - period < thawed { (false, period + thawed) } else { (true, period + every) }
+    }
+}
+
 pub(super) struct Server {
     epoll: Epoll,
     timer: Timer,
@@ -51,20 +71,22 @@ pub(super) struct Server {
     inbox: mpsc::Receiver<Command>,
     executed: Arc<AtomicU64>,
     listeners: Vec<TcpListener>,
+    tls: Option<ServerTls>,
     behaviours: Vec<Behaviour>,
     /// By token.
     peers: BTreeMap<u64, Peer>,
     serial: u64,
     delayed: BinaryHeap<Reverse<Delayed>>,
     order: u64,
+    seasons: Option<Seasons>,
     database: Database,
-    buffer: Vec<u8>,
 }
 
 impl Server {
     pub(super) fn new(
         listeners: Vec<TcpListener>,
         addresses: Vec<SocketAddr>,
+        options: StubOptions,
         waker: Arc<Waker>,
         inbox: mpsc::Receiver<Command>,
         executed: Arc<AtomicU64>,
@@ -85,12 +107,13 @@ impl Server {
             executed,
             behaviours: vec![Behaviour::default(); listeners.len()],
             listeners,
+            tls: options.tls.clone(),
             peers: BTreeMap::new(),
             serial: FIRST_PEER,
             delayed: BinaryHeap::new(),
             order: 0,
-            database: Database::new(Cluster { addresses, keyspaces: BTreeMap::new() }),
-            buffer: vec![0; 256 * 1024],
+            seasons: options.freeze.map(|freeze| Seasons { freeze, start_ns: None, frozen: false }),
+            database: Database::new(addresses, options)?,
         })
     }
 
@@ -98,6 +121,7 @@ impl Server {
         sys::precise_timers();
         loop {
             self.epoll.wait(None)?;
+            let mut next = self.turn_seasons();
             for index in 0..self.epoll.count() {
                 let ready = self.epoll.ready(index);
                 match ready.token {
@@ -112,9 +136,22 @@ impl Server {
                 }
             }
             self.release();
-            let next = self.delayed.peek().map_or(u64::MAX, |Reverse(first)| first.due_ns);
-            self.timer.arm(next)?;
+            if let Some(seasons) = &self.seasons {
+                next = seasons.at(now_ns()).1;
+            }
+            let due = self.delayed.peek().map_or(u64::MAX, |Reverse(first)| first.due_ns);
+            self.timer.arm(next.min(due))?;
         }
+    }
+
+    /// Freezes, or lets go what was held back. Tells when that changes again.
+    fn turn_seasons(&mut self) -> u64 {
+        let Some(seasons) = &mut self.seasons else { return u64::MAX };
+        let (frozen, next) = seasons.at(now_ns());
+        if std::mem::replace(&mut seasons.frozen, frozen) && !frozen {
+            self.flush_where(|_| true);
+        }
+        next
     }
 
     /// Runs the commands that have come. `true` to stop.
@@ -145,10 +182,9 @@ impl Server {
 
     fn accept(&mut self, node: usize) -> io::Result<()> {
         while let Ok((socket, _)) = self.listeners[node].accept() {
-            socket.set_nonblocking(true)?;
-            socket.set_nodelay(true)?;
-            self.epoll.add(socket.as_raw_fd(), self.serial, false)?;
-            self.peers.insert(self.serial, Peer::new(node, self.serial, socket));
+            let peer = Peer::new(node, self.serial, socket, self.tls.as_ref())?;
+            self.epoll.add(peer.as_raw_fd(), self.serial, false)?;
+            self.peers.insert(self.serial, peer);
             self.serial += 1;
         }
         Ok(())
@@ -158,7 +194,7 @@ impl Server {
         let Some(peer) = self.peers.get_mut(&token) else { return };
         let mut alive = true;
         if readable {
-            alive = peer.fill(&mut self.buffer).unwrap_or(false);
+            alive = peer.fill().unwrap_or(false);
             alive &= self.answer(token);
         }
         if !alive {
@@ -170,35 +206,58 @@ impl Server {
     /// Answers the whole frames that have come. `false` to close the connection at once.
     fn answer(&mut self, token: u64) -> bool {
         let Some(peer) = self.peers.get_mut(&token) else { return false };
-        let Behaviour { answer, delay, .. } = self.behaviours[peer.node];
-        let mut start = 0;
+        let Behaviour { answer, delay, close_after, .. } = self.behaviours[peer.node];
+        let Peer { node, inbox, outbox, session, closing, .. } = peer;
         loop {
-            let length = match frame_length(&peer.input[start..]) {
-                Ok(Some(length)) => length,
-                Ok(None) => break,
-                Err(refusal) => {
-                    peer.output.extend_from_slice(&refusal);
-                    peer.closing = true;
-                    break;
+            let (header, place) = match inbox.next() {
+                Ok(Some(found)) => found,
+                Ok(None) => return true,
+                Err(_) => {
+                    let first = inbox.first();
+                    outbox.control(|out| refuse_stranger(out, self.database.newest(), first));
+                    *closing = true;
+                    return true;
                 }
             };
-            let request = &peer.input[start..start + length];
-            let executes = request[4] == crate::wire::opcode::EXECUTE;
-            self.executed.fetch_add(u64::from(executes), Ordering::Relaxed);
-            match self.database.reply(peer.node, request, answer) {
-                Reply::Executed(frame) if !delay.is_zero() => {
-                    let due_ns = now_ns() + delay.as_nanos() as u64;
-                    self.order += 1;
-                    self.delayed.push(Reverse(Delayed { due_ns, order: self.order, token, frame }));
+            let body = inbox.body(&place);
+            let executes = match header.opcode {
+                opcode::BATCH => true,
+                opcode::EXECUTE => !is_system(body),
+                _ => false,
+            };
+            if executes {
+                if close_after.is_some_and(|most| session.executed >= most) {
+                    return false;
                 }
-                Reply::Now(frame) | Reply::Executed(frame) => peer.output.extend_from_slice(&frame),
-                Reply::Never => {}
-                Reply::Close => return false,
+                session.executed += 1;
+                self.executed.fetch_add(1, Ordering::Relaxed);
+                if let Some(seasons) = &mut self.seasons {
+                    seasons.start_ns.get_or_insert_with(now_ns);
+                }
             }
-            start += length;
+            let mut act = Act::Now;
+            if executes && !delay.is_zero() {
+                let mut frame = Vec::new();
+                act = self.database.reply(session, *node, header, body, answer, &mut frame);
+                let due_ns = now_ns() + delay.as_nanos() as u64;
+                self.order += 1;
+                self.delayed.push(Reverse(Delayed { due_ns, order: self.order, token, frame }));
+            } else {
+                outbox.control(|out| act = self.database.reply(session, *node, header, body, answer, out));
+            }
+            match act {
+                Act::Now => {}
+                Act::Close => return false,
+                Act::Frame(framing) => {
+                    outbox.frame_as(framing);
+                    inbox.frame_as(framing);
+                }
+                Act::CloseAfter => {
+                    *closing = true;
+                    return true;
+                }
+            }
         }
-        peer.input.drain(..start);
-        true
     }
 
     /// Hands out the delayed answers that are due.
@@ -209,7 +268,7 @@ impl Server {
             && let Some(Reverse(Delayed { token, frame, .. })) = self.delayed.pop()
         {
             if let Some(peer) = self.peers.get_mut(&token) {
-                peer.output.extend_from_slice(&frame);
+                peer.outbox.control(|out| out.extend_from_slice(&frame));
                 touched.push(token);
             }
         }
@@ -228,7 +287,8 @@ impl Server {
 
     fn flush_one(&mut self, token: u64) {
         let Some(peer) = self.peers.get_mut(&token) else { return };
-        if self.behaviours[peer.node].frozen {
+        let held = self.seasons.as_ref().is_some_and(|seasons| seasons.frozen);
+        if held || self.behaviours[peer.node].frozen {
             return;
         }
         let keep = match peer.flush() {
@@ -236,7 +296,7 @@ impl Server {
                 let mut keep = !(done && peer.closing);
                 if peer.watching == done {
                     peer.watching = !done;
-                    keep &= self.epoll.watch_writable(peer.socket.as_raw_fd(), token, !done).is_ok();
+                    keep &= self.epoll.watch_writable(peer.as_raw_fd(), token, !done).is_ok();
                 }
                 keep
             }

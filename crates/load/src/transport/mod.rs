@@ -62,7 +62,6 @@ impl Transport {
     }
 
     /// The server's end of a connection.
-    #[allow(dead_code, reason = "the stub is to use it")]
     pub(crate) fn accepted(socket: TcpStream, tls: Option<&ServerTls>) -> io::Result<Transport> {
         socket.set_nonblocking(true)?;
         socket.set_nodelay(true)?;

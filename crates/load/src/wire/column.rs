@@ -70,6 +70,15 @@ macro_rules! native_types {
                 }
             }
 
+            /// The type with this name in CQL.
+            pub(crate) fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(NativeType::$variant),)*
+                    "varchar" => Some(NativeType::Text),
+                    _ => None,
+                }
+            }
+
             /// The type with this code, unless the code belongs to one with parameters.
             fn from_code(code: u16) -> Self {
                 match code {

@@ -130,6 +130,11 @@ impl Inbox {
         }
     }
 
+    /// The first byte that has not been read: of a stranger, the version that it speaks.
+    pub(crate) fn first(&self) -> Option<u8> {
+        self.raw[self.read..self.filled].first().copied()
+    }
+
     /// A body that [`Inbox::next`] has found last.
     pub(crate) fn body(&self, place: &Body) -> &[u8] {
         match place {

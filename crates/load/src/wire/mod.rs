@@ -4,8 +4,6 @@
 //! Cassandra. Section numbers in this module are those of version 4 where nothing else is said. Every integer is
 //! big-endian, but in the framing of version 5.
 
-#![allow(dead_code, reason = "the stub is to use the rest")]
-
 pub(crate) mod answer;
 mod column;
 mod compose;

@@ -1,0 +1,117 @@
+//! What a stub is told when it is started, and how its nodes behave.
+
+use std::time::Duration;
+
+use crate::{Credentials, ServerTls, Version};
+
+/// What a node answers to prepared statements and batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Answer {
+    /// The truth.
+    #[default]
+    Right,
+    /// An error with this code (section 9 of the protocol specification).
+    Error(u32),
+    /// Nothing, ever.
+    Silence,
+    /// Bytes that are no CQL.
+    Garbage,
+    /// The end of the connection.
+    Close,
+    /// Rows with one byte of the last value changed.
+    Flipped,
+    /// Rows as they were before the last write.
+    Stale,
+    /// No row, whatever was written.
+    NoRow,
+    /// A write is acknowledged where a row is expected, and the reverse.
+    WrongKind,
+    /// Conditional writes are not applied; all else is right.
+    NotApplied,
+}
+
+/// How a node behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Behaviour {
+    /// What it answers.
+    pub answer: Answer,
+    /// How long it takes for every prepared statement and batch, however many there are.
+    pub delay: Duration,
+    /// It holds all its answers back until this is taken away.
+    pub frozen: bool,
+    /// It closes a connection instead of answering, once it has answered so many prepared statements and batches on it.
+    pub close_after: Option<u64>,
+}
+
+impl Behaviour {
+    /// Frozen, otherwise right.
+    pub fn frozen() -> Self {
+        Behaviour { frozen: true, ..Behaviour::default() }
+    }
+
+    /// Slow, otherwise right.
+    pub fn slow(delay: Duration) -> Self {
+        Behaviour { delay, ..Behaviour::default() }
+    }
+
+    /// Answers at once, but in this way.
+    pub fn answering(answer: Answer) -> Self {
+        Behaviour { answer, ..Behaviour::default() }
+    }
+}
+
+/// What SELECTs give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// What was written: bound values, under bound keys. Rows of a partition are ordered by the bytes of their
+    /// clustering key, whatever their types; conditions other than on the key are not looked at.
+    Remembered,
+    /// Always the same rows, and writes are forgotten: for benchmarks.
+    Canned {
+        /// How many rows, over all pages.
+        rows: u32,
+        /// Length of texts and blobs; all other values are zeros.
+        size: u32,
+    },
+}
+
+/// All nodes hold their answers back for a while, again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Freeze {
+    /// From the beginning of one time to that of the next. The first begins so long after the first prepared statement
+    /// or batch that it ends with this period: whole periods from then on have whole freezes in them.
+    pub every: Duration,
+    /// How long each lasts.
+    pub lasting: Duration,
+}
+
+/// What a stub is.
+#[derive(Debug, Clone)]
+pub struct StubOptions {
+    /// `CREATE TABLE` statements of tables that are there from the start. Clients may create more.
+    pub tables: Vec<String>,
+    /// What SELECTs give.
+    pub content: Content,
+    /// The newest version of the protocol that it speaks.
+    pub newest: Version,
+    /// It speaks TLS only.
+    pub tls: Option<ServerTls>,
+    /// It asks for user and password.
+    pub credentials: Option<Credentials>,
+    /// It freezes now and then.
+    pub freeze: Option<Freeze>,
+}
+
+/// A cluster with a table `stub.kv (key bigint PRIMARY KEY, value blob)` that remembers, plain and open to all.
+impl Default for StubOptions {
+    fn default() -> Self {
+        StubOptions {
+            tables: vec!["CREATE TABLE stub.kv (key bigint PRIMARY KEY, value blob)".to_owned()],
+            content: Content::Remembered,
+            newest: Version::V5,
+            tls: None,
+            credentials: None,
+            freeze: None,
+        }
+    }
+}
