@@ -1,6 +1,6 @@
 //! `brownout stress` without a cluster: what is answered at once, what is refused, what would be done.
 
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may")]
 
 mod common;
 
