@@ -8,6 +8,8 @@
 //! [`control`] does the rare work (schema, metadata) through the `scylla` driver; [`stub`] is a small CQL server for
 //! benchmarks and for faults that a real server cannot be told to make.
 
+#![allow(unexpected_cfgs, reason = "cargo-fuzz sets cfg(fuzzing), which cargo does not know")]
+
 mod account;
 mod clock;
 mod config;
@@ -15,6 +17,8 @@ mod consistency;
 pub mod control;
 mod engine;
 mod error;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod pace;
 pub mod query;
 mod random;

@@ -34,6 +34,8 @@ pub(crate) use inbox::{Body, Inbox};
 pub use options::{Credentials, Protocol, UnknownProtocol, WireOptions};
 pub(crate) use outbox::Outbox;
 pub use rows::{Cells, Row, RowIter, Rows};
+#[cfg(any(test, fuzzing))]
+pub(crate) use segment::Segments;
 pub(crate) use statements::Statements;
 
 /// Version of the protocol.

@@ -62,7 +62,7 @@ impl Segments {
 
     /// Appends whole frames in as few segments as hold them, and tells after each which frames have ended: `ended` is
     /// given how far it has come in `frames`, and in `out`.
-    pub(super) fn wrap(self, frames: &[u8], out: &mut Vec<u8>, mut ended: impl FnMut(usize, usize)) {
+    pub(crate) fn wrap(self, frames: &[u8], out: &mut Vec<u8>, mut ended: impl FnMut(usize, usize)) {
         let mut start = 0;
         while start < frames.len() {
             let mut end = start;
