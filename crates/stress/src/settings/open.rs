@@ -153,7 +153,7 @@ fn trace(text: &str) -> Result<Vec<(Duration, f64)>, String> {
         let line = line.trim();
         let cells: Vec<&str> = line.split([' ', '\t', ',', ';']).filter(|cell| !cell.is_empty()).collect();
         let heading = rows.is_empty() && cells.iter().all(|cell| cell.parse::<f64>().is_err());
-        if line.starts_with('#') || heading {
+        if cells.is_empty() || line.starts_with('#') || heading {
             continue;
         }
         let numbers: Vec<f64> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
