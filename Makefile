@@ -38,18 +38,16 @@ lint:
 require-bench:
 	@scripts/require bench
 
-# latte, the peer that the load is measured beside; built once.
-LATTE ?= $(CURDIR)/target/peers/bin/latte
+# What the load is measured beside; built once. BROWNOUT_CASSANDRA_STRESS and BROWNOUT_CQL_STRESS name further peers.
+export LATTE ?= $(CURDIR)/target/peers/bin/latte
+export BROWNOUT_SCYLLA_BENCH ?= $(CURDIR)/target/peers/bin/scylla-bench
 
-$(CURDIR)/target/peers/bin/latte:
-	$(CARGO) install latte-cli --version 0.29.0 --locked --root target/peers
-
-# BROWNOUT_CASSANDRA_STRESS, BROWNOUT_CQL_STRESS and BROWNOUT_SCYLLA_BENCH name further peers; `make bench QUICK=--quick` is brief.
-bench: require-bench $(LATTE)
+# `make bench QUICK=--quick` is brief.
+bench: require-bench
+	scripts/peers
 	$(CARGO) build --release --locked -p brownout
-	BROWNOUT=$(CURDIR)/$(BROWNOUT) LATTE=$(LATTE) $(CARGO) bench --locked -p brownout-stress --bench client_cost -- $(QUICK)
-	BROWNOUT=$(CURDIR)/$(BROWNOUT) LATTE=$(LATTE) $(CARGO) bench --locked -p brownout-stress --bench honesty -- $(QUICK)
-	$(CARGO) bench --locked -p brownout-load --bench client_cpu
+	BROWNOUT=$(CURDIR)/$(BROWNOUT) $(CARGO) bench --locked -p brownout-stress --bench client_cost -- $(QUICK)
+	BROWNOUT=$(CURDIR)/$(BROWNOUT) $(CARGO) bench --locked -p brownout-stress --bench honesty -- $(QUICK)
 	$(CARGO) bench --locked -p brownout-network --bench emulator_vs_veth
 	$(CARGO) bench --locked -p brownout-clock --bench clock_call
 	$(CARGO) bench --locked -p brownout-disk --bench passthrough

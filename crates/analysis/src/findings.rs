@@ -4,8 +4,9 @@ use brownout_record::{Description, Environment, HostDescription, LoadDescription
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, Balance, ClosedLoop, Effect, FaultFindings, Instrument, PhaseFindings, TrialEvidence, Verdict,
-    balance, goodput, instrument, little, phases::spread, proof, sums::PhaseSums, verdict, warnings,
+    AnalysisError, Balance, ClosedLoop, Effect, FaultFindings, Instrument, OperationEffect, PhaseFindings,
+    TrialEvidence, Verdict, balance, goodput, instrument, little, operations, phases::spread, proof, sums::PhaseSums,
+    verdict, warnings,
 };
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.
@@ -90,6 +91,8 @@ pub struct Findings {
     pub verdict: Verdict,
     /// Each phase over all trials: percentiles of the union of their operations.
     pub phases: Vec<PhaseFindings>,
+    /// What the fault took from each operation.
+    pub operations: Vec<OperationEffect>,
     /// Each trial.
     pub trials: Vec<TrialFindings>,
     /// Things to check before trusting the result.
@@ -125,12 +128,14 @@ pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
         phase.spread = Some(spread(&same.cloned().collect::<Vec<_>>()));
         phase
     });
+    let phases: Vec<PhaseFindings> = merged.collect();
     Ok(Findings {
         format: FORMAT,
         started_unix_ms: run.started_unix_ms()?,
         environment,
         verdict,
-        phases: merged.collect(),
+        operations: operations::effects(&phases, &trials),
+        phases,
         warnings: warnings::warnings(&description, &events, &trials),
         trials,
         name: description.name,

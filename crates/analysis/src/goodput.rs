@@ -67,7 +67,7 @@ fn points<'a>(intervals: impl Iterator<Item = &'a Interval>, objective: &Objecti
             starts_ns: interval.starts_ns,
             length_ns: interval.length_ns,
             good: good(interval, objective),
-            ok: Ended::of(interval).ok,
+            ok: Ended::of_operation(interval, objective.operation.as_deref()).ok,
         })
         .collect()
 }

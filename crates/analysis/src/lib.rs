@@ -7,9 +7,10 @@
 //! [`proof`](FaultFindings) whether it was in force (its `segments` of time, the `place`s
 //! looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance) whether every operation ended somewhere,
 //! [`instrument`](Instrument) whether the measurement itself was sound, `possible` whether its latencies can be true,
-//! [`little`](ClosedLoop) what arithmetic alone explains, [`verdict`](Verdict) what follows.
+//! [`little`](ClosedLoop) what arithmetic alone explains, [`verdict`](Verdict) what follows; [`compare`] puts runs beside each other.
 
 mod balance;
+mod compare;
 mod error;
 mod evidence;
 mod findings;
@@ -20,6 +21,7 @@ mod judge;
 mod latency;
 mod links;
 mod little;
+mod operations;
 mod phases;
 mod place;
 mod possible;
@@ -37,6 +39,7 @@ mod warnings;
 pub mod words;
 
 pub use balance::Balance;
+pub use compare::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side, compare};
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
 pub use findings::{FORMAT, Findings, NodeDeath, TrialFindings, findings};
@@ -46,6 +49,7 @@ pub use instrument::{
 };
 pub use latency::{Latencies, Quantile, Response, Short};
 pub use little::{ClosedLoop, Little};
+pub use operations::OperationEffect;
 pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
 pub use proof::{ENOUGH, FaultFindings, Proof, ProofRow, SourceSeen};
 pub use segments::{REACH_NS, SETTLE_NS, margin_within};

@@ -57,6 +57,14 @@ pub struct Part {
     pub name: String,
     /// Answered ok.
     pub ok: u64,
+    /// Answered ok within the objective's response time.
+    pub good: u64,
+    /// Answered ok per second of intended time.
+    pub delivered: Option<f64>,
+    /// Good ones per second of intended time.
+    pub goodput: Option<f64>,
+    /// Good ÷ all that were sent and ended, 0 to 1; none if there are none.
+    pub good_share: Option<f64>,
     /// Answered with an error.
     pub failed: u64,
     /// Timed out.

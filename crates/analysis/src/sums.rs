@@ -12,6 +12,8 @@ use crate::{
 /// Sums of one group of operations.
 struct Group {
     ended: Ended,
+    /// Answered ok within the objective's response time.
+    good: u64,
     response: Latencies,
     wait: Latencies,
     service: Latencies,
@@ -21,15 +23,19 @@ impl Group {
     fn new() -> Result<Self, AnalysisError> {
         Ok(Group {
             ended: Ended::default(),
+            good: 0,
             response: Latencies::new()?,
             wait: Latencies::new()?,
             service: Latencies::new()?,
         })
     }
 
-    fn add(&mut self, row: &LatencyRow) -> Result<(), AnalysisError> {
+    fn add(&mut self, row: &LatencyRow, objective: &Objective) -> Result<(), AnalysisError> {
         let outcome = Outcome::of(&row.outcome);
         self.ended.add(outcome, row.count);
+        if let Outcome::Ok = outcome {
+            self.good += within(&row.response, objective.response_ns);
+        }
         self.response.add_ended(outcome, &row.response)?;
         self.service.add_ended(outcome, &row.service)?;
         match outcome {
@@ -41,15 +47,22 @@ impl Group {
 
     fn merge(&mut self, other: &Group) -> Result<(), AnalysisError> {
         self.ended.merge(other.ended);
+        self.good += other.good;
         self.response.add(&other.response)?;
         self.wait.add(&other.wait)?;
         self.service.add(&other.service)
     }
 
-    fn part(&self, name: &str) -> Part {
+    fn part(&self, name: &str, measured_ns: u64) -> Part {
+        let rate = |count: u64| (measured_ns > 0).then(|| count as f64 / (measured_ns as f64 / 1e9));
+        let ended = self.ended.all();
         Part {
             name: name.to_owned(),
             ok: self.ended.ok,
+            good: self.good,
+            delivered: rate(self.ended.ok),
+            goodput: rate(self.good),
+            good_share: (ended > 0).then(|| self.good as f64 / ended as f64),
             failed: self.ended.failed,
             timed_out: self.ended.timed_out,
             late: self.ended.late,
@@ -93,8 +106,13 @@ pub(crate) struct Ended {
 impl Ended {
     /// Those of an interval.
     pub(crate) fn of(interval: &Interval) -> Self {
+        Ended::of_operation(interval, None)
+    }
+
+    /// Those of one operation in it, by name.
+    pub(crate) fn of_operation(interval: &Interval, operation: Option<&str>) -> Self {
         let mut ended = Ended::default();
-        for row in &interval.latencies {
+        for row in interval.latencies.iter().filter(|row| operation.is_none_or(|name| row.statement == name)) {
             ended.add(Outcome::of(&row.outcome), row.count);
         }
         ended
@@ -127,9 +145,11 @@ pub(crate) fn within(histogram: &Histogram, limit_ns: u64) -> u64 {
     histogram.count_between(0, limit_ns)
 }
 
-/// Good operations of an interval: answered ok within the objective's response time.
+/// Good operations of an interval: answered ok within the objective's response time, and of its operation if it has one.
 pub(crate) fn good(interval: &Interval, objective: &Objective) -> u64 {
+    let of_objective = |row: &&LatencyRow| objective.operation.as_ref().is_none_or(|name| row.statement == *name);
     let answered = interval.latencies.iter().filter(|row| matches!(Outcome::of(&row.outcome), Outcome::Ok));
+    let answered = answered.filter(of_objective);
     answered.map(|row| within(&row.response, objective.response_ns)).sum()
 }
 
@@ -156,6 +176,16 @@ impl PhaseSums {
         window: &PhaseWindow,
         objective: &Objective,
     ) -> Result<Self, AnalysisError> {
+        let measured = evidence.intervals_of(window).filter(|_| window.name != phase::SET_UP);
+        PhaseSums::of_intervals(window, measured, objective)
+    }
+
+    /// Of some intervals of a phase.
+    pub(crate) fn of_intervals<'a>(
+        window: &PhaseWindow,
+        intervals: impl Iterator<Item = &'a Interval>,
+        objective: &Objective,
+    ) -> Result<Self, AnalysisError> {
         let mut sums = PhaseSums {
             name: window.name.clone(),
             starts_ns: Some(window.starts_ns),
@@ -169,10 +199,8 @@ impl PhaseSums {
             coordinators: BTreeMap::new(),
             statements: BTreeMap::new(),
         };
-        if window.name != phase::SET_UP {
-            for interval in evidence.intervals_of(window) {
-                sums.add_interval(interval, objective)?;
-            }
+        for interval in intervals {
+            sums.add_interval(interval, objective)?;
         }
         Ok(sums)
     }
@@ -185,9 +213,9 @@ impl PhaseSums {
             if let Outcome::Failed(class) = Outcome::of(&row.outcome) {
                 *counts.failed_by_class.entry(class.to_owned()).or_default() += row.count;
             }
-            self.all.add(row)?;
-            group(&mut self.coordinators, &row.coordinator)?.add(row)?;
-            group(&mut self.statements, &row.statement)?.add(row)?;
+            self.all.add(row, objective)?;
+            group(&mut self.coordinators, &row.coordinator)?.add(row, objective)?;
+            group(&mut self.statements, &row.statement)?.add(row, objective)?;
         }
         counts.scheduled += interval.scheduled;
         counts.sent += interval.sent;
@@ -247,7 +275,11 @@ impl PhaseSums {
             never_sent: rate(counts.never_sent),
         });
         // Operations still open when a run was cut are neither good nor bad.
-        let judged = counts.scheduled.saturating_sub(counts.open);
+        let judged = match &objective.operation {
+            None => counts.scheduled.saturating_sub(counts.open),
+            // What was never sent has no name in the record: all of it counts against the one that is judged.
+            Some(name) => self.statements.get(name).map_or(0, |part| part.ended.all()) + counts.never_sent,
+        };
         let share = (judged > 0).then(|| counts.good as f64 / judged as f64);
         PhaseFindings {
             name: self.name.clone(),
@@ -261,8 +293,8 @@ impl PhaseSums {
             response: self.all.response.response(),
             wait: self.all.wait.short(),
             service: self.all.service.short(),
-            coordinators: self.coordinators.iter().map(|(name, part)| part.part(name)).collect(),
-            statements: self.statements.iter().map(|(name, part)| part.part(name)).collect(),
+            coordinators: self.coordinators.iter().map(|(name, part)| part.part(name, self.measured_ns)).collect(),
+            statements: self.statements.iter().map(|(name, part)| part.part(name, self.measured_ns)).collect(),
             objective_share: share,
             objective_met: share.map(|share| share >= objective.share),
             spread: None,

@@ -30,6 +30,8 @@ pub struct Point {
     pub response: Latencies,
     /// Response times by coordinator.
     pub coordinators: BTreeMap<String, Latencies>,
+    /// Response times by operation.
+    pub operations: BTreeMap<String, Latencies>,
 }
 
 /// The load of a trial over time.
@@ -38,13 +40,10 @@ pub fn timeline(evidence: &TrialEvidence, objective: &Objective) -> Result<Vec<P
 }
 
 fn point(interval: &Interval, objective: &Objective) -> Result<Point, AnalysisError> {
-    let mut coordinators: BTreeMap<String, Latencies> = BTreeMap::new();
+    let (mut coordinators, mut operations) = (BTreeMap::new(), BTreeMap::new());
     for row in &interval.latencies {
-        let own = match coordinators.entry(row.coordinator.clone()) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(Latencies::new()?),
-        };
-        own.add_row(row)?;
+        group(&mut coordinators, &row.coordinator)?.add_row(row)?;
+        group(&mut operations, &row.statement)?.add_row(row)?;
     }
     let mut response = Latencies::new()?;
     coordinators.values().try_for_each(|own| response.add(own))?;
@@ -60,6 +59,14 @@ fn point(interval: &Interval, objective: &Objective) -> Result<Point, AnalysisEr
         bad: per_second(ended.failed + ended.timed_out),
         response,
         coordinators,
+        operations,
+    })
+}
+
+fn group<'a>(groups: &'a mut BTreeMap<String, Latencies>, name: &str) -> Result<&'a mut Latencies, AnalysisError> {
+    Ok(match groups.entry(name.to_owned()) {
+        Entry::Occupied(entry) => entry.into_mut(),
+        Entry::Vacant(entry) => entry.insert(Latencies::new()?),
     })
 }
 

@@ -220,7 +220,10 @@ fn effect(description: &Description, trials: &[TrialFindings], validity: Validit
     } else if of_trials.len() == 1 {
         (Outcome::NotJudged, "one trial cannot tell an effect from an accident; run at least two".to_owned())
     } else {
-        decide(&of_trials, interval, threshold)
+        match interval {
+            Some(interval) => decide("the 95% interval of the mean", interval, threshold),
+            None => decide("every trial", extremes(&of_trials), threshold),
+        }
     };
     EffectVerdict {
         outcome,
@@ -235,16 +238,13 @@ fn effect(description: &Description, trials: &[TrialFindings], validity: Validit
     }
 }
 
+fn extremes(values: &[f64]) -> (f64, f64) {
+    values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))
+}
+
 /// The four verdicts do not overlap: everything (all trials, or the whole interval) must lie above the threshold, below
 /// its negative, or between them; else nothing can be said.
-fn decide(of_trials: &[f64], interval: Option<(f64, f64)>, threshold: f64) -> (Outcome, String) {
-    let extremes = |values: &[f64]| {
-        values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))
-    };
-    let ((low, high), what) = match interval {
-        Some(interval) => (interval, "the 95% interval of the mean"),
-        None => (extremes(of_trials), "every trial"),
-    };
+pub(crate) fn decide(what: &str, (low, high): (f64, f64), threshold: f64) -> (Outcome, String) {
     let percent = |share: f64| format!("{:.1}%", share * 100.0);
     let from_to = format!("{what} lies within {} … {}", percent(low), percent(high));
     let of = format!("the threshold is ±{}", percent(threshold));

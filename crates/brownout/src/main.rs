@@ -28,6 +28,8 @@ enum Command {
     Show(commands::show::Arguments),
     /// Write the HTML report of a run again.
     Report(commands::report::Arguments),
+    /// Put runs beside each other: is B better or worse than A?
+    Compare(commands::compare::Arguments),
     /// Check an experiment file and print its plan, without running it.
     Check(commands::check::Arguments),
     /// Say what this machine can do, with a remedy for each lack.
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Show(arguments) => commands::show::show(&arguments),
         Command::Report(arguments) => commands::report::report(&arguments),
+        Command::Compare(arguments) => commands::compare::compare(&arguments),
         Command::Check(arguments) => commands::check::check(&arguments),
         Command::Doctor(arguments) => commands::doctor::doctor(&arguments),
         Command::Stress(arguments) => commands::stress::run(&arguments),

@@ -82,7 +82,7 @@ impl Progress for Lines {
     fn tick(&mut self, tick: &Tick) {
         let faults = if tick.faults.is_empty() { "none".to_owned() } else { tick.faults.join("; ") };
         self.line(&format!(
-            "trial {}/{}  {}  {} left  offered {:.0}/s  delivered {:.0}/s  failed {}  p50 {}  p99 {}  {}  busy {:.0}%  fault {faults}",
+            "trial {}/{}  {}  {} left  offered {:.0}/s  delivered {:.0}/s  failed {}  p50 {}  p99 {}  {}  {}  busy {:.0}%  fault {faults}",
             tick.trial,
             tick.trials,
             tick.phase,
@@ -93,6 +93,7 @@ impl Progress for Lines {
             format_ns(tick.p50_ns as f64),
             format_ns(tick.p99_ns as f64),
             coordinators(tick),
+            operations(tick),
             tick.busy * 100.0,
         ));
     }
@@ -159,6 +160,7 @@ impl Progress for Block {
             ),
             format!("  response p50 {:>8}   p99 {:>8}", format_ns(tick.p50_ns as f64), format_ns(tick.p99_ns as f64)),
             format!("  by coordinator, p50   {}", coordinators(tick)),
+            format!("  by operation, p50     {}", operations(tick)),
             format!("  fault in force   {fault}"),
         ];
         self.draw(None);
@@ -174,6 +176,11 @@ impl Drop for Block {
 fn coordinators(tick: &Tick) -> String {
     let part = |(name, p50): &(String, u64)| format!("{name} {}", format_ns(*p50 as f64));
     tick.coordinators.iter().map(part).collect::<Vec<_>>().join("  ")
+}
+
+fn operations(tick: &Tick) -> String {
+    let part = |(name, ok, p50): &(String, u64, u64)| format!("{name} {} ({ok} ok)", format_ns(*p50 as f64));
+    tick.operations.iter().map(part).collect::<Vec<_>>().join("  ")
 }
 
 fn seconds(left: Duration) -> String {

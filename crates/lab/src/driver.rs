@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use brownout_load::{Arrivals, Balance, Engine, Pace};
+use brownout_load::{Balance, Engine, Pace};
 use brownout_record::PhaseRow;
-use brownout_units::Rate;
 
 use crate::{
     LabError,
-    experiment::{ArrivalsChoice, RateChoice},
+    filling::Filling,
     observer::{Observer, Seen},
+    paces,
     plan::{Phase, Plan, PlannedPhase},
     progress::{Progress, Tick},
     schedule::Schedule,
@@ -32,6 +32,8 @@ pub struct Driver<'a> {
     pub time_line: TimeLine,
     /// The load, idle.
     pub engine: Engine,
+    /// What fills the tables, idle, if the load itself does not; none as soon as they are full.
+    pub filling: Option<Filling>,
     /// Writes down what is seen.
     pub observer: Observer<'a>,
     /// The faults.
@@ -144,29 +146,13 @@ impl Driver<'_> {
     /// Fills the table, floods, settles; returns the end and why.
     fn warm_up(&mut self, starts: u64, phase: PlannedPhase) -> Result<(u64, EndedBy), LabError> {
         let limit = starts + phase.length.ns();
-        self.engine.set_pace(Pace::Populate { in_flight: warmup::POPULATE_IN_FLIGHT })?;
         let flood_until = starts + (phase.length.ns() as f64 * warmup::FLOOD_SHARE) as u64;
-        loop {
-            let (mark, _) = self.next_tick("warm-up (filling)", limit)?;
-            let filled = self.engine.populated();
-            if filled.done >= filled.total {
-                break;
-            }
-            if let Some(refusal) = filled.refused {
-                return Err(LabError::Trial(format!(
-                    "the table cannot be filled: {} refused a row: {}",
-                    refusal.coordinator, refusal.reason
-                )));
-            }
-            if mark >= limit {
-                return Err(LabError::Trial(format!(
-                    "the warm-up's {} were too short to write {} rows ({} written); write a longer phases.warm-up \
-                     or a smaller load.population",
-                    phase.length, filled.total, filled.done
-                )));
-            }
+        if self.filling.is_some() {
+            self.fill_tables(limit, phase)?;
+        } else {
+            self.populate(limit, phase)?;
         }
-        self.engine.set_pace(Pace::Closed { threads: warmup::FLOOD_THREADS })?;
+        paces::set(&self.engine, self.plan, paces::flood(self.plan))?;
         let mut flood = Vec::new();
         loop {
             let (mark, seen) = self.next_tick("warm-up (flood)", limit)?;
@@ -178,8 +164,11 @@ impl Driver<'_> {
         }
         let newer = &flood[flood.len() / 2..];
         let capacity = newer.iter().sum::<f64>() / newer.len() as f64;
-        let pace = self.pace(capacity)?;
-        self.engine.set_pace(pace)?;
+        let (measured, words) = paces::measured(self.plan, capacity)?;
+        paces::set(&self.engine, self.plan, measured)?;
+        let text = format!("the flood was answered at {capacity:.0}/s; the load from here on is {words}");
+        self.observer.event("capacity", "load", &text, brownout_network::monotonic_ns(), 0)?;
+        self.progress.note(&text);
         let mut seconds = Vec::new();
         loop {
             let (mark, seen) = self.next_tick("warm-up (settling)", limit)?;
@@ -204,31 +193,56 @@ impl Driver<'_> {
         }
     }
 
-    fn pace(&mut self, capacity: f64) -> Result<Pace, LabError> {
-        let load = &self.plan.experiment.load;
-        let arrivals = match load.arrivals {
-            ArrivalsChoice::Constant => Arrivals::Constant,
-            ArrivalsChoice::Poisson => Arrivals::Poisson,
-        };
-        let (pace, target) = match (load.rate, load.threads) {
-            (Some(RateChoice::Fixed(rate)), _) => (Pace::Open { rate, arrivals }, rate.to_string()),
-            (Some(RateChoice::OfCapacity(share)), _) => {
-                // Whole operations per second are what people compare; below ten, rounding would change the load.
-                let asked = capacity * share.fraction();
-                let rate = Rate::per_second(if asked >= 10.0 { asked.round() } else { asked }).ok_or_else(|| {
-                    LabError::Trial("the flood of the warm-up delivered nothing, so there is no capacity".to_owned())
-                })?;
-                (Pace::Open { rate, arrivals }, format!("{rate}, which is {share} of it"))
+    /// Writes every row of the short form once.
+    fn populate(&mut self, limit: u64, phase: PlannedPhase) -> Result<(), LabError> {
+        self.engine.set_pace(Pace::Populate { in_flight: warmup::POPULATE_IN_FLIGHT })?;
+        loop {
+            let (mark, _) = self.next_tick(FILLING, limit)?;
+            let filled = self.engine.populated();
+            if filled.done >= filled.total {
+                return Ok(());
             }
-            (None, threads) => {
-                let threads = threads.map_or(1, |threads| u32::try_from(threads.0).unwrap_or(u32::MAX));
-                (Pace::Closed { threads }, format!("a closed loop of {threads} threads"))
+            if let Some(refusal) = filled.refused {
+                return Err(LabError::Trial(format!(
+                    "the table cannot be filled: {} refused a row: {}",
+                    refusal.coordinator, refusal.reason
+                )));
             }
-        };
-        let text = format!("the flood was answered at {capacity:.0}/s; the load from here on is {target}");
-        self.observer.event("capacity", "load", &text, brownout_network::monotonic_ns(), 0)?;
-        self.progress.note(&text);
-        Ok(pace)
+            if mark >= limit {
+                return Err(too_short(phase, "rows", filled.total, filled.done, "load.population"));
+            }
+        }
+    }
+
+    /// Writes every partition of every table of the profiles once.
+    fn fill_tables(&mut self, limit: u64, phase: PlannedPhase) -> Result<(), LabError> {
+        let Some(filling) = &self.filling else { return Ok(()) };
+        filling.begin()?;
+        loop {
+            let (mark, _) = self.next_tick(FILLING, limit)?;
+            let Some(filling) = &self.filling else { return Ok(()) };
+            if let Some(reason) = filling.refused() {
+                return Err(LabError::Trial(format!("the tables cannot be filled: {reason}")));
+            }
+            if filling.is_done() {
+                break;
+            }
+            if mark >= limit {
+                let (all, begun) = filling.progress();
+                return Err(too_short(phase, "partitions", all, begun, "load.partitions"));
+            }
+        }
+        self.end_filling(Duration::ZERO)?;
+        // Two engines in one interval would write its rows over one another: the load begins in the next.
+        self.next_tick(FILLING, limit).map(drop)
+    }
+
+    /// Records what the filling still has, and lets go of it.
+    fn end_filling(&mut self, grace: Duration) -> Result<(), LabError> {
+        let Some(filling) = self.filling.take() else { return Ok(()) };
+        let (buckets, balance) = filling.stop(grace);
+        self.observer.buckets(&buckets)?;
+        tell_unbalanced(&mut self.observer, &balance)
     }
 
     fn next_tick(&mut self, phase: &str, ends: u64) -> Result<(u64, Seen), LabError> {
@@ -238,8 +252,9 @@ impl Driver<'_> {
     }
 
     fn tick(&mut self, phase: &str, ends: u64) -> Result<Seen, LabError> {
-        self.engine.health()?;
-        let seen = self.observer.look(Some(&self.engine))?;
+        let engine = self.filling.as_ref().map_or(&self.engine, Filling::engine);
+        engine.health()?;
+        let seen = self.observer.look(Some(engine))?;
         for death in &seen.deaths {
             self.progress.note(death);
         }
@@ -260,6 +275,7 @@ impl Driver<'_> {
                 p50_ns: median(&live.response),
                 p99_ns: live.response.value_at_quantile(0.99),
                 coordinators: live.coordinators.iter().map(|(name, latency)| (name.clone(), median(latency))).collect(),
+                operations: seen.operations.clone(),
                 faults: self.schedule.in_force(),
                 busy: seen.busy,
             });
@@ -272,6 +288,8 @@ impl Driver<'_> {
     /// After a failure no database is started again: nobody would look at it.
     fn end(mut self, mut interrupted: bool, failed: bool) -> Result<(), LabError> {
         let line = self.time_line;
+        // A filling that was broken off.
+        let filled = self.end_filling(Duration::ZERO);
         let at_once = || failed || interrupted || line.interrupted();
         let healed = self.schedule.heal_all(&at_once, self.number, &mut self.observer);
         interrupted |= line.interrupted();
@@ -284,16 +302,13 @@ impl Driver<'_> {
         self.observer.look(None)?;
         self.observer.buckets(&buckets)?;
         self.observer.last_probes()?;
+        tell_unbalanced(&mut self.observer, &balance)?;
         let now = brownout_network::monotonic_ns();
-        if !balance.balances() {
-            let text = format!("the balance sheet of the load does not balance: {balance:?}");
-            self.observer.event("balance", "load", &text, now, 0)?;
-        }
         for text in findings_of(&balance) {
             self.observer.event("warning", "load", &text, now, 0)?;
         }
         self.observer.own_faults()?;
-        healed
+        healed.and(filled)
     }
 
     /// Until no operation is open and every probe has arrived or is lost.
@@ -312,6 +327,26 @@ impl Driver<'_> {
         }
         Ok(())
     }
+}
+
+/// What a warm-up is called while tables are filled.
+const FILLING: &str = "warm-up (filling)";
+
+fn too_short(phase: PlannedPhase, what: &str, all: u64, done: u64, key: &str) -> LabError {
+    LabError::Trial(format!(
+        "the warm-up's {} were too short to write {all} {what} ({done} written); write a longer phases.warm-up or a \
+         smaller {key}",
+        phase.length
+    ))
+}
+
+/// Tells of an account that does not balance.
+fn tell_unbalanced(observer: &mut Observer<'_>, balance: &Balance) -> Result<(), LabError> {
+    if balance.balances() {
+        return Ok(());
+    }
+    let text = format!("the balance sheet of the load does not balance: {balance:?}");
+    observer.event("balance", "load", &text, brownout_network::monotonic_ns(), 0)
 }
 
 /// What a person should know of the load beside its latencies.

@@ -1,6 +1,7 @@
 //! Outside of the lab: what has to be there before it, then the lab itself, then its end.
 
 use std::{
+    collections::BTreeMap,
     path::PathBuf,
     process::ExitStatus,
     time::{SystemTime, UNIX_EPOCH},
@@ -39,6 +40,8 @@ pub(crate) struct RunRequest {
     pub(crate) file: PathBuf,
     pub(crate) text: String,
     pub(crate) set: Vec<String>,
+    /// Files that the experiment names, by path.
+    pub(crate) attached: BTreeMap<String, String>,
     pub(crate) provided: Provided,
     pub(crate) started_unix_ms: u64,
     pub(crate) keep: bool,
@@ -91,6 +94,7 @@ pub fn launch(
         file: source.file().to_owned(),
         text: source.text().to_owned(),
         set: options.set.clone(),
+        attached: source.attached(),
         provided: found.in_folder(folder.path()),
         started_unix_ms,
         keep: options.keep,

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use brownout_cluster::Cluster;
-use brownout_load::{Bucket, Engine, Live, Outcome};
+use brownout_load::{Bucket, Engine, Histogram, Live, Outcome};
 use brownout_network::{Host, LinkControl, Network, ProbeSample as Probe, Probes};
-use brownout_record::{
-    CpuRow, Event, HostCounterRow, LatencyRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Recorder, WitnessRow,
-};
+use brownout_record::{CpuRow, Event, HostCounterRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Recorder, WitnessRow};
+use brownout_stress::output::write_bucket;
 
 use crate::{
     LabError,
@@ -44,6 +43,8 @@ pub struct Observer<'a> {
 pub struct Seen {
     /// The load; none while there is no engine.
     pub live: Option<Live>,
+    /// By the names of operations, of those that began in the last whole interval: answered ok, median response, ns.
+    pub operations: Vec<(String, u64, u64)>,
     /// Its length, seconds.
     pub seconds: f64,
     /// Share of the machine's processors in use.
@@ -128,7 +129,8 @@ impl<'a> Observer<'a> {
         }
         let seconds = (now_ns - self.last_ns) as f64 / 1e9;
         (self.last_ns, self.last, self.last_nodes, self.last_load) = (now_ns, cpu, nodes, load_cpu);
-        Ok(Seen { live: engine.map(Engine::live), seconds, busy, deaths: self.deaths()? })
+        let operations = by_operation(&buckets, now_ns);
+        Ok(Seen { live: engine.map(Engine::live), operations, seconds, busy, deaths: self.deaths()? })
     }
 
     /// Records what an engine had left when it stopped.
@@ -339,41 +341,25 @@ fn cpu_now() -> Result<CpuTimes, LabError> {
     CpuTimes::now().map_err(|source| LabError::Ground { doing: "read CPU times", source })
 }
 
-fn write_buckets(recorder: &Recorder, trial: u32, buckets: &[Bucket]) -> Result<(), brownout_record::RecordError> {
-    for bucket in buckets {
-        let starts_ns = recorder.at(bucket.start_ns);
-        recorder.load(
-            trial,
-            &LoadRow {
-                starts_ns,
-                length_ns: bucket.length_ns,
-                settled: bucket.settled,
-                scheduled: bucket.scheduled,
-                sent: bucket.sent,
-                never_sent: bucket.never_sent,
-                stale: bucket.stale,
-                lateness: bucket.lateness.clone(),
-            },
-        )?;
-        for series in &bucket.series {
-            let outcome = match series.outcome {
-                Outcome::Failed(class) => format!("failed:{}", class.name()),
-                ended => ended.name().to_owned(),
-            };
-            recorder.latency(
-                trial,
-                &LatencyRow {
-                    starts_ns,
-                    statement: series.statement.clone(),
-                    coordinator: series.coordinator.clone(),
-                    outcome,
-                    count: series.count,
-                    wait: series.wait.clone(),
-                    service: series.service.clone(),
-                    response: series.response.clone(),
-                },
-            )?;
+/// Operations of the last bucket that is over, by name.
+fn by_operation(buckets: &[Bucket], now_ns: u64) -> Vec<(String, u64, u64)> {
+    let over = buckets.iter().filter(|bucket| bucket.start_ns + bucket.length_ns <= now_ns);
+    let mut sums: BTreeMap<&str, (u64, Histogram<u64>)> = BTreeMap::new();
+    for series in over.max_by_key(|bucket| bucket.start_ns).iter().flat_map(|bucket| &bucket.series) {
+        let (ok, response) = sums.entry(&series.statement).or_insert_with(|| (0, brownout_load::histogram()));
+        if series.outcome == Outcome::Ok {
+            *ok += series.count;
+        }
+        if matches!(series.outcome, Outcome::Ok | Outcome::TimedOut) {
+            // It grows as it needs to, so adding cannot fail.
+            let _ = response.add(&series.response);
         }
     }
-    Ok(())
+    let row =
+        |(name, (ok, response)): (&str, (u64, Histogram<u64>))| (name.to_owned(), ok, response.value_at_quantile(0.5));
+    sums.into_iter().map(row).collect()
+}
+
+fn write_buckets(recorder: &Recorder, trial: u32, buckets: &[Bucket]) -> Result<(), brownout_record::RecordError> {
+    buckets.iter().try_for_each(|bucket| write_bucket(recorder, trial, bucket))
 }

@@ -37,6 +37,8 @@ pub struct Tick {
     pub p99_ns: u64,
     /// Median response per coordinator, ns.
     pub coordinators: Vec<(String, u64)>,
+    /// By the names of operations, of those that began in the last whole second: answered ok, and median response, ns.
+    pub operations: Vec<(String, u64, u64)>,
     /// The faults in force, in words.
     pub faults: Vec<String>,
     /// Share of the machine's processors in use, 0 to 1.

@@ -21,7 +21,7 @@ use crate::{
 
 /// Runs every trial, records everything.
 pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut dyn Progress) -> Result<(), LabError> {
-    let mut source = Source::from_text(&request.file, request.text.clone())?;
+    let mut source = Source::from_text(&request.file, request.text.clone())?.with_attached(request.attached.clone());
     request.set.iter().try_for_each(|assignment| source.set(assignment))?;
     let plan = Plan::new(&source)?;
     let zero_ns = brownout_network::monotonic_ns();
@@ -30,7 +30,8 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
     recorder.batch(|recorder| {
         recorder.json("description", &plan.description(&system))?;
         recorder.document("experiment", source.text())?;
-        recorder.document("set", &request.set.join("\n"))
+        recorder.document("set", &request.set.join("\n"))?;
+        request.attached.iter().try_for_each(|(path, text)| recorder.document(&format!("file {path}"), text))
     })?;
     let result = trials(request, plan, interrupts, &mut recorder, progress);
     if let Err(error) = &result {

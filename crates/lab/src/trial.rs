@@ -11,9 +11,10 @@ use crate::{
     bench::{Bench, Standing, standing},
     driver::Driver,
     experiment::CoordinatorsChoice,
+    filling::Filling,
     hosts::{HostPlan, Hosts},
     observer::Observer,
-    plan::{Plan, to_u16},
+    plan::{Plan, Work, to_u16},
     progress::Progress,
     schedule::Schedule,
     stand::Stand,
@@ -109,20 +110,38 @@ impl Trial<'_> {
             .host(Hosts::LOAD)
             .ok_or_else(|| LabError::Trial("the lab has no host for the load".into()))?;
         progress.step(&format!("{title}: making the schema"));
-        let workload = plan.workload();
         let interrupted = || time_line.interrupted();
         let unless_interrupted = |error: LoadError| if interrupted() { LabError::Interrupted } else { error.into() };
         let limit = control::Limit { time: CONTROL_WITHIN, interrupted: &interrupted };
-        control::run_ddl(&self.coordinators(), &entering(host, None), &workload.schema(), limit)
-            .map_err(unless_interrupted)?;
-        let engine = Engine::start_unless(self.engine(host), workload, &interrupted).map_err(unless_interrupted)?;
+        let (engine, filling) = match &plan.load.work {
+            Work::KeyValue(workload) => {
+                control::run_ddl(&self.coordinators(), &entering(host, None), &workload.schema(), limit)
+                    .map_err(unless_interrupted)?;
+                let config = self.engine(host);
+                (Engine::start_unless(config, workload.clone(), &interrupted).map_err(unless_interrupted)?, None)
+            }
+            Work::Profiles(work) => {
+                let coordinators = self.coordinators();
+                let made = host
+                    .run(|| work.load.make(&coordinators, seed, &interrupted))
+                    .map_err(|source| LabError::Ground { doing: "enter the host of the load", source })?
+                    .map_err(|error| match interrupted() {
+                        true => LabError::Interrupted,
+                        false => LabError::Trial(error.to_string()),
+                    })?;
+                made.notes.iter().for_each(|note| progress.note(note));
+                let filling = Filling::start(self.engine(host), &made, &interrupted).map_err(unless_interrupted)?;
+                let engine = Engine::launch_unless(self.engine(host), made.load, &interrupted);
+                (engine.map_err(unless_interrupted)?, Some(filling))
+            }
+        };
         let Stand { network, cluster, reach, .. } = &mut stand;
         let probes = Probes::start(network, crate::plan::probe_interval(hosts))?;
         let mtu = to_u16(plan.layout.network.mtu.0);
         let witnesses = Witnesses::start(&needs, network, mtu, reach)?;
         let observer = Observer::new(number, recorder, network, cluster, &probes, &witnesses, time_line.epoch_ns)?;
         let schedule = Schedule::new(&plan.faults, hosts, reach);
-        Driver { plan, number, time_line, engine, observer, schedule, progress, set_up }.run()
+        Driver { plan, number, time_line, engine, filling, observer, schedule, progress, set_up }.run()
     }
 
     fn coordinators(&self) -> Vec<Coordinator> {

@@ -32,7 +32,9 @@ const HELP: &str = "\
 --delay MS          answer every prepared statement and batch so late
 --freeze MS:EVERY   hold all answers back for so many ms every so many
 --error CODE        answer prepared statements and batches with this error, such as 0x1001
---not-applied       conditional writes are not applied";
+--answer HOW        answer them with: silence, garbage, mangled, close, flipped, stale, no-row, wrong-kind, not-applied
+--close-after N     close every connection after so many answers to them
+--silent-schema     never answer what defines or empties tables";
 
 fn main() {
     let mut options = StubOptions::default();
@@ -73,7 +75,9 @@ fn main() {
                 let code = value();
                 behaviour.answer = Answer::Error(u32::from_str_radix(code.trim_start_matches("0x"), 16).unwrap());
             }
-            "--not-applied" => behaviour.answer = Answer::NotApplied,
+            "--answer" => behaviour.answer = answer(&value()),
+            "--close-after" => behaviour.close_after = Some(value().parse().unwrap()),
+            "--silent-schema" => behaviour.silent_schema = true,
             _ => {
                 println!("{HELP}");
                 return;
@@ -86,6 +90,21 @@ fn main() {
     println!("{}", stub.addresses()[0]);
     for _ in std::io::stdin().lock().lines() {
         println!("{}", stub.executed());
+    }
+}
+
+fn answer(name: &str) -> Answer {
+    match name {
+        "silence" => Answer::Silence,
+        "garbage" => Answer::Garbage,
+        "mangled" => Answer::Mangled,
+        "close" => Answer::Close,
+        "flipped" => Answer::Flipped,
+        "stale" => Answer::Stale,
+        "no-row" => Answer::NoRow,
+        "wrong-kind" => Answer::WrongKind,
+        "not-applied" => Answer::NotApplied,
+        _ => panic!("no answer is called {name}"),
     }
 }
 

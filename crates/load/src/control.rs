@@ -12,7 +12,9 @@ use scylla::{
 };
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::{Coordinator, Credentials, LoadError, Table, ThreadStart, TokenRange, TokenRing, WireOptions};
+use crate::{
+    Coordinator, Credentials, LoadError, Table, ThreadStart, Tls, TokenRange, TokenRing, WireOptions, tls_reason,
+};
 
 /// Between two looks at something that is waited for.
 const POLL: Duration = Duration::from_millis(100);
@@ -84,10 +86,10 @@ pub fn token_ring<'a>(
     token_ring_by(&WireOptions::default(), coordinators, thread_start, table, limit)
 }
 
-/// [`token_ring`] with the credentials of `wire`.
+/// [`token_ring`] with the credentials and the encryption of `wire`.
 ///
 /// # Errors
-/// Those of [`token_ring`]; encryption, which this session does not have.
+/// Those of [`token_ring`].
 pub(crate) fn token_ring_by<'a>(
     wire: &WireOptions,
     coordinators: &[Coordinator],
@@ -95,12 +97,6 @@ pub(crate) fn token_ring_by<'a>(
     table: &Table,
     limit: impl Into<Limit<'a>>,
 ) -> Result<TokenRing, LoadError> {
-    if wire.tls.is_some() {
-        return Err(LoadError::Config {
-            what: "the token ring cannot be read over an encrypted connection yet".to_owned(),
-            remedy: "balance round robin",
-        });
-    }
     in_session("reading the token ring", coordinators, wire, thread_start, limit.into(), async |session, _| {
         let cluster = session.get_cluster_state();
         if cluster.get_keyspace(&table.keyspace).is_none() {
@@ -194,7 +190,7 @@ fn in_session<T: Send>(
         let (what, limit) = (what.to_owned(), limit.time);
         let done = runtime.block_on(async {
             let work = async {
-                let session = connect(coordinators, wire, &mut state).await;
+                let session = connect(coordinators, wire, &mut state).await?;
                 work(&session, &mut state).await
             };
             tokio::select! {
@@ -216,8 +212,13 @@ fn in_session<T: Send>(
     })
 }
 
-/// Tries until it succeeds: a node that is starting refuses connections for a while.
-async fn connect(coordinators: &[Coordinator], wire: &WireOptions, state: &mut String) -> Arc<Session> {
+/// Tries until it succeeds: a node that is starting refuses connections for a while. But wrong certificates do not
+/// become right.
+async fn connect(
+    coordinators: &[Coordinator],
+    wire: &WireOptions,
+    state: &mut String,
+) -> Result<Arc<Session>, LoadError> {
     loop {
         let mut builder = SessionBuilder::new()
             .known_nodes_addr(coordinators.iter().map(|node| node.address))
@@ -226,9 +227,13 @@ async fn connect(coordinators: &[Coordinator], wire: &WireOptions, state: &mut S
         if let Some(Credentials { user, password }) = &wire.credentials {
             builder = builder.user(user, password);
         }
+        builder = builder.tls_context(wire.tls.as_ref().map(Tls::client_config));
         match builder.build().await {
-            Ok(session) => return Arc::new(session),
-            Err(error) => *state = format!("cannot connect to {}: {error}", names(coordinators)),
+            Ok(session) => return Ok(Arc::new(session)),
+            Err(error) => match tls_reason(&error) {
+                Some(reason) => return Err(control_error("connecting", coordinators, reason)),
+                None => *state = format!("cannot connect to {}: {error}", names(coordinators)),
+            },
         }
         sleep(POLL).await;
     }

@@ -102,7 +102,7 @@ mod tests {
             let seed = std::fs::read(entry.unwrap().path()).unwrap();
             super::frames(&seed);
             count += 1;
-            for _ in 0..5_000 {
+            for _ in 0..300 {
                 let mut near = seed.clone();
                 for _ in 0..=random.below(4) {
                     let place = random.below(near.len() as u64) as usize;
@@ -115,6 +115,6 @@ mod tests {
                 super::frames(&near);
             }
         }
-        assert!(count >= 12, "{count} files in {folder}");
+        assert!(count >= 200, "{count} files in {folder}");
     }
 }

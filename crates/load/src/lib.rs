@@ -15,6 +15,7 @@ mod clock;
 mod config;
 mod consistency;
 pub mod control;
+mod driver;
 mod engine;
 mod error;
 #[cfg(any(test, fuzzing))]
@@ -38,7 +39,7 @@ pub use account::{
     histogram,
 };
 pub use clock::now_ns;
-pub use config::{Balancing, Coordinator, EngineConfig, ThreadStart, stay};
+pub use config::{Balancing, Coordinator, DEFAULT_TICK, DataPath, EngineConfig, ThreadStart, stay};
 pub use consistency::{Consistency, SerialConsistency, UnknownConsistency};
 pub use engine::Engine;
 pub use error::LoadError;
@@ -48,7 +49,7 @@ pub use retries::{ErrorClasses, Retries, RetryDelay};
 pub use ring::{TokenRange, TokenRing};
 pub use schedule::RateProfile;
 pub use token::murmur3_token;
-pub use transport::{Identity, ServerTls, Tls, TlsError, TlsOptions, TrustStore};
+pub use transport::{Identity, ServerTls, Tls, TlsError, TlsOptions, TrustStore, tls_reason};
 pub use wire::{
     Answer, Batch, BatchKind, Cells, Column, ColumnType, Compression, Credentials, Failure, FailureDetails, NativeType,
     Parameters, Prepared, Protocol, Replies, Request, RequestError, Row, RowIter, Rows, SchemaChange, Supported,

@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+use tokio::io::{Interest, unix::AsyncFd};
+
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
@@ -38,6 +40,13 @@ impl Epoll {
         // SAFETY: no pointers are passed.
         let fd = own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         Ok(Epoll { fd, events: vec![libc::epoll_event { events: 0, u64: 0 }; 256], filled: 0 })
+    }
+
+    /// For the tokio runtime that this thread has entered: readable as long as something is ready.
+    pub(crate) fn on_tokio(&self) -> io::Result<AsyncFd<OwnedFd>> {
+        let fd = self.fd.try_clone()?;
+        // SAFETY: `fd` is this epoll for as long as the runtime's object owns it, and nobody else can close it.
+        unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(io::Error::from)
     }
 
     fn control(&self, operation: libc::c_int, fd: RawFd, token: u64, events: libc::c_int) -> io::Result<()> {

@@ -10,7 +10,9 @@ use std::{
 };
 
 use brownout_load::{
-    Balancing, Coordinator, Engine, EngineConfig, KeyValue, LoadError, Table, control, murmur3_token, stay, stub::Stub,
+    Balancing, Coordinator, Credentials, Engine, EngineConfig, KeyValue, LoadError, Table, WireOptions, control,
+    murmur3_token, stay,
+    stub::{Stub, StubOptions},
 };
 use common::*;
 
@@ -57,6 +59,25 @@ fn token_aware_operations_go_to_the_replica_of_their_key() {
         let sent = book.count(|_, coordinator, _| coordinator == node.name);
         assert_eq!(sent, expected.get(&node.address.ip()).copied().unwrap_or(0), "{}", node.name);
     }
+}
+
+#[test]
+fn the_ring_is_asked_for_with_the_encryption_and_the_password_of_the_load() {
+    let (_folder, server, client) = certificates();
+    let (_other, _, stranger) = certificates();
+    let credentials = Some(Credentials { user: "ada".into(), password: "lovelace".into() });
+    let options = StubOptions { tls: Some(server), credentials: credentials.clone(), ..StubOptions::default() };
+    let stub = Stub::local_with(1, options).unwrap();
+    let refusal = |tls| {
+        let wire = WireOptions { tls: Some(tls), credentials: credentials.clone(), ..WireOptions::default() };
+        let config = EngineConfig { balancing: Balancing::TokenAware, wire, ..config(&stub) };
+        Engine::start(config, workload()).err().unwrap().to_string()
+    };
+    // Only who is let in learns that the stub has tables, but no keyspaces.
+    let error = refusal(client);
+    assert!(error.contains("no keyspace 'stub'"), "{error}");
+    let error = refusal(stranger);
+    assert!(error.contains("add who has signed it"), "{error}");
 }
 
 #[test]

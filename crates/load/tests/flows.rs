@@ -3,7 +3,12 @@
 
 mod common;
 
-use std::{sync::Arc, thread::sleep, time::Duration};
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex},
+    thread::sleep,
+    time::Duration,
+};
 
 use brownout_load::{Arrivals, Ended, Engine, EngineConfig, Outcome, Pace, RateProfile};
 use brownout_units::Rate;
@@ -57,6 +62,28 @@ fn every_flow_keeps_its_own_pace() {
         assert_eq!(book.total(counts), 10 * diary.drawn[name], "ten rows each");
     }
     assert_eq!(balance.answered_ok, balance.scheduled);
+}
+
+#[test]
+fn an_end_that_is_said_ahead_leaves_exactly_the_operations_before_it() {
+    for (threads, late) in [(1, 0), (2, 0), (1, 400)] {
+        let server = Scripted::start(|_, _| Reply::Void);
+        let (asking, diary) = Asking::new(&[Plan::new("constant"), Plan::new("closed")]);
+        let engine = Engine::launch(EngineConfig { threads, ..config(&server) }, Arc::new(Shared(asking))).unwrap();
+        let open = Pace::Open { rate: rate(1_000.0), arrivals: Arrivals::Constant };
+        let start = engine.set_paces(vec![open, Pace::Closed { threads: 1 }]).unwrap().at_ns;
+        let end = start + 300_000_000;
+        sleep(ms(late));
+        let ended = engine.set_paces_from(end, vec![Pace::Idle; 2]).unwrap().at_ns;
+        wait_until("nothing is open", || engine.exhausted());
+        assert!(engine.exhausted());
+        stop(engine, &mut Book::default());
+        if late == 0 {
+            assert_eq!((ended, diary.lock().unwrap().drawn["constant"]), (end, 300));
+        } else {
+            assert!(ended > end, "what has begun stays begun");
+        }
+    }
 }
 
 #[test]
@@ -177,4 +204,26 @@ fn a_workload_is_given_one_pace_for_every_flow() {
     assert!(engine.set_paces(vec![Pace::Idle]).is_err());
     assert!(engine.set_pace(Pace::Populate { in_flight: 1 }).is_err(), "it has no population");
     assert!(engine.set_paces(vec![Pace::Limited { threads: 0, rate: rate(1.0) }, Pace::Idle]).is_err());
+}
+
+#[test]
+fn operations_of_one_turn_share_a_connection_and_turns_go_round_all_of_them() {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let asked = Arc::clone(&order);
+    // The server has a thread for every connection.
+    let server = Scripted::start(move |_, _| {
+        asked.lock().unwrap().push(std::thread::current().id());
+        Reply::Void
+    });
+    let config = EngineConfig { connections: 4, tick: ms(40), ..config(&server) };
+    let (asking, _diary) = Asking::new(&[Plan { count: Some(500), ..Plan::new("write") }]);
+    let engine = Engine::launch(config, Arc::new(Shared(asking))).unwrap();
+    engine.set_paces(vec![open(500.0)]).unwrap();
+    wait_until("all operations have ended", || engine.exhausted());
+    let order = order.lock().unwrap();
+    let connections: HashSet<_> = order.iter().collect();
+    assert_eq!((order.len(), connections.len()), (500, 4));
+    // 17 or 18 are due in a turn; one after the other on four connections they would change it with each.
+    let changes = order.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(changes < 125, "{changes} times another connection");
 }

@@ -6,7 +6,7 @@ mod common;
 use std::{thread::sleep, time::Duration};
 
 use brownout_load::{
-    Arrivals, Bucket, Engine, Outcome, Pace, now_ns,
+    Arrivals, Bucket, Engine, EngineConfig, Outcome, Pace, now_ns,
     stub::{Behaviour, Stub},
 };
 use brownout_units::Rate;
@@ -163,8 +163,7 @@ fn operations_belong_to_the_bucket_of_their_intended_start() {
 #[test]
 fn the_instruments_own_lateness_is_on_the_record_and_in_the_response() {
     let stub = Stub::local(1).unwrap();
-    let engine = Engine::start(patient(&stub), workload()).unwrap();
-    engine.set_coalescing(ms(50));
+    let engine = Engine::start(EngineConfig { tick: ms(50), ..patient(&stub) }, workload()).unwrap();
     engine.set_pace(open(400.0)).unwrap();
     sleep(ms(800));
     let mut book = Book::default();
@@ -182,8 +181,7 @@ fn the_instruments_own_lateness_is_on_the_record_and_in_the_response() {
 #[test]
 fn what_is_due_when_the_run_ends_is_scheduled_even_if_it_was_held_back() {
     let stub = Stub::local(1).unwrap();
-    let engine = engine(&stub);
-    engine.set_coalescing(ms(300));
+    let engine = Engine::start(EngineConfig { tick: ms(300), ..config(&stub) }, workload()).unwrap();
     let start = engine.set_pace(open(1_000.0)).unwrap().at_ns;
     sleep(ms(450));
     let before = now_ns();

@@ -4,15 +4,14 @@
 mod common;
 
 use std::{
-    io::Write,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use brownout_load::{
-    Answer, BatchKind, Compression, Consistency, Credentials, Drawn, Ending, Engine, EngineConfig, Identity, Next,
-    Outcome, Pace, Parameters, Protocol, Received, Request, Route, Sending, ServerError, ServerTls, ThreadWorkload,
-    Ticket, Tls, TlsOptions, TrustStore, Verdict, Version, WireOptions, Workload,
+    Answer, BatchKind, Compression, Consistency, Credentials, DataPath, Drawn, Ending, Engine, EngineConfig, Next,
+    Outcome, Pace, Parameters, Protocol, Received, Request, Route, Sending, ServerError, ThreadWorkload, Ticket,
+    Verdict, Version, WireOptions, Workload,
     stub::{Answer as Reply, Behaviour, Content, Freeze, Stub, StubOptions},
 };
 use common::*;
@@ -196,34 +195,20 @@ const HEARD: [&str; 14] = [
 
 /// What a stub of these options answers to a client of those.
 fn hear(stub: StubOptions, behaviour: Behaviour, wire: WireOptions) -> Vec<String> {
+    hear_on(DataPath::Own, stub, behaviour, wire)
+}
+
+fn hear_on(path: DataPath, stub: StubOptions, behaviour: Behaviour, wire: WireOptions) -> Vec<String> {
     let stub = Stub::local_with(1, StubOptions { tables: tables(), ..stub }).unwrap();
     stub.set(0, behaviour);
     let heard = Arc::default();
     let talk = Conversation { questions: TALK, heard: Arc::clone(&heard) };
-    let config = EngineConfig { wire, ..patient(&stub) };
+    let config = EngineConfig { wire, path, ..patient(&stub) };
     let engine = Engine::launch(config, Arc::new(talk)).unwrap();
     engine.set_paces(vec![Pace::Closed { threads: 1 }]).unwrap();
     wait_until("all questions are answered", || engine.exhausted());
     stop(engine, &mut Book::default());
     heard.lock().unwrap().clone()
-}
-
-/// Certificate and key of 127.0.0.1, and who has signed it: files that live as long as the folder.
-fn certificates() -> (tempfile::TempDir, ServerTls, Tls) {
-    let folder = tempfile::TempDir::new().unwrap();
-    let certified = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
-    let path = folder.path().join("node.pem");
-    let mut file = std::fs::File::create(&path).unwrap();
-    file.write_all((certified.cert.pem() + &certified.signing_key.serialize_pem()).as_bytes()).unwrap();
-    let server = ServerTls::new(&Identity { file: path.clone(), key: None, password: None }, None).unwrap();
-    let client = Tls::new(&TlsOptions {
-        trust: TrustStore { file: path, password: None },
-        identity: None,
-        verify_hostname: true,
-        protocols: Vec::new(),
-        ciphers: Vec::new(),
-    });
-    (folder, server, client.unwrap())
 }
 
 #[test]
@@ -252,6 +237,21 @@ fn all_that_the_wire_can_speak_says_the_same() {
             }
         }
     }
+}
+
+#[test]
+fn the_driver_says_and_hears_the_same_but_for_texts_with_values_which_it_would_prepare() {
+    let mut expected = HEARD;
+    expected[12] = "0x0000";
+    for compression in [None, Some(Compression::Lz4), Some(Compression::Snappy)] {
+        let wire = WireOptions { compression, ..WireOptions::default() };
+        let heard = hear_on(DataPath::Driver, StubOptions::default(), Behaviour::default(), wire);
+        assert_eq!(heard, expected, "{compression:?}");
+    }
+    let behaviour = Behaviour::answering(Reply::NotApplied);
+    expected[7] = "[00]";
+    let heard = hear_on(DataPath::Driver, StubOptions::default(), behaviour, WireOptions::default());
+    assert_eq!(heard, expected);
 }
 
 #[test]

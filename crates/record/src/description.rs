@@ -71,7 +71,7 @@ pub struct PhaseDescription {
 }
 
 /// What counts as good.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Objective {
     /// A good operation is answered without error within this time from its intended start, ns.
     pub response_ns: u64,
@@ -79,10 +79,13 @@ pub struct Objective {
     pub share: f64,
     /// The phases in which a miss makes the run fail (exit code 1).
     pub phases: Vec<String>,
+    /// The operation that this is of, by name; none: all together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
 }
 
 /// The machine and the versions a run was made with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// Of Brownout.
     pub version: String,

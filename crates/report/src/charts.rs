@@ -1,6 +1,6 @@
 //! The figures of a run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brownout_analysis::{Findings, Latencies, Point, TrialEvidence, TrialFindings, phase, phase_latencies, timeline};
 use brownout_units::{Delay, format_ns};
@@ -28,8 +28,12 @@ pub fn over_time(
     let mut figures = vec![
         throughput(findings, &frame, &points),
         latency(findings, &frame, &points),
-        coordinators(findings, &frame, &points),
+        parts(findings, &frame, &points, &COORDINATORS),
     ];
+    // A single operation would be the curve of all, once more.
+    if operations(findings).len() > 1 {
+        figures.push(parts(findings, &frame, &points, &OPERATIONS));
+    }
     figures.extend(witnesses::figures(&frame));
     Ok(figures)
 }
@@ -105,8 +109,44 @@ fn latency(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Figure {
     Figure { rules: vec![objective_rule(findings)], beyond, ..figure }
 }
 
-fn coordinators(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Figure {
-    let names: BTreeSet<&String> = points.iter().flat_map(|point| point.coordinators.keys()).collect();
+/// A figure of parts of the load, side by side.
+struct Parts {
+    name: &'static str,
+    title: &'static str,
+    said: &'static str,
+    of: fn(&Point) -> &BTreeMap<String, Latencies>,
+    /// Only those that the measured phases have: what fills the tables is not among them.
+    measured: bool,
+}
+
+const COORDINATORS: Parts = Parts {
+    name: "coordinators",
+    title: "Response time by coordinator",
+    said: "Median response time over time, by the node that was asked.",
+    of: |point| &point.coordinators,
+    measured: false,
+};
+const OPERATIONS: Parts = Parts {
+    name: "operations",
+    title: "Response time by operation",
+    said: "Median response time over time, by operation.",
+    of: |point| &point.operations,
+    measured: true,
+};
+
+/// The operations of the measured phases, by name.
+fn operations(findings: &Findings) -> BTreeSet<&str> {
+    let measured = findings.phases.iter().filter(|phase| phase::MEASURED.contains(&phase.name.as_str()));
+    measured.flat_map(|phase| &phase.statements).map(|part| part.name.as_str()).collect()
+}
+
+fn parts(findings: &Findings, frame: &Frame<'_>, points: &[Point], parts: &Parts) -> Figure {
+    let known = operations(findings);
+    let names: BTreeSet<&String> = points
+        .iter()
+        .flat_map(|point| (parts.of)(point).keys())
+        .filter(|name| !parts.measured || known.contains(name.as_str()))
+        .collect();
     let median = |latencies: &Latencies| latencies.quantile(0.5).map(|value| value.value_ns as f64);
     let series: Vec<Series> = names
         .into_iter()
@@ -114,14 +154,13 @@ fn coordinators(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Fig
         .enumerate()
         .map(|(at, (name, ink))| {
             frame.series(&format!("{name} p50"), ink, at >= Ink::CYCLE.len(), points, |point| {
-                point.coordinators.get(name).filter(|_| point.settled).and_then(median)
+                (parts.of)(point).get(name).filter(|_| point.settled).and_then(median)
             })
         })
         .collect();
     let y = times(&series, frame.measured(&series).chain([findings.objective.response_ns as f64]));
     let beyond = beyond(&series, &y, slow_warm_up);
-    let said = "Median response time over time, by the node that was asked.".to_owned();
-    let figure = frame.figure("coordinators", "Response time by coordinator", said, y, series);
+    let figure = frame.figure(parts.name, parts.title, parts.said.to_owned(), y, series);
     Figure { rules: vec![objective_rule(findings)], beyond, ..figure }
 }
 

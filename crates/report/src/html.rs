@@ -136,11 +136,12 @@ fn over_time(findings: &Findings, evidence: &[TrialEvidence]) -> Result<String, 
 fn two_columns(findings: &Findings, evidence: &[TrialEvidence]) -> Result<String, ReportError> {
     let curves = figure(&charts::percentiles(findings, evidence)?);
     let mut right = tables::parts(findings, "coordinator", |phase| &phase.coordinators);
-    right += &tables::parts(findings, "statement", |phase| &phase.statements);
+    right += &tables::parts(findings, "operation", |phase| &phase.statements);
     // Without a fault there is nothing to compare the baseline with.
     if !findings.planned_faults.is_empty() {
         right += &tables::goodput(findings);
     }
+    right += &tables::operations(findings).unwrap_or_default();
     right += &tables::closed_loop(findings).unwrap_or_default();
     Ok(section(
         "Latency and goodput",

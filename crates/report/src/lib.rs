@@ -3,6 +3,7 @@
 //! All of it is a pure function of a run and its findings.
 
 mod charts;
+mod comparison;
 mod error;
 mod escape;
 mod export;
@@ -12,6 +13,7 @@ mod glossary;
 mod html;
 mod markup;
 mod matrix;
+mod page;
 mod proofs;
 mod scale;
 mod strips;
@@ -23,7 +25,9 @@ mod text;
 mod tiles;
 mod witnesses;
 
+pub use comparison::comparison;
 pub use error::ReportError;
 pub use export::svg;
 pub use html::html;
-pub use summary::{Style, summary};
+pub use page::Style;
+pub use summary::summary;

@@ -4,29 +4,22 @@ use brownout_analysis::{FaultFindings, Findings, Part, PhaseFindings, Proof, Tri
 use brownout_units::{Delay, format_ns};
 
 use crate::{
+    page::{Page, Style},
     proofs,
-    table::{Paint, Table, wrap},
+    table::{Paint, Table},
     text,
 };
 
-/// How the summary looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Style {
-    /// Whether colours and bold may be used; the caller knows of terminals and `NO_COLOR`.
-    pub color: bool,
-    /// Columns; texts are broken there, tables need up to 100.
-    pub width: usize,
-}
-
 /// What a run says, as text. Ends with a line feed; where files lie is the caller's to add.
 pub fn summary(findings: &Findings, style: Style) -> String {
-    let mut page = Page { out: String::new(), style };
+    let mut page = Page::new(style);
     page.head(findings);
     page.phases(findings);
     page.coordinators(findings);
     // Without a fault there is nothing to compare the baseline with.
     if !findings.planned_faults.is_empty() {
         page.goodput(findings);
+        page.operations(findings);
     }
     page.closed_loop(findings);
     page.proofs(findings);
@@ -37,29 +30,8 @@ pub fn summary(findings: &Findings, style: Style) -> String {
     page.out
 }
 
-struct Page {
-    out: String,
-    style: Style,
-}
-
+/// The parts of a summary.
 impl Page {
-    fn line(&mut self, paint: Paint, text: &str) {
-        let wrapped = wrap(text, self.style.width.max(40), 2);
-        for line in wrapped.lines() {
-            self.out += &paint.on(line, self.style.color);
-            self.out.push('\n');
-        }
-    }
-
-    fn section(&mut self, title: &str) {
-        self.out.push('\n');
-        self.line(Paint::Bold, title);
-    }
-
-    fn table(&mut self, table: &Table) {
-        self.out += &table.text(self.style.color);
-    }
-
     fn head(&mut self, findings: &Findings) {
         self.line(Paint::Bold, findings.question.as_ref().unwrap_or(&findings.name));
         let nodes: Vec<&str> =
@@ -77,10 +49,11 @@ impl Page {
         );
         let objective = &findings.objective;
         let within = Delay::from_ns(objective.response_ns);
+        let whose = text::whose(objective);
         let text = if objective.share > 0.0 {
             let phases = if objective.phases.is_empty() { "no phase".to_owned() } else { objective.phases.join(", ") };
             format!(
-                "objective: {} of the operations answered within {within} of their intended start (must hold in: {phases})",
+                "objective: {} of {whose} answered within {within} of their intended start (must hold in: {phases})",
                 text::share(objective.share)
             )
         } else {
@@ -140,7 +113,7 @@ impl Page {
         let phases: Vec<&PhaseFindings> =
             findings.phases.iter().filter(|phase| phase::MEASURED.contains(&phase.name.as_str())).collect();
         for (what, parts) in
-            [("coordinator", coordinators as fn(&PhaseFindings) -> &[Part]), ("statement", |phase| &phase.statements)]
+            [("coordinator", coordinators as fn(&PhaseFindings) -> &[Part]), ("operation", |phase| &phase.statements)]
         {
             let mut names: Vec<&str> =
                 phases.iter().flat_map(|phase| parts(phase)).map(|part| part.name.as_str()).collect();
@@ -168,7 +141,8 @@ impl Page {
 
     fn goodput(&mut self, findings: &Findings) {
         let within = Delay::from_ns(findings.objective.response_ns);
-        self.section(&format!("Goodput (operations answered ok within {within}, per second)"));
+        let whose = text::whose(&findings.objective);
+        self.section(&format!("Goodput ({whose} answered ok within {within}, per second)"));
         let mut table =
             Table::new(&["trial", "baseline", "fault", "degradation", "residual", "back to normal after healing"])
                 .left(5);
@@ -200,6 +174,31 @@ impl Page {
                 text::share(effect.threshold)
             ),
         );
+    }
+
+    /// What the fault took from each operation, where there are several.
+    fn operations(&mut self, findings: &Findings) {
+        if findings.operations.len() < 2 {
+            return;
+        }
+        let within = Delay::from_ns(findings.objective.response_ns);
+        self.section(&format!("Goodput by operation (answered ok within {within}, per second)"));
+        let mut table =
+            Table::new(&["operation", "baseline", "fault", "degradation", "by trial, least and most"]).left(4);
+        for one in &findings.operations {
+            let trials = text::or_none(one.trials, text::shares);
+            table.row(
+                Paint::Plain,
+                vec![
+                    one.name.clone(),
+                    text::or_none(one.baseline, text::rate),
+                    text::or_none(one.fault, text::rate),
+                    text::or_none(one.degradation, text::share),
+                    trials,
+                ],
+            );
+        }
+        self.table(&table);
     }
 
     fn closed_loop(&mut self, findings: &Findings) {

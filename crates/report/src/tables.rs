@@ -94,11 +94,34 @@ pub fn goodput(findings: &Findings) -> String {
         ("", cells)
     });
     let caption = format!(
-        "Goodput: operations answered ok within {}, per second",
+        "Goodput: {} answered ok within {}, per second",
+        text::whose(&findings.objective),
         Delay::from_ns(findings.objective.response_ns)
     );
     let headings = ["", "baseline/s", "fault/s", "degradation", "of delivered", "back after healing", "residual"];
     table("", &caption, &headings, rows.collect())
+}
+
+/// What the fault took from each operation, if there are several.
+pub fn operations(findings: &Findings) -> Option<String> {
+    if findings.planned_faults.is_empty() || findings.operations.len() < 2 {
+        return None;
+    }
+    let rows = findings.operations.iter().map(|one| {
+        let trials = text::or_none(one.trials, text::shares);
+        let cells = vec![
+            cell(&one.name),
+            cell(text::or_none(one.baseline, text::rate)),
+            cell(text::or_none(one.fault, text::rate)),
+            cell(text::or_none(one.degradation, text::share)),
+            cell(trials),
+        ];
+        ("", cells)
+    });
+    let within = Delay::from_ns(findings.objective.response_ns);
+    let caption = format!("Goodput by operation: answered ok within {within}, per second; all trials together");
+    let headings = ["operation", "baseline/s", "fault/s", "degradation", "single trials"];
+    Some(table("", &caption, &headings, rows.collect()))
 }
 
 /// What arithmetic alone says about a closed loop, if it is one.

@@ -1,6 +1,6 @@
 //! Numbers and moments as people read them; the terminal and the HTML use the same.
 
-use brownout_analysis::{Effect, PhaseFindings, Proof, Quantile, Verdict, words};
+use brownout_analysis::{Effect, PhaseFindings, Proof, Quantile, Range, Verdict, words};
 use brownout_record::Quantity;
 use brownout_units::format_ns;
 
@@ -99,6 +99,19 @@ pub fn ended(phase: &PhaseFindings) -> String {
 pub fn date(unix_ms: u64) -> String {
     let moment = i64::try_from(unix_ms).ok().and_then(chrono::DateTime::from_timestamp_millis).unwrap_or_default();
     moment.format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+/// Shares from the least to the most; one if they are the same.
+pub fn shares(range: Range) -> String {
+    match range.min == range.max {
+        true => share(range.min),
+        false => format!("{} … {}", share(range.min), share(range.max)),
+    }
+}
+
+/// Whose response time an objective is of: "the operations", "operation read".
+pub fn whose(objective: &brownout_record::Objective) -> String {
+    objective.operation.as_ref().map_or_else(|| "the operations".to_owned(), |name| format!("operation {name}"))
 }
 
 #[cfg(test)]

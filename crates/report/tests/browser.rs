@@ -148,7 +148,7 @@ fn the_report_works_in_a_browser_at_usual_widths() {
         let dom = load(&file, width, dark);
         assert_eq!(attribute(&dom, "data-problems"), "", "at {width} px");
         assert_eq!(attribute(&dom, "data-ready"), "yes");
-        assert_eq!(attribute(&dom, "data-figures"), "7", "three of each of two trials, and the percentiles");
+        assert_eq!(attribute(&dom, "data-figures"), "9", "four of each of two trials, and the percentiles");
         assert_eq!(attribute(&dom, "data-trials"), "2", "the last tab shows its trial and no other");
     }
 }

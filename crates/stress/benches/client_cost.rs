@@ -21,8 +21,8 @@ use std::{
 
 use common::{
     asked, is_stub,
-    process::{Running, Stub},
-    tools::{Load, Tool, found},
+    process::{End, Running, Stub, sleeper},
+    tools::{COARSE, Load, Tool, When, found},
 };
 
 /// Users of the closed loop: many in one write, few beside what a machine has.
@@ -40,13 +40,14 @@ struct Cell {
     late_p50: Vec<f64>,
     late_p99: Vec<f64>,
     p99: Vec<f64>,
+    doubtful: bool,
 }
 
 fn main() {
     if is_stub() {
         return;
     }
-    let (rounds, warm_up, window) = if asked("--quick") { (1, 1, 2) } else { (3, 2, 4) };
+    let (rounds, warm_up, window) = if asked("--quick") { (1, 1, 2) } else { (3, 2, 3) };
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Vec<u32> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
     let mut tools = found();
@@ -61,6 +62,10 @@ fn main() {
             Load::Users(_) => numbers.contains(&0),
         });
     }
+    let [cpu, p50, p99] = sleeper();
+    println!(
+        "a thread that only sleeps, 1 ms at a time: {cpu:.1} µs of CPU per wake-up, late by {p50:.0} µs (p50), {p99:.0} µs (p99)"
+    );
     println!("{window} s after {warm_up} s of warm-up, medians of {rounds} (least..greatest)");
     println!(
         "{:>11}  {:<17} {:>9} {:>21} {:>11} {:>9} {:>8} {:>17} {:>9}",
@@ -71,8 +76,8 @@ fn main() {
         for _ in 0..rounds {
             for place in shuffled(tools.len()) {
                 let tool = &tools[place];
-                // The two ways to ask us for a rate are one way to ask for users.
-                if tool.ours && place > 0 && matches!(load, Load::Users(_)) {
+                let closed = matches!(load, Load::Users(_));
+                if tool.when == if closed { When::Rates } else { When::Users } {
                     continue;
                 }
                 if !measure(tool, load, warm_up, window, cells.entry(place).or_default()) {
@@ -117,7 +122,9 @@ fn measure(tool: &Tool, load: Load, warm_up: u64, window: u64, cell: &mut Cell) 
     if let Some(calls) = running.syscalls_per_second() {
         cell.syscalls.push(calls / per_second);
     }
-    if running.end(Duration::from_secs(seconds + 40)) {
+    let end = running.end(Duration::from_secs(seconds + 40));
+    cell.doubtful |= end == End::Doubtful;
+    if end != End::Badly {
         let told = tool.told(folder.path(), "printed");
         cell.late_p50.extend(told.late_p50_us);
         cell.late_p99.extend(told.late_p99_us);
@@ -161,7 +168,7 @@ fn row(load: Load, tool: &str, cell: &Cell) {
     let least = cell.cpu_us.iter().copied().fold(f64::INFINITY, f64::min);
     let greatest = cell.cpu_us.iter().copied().fold(0.0, f64::max);
     println!(
-        "{:>11}  {tool:<17} {:>9.0} {:>21} {:>11} {:>9} {:>8} {:>17} {:>9}",
+        "{:>11}  {tool:<17} {:>9.0} {:>21} {:>11} {:>9} {:>8} {:>17} {:>9}{}",
         name(load),
         median(&cell.received),
         format!("{:.2} ({least:.2}..{greatest:.2})", median(&cell.cpu_us)),
@@ -170,6 +177,7 @@ fn row(load: Load, tool: &str, cell: &Cell) {
         figure(&cell.memory, 1),
         format!("{} / {}", figure(&cell.late_p50, 0), figure(&cell.late_p99, 0)),
         figure(&cell.p99, 2),
+        if cell.doubtful { "  (it was late itself)" } else { "" },
     );
 }
 
@@ -188,6 +196,7 @@ fn judge(load: Load, tools: &[Tool], cells: &BTreeMap<usize, Cell>) {
         println!("             {what}: {value:.2} (aim {sign} {aim}: {verdict})");
     };
     let cpu = median(&our.cpu_us);
+    let coarse = cells.iter().find(|(place, _)| tools[**place].name == COARSE).map(|(_, cell)| median(&cell.cpu_us));
     match load {
         Load::Rate(rate) => {
             // Whoever does not keep up is no measure.
@@ -195,12 +204,17 @@ fn judge(load: Load, tools: &[Tool], cells: &BTreeMap<usize, Cell>) {
             if let Some((place, best)) =
                 keeping.min_by(|one, other| median(&one.1.cpu_us).total_cmp(&median(&other.1.cpu_us)))
             {
-                say(&format!("CPU ÷ that of {}", tools[*place].name), cpu / median(&best.cpu_us), 0.5, true);
+                let (peer, best) = (tools[*place].name, median(&best.cpu_us));
+                say(&format!("CPU ÷ that of {peer}"), cpu / best, 0.5, true);
+                if let Some(coarse) = coarse {
+                    say(&format!("with a tick of 1 ms, CPU ÷ that of {peer}"), coarse / best, 0.5, true);
+                }
             } else if peers().next().is_some() {
                 println!("             no peer keeps this rate");
             }
             if rate == 50_000 {
                 say("CPU µs per operation", cpu, 3.0, true);
+                coarse.inspect(|coarse| say("with a tick of 1 ms, CPU µs per operation", *coarse, 3.0, true));
             }
             say("lateness p99, µs", median(&our.late_p99), 200.0, true);
         }

@@ -3,6 +3,10 @@
 //! Words become [`settings::Settings`]; a YAML file becomes a [`profile::Profile`]; [`schema`] makes the tables,
 //! [`operations`] makes the requests, [`run`] drives them, [`output`] writes what people and scripts read.
 
+#![allow(unexpected_cfgs, reason = "cargo-fuzz sets cfg(fuzzing), which cargo does not know")]
+
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod operations;
 pub mod output;
 pub mod profile;

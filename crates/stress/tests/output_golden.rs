@@ -50,6 +50,7 @@ fn bucket(second: u64, generator: &mut Generator) -> Bucket {
     let counts = |place: usize| {
         let ended = all[2 * place].count + all[2 * place + 1].count;
         OperationCounts {
+            never_sent: 0,
             operation: names[place].to_owned(),
             partitions: 2 * ended,
             rows: 3 * ended,
@@ -99,7 +100,7 @@ fn rows_summary_and_steps_are_those_of_cassandra_stress() {
     let mut printed = String::new();
     let fixed = run(Measure::Response, &mut printed);
     let throttled = run(Measure::Service, &mut printed);
-    let named = [("4 threadCount".to_owned(), &fixed), ("104 threadCount".to_owned(), &throttled)];
+    let named = [("4 threadCount".to_owned(), fixed), ("104 threadCount".to_owned(), throttled)];
     for line in steps(Rows::default(), &named) {
         printed.push_str(&line);
         printed.push('\n');

@@ -244,7 +244,8 @@ fn every_slip_is_told_with_its_line_and_what_would_be_right() {
         ("partition_sizes: {tablehistograms: histograms.txt, column: c}".to_owned(), &["partition-size or cell-count"]),
         ("keyspace: again".to_owned(), &["not valid YAML", "uplicate"]),
         ("Key-Space: again".to_owned(), &["'keyspace' is given twice"]),
-        ("queries: {q: &a {cql: S}}".to_owned(), &["not valid YAML", "anchor"]),
+        ("queries: {q: *a}".to_owned(), &["not valid YAML", "anchor"]),
+        ("queries: {q: &a {cql: S, limit: 1}, p: {<<: *a}}".to_owned(), &["t.yaml:3:26: queries.q.limit"]),
         ("queries: [".to_owned(), &["not valid YAML"]),
     ] {
         let error = with(&lines).expect_err(&lines);
@@ -260,6 +261,26 @@ fn every_slip_is_told_with_its_line_and_what_would_be_right() {
         let error = read(text).expect_err(text);
         assert!(error.contains(part), "{text}: {error}");
     }
+}
+
+#[test]
+fn anchors_say_once_what_holds_of_many() {
+    let profile = with(
+        "insert: &level {consistencyLevel: QUORUM}\nqueries:\n  q: &q {cql: SELECT 1, fields: samerow, <<: *level}\n  \
+         p: {<<: *q, cql: SELECT 2}\n  o: *q",
+    )
+    .expect("anchors");
+    let shown: Vec<_> =
+        profile.queries.iter().map(|q| (q.name.as_str(), q.cql.as_str(), q.fields, q.request.consistency)).collect();
+    let quorum = Some(Consistency::Quorum);
+    assert_eq!(
+        shown,
+        [
+            ("q", "SELECT 1", Fields::SameRow, quorum),
+            ("p", "SELECT 2", Fields::SameRow, quorum),
+            ("o", "SELECT 1", Fields::SameRow, quorum)
+        ]
+    );
 }
 
 #[test]

@@ -101,6 +101,7 @@ impl Synthetic {
                 response_ns: self.objective_ns,
                 share: self.objective_share,
                 phases: self.objective_phases.iter().map(|name| (*name).to_owned()).collect(),
+                operation: None,
             },
             interval_ns: SECOND,
             warnings: vec!["the clock source is hpet: timers are coarse".to_owned()],

@@ -115,7 +115,7 @@ impl Scenario {
             faults: self.faults.iter().enumerate().map(|(at, made)| self.record(at, made).text).collect(),
             network: Vec::new(),
             trials: 1,
-            objective: Objective { response_ns: 50 * MS, share: 0.99, phases: Vec::new() },
+            objective: Objective { response_ns: 50 * MS, share: 0.99, phases: Vec::new(), operation: None },
             interval_ns: SECOND,
             warnings: Vec::new(),
         }

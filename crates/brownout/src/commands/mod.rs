@@ -2,6 +2,7 @@
 
 pub mod byhand;
 pub mod check;
+pub mod compare;
 pub mod doctor;
 pub mod inside;
 pub mod report;

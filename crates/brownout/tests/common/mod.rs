@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
 pub mod byhand;
+pub mod cassandra;
 
 use std::{
     collections::BTreeSet,

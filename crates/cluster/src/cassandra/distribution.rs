@@ -25,9 +25,13 @@ pub struct Release {
 }
 
 /// All that are known, newest first.
-const RELEASES: [Release; 1] = [Release { series: "5.0", version: "5.0.9", pins: include_str!("pins/5.0.9.sha256") }];
+const RELEASES: [Release; 2] = [
+    Release { series: "5.0", version: "5.0.9", pins: include_str!("pins/5.0.9.sha256") },
+    Release { series: "4.1", version: "4.1.10", pins: include_str!("pins/4.1.10.sha256") },
+];
 
-/// Major versions of Java that Cassandra 5.0 runs on.
+/// Major versions of Java that Cassandra runs on. 4.1 is released for 11; on 17 it runs with what
+/// [`Jvm`](super::jvm::Jvm) adds for its memory meter.
 const JAVA: RangeInclusive<u32> = 11..=17;
 
 /// The release that `asked` names: a series (`5.0`: its newest) or a full version (`5.0.9`).
@@ -39,6 +43,15 @@ pub fn release(asked: &str) -> Result<&'static Release, ProvisionError> {
         .iter()
         .find(|release| asked == release.series || asked == release.version)
         .ok_or_else(|| ProvisionError::UnknownVersion { asked: asked.to_owned(), known: known() })
+}
+
+/// Whether `version` is of a line that is known: its configuration and options are those of the line's release.
+pub(super) fn is_of_a_known_line(version: &str) -> bool {
+    RELEASES.iter().any(|release| {
+        version
+            .strip_prefix(release.series)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || rest.starts_with('-'))
+    })
 }
 
 /// What [`release`] knows, for a message: "5.0 (5.0.9)".
@@ -159,13 +172,14 @@ mod tests {
     fn a_series_names_its_pinned_release_and_so_does_the_full_version() {
         assert_eq!(release(DEFAULT).unwrap().version, "5.0.9");
         assert_eq!(release("5.0.9").unwrap().version, "5.0.9");
+        assert_eq!(release("4.1").unwrap().version, "4.1.10");
     }
 
     #[test]
     fn an_unknown_version_is_refused_with_the_list_of_known_ones() {
-        for asked in ["4.1", "5.0.8", "5", "", "5.0.99", "latest"] {
+        for asked in ["4.0", "4.1.9", "5.0.8", "5", "", "5.0.99", "latest"] {
             let error = release(asked).unwrap_err().to_string();
-            assert!(error.contains("5.0 (5.0.9)") && error.contains(&format!("'{asked}'")), "{error}");
+            assert!(error.contains("5.0 (5.0.9), 4.1 (4.1.10)") && error.contains(&format!("'{asked}'")), "{error}");
         }
     }
 }

@@ -10,7 +10,7 @@ use brownout_units::Bytes;
 use super::{Jit, sites};
 use crate::system::{Member, Start};
 
-/// Packages of the JDK that Cassandra 5.0 reaches into, as its own `jvm17-server.options` has them.
+/// Packages of the JDK that Cassandra reaches into, as its own `jvm17-server.options` has them.
 const EXPORTS: [&str; 9] = [
     "java.base/java.lang.ref",
     "java.base/jdk.internal.misc",
@@ -42,13 +42,32 @@ const OPENS: [&str; 16] = [
     "java.base/java.util.concurrent",
 ];
 
+/// The memory meter of Cassandra 4.1 reads the fields of whatever it meets, and those of lambdas only as an agent, as
+/// which Cassandra's own script starts it. These packages are what it meets (found by running it on Java 17).
+const OPENS_FOR_OLD_METER: [&str; 13] = [
+    "java.base/java.lang.invoke",
+    "java.base/java.lang.ref",
+    "java.base/java.math",
+    "java.base/java.net",
+    "java.base/java.security",
+    "java.base/java.text",
+    "java.base/java.time",
+    "java.base/java.util.concurrent.atomic",
+    "java.base/java.util.concurrent.locks",
+    "java.base/java.util.function",
+    "java.base/java.util.regex",
+    "java.base/java.util.stream",
+    "java.base/jdk.internal.misc",
+];
+/// How the name of its jar begins.
+const OLD_METER: &str = "jamm-0.3.";
+
 /// Options that are the same for every node of every cluster.
-const COMMON: [&str; 15] = [
+const COMMON: [&str; 14] = [
     "-Djdk.attach.allowAttachSelf=true",
     "-Dio.netty.tryReflectionSetAccessible=true",
     "-Djava.net.preferIPv4Stack=true",
     "-Dcassandra-foreground=yes",
-    "-Dcassandra.jmx.local.port=7199",
     "-Djava.rmi.server.hostname=127.0.0.1",
     "-Dcassandra.superuser_setup_delay_ms=0",
     "-Dcassandra.consistent.rangemovement=false",
@@ -85,6 +104,7 @@ pub(super) fn collector(heap: Bytes) -> &'static str {
 pub(super) struct Jvm<'a> {
     pub(super) heap: Bytes,
     pub(super) jit: Jit,
+    pub(super) jmx_port: u16,
     pub(super) class_path: &'a [PathBuf],
     pub(super) archive: Option<&'a Archive>,
 }
@@ -107,10 +127,17 @@ impl Jvm<'_> {
             all.push("-XX:TieredStopAtLevel=1".into());
         }
         all.extend(COMMON.map(OsString::from));
+        all.push(format!("-Dcassandra.jmx.local.port={}", self.jmx_port).into());
         if start == Start::First {
             all.extend(FIRST.map(OsString::from));
         }
         all.extend(modules());
+        if let Some(jar) = self.class_path.iter().find(|jar| is_old_meter(jar)) {
+            let mut agent = OsString::from("-javaagent:");
+            agent.push(jar);
+            all.push(agent);
+            all.extend(opened(&OPENS_FOR_OLD_METER));
+        }
         match &self.archive {
             // `auto`: an archive that does not fit is left aside; the node then starts as it would without.
             Some(Archive::Use(path)) => all.extend([set("-XX:SharedArchiveFile", path), "-Xshare:auto".into()]),
@@ -141,7 +168,15 @@ impl Jvm<'_> {
 /// What lets Cassandra's classes, those of its tools too, into the JDK's own.
 pub(super) fn modules() -> impl Iterator<Item = OsString> {
     let exports = EXPORTS.iter().map(|package| format!("--add-exports={package}=ALL-UNNAMED").into());
-    exports.chain(OPENS.iter().map(|package| format!("--add-opens={package}=ALL-UNNAMED").into()))
+    exports.chain(opened(&OPENS))
+}
+
+fn opened(packages: &'static [&'static str]) -> impl Iterator<Item = OsString> {
+    packages.iter().map(|package| format!("--add-opens={package}=ALL-UNNAMED").into())
+}
+
+fn is_old_meter(jar: &Path) -> bool {
+    jar.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(OLD_METER.as_bytes()))
 }
 
 pub(super) fn set(option: &str, path: &Path) -> OsString {
@@ -193,7 +228,7 @@ mod tests {
         };
         let jars = [PathBuf::from("/a.jar"), PathBuf::from("/b.jar")];
         let arguments = |heap, jit, archive: Option<&Archive>| {
-            let jvm = Jvm { heap, jit, class_path: &jars, archive };
+            let jvm = Jvm { heap, jit, jmx_port: 7199, class_path: &jars, archive };
             jvm.arguments(&member, Start::First)
                 .into_iter()
                 .map(|a| a.into_string().unwrap())
@@ -212,6 +247,27 @@ mod tests {
     }
 
     #[test]
+    fn the_memory_meter_of_old_is_an_agent_and_the_new_one_is_not() {
+        let member = Member {
+            name: "n1".into(),
+            address: std::net::Ipv4Addr::LOCALHOST,
+            home: "/scratch/n1".into(),
+            logs: "/logs/n1".into(),
+        };
+        let arguments = |jar: &str| {
+            let jars = [PathBuf::from("/lib/a.jar"), PathBuf::from("/lib").join(jar)];
+            let jvm = Jvm { heap: Bytes(192 << 20), jit: Jit::C1, jmx_port: 7200, class_path: &jars, archive: None };
+            jvm.arguments(&member, Start::First)
+        };
+        let has = |arguments: &[OsString], option: &str| arguments.iter().any(|argument| argument == option);
+        let (old, new) = (arguments("jamm-0.3.2.jar"), arguments("jamm-0.4.0.jar"));
+        assert!(has(&old, "-javaagent:/lib/jamm-0.3.2.jar"), "{old:?}");
+        assert!(!new.iter().any(|argument| argument.to_string_lossy().starts_with("-javaagent")), "{new:?}");
+        assert_eq!(old.len(), new.len() + 1 + OPENS_FOR_OLD_METER.len());
+        assert!(has(&new, "-Dcassandra.jmx.local.port=7200"), "{new:?}");
+    }
+
+    #[test]
     fn only_the_first_start_waits_for_nobody_and_forgets_the_ring() {
         let member = Member {
             name: "n1".into(),
@@ -219,7 +275,7 @@ mod tests {
             home: "/scratch/n1".into(),
             logs: "/logs/n1".into(),
         };
-        let jvm = Jvm { heap: Bytes(192 << 20), jit: Jit::C1, class_path: &[], archive: None };
+        let jvm = Jvm { heap: Bytes(192 << 20), jit: Jit::C1, jmx_port: 7199, class_path: &[], archive: None };
         let (mut first, again) = (jvm.arguments(&member, Start::First), jvm.arguments(&member, Start::Again));
         assert!(first.iter().any(|option| option == "-Dcassandra.load_ring_state=false"), "{first:?}");
         first.retain(|option| !FIRST.iter().any(|only| *only == *option));

@@ -90,7 +90,7 @@ fn bring(
     let pom = unfinished.path().join("pom.xml");
     let jars = unfinished.path().join("jars");
     fs::write(&pom, pom_text(release.version)).map_err(CacheError::files("write", &pom))?;
-    progress(&format!("resolving Cassandra {} with Maven (67 MB when nothing is there yet)", release.version));
+    progress(&format!("resolving Cassandra {} with Maven (up to 67 MB when nothing is there yet)", release.version));
     run_maven(mvn, release, &pom, &jars, progress, interrupted)?;
     let what = differences(release, &jars)?;
     if !what.is_empty() {

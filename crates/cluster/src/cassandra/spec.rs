@@ -16,6 +16,9 @@ pub struct CassandraSpec {
     pub jit: Jit,
     /// Further keys of cassandra.yaml, or others than Brownout's own; each value is YAML on one line.
     pub settings: BTreeMap<String, String>,
+    /// The port on the loopback address of its host at which a node takes nodetool: nodes that share a host, and so
+    /// that address, need one each.
+    pub jmx_port: u16,
     /// The data centre and rack of every node, by its name. Empty: all are in one, and Cassandra knows of none.
     pub sites: BTreeMap<String, Site>,
 }
@@ -27,6 +30,7 @@ impl Default for CassandraSpec {
             heap: Bytes(192 << 20),
             jit: Jit::Default,
             settings: BTreeMap::new(),
+            jmx_port: 7199,
             sites: BTreeMap::new(),
         }
     }

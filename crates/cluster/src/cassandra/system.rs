@@ -64,6 +64,7 @@ impl Cassandra {
         Jvm {
             heap: self.spec.heap,
             jit: self.spec.jit,
+            jmx_port: self.spec.jmx_port,
             class_path: &self.distribution.classpath,
             archive: self.archive.as_ref(),
         }
@@ -102,7 +103,7 @@ impl System for Cassandra {
 
     fn tool(&self, members: &[Member], index: usize, arguments: &[String]) -> Command {
         let member = &members[index];
-        self.java(member, tool::arguments(member, &self.distribution.classpath, arguments))
+        self.java(member, tool::arguments(member, self.spec.jmx_port, &self.distribution.classpath, arguments))
     }
 
     fn view(&self, members: &[Member], index: usize) -> View {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{
     Distribution, How, ProvisionError,
-    distribution::{jars_in, known},
+    distribution::{is_of_a_known_line, jars_in, known},
 };
 
 /// Takes the tarball unpacked at `home`: `lib/*.jar`, with the version from the name of Cassandra's own jar.
@@ -24,7 +24,7 @@ pub fn open(home: &Path) -> Result<Distribution, ProvisionError> {
         _ => return Err(not(format!("lib/ holds several Cassandras: {}", versions.join(", ")))),
     };
     // Any release of the line will do: its configuration and options are the same.
-    if version != "5.0" && !version.starts_with("5.0.") && !version.starts_with("5.0-") {
+    if !is_of_a_known_line(&version) {
         return Err(ProvisionError::UnknownVersion { asked: version, known: known() });
     }
     Ok(Distribution { version, classpath, root, how: How::Tarball })
@@ -58,6 +58,7 @@ mod tests {
         let distribution = open(home.path()).unwrap();
         assert_eq!((distribution.version.as_str(), distribution.classpath.len()), ("5.0.7", 2));
         assert_eq!(open(unpacked(&["apache-cassandra-5.0-rc2.jar"]).path()).unwrap().version, "5.0-rc2");
+        assert_eq!(open(unpacked(&["apache-cassandra-4.1.9.jar"]).path()).unwrap().version, "4.1.9");
     }
 
     #[test]
@@ -65,7 +66,8 @@ mod tests {
         for (jars, said) in [
             (&["guava.jar"][..], "no apache-cassandra-VERSION.jar"),
             (&["apache-cassandra-5.0.7.jar", "apache-cassandra-5.0.9.jar"], "several"),
-            (&["apache-cassandra-4.1.10.jar"], "'4.1.10' is not known; known are: 5.0"),
+            (&["apache-cassandra-4.0.17.jar"], "'4.0.17' is not known; known are: 5.0"),
+            (&["apache-cassandra-5.01.jar"], "'5.01' is not known"),
             (&["apache-cassandra-thrift.jar"], "no apache-cassandra-VERSION.jar"),
         ] {
             let error = open(unpacked(jars).path()).unwrap_err().to_string();

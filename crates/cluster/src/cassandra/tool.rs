@@ -23,7 +23,7 @@ const OPTIONS: [&str; 8] = [
 ];
 
 /// All arguments of `java` for `nodetool` with these arguments of its own.
-pub(super) fn arguments(member: &Member, class_path: &[PathBuf], own: &[String]) -> Vec<OsString> {
+pub(super) fn arguments(member: &Member, jmx_port: u16, class_path: &[PathBuf], own: &[String]) -> Vec<OsString> {
     let home = &member.home;
     let folder = home.join("conf");
     let mut all: Vec<OsString> = OPTIONS.map(OsString::from).into();
@@ -37,7 +37,8 @@ pub(super) fn arguments(member: &Member, class_path: &[PathBuf], own: &[String])
     all.push(format!("-Dcassandra.config={}", file_uri(&folder.join("cassandra.yaml"))).into());
     all.push("-cp".into());
     all.push(joined(class_path));
-    all.extend(["org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p", "7199"].map(OsString::from));
+    all.extend(["org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p"].map(OsString::from));
+    all.push(jmx_port.to_string().into());
     all.extend(own.iter().map(OsString::from));
     all
 }

@@ -29,7 +29,7 @@ const OWNED: [(&str, &str); 18] = [
     ("seed_provider", "every node is a seed"),
 ];
 
-/// A key whose value here is not the one that Cassandra 5.0 ships with.
+/// A key whose value here is not the one that Cassandra 5.0 and 4.1 ship with.
 struct Deviation {
     key: &'static str,
     here: &'static str,
@@ -195,7 +195,7 @@ pub(super) fn cassandra_yaml(spec: &CassandraSpec, members: &[Member], tokens: &
         yaml.deviation(key);
     }
 
-    yaml.comment("As shipped with Cassandra 5.0: with the above, these decide how it behaves under a fault.");
+    yaml.comment("As shipped with Cassandra 5.0 and 4.1: with the above, these decide how it behaves under a fault.");
     yaml.entry("file_cache_enabled", false);
     match sites::of(&spec.sites, me) {
         Some(_) => yaml.entry("endpoint_snitch", format!("{}  # shipped: {SHIPPED_SNITCH}", sites::SNITCH)),

@@ -59,7 +59,8 @@ impl std::str::FromStr for Spec {
 fn nearest(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     let shared = |alias: &str| alias.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
-    ALIASES.iter().map(|(alias, _)| *alias).max_by_key(|alias| shared(alias)).filter(|alias| shared(alias) >= 2)
+    // Of names that share as much the first counts: they come before their short forms.
+    ALIASES.iter().rev().map(|(alias, _)| *alias).max_by_key(|alias| shared(alias)).filter(|alias| shared(alias) >= 2)
 }
 
 struct Arguments<'a> {

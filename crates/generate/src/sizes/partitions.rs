@@ -25,16 +25,17 @@ pub struct PartitionSizes {
 }
 
 impl PartitionSizes {
-    /// For rows of this size. Errors: a target below one row (further than the bucket it would be counted in), or one that
-    /// falls where its units are brought together.
+    /// For rows of this size. Errors: a target below one row (further than the bucket it would be counted in, unless it is
+    /// the `Min` that nodetool printed), or one that falls where its units are brought together.
     pub fn new(target: &SizeTarget, row: RowSize) -> Result<Self, SizeError> {
         let least = row.partition + row.row;
         let mut points: Vec<(f64, f64)> = Vec::new();
         let mut before: Option<(&Point, f64)> = None;
         for point in target.points() {
             let bytes = in_bytes(point, &row);
+            let one_small_row = point.printed && point.share == 0.0;
             // A quarter more is about one bucket: what cannot be told from what was asked.
-            if least > bytes && bucket_of(least as u64).index > bucket_of(bytes as u64).index + 1 {
+            if !one_small_row && least > bytes && bucket_of(least as u64).index > bucket_of(bytes as u64).index + 1 {
                 return Err(SizeError::TooSmall {
                     share: point.share_text(),
                     asked: point.amount.to_string(),

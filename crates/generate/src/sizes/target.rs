@@ -37,6 +37,9 @@ pub struct Point {
     /// What is aimed at, in the unit of `amount`: the amount itself where a person wrote it; the middle of its bucket where
     /// nodetool printed it, because nodetool prints a bucket's upper boundary for all that is in it.
     pub aim: f64,
+    /// Nodetool printed it. Its `Min` is the lower boundary of the bucket of one partition, which may have been one row
+    /// smaller than rows are on average.
+    pub printed: bool,
 }
 
 impl Point {
@@ -63,7 +66,7 @@ impl SizeTarget {
         let points = entries.into_iter().map(|(share, text)| {
             let amount = amount(text)?;
             let (Amount::Bytes(aim) | Amount::Rows(aim) | Amount::Cells(aim)) = amount;
-            Ok(Point { share: self::share(share)?, amount, aim: aim as f64 })
+            Ok(Point { share: self::share(share)?, amount, aim: aim as f64, printed: false })
         });
         SizeTarget::new(points.collect::<Result<_, SizeError>>()?)
     }
@@ -86,7 +89,7 @@ impl SizeTarget {
     ) -> Result<Self, SizeError> {
         let points = values.iter().map(|(share, value)| {
             let value = value.ok_or_else(|| SizeError::NoData { table: histogram.table.clone(), column })?;
-            Ok(Point { share: *share, amount: unit(value), aim: bucket_of(value).middle() })
+            Ok(Point { share: *share, amount: unit(value), aim: bucket_of(value).middle(), printed: true })
         });
         SizeTarget::new(points.collect::<Result<_, SizeError>>()?)
     }

@@ -136,6 +136,18 @@ fn nodetools_output_is_read_in_both_orders_and_any_locale() {
 }
 
 #[test]
+fn the_smallest_partition_that_nodetool_printed_may_be_smaller_than_a_row_is_on_average() {
+    let text = "Percentile  Partition Size  Cell Count\n50%  2299 10\nMin  61 1\nMax  4768 20";
+    let target = SizeTarget::from_partition_size(&parse_tablehistograms(text).unwrap()[0]).unwrap();
+    let sizes = PartitionSizes::new(&target, ROW).unwrap();
+    assert_eq!((sizes.rows_at(0.0), sizes.quantile(0.0).round()), (1, 140.0));
+    // A median so small cannot be met all the same.
+    let text = text.replace("2299", "61").replace("4768", "61");
+    let target = SizeTarget::from_partition_size(&parse_tablehistograms(&text).unwrap()[0]).unwrap();
+    assert!(PartitionSizes::new(&target, ROW).is_err());
+}
+
+#[test]
 fn what_cannot_be_read_or_met_says_so() {
     let entries = |entries: &[(&'static str, &'static str)]| SizeTarget::from_entries(entries.to_vec());
     for (given, message) in [
@@ -152,6 +164,8 @@ fn what_cannot_be_read_or_met_says_so() {
     let build = |given| PartitionSizes::new(&entries(given).unwrap(), ROW).map(|_| ()).unwrap_err().to_string();
     let error = build(&[("50%", "60B"), ("99%", "1KiB")]);
     assert!(error.contains("50%") && error.contains("one row of this table takes 140 bytes"), "{error}");
+    let error = build(&[("min", "60B"), ("99%", "1KiB")]);
+    assert!(error.contains("min of the partitions should have at most 60B"), "{error}");
     let error = build(&[("50%", "100 rows"), ("99%", "1KiB")]);
     assert!(error.contains("99% is given as 1KiB, but 50% as 100 rows"), "{error}");
     for (text, message) in [

@@ -3,21 +3,24 @@
 //! The structs here are the file's grammar; [`source`] reads the text and finds the place of every
 //! complaint; [`crate::plan`] makes a checked [`crate::Plan`] of it.
 
+mod attached;
 mod choice;
 mod fault;
 mod impairment;
+mod load;
 mod source;
 mod topology;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use brownout_units::{Bytes, Count, Delay, Rate, Share};
+use brownout_units::{Bytes, Count, Delay, Share};
 use serde::Deserialize;
 
 pub use choice::{CassandraChoice, Names, RateChoice, Span, StepChoice};
 pub use fault::*;
 pub use impairment::LinkEntry;
 pub(crate) use impairment::{checked, gap, limit, mtu};
+pub use load::{ArrivalsChoice, CoordinatorsChoice, LoadSection, Mix, OpShare, OpsChoice};
 pub(crate) use source::one_of;
 pub use source::{FileError, Source};
 pub use topology::{SiteSection, Topology};
@@ -118,89 +121,6 @@ pub enum JitChoice {
     Default,
 }
 
-/// `load:`
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct LoadSection {
-    /// Copies of each row; with sites, in each of them. Default: 3.
-    #[serde(default = "three")]
-    pub replication: Count,
-    /// Copies of each row in single sites, by name. Default: `replication` in each.
-    #[serde(default)]
-    pub replication_of: BTreeMap<String, Count>,
-    /// Consistency level of reads and writes. Default: quorum.
-    #[serde(default = "quorum")]
-    pub consistency: String,
-    /// Weights of reads and writes. Default: 1 and 1.
-    #[serde(default)]
-    pub mix: Mix,
-    /// Rows; each is written once in the warm-up. Default: 10_000.
-    #[serde(default = "population")]
-    pub population: Count,
-    /// Bytes of each row's value, at least 16. Default: 100B.
-    #[serde(default = "value_size")]
-    pub value_size: Bytes,
-    /// Open loop: operations per second (`400/s`), or a share of the capacity measured in the warm-up (`30%`).
-    pub rate: Option<RateChoice>,
-    /// Closed loop: virtual users, each with one operation at a time, as cassandra-stress has them.
-    pub threads: Option<Count>,
-    /// Arrivals of the open loop: `constant` or `poisson`. Default: constant.
-    #[serde(default)]
-    pub arrivals: ArrivalsChoice,
-    /// After this an operation counts as timed out (its late answer is still measured). Default: 5s.
-    #[serde(default = "timeout")]
-    pub timeout: Delay,
-    /// Who is asked: `token-aware` (a replica of the key, in turn), `round-robin` (any node) or `local` (a replica in the
-    /// site of the load). Default: token-aware.
-    #[serde(default)]
-    pub coordinators: CoordinatorsChoice,
-    /// Connections to each node. Default: 2.
-    #[serde(default = "two")]
-    pub connections: Count,
-}
-
-/// `load.mix:`
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Mix {
-    /// Weight of reads. Default: 0.
-    #[serde(default)]
-    pub read: Count,
-    /// Weight of writes. Default: 0.
-    #[serde(default)]
-    pub write: Count,
-}
-
-impl Default for Mix {
-    fn default() -> Self {
-        Mix { read: Count(1), write: Count(1) }
-    }
-}
-
-/// Arrivals of an open loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ArrivalsChoice {
-    /// Evenly spaced.
-    #[default]
-    Constant,
-    /// Exponential gaps.
-    Poisson,
-}
-
-/// Who is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CoordinatorsChoice {
-    /// A replica of the key, in turn.
-    #[default]
-    TokenAware,
-    /// Any node, in turn.
-    RoundRobin,
-    /// A replica of the key in the site of the load, in turn.
-    Local,
-}
-
 /// `phases:`; each a whole number of seconds.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -228,6 +148,8 @@ pub struct ObjectiveSection {
     /// 99.9 % of the operations within this.
     #[serde(rename = "p99.9")]
     pub p99_9: Option<Delay>,
+    /// The one operation that it is of, by name: `read`, `write`, or one of `load.ops`. Default: all together.
+    pub operation: Option<String>,
     /// The phases in which a miss makes the run fail with exit code 1. Default: [baseline].
     #[serde(rename = "in", default = "baseline")]
     pub phases: Vec<String>,
@@ -243,42 +165,8 @@ impl ObjectiveSection {
     }
 }
 
-impl LoadSection {
-    /// The rate, if one is given in operations per second.
-    pub fn fixed_rate(&self) -> Option<Rate> {
-        match self.rate {
-            Some(RateChoice::Fixed(rate)) => Some(rate),
-            _ => None,
-        }
-    }
-}
-
 fn one() -> Count {
     Count(1)
-}
-
-fn two() -> Count {
-    Count(2)
-}
-
-fn three() -> Count {
-    Count(3)
-}
-
-fn quorum() -> String {
-    "quorum".to_owned()
-}
-
-fn population() -> Count {
-    Count(10_000)
-}
-
-fn value_size() -> Bytes {
-    Bytes(100)
-}
-
-fn timeout() -> Delay {
-    Delay::from_secs(5)
 }
 
 fn baseline() -> Vec<String> {

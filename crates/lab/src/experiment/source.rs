@@ -1,105 +1,79 @@
 //! From the text of an experiment file to its structs, with the place of every complaint.
 
 use std::{
-    fmt,
+    collections::BTreeMap,
+    io,
     path::{Path, PathBuf},
 };
 
-use marked_yaml::{Marker, Node, Span, loader::LoaderOptions, spanned_serde, types::MarkedScalarNode};
+pub use brownout_yaml::FileError;
+pub(crate) use brownout_yaml::one_of;
+use brownout_yaml::{Document, Marker, Node, Span};
+use marked_yaml::{spanned_serde, types::MarkedScalarNode};
 
-use super::{Experiment, FaultEntry};
+use super::{Experiment, FaultEntry, attached::Attached};
 
 /// The text of an experiment, as a tree that knows its lines.
 pub struct Source {
-    file: PathBuf,
-    text: String,
-    tree: Node,
+    document: Document,
     /// `--set` paths: their values have no line.
     set: Vec<String>,
+    attached: Attached,
 }
-
-/// What is wrong with an experiment file, where, and what to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileError {
-    /// The file.
-    pub file: PathBuf,
-    /// Line and column, from 1; none for what is not in the file.
-    pub place: Option<(usize, usize)>,
-    /// The key, dotted: `faults.0.slow.host`; empty for the whole file.
-    pub key: String,
-    /// What is wrong and what would be right.
-    pub message: String,
-    /// The line itself, to be shown below.
-    pub excerpt: Option<String>,
-}
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file.display())?;
-        if let Some((line, column)) = self.place {
-            write!(f, ":{line}:{column}")?;
-        }
-        f.write_str(": ")?;
-        if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
-        }
-        f.write_str(&self.message)?;
-        if let (Some(excerpt), Some((line, column))) = (&self.excerpt, self.place) {
-            let gutter = line.to_string().len();
-            write!(f, "\n  {line} | {excerpt}\n  {:gutter$} | {:>column$}", "", "^")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for FileError {}
 
 impl Source {
     /// Reads a file.
     pub fn read(file: &Path) -> Result<Self, FileError> {
-        let text = std::fs::read_to_string(file).map_err(|error| FileError {
-            file: file.to_owned(),
-            place: None,
-            key: String::new(),
-            message: format!("cannot be read: {error}; ready-made ones are in experiments/"),
-            excerpt: None,
+        let text = std::fs::read_to_string(file).map_err(|error| {
+            let message = format!("cannot be read: {error}; ready-made ones are in experiments/");
+            FileError::without_place(file, "", message)
         })?;
         Source::from_text(file, text)
     }
 
     /// Takes the text of `file`.
     pub fn from_text(file: &Path, text: String) -> Result<Self, FileError> {
-        let options = LoaderOptions::default().error_on_duplicate_keys(true);
-        match marked_yaml::parse_yaml_with_options(0, &text, options) {
-            Ok(tree) => Ok(Source { file: file.to_owned(), text, tree, set: Vec::new() }),
-            Err(error) => {
-                let marker = load_error_marker(&error);
-                let (place, excerpt) = place_of(&text, marker);
-                let message = error.to_string();
-                // The library's messages begin with "line:column: ", which the place already says.
-                let message = match marker {
-                    Some(_) => message.split_once(": ").map_or(message.as_str(), |(_, rest)| rest).to_owned(),
-                    None => message,
-                };
-                let message = format!("not valid YAML: {}", lower_first(&message));
-                Err(FileError { file: file.to_owned(), place, key: String::new(), message, excerpt })
-            }
-        }
+        let document = Document::new(file, text)?;
+        Ok(Source { document, set: Vec::new(), attached: Attached::default() })
     }
 
     /// The text as given.
     pub fn text(&self) -> &str {
-        &self.text
+        self.document.text()
     }
 
     /// The file's path as given.
     pub fn file(&self) -> &Path {
-        &self.file
+        self.document.file()
+    }
+
+    /// The text of a file that the experiment, or a file that it names, names: see [`Source::beside`].
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn attachment(&self, path: &Path) -> io::Result<String> {
+        self.attached.read(path)
+    }
+
+    /// A path that the experiment names, from where the experiment file is.
+    pub fn beside(&self, path: &Path) -> PathBuf {
+        self.file().parent().unwrap_or(Path::new("")).join(path)
+    }
+
+    /// All files that were read so far because the experiment names them: texts by path.
+    pub fn attached(&self) -> BTreeMap<String, String> {
+        self.attached.files()
+    }
+
+    /// With these files, and no others, to be named: the experiment as it was read elsewhere.
+    pub fn with_attached(mut self, files: BTreeMap<String, String>) -> Self {
+        self.attached = Attached::sealed(files);
+        self
     }
 
     /// The sections that the file has, in its order.
     pub fn sections(&self) -> Vec<&str> {
-        self.tree.as_mapping().iter().flat_map(|map| map.iter()).map(|(key, _)| key.as_str()).collect()
+        self.document.tree().as_mapping().iter().flat_map(|map| map.iter()).map(|(key, _)| key.as_str()).collect()
     }
 
     /// Replaces one value, as `--set faults.0.slow.delay=10ms` asks; creates missing keys of mappings.
@@ -111,21 +85,22 @@ impl Source {
             .ok_or_else(|| {
                 self.complain("", format!("--set '{assignment}' is not KEY=VALUE, such as --set trials=3"))
             })?;
-        let mut node = &mut self.tree;
+        let mut node = self.document.tree_mut();
         let mut walked = String::new();
-        let complaint = |message: String| FileError {
-            file: PathBuf::from("--set"),
-            place: None,
-            key: path.to_owned(),
-            message,
-            excerpt: None,
-        };
-        let steps: Vec<&str> = path.split('.').collect();
-        for (at, step) in steps.iter().copied().enumerate() {
+        let complaint = |message: String| FileError::without_place("--set", path, message);
+        let mut rest = Some(path);
+        while let Some(left) = rest {
+            // A key may hold dots itself, such as an operation's name in load.ops.
+            let whole = matches!(node, Node::Mapping(map) if map.get_node(left).is_some());
+            let (step, after) = match left.split_once('.').filter(|_| !whole) {
+                Some((step, after)) => (step, Some(after)),
+                None => (left, None),
+            };
+            rest = after;
             node = match node {
                 Node::Mapping(map) => {
                     if map.get_node(step).is_none() {
-                        let last = at + 1 == steps.len();
+                        let last = rest.is_none();
                         let value = Node::Scalar(MarkedScalarNode::new(Span::new_blank(), ""));
                         let below = || marked_yaml::types::MarkedMappingNode::new_empty(Span::new_blank());
                         map.insert(step.into(), if last { value } else { Node::Mapping(below()) });
@@ -161,7 +136,7 @@ impl Source {
         }
         // A value may itself be YAML: --set 'phases={warm-up: 5s, baseline: 5s}'
         // The reader only takes a mapping at the top.
-        let parsed = marked_yaml::parse_yaml(0, format!("value: {value}")).ok();
+        let parsed = brownout_yaml::parse(&format!("value: {value}")).ok();
         let parsed = parsed.as_ref().and_then(|tree| tree.as_mapping()?.get_node("value"));
         *node = match parsed {
             Some(tree @ (Node::Mapping(_) | Node::Sequence(_))) => tree.clone(),
@@ -176,7 +151,7 @@ impl Source {
     /// The structs of the file.
     pub fn experiment(&self) -> Result<Experiment, FileError> {
         self.check_fault_kinds()?;
-        spanned_serde::from_node(&self.tree).map_err(|error| {
+        spanned_serde::from_node(self.document.tree()).map_err(|error| {
             let path = error.path().filter(|path| *path != ".").unwrap_or_default().replace(['[', ']'], ".");
             let path = path.replace("..", ".").trim_matches('.').to_owned();
             let error = error.into_inner();
@@ -195,7 +170,7 @@ impl Source {
             let unknown = matches!(error, spanned_serde::Error::UnknownFieldError(..));
             let mut complaint = self.complain_at(&key, message, unknown);
             if complaint.place.is_none() && !self.is_set(&key) {
-                (complaint.place, complaint.excerpt) = place_of(&self.text, error.start_mark().as_ref());
+                complaint = self.document.complain_at(error.start_mark().as_ref(), key, complaint.message);
             }
             complaint
         })
@@ -203,7 +178,7 @@ impl Source {
 
     /// serde would only list all keys; the nearest kind is what a person needs.
     fn check_fault_kinds(&self) -> Result<(), FileError> {
-        let faults = self.tree.as_mapping().and_then(|map| map.get_sequence("faults"));
+        let faults = self.document.tree().as_mapping().and_then(|map| map.get_sequence("faults"));
         for (index, fault) in faults.iter().flat_map(|list| list.iter()).enumerate() {
             let keys: Vec<&str> =
                 fault.as_mapping().iter().flat_map(|map| map.iter()).map(|(key, _)| key.as_str()).collect();
@@ -234,11 +209,9 @@ impl Source {
     /// The same; `at_keys` points at the key instead of at its value.
     fn complain_at(&self, key: &str, message: String, at_keys: bool) -> FileError {
         if self.is_set(key) {
-            let file = PathBuf::from("--set");
-            return FileError { file, place: None, key: key.to_owned(), message, excerpt: None };
+            return FileError::without_place("--set", key, message);
         }
-        let (place, excerpt) = place_of(&self.text, self.marker(key, at_keys).as_ref());
-        FileError { file: self.file.clone(), place, key: key.to_owned(), message, excerpt }
+        self.document.complain_at(self.marker(key, at_keys).as_ref(), key, message)
     }
 
     fn is_set(&self, key: &str) -> bool {
@@ -249,9 +222,17 @@ impl Source {
 
     /// The marker of a dotted key: of its value if it is on the same line, else of the nearest key that exists.
     fn marker(&self, key: &str, at_keys: bool) -> Option<Marker> {
-        let mut node = &self.tree;
+        let mut node = self.document.tree();
         let mut marker = None;
-        for step in key.split('.').filter(|step| !step.is_empty()) {
+        let mut rest = Some(key).filter(|key| !key.is_empty());
+        while let Some(left) = rest {
+            // A key may hold dots itself, such as an operation's name in load.ops.
+            let whole = matches!(node, Node::Mapping(map) if map.get_node(left).is_some());
+            let (step, after) = match left.split_once('.').filter(|_| !whole) {
+                Some((step, after)) => (step, Some(after)),
+                None => (left, None),
+            };
+            rest = after;
             let next = match node {
                 Node::Mapping(map) => map.iter().find(|(name, _)| name.as_str() == step).map(|(name, value)| {
                     // A block value begins on a later line than its key: point at the key then.
@@ -273,26 +254,6 @@ impl Source {
     }
 }
 
-fn place_of(text: &str, marker: Option<&Marker>) -> (Option<(usize, usize)>, Option<String>) {
-    let Some(marker) = marker else { return (None, None) };
-    let line = marker.line().max(1);
-    let excerpt = text.lines().nth(line - 1).map(|line| line.trim_end().to_owned());
-    (Some((line, marker.column().max(1))), excerpt)
-}
-
-fn load_error_marker(error: &marked_yaml::LoadError) -> Option<&Marker> {
-    use marked_yaml::LoadError as E;
-    match error {
-        E::TopLevelMustBeMapping(marker)
-        | E::TopLevelMustBeSequence(marker)
-        | E::UnexpectedAnchor(marker)
-        | E::MappingKeyMustBeScalar(marker)
-        | E::UnexpectedTag(marker)
-        | E::ScanError(marker, _) => Some(marker),
-        _ => None,
-    }
-}
-
 /// The reader's messages may begin or end with a place of their own, which ours already says.
 fn strip_place(message: &str) -> String {
     let mut text = message;
@@ -311,24 +272,4 @@ fn for_people(message: &str) -> String {
         Some((what, _)) => format!("{what}expected keys with values below it, as in {{ key: value }}"),
         None => message.to_owned(),
     }
-}
-
-fn lower_first(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
-}
-
-/// "the hosts are a, b and c; did you mean 'b'?"
-pub(crate) fn one_of<'a>(intro: &str, known: impl Iterator<Item = &'a str>, meant: &str) -> String {
-    let known: Vec<&str> = known.collect();
-    let nearest = known
-        .iter()
-        .map(|name| (strsim::damerau_levenshtein(name, meant), name))
-        .min()
-        .filter(|(distance, name)| *distance <= (name.len().max(meant.len()) / 2).max(1));
-    let mut text = format!("{intro} {}", known.join(", "));
-    if let Some((_, name)) = nearest {
-        text.push_str(&format!("; did you mean '{name}'?"));
-    }
-    text
 }

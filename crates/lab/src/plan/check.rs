@@ -1,14 +1,13 @@
 //! The checks of an experiment file, each of which knows the place of its complaint.
 
-use std::{collections::BTreeMap, ops::RangeInclusive};
+use std::ops::RangeInclusive;
 
 use brownout_cluster::cassandra::{self, tarball};
-use brownout_load::{Consistency, KeyValue};
 use brownout_record::Objective;
 use brownout_units::{Bytes, Count, Delay, Share};
 
-use super::{INTERVAL_NS, Phase, PlannedPhase, to_u32};
-use crate::experiment::{CassandraChoice, Complaint, Experiment, FileError, RateChoice, Source, one_of};
+use super::{INTERVAL_NS, Phase, PlannedLoad, PlannedPhase, to_u32};
+use crate::experiment::{CassandraChoice, Complaint, Experiment, FileError, Source, one_of};
 
 /// Nodes in one lab. Links, and the probes on them, grow with the square.
 const MAX_NODES: u64 = 50;
@@ -20,12 +19,8 @@ const MIN_HEAP: Bytes = Bytes(128 << 20);
 const MIN_WARM_UP: Delay = Delay::from_secs(20);
 /// Three intervals are the least of which one can be compared with the others.
 const MIN_PHASE: Delay = Delay::from_secs(3);
-/// Weights are shares of one another; more digits than this are a mistake.
-const MAX_WEIGHT: u64 = 1_000_000;
 /// Trials in one run; a mistyped number should not run for a year.
 const MAX_TRIALS: u64 = 10_000;
-/// Every open operation ends within the time-out; a longer one would outlast most phases.
-const MAX_TIMEOUT: Delay = Delay::from_secs(60);
 
 /// An experiment file under examination.
 pub(super) struct Check<'a> {
@@ -44,13 +39,14 @@ impl Check<'_> {
         self.complain(&format!("{section}{dot}{}", complaint.key), complaint.message)
     }
 
-    pub(super) fn cassandra(&self) -> Result<(), FileError> {
+    /// The full version of the cluster's Cassandra.
+    pub(super) fn cassandra(&self) -> Result<String, FileError> {
         match &self.experiment.cluster.cassandra {
             CassandraChoice::Version(version) => cassandra::release(version)
-                .map(drop)
+                .map(|release| release.version.to_owned())
                 .or_else(|error| self.complain("cluster.cassandra", error.to_string())),
             CassandraChoice::Home(home) => tarball::open(home)
-                .map(drop)
+                .map(|distribution| distribution.version)
                 .or_else(|error| self.complain("cluster.cassandra.home", error.to_string())),
         }
     }
@@ -88,89 +84,6 @@ impl Check<'_> {
             Ok(count) if (1..=MAX_NODES).contains(&nodes) => Ok(count),
             _ => self.complain("cluster.nodes", format!("{nodes} nodes cannot be run; write 1 to {MAX_NODES}")),
         }
-    }
-
-    pub(super) fn load(&self, nodes: u8, copies: &BTreeMap<String, u32>) -> Result<Consistency, FileError> {
-        let load = &self.experiment.load;
-        let replication = load.replication.0;
-        if replication == 0 {
-            return self.complain("load.replication", "0 copies of a row are none; write at least 1".to_owned());
-        }
-        if replication > u64::from(nodes) {
-            return self.complain(
-                "load.replication",
-                format!(
-                    "{replication} copies of each row need {replication} nodes, and there are {nodes}; \
-                     write replication: {nodes} or cluster: {{ nodes: {replication} }}"
-                ),
-            );
-        }
-        let consistency: Consistency = load
-            .consistency
-            .parse()
-            .or_else(|error: brownout_load::UnknownConsistency| self.complain("load.consistency", error.to_string()))?;
-        let all = if copies.is_empty() { to_u32(replication) } else { copies.values().sum() };
-        let needed = consistency.required(all);
-        if needed > all {
-            return self.complain(
-                "load.consistency",
-                format!("{consistency} needs {needed} replicas to answer, and each row has {all}"),
-            );
-        }
-        match (load.rate, load.threads) {
-            (None, None) => {
-                return self.complain(
-                    "load",
-                    "how much load is not said; write rate: 400/s (open loop), rate: 30% (of the measured capacity) \
-                     or threads: 64 (closed loop)"
-                        .to_owned(),
-                );
-            }
-            (Some(_), Some(_)) => {
-                return self.complain(
-                    "load.threads",
-                    "rate and threads exclude one another: an open loop has a rate, a closed loop has threads"
-                        .to_owned(),
-                );
-            }
-            (Some(RateChoice::Fixed(rate)), None) if rate.get() > 1e6 => {
-                return self.complain("load.rate", format!("{rate} is beyond what one lab can offer; at most 1000k/s"));
-            }
-            (None, Some(threads)) if threads.0 == 0 || threads.0 > 100_000 => {
-                return self.complain("load.threads", format!("{threads} threads cannot run; write 1 to 100_000"));
-            }
-            _ => {}
-        }
-        if load.mix.read.0 > MAX_WEIGHT || load.mix.write.0 > MAX_WEIGHT {
-            return self.complain("load.mix", format!("a weight is at most {}", Count(MAX_WEIGHT)));
-        }
-        if load.mix.read.0 + load.mix.write.0 == 0 {
-            return self.complain("load.mix", "read and write are both 0; give one of them a weight".to_owned());
-        }
-        if load.population.0 == 0 || load.population.0 > KeyValue::LARGEST_POPULATION {
-            let most = Count(KeyValue::LARGEST_POPULATION);
-            return self.complain("load.population", format!("{} rows; write 1 to {most}", load.population));
-        }
-        let sizes = Bytes(KeyValue::SMALLEST_VALUE)..=Bytes(KeyValue::LARGEST_VALUE).min(cassandra::largest_value());
-        if !sizes.contains(&load.value_size) {
-            return self.complain(
-                "load.value-size",
-                format!(
-                    "a value of {} cannot be written and verified; write {} to {}",
-                    load.value_size,
-                    sizes.start(),
-                    sizes.end()
-                ),
-            );
-        }
-        if load.timeout == Delay::ZERO || load.timeout > MAX_TIMEOUT {
-            return self
-                .complain("load.timeout", format!("{} is no time-out; write up to {MAX_TIMEOUT}", load.timeout));
-        }
-        if load.connections.0 == 0 || load.connections.0 > 64 {
-            return self.complain("load.connections", format!("{} connections; write 1 to 64", load.connections));
-        }
-        Ok(consistency)
     }
 
     pub(super) fn phases(&self) -> Result<Vec<PlannedPhase>, FileError> {
@@ -216,7 +129,7 @@ impl Check<'_> {
         Ok(planned)
     }
 
-    pub(super) fn objective(&self, phases: &[PlannedPhase]) -> Result<Objective, FileError> {
+    pub(super) fn objective(&self, phases: &[PlannedPhase], load: &PlannedLoad) -> Result<Objective, FileError> {
         let objective = &self.experiment.objective;
         let given = objective.given();
         let [(share, response)] = given[..] else {
@@ -235,39 +148,18 @@ impl Check<'_> {
                 return self.complain("objective.in", format!("there is no phase '{phase}'; {names}"));
             }
         }
-        Ok(Objective { response_ns: response.ns(), share: Share::fraction(share), phases: objective.phases.clone() })
-    }
-
-    pub(super) fn warnings(&self, consistency: Consistency, copies: &BTreeMap<String, u32>) -> Vec<String> {
-        let load = &self.experiment.load;
-        let replication = if copies.is_empty() { to_u32(load.replication.0) } else { copies.values().sum() };
-        let mut warnings = Vec::new();
-        let needed = consistency.required(replication);
-        if replication == 1 {
-            warnings.push(format!(
-                "replication is 1: each row lives on one node and {consistency} waits for just that node, so a slow \
-                 node delays exactly its share of the keys, by arithmetic. Replication, speculative retry and the \
-                 snitch take no part; this measures no tolerance. Use replication 3 to ask about tolerance"
-            ));
-        } else if needed == replication && !self.experiment.faults.is_empty() {
-            warnings.push(format!(
-                "{consistency} with replication {replication} waits for all {replication} replicas: every operation \
-                 meets the slow one. Use replication 3 with quorum to ask about tolerance"
-            ));
+        if let Some(operation) = &objective.operation {
+            let known = load.operations();
+            if !known.contains(&operation.as_str()) {
+                let names = one_of("the operations are", known.into_iter(), operation);
+                return self.complain("objective.operation", format!("there is no operation '{operation}'; {names}"));
+            }
         }
-        if let Some(threads) = load.threads {
-            warnings.push(format!(
-                "closed loop: with {threads} threads, throughput is {threads} ÷ mean latency, whatever the database \
-                 does; the report shows the loss that this alone predicts. Use rate: for an open loop"
-            ));
-        }
-        let bytes = load.population.0.saturating_mul(load.value_size.0 + 64);
-        if load.mix.read.0 > 0 && bytes < 16 << 20 {
-            warnings.push(format!(
-                "all rows together ({} MB) stay in the memtables: reads never touch a disk",
-                (bytes / 1_000_000).max(1)
-            ));
-        }
-        warnings
+        Ok(Objective {
+            response_ns: response.ns(),
+            share: Share::fraction(share),
+            phases: objective.phases.clone(),
+            operation: objective.operation.clone(),
+        })
     }
 }

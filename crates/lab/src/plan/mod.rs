@@ -2,18 +2,23 @@
 
 mod check;
 mod faults;
+mod load;
 mod network;
 mod overlaps;
+mod profiles;
 mod windows;
 
-use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
-use brownout_load::{Consistency, KeyValue};
 use brownout_network::{Impairment, Probes};
 use brownout_record::{Description, HostDescription, LoadDescription, Objective, PhaseDescription};
 use brownout_units::Delay;
 
 use self::check::Check;
+pub use self::{
+    load::{PlannedLoad, Work},
+    profiles::ProfileWork,
+};
 use crate::{
     experiment::{ClusterSection, Experiment, FileError, NetworkSection, Source},
     faults::Fault,
@@ -38,10 +43,8 @@ pub struct Plan {
     pub experiment: Experiment,
     /// What the lab is made of.
     pub layout: Layout,
-    /// Consistency level of the load.
-    pub consistency: Consistency,
-    /// Copies of each row by site; empty if there are no sites.
-    pub copies: BTreeMap<String, u32>,
+    /// The load.
+    pub load: PlannedLoad,
     /// The faults, in the file's order; those of a chaos in the order in which they come.
     pub faults: Vec<PlannedFault>,
     /// The phases, in order.
@@ -201,41 +204,23 @@ impl Plan {
         let check = Check { source, experiment: &experiment };
         let layout = Layout::new(source, &experiment)?;
         let hosts = &layout.hosts;
-        let nodes = u8::try_from(hosts.nodes().count()).unwrap_or(u8::MAX);
-        let copies = check.copies(hosts)?;
-        let consistency = check.load(nodes, &copies)?;
+        let load = check.load(hosts, &check.cassandra()?)?;
         let phases = check.phases()?;
         check.mtus()?;
         let faults = check.faults(hosts, &phases)?;
-        let objective = check.objective(&phases)?;
+        let objective = check.objective(&phases, &load)?;
         let trials = check.trials()?;
-        let mut warnings = check.warnings(consistency, &copies);
+        let mut warnings = load.warnings.clone();
         warnings.extend(faults.iter().filter_map(PlannedFault::unjudged));
         warnings.extend(windows::faint(hosts, &phases, &faults));
         let name = source.file().file_stem().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into());
-        Ok(Plan { name, layout, consistency, copies, faults, phases, objective, trials, warnings, experiment })
+        Ok(Plan { name, layout, load, faults, phases, objective, trials, warnings, experiment })
     }
 
     /// How long all trials take, without provisioning; the warm-up at its longest.
     pub fn expected_duration(&self) -> Duration {
         let trial: u64 = self.phases.iter().map(|phase| phase.length.ns()).sum();
         (BESIDE_PHASES + Duration::from_nanos(trial)) * self.trials
-    }
-
-    /// The workload.
-    pub fn workload(&self) -> KeyValue {
-        let load = &self.experiment.load;
-        KeyValue {
-            keyspace: "brownout".to_owned(),
-            table: "kv".to_owned(),
-            replication: to_u32(load.replication.0),
-            data_centres: self.copies.clone(),
-            consistency: self.consistency,
-            read: to_u32(load.mix.read.0),
-            write: to_u32(load.mix.write.0),
-            population: load.population.0,
-            value_size: load.value_size.0,
-        }
     }
 
     /// The plan as the record keeps it.
@@ -256,11 +241,11 @@ impl Plan {
                 .collect(),
             system: system.to_owned(),
             load: LoadDescription {
-                text: self.load_text(),
-                rate: load.fixed_rate().map(brownout_units::Rate::get),
+                text: self.load.text(load),
+                rate: self.load.rate(load),
                 threads: load.threads.map(|threads| to_u32(threads.0)),
-                consistency: self.consistency.to_string(),
-                replication: to_u32(load.replication.0),
+                consistency: self.load.consistency.to_string(),
+                replication: self.load.replication,
                 timeout_ns: load.timeout.ns(),
             },
             phases: self
@@ -286,21 +271,6 @@ impl Plan {
     pub fn needs(&self) -> crate::faults::Needs {
         let all = self.faults.iter().flat_map(|fault| &fault.severities);
         all.fold(crate::faults::Needs::default(), |needs, fault| needs.and(fault.needs()))
-    }
-
-    fn load_text(&self) -> String {
-        let load = &self.experiment.load;
-        let pace = match (load.rate, load.threads) {
-            (Some(rate), _) => {
-                format!("open loop, {rate}, {} arrivals", format!("{:?}", load.arrivals).to_lowercase())
-            }
-            (None, Some(threads)) => format!("closed loop, {threads} threads"),
-            (None, None) => String::new(),
-        };
-        format!(
-            "{pace}; {} reads to {} writes over {} rows of {}; consistency {}, replication {}",
-            load.mix.read, load.mix.write, load.population, load.value_size, self.consistency, load.replication
-        )
     }
 }
 

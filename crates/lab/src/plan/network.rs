@@ -124,7 +124,7 @@ impl Check<'_> {
         for (site, nodes) in sites.iter().filter(|(_, nodes)| !nodes.is_empty()) {
             let (key, count) = match asked.get(*site) {
                 Some(count) => (format!("load.replication-of.{site}"), count.0),
-                None => ("load.replication".to_owned(), self.experiment.load.replication.0),
+                None => ("load.replication".to_owned(), self.experiment.load.replication()),
             };
             if count > nodes.len() as u64 {
                 let message = format!(

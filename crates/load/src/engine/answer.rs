@@ -138,7 +138,7 @@ impl Worker {
     }
 
     /// What becomes of the operation, as it was when the answer to `open` came.
-    fn answered(&mut self, operation: &Operation, open: Open, verdict: &Verdict, at: u64) {
+    pub(super) fn answered(&mut self, operation: &Operation, open: Open, verdict: &Verdict, at: u64) {
         let Operation { intended, name, .. } = *operation;
         if let Some(finding) = verdict.finding {
             self.ledger.found(intended, finding);

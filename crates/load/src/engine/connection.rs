@@ -132,6 +132,8 @@ pub(super) struct Connection {
     /// By stream id.
     slots: Vec<Option<Open>>,
     free: Vec<u16>,
+    /// The most requests that may be on their way.
+    most_open: usize,
 }
 
 impl Connection {
@@ -163,7 +165,14 @@ impl Connection {
             outbox: Outbox::new(),
             slots: vec![None],
             free: Vec::new(),
+            most_open: usize::from(wire::LAST_STREAM),
         }
+    }
+
+    /// Sets the most requests that may be on their way; `None`: as many as there are streams.
+    pub(super) fn allow(&mut self, most: Option<u32>) {
+        let streams = usize::from(wire::LAST_STREAM);
+        self.most_open = most.map_or(streams, |most| streams.min(most as usize));
     }
 
     pub(super) fn is_ready(&self) -> bool {
@@ -180,8 +189,14 @@ impl Connection {
         self.is_ready()
             // What the kernel does not take now waits where it can still be given up.
             && !self.watching
-            && (!self.free.is_empty() || self.slots.len() <= usize::from(wire::LAST_STREAM))
+            // Slot 0 is nobody's.
+            && self.slots.len() - 1 - self.free.len() < self.most_open
             && self.outbox.waiting() < MOST_UNSENT
+    }
+
+    /// How many requests the kernel has not wholly taken.
+    pub(super) fn unsent(&self) -> usize {
+        self.outbox.unsent()
     }
 
     /// When its state needs a look; `u64::MAX` for never.

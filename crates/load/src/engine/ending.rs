@@ -1,7 +1,8 @@
 //! The ends of operations: answered, failed, timed out, never sent; and what may come after the end.
 
 use super::{
-    connection::{Connection, Loss, State, Step},
+    connection::{Connection, Loss, Open, State, Step},
+    driven::Driven,
     ledger::Entry,
     operations::{Handle, Operation, Stage},
     page::AttemptEnd,
@@ -75,13 +76,12 @@ impl Worker {
     pub(super) fn time_out(&mut self, handle: Handle, now: u64) {
         let Some(operation) = self.operations.get(handle).copied() else { return };
         if operation.requests == 0 {
-            self.ledger.never_sent(operation.intended);
+            self.ledger.never_sent(operation.intended, operation.name);
             self.settle(handle, Ended::NeverSent, now);
             return;
         }
         if operation.stage == Stage::OnWay {
-            let (connection, stream) = operation.place;
-            self.connections[connection as usize].give_up(stream);
+            self.give_up(handle, operation.place);
             self.count_attempt(&operation, AttemptEnd::TimedOut, 0);
         }
         self.end_timed_out(handle, operation.outstanding > 0, now);
@@ -186,10 +186,21 @@ impl Worker {
             // The last attempt has as long as the operation.
             return;
         }
-        let (connection, stream) = operation.place;
-        self.connections[connection as usize].give_up(stream);
+        self.give_up(handle, operation.place);
         self.count_attempt(&operation, AttemptEnd::TimedOut, 0);
         self.try_again(handle, now, now);
+    }
+
+    /// Nobody waits any more for the request in this place; its answer is still measured.
+    fn give_up(&mut self, handle: Handle, place: (u32, u16)) {
+        let Some(driven) = &mut self.driven else {
+            self.connections[place.0 as usize].give_up(place.1);
+            return;
+        };
+        let coordinator = driven.give_up(place.0);
+        if let (Some(operation), Some(coordinator)) = (self.operations.get_mut(handle), coordinator) {
+            operation.coordinator = coordinator;
+        }
     }
 
     /// Closes a connection and ends what was on its way; what waited for its coordinator goes elsewhere.
@@ -221,7 +232,13 @@ impl Worker {
     fn end_all(&mut self, index: usize, class: ErrorClass, now: u64) {
         let connection: &mut Connection = &mut self.connections[index];
         self.attention_ns = 0;
-        for open in connection.close(now) {
+        let lost = connection.close(now);
+        self.end_lost(lost, class, now);
+    }
+
+    /// These requests will not be answered any more.
+    fn end_lost(&mut self, lost: Vec<Open>, class: ErrorClass, now: u64) {
+        for open in lost {
             if open.late {
                 self.never_answered(open.handle);
                 continue;
@@ -240,10 +257,12 @@ impl Worker {
         for index in 0..self.connections.len() {
             self.end_all(index, ErrorClass::Abandoned, now);
         }
+        let lost = self.driven.as_mut().map(Driven::close).unwrap_or_default();
+        self.end_lost(lost, ErrorClass::Abandoned, now);
         for handle in self.operations.handles() {
             let Some(operation) = self.operations.get(handle).copied() else { continue };
             if operation.stage != Stage::Ended && operation.requests == 0 {
-                self.ledger.never_sent(operation.intended);
+                self.ledger.never_sent(operation.intended, operation.name);
                 self.settle(handle, Ended::NeverSent, now);
             } else if operation.stage != Stage::Ended {
                 self.end(handle, Ended::Failed(ErrorClass::Abandoned), now);

@@ -163,37 +163,43 @@ impl Worker {
     pub(super) fn change_paces(&mut self, at_ns: u64, paces: Vec<Pace>) -> u64 {
         // What was handed out as settled must stay so.
         let at_ns = at_ns.max(self.horizon_ns);
-        self.pending = Some((at_ns, paces));
+        self.pending.retain(|(before, _)| *before < at_ns);
+        self.pending.push_back((at_ns, paces));
         at_ns
     }
 
     /// Starts what is due. `true` if there is more to start at once.
     pub(super) fn start_operations(&mut self, now: u64) -> bool {
         let mut left = MOST_STARTS;
+        let more = self.start_due(now, &mut left);
+        if left < MOST_STARTS {
+            (self.last_start_ns, self.last_starts) = (now, MOST_STARTS - left);
+        }
+        self.horizon_ns = self.flows.iter().map(|flow| flow.horizon_ns(now)).min().unwrap_or(now);
+        more
+    }
+
+    fn start_due(&mut self, now: u64, left: &mut usize) -> bool {
         loop {
-            let end = self.pending.as_ref().map_or(u64::MAX, |(at, _)| *at);
+            let end = self.pending.front().map_or(u64::MAX, |(at, _)| *at);
             let held_back = now < end && now < self.last_start_ns + self.coalesce_ns;
             let mut more = false;
             for flow in 0..self.flows.len() {
                 self.restart_users(flow, end, now);
                 if !held_back {
-                    more |= self.start_scheduled(flow, end, now, &mut left);
+                    more |= self.start_scheduled(flow, end, now, left);
                 }
             }
             if more {
-                self.horizon_ns = self.flows.iter().map(|flow| flow.horizon_ns(now)).min().unwrap_or(now);
                 return true;
             }
-            match self.pending.take() {
-                Some((at, paces)) if at <= now => self.begin(at, paces),
-                pending => {
-                    self.pending = pending;
-                    break;
-                }
+            if end > now {
+                return false;
+            }
+            if let Some((at, paces)) = self.pending.pop_front() {
+                self.begin(at, paces);
             }
         }
-        self.horizon_ns = self.flows.iter().map(|flow| flow.horizon_ns(now)).min().unwrap_or(now);
-        false
     }
 
     fn begin(&mut self, at: u64, paces: Vec<Pace>) {
@@ -239,7 +245,6 @@ impl Worker {
                 }
                 Source::Idle | Source::Closed { .. } => return false,
             };
-            self.last_start_ns = now;
             self.start(flow, drawn, intended, from, now);
         }
     }

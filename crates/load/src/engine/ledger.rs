@@ -105,11 +105,12 @@ impl Ledger {
     }
 
     /// It was given up before it found a connection.
-    pub(super) fn never_sent(&mut self, intended: u64) {
+    pub(super) fn never_sent(&mut self, intended: u64, name: u16) {
         self.totals.never_sent += 1;
         self.recent.never_sent += 1;
         let page = self.page(intended);
         page.counts.never_sent += 1;
+        page.work(name).never_sent += 1;
         page.open -= 1;
     }
 

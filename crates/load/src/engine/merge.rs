@@ -113,6 +113,7 @@ impl Merge {
         };
         OperationCounts {
             operation: name(&self.operations, work.name),
+            never_sent: work.never_sent,
             partitions: work.partitions,
             rows: work.rows,
             not_applied: work.not_applied,

@@ -5,6 +5,7 @@
 
 mod answer;
 mod connection;
+mod driven;
 mod ending;
 mod flow;
 mod ledger;
@@ -14,6 +15,7 @@ mod page;
 mod samples;
 mod send;
 mod thread;
+mod waiting;
 mod wheel;
 mod worker;
 
@@ -24,8 +26,8 @@ use std::{
 };
 
 use crate::{
-    Balance, Balancing, Bucket, ConnectionEvent, EngineConfig, KeyValue, Live, LoadError, Pace, PaceChange, Progress,
-    Refusal, Workload,
+    Balance, Balancing, Bucket, ConnectionEvent, DataPath, EngineConfig, KeyValue, Live, LoadError, Pace, PaceChange,
+    Progress, Refusal, Workload,
     control::{self, Limit},
     histogram,
     ring::Replicas,
@@ -39,10 +41,6 @@ use worker::{Final, Worker};
 const RING_LIMIT: Duration = Duration::from_secs(15);
 /// A pace comes into force this much after it was set, so that all threads begin its schedule together.
 const PACE_LEAD_NS: u64 = 1_000_000;
-
-/// Operations of an open loop that fall due within this time of one another are sent together. Measured with
-/// `benches/client_cpu.rs`: it saves a quarter of the CPU at 20,000 a second and changes nothing below 10,000.
-const COALESCE_NS: u64 = 100_000;
 
 /// Between two looks at whether a thread that is connecting is still alive.
 const READY_POLL: Duration = Duration::from_millis(200);
@@ -124,15 +122,17 @@ impl Engine {
                 remedy: "it needs 1 to 65,535 of each",
             });
         }
-        let replicas = match config.balancing {
-            Balancing::RoundRobin => Vec::new(),
-            Balancing::TokenAware => {
+        let replicas = match (config.path, config.balancing) {
+            // The driver reads the ring itself.
+            (DataPath::Driver, _) | (_, Balancing::RoundRobin) => Vec::new(),
+            (DataPath::Own, Balancing::TokenAware) => {
                 let limit = Limit { time: RING_LIMIT, interrupted };
                 let ring = |table| {
                     control::token_ring_by(&config.wire, &config.coordinators, &config.thread_start, table, limit)
                 };
                 let rings = workload.tables().iter().map(ring).collect::<Result<Vec<_>, _>>()?;
-                rings.into_iter().map(|ring| Replicas::new(ring, &config.coordinators)).collect()
+                let nearest = &config.coordinators[..config.tier_ends()[0]];
+                rings.into_iter().map(|ring| Replicas::new(ring, nearest)).collect()
             }
         };
         let coordinators: Vec<String> = config.coordinators.iter().map(|node| node.name.clone()).collect();
@@ -185,6 +185,16 @@ impl Engine {
     /// # Errors
     /// Those of [`Engine::set_pace`]; another number of paces than the workload has flows.
     pub fn set_paces(&self, paces: Vec<Pace>) -> Result<PaceChange, LoadError> {
+        self.set_paces_from(0, paces)
+    }
+
+    /// The same from a moment of CLOCK_MONOTONIC on, if that is not too soon: a schedule then has exactly the operations
+    /// that are intended before it. Until then the paces in force, and those that come into force earlier, stay; what
+    /// would have come into force later does not.
+    ///
+    /// # Errors
+    /// Those of [`Engine::set_paces`].
+    pub fn set_paces_from(&self, from_ns: u64, paces: Vec<Pace>) -> Result<PaceChange, LoadError> {
         let refuse = |what: String, remedy| Err(LoadError::Config { what, remedy });
         if paces.len() != self.flows {
             let what = format!("{} paces for a workload of {} flows", paces.len(), self.flows);
@@ -199,7 +209,7 @@ impl Engine {
             }
             None => {}
         }
-        let at_ns = crate::now_ns() + PACE_LEAD_NS;
+        let at_ns = from_ns.max(crate::now_ns() + PACE_LEAD_NS);
         let starts = self.ask(move |worker| worker.change_paces(at_ns, paces.clone()));
         self.alive()?;
         Ok(PaceChange { at_ns: starts.into_iter().min().unwrap_or(at_ns) })
@@ -210,17 +220,6 @@ impl Engine {
     pub fn exhausted(&self) -> bool {
         let told = self.ask(|worker| worker.is_exhausted());
         told.len() == self.threads.len() && told.into_iter().all(|exhausted| exhausted)
-    }
-
-    /// Sends operations of an open loop at most once in `tick` (100 µs unless set), all that is due together.
-    ///
-    /// System calls and wake-ups are nearly all that an operation costs the client; a longer tick saves them, at the
-    /// price of up to a tick of lateness, which [`Bucket::lateness`] shows and response times contain. Zero sends
-    /// every operation as soon as it is due. Answers that come shortly before a send are read together with it, at the
-    /// time the kernel has stamped them with; see [`crate::Series::service`].
-    pub fn set_coalescing(&self, tick: Duration) {
-        let tick_ns = tick.as_nanos() as u64;
-        drop(self.ask(move |worker| worker.coalesce_ns = tick_ns));
     }
 
     /// How far [`Pace::Populate`] has come; it counts from the last time that pace was set.

@@ -65,6 +65,7 @@ pub(super) struct Cell {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Work {
     pub(super) name: u16,
+    pub(super) never_sent: u64,
     pub(super) partitions: u64,
     pub(super) rows: u64,
     pub(super) not_applied: u64,
@@ -95,6 +96,7 @@ pub(super) enum AttemptEnd {
 impl Work {
     /// Adds all of `other`, which has the same name.
     pub(super) fn add(&mut self, other: Work) {
+        self.never_sent += other.never_sent;
         self.partitions += other.partitions;
         self.rows += other.rows;
         self.not_applied += other.not_applied;

@@ -13,11 +13,18 @@ use crate::{Balancing, Ended, ErrorClass, Received, Route, Sending, ServerError}
 /// timeout.
 const LOOK_NS: u64 = 250_000_000;
 
+/// So many requests are put on one connection before the next one has its turn.
+const MOST_TOGETHER: usize = 32;
+
 impl Worker {
     /// Sends the operation's next request, or has it wait where it will be sent from.
     pub(super) fn place(&mut self, handle: Handle, now: u64) {
         let Some(operation) = self.operations.get(handle) else { return };
         let (ticket, intended) = (operation.ticket, operation.intended);
+        if self.driven.is_some() {
+            self.place_driven(handle, now);
+            return;
+        }
         let by_token = self.setup.config.balancing == Balancing::TokenAware;
         let coordinator = match self.workload.route(ticket, by_token) {
             Route::Coordinator(place) if usize::from(place) < self.targets.len() => Some(usize::from(place)),
@@ -106,28 +113,43 @@ impl Worker {
             }
             passed = true;
         }
-        let count = self.targets.len();
-        for step in 0..count {
-            let coordinator = turn.wrapping_add(step) % count;
-            if self.is_connected(coordinator) {
-                if step > 0 || passed {
-                    self.ledger.rerouted(intended);
+        let mut first = 0;
+        for tier in 0..self.tier_ends.len() {
+            let end = self.tier_ends[tier];
+            let count = end - first;
+            for step in 0..count {
+                let coordinator = first + turn.wrapping_add(step) % count;
+                if self.is_connected(coordinator) {
+                    if step > 0 || tier > 0 || passed {
+                        self.ledger.rerouted(intended);
+                    }
+                    return Some(coordinator);
                 }
-                return Some(coordinator);
             }
+            first = end;
         }
         None
     }
 
-    /// The connection whose turn it is among those of a coordinator that have room.
+    /// The connection whose turn it is among those of a coordinator that have room. What is sent in one turn of the
+    /// loop goes out together, in one write of one connection, as far as that is not too much for one.
     fn roomy_connection(&mut self, coordinator: usize) -> Option<usize> {
         let target = &mut self.targets[coordinator];
+        if let Some(index) = target.filling
+            && let Some(connection) = self.connections.get(index)
+            && connection.touched
+            && connection.unsent() < MOST_TOGETHER
+            && connection.has_room()
+        {
+            return Some(index);
+        }
         let count = target.connections.len();
         let turn = target.turn;
         target.turn = turn.wrapping_add(1);
-        (0..count)
+        target.filling = (0..count)
             .map(|step| target.connections.start + turn.wrapping_add(step) % count)
-            .find(|index| self.connections[*index].has_room())
+            .find(|index| self.connections[*index].has_room());
+        target.filling
     }
 
     fn send(&mut self, index: usize, handle: Handle, now: u64) {
@@ -148,23 +170,28 @@ impl Worker {
             Err(error) => {
                 operation.outstanding -= 1;
                 operation.requests -= 1;
-                self.unwritable(handle, index, &error.to_string(), now);
+                let coordinator = target.coordinator;
+                self.unwritable(handle, coordinator, &error.to_string(), now);
                 return;
             }
         };
         operation.place = (index as u32, stream);
         self.touch(index);
+        self.watch_attempt(handle, number, now);
+    }
+
+    /// Has a request looked at when its own time is over, if it has one.
+    pub(super) fn watch_attempt(&mut self, handle: Handle, number: u32, now: u64) {
         if let Some(timeout_ns) = self.attempt_timeout_ns {
             self.wheel.watch(now.saturating_add(timeout_ns), Watched { handle, request: number });
         }
     }
 
     /// A request could not be written: no other attempt would be any better.
-    fn unwritable(&mut self, handle: Handle, index: usize, message: &str, now: u64) {
+    pub(super) fn unwritable(&mut self, handle: Handle, coordinator: usize, message: &str, now: u64) {
         let Some(operation) = self.operations.get(handle).copied() else { return };
         let class = ErrorClass::Unwritable;
-        let coordinator = self.connections[index].coordinator as u16;
-        let received = Received { at_ns: now, late: false, step: operation.step, coordinator };
+        let received = Received { at_ns: now, late: false, step: operation.step, coordinator: coordinator as u16 };
         self.workload.refused(operation.ticket, &ServerError { class, code: 0, message }, &received);
         self.count_attempt(&operation, AttemptEnd::Failed(class), 0);
         self.end(handle, Ended::Failed(class), now);

@@ -12,6 +12,7 @@ use std::{
 use super::{
     Command,
     connection::{Connection, Loss, State, Step},
+    driven::Driven,
     flow::Flow,
     ledger::{Ledger, Recent},
     operations::{Handle, Operations, Stage},
@@ -19,11 +20,12 @@ use super::{
     wheel::Wheel,
 };
 use crate::{
-    Balance, ConnectionEvent, EngineConfig, LoadError, Pace, ThreadWorkload, Workload,
+    Balance, ConnectionEvent, DataPath, EngineConfig, LoadError, Pace, ThreadWorkload, Workload,
     clock::{now_ns, unix_us},
+    driver::TIMER,
     random::Random,
     ring::Replicas,
-    sys::{self, Epoll, Waker},
+    sys::{Epoll, Waker},
 };
 
 /// What all threads are told.
@@ -47,6 +49,8 @@ pub(super) struct Target {
     pub(super) connections: Range<usize>,
     /// How often one of them was chosen; they take turns.
     pub(super) turn: usize,
+    /// The one that was chosen last.
+    pub(super) filling: Option<usize>,
     /// Operations that wait for a stream on one of them; also some that have ended meanwhile.
     pub(super) queue: VecDeque<Handle>,
 }
@@ -55,13 +59,23 @@ pub(super) struct Target {
 const WAKER: u64 = u64::MAX;
 /// Connection events kept until somebody asks for them.
 const MOST_EVENTS: usize = 10_000;
-/// How long answers may lie unread, see [`Worker::wait`]: half a millisecond, or up to one if operations are held back
-/// for as long.
-const DEAF_NS: std::ops::RangeInclusive<u64> = 500_000..=1_000_000;
 /// Every step of a handshake may take 5 s and four timeouts of an operation: a fault that makes operations slow must
 /// not keep a client from connecting that would wait for them.
 const FIRST_PATIENCE_NS: u64 = 5_000_000_000;
 const PATIENCE_TIMEOUTS: u64 = 4;
+
+fn patience_ns(timeout_ns: u64) -> u64 {
+    FIRST_PATIENCE_NS + PATIENCE_TIMEOUTS * timeout_ns
+}
+
+/// What is left of a tick for waking up, at most: that takes tens of µs in a virtual machine.
+const WAKING_NS: u64 = 64_000;
+
+/// How long operations are held back so that they start within a tick.
+fn held_back_ns(tick: Duration) -> u64 {
+    let tick_ns = tick.as_nanos() as u64;
+    tick_ns - (tick_ns / 8).min(WAKING_NS)
+}
 
 pub(super) struct Worker {
     pub(super) setup: Arc<Setup>,
@@ -73,6 +87,8 @@ pub(super) struct Worker {
     pub(super) statements: Vec<String>,
     pub(super) workload: Box<dyn ThreadWorkload>,
 
+    /// Instead of connections of our own. It must go before the epoll, which it watches.
+    pub(super) driven: Option<Driven>,
     pub(super) epoll: Epoll,
     waker: Arc<Waker>,
     inbox: mpsc::Receiver<Command>,
@@ -101,22 +117,25 @@ pub(super) struct Worker {
     pub(super) unix_offset_us: u64,
 
     pub(super) flows: Vec<Flow>,
-    /// The paces to come, one for every flow, and when.
-    pub(super) pending: Option<(u64, Vec<Pace>)>,
+    /// The paces to come, one for every flow, and when: in order of time.
+    pub(super) pending: VecDeque<(u64, Vec<Pace>)>,
+    /// Where each tier of coordinators ends.
+    pub(super) tier_ends: Vec<usize>,
     /// Reused list of users who start in a turn.
     pub(super) restarts: Vec<u64>,
     /// An operation was seen that goes on when it is answered, so answers must not lie unread.
     pub(super) sequential: bool,
     /// No operation intended before will be scheduled any more.
     pub(super) horizon_ns: u64,
-    /// See [`super::Engine::set_coalescing`].
+    /// See [`EngineConfig::tick`].
     pub(super) coalesce_ns: u64,
     /// What is read in this turn has not come before this time.
     pub(super) unread_ns: u64,
-    /// When operations of an open loop were last started.
+    /// When operations of an open loop were last started, and how many.
     pub(super) last_start_ns: u64,
+    pub(super) last_starts: usize,
     /// When to end at the latest, once told to.
-    stopping: Option<u64>,
+    pub(super) stopping: Option<u64>,
     /// Why the thread cannot go on.
     pub(super) fatal: Option<LoadError>,
 }
@@ -134,15 +153,19 @@ impl Worker {
         epoll.add(waker.as_raw_fd(), WAKER, false).map_err(LoadError::system("watching an eventfd"))?;
 
         let timeout_ns = config.timeout.as_nanos() as u64;
-        let patience_ns = FIRST_PATIENCE_NS + PATIENCE_TIMEOUTS * timeout_ns;
+        let patience_ns = patience_ns(timeout_ns);
+        let (driven, per_coordinator) = match config.path {
+            DataPath::Own => (None, config.connections),
+            DataPath::Driver => (Some(Driven::new(&epoll, config)?), 0),
+        };
         let wire = Arc::new(config.wire.clone());
         let (mut targets, mut connections) = (Vec::new(), Vec::new());
         for (number, coordinator) in config.coordinators.iter().enumerate() {
             let first = connections.len();
-            for token in first..first + config.connections {
+            for token in first..first + per_coordinator {
                 let largest = workload.largest_answer();
                 let dead_peer = config.dead_peer;
-                connections.push(Connection::new(
+                let mut connection = Connection::new(
                     number,
                     coordinator.clone(),
                     Arc::clone(&wire),
@@ -150,9 +173,16 @@ impl Worker {
                     largest,
                     patience_ns,
                     dead_peer,
-                ));
+                );
+                connection.allow(config.max_pending);
+                connections.push(connection);
             }
-            targets.push(Target { connections: first..connections.len(), turn: 0, queue: VecDeque::new() });
+            targets.push(Target {
+                connections: first..connections.len(),
+                turn: 0,
+                filling: None,
+                queue: VecDeque::new(),
+            });
         }
         let counts_attempts = config.retries.tries > 1;
         let attempt_timeout = config.retries.attempt_timeout.filter(|_| counts_attempts);
@@ -165,6 +195,7 @@ impl Worker {
             counts_attempts,
             statements: workload.statements(),
             workload: workload.thread(index, config.threads),
+            driven,
             epoll,
             waker,
             inbox,
@@ -185,13 +216,15 @@ impl Worker {
             random: Random::new(config.seed, u64::MAX - index as u64),
             unix_offset_us: unix_us().saturating_sub(now_ns() / 1_000),
             flows: (0..workload.flows()).map(|_| Flow::new()).collect(),
-            pending: None,
+            pending: VecDeque::new(),
+            tier_ends: config.tier_ends(),
             restarts: Vec::new(),
             sequential: false,
             horizon_ns: 0,
-            coalesce_ns: super::COALESCE_NS,
+            coalesce_ns: held_back_ns(config.tick),
             unread_ns: 0,
             last_start_ns: 0,
+            last_starts: 0,
             stopping: None,
             fatal: None,
         })
@@ -199,6 +232,7 @@ impl Worker {
 
     /// Runs until told to stop.
     pub(super) fn run(mut self) -> Result<Final, LoadError> {
+        self.connect_driver()?;
         loop {
             let now = now_ns();
             self.attend(now);
@@ -219,15 +253,17 @@ impl Worker {
                 let ready = self.epoll.ready(index);
                 match ready.token {
                     WAKER => self.obey(),
+                    TIMER => {}
                     connection => self.serve(connection as usize, ready),
                 }
             }
             self.unread_ns = unread_ns;
+            self.serve_driven();
         }
     }
 
     /// Runs the commands that have come.
-    fn obey(&mut self) {
+    pub(super) fn obey(&mut self) {
         self.waker.clear();
         while let Ok(command) = self.inbox.try_recv() {
             command(self);
@@ -276,56 +312,6 @@ impl Worker {
         }
     }
 
-    /// Waits for events until `until`; returns a time before which everything that had come was an event.
-    ///
-    /// If the next operations of an open loop are due very soon, nothing wakes the thread before: answers are read
-    /// when it is awake anyway, which halves the wake-ups and saves a third of the CPU. The kernel has stamped them
-    /// with the time at which they came.
-    ///
-    /// The price: of several answers that have come on one connection, all get the time of the last, so some are
-    /// too late by less than [`DEAF_NS`]. In the mean it is λW²/6 for λ answers a second per connection that are read
-    /// every W seconds: 18 µs for 3,000/s over three connections.
-    fn wait(&mut self, until: u64) -> Result<u64, LoadError> {
-        let now = now_ns();
-        let mut limit_ns = until.saturating_sub(now);
-        let mut looked_ns = now;
-        let longest_ns = self.coalesce_ns.clamp(*DEAF_NS.start(), *DEAF_NS.end());
-        if limit_ns > 0 && limit_ns <= longest_ns && self.may_be_deaf() {
-            sys::sleep_until(until);
-            (limit_ns, looked_ns) = (0, now_ns());
-        }
-        let limit = (until < u64::MAX).then_some(limit_ns);
-        self.epoll.wait(limit).map_err(LoadError::system("waiting for events"))?;
-        Ok(looked_ns)
-    }
-
-    /// Whether nothing waits for a connection or for room on one, and no answer would start anything for a while.
-    fn may_be_deaf(&self) -> bool {
-        !self.sequential
-            && self.stopping.is_none()
-            && self.flows.iter().any(|flow| !flow.is_idle())
-            && self.flows.iter().all(|flow| flow.needs_no_answer_for(*DEAF_NS.end()))
-            && self.homeless.is_empty()
-            && self.targets.iter().all(|target| target.queue.is_empty())
-            && self.connections.iter().all(Connection::is_idle)
-    }
-
-    /// When something is due next.
-    fn next_ns(&self) -> u64 {
-        let mut next = self.wheel.next_ns().min(self.stopping.unwrap_or(u64::MAX)).min(self.attention_ns);
-        if let Some((at, _)) = self.pending {
-            next = next.min(at);
-        }
-        if let Some(Reverse((at, _))) = self.rests.peek() {
-            next = next.min(*at);
-        }
-        for flow in &self.flows {
-            let (scheduled, rested) = flow.next_ns();
-            next = next.min(scheduled.max(self.last_start_ns + self.coalesce_ns)).min(rested);
-        }
-        next
-    }
-
     /// A connection has become ready to take operations: it was `opened`, or its statements were prepared again.
     pub(super) fn is_ready(&mut self, index: usize, opened: bool, now: u64) {
         let coordinator = self.connections[index].coordinator;
@@ -333,11 +319,8 @@ impl Worker {
             if opened {
                 self.event(coordinator, None);
             }
-        } else if self.connections.iter().all(Connection::is_ready)
-            && let Some(ready) = self.ready.take()
-        {
-            // If nobody listens any more, the command to stop is on its way.
-            let _ = ready.send(Ok(()));
+        } else if self.connections.iter().all(Connection::is_ready) {
+            self.say_ready();
         }
         for handle in std::mem::take(&mut self.homeless) {
             if self.operations.get(handle).is_some_and(|operation| operation.stage == Stage::Waiting) {
@@ -345,6 +328,23 @@ impl Worker {
             }
         }
         self.pump(coordinator, now);
+    }
+
+    /// Tells who waits for it that this thread can take operations.
+    pub(super) fn say_ready(&mut self) {
+        if let Some(ready) = self.ready.take() {
+            // If nobody listens any more, the command to stop is on its way.
+            let _ = ready.send(Ok(()));
+        }
+    }
+
+    /// How long every step of a handshake may take.
+    pub(super) fn patience_ns(&self) -> u64 {
+        patience_ns(self.timeout_ns)
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.is_some()
     }
 
     /// Whether the first connections are still being made: then any failure is the caller's to hear.
@@ -399,7 +399,8 @@ impl Worker {
 
     /// Whether nothing more will start until another pace is set, and nothing is open.
     pub(super) fn is_exhausted(&self) -> bool {
-        self.pending.is_none() && self.operations.open() == 0 && self.flows.iter().all(Flow::is_idle)
+        let to_come = self.pending.iter().flat_map(|(_, paces)| paces).any(|pace| *pace != Pace::Idle);
+        !to_come && self.operations.open() == 0 && self.flows.iter().all(Flow::is_idle)
     }
 
     pub(super) fn connection_events(&mut self) -> Vec<ConnectionEvent> {
@@ -410,7 +411,8 @@ impl Worker {
     pub(super) fn stop(&mut self, deadline_ns: u64) {
         let now = now_ns();
         // What is due until now is scheduled, however far behind this thread may be.
-        self.pending = Some((now, vec![Pace::Idle; self.flows.len()]));
+        self.pending.retain(|(at, _)| *at < now);
+        self.pending.push_back((now, vec![Pace::Idle; self.flows.len()]));
         while self.start_operations(now) {}
         self.stopping = Some(deadline_ns);
     }

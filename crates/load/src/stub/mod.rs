@@ -107,6 +107,11 @@ impl Stub {
         self.tell(|done| Command::Disconnect { node, done });
     }
 
+    /// Closes a node and all its connections for good: whoever connects to it is refused.
+    pub fn kill(&self, node: usize) {
+        self.tell(|done| Command::Kill { node, done });
+    }
+
     fn tell(&self, command: impl FnOnce(mpsc::Sender<()>) -> Command) {
         let (done, wait) = mpsc::channel();
         if self.commands.send(command(done)).is_ok() {

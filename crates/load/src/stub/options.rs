@@ -16,6 +16,8 @@ pub enum Answer {
     Silence,
     /// Bytes that are no CQL.
     Garbage,
+    /// A whole frame, in whose body nothing makes sense.
+    Mangled,
     /// The end of the connection.
     Close,
     /// Rows with one byte of the last value changed.
@@ -41,6 +43,8 @@ pub struct Behaviour {
     pub frozen: bool,
     /// It closes a connection instead of answering, once it has answered so many prepared statements and batches on it.
     pub close_after: Option<u64>,
+    /// It never answers statements that define or empty anything.
+    pub silent_schema: bool,
 }
 
 impl Behaviour {

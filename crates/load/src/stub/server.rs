@@ -28,6 +28,7 @@ use crate::{
 pub(super) enum Command {
     Behave { node: usize, behaviour: Behaviour, done: mpsc::Sender<()> },
     Disconnect { node: usize, done: mpsc::Sender<()> },
+    Kill { node: usize, done: mpsc::Sender<()> },
     Stop(mpsc::Sender<()>),
 }
 
@@ -70,7 +71,8 @@ pub(super) struct Server {
     waker: Arc<Waker>,
     inbox: mpsc::Receiver<Command>,
     executed: Arc<AtomicU64>,
-    listeners: Vec<TcpListener>,
+    /// By node; `None` of one that was killed.
+    listeners: Vec<Option<TcpListener>>,
     tls: Option<ServerTls>,
     behaviours: Vec<Behaviour>,
     /// By token.
@@ -106,7 +108,7 @@ impl Server {
             inbox,
             executed,
             behaviours: vec![Behaviour::default(); listeners.len()],
-            listeners,
+            listeners: listeners.into_iter().map(Some).collect(),
             tls: options.tls.clone(),
             peers: BTreeMap::new(),
             serial: FIRST_PEER,
@@ -173,6 +175,12 @@ impl Server {
                     self.peers.retain(|_, peer| peer.node != node);
                     done
                 }
+                Command::Kill { node, done } => {
+                    // A closed socket leaves the epoll by itself.
+                    self.listeners[node] = None;
+                    self.peers.retain(|_, peer| peer.node != node);
+                    done
+                }
             };
             // Whoever gave the command may have stopped waiting.
             let _ = done.send(());
@@ -181,7 +189,7 @@ impl Server {
     }
 
     fn accept(&mut self, node: usize) -> io::Result<()> {
-        while let Ok((socket, _)) = self.listeners[node].accept() {
+        while let Some(Ok((socket, _))) = self.listeners[node].as_ref().map(TcpListener::accept) {
             let peer = Peer::new(node, self.serial, socket, self.tls.as_ref())?;
             self.epoll.add(peer.as_raw_fd(), self.serial, false)?;
             self.peers.insert(self.serial, peer);
@@ -206,9 +214,10 @@ impl Server {
     /// Answers the whole frames that have come. `false` to close the connection at once.
     fn answer(&mut self, token: u64) -> bool {
         let Some(peer) = self.peers.get_mut(&token) else { return false };
-        let Behaviour { answer, delay, close_after, .. } = self.behaviours[peer.node];
+        let behaviour = self.behaviours[peer.node];
+        let Behaviour { delay, close_after, .. } = behaviour;
         let Peer { node, inbox, outbox, session, closing, .. } = peer;
-        loop {
+        while !*closing {
             let (header, place) = match inbox.next() {
                 Ok(Some(found)) => found,
                 Ok(None) => return true,
@@ -227,7 +236,9 @@ impl Server {
             };
             if executes {
                 if close_after.is_some_and(|most| session.executed >= most) {
-                    return false;
+                    // What is answered has still to be sent.
+                    *closing = true;
+                    return true;
                 }
                 session.executed += 1;
                 self.executed.fetch_add(1, Ordering::Relaxed);
@@ -238,26 +249,24 @@ impl Server {
             let mut act = Act::Now;
             if executes && !delay.is_zero() {
                 let mut frame = Vec::new();
-                act = self.database.reply(session, *node, header, body, answer, &mut frame);
+                act = self.database.reply(session, *node, header, body, behaviour, &mut frame);
                 let due_ns = now_ns() + delay.as_nanos() as u64;
                 self.order += 1;
                 self.delayed.push(Reverse(Delayed { due_ns, order: self.order, token, frame }));
             } else {
-                outbox.control(|out| act = self.database.reply(session, *node, header, body, answer, out));
+                outbox.control(|out| act = self.database.reply(session, *node, header, body, behaviour, out));
             }
             match act {
-                Act::Now => {}
+                Act::Now | Act::Silent => {}
                 Act::Close => return false,
                 Act::Frame(framing) => {
                     outbox.frame_as(framing);
                     inbox.frame_as(framing);
                 }
-                Act::CloseAfter => {
-                    *closing = true;
-                    return true;
-                }
+                Act::CloseAfter => *closing = true,
             }
         }
+        true
     }
 
     /// Hands out the delayed answers that are due.

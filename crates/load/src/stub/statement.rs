@@ -1,10 +1,13 @@
 //! Statements on tables: what they do, and what their markers stand for.
 
+use std::ops::Range;
+
 use super::{
+    asked::Value,
     schema::Table,
     tokens::{Cursor, Token},
 };
-use crate::wire::{ColumnType, NativeType};
+use crate::wire::{ColumnType, NativeType, write};
 
 /// What a statement does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -234,6 +237,21 @@ impl Statement {
             Selected::Function(text) => (text.clone(), native(NativeType::Bigint)),
         };
         columns.iter().map(column).collect()
+    }
+    /// The bytes of these columns of the key, if they are all bound: one as it is, more with their lengths.
+    pub(super) fn key(&self, values: &[Value<'_>], columns: Range<usize>) -> Option<Vec<u8>> {
+        let alone = columns.len() == 1;
+        let mut key = Vec::new();
+        for column in columns {
+            let place = self.markers.iter().position(|marker| marker.role == Role::Column(column))?;
+            let bytes = values.get(place)?.bytes()?;
+            if alone {
+                key.extend_from_slice(bytes);
+            } else {
+                write::bytes(&mut key, bytes);
+            }
+        }
+        Some(key)
     }
 }
 

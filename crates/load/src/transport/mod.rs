@@ -1,6 +1,7 @@
 //! The bytes of a connection: a TCP socket, with TLS in between or without. Nothing here waits.
 
 mod keystore;
+mod reason;
 mod tls;
 mod verifier;
 
@@ -15,6 +16,7 @@ use rustls::{Connection, ServerConnection};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::sys;
+pub use reason::tls_reason;
 pub use tls::{Identity, ServerTls, Tls, TlsError, TlsOptions, TrustStore};
 
 /// How much is encrypted at a time: four records, so that one write to the kernel carries many requests.

@@ -1,5 +1,5 @@
 use std::{
-    net::TcpListener,
+    net::{Ipv4Addr, TcpListener},
     path::PathBuf,
     thread::{self, JoinHandle, sleep},
     time::{Duration, Instant},
@@ -58,6 +58,7 @@ impl Files {
             trust: self.trust(),
             identity: None,
             verify_hostname: true,
+            names: Vec::new(),
             protocols: Vec::new(),
             ciphers: Vec::new(),
         }
@@ -145,6 +146,13 @@ fn certificates_are_for_the_address_or_for_the_name_unless_that_does_not_matter(
     let server = ServerTls::new(&files.identity(&["db.example"]), None).unwrap();
     let strict = Tls::new(&files.options()).unwrap();
     talk(&strict, server.clone(), "db.example", 10).unwrap();
+    let local = || Ipv4Addr::LOCALHOST.into();
+    let names = vec![(local(), "a b".to_owned()), (local(), "other".to_owned()), (local(), "db.example".to_owned())];
+    let told = Tls::new(&TlsOptions { names, ..files.options() }).unwrap();
+    talk(&told, server.clone(), "n1", 10).unwrap();
+    let names = vec![(Ipv4Addr::new(127, 0, 0, 2).into(), "db.example".to_owned())];
+    let elsewhere = Tls::new(&TlsOptions { names, ..files.options() }).unwrap();
+    talk(&elsewhere, server.clone(), "n1", 10).unwrap_err();
     let refusal = talk(&strict, server.clone(), "n1", 10).unwrap_err().to_string();
     assert!(refusal.contains("do not verify hostnames"), "{refusal}");
     let lax = Tls::new(&TlsOptions { verify_hostname: false, ..files.options() }).unwrap();

@@ -24,8 +24,10 @@ pub struct TlsOptions {
     pub trust: TrustStore,
     /// Who this client is, for servers that ask (`require_client_auth`).
     pub identity: Option<Identity>,
-    /// The server's certificate must be for its address, or for the name that it goes by here.
+    /// The server's certificate must be for its address, or for a name that it goes by here.
     pub verify_hostname: bool,
+    /// Names that servers go by, with their addresses. A text that cannot be a name in a certificate is none.
+    pub names: Vec<(IpAddr, String)>,
     /// `TLSv1.2`, `TLSv1.3`, or `TLS` for both, which an empty list also means.
     pub protocols: Vec<String>,
     /// Cipher suites by their IANA names (`TLS_AES_128_GCM_SHA256`); empty for all that are known.
@@ -139,8 +141,14 @@ impl Tls {
         }
         let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
         let inner = inner.build().map_err(contradiction)?;
-        let verifier =
-            Verifier { inner, trusted: trusted.into(), verify_hostname: options.verify_hostname, name: None };
+        let named = |(address, name): &(IpAddr, String)| Some((*address, ServerName::try_from(name.clone()).ok()?));
+        let verifier = Verifier {
+            inner,
+            trusted: trusted.into(),
+            verify_hostname: options.verify_hostname,
+            name: None,
+            names: options.names.iter().filter_map(named).collect(),
+        };
         let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(&versions);
         let builder = builder.map_err(contradiction)?.dangerous();
         let builder = builder.with_custom_certificate_verifier(Arc::new(verifier.clone()));
@@ -165,7 +173,8 @@ impl Tls {
         ClientConnection::new(Arc::new(config), ServerName::from(address))
     }
 
-    /// The same set-up for other clients on `rustls`. They verify addresses, not names.
+    /// The same set-up for other clients on `rustls`. They know servers by their addresses and by
+    /// [`TlsOptions::names`].
     pub fn client_config(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.config)
     }
@@ -237,6 +246,9 @@ fn provider(ciphers: &[String]) -> Result<CryptoProvider, TlsError> {
     Ok(provider)
 }
 
+/// What can be done about a server's alert.
+pub(super) const ALERT_REMEDY: &str = "; the server's log says more (does it want a client's certificate?)";
+
 /// An error of TLS in words, with what can be done.
 pub(super) fn explain(error: &rustls::Error) -> String {
     use rustls::{CertificateError as Certificate, Error};
@@ -248,7 +260,7 @@ pub(super) fn explain(error: &rustls::Error) -> String {
             "; name the server as its certificate does, or do not verify hostnames"
         }
         Error::InvalidMessage(_) => "; does this port speak TLS?",
-        Error::AlertReceived(_) => "; the server's log says more (does it want a client's certificate?)",
+        Error::AlertReceived(_) => ALERT_REMEDY,
         _ => "",
     };
     format!("TLS: {error}{remedy}")

@@ -1,6 +1,6 @@
 //! Whether a server is who it should be.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use rustls::{
     CertificateError, DigitallySignedStruct, Error, SignatureScheme,
@@ -22,6 +22,8 @@ pub(super) struct Verifier {
     pub(super) verify_hostname: bool,
     /// What the server is called here, besides its address.
     pub(super) name: Option<ServerName<'static>>,
+    /// What servers are called, by their addresses.
+    pub(super) names: Arc<[(IpAddr, ServerName<'static>)]>,
 }
 
 impl Verifier {
@@ -30,10 +32,10 @@ impl Verifier {
             return Ok(());
         }
         let certificate = ParsedCertificate::try_from(certificate)?;
-        verify_server_name(&certificate, server).or_else(|error| match &self.name {
-            Some(name) => verify_server_name(&certificate, name),
-            None => Err(error),
-        })
+        let called = self.names.iter().filter(|(address, _)| *server == ServerName::from(*address));
+        let mut names = self.name.iter().chain(called.map(|(_, name)| name));
+        verify_server_name(&certificate, server)
+            .or_else(|error| names.find_map(|name| verify_server_name(&certificate, name).ok()).ok_or(error))
     }
 }
 

@@ -28,6 +28,9 @@ pub enum RequestError {
     /// A frame is limited (section 2.5).
     #[error("a request is longer than 256 MiB; write smaller values or batches")]
     TooLong,
+    /// The driver cannot carry it.
+    #[error("{0}")]
+    Driver(&'static str),
 }
 
 /// How a request is to be executed: the query parameters of section 4.1.4.

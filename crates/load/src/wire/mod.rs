@@ -9,7 +9,7 @@ mod column;
 mod compose;
 mod compression;
 mod crc;
-mod failure;
+pub(crate) mod failure;
 mod frame;
 mod handshake;
 mod inbox;
@@ -23,7 +23,6 @@ pub(crate) mod write;
 
 pub use answer::{Answer, Prepared, SchemaChange, Supported};
 pub use column::{Column, ColumnType, NativeType};
-#[cfg(test)]
 pub(crate) use compose::compose;
 pub use compose::{Batch, BatchKind, Parameters, Request, RequestError, Values};
 pub use compression::{Compression, UnknownCompression};

@@ -87,6 +87,11 @@ impl Outbox {
         self.output.len() - self.written + self.staging.len()
     }
 
+    /// How many requests the kernel has not wholly taken.
+    pub(crate) fn unsent(&self) -> usize {
+        self.unsent.len() + self.staged.len()
+    }
+
     /// Everything has been taken.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting() == 0

@@ -4,13 +4,14 @@
 pub mod scripted;
 
 use std::{
+    io::Write,
     thread::sleep,
     time::{Duration, Instant},
 };
 
 use brownout_load::{
-    Arrivals, Balance, Bucket, Consistency, Engine, EngineConfig, Histogram, KeyValue, Outcome, Pace, histogram,
-    now_ns, stub::Stub,
+    Arrivals, Balance, Bucket, Consistency, Engine, EngineConfig, Histogram, Identity, KeyValue, Outcome, Pace,
+    ServerTls, Tls, TlsOptions, TrustStore, histogram, now_ns, stub::Stub,
 };
 use brownout_units::Rate;
 
@@ -145,4 +146,23 @@ pub fn check(book: &Book, balance: &Balance) {
     assert_eq!(book.count(|_, _, outcome| outcome == Outcome::TimedOut), balance.timed_out);
     assert_eq!(book.count(|_, _, outcome| outcome == Outcome::Late), balance.late);
     assert_eq!(book.count(|_, _, outcome| matches!(outcome, Outcome::Failed(_))), balance.failed);
+}
+
+/// Certificate and key of 127.0.0.1, and who has signed it: files that live as long as the folder.
+pub fn certificates() -> (tempfile::TempDir, ServerTls, Tls) {
+    let folder = tempfile::TempDir::new().unwrap();
+    let certified = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    let path = folder.path().join("node.pem");
+    let mut file = std::fs::File::create(&path).unwrap();
+    file.write_all((certified.cert.pem() + &certified.signing_key.serialize_pem()).as_bytes()).unwrap();
+    let server = ServerTls::new(&Identity { file: path.clone(), key: None, password: None }, None).unwrap();
+    let client = Tls::new(&TlsOptions {
+        trust: TrustStore { file: path, password: None },
+        identity: None,
+        verify_hostname: true,
+        names: Vec::new(),
+        protocols: Vec::new(),
+        ciphers: Vec::new(),
+    });
+    (folder, server, client.unwrap())
 }

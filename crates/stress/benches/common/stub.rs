@@ -37,12 +37,22 @@ struct Server {
     freezes: Option<Freezes>,
     /// What the last node takes for every write.
     slow: Duration,
+    /// The most by which an answer was held back longer than it should, µs: the stub is at the mercy of its machine.
+    late_us: AtomicU64,
 }
 
-/// Runs the server until standard input ends: prints its port, then answers every line with the writes received.
+/// Runs the server until standard input ends: prints its port, then answers every line with the writes received, or, if
+/// it says `late`, with how late in µs an answer was that was held back.
 pub fn serve(nodes: u8, freezes: Option<Freezes>, slow: Duration) {
     super::process::pin(1);
-    let server = Arc::new(Server { nodes, executed: AtomicU64::new(0), first: OnceLock::new(), freezes, slow });
+    let server = Arc::new(Server {
+        nodes,
+        executed: AtomicU64::new(0),
+        first: OnceLock::new(),
+        freezes,
+        slow,
+        late_us: AtomicU64::new(0),
+    });
     // Drivers expect one port on all nodes.
     let (port, listeners) = (0..50)
         .find_map(|_| {
@@ -63,8 +73,9 @@ pub fn serve(nodes: u8, freezes: Option<Freezes>, slow: Duration) {
         });
     }
     println!("{port}");
-    for _ in std::io::stdin().lock().lines() {
-        println!("{}", server.executed.load(Ordering::Relaxed));
+    for line in std::io::stdin().lock().lines() {
+        let late = line.is_ok_and(|line| line == "late");
+        println!("{}", if late { &server.late_us } else { &server.executed }.load(Ordering::Relaxed));
     }
 }
 
@@ -76,9 +87,9 @@ fn node(number: u8) -> Ipv4Addr {
 type Late = Arc<(Mutex<VecDeque<(Instant, Vec<u8>)>>, Condvar)>;
 
 impl Server {
-    fn connection(&self, number: u8, mut socket: TcpStream) -> std::io::Result<()> {
+    fn connection(self: &Arc<Self>, number: u8, mut socket: TcpStream) -> std::io::Result<()> {
         socket.set_nodelay(true)?;
-        let late = (number + 1 == self.nodes && !self.slow.is_zero()).then(|| later(&socket)).transpose()?;
+        let late = (number + 1 == self.nodes && !self.slow.is_zero()).then(|| later(&socket, self)).transpose()?;
         let (mut input, mut output) = (vec![0; 256 * 1024], Vec::new());
         let (mut filled, mut keyspace) = (0, String::new());
         loop {
@@ -122,9 +133,14 @@ impl Server {
         {
             let into = Duration::from_nanos((since.as_nanos() % period.as_nanos()) as u64);
             if into < length {
-                sleep(length - into);
+                self.sleep_until(now + (length - into));
             }
         }
+    }
+
+    fn sleep_until(&self, due: Instant) {
+        sleep(due.saturating_duration_since(Instant::now()));
+        self.late_us.fetch_max(due.elapsed().as_micros() as u64, Ordering::Relaxed);
     }
 
     /// Answers anything but a write.
@@ -259,9 +275,9 @@ impl Server {
 }
 
 /// A thread that writes answers when they are due.
-fn later(socket: &TcpStream) -> std::io::Result<Late> {
+fn later(socket: &TcpStream, server: &Arc<Server>) -> std::io::Result<Late> {
     let late = Late::default();
-    let (mut socket, queue) = (socket.try_clone()?, Arc::clone(&late));
+    let (mut socket, queue, server) = (socket.try_clone()?, Arc::clone(&late), Arc::clone(server));
     spawn(move || {
         loop {
             let mut waiting = queue.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -272,7 +288,7 @@ fn later(socket: &TcpStream) -> std::io::Result<Late> {
                 }
             };
             drop(waiting);
-            sleep(due.saturating_duration_since(Instant::now()));
+            server.sleep_until(due);
             if socket.write_all(&frames).is_err() {
                 return;
             }

@@ -25,11 +25,24 @@ pub enum Kind {
     ScyllaBench,
 }
 
+/// With which loads a tool is measured.
+#[derive(Clone, Copy, PartialEq)]
+pub enum When {
+    Always,
+    /// With rates only.
+    Rates,
+    /// In closed loops only.
+    Users,
+}
+
 pub struct Tool {
     pub name: &'static str,
     pub kind: Kind,
     pub ours: bool,
     pub path: PathBuf,
+    /// What its command line ends with.
+    pub more: &'static str,
+    pub when: When,
 }
 
 /// What a tool says about a run, ms; the lateness of its starts in µs.
@@ -46,17 +59,22 @@ pub struct Told {
 /// Users of a tool that keeps a rate with a bounded number of them.
 const USERS: u32 = 200;
 
-/// Ours twice, then the peers that are here; of the others it says in a line how to have them.
+/// The tick of latte's timer: with it, ours starts operations as coarsely.
+pub const COARSE: &str = "brownout, 1 ms";
+
+/// Ours in its ways, then the peers that are here; of the others it says in a line how to have them.
 pub fn found() -> Vec<Tool> {
     let named = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
-    let ours = named("BROWNOUT").expect("BROWNOUT names the brownout to measure; `make bench` does all of it");
+    let path = named("BROWNOUT").expect("BROWNOUT names the brownout to measure; `make bench` does all of it");
+    let ours = |name, kind, more, when| Tool { name, kind, ours: true, path: path.clone(), more, when };
     let mut tools = vec![
-        Tool { name: "brownout, open", kind: Kind::Brownout, ours: true, path: ours.clone() },
-        Tool { name: "brownout, as c-s", kind: Kind::CassandraStress, ours: true, path: ours },
+        ours("brownout, open", Kind::Brownout, "", When::Always),
+        ours(COARSE, Kind::Brownout, "--tick 1ms", When::Rates),
+        ours("brownout, as c-s", Kind::CassandraStress, "", When::Rates),
     ];
     let peers = [
-        ("latte", Kind::Latte, "LATTE", "cargo install latte-cli --version 0.29.0 --locked"),
-        ("scylla-bench", Kind::ScyllaBench, "BROWNOUT_SCYLLA_BENCH", "go build in a clone of scylladb/scylla-bench"),
+        ("latte", Kind::Latte, "LATTE", "scripts/peers builds it"),
+        ("scylla-bench", Kind::ScyllaBench, "BROWNOUT_SCYLLA_BENCH", "scripts/peers builds it"),
         ("cassandra-stress", Kind::CassandraStress, "BROWNOUT_CASSANDRA_STRESS", "Cassandra's tools/bin"),
         (
             "cql-stress",
@@ -67,7 +85,16 @@ pub fn found() -> Vec<Tool> {
     ];
     for (name, kind, variable, source) in peers {
         match named(variable).filter(|path| runs(path)) {
-            Some(path) => tools.push(Tool { name, kind, ours: false, path }),
+            Some(path) => {
+                tools.push(Tool { name, kind, ours: false, path: path.clone(), more: "", when: When::Always });
+                // In a closed loop each peer may use as many connections as ours does, if that suits it better.
+                let (name, more) = match kind {
+                    Kind::Latte => ("latte, 8 connect.", "--connections 8"),
+                    Kind::ScyllaBench => ("scylla-b., 8 conn.", "-connection-count 8"),
+                    _ => continue,
+                };
+                tools.push(Tool { name, kind, ours: false, path, more, when: When::Users });
+            }
             None => println!("{name} is not measured: {variable} names none that runs ({source})"),
         }
     }
@@ -97,7 +124,12 @@ impl Tool {
                     "write duration={seconds}s no-warmup cl=ONE -rate {rate} -node {} -port native={port}",
                     hosts.join(",")
                 );
-                if self.ours { format!("stress {words} -log json=told.json") } else { words }
+                if self.ours {
+                    command.arg("stress");
+                    format!("{words} -log json=told.json")
+                } else {
+                    words
+                }
             }
             Kind::Latte => {
                 let rate = match load {
@@ -126,7 +158,8 @@ impl Tool {
                 )
             }
         };
-        command.args(text.split_whitespace());
+        // latte's hosts come last, and its options may stand anywhere before.
+        command.args(self.more.split_whitespace()).args(text.split_whitespace());
         command
     }
 

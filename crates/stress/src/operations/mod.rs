@@ -16,9 +16,9 @@ pub use kind::{Kind, KindThread, Place};
 pub use permits::Permits;
 pub use workload::{Flow, Named, Operations, StressWorkload};
 
-/// Bytes as digits of base 16, in capitals.
+/// Bytes as digits of base 16, in small letters, as CQL writes them.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The number of a source of seeds: one for every thread of every kind of operation.

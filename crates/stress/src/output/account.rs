@@ -107,12 +107,17 @@ fn latencies(total: &Total, lines: &mut Lines) {
             ("service (answering)", merged(own, right, |cell| &cell.service)),
             ("response (both)", merged(own, right, |cell| &cell.response)),
             ("pages (each)", operation.pages.clone()),
-            ("attempts (each)", operation.attempt_service.clone()),
+            ("attempts (each)", if retried(operation) { operation.attempt_service.clone() } else { histogram() }),
         ];
         for (name, times) in times.iter().filter(|(_, times)| !times.is_empty()) {
             lines.say(&format!("{} {name}", operation.name), &percentiles(times));
         }
     }
+}
+
+/// Whether attempts tell more than operations, or their pages, do.
+fn retried(operation: &Operation) -> bool {
+    operation.attempts > operation.ended().max(operation.pages.len())
 }
 
 fn errors(total: &Total, lines: &mut Lines) {
@@ -128,7 +133,7 @@ fn errors(total: &Total, lines: &mut Lines) {
             lines.say(&format!("{} errors by class", operation.name), &listed(&classes));
         }
         let ended = operation.ended();
-        if operation.attempts > 0 {
+        if retried(operation) {
             let failed: BTreeMap<&str, u64> =
                 operation.attempts_failed.iter().map(|(class, count)| (class.as_str(), *count)).collect();
             let failed =
@@ -174,7 +179,7 @@ fn contents(total: &Total, lines: &mut Lines) {
     let findings = &total.interval.findings;
     for (name, found, text) in [
         ("Wrong content", findings.mismatched, "reads returned what nobody had written"),
-        ("Missing rows", findings.missing, "reads found nothing where a write had been acknowledged"),
+        ("Missing rows", findings.missing, "reads found nothing: were the rows written, with the same -pop?"),
         ("Old content", findings.stale, "reads returned less than a write acknowledged before they were sent"),
         ("Empty reads", findings.empty, "reads asked for what had not been written: cheap ones, and no error"),
         ("Sent elsewhere", findings.rerouted, "operations: the coordinator chosen for them was not connected"),

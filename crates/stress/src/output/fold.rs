@@ -92,6 +92,7 @@ struct Seen {
 /// How an operation's counts were.
 #[derive(Default)]
 struct SeenCounts {
+    never_sent: u64,
     partitions: u64,
     rows: u64,
     not_applied: u64,
@@ -164,6 +165,7 @@ impl SeenCounts {
     fn of(counts: &OperationCounts) -> Self {
         let attempts = counts.attempts.as_ref();
         SeenCounts {
+            never_sent: counts.never_sent,
             partitions: counts.partitions,
             rows: counts.rows,
             not_applied: counts.not_applied,
@@ -175,6 +177,7 @@ impl SeenCounts {
     }
 
     fn difference(&self, counts: &OperationCounts, operation: &mut Operation) {
+        operation.never_sent += counts.never_sent - self.never_sent;
         operation.partitions += counts.partitions - self.partitions;
         operation.rows += counts.rows - self.rows;
         operation.not_applied += counts.not_applied - self.not_applied;
@@ -279,6 +282,7 @@ mod tests {
     fn what_operations_did_is_in_the_interval_in_which_it_was_told() {
         let counts = |rows, attempts, failed| OperationCounts {
             operation: "insert".to_owned(),
+            never_sent: failed,
             partitions: rows,
             rows,
             not_applied: 1,
@@ -306,6 +310,7 @@ mod tests {
             (5, 6, 1, 0)
         );
         assert_eq!((second.partitions, second.not_applied, second.attempt_service.len()), (5, 0, 6));
+        assert_eq!((first.never_sent, second.never_sent), (2, 1));
     }
 
     #[test]

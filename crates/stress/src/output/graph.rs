@@ -147,13 +147,7 @@ pub fn write_graph(
     now: DateTime<Utc>,
     tests: &[GraphTest],
 ) -> Result<(), OutputError> {
-    let before = match fs::read_to_string(file) {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(source) => return Err(OutputError::File { doing: "read the graph", path: file.to_owned(), source }),
-    };
-    let text = page(before.as_deref(), title, now, tests)
-        .map_err(|why| OutputError::NoGraph { path: file.to_owned(), why })?;
+    let text = added(file, title, now, tests)?;
     // A page is written beside the old one and put in its place, so that no interruption costs the runs before.
     let mut name = file.as_os_str().to_owned();
     name.push(".new");
@@ -163,6 +157,28 @@ pub fn write_graph(
         path: file.to_owned(),
         source,
     })
+}
+
+/// Whether a run can be added to this file: it is a graph, or is not there.
+///
+/// # Errors
+/// It is something else, or cannot be read.
+pub fn check_graph(file: &Path) -> Result<(), OutputError> {
+    added(file, None, DateTime::UNIX_EPOCH, &[]).map(drop)
+}
+
+/// The page with what is in the file already.
+fn added(file: &Path, title: Option<&str>, now: DateTime<Utc>, tests: &[GraphTest]) -> Result<String, OutputError> {
+    let failed = |source| OutputError::File { doing: "read the graph", path: file.to_owned(), source };
+    let before = match fs::metadata(file) {
+        Ok(what) if !what.is_file() => {
+            return Err(OutputError::NoGraph { path: file.to_owned(), why: "is no file".to_owned() });
+        }
+        Ok(_) => Some(fs::read_to_string(file).map_err(failed)?),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(source) => return Err(failed(source)),
+    };
+    page(before.as_deref(), title, now, tests).map_err(|why| OutputError::NoGraph { path: file.to_owned(), why })
 }
 
 #[cfg(test)]

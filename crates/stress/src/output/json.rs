@@ -26,8 +26,9 @@ pub struct RunFacts {
     pub seed: Option<u64>,
 }
 
-/// The object of a run. Of a run in steps (threads, a search) `total` is its last step, and `steps` names them all.
-pub fn to_json(facts: &RunFacts, total: &Total, steps: &[(String, &Total)]) -> serde_json::Value {
+/// The object of a run. Of a run in steps `total` is its last step (of thread counts) or all of it (of a search), and
+/// `steps` names them all.
+pub fn to_json(facts: &RunFacts, total: &Total, steps: &[(String, Total)]) -> serde_json::Value {
     let object = RunJson {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION"),
@@ -282,7 +283,7 @@ mod tests {
             success: true,
             seed: Some(42),
         };
-        to_json(&facts, &total, &[("4 threadCount".to_owned(), &total)])
+        to_json(&facts, &total, &[("4 threadCount".to_owned(), total.clone())])
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl RunFile {
                 let subject = (*subject).to_owned();
                 recorder.cpu(TRIAL, &CpuRow { starts_ns, length_ns, subject, busy_ns: *busy_ns })?;
             }
-            buckets.iter().try_for_each(|bucket| write(recorder, bucket))
+            buckets.iter().try_for_each(|bucket| write_bucket(recorder, TRIAL, bucket))
         })?;
         self.looked = look;
         Ok(())
@@ -203,7 +203,11 @@ pub enum Ended<'a> {
     Failed(&'a str),
 }
 
-fn write(recorder: &Recorder, bucket: &Bucket) -> Result<(), RecordError> {
+/// Writes an interval of the load, and what its operations came to.
+///
+/// # Errors
+/// The run file cannot be written.
+pub fn write_bucket(recorder: &Recorder, trial: u32, bucket: &Bucket) -> Result<(), RecordError> {
     let starts_ns = recorder.at(bucket.start_ns);
     let load = LoadRow {
         starts_ns,
@@ -215,7 +219,7 @@ fn write(recorder: &Recorder, bucket: &Bucket) -> Result<(), RecordError> {
         stale: bucket.stale,
         lateness: bucket.lateness.clone(),
     };
-    recorder.load(TRIAL, &load)?;
+    recorder.load(trial, &load)?;
     for series in &bucket.series {
         let outcome = match series.outcome {
             Outcome::Failed(class) => format!("failed:{}", class.name()),
@@ -231,7 +235,7 @@ fn write(recorder: &Recorder, bucket: &Bucket) -> Result<(), RecordError> {
             service: series.service.clone(),
             response: series.response.clone(),
         };
-        recorder.latency(TRIAL, &row)?;
+        recorder.latency(trial, &row)?;
     }
     Ok(())
 }
@@ -267,7 +271,7 @@ fn description(plan: &RunPlan) -> Description {
         faults: Vec::new(),
         network: Vec::new(),
         trials: 1,
-        objective: Objective { response_ns, share, phases: must_hold.into_iter().collect() },
+        objective: Objective { response_ns, share, phases: must_hold.into_iter().collect(), operation: None },
         interval_ns: plan.interval_ns,
         warnings: plan.warnings.clone(),
     }

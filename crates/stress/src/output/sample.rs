@@ -61,6 +61,7 @@ pub(super) fn mixed() -> (Interval, Total) {
     ];
     let counts = |operation: &str, touched| OperationCounts {
         operation: operation.to_owned(),
+        never_sent: 0,
         partitions: touched,
         rows: touched,
         not_applied: 0,

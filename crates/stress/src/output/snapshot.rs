@@ -241,10 +241,9 @@ impl Interval {
         self.operations.iter().map(Operation::ended).sum()
     }
 
-    /// Operations of which the user got nothing. Those never sent may belong to no name.
+    /// Operations of which the user got nothing.
     pub fn errors(&self) -> u64 {
-        let named: u64 = self.operations.iter().map(|operation| operation.never_sent).sum();
-        self.operations.iter().map(Operation::errors).sum::<u64>() + self.never_sent.saturating_sub(named)
+        self.operations.iter().map(Operation::errors).sum()
     }
 
     /// Nothing ended, nothing was given up.
@@ -264,7 +263,6 @@ impl Interval {
         for operation in &self.operations {
             total.add(operation);
         }
-        total.never_sent = self.never_sent.max(total.never_sent);
         total
     }
 

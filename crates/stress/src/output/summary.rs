@@ -80,7 +80,7 @@ fn hours_minutes_seconds(seconds: u64) -> String {
 
 /// The table at the end of a run in steps: the header and each step's rows, with the step's name (`16 threadCount`) in
 /// front of every line.
-pub fn steps(rows: Rows, steps: &[(String, &Total)]) -> Vec<String> {
+pub fn steps(rows: Rows, steps: &[(String, Total)]) -> Vec<String> {
     let width = steps.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut lines = vec![rows.header(&format!("{:>width$}, ", "id"))];
     for (name, total) in steps {
@@ -125,8 +125,10 @@ Total operation time      : 00:00:01
     #[test]
     fn the_table_of_steps_names_every_step_on_every_line() {
         let (_, total) = sample::mixed();
-        let lines =
-            steps(Rows::default(), &[("4 threadCount".to_owned(), &total), ("16 threadCount".to_owned(), &total)]);
+        let lines = steps(
+            Rows::default(),
+            &[("4 threadCount".to_owned(), total.clone()), ("16 threadCount".to_owned(), total)],
+        );
         assert_eq!(lines.len(), 7);
         assert!(lines[0].starts_with("            id, type       total ops,"), "{}", lines[0]);
         assert!(lines[1].starts_with(" 4 threadCount, READ,              4,"), "{}", lines[1]);

@@ -5,9 +5,10 @@ use brownout_generate::{
     types::{TableDefinition, TypeError},
     values::{ColumnGenerator, ColumnSettings, Flavour},
 };
+use brownout_yaml::nearest;
 
 use super::{ColumnSpec, Profile, ProfileError, cql::created, source::Item, source::Source};
-use crate::settings::{Batch, Generator, Insert, SettingsError, nearest};
+use crate::settings::{Batch, Generator, Insert, SettingsError};
 
 impl Profile {
     pub(super) fn check_keyspace(&self, item: Option<&Item<'_>>) -> Result<(), ProfileError> {

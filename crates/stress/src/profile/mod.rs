@@ -4,20 +4,22 @@
 //! [`Profile::block`] is a profile's part of the block of settings.
 //!
 //! Keys may be written in any case, and with `-`, `_` or nothing between their words, so that `consistencyLevel` works
-//! where cassandra-stress documents it and fails. Texts need no YAML tags; anchors are not read.
+//! where cassandra-stress documents it and fails. Anchors, aliases and merge keys (`<<: *name`) are followed, as SnakeYAML does.
 
 mod block;
 mod check;
 mod cql;
+mod fetch;
 mod ops;
 mod place;
 mod read;
 mod source;
 
 pub use block::{HEADING, batches};
+/// What is wrong with a profile, where, and what to do.
+pub use brownout_yaml::FileError as ProfileError;
 pub use ops::{Resolved, What, rate, resolve};
 pub use place::load_all;
-pub use source::ProfileError;
 
 use brownout_generate::{
     distribution::{RatioSpec, Spec},

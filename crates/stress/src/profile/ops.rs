@@ -1,9 +1,10 @@
 //! The operations that a command line names, found in its profiles.
 
 use brownout_load::Arrivals;
+use brownout_yaml::nearest;
 
 use super::Profile;
-use crate::settings::{Op, Rate, Settings, SettingsError, Share, nearest};
+use crate::settings::{Op, Rate, Settings, SettingsError, Share};
 
 /// An operation of a profile.
 #[derive(Debug, Clone, PartialEq)]

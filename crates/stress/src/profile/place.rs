@@ -1,29 +1,37 @@
 //! Where profiles are: files and URIs.
 
-use std::path::Path;
+use std::{io, path::Path};
 
-use super::{Profile, ProfileError};
+use super::{Profile, ProfileError, fetch};
 
 impl Profile {
-    /// Reads and checks a profile from a file, or a `file:` URI.
+    /// Reads and checks a profile from a file, or from a URI: `file:`, `http:` or `https:`.
     ///
     /// # Errors
     /// It cannot be read, or is no profile.
     pub fn load(place: &str) -> Result<Self, ProfileError> {
-        let wrong = |message: String| ProfileError {
-            file: place.to_owned(),
-            place: None,
-            key: String::new(),
-            message,
-            excerpt: None,
+        let wrong = |message: String| ProfileError::without_place(place, "", message);
+        let (name, text) = match path(place).map_err(wrong)? {
+            None => (place.to_owned(), fetch::fetch(place).map_err(wrong)?),
+            Some(path) => {
+                let text = std::fs::read_to_string(&path).map_err(|error| {
+                    wrong(format!("cannot be read: {error}; name a YAML file, as in profile=./users.yaml"))
+                })?;
+                (path, text)
+            }
         };
-        let path = path(place).map_err(wrong)?;
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| wrong(format!("cannot be read: {error}; name a YAML file, as in profile=./users.yaml")))?;
         if text.trim().is_empty() {
             return Err(wrong(format!("Unable to load yaml file from: {place}: it is empty")));
         }
-        Profile::from_text(&path, text, &|file| std::fs::read_to_string(file))
+        Profile::from_text(&name, text, &beside)
+    }
+}
+
+/// A file that a profile names. It lies beside the profile, so a server's has its files there, too.
+fn beside(file: &Path) -> io::Result<String> {
+    match file.to_str().filter(|place| fetch::is_web(place)) {
+        Some(uri) => fetch::fetch(uri).map_err(io::Error::other),
+        None => std::fs::read_to_string(file),
     }
 }
 
@@ -36,37 +44,34 @@ pub fn load_all(places: &[String]) -> Result<Vec<Profile>, ProfileError> {
     for place in places {
         let profile = Profile::load(place)?;
         if let Some(other) = profiles.iter().find(|other| other.name == profile.name) {
-            return Err(ProfileError {
-                file: place.clone(),
-                place: None,
-                key: "specname".to_owned(),
-                // "singe" is how cassandra-stress spells it.
-                message: format!(
-                    "Must only specify a singe YAML file per table (including keyspace qualifier). {} is '{}', too; give one \
-                     of them a specname of its own",
-                    other.file, other.name
-                ),
-                excerpt: None,
-            });
+            // "singe" is how cassandra-stress spells it.
+            let message = format!(
+                "Must only specify a singe YAML file per table (including keyspace qualifier). {} is '{}', too; give one of \
+                 them a specname of its own",
+                other.file, other.name
+            );
+            return Err(ProfileError::without_place(place, "specname", message));
         }
         profiles.push(profile);
     }
     Ok(profiles)
 }
 
-/// The path that a place means. A file of that very name comes first, as in cassandra-stress.
-fn path(place: &str) -> Result<String, String> {
+/// The path that a place means; `None` for what a web server has. A file of that very name comes first, as in
+/// cassandra-stress.
+fn path(place: &str) -> Result<Option<String>, String> {
     if Path::new(place).exists() {
-        return Ok(place.to_owned());
+        return Ok(Some(place.to_owned()));
+    }
+    if fetch::is_web(place) {
+        return Ok(None);
     }
     let lower = place.to_ascii_lowercase();
-    if lower.starts_with("http:") || lower.starts_with("https:") || lower.starts_with("ftp:") {
-        return Err(format!(
-            "profiles are not fetched over the network; download it, and name the file: curl -O {place}"
-        ));
+    if lower.starts_with("ftp:") || lower.starts_with("jar:") {
+        return Err(format!("is fetched by http: and https: only; download it, and name the file: curl -O {place}"));
     }
     let Some(rest) = lower.strip_prefix("file:").map(|rest| &place[place.len() - rest.len()..]) else {
-        return Ok(place.to_owned());
+        return Ok(Some(place.to_owned()));
     };
     let path = match rest.strip_prefix("//") {
         // file://host/path: only this host can be meant.
@@ -76,7 +81,7 @@ fn path(place: &str) -> Result<String, String> {
         },
         None => rest,
     };
-    Ok(unescaped(path))
+    Ok(Some(unescaped(path)))
 }
 
 /// `%20` and the like.
@@ -114,17 +119,13 @@ mod tests {
             ("file:///tmp/my%20users.yaml", "/tmp/my users.yaml"),
             ("FILE://localhost/tmp/u.yaml", "/tmp/u.yaml"),
         ] {
-            assert_eq!(path(place).as_deref(), Ok(file), "{place}");
+            assert_eq!(path(place), Ok(Some(file.to_owned())), "{place}");
         }
     }
 
     #[test]
     fn what_is_elsewhere_is_refused_with_a_remedy() {
-        for (place, remedy) in [
-            ("http://example.org/u.yaml", "download it"),
-            ("https://x/u.yaml", "curl"),
-            ("file://there/u.yaml", "file:///path"),
-        ] {
+        for (place, remedy) in [("ftp://example.org/u.yaml", "curl -O ftp:"), ("file://there/u.yaml", "file:///path")] {
             let error = path(place).expect_err(place);
             assert!(error.contains(remedy), "{place}: {error}");
         }

@@ -1,95 +1,31 @@
-//! The text of a profile as a tree that knows its lines, and complaints about it.
+//! The text of a profile as values that are taken by their keys.
 
 use std::{fmt, path::Path};
 
-use marked_yaml::{LoadError, Marker, Node, Span, loader::LoaderOptions};
+use brownout_yaml::{Document, Node, Span, nearest};
 
-use crate::settings::nearest;
-
-/// What is wrong with a profile, where, and what to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProfileError {
-    /// The file, as it was named.
-    pub file: String,
-    /// Line and column, from 1; none for what is not in the file.
-    pub place: Option<(usize, usize)>,
-    /// The key, dotted: `queries.simple1.fields`; empty for the whole file.
-    pub key: String,
-    /// What is wrong and what would be right.
-    pub message: String,
-    /// The line itself, to be shown below.
-    pub excerpt: Option<String>,
-}
-
-impl fmt::Display for ProfileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.file)?;
-        if let Some((line, column)) = self.place {
-            write!(f, ":{line}:{column}")?;
-        }
-        f.write_str(": ")?;
-        if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
-        }
-        f.write_str(&self.message)?;
-        if let (Some(excerpt), Some((line, column))) = (&self.excerpt, self.place) {
-            let gutter = line.to_string().len();
-            write!(f, "\n  {line} | {excerpt}\n  {:gutter$} | {:>column$}", "", "^")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for ProfileError {}
-
-/// Columns; the reader would run out of stack on what is nested without bound.
-const DEEPEST: usize = 400;
+use super::{ProfileError, fetch::is_web};
 
 /// A text and its tree.
-pub(super) struct Source {
-    pub(super) file: String,
-    text: String,
-    tree: Node,
-}
+pub(super) struct Source(Document);
 
 impl Source {
     pub(super) fn new(file: &str, text: String) -> Result<Self, ProfileError> {
-        let whole = |place, message: String| {
-            let excerpt = place_of(&text, place);
-            let (place, excerpt) = excerpt.map_or((None, None), |(place, excerpt)| (Some(place), excerpt));
-            ProfileError { file: file.to_owned(), place, key: String::new(), message, excerpt }
-        };
-        if let Some(line) = too_deep(&text) {
-            let place = Marker::new(0, 0, line, 1);
-            return Err(whole(Some(&place), format!("indented by more than {DEEPEST} columns; a profile needs 10")));
-        }
-        let options = LoaderOptions::default().error_on_duplicate_keys(true);
-        match marked_yaml::parse_yaml_with_options(0, &text, options) {
-            Ok(tree) => Ok(Source { file: file.to_owned(), text, tree }),
-            Err(error) => {
-                let said = error.to_string();
-                // The reader's messages begin with "line:column: ", which the place already says.
-                let said = match marker(&error) {
-                    Some(_) => said.split_once(": ").map_or(said.as_str(), |(_, rest)| rest),
-                    None => &said,
-                };
-                let remedy = match &error {
-                    LoadError::UnexpectedAnchor(_) => "; write out what the anchor stands for",
-                    _ => "",
-                };
-                Err(whole(marker(&error), format!("not valid YAML: {}{remedy}", lower_first(said))))
-            }
-        }
+        Document::new(file, text).map(Source)
     }
 
     /// The folder that relative names in the profile are meant from.
     pub(super) fn folder(&self) -> &Path {
-        Path::new(&self.file).parent().unwrap_or(Path::new(""))
+        let file = self.0.file();
+        // A slash in the query of a URI parts no folders.
+        let uri = file.to_str().filter(|place| is_web(place));
+        let file = uri.and_then(|uri| uri.split(['?', '#']).next()).map_or(file, Path::new);
+        file.parent().unwrap_or(Path::new(""))
     }
 
     /// The whole file.
     pub(super) fn root(&self) -> Result<Map<'_>, ProfileError> {
-        Item { source: self, node: &self.tree, key: String::new() }.map()
+        Item { source: self, node: self.0.tree(), key: String::new() }.map()
     }
 }
 
@@ -111,7 +47,7 @@ pub(super) struct Map<'a> {
 impl<'a> Item<'a> {
     /// A complaint about this value.
     pub(super) fn complain(&self, message: impl Into<String>) -> ProfileError {
-        self.source.complain(self.node.span(), &self.key, message)
+        self.source.0.complain(self.node.span(), &self.key, message)
     }
 
     /// Where it stands.
@@ -185,9 +121,9 @@ impl<'a> Map<'a> {
             !is_it
         });
         if let Some((key, span)) = twice {
-            return Err(self.item.source.complain(
+            return Err(self.item.source.0.complain(
                 span,
-                &dotted(&self.item.key, key),
+                dotted(&self.item.key, key),
                 format!("'{name}' is given twice"),
             ));
         }
@@ -225,15 +161,7 @@ impl<'a> Map<'a> {
         if let Some(nearest) = nearest(key, self.known.iter().copied()) {
             message.push_str(&format!("; did you mean '{nearest}'?"));
         }
-        Err(self.item.source.complain(span, &dotted(&self.item.key, key), message))
-    }
-}
-
-impl Source {
-    fn complain(&self, span: &Span, key: &str, message: impl Into<String>) -> ProfileError {
-        let found = place_of(&self.text, span.start());
-        let (place, excerpt) = found.map_or((None, None), |(place, excerpt)| (Some(place), excerpt));
-        ProfileError { file: self.file.clone(), place, key: key.to_owned(), message: message.into(), excerpt }
+        Err(self.item.source.0.complain(span, dotted(&self.item.key, key), message))
     }
 }
 
@@ -243,35 +171,4 @@ fn dotted(above: &str, key: &str) -> String {
 
 fn plain(key: &str) -> String {
     key.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
-}
-
-fn place_of(text: &str, marker: Option<&Marker>) -> Option<((usize, usize), Option<String>)> {
-    let marker = marker?;
-    let line = marker.line().max(1);
-    let excerpt = text.lines().nth(line - 1).map(|line| line.trim_end().to_owned());
-    Some(((line, marker.column().max(1)), excerpt))
-}
-
-fn marker(error: &LoadError) -> Option<&Marker> {
-    match error {
-        LoadError::TopLevelMustBeMapping(marker)
-        | LoadError::TopLevelMustBeSequence(marker)
-        | LoadError::UnexpectedAnchor(marker)
-        | LoadError::MappingKeyMustBeScalar(marker)
-        | LoadError::UnexpectedTag(marker)
-        | LoadError::ScanError(marker, _) => Some(marker),
-        _ => None,
-    }
-}
-
-/// The line whose content begins further right than [`DEEPEST`] allows, if there is one. Lists and mappings written in
-/// lines nest at most once in a column; the reader itself bounds those in brackets.
-fn too_deep(text: &str) -> Option<usize> {
-    let indent = |line: &str| line.bytes().take_while(|byte| b" \t-?:".contains(byte)).count();
-    text.lines().position(|line| indent(line) > DEEPEST).map(|place| place + 1)
-}
-
-fn lower_first(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }

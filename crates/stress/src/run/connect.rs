@@ -1,9 +1,10 @@
 //! From settings to the cluster: whom to ask, and how.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use brownout_load::{
-    Balancing, Coordinator, Credentials, EngineConfig, ErrorClass, Protocol, Retries, Version, WireOptions,
+    Balancing, Consistency, Coordinator, Credentials, DEFAULT_TICK, DataPath, EngineConfig, ErrorClass, Protocol,
+    Retries, Version, WireOptions,
 };
 
 use super::RunError;
@@ -18,30 +19,22 @@ pub const ANSWER: Duration = Duration::from_secs(30);
 /// How the cluster is reached for control work.
 ///
 /// # Errors
-/// A host without an address.
+/// A host without an address; TLS that cannot be set up.
 pub fn contact(settings: &Settings) -> Result<Contact, RunError> {
-    if settings.transport.truststore.is_some() || settings.transport.keystore.is_some() {
-        return Err(RunError::Unfit {
-            what: "-transport: TLS is not there yet for what asks the cluster for its schema".to_owned(),
-            remedy: "use a port without encryption",
-        });
-    }
-    if settings.mode.path == settings::DataPath::Driver {
-        return Err(RunError::Unfit {
-            what: "-mode driver: the data path through the scylla driver is not there yet".to_owned(),
-            remedy: "leave it out: the load then uses its own connections",
-        });
-    }
+    check_path(settings)?;
     let mut contact = Contact::resolve(&settings.node.hosts, settings.port.native)?;
     contact.whitelist = settings.node.whitelist;
+    contact.tls = super::tls::tls(settings)?;
     contact.timeout = settings.mode.request_timeout;
     let password = settings.mode.password.as_ref().map_or("", |password| password.reveal());
     contact.credentials = settings.mode.user.as_ref().map(|user| (user.clone(), password.to_owned()));
     Ok(contact)
 }
 
-/// The nodes that take the load: those of the named data centre and rack. Where none is named, those of the data centre
-/// of the first node of `-node`, which is what drivers take for the local one.
+/// The nodes that take the load, the nearest first: those of the named data centre and, of them, those of the named
+/// rack. Where no data centre is named, it is that of the first node of `-node`, which is what drivers take for the local
+/// one. As with drivers, the data centre's other racks stand by, and so many nodes of each other data centre as
+/// `remote-dc=` says, unless a LOCAL consistency keeps them out.
 ///
 /// # Errors
 /// There is none.
@@ -50,10 +43,62 @@ pub fn coordinators(settings: &Settings, control: &Control) -> Result<Vec<Member
     if node.load_balance == Some(LoadBalance::RoundRobin) && node.datacenter.is_none() && node.rack.is_none() {
         return Ok(control.members_in(None, None)?);
     }
+    let all = control.members();
     let first = control.contact().nodes.first();
-    let local = control.members().into_iter().find(|member| Some(&member.address) == first);
-    let datacenter = node.datacenter.clone().or(local.map(|member| member.datacenter));
-    Ok(control.members_in(datacenter.as_deref(), node.rack.as_deref())?)
+    let local = all.iter().find(|member| Some(&member.address) == first);
+    let datacenter = node.datacenter.clone().or(local.map(|member| member.datacenter.clone()));
+    let mut found = control.members_in(datacenter.as_deref(), node.rack.as_deref())?;
+    if node.rack.is_some() {
+        let elsewhere = control.members_in(datacenter.as_deref(), None)?;
+        stand_by(&mut found, elsewhere, SAME_DATACENTER, usize::MAX);
+    }
+    if let (Some(most), Some(here), false) = (node.remote_hosts, datacenter, stays_local(settings)) {
+        let remote: BTreeSet<&str> = all.iter().map(|member| member.datacenter.as_str()).collect();
+        for other in remote.into_iter().filter(|name| *name != here) {
+            stand_by(&mut found, control.members_in(Some(other), None)?, REMOTE_DATACENTER, most as usize);
+        }
+    }
+    Ok(found)
+}
+
+/// Tiers of nodes behind the nearest, which is 0.
+const SAME_DATACENTER: u8 = 1;
+const REMOTE_DATACENTER: u8 = 2;
+
+/// Adds so many of the nodes that are not there yet.
+fn stand_by(found: &mut Vec<Member>, more: Vec<Member>, tier: u8, most: usize) {
+    let strange = |member: &Member| found.iter().all(|known| known.address != member.address);
+    let more: Vec<Member> = more.into_iter().filter(strange).take(most).collect();
+    found.extend(more.into_iter().map(|member| Member { tier, ..member }));
+}
+
+/// Whether the command's consistency counts replicas of the local data centre alone: drivers then ask no other.
+pub fn stays_local(settings: &Settings) -> bool {
+    matches!(settings.command.consistency, Consistency::LocalOne | Consistency::LocalQuorum)
+}
+
+/// How many nodes each tier has, from the nearest on.
+fn tiers(members: &[Member]) -> Vec<usize> {
+    members.chunk_by(|one, next| one.tier == next.tier).map(<[Member]>::len).collect()
+}
+
+/// Refuses what the driver cannot do, before anything is made.
+///
+/// # Errors
+/// Something that only our own connections can do.
+pub fn check_path(settings: &Settings) -> Result<(), RunError> {
+    let mode = &settings.mode;
+    if mode.path == settings::DataPath::Own {
+        return Ok(());
+    }
+    let refuse = |what: &str, remedy| Err(RunError::Unfit { what: format!("-mode driver: {what}"), remedy });
+    if !mode.prepared {
+        return refuse("the scylla driver prepares every statement that has values", "leave 'unprepared' out");
+    }
+    if mode.protocol == settings::Protocol::Version(5) {
+        return refuse("the scylla driver does not speak version 5 of the protocol", "write protocolVersion=4");
+    }
+    Ok(())
 }
 
 /// The place of a node, named by address or by address and port, among the coordinators.
@@ -81,7 +126,13 @@ pub fn named(members: &[Member]) -> Vec<Coordinator> {
 }
 
 /// How the engine sends; `users` is the most operations that are open at a time, where that is bounded.
-pub fn engine(settings: &Settings, members: &[Member], seed: i64, users: Option<u32>) -> EngineConfig {
+pub fn engine(
+    settings: &Settings,
+    contact: &Contact,
+    members: &[Member],
+    seed: i64,
+    users: Option<u32>,
+) -> EngineConfig {
     let threads = load_threads(users);
     let mode = &settings.mode;
     // What a driver keeps per host is shared by all load threads, as far as each has one of its own.
@@ -91,12 +142,19 @@ pub fn engine(settings: &Settings, members: &[Member], seed: i64, users: Option<
             Some(LoadBalance::RoundRobin) => Balancing::RoundRobin,
             _ => Balancing::TokenAware,
         },
+        tiers: tiers(members),
+        path: match mode.path {
+            settings::DataPath::Own => DataPath::Own,
+            settings::DataPath::Driver => DataPath::Driver,
+        },
         threads,
         connections,
+        max_pending: mode.max_pending,
         timeout: mode.request_timeout,
+        tick: settings.extras.tick.unwrap_or(DEFAULT_TICK),
         seed: seed as u64,
         retries: retries(settings),
-        wire: wire(settings),
+        wire: wire(settings, contact),
         ..EngineConfig::new(named(members))
     }
 }
@@ -110,7 +168,7 @@ fn load_threads(users: Option<u32>) -> usize {
 }
 
 /// How connections speak.
-fn wire(settings: &Settings) -> WireOptions {
+fn wire(settings: &Settings, contact: &Contact) -> WireOptions {
     let mode = &settings.mode;
     WireOptions {
         protocol: match mode.protocol {
@@ -123,7 +181,7 @@ fn wire(settings: &Settings) -> WireOptions {
             settings::Compression::Lz4 => Some(brownout_load::Compression::Lz4),
             settings::Compression::Snappy => Some(brownout_load::Compression::Snappy),
         },
-        tls: None,
+        tls: contact.tls.clone(),
         credentials: mode.user.as_ref().map(|user| Credentials {
             user: user.clone(),
             password: mode.password.as_ref().map_or("", |password| password.reveal()).to_owned(),

@@ -153,7 +153,7 @@ impl Disks<'_> {
         let nodes = self.nodes();
         let Some(first) = nodes.first() else { return ("no node is known".to_owned(), true) };
         if self.nodetool.is_none() {
-            return self.on_disk_at_all(*first, table);
+            return self.on_disk_at_all(*first, table, "give --nodetool");
         }
         let by_nodetool: Result<Vec<(f64, f64)>, DiskError> =
             nodes.iter().map(|node| self.histograms(*node, table).map(|found| without_sstables(&found))).collect();
@@ -163,19 +163,19 @@ impl Disks<'_> {
                 let high = shares.iter().map(|(_, high)| *high).fold(0.0, f64::max);
                 said(table, low, high)
             }
-            Err(_) => self.on_disk_at_all(*first, table),
+            Err(error) => self.on_disk_at_all(*first, table, &error.to_string()),
         }
     }
 
-    /// Without nodetool: whether the table has anything on disk.
-    fn on_disk_at_all(&self, node: SocketAddr, table: &TableName) -> (String, bool) {
+    /// Without nodetool: whether the table has anything on disk. `lacking` says what is with nodetool.
+    fn on_disk_at_all(&self, node: SocketAddr, table: &TableName, lacking: &str) -> (String, bool) {
         let TableName { keyspace, table } = table;
         let cql = format!(
             "SELECT mebibytes FROM system_views.disk_usage WHERE keyspace_name = '{keyspace}' AND table_name = '{table}'"
         );
         let unknown = |why: &str| {
             let text = format!(
-                "how many reads of {keyspace}.{table} were served by memtables alone is not known: {why}; give --nodetool"
+                "it is not known how many reads of {keyspace}.{table} were served by memtables alone: {why}; {lacking}"
             );
             (text, false)
         };

@@ -4,7 +4,7 @@ use brownout_generate::{
     compress::CompressError, java::WeightsError, rows::RowError, seeds::SeedsError, sizes::SizeError,
     values::ValueError,
 };
-use brownout_load::LoadError;
+use brownout_load::{LoadError, TlsError};
 use thiserror::Error;
 
 use super::{disk::DiskError, nodetool::NodetoolError};
@@ -19,6 +19,9 @@ pub enum RunError {
     /// The schema, or the way to the cluster.
     #[error(transparent)]
     Schema(Box<SchemaError>),
+    /// Encryption.
+    #[error(transparent)]
+    Tls(Box<TlsError>),
     /// The engine.
     #[error(transparent)]
     Load(Box<LoadError>),
@@ -71,6 +74,17 @@ pub enum RunError {
         #[source]
         source: std::io::Error,
     },
+    /// A path of the command line that cannot be written. Found before anything is asked.
+    #[error("{option}{} cannot be written: {source}; check the path, the rights and the space on the disk", path.display())]
+    Unwritable {
+        /// The option.
+        option: &'static str,
+        /// What it names.
+        path: PathBuf,
+        /// What happened.
+        #[source]
+        source: std::io::Error,
+    },
     /// Something that is asked for and cannot be had together.
     #[error("{what}; {remedy}")]
     Unfit {
@@ -93,6 +107,7 @@ impl RunError {
     pub fn exit_code(&self) -> u8 {
         match self {
             RunError::Settings(_)
+            | RunError::Tls(_)
             | RunError::Value(_)
             | RunError::Row(_)
             | RunError::Compress(_)
@@ -101,6 +116,8 @@ impl RunError {
             | RunError::Seeds(_)
             | RunError::Weights(_)
             | RunError::NoSuchNode { .. }
+            | RunError::Unwritable { .. }
+            | RunError::Output(OutputError::Exists { .. } | OutputError::NoGraph { .. })
             | RunError::Unfit { .. } => 2,
             RunError::Load(error) if matches!(**error, LoadError::Interrupted { .. }) => 130,
             RunError::Load(error) if matches!(**error, LoadError::Config { .. }) => 2,
@@ -129,6 +146,7 @@ macro_rules! boxed {
 boxed!(
     Settings(SettingsError),
     Schema(SchemaError),
+    Tls(TlsError),
     Load(LoadError),
     Value(ValueError),
     Row(RowError),

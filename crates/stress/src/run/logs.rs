@@ -21,6 +21,9 @@ use crate::{
 /// All that is written while a run goes on. It lives through all steps of the run.
 pub struct Logs {
     rows: Rows,
+    /// Between two headers, and when the last was printed.
+    header: Option<Duration>,
+    headed: Instant,
     hdr: Option<HdrLog<BufWriter<File>>>,
     csv: Option<Csv<BufWriter<File>>>,
     exporter: Option<Exporter>,
@@ -30,7 +33,7 @@ pub struct Logs {
     revision: String,
     command: String,
     quiet: bool,
-    /// What could not be written; the first is told, and the run goes on.
+    /// What could not be written: it is given up, and the run goes on.
     broken: Vec<String>,
     errors: u64,
     now: Now,
@@ -83,6 +86,8 @@ impl Logs {
                 width: if settings.extras.apache { Width::Wide } else { Width::Narrow },
                 empty: open || log.level == Level::Verbose,
             },
+            header: settings.reporting.header,
+            headed: Instant::now(),
             hdr,
             csv,
             exporter,
@@ -105,9 +110,13 @@ impl Logs {
         self.rows
     }
 
-    /// A step begins: its header is printed.
-    pub fn begin(&mut self, test: &str, stage: &mut Stage) {
-        self.graph = Some(GraphTest::new(test, &self.revision, &self.command));
+    /// A step begins. `threads` is what tells it from other steps in the graph.
+    pub fn begin(&mut self, test: &str, threads: Option<u32>) {
+        let revision = match threads {
+            Some(threads) => format!("{} - {threads} threads", self.revision),
+            None => self.revision.clone(),
+        };
+        self.graph = Some(GraphTest::new(test, &revision, &self.command));
         self.errors = 0;
         self.begun = Instant::now();
         self.looked = self.begun;
@@ -115,7 +124,28 @@ impl Logs {
             let done = record.measure(now_ns());
             self.check(done);
         }
+    }
+
+    /// Prints the header of rows.
+    pub fn head(&mut self, stage: &mut Stage) {
+        self.headed = Instant::now();
         stage.line(self.rows.header(""));
+    }
+
+    /// An interval has ended: into all that is no row.
+    pub fn interval(&mut self, interval: &Interval, total: &Total) {
+        if let Some(hdr) = &mut self.hdr {
+            let done = hdr.interval(interval);
+            if !self.check_io("-log hdrfile=", done) {
+                self.hdr = None;
+            }
+        }
+        if let Some(graph) = &mut self.graph {
+            graph.interval(interval, total);
+        }
+        if let Some(exporter) = &self.exporter {
+            exporter.publish(total, self.now);
+        }
     }
 
     /// A step has ended.
@@ -129,8 +159,7 @@ impl Logs {
     /// Ends all of them; returns the tests of the graph, and what could not be written.
     pub fn close(mut self, ended: Ended<'_>, balance: &Balance) -> (Vec<GraphTest>, Vec<String>) {
         if let Some(csv) = self.csv.take() {
-            let done = csv.end();
-            self.check_io(done);
+            self.check_io("-log csv=", csv.end());
         }
         if let Some(record) = self.record.take() {
             let done = record.end(now_ns(), ended, balance);
@@ -146,10 +175,12 @@ impl Logs {
         }
     }
 
-    fn check_io(&mut self, done: std::io::Result<()>) {
-        if let Err(error) = done {
-            self.broken.push(format!("a log could not be written: {error}"));
+    /// Whether it was written.
+    fn check_io(&mut self, option: &str, done: std::io::Result<()>) -> bool {
+        if let Err(error) = &done {
+            self.broken.push(format!("{option} could not be written and ends here: {error}"));
         }
+        done.is_ok()
     }
 }
 
@@ -166,7 +197,9 @@ impl Watch for Telling<'_> {
         let at = now_ns();
         if let Some(csv) = &mut self.logs.csv {
             let done = csv.buckets(at, buckets);
-            self.logs.check_io(done);
+            if !self.logs.check_io("-log csv=", done) {
+                self.logs.csv = None;
+            }
         }
         if let Some(record) = &mut self.logs.record {
             let done = record.buckets(at, buckets, load_cpu_ns).and_then(|()| record.connections(connections));
@@ -175,19 +208,14 @@ impl Watch for Telling<'_> {
     }
 
     fn interval(&mut self, interval: &Interval, total: &Total) {
-        for row in self.logs.rows.interval(interval, total) {
+        let rows = self.logs.rows.interval(interval, total);
+        if !rows.is_empty() && self.logs.header.is_some_and(|every| self.logs.headed.elapsed() >= every) {
+            self.logs.head(self.stage);
+        }
+        for row in rows {
             self.stage.line(row);
         }
-        if let Some(hdr) = &mut self.logs.hdr {
-            let done = hdr.interval(interval);
-            self.logs.check_io(done);
-        }
-        if let Some(graph) = &mut self.logs.graph {
-            graph.interval(interval, total);
-        }
-        if let Some(exporter) = &self.logs.exporter {
-            exporter.publish(total, self.logs.now);
-        }
+        self.logs.interval(interval, total);
     }
 
     fn complaint(&mut self, line: &str) {

@@ -1,11 +1,18 @@
 //! Runs: what is done, in which phases, how fast, until when, and what is said of it.
 
+mod auto;
 mod connect;
 pub mod disk;
+mod dry_run;
+mod ending;
+mod entry;
 mod error;
+mod execution;
+pub mod experiment;
+mod facts;
+mod files;
 mod fitting;
 mod logs;
-mod main;
 pub mod nodetool;
 pub mod phase;
 mod plan;
@@ -15,9 +22,11 @@ mod setup;
 mod stage;
 pub mod steps;
 mod table;
-pub mod threshold;
+mod tables;
+mod tls;
 mod user;
 mod verify;
+mod warmup;
 
 pub use error::RunError;
 pub use stage::Stage;
@@ -56,11 +65,11 @@ pub fn run(settings: &Settings, stage: &mut Stage, interrupted: &(dyn Fn() -> bo
         .file
         .as_deref()
         .map_or(Ok(()), |path| stage.copy_to(path))
-        .and_then(|()| main::run(settings, stage, interrupted));
+        .and_then(|()| entry::run(settings, stage, interrupted));
     begun.unwrap_or_else(|error| {
         stage.aside(format!("brownout: {error}"));
         let code = error.exit_code();
-        if code == 1 {
+        if code != WRONG {
             // cassandra-stress says so wherever it ends without END.
             stage.line(crate::output::FAILURE);
         }

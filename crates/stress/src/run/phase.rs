@@ -30,6 +30,16 @@ pub enum End {
     },
 }
 
+impl End {
+    /// When a phase ends that began at `start_ns`, if that is known before.
+    fn at_ns(self, start_ns: u64) -> Option<u64> {
+        match self {
+            End::After(time) => Some(start_ns.saturating_add(time.as_nanos() as u64)),
+            End::Dry | End::Sure { .. } => None,
+        }
+    }
+}
+
 /// How a phase has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
@@ -96,8 +106,9 @@ pub struct Finished {
     pub how: How,
 }
 
-/// Between two looks at whether it is over.
+/// Between two looks at whether it is over, if that is not a matter of time; every look is a wake-up, which costs.
 const LOOK: Duration = Duration::from_millis(10);
+const SELDOM: Duration = Duration::from_millis(50);
 /// Between two looks at what is going on.
 const LIVE: Duration = Duration::from_millis(200);
 /// How long open operations are waited for after Ctrl-C.
@@ -122,6 +133,11 @@ impl Phase {
         let timeout = self.config.timeout;
         let engine = Engine::launch_unless(self.config.clone(), Arc::clone(&self.workload) as _, interrupted)?;
         let start_ns = engine.set_paces(self.paces.clone())?.at_ns;
+        let idle = || vec![Pace::Idle; self.paces.len()];
+        if let Some(end_ns) = self.end.at_ns(start_ns) {
+            // Said in advance, so that a rate has exactly its operations.
+            engine.set_paces_from(end_ns, idle())?;
+        }
         let mut state = State {
             engine: &engine,
             fold: Fold::new(start_ns, self.measure),
@@ -137,7 +153,7 @@ impl Phase {
             state.next_ns += interval_ns;
         }
         let how = loop {
-            std::thread::sleep(LOOK.min(Duration::from_nanos(state.next_ns.saturating_sub(now_ns()).max(100_000))));
+            std::thread::sleep(state.rest(&self));
             state.look(&self, watch)?;
             if interrupted() {
                 break How::Interrupted;
@@ -149,15 +165,16 @@ impl Phase {
                 break How::Done;
             }
         };
-        engine.set_paces(vec![Pace::Idle; self.paces.len()])?;
-        self.workload.permits().stop();
+        if self.end.at_ns(start_ns).is_none_or(|end_ns| end_ns > now_ns()) {
+            engine.set_paces(idle())?;
+        }
         let patience = if how == How::Interrupted { IMPATIENT } else { timeout + Duration::from_millis(500) };
         let deadline_ns = now_ns() + patience.as_nanos() as u64;
-        let mut idle = false;
-        while !idle && now_ns() < deadline_ns && (how == How::Interrupted || !interrupted()) {
-            let balance = engine.balance();
-            idle = balance.in_flight + balance.waiting == 0;
-            if !idle {
+        let mut over = false;
+        while !over && now_ns() < deadline_ns && (how == How::Interrupted || !interrupted()) {
+            // Not before the idle pace is in force: until then operations may begin.
+            over = engine.exhausted();
+            if !over {
                 std::thread::sleep(LOOK);
                 state.look(&self, watch)?;
             }
@@ -226,10 +243,18 @@ impl State<'_> {
         Ok(())
     }
 
+    /// Until the next look.
+    fn rest(&self, phase: &Phase) -> Duration {
+        let by_time = matches!(phase.end, End::After(_)) && phase.workload.permits().total().is_none();
+        let end_ns = phase.end.at_ns(self.start_ns);
+        let next_ns = self.next_ns.min(end_ns.unwrap_or(u64::MAX)).saturating_sub(now_ns()).max(100_000);
+        Duration::from_nanos(next_ns).min(if by_time { SELDOM } else { LOOK })
+    }
+
     fn is_over(&self, phase: &Phase, engine: &Engine) -> bool {
         let by_end = match phase.end {
             End::Dry => false,
-            End::After(time) => now_ns().saturating_sub(self.start_ns) >= time.as_nanos() as u64,
+            End::After(_) => phase.end.at_ns(self.start_ns).is_some_and(|end_ns| end_ns <= now_ns()),
             End::Sure { target, least, most } => self.fold.total().uncertainty.converged(target, least, most),
         };
         // Asking the engine wakes its threads, so it is asked only when somebody went away empty-handed.

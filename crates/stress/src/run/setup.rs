@@ -1,14 +1,8 @@
-//! Before the load: the connection, the schema, the disks.
+//! Before the load: the connection and the schema.
 
 use brownout_load::{Consistency, control::Limit};
 
-use super::{
-    RunError, connect,
-    disk::{Disks, TableName},
-    nodetool::Nodetool,
-    predefined::Predefined,
-    stage::Stage,
-};
+use super::{RunError, connect, predefined::Predefined, stage::Stage};
 use crate::{
     schema::Control,
     settings::{CommandKind, Settings},
@@ -68,81 +62,4 @@ pub fn make_predefined(
         propagated(stage, "Created keyspaces", settings);
     }
     Ok(())
-}
-
-/// Empties tables; those that do not exist are passed over.
-///
-/// # Errors
-/// It is refused; nobody answers.
-pub fn truncate(
-    tables: &[TableName],
-    settings: &Settings,
-    control: &Control,
-    stage: &mut Stage,
-    interrupted: Interrupted<'_>,
-) -> Result<(), RunError> {
-    let mut emptied = Vec::new();
-    for TableName { keyspace, table } in tables {
-        if control.truncate(keyspace, table, interrupted)? {
-            emptied.push(table.as_str());
-        }
-    }
-    let keyspace = tables.first().map_or("", |table| table.keyspace.as_str());
-    let what = match (settings.command.kind, &emptied[..]) {
-        (CommandKind::User, [table]) => format!("Truncated {keyspace}.{table}"),
-        _ => format!("Truncated {keyspace} ({})", emptied.join(", ")),
-    };
-    stage.line(format!("{what}. Sleeping {}s for propagation.", settings.node.hosts.len()));
-    Ok(())
-}
-
-/// Brings what was written to disk, as `--flush`, `--compact` and `--wait-compactions` ask.
-///
-/// # Errors
-/// nodetool cannot be run, or fails.
-pub fn disks(
-    tables: &[TableName],
-    settings: &Settings,
-    control: &Control,
-    stage: &mut Stage,
-    interrupted: Interrupted<'_>,
-) -> Result<(), RunError> {
-    let nodetool = settings.extras.nodetool.as_deref().map(Nodetool::new).transpose()?;
-    let disks = Disks { control, nodetool: nodetool.as_ref(), interrupted };
-    for table in tables {
-        let name = format!("{}.{}", table.keyspace, table.table);
-        if settings.extras.flush {
-            stage.aside(format!("flushing {name}"));
-            disks.flush(table)?;
-        }
-        if settings.extras.compact {
-            stage.aside(format!("compacting {name}"));
-            disks.compact(table)?;
-        }
-    }
-    if settings.extras.wait_compactions {
-        stage.aside("waiting for compactions");
-        let took = disks.wait_compactions()?;
-        stage.aside(format!("no compactions are left after {:.1} s", took.as_secs_f64()));
-    }
-    Ok(())
-}
-
-/// How many reads were served by memtables alone, one line a table; and those of them that are warnings.
-pub fn memtable_reads(
-    tables: &[TableName],
-    settings: &Settings,
-    control: &Control,
-    interrupted: Interrupted<'_>,
-) -> (Vec<String>, Vec<String>) {
-    let nodetool = settings.extras.nodetool.as_deref().and_then(|template| Nodetool::new(template).ok());
-    let disks = Disks { control, nodetool: nodetool.as_ref(), interrupted };
-    let (mut lines, mut warnings) = (Vec::new(), Vec::new());
-    for table in tables {
-        match disks.memtable_reads(table) {
-            (text, true) => warnings.push(text),
-            (text, false) => lines.push(text),
-        }
-    }
-    (lines, warnings)
 }

@@ -9,6 +9,7 @@ use brownout_generate::{
     types::TableDefinition,
     values::{ColumnGenerator, ColumnSettings, Flavour},
 };
+use brownout_load::BatchKind;
 
 use super::{RunError, plan};
 use crate::{
@@ -105,6 +106,18 @@ impl<'a> Table<'a> {
     /// Partitions of a visit.
     pub fn partitions(&self, settings: &Settings) -> Spec {
         settings.insert.partitions.clone().or(self.profile.insert.partitions.clone()).unwrap_or(Spec::Fixed(1))
+    }
+
+    /// What holds the rows of a visit; `None`: nothing.
+    pub fn batch(&self, settings: &Settings) -> Option<BatchKind> {
+        match self.profile.batch(settings.insert.batch) {
+            Batch::None => None,
+            // Any other batch of increments is refused by servers.
+            _ if self.insert.counters => Some(BatchKind::Counter),
+            Batch::Logged => Some(BatchKind::Logged),
+            Batch::Unlogged => Some(BatchKind::Unlogged),
+            Batch::Counter => Some(BatchKind::Counter),
+        }
     }
 
     /// Rows in a unit at the most.

@@ -6,7 +6,7 @@ use brownout_generate::{
     rows::{Binding, Fields},
     seeds::{SeedManager, SeedSettings},
 };
-use brownout_load::{BatchKind, Table as LoadTable, control::Limit};
+use brownout_load::{Table as LoadTable, control::Limit};
 
 use super::{
     RunError, connect,
@@ -23,7 +23,7 @@ use crate::{
     },
     profile::{self, HEADING, Profile, RequestSpec, Resolved, What},
     schema::{Control, Member, dml, make, qualify, table::stored_name},
-    settings::{Batch, Settings, Share},
+    settings::{Settings, Share},
 };
 
 /// Rows in a page of `validate`: as many as a driver asks for unless told otherwise.
@@ -52,6 +52,11 @@ impl Profiles {
         Ok(Profiles { settings, profiles, ops })
     }
 
+    /// Profiles that were read and checked already, with the operations found in them.
+    pub fn of(settings: Settings, profiles: Vec<Profile>, ops: Vec<Resolved>) -> Self {
+        Profiles { settings, profiles, ops }
+    }
+
     /// The block of settings, with that of the profiles.
     pub fn block(&self) -> String {
         let mut text = self.settings.block().trim_end_matches('\n').to_owned();
@@ -71,8 +76,9 @@ impl Profiles {
         let settings = &self.settings;
         stage.line("Plan (nothing is done):");
         for profile in &self.profiles {
-            let definitions = [&profile.keyspace_definition, &profile.table_definition];
-            for cql in definitions.into_iter().flatten().chain(&profile.extra_definitions) {
+            let (types, others) = extra_definitions(profile);
+            let before = profile.keyspace_definition.iter().chain(types);
+            for cql in before.chain(&profile.table_definition).chain(others) {
                 stage.line(format!("  define  {}", one_line(cql)));
             }
             let Some(definition) = profile.definition.clone() else {
@@ -101,7 +107,7 @@ impl Profiles {
         }
         let names: Vec<&str> = self.ops.iter().map(|op| op.name.as_str()).collect();
         stage.line(format!("  load    [{}] by {}", names.join(", "), plan::words(settings)));
-        stage.line(format!("  until   {}", super::main::until(settings)));
+        stage.line(format!("  until   {}", super::dry_run::until(settings)));
         Ok(0)
     }
 }
@@ -126,7 +132,7 @@ struct Ready {
 /// The operations of profiles, ready to be planned.
 pub struct User<'a> {
     settings: &'a Settings,
-    tables: Vec<Table<'a>>,
+    pub(super) tables: Vec<Table<'a>>,
     ready: Vec<Ready>,
     cql: Vec<String>,
     tokens: Vec<i64>,
@@ -145,6 +151,9 @@ impl<'a> User<'a> {
         interrupted: Interrupted<'_>,
     ) -> Result<Self, RunError> {
         let settings = &from.settings;
+        for host in from.profiles.iter().flat_map(pins) {
+            connect::place("pin: ", host, settings, members)?;
+        }
         let mut tables = Vec::new();
         for profile in &from.profiles {
             define(profile, settings, control, stage, interrupted)?;
@@ -159,6 +168,8 @@ impl<'a> User<'a> {
             warnings.into_iter().for_each(|warning| stage.aside(warning));
             tables.push(table);
         }
+        // Where cassandra-stress ends its block of settings.
+        stage.line("");
         let mut user = User { settings, tables, ready: Vec::new(), cql: Vec::new(), tokens: Vec::new() };
         for op in &from.ops {
             let ready = user.ready(op, control, members)?;
@@ -284,22 +295,13 @@ impl<'a> User<'a> {
         let seed = plan::seed(settings).wrapping_add(number as i64);
         Ok(match ready.what {
             What::Insert => {
-                let counters = table.insert.counters;
-                let batch = match table.profile.batch(settings.insert.batch) {
-                    Batch::None => None,
-                    // Any other batch of increments is refused by servers.
-                    _ if counters => Some(BatchKind::Counter),
-                    Batch::Logged => Some(BatchKind::Logged),
-                    Batch::Unlogged => Some(BatchKind::Unlogged),
-                    Batch::Counter => Some(BatchKind::Counter),
-                };
                 vec![Box::new(Insert {
                     common: common(0),
                     columns: table.insert.columns.clone(),
                     partitions: table.partitions(settings),
-                    batch,
+                    batch: table.batch(settings),
                     unit: table.unit(settings),
-                    counters,
+                    counters: table.insert.counters,
                     seed,
                     generator: table.generator.clone(),
                 })]
@@ -350,6 +352,13 @@ impl<'a> User<'a> {
     }
 }
 
+/// The nodes that a profile binds operations to.
+fn pins(profile: &Profile) -> impl Iterator<Item = &String> {
+    let queries = profile.queries.iter().map(|query| &query.request);
+    let ranges = profile.token_range_queries.iter().map(|query| &query.request);
+    [&profile.insert.request].into_iter().chain(queries).chain(ranges).filter_map(|request| request.pin.as_ref())
+}
+
 /// Makes a profile's schema, as far as it defines one.
 fn define(
     profile: &Profile,
@@ -362,8 +371,7 @@ fn define(
     if let Some(cql) = &profile.keyspace_definition {
         control.define(cql, consistency, interrupted)?;
     }
-    // Types have to be there before the table that uses them, whatever the order in which they stand.
-    let (types, others): (Vec<_>, Vec<_>) = profile.extra_definitions.iter().partition(|cql| is_type(cql));
+    let (types, others) = extra_definitions(profile);
     if profile.table_definition.is_some() || !profile.extra_definitions.is_empty() {
         control.use_keyspace(&profile.keyspace)?;
     }
@@ -384,9 +392,14 @@ fn define(
     Ok(())
 }
 
-fn is_type(cql: &str) -> bool {
-    let words: Vec<String> = cql.split_whitespace().take(2).map(str::to_ascii_lowercase).collect();
-    words == ["create", "type"]
+/// The types among the extra definitions, and the others. Types have to be there before the table that uses them,
+/// whatever the order in which they stand.
+fn extra_definitions(profile: &Profile) -> (Vec<&String>, Vec<&String>) {
+    let is_type = |cql: &&String| {
+        let words: Vec<String> = cql.split_whitespace().take(2).map(str::to_ascii_lowercase).collect();
+        words == ["create", "type"]
+    };
+    profile.extra_definitions.iter().partition(is_type)
 }
 
 impl Source for User<'_> {

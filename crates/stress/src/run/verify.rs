@@ -8,7 +8,7 @@ use brownout_generate::{
 use super::{
     RunError, connect,
     disk::{Disks, TableName},
-    main,
+    entry,
     nodetool::Nodetool,
     setup::{self, Interrupted},
     stage::Stage,
@@ -27,7 +27,7 @@ use crate::{
 /// nodetool cannot be run; a profile without sizes; nobody answers.
 pub fn verify_sizes(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<'_>) -> Result<u8, RunError> {
     let profiles = profile::load_all(&settings.command.profiles)?;
-    main::introduce(settings, || settings.block(), stage);
+    entry::introduce(settings, || settings.block(), stage);
     if let Some(profile) = profiles.iter().find(|profile| profile.partition_sizes.is_none()) {
         return Err(RunError::Unfit {
             what: format!("{} has no partition_sizes: to verify", profile.file),

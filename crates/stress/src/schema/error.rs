@@ -22,6 +22,16 @@ pub enum SchemaError {
         /// What happened.
         reason: String,
     },
+    /// They can be reached, and do not let us in.
+    #[error(
+        "cannot log in to {nodes}: {reason}; check -mode user= password=, or cql.username and cql.password in -credentials-file"
+    )]
+    Login {
+        /// Who was tried.
+        nodes: String,
+        /// What they said.
+        reason: String,
+    },
     /// The nodes that may be used hold no such place.
     #[error("no node is in {place}; there are: {known}; check -node datacenter= and rack=")]
     NoSuchPlace {

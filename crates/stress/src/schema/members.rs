@@ -16,6 +16,8 @@ pub struct Member {
     pub datacenter: String,
     /// Its rack.
     pub rack: String,
+    /// How near it is: nodes of a higher tier take operations only while none of a lower one is connected.
+    pub tier: u8,
 }
 
 impl Control {
@@ -31,6 +33,7 @@ impl Control {
                 address: SocketAddr::new(node.address.ip(), node.address.port()),
                 datacenter: node.datacenter.clone().unwrap_or_default(),
                 rack: node.rack.clone().unwrap_or_default(),
+                tier: 0,
             })
             .filter(|member| whitelist.is_none_or(|nodes| nodes.contains(&member.address)))
             .collect();

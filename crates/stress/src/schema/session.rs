@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use brownout_load::{Consistency, control::Limit};
+use brownout_load::{Consistency, Tls, control::Limit, tls_reason};
 use scylla::{
     client::{PoolSize, session::Session, session_builder::SessionBuilder},
     errors::{DbError, ExecutionError, RequestAttemptError},
@@ -40,6 +40,8 @@ pub struct Contact {
     pub whitelist: bool,
     /// User and password.
     pub credentials: Option<(String, String)>,
+    /// Encryption.
+    pub tls: Option<Tls>,
     /// How long one request may take; definitions get ten times as long.
     pub timeout: Duration,
 }
@@ -66,7 +68,7 @@ impl Contact {
             nodes.push(*found.first().ok_or_else(|| failed("the resolver gives none".to_owned()))?);
         }
         nodes.dedup();
-        Ok(Contact { nodes, whitelist: false, credentials: None, timeout: Duration::from_secs(12) })
+        Ok(Contact { nodes, whitelist: false, credentials: None, tls: None, timeout: Duration::from_secs(12) })
     }
 
     fn names(&self) -> String {
@@ -88,7 +90,7 @@ impl Contact {
         if let Some((user, password)) = &self.credentials {
             builder = builder.user(user, password);
         }
-        Ok(builder)
+        Ok(builder.tls_context(self.tls.as_ref().map(Tls::client_config)))
     }
 }
 
@@ -134,6 +136,7 @@ impl Control {
         let deadline = Instant::now() + limit.time;
         let patience = Instant::now() + limit.time.min(PATIENCE);
         let mut reason = "no answer".to_owned();
+        let mut hopeless = false;
         let session = runtime.block_on(async {
             loop {
                 let connected = tokio::select! {
@@ -144,11 +147,18 @@ impl Control {
                 };
                 match connected {
                     Ok(Ok(session)) => return Ok(session),
-                    Ok(Err(error)) => reason = with_causes(&error),
+                    Ok(Err(error)) => {
+                        let tls = tls_reason(&error);
+                        // Neither wrong credentials nor wrong certificates become right.
+                        hopeless = tls.is_some();
+                        reason = tls.unwrap_or_else(|| with_causes(&error));
+                        if let Some(reason) = login_reason(&reason) {
+                            return Err(SchemaError::Login { nodes: contact.names(), reason });
+                        }
+                    }
                     Err(_) => {}
                 }
-                // Wrong credentials do not become right.
-                if Instant::now() >= patience || reason.contains("uthenticat") {
+                if hopeless || Instant::now() >= patience {
                     return Err(SchemaError::Connect { nodes: contact.names(), reason });
                 }
                 sleep(POLL).await;
@@ -265,6 +275,15 @@ fn refusal(error: &ExecutionError) -> Refused {
         ExecutionError::LastAttemptError(RequestAttemptError::DbError(_, reason)) => Refused::Other(reason.clone()),
         other => Refused::Other(other.to_string()),
     }
+}
+
+/// Why a node does not let us in, if that is what the driver's words come to.
+fn login_reason(words: &str) -> Option<String> {
+    if words.contains("Authentication is required") {
+        // The driver goes on to say what its own programmers should write.
+        return Some("a name and a password are asked for".to_owned());
+    }
+    words.contains("uthenticat").then(|| words.to_owned())
 }
 
 /// An error and what it came from, where the driver does not say it itself.

@@ -60,6 +60,7 @@ impl Settings {
         let extras = &self.extras;
         lines.extend(extras.record.as_ref().map(|file| ("Record", path(file))));
         lines.extend(extras.nodetool.clone().map(|command| ("Nodetool", command)));
+        lines.extend(extras.tick.map(|tick| ("Tick", format!("{tick:?}"))));
         let first =
             [(extras.flush, "flush"), (extras.compact, "compact"), (extras.wait_compactions, "wait for compactions")];
         let first: Vec<&str> = first.into_iter().filter(|(asked, _)| *asked).map(|(_, what)| what).collect();

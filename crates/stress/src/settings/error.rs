@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use brownout_generate::distribution::SpecError;
+use brownout_yaml::nearest;
 use thiserror::Error;
 
 use super::grammar::Pattern;
@@ -67,12 +68,14 @@ pub enum SettingsError {
         key: String,
     },
     /// Brackets with something inside that does not belong there.
-    #[error("Invalid {option} specification: {what}")]
+    #[error("Invalid {option} specification: {what}; {remedy}")]
     Multi {
         /// What stands before the brackets.
         option: String,
         /// What is wrong.
         what: String,
+        /// What would be right.
+        remedy: String,
     },
     /// All words are known, but they do not go together, or one is missing.
     #[error("Invalid {group} options provided, see output for valid options")]
@@ -136,16 +139,6 @@ impl SettingsError {
     pub(crate) fn senseless(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         SettingsError::Senseless { what: what.into(), remedy: remedy.into() }
     }
-}
-
-/// The name that resembles `meant` most, if one does.
-pub(crate) fn nearest<'a>(meant: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    let meant = meant.to_lowercase();
-    known
-        .map(|name| (strsim::damerau_levenshtein(&name.to_lowercase(), &meant), name))
-        .min()
-        .filter(|(distance, name)| *distance <= (name.chars().count().max(meant.chars().count()) / 2).max(1))
-        .map(|(_, name)| name.to_owned())
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {

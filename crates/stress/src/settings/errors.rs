@@ -17,7 +17,8 @@ pub struct Errors {
     pub tries: u32,
     /// Whether the run goes on after one has failed for good.
     pub ignore: bool,
-    /// Whether a run of a given time ends at the first failure; without `ignore` it does anyway.
+    /// Whether a run of a given time ends at the first failure. Without `ignore` every run does; with it there is no
+    /// failure to end at, as in cassandra-stress.
     pub fail_fast: bool,
     /// Whether what is read is not compared with what was written.
     pub skip_read_validation: bool,

@@ -1,8 +1,10 @@
 //! Words that begin with two dashes: ours. They are taken out before cassandra-stress's grammar sees the rest.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
-use super::{SettingsError, error::nearest};
+use brownout_yaml::nearest;
+
+use super::{SettingsError, number};
 
 /// What only this tool does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,18 +21,21 @@ pub struct Extras {
     pub record: Option<PathBuf>,
     /// `--nodetool COMMAND`: how nodetool is called; `{host}` stands for the node.
     pub nodetool: Option<String>,
+    /// `--tick TIME`: operations that are due by the clock are sent together, once in so long; `None`: the engine's own.
+    pub tick: Option<Duration>,
     /// `--apache`: rows, steps of threads and table options as Apache's tool has them, not ScyllaDB's fork.
     pub apache: bool,
 }
 
 /// Name, whether a value follows, what it does.
-pub(super) const WORDS: [(&str, bool, &str); 7] = [
+pub(super) const WORDS: [(&str, bool, &str); 8] = [
     ("--flush", false, "write memtables to disk before the run"),
     ("--compact", false, "compact the tables before the run"),
     ("--wait-compactions", false, "begin when no compaction is left"),
     ("--dry-run", false, "print settings and plan, ask no server"),
     ("--record", true, "write a run file, which 'brownout show' reads"),
     ("--nodetool", true, "how nodetool is called, such as 'nodetool -h {host}'"),
+    ("--tick", true, "send what is due once in so long (100us): longer costs less CPU"),
     ("--apache", false, "rows and steps as Apache's tool has them, not ScyllaDB's fork"),
 ];
 
@@ -82,9 +87,21 @@ impl Extras {
                 "--dry-run" => extras.dry_run = true,
                 "--record" => extras.record = Some(PathBuf::from(text)),
                 "--nodetool" => extras.nodetool = Some(text),
+                "--tick" => extras.tick = Some(tick(&text)?),
                 _ => extras.apache = true,
             }
         }
         Ok((extras, rest))
     }
+}
+
+/// Beyond it an open loop is none.
+const LONGEST_TICK: Duration = Duration::from_secs(1);
+
+fn tick(text: &str) -> Result<Duration, SettingsError> {
+    let tick = number::time("--tick ", text)?;
+    if tick > LONGEST_TICK {
+        return Err(SettingsError::senseless(format!("--tick {text}"), "write at most 1s, as in --tick 1ms"));
+    }
+    Ok(tick)
 }

@@ -1,7 +1,9 @@
 //! `help`, `help TOPIC` and `version`.
 
+use brownout_yaml::nearest;
+
 use super::{
-    CommandKind, SettingsError, col, command, error, errors, extras,
+    CommandKind, SettingsError, col, command, errors, extras,
     grammar::{Alternative, DISTRIBUTIONS, usage},
     graph, insert, log, misc, mode, node, pop, port, rate, schema, tokenrange, transport,
 };
@@ -74,7 +76,7 @@ pub(super) fn topic(topic: Option<&str>) -> Result<String, SettingsError> {
         }
         _ => {
             let known = CommandKind::names().chain(GROUPS.iter().map(|(name, _)| *name)).chain(["distributions"]);
-            let remedy = match error::nearest(&name, known) {
+            let remedy = match nearest(&name, known) {
                 Some(nearest) => format!("did you mean 'help {nearest}'?"),
                 None => "'help' alone lists all".to_owned(),
             };

@@ -5,8 +5,8 @@ use brownout_load::{Consistency, SerialConsistency};
 
 use super::{
     SettingsError,
-    command::{consistency, consistency_name, consistency_option, serial, serial_name, serial_option},
     grammar::{Alternative, Pattern, distribution, ratio, select, value},
+    level::{consistency, consistency_name, consistency_option, serial, serial_name, serial_option},
     number,
 };
 

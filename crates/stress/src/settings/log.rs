@@ -19,7 +19,7 @@ pub enum Level {
     Minimal,
     /// And the account of the run.
     Normal,
-    /// And rows of intervals in which nothing ended, and every error.
+    /// And rows of intervals in which nothing ended.
     Verbose,
 }
 

@@ -15,6 +15,7 @@ mod help;
 mod insert;
 mod invocation;
 mod legacy;
+mod level;
 mod log;
 mod misc;
 mod mode;
@@ -31,17 +32,16 @@ mod transport;
 
 use std::{fmt::Display, io, path::Path};
 
+use brownout_yaml::nearest;
 pub use col::Columns;
-pub use command::{
-    Command, CommandKind, Generator, Length, Op, Share, Truncate, Uncertainty, consistency_name, serial_name,
-};
+pub use command::{Command, CommandKind, Generator, Length, Op, Share, Truncate, Uncertainty};
 pub use error::SettingsError;
-pub(crate) use error::nearest;
 pub use errors::Errors;
 pub use extras::Extras;
 pub use graph::Graph;
 pub use insert::{Batch, Insert};
 pub use invocation::Invocation;
+pub use level::{consistency_name, serial_name};
 pub use log::{Level, Log};
 pub use misc::{Credentials, Reporting};
 pub use mode::{Compression, DataPath, Mode, Protocol, Secret};
@@ -137,7 +137,7 @@ impl Settings {
         // The command need not be the first group in cassandra-stress's table, but nothing else can be.
         let found = groups.first().map(|(name, _)| name.clone());
         let Some(kind) = found.as_deref().and_then(CommandKind::from_name) else {
-            let nearest = found.as_deref().and_then(|found| error::nearest(found, CommandKind::names()));
+            let nearest = found.as_deref().and_then(|found| nearest(found, CommandKind::names()));
             return Err(SettingsError::NoCommand { found: found.filter(|name| !name.is_empty()), nearest });
         };
         let (_, content) = groups.remove(0);
@@ -162,7 +162,7 @@ impl Settings {
         let graph = Graph::parse(group("-graph").as_deref(), kind)?;
         let reporting = Reporting::parse(group("-reporting").as_deref())?;
         if let Some((first, _)) = groups.first() {
-            let nearest = error::nearest(first, help::GROUPS.iter().map(|(name, _)| *name));
+            let nearest = nearest(first, help::GROUPS.iter().map(|(name, _)| *name));
             let lines: Vec<String> =
                 groups.iter().map(|(name, words)| [std::slice::from_ref(name), words].concat().join(" ")).collect();
             return Err(SettingsError::Ignored { groups: lines.join("\n"), nearest });

@@ -117,7 +117,7 @@ fn connection() -> Vec<Sub> {
         value("connectionsPerHost=", Pattern::Digits, "connections per host").or(DEFAULT_CONNECTIONS),
         value("requestTimeout=", Pattern::Digits, "milliseconds after which an operation has timed out")
             .or(DEFAULT_TIMEOUT_MS),
-        value("protocolVersion=", Pattern::Protocol, "version of the native protocol: 3, 4 or 5").or("DEFAULT"),
+        value("protocolVersion=", Pattern::Protocol, "version of the native protocol: 4 or 5").or("DEFAULT"),
     ];
     [own, login()].concat()
 }

@@ -4,6 +4,7 @@ mod counter_read;
 mod counter_write;
 mod read;
 mod row;
+mod thread;
 mod write;
 
 pub use counter_read::CounterRead;
@@ -16,8 +17,6 @@ use std::sync::Arc;
 
 use brownout_generate::seeds::{SeedManager, SeedSource};
 use brownout_load::{Consistency, Parameters, Request, Route, SerialConsistency, Values, murmur3_token};
-
-use super::Bound;
 
 /// What the four kinds have in common.
 #[derive(Clone)]
@@ -66,7 +65,7 @@ impl Common {
     }
 }
 
-/// A key as cassandra-stress prints it: `4B4C…` in upper-case digits of base 16.
-fn key_text(bound: &Bound, key: &std::ops::Range<usize>) -> String {
-    super::hexadecimal(bound.at(key))
+/// A key as cassandra-stress prints it: `KL (hex: 4b4c)`. Keys are digits and capitals.
+fn key_text(key: &[u8]) -> String {
+    format!("{} (hex: {})", String::from_utf8_lossy(key), super::hexadecimal(key))
 }

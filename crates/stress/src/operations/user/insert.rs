@@ -11,7 +11,7 @@ use brownout_generate::{
 };
 use brownout_load::{Answer, BatchKind, ErrorClass, Next, Parameters, Received, Request, Route, Sending, Verdict};
 
-use super::{Common, bind};
+use super::{Common, PATIENCE, bind};
 use crate::operations::{Bound, Kind, KindThread, Permits, Place, complaints::Why, slab::Slab};
 
 /// Statements that a batch can count (section 4.1.7 of the protocol specification).
@@ -120,11 +120,11 @@ impl InsertThread {
         let rows = &mut self.visit.rows;
         rows.clear();
         let mut token = 0;
-        let mut found = 0;
-        while found < wanted {
+        let (mut found, mut empty) = (0, 0);
+        while found < wanted && empty < PATIENCE {
             let Some(mut seed) = self.source.next_write() else { break };
-            let has_rows = self.generator.write(&mut seed);
-            if has_rows {
+            empty += 1;
+            if self.generator.write(&mut seed) {
                 if found == 0 {
                     token = self.generator.token();
                 }
@@ -133,7 +133,9 @@ impl InsertThread {
                     bind(&mut rows.bound, row, self.kind.columns.iter().copied());
                     rows.ends.push(rows.bound.len());
                 }
-                found += u32::from(rows.ends.len() > before);
+                if rows.ends.len() > before {
+                    (found, empty) = (found + 1, 0);
+                }
             }
             if let Some((first, last)) = self.generator.marks() {
                 self.source.manager().visited(&seed, first, last);

@@ -21,6 +21,9 @@ use brownout_load::{Consistency, Parameters, Request, Route, SerialConsistency, 
 
 use super::Bound;
 
+/// Partitions without rows that are passed over, one after the other, until it counts as there being none at all.
+const PATIENCE: usize = 100_000;
+
 /// What the operations on rows of a table have in common.
 #[derive(Clone)]
 pub struct Common {

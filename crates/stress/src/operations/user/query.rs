@@ -6,7 +6,7 @@ use brownout_generate::{
 };
 use brownout_load::{Answer, ErrorClass, Next, Parameters, Received, Request, Route, Sending, Verdict};
 
-use super::{Common, bind};
+use super::{Common, PATIENCE, bind};
 use crate::operations::{Bound, Kind, KindThread, Permits, Place, complaints::Why, slab::Slab};
 
 /// The kind.
@@ -61,12 +61,10 @@ impl KindThread for QueryThread {
         permits.take(1)?;
         let number = self.open.take();
         let open = &mut self.open[number];
-        loop {
-            let Some(seed) = self.source.next_read() else {
-                permits.give_back(1);
-                self.open.give(number);
-                return None;
-            };
+        open.paging_state.clear();
+        open.counted = false;
+        for _ in 0..PATIENCE {
+            let Some(seed) = self.source.next_read() else { break };
             if !self.generator.read(&seed, self.kind.binding.rows()) {
                 continue;
             }
@@ -75,12 +73,12 @@ impl KindThread for QueryThread {
             if let Some(cells) = self.kind.binding.bind(&mut self.generator) {
                 open.bound.clear();
                 bind(&mut open.bound, cells, 0..cells.len());
-                break;
+                return Some(Place { number, partitions: 1 });
             }
         }
-        open.paging_state.clear();
-        open.counted = false;
-        Some(Place { number, partitions: 1 })
+        permits.give_back(1);
+        self.open.give(number);
+        None
     }
 
     fn route(&self, place: u32, by_token: bool) -> Route {

@@ -10,7 +10,7 @@ use brownout_generate::{
 };
 use brownout_load::{Answer, ErrorClass, Next, Parameters, Received, Request, Route, Rows, Sending, Verdict};
 
-use super::{Common, bind};
+use super::{Common, PATIENCE, bind};
 use crate::operations::{Bound, Kind, KindThread, Permits, Place, complaints::Why, slab::Slab};
 
 /// The kind: one for every number of clustering columns that bound the range.
@@ -82,9 +82,6 @@ impl Kind for Validate {
         })
     }
 }
-
-/// Seeds without rows that are passed over before it counts as having none at all.
-const PATIENCE: usize = 100_000;
 
 impl ValidateThread {
     /// What is wrong with the rows of a page.

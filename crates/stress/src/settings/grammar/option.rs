@@ -1,6 +1,7 @@
 //! Options of a group, and the choice between its alternatives.
 
 use brownout_generate::distribution::{RatioSpec, Spec};
+use brownout_yaml::one_of;
 
 use super::{super::SettingsError, Pattern, usage};
 
@@ -149,14 +150,18 @@ impl Taken {
 
     /// The inside of `name(…)`. A comma at its end is let pass, as cassandra-stress does.
     fn fill(&mut self, name: &str, word: &str, inside: &str, extra: Extra) -> Result<(), SettingsError> {
-        let wrong = |what: &str| SettingsError::Multi { option: name.to_owned(), what: what.to_owned() };
+        let wrong = |what: &str, remedy: String| SettingsError::Multi {
+            option: name.to_owned(),
+            what: what.to_owned(),
+            remedy,
+        };
         let inside = inside.strip_suffix(',').unwrap_or(inside);
         if inside.is_empty() {
             return Ok(());
         }
         for part in parts(inside) {
             if part.is_empty() {
-                return Err(wrong(word));
+                return Err(wrong(word, "parts are separated by single commas".to_owned()));
             }
             if self.offer(part)? {
                 continue;
@@ -170,7 +175,15 @@ impl Taken {
                     self.pairs.push((key.to_owned(), value.to_owned()));
                 }
                 (_, Extra::Words) => self.pairs.push((part.to_owned(), String::new())),
-                _ => return Err(wrong(part)),
+                _ => {
+                    let known = self.subs.iter().map(|sub| sub.name);
+                    let remedy = if self.subs.is_empty() {
+                        "its parts are written as key=value".to_owned()
+                    } else {
+                        one_of("it takes", known, part.split_inclusive('=').next().unwrap_or(part))
+                    };
+                    return Err(wrong(part, remedy));
+                }
             }
         }
         Ok(())

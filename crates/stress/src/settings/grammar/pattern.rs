@@ -109,7 +109,7 @@ impl Pattern {
             Pattern::Range => "write a range, such as 1..1000000 or 1..1M".to_owned(),
             Pattern::Interval => "write an interval, such as 1s, 250ms or 5".to_owned(),
             Pattern::Hosts => "write names or addresses, separated by commas".to_owned(),
-            Pattern::Protocol => "write 3, 4 or 5".to_owned(),
+            Pattern::Protocol => "write 4 or 5".to_owned(),
         }
     }
 }

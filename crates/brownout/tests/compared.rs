@@ -1,0 +1,72 @@
+//! Runs are put beside each other by their files; what is asked for wrongly is told.
+
+#![allow(clippy::panic, clippy::unwrap_used, dead_code, reason = "a test may")]
+
+/// Of the folder of that name only what this file needs.
+mod common {
+    pub mod stress;
+}
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+    time::Duration,
+};
+
+use brownout_load::stub::{Behaviour, Stub};
+use common::stress::{BROWNOUT, Load};
+use serde_json::Value;
+
+fn brownout(arguments: &[&str]) -> Output {
+    Command::new(BROWNOUT).args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn both(output: &Output) -> String {
+    format!("{}\n---- stderr:\n{}", text(&output.stdout), text(&output.stderr))
+}
+
+/// Loads a server that takes so long, and records it.
+fn recorded(folder: &Path, name: &str, takes: Duration) -> String {
+    let stub = Stub::local(1).unwrap();
+    stub.set(0, Behaviour::slow(takes));
+    let path = folder.join(name).display().to_string();
+    let words = format!("write duration=4s --record {path} -rate open=200/s");
+    let done = Load::start(&stub, &words, "interval=500ms").done();
+    assert_eq!(done.out.lines().last(), Some("END"), "{done}");
+    path
+}
+
+#[test]
+fn recorded_loads_of_a_slower_server_are_worse() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |side: &str, takes| [1, 2].map(|run| recorded(folder.path(), &format!("{side}{run}.db"), takes));
+    let (quick, slow) = (of("a", Duration::from_millis(20)), of("b", Duration::from_millis(200)));
+    let printed = brownout(&["compare", &quick[0], &quick[1], "--with", &slow[0], &slow[1]]);
+    assert_eq!(printed.status.code(), Some(0), "{}", both(&printed));
+    assert!(text(&printed.stdout).contains("B is worse in "), "{}", both(&printed));
+    let json = brownout(&["compare", &quick[0], &quick[1], "--with", &slow[0], &slow[1], "--json"]);
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let figures = json["figures"].as_array().unwrap();
+    let p50 = figures.iter().find(|figure| figure["figure"] == "p50").unwrap();
+    assert_eq!(p50["outcome"], "worse", "{p50}");
+    assert!((5.0..15.0).contains(&p50["change"].as_f64().unwrap()), "{p50}");
+}
+
+#[test]
+fn what_is_no_run_or_no_pair_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = folder.path().join("none.db");
+    let none = none.to_str().unwrap();
+    let refused = brownout(&["compare", none, none]);
+    assert_eq!(refused.status.code(), Some(2), "{}", both(&refused));
+    assert!(text(&refused.stderr).contains("none.db"), "{}", both(&refused));
+    for runs in [&["compare", none][..], &["compare", none, none, none]] {
+        let refused = brownout(runs);
+        assert_eq!(refused.status.code(), Some(2), "{}", both(&refused));
+        assert!(text(&refused.stderr).contains("--with"), "{}", both(&refused));
+    }
+}

@@ -1,0 +1,119 @@
+//! What is on the node's disk: sizes of partitions and compressibility as asked, told by nodetool.
+
+use std::fs;
+
+use super::{Section, common::cassandra::Cassandra, ran::good, writes::profile};
+
+pub const SECTIONS: &[Section] = &[
+    ("partitions have the sizes asked for, and others are told", sizes),
+    ("tables compress as far as asked", compressibility),
+];
+
+fn sized(node: &Cassandra, table: &str, sizes: &str) -> String {
+    profile(
+        node,
+        &format!("{table}.yaml"),
+        &format!(
+            "
+keyspace: stress_sizes
+keyspace_definition: |
+  CREATE KEYSPACE IF NOT EXISTS stress_sizes WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}
+table: {table}
+table_definition: CREATE TABLE {table} (part bigint, at timeuuid, kind text, body blob, PRIMARY KEY (part, at))
+partition_sizes: {sizes}
+columnspec:
+  - {{ name: kind, size: uniform(4..12) }}
+  - {{ name: body, size: uniform(50..150) }}
+insert: {{ batchtype: UNLOGGED, batch-size: 50 }}
+"
+        ),
+    )
+}
+
+fn sizes(node: &Cassandra) {
+    let nodetool = node.nodetool_program();
+    let nodetool = ["--nodetool", nodetool.to_str().unwrap()];
+    let insert = |profile: &str| {
+        let words = ["user", profile, "ops(insert=1)", "n=400", "no-warmup", "-rate", "threads=8"];
+        let ran = good(node, &words);
+        assert_eq!(ran.of("insert", "partitions"), 400, "{}", ran.out);
+    };
+    let verify = |profile: &str, code: i32| {
+        let output = node.run(&[&["verify-sizes", profile], &nodetool[..]].concat());
+        let (out, err) = (super::common::text(&output.stdout), super::common::text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{out}\n{err}");
+        assert!(out.ends_with(if code == 0 { "\nEND\n" } else { "\nFAILURE\n" }), "{out}");
+        out
+    };
+
+    let bytes = sized(node, "by_bytes", "{ 50%: 2KiB, 95%: 20KiB, max: 40KiB }");
+    insert(&bytes);
+    let out = verify(&bytes, 0);
+    let shares: Vec<&str> = out.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    for share in ["50%", "75%", "95%", "98%", "99%", "min", "max"] {
+        assert!(shares.contains(&share), "{share}: {out}");
+    }
+    // The same table is not what another profile asks.
+    let other = sized(node, "by_bytes", "{ 50%: 4KiB, 95%: 20KiB, max: 40KiB }");
+    let out = verify(&other, 1);
+    assert!(out.lines().any(|line| line.trim_start().starts_with("50%") && line.contains("NOT MET")), "{out}");
+    assert!(out.lines().any(|line| line.trim_start().starts_with("95%") && !line.contains("NOT MET")), "{out}");
+
+    let rows = sized(node, "by_rows", "{ 50%: 6 rows, 90%: 60 rows, max: 150 rows }");
+    insert(&rows);
+    verify(&rows, 0);
+
+    // What nodetool printed of one table, as a target for another.
+    let printed = node.folder().join("production.txt");
+    fs::write(&printed, node.nodetool(&["tablehistograms", "stress_sizes", "by_rows"])).unwrap();
+    let saved = sized(node, "like_production", &format!("{{ tablehistograms: '{}' }}", printed.display()));
+    insert(&saved);
+    verify(&saved, 0);
+}
+
+const COMPRESSORS: [&str; 3] = ["LZ4Compressor", "SnappyCompressor", "ZstdCompressor"];
+
+fn compressibility(node: &Cassandra) {
+    let tables: Vec<(String, &str, f64)> = COMPRESSORS
+        .iter()
+        .flat_map(|class| [0.2, 0.5].map(|ratio| (format!("{class}{:.0}", ratio * 10.0).to_lowercase(), *class, ratio)))
+        .collect();
+    for (table, class, ratio) in &tables {
+        let profile = profile(
+            node,
+            &format!("{table}.yaml"),
+            &format!(
+                "
+keyspace: stress_compress
+keyspace_definition: |
+  CREATE KEYSPACE IF NOT EXISTS stress_compress WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}
+table: {table}
+table_definition: |
+  CREATE TABLE {table} (part bigint, at int, note text, body blob, number double, PRIMARY KEY (part, at))
+    WITH compression = {{'class': '{class}'}}
+compress: {ratio}
+columnspec:
+  - {{ name: at, cluster: fixed(10) }}
+  - {{ name: note, size: uniform(100..300) }}
+  - {{ name: body, size: uniform(200..800) }}
+insert: {{ batchtype: UNLOGGED }}
+"
+            ),
+        );
+        let ran = good(node, &["user", &profile, "ops(insert=1)", "n=400", "no-warmup", "-rate", "threads=8"]);
+        assert_eq!(ran.of("insert", "rows"), 4000);
+        good(
+            node,
+            &["user", &profile, "ops(validate=1)", "n=50", "no-warmup", "-pop", "seq=1..50", "-rate", "threads=4"],
+        );
+    }
+    node.nodetool(&["flush", "stress_compress"]);
+    let stats = node.nodetool(&["tablestats", "stress_compress"]);
+    for (table, class, asked) in &tables {
+        let part = stats.split("Table: ").find(|part| part.starts_with(&format!("{table}\n"))).unwrap();
+        let line = part.lines().find_map(|line| line.trim().strip_prefix("SSTable Compression Ratio: ")).unwrap();
+        let got: f64 = line.trim().replace(',', ".").parse().unwrap();
+        eprintln!("{class}: asked {asked}, nodetool tells {got}");
+        assert!((got - asked).abs() <= 0.03, "{class}: asked {asked}, nodetool tells {got}");
+    }
+}

@@ -1,0 +1,86 @@
+//! `-transport`: a node that speaks TLS only and wants to know who comes.
+
+use std::{fs, net::Ipv4Addr, path::Path};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+
+use super::{
+    common::cassandra::Cassandra,
+    ran::{ends, good},
+};
+
+/// An authority's certificate, and what it has signed, as files in PEM.
+fn certificates(folder: &Path, node: Ipv4Addr) {
+    let authority = |name: &str| {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, name);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        fs::write(folder.join(format!("{name}.pem")), authority.pem()).unwrap();
+        authority
+    };
+    let ours = authority("ours");
+    authority("theirs");
+    for (file, name) in [("node", node.to_string()), ("client", "client".to_owned())] {
+        let key = KeyPair::generate().unwrap();
+        let signed = CertificateParams::new(vec![name]).unwrap().signed_by(&key, &ours).unwrap();
+        fs::write(folder.join(format!("{file}.pem")), key.serialize_pem() + &signed.pem()).unwrap();
+    }
+}
+
+pub fn only_the_right_certificates_come_in(version: &str, address: Ipv4Addr) {
+    let files = tempfile::tempdir().unwrap();
+    certificates(files.path(), address);
+    let path = |name: &str| files.path().join(name).display().to_string();
+    let lines = format!(
+        "client_encryption_options: {{enabled: true, optional: false, require_client_auth: true, \
+         ssl_context_factory: {{class_name: org.apache.cassandra.security.PEMBasedSslContextFactory}}, \
+         keystore: {}, truststore: {}}}",
+        path("node.pem"),
+        path("ours.pem")
+    );
+    let node = Cassandra::start_with(version, address, &lines, None);
+    let (trust, strange, own) = (path("ours.pem"), path("theirs.pem"), path("client.pem"));
+    let (trust, strange) = (format!("truststore={trust}"), format!("truststore={strange}"));
+    let own = format!("keystore={own}");
+    let words = ["write", "n=200", "no-warmup", "-rate", "threads=4", "-transport"];
+    // A closure could not say that all of them live as long.
+    fn all<'a>(words: &[&'a str], options: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+        [words, options, more].concat()
+    }
+    let checked = [&trust, own.as_str(), "hostname-verification=true"];
+    for mode in [&[][..], &["-mode", "native", "protocolVersion=5", "compression=lz4"], &["-mode", "driver"]] {
+        let ran = good(&node, &all(&words, &checked, mode));
+        assert_eq!(ran.balance("answered_ok"), 200, "{mode:?}");
+    }
+    for (options, said) in [
+        (&[strange.as_str(), own.as_str()][..], "add who has signed it"),
+        (&[trust.as_str()], "does it want a client's certificate"),
+    ] {
+        let ran = ends(&node, &all(&words, options, &[]), 1);
+        assert!(ran.err.contains(said), "{options:?}: {}", ran.err);
+    }
+    let plain = ends(&node, &words[..words.len() - 1], 1);
+    assert!(plain.err.contains("cannot connect"), "{}", plain.err);
+    let missing = ends(&node, &all(&words, &["truststore=/nowhere.pem"], &[]), 2);
+    assert!(missing.err.contains("/nowhere.pem"), "{}", missing.err);
+    let lonely = ends(&node, &all(&words, &[own.as_str()], &[]), 2);
+    assert!(lonely.err.contains("truststore="), "{}", lonely.err);
+}
+
+pub fn a_certificate_for_another_host_is_refused_if_names_are_verified(version: &str, address: Ipv4Addr) {
+    let files = tempfile::tempdir().unwrap();
+    certificates(files.path(), Ipv4Addr::new(127, 0, 0, 200));
+    let path = |name: &str| files.path().join(name).display().to_string();
+    let lines = format!(
+        "client_encryption_options: {{enabled: true, optional: false, \
+         ssl_context_factory: {{class_name: org.apache.cassandra.security.PEMBasedSslContextFactory}}, keystore: {}}}",
+        path("node.pem")
+    );
+    let node = Cassandra::start_with(version, address, &lines, None);
+    let trust = format!("truststore={}", path("ours.pem"));
+    let words = ["write", "n=50", "no-warmup", "-rate", "threads=2", "-transport", &trust];
+    good(&node, &words);
+    let ran = ends(&node, &[&words[..], &["hostname-verification=true"]].concat(), 1);
+    assert!(ran.err.contains("do not verify hostnames"), "{}", ran.err);
+}

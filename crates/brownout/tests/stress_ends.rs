@@ -1,0 +1,200 @@
+//! The ends of `brownout stress` that nobody planned: Ctrl-C at any moment, files that cannot be written, a reader that
+//! went away.
+
+#![allow(clippy::panic, clippy::unwrap_used, dead_code, reason = "a test may")]
+
+/// Of the folder of that name only what this file needs.
+mod common {
+    pub mod stress;
+}
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    net::TcpListener,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use brownout_load::stub::{Behaviour, Stub};
+use common::stress::{BROWNOUT, Done, Load, wait_for_operations};
+
+fn interrupted(done: &Done) {
+    assert_eq!((done.code, done.last()), (Some(130), "FAILURE"), "{done}");
+}
+
+#[test]
+fn ctrl_c_while_nobody_answers_the_first_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let load = Load::start_at("127.0.0.1", port, "write n=100 -rate threads=4", "");
+    drop(listener.accept().map(|(socket, _)| {
+        std::thread::sleep(Duration::from_millis(200));
+        load.interrupt();
+        interrupted(&load.done());
+        socket
+    }));
+}
+
+#[test]
+fn ctrl_c_while_the_schema_is_made() {
+    let stub = Stub::local(1).unwrap();
+    stub.set(0, Behaviour { silent_schema: true, ..Behaviour::default() });
+    let load = Load::start(&stub, "write n=100 -rate threads=4", "");
+    std::thread::sleep(Duration::from_secs(1));
+    load.interrupt();
+    interrupted(&load.done());
+}
+
+#[test]
+fn ctrl_c_in_the_warm_up() {
+    let stub = Stub::local(1).unwrap();
+    stub.set(0, Behaviour::slow(Duration::from_millis(10)));
+    let load = Load::start(&stub, "write n=100000 warm-up -rate threads=4", "");
+    wait_for_operations(&stub, 20);
+    load.interrupt();
+    let done = load.done();
+    interrupted(&done);
+    assert!(done.out.contains("Warming up WRITE"), "{done}");
+}
+
+#[test]
+fn ctrl_c_in_a_run_tells_what_was_done_in_every_loop() {
+    for words in [
+        "write n=10000000 -rate threads=4",
+        "write duration=10m -rate open=500/s",
+        "write duration=10m -rate threads=4 fixed=500/s",
+        "write -rate open=500/s",
+    ] {
+        let stub = Stub::local(1).unwrap();
+        let load = Load::start(&stub, words, "");
+        wait_for_operations(&stub, 100);
+        load.interrupt();
+        let done = load.done();
+        interrupted(&done);
+        done.adds_up();
+        assert!(done.class("ok") >= 99 && done.out.contains("Interrupted after"), "{words}: {done}");
+        assert!(done.out.contains("Results:"), "{words}: {done}");
+    }
+}
+
+#[test]
+fn ctrl_c_while_a_server_answers_nothing_ends_what_is_open() {
+    let stub = Stub::local(1).unwrap();
+    let load = Load::start(&stub, "write duration=10m -rate open=500/s -mode requestTimeout=600000", "");
+    wait_for_operations(&stub, 50);
+    stub.set(0, Behaviour::frozen());
+    std::thread::sleep(Duration::from_millis(300));
+    load.interrupt();
+    let done = load.done();
+    interrupted(&done);
+    done.adds_up();
+    assert!(done.class("abandoned") > 0, "{done}");
+}
+
+#[test]
+fn ctrl_c_between_two_steps_and_in_a_search() {
+    let stub = Stub::local(1).unwrap();
+    let load = Load::start(&stub, "write n=200 -rate threads>=4 threads<=1000", "");
+    wait_for_operations(&stub, 200);
+    // It rests for 15 s now.
+    std::thread::sleep(Duration::from_millis(500));
+    load.interrupt();
+    interrupted(&load.done());
+
+    let stub = Stub::local(1).unwrap();
+    let load = Load::start(&stub, "write n=1000 -rate search(slo=p99<5s,from=100/s,step=1s)", "");
+    wait_for_operations(&stub, 150);
+    load.interrupt();
+    let done = load.done();
+    interrupted(&done);
+    done.adds_up();
+    assert!(done.out.contains("Interrupted"), "{done}");
+}
+
+#[test]
+fn a_second_ctrl_c_changes_nothing_and_breaks_nothing() {
+    let stub = Stub::local(1).unwrap();
+    let load = Load::start(&stub, "write duration=10m -rate open=200/s", "");
+    wait_for_operations(&stub, 50);
+    load.interrupt();
+    load.interrupt();
+    interrupted(&load.done());
+}
+
+#[test]
+fn a_path_that_cannot_be_written_is_found_before_anything_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("no-graph.html");
+    fs::write(&text, "somebody's letter").unwrap();
+    let (folder, text) = (folder.path().display(), text.display());
+    for words in [
+        format!("-log file={folder}/no/such"),
+        format!("-log hdrfile={folder}/no/such"),
+        format!("-log csv={folder}/no/such"),
+        format!("-log json={folder}/no/such"),
+        format!("-log json={folder}"),
+        format!("-graph file={folder}/no/such"),
+        format!("-graph file={text}"),
+        "-graph file=/dev/full".to_owned(),
+        format!("--record {folder}/no/such"),
+        format!("--record {text}"),
+    ] {
+        // Nobody listens there: it would be told so if it asked.
+        let mut command = Command::new(BROWNOUT);
+        command.args(["stress", "write", "n=10", "-rate", "threads=1", "-node", "127.0.0.1", "-port", "native=1"]);
+        let output = command.args(words.split(' ')).stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words}: {said}");
+        assert!(!said.contains("connect") && (said.contains("no/such") || said.contains("/")), "{words}: {said}");
+    }
+    assert_eq!(fs::read_to_string(text.to_string()).unwrap(), "somebody's letter");
+}
+
+#[test]
+fn a_full_disk_costs_the_file_and_the_exit_code_but_not_the_load() {
+    for option in ["file", "hdrfile", "csv"] {
+        let stub = Stub::local(1).unwrap();
+        let log = format!("{option}=/dev/full interval=250ms");
+        let done = Load::start(&stub, "write n=300 -rate threads=4 fixed=300/s", &log).done();
+        assert_eq!((done.code, done.last()), (Some(1), "FAILURE"), "{option}: {done}");
+        done.adds_up();
+        assert_eq!(done.class("ok"), 300, "{option}: {done}");
+        let told = done.err.matches(&format!("-log {option}= could not be written")).count();
+        assert_eq!(told, 1, "{option}: {done}");
+        assert!(done.err.contains("No space left"), "{option}: {done}");
+    }
+}
+
+#[test]
+fn a_reader_that_went_away_neither_ends_a_run_nor_hangs_it() {
+    let stub = Stub::local(1).unwrap();
+    let address = stub.addresses()[0];
+    let json = tempfile::NamedTempFile::new().unwrap();
+    let mut child = Command::new(BROWNOUT)
+        .args(["stress", "write", "n=300", "no-warmup", "-rate", "threads=2", "fixed=300/s", "-node", "127.0.0.1"])
+        .args(["-port", &format!("native={}", address.port())])
+        .args(["-log", "interval=100ms", &format!("json={}", json.path().display())])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    // The reader is gone from here on.
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{line}");
+    assert_eq!(stub.executed(), 300);
+}
+
+#[test]
+fn the_header_comes_again_as_often_as_asked_and_no_summary_leaves_the_results_out() {
+    let stub = Stub::local(1).unwrap();
+    let words = "write n=450 -rate threads=2 fixed=150/s -reporting output-frequency=250ms header-frequency=1s";
+    let done = Load::start(&stub, words, "no-summary").done();
+    assert_eq!((done.code, done.last()), (Some(0), "END"), "{done}");
+    let headers = done.out.lines().filter(|line| line.starts_with("type ")).count();
+    let rows = done.out.lines().filter(|line| line.starts_with("total,")).count();
+    assert!((3..=4).contains(&headers) && rows >= 8, "{headers} headers, {rows} rows: {done}");
+    assert!(!done.out.contains("Results:"), "{done}");
+}

@@ -1,0 +1,231 @@
+//! `load:` of an experiment file: the short form, or profiles of `brownout stress user`.
+
+use std::{collections::BTreeMap, fmt};
+
+use brownout_generate::distribution::Spec;
+use brownout_units::{Bytes, Count, Delay, Rate};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, Visitor},
+};
+
+use super::{Names, RateChoice, choice};
+
+/// `load:`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LoadSection {
+    /// Profiles of `brownout stress user`: a file, or a list of files, from where the experiment file is. Default: none;
+    /// then the load is the short form, one table of blobs by key.
+    pub profile: Option<Names>,
+    /// With profiles, required: the operations by name (`insert`, `validate`, a query, `specname.query`), all with
+    /// weights (`q1: 2`) or all with rates of their own (`q1: 500/s`).
+    pub ops: Option<OpsChoice>,
+    /// With profiles: partitions of each table; each is written once, whole, in the warm-up. Default: 10_000.
+    pub partitions: Option<Count>,
+    /// With profiles: which partitions operations visit, a distribution over 1 to `partitions`, as in
+    /// `zipf(1..10000)`. Default: each as likely as the others.
+    #[serde(default, deserialize_with = "keys")]
+    pub keys: Option<Spec>,
+    /// Copies of each row; with sites, in each of them. Default: what the profile says, else 3.
+    pub replication: Option<Count>,
+    /// Copies of each row in single sites, by name. Default: `replication` in each.
+    #[serde(default)]
+    pub replication_of: BTreeMap<String, Count>,
+    /// Consistency level of operations of which the profile says none. Default: quorum.
+    #[serde(default = "quorum")]
+    pub consistency: String,
+    /// Short form: weights of reads and writes. Default: 1 and 1.
+    pub mix: Option<Mix>,
+    /// Short form: rows; each is written once in the warm-up. Default: 10_000.
+    pub population: Option<Count>,
+    /// Short form: bytes of each row's value, at least 16. Default: 100B.
+    pub value_size: Option<Bytes>,
+    /// Open loop: operations per second (`400/s`), or a share of the capacity measured in the warm-up (`30%`).
+    pub rate: Option<RateChoice>,
+    /// Closed loop: virtual users, each with one operation at a time, as cassandra-stress has them.
+    pub threads: Option<Count>,
+    /// Arrivals of the open loop: `constant` or `poisson`. Default: constant.
+    #[serde(default)]
+    pub arrivals: ArrivalsChoice,
+    /// After this an operation counts as timed out (its late answer is still measured). Default: 5s.
+    #[serde(default = "timeout")]
+    pub timeout: Delay,
+    /// Who is asked: `token-aware` (a replica of the key, in turn), `round-robin` (any node) or `local` (a replica in the
+    /// site of the load). Default: token-aware.
+    #[serde(default)]
+    pub coordinators: CoordinatorsChoice,
+    /// Connections to each node. Default: 2.
+    #[serde(default = "two")]
+    pub connections: Count,
+}
+
+impl LoadSection {
+    /// Copies of each row, where nothing else is said.
+    pub fn replication(&self) -> u64 {
+        self.replication.map_or(3, |copies| copies.0)
+    }
+
+    /// Whether the file says how many copies there are.
+    pub fn says_replication(&self) -> bool {
+        self.replication.is_some() || !self.replication_of.is_empty()
+    }
+
+    /// Weights of the short form.
+    pub fn mix(&self) -> Mix {
+        self.mix.unwrap_or(Mix { read: Count(1), write: Count(1) })
+    }
+
+    /// Rows of the short form.
+    pub fn population(&self) -> Count {
+        self.population.unwrap_or(Count(10_000))
+    }
+
+    /// Bytes of a value of the short form.
+    pub fn value_size(&self) -> Bytes {
+        self.value_size.unwrap_or(Bytes(100))
+    }
+
+    /// Partitions of each table of a profile.
+    pub fn partitions(&self) -> Count {
+        self.partitions.unwrap_or(Count(10_000))
+    }
+}
+
+/// `load.mix:`
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mix {
+    /// Weight of reads. Default: 0.
+    #[serde(default)]
+    pub read: Count,
+    /// Weight of writes. Default: 0.
+    #[serde(default)]
+    pub write: Count,
+}
+
+/// Arrivals of an open loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArrivalsChoice {
+    /// Evenly spaced.
+    #[default]
+    Constant,
+    /// Exponential gaps.
+    Poisson,
+}
+
+/// Who is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CoordinatorsChoice {
+    /// A replica of the key, in turn.
+    #[default]
+    TokenAware,
+    /// Any node, in turn.
+    RoundRobin,
+    /// A replica of the key in the site of the load, in turn.
+    Local,
+}
+
+/// `load.ops:`, in the order written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpsChoice(pub Vec<(String, OpShare)>);
+
+/// How much of an operation there is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OpShare {
+    /// In proportion to the others: `2`.
+    Weight(f64),
+    /// By its own clock: `500/s`.
+    Rate(Rate),
+}
+
+impl std::str::FromStr for OpShare {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let plain = text.trim().replace('_', "");
+        if let Ok(weight) = plain.parse::<f64>() {
+            return match weight {
+                weight if weight > 0.0 && weight <= 1e6 => Ok(OpShare::Weight(weight)),
+                _ => Err(format!("a weight of {} is none; write a number above 0 and up to 1_000_000", text.trim())),
+            };
+        }
+        text.parse()
+            .map(OpShare::Rate)
+            .map_err(|_| format!("'{}' is neither a weight such as 2 nor a rate such as 500/s", text.trim()))
+    }
+}
+
+impl<'de> Deserialize<'de> for OpShare {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        choice::text(deserializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for OpsChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Choice;
+
+        impl<'de> Visitor<'de> for Choice {
+            type Value = OpsChoice;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("operations with weights or rates, such as { insert: 1, q1: 2 } or { insert: 500/s }")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OpsChoice, A::Error> {
+                let mut ops = Vec::new();
+                while let Some(op) = map.next_entry()? {
+                    ops.push(op);
+                }
+                match ops.is_empty() {
+                    true => Err(A::Error::custom("no operation is named; write { insert: 1 }")),
+                    false => Ok(OpsChoice(ops)),
+                }
+            }
+        }
+
+        deserializer.deserialize_map(Choice)
+    }
+}
+
+fn keys<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spec>, D::Error> {
+    choice::text(deserializer).map(Some)
+}
+
+fn two() -> Count {
+    Count(2)
+}
+
+fn quorum() -> String {
+    "quorum".to_owned()
+}
+
+fn timeout() -> Delay {
+    Delay::from_secs(5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_a_weight_or_a_rate_and_nothing_else() {
+        assert_eq!("2".parse(), Ok(OpShare::Weight(2.0)));
+        assert_eq!(" 0.5 ".parse(), Ok(OpShare::Weight(0.5)));
+        assert_eq!("1_000".parse(), Ok(OpShare::Weight(1000.0)));
+        assert_eq!("500/s".parse(), Ok(OpShare::Rate(Rate::per_second(500.0).unwrap())));
+        for text in ["0", "-1", "nan", "inf", "", "fast", "5/h", "50%", "2e6"] {
+            assert!(text.parse::<OpShare>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn operations_keep_the_order_of_the_file() {
+        let ops: OpsChoice = serde_json::from_str(r#"{"z":"1","a":"2","m.q":"0.5"}"#).unwrap();
+        assert_eq!(ops.0.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["z", "a", "m.q"]);
+        assert!(serde_json::from_str::<OpsChoice>("{}").is_err());
+    }
+}

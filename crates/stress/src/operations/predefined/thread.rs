@@ -1,0 +1,120 @@
+//! One load thread's part of a predefined operation: what the four have in common.
+
+use std::ops::Range;
+
+use brownout_generate::seeds::{Seed, SeedSource};
+use brownout_load::{Answer, ErrorClass, Parameters, Received, Request, Route, Sending, Verdict};
+
+use super::{Common, PredefinedRow, key_text};
+use crate::operations::{Bound, KindThread, Permits, Place, complaints::Why, slab::Slab};
+
+/// What one of them does in its own way.
+pub(super) trait RowOperation: Send {
+    /// Its partitions are those to be written next; otherwise those that have been.
+    const WRITES: bool;
+    /// Its requests carry the client's time as their timestamp.
+    const STAMPED: bool;
+
+    /// Binds the values of the statement for the partition of this seed; returns where its key lies.
+    fn bind(&mut self, row: &mut PredefinedRow, seed: i64, bound: &mut Bound) -> Range<usize> {
+        bound.value_with(|out| row.key(seed, out))
+    }
+
+    /// What an answer about the partition of this key means. What is wrong with it is put in words only if `told` is
+    /// there to take them.
+    fn judge(
+        &mut self,
+        row: &mut PredefinedRow,
+        key: &[u8],
+        answer: &Answer<'_>,
+        told: Option<&mut Option<Why>>,
+    ) -> Verdict;
+}
+
+/// The judgement of a write: nothing is to be said.
+pub(super) fn written(answer: &Answer<'_>) -> Verdict {
+    match answer {
+        Answer::Void => Verdict::done(1, 1),
+        _ => Verdict::failed(ErrorClass::Unexpected),
+    }
+}
+
+#[derive(Default)]
+struct Open {
+    bound: Bound,
+    key: Range<usize>,
+    /// Of a write, until it has ended.
+    seed: Option<Seed>,
+}
+
+impl Open {
+    fn key(&self) -> &[u8] {
+        self.bound.at(&self.key)
+    }
+}
+
+/// The part of one load thread.
+pub(super) struct PredefinedThread<O> {
+    common: Common,
+    seeds: SeedSource,
+    open: Slab<Open>,
+    operation: O,
+}
+
+impl<O: RowOperation> PredefinedThread<O> {
+    /// The part of the thread with this number.
+    pub(super) fn new(common: &Common, thread: usize, operation: O) -> Self {
+        PredefinedThread { common: common.clone(), seeds: common.source(thread), open: Slab::new(), operation }
+    }
+}
+
+impl<O: RowOperation> KindThread for PredefinedThread<O> {
+    fn draw(&mut self, permits: &Permits) -> Option<Place> {
+        permits.take(1)?;
+        let Some(seed) = (if O::WRITES { self.seeds.next_write() } else { self.seeds.next_read() }) else {
+            permits.give_back(1);
+            return None;
+        };
+        let number = self.open.take();
+        let Open { bound, key, seed: own } = &mut self.open[number];
+        bound.clear();
+        *key = self.operation.bind(&mut self.common.row, seed.value(), bound);
+        if O::WRITES {
+            self.seeds.manager().visited(&seed, true, true);
+            *own = Some(seed);
+        }
+        Some(Place { number, partitions: 1 })
+    }
+
+    fn route(&self, place: u32, by_token: bool) -> Route {
+        self.common.route(self.open[place].key(), by_token)
+    }
+
+    fn request(&mut self, place: u32, sending: &Sending, request: Request<'_>) {
+        let timestamp_us = O::STAMPED.then_some(sending.unix_us as i64);
+        let parameters = Parameters { timestamp_us, ..self.common.parameters() };
+        self.open[place].bound.cells().write(&mut self.common.send(request, &parameters));
+    }
+
+    fn answer(&mut self, place: u32, answer: &Answer<'_>, _: &Received, told: Option<&mut Option<Why>>) -> Verdict {
+        self.operation.judge(&mut self.common.row, self.open[place].key(), answer, told)
+    }
+
+    fn key(&self, place: u32) -> String {
+        key_text(self.open[place].key())
+    }
+
+    fn statement(&self) -> &str {
+        &self.common.cql
+    }
+
+    fn end(&mut self, place: u32, _: bool) {
+        if let Some(seed) = self.open[place].seed.take() {
+            self.seeds.manager().written(&seed);
+        }
+    }
+
+    fn release(&mut self, place: u32) {
+        self.open.give(place);
+    }
+}

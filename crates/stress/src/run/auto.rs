@@ -1,0 +1,93 @@
+//! An automatic run: more and more threads, one step each.
+
+use std::time::Duration;
+
+use brownout_load::Pace;
+
+use super::{
+    RunError, dry_run,
+    ending::Outcome,
+    execution::Run,
+    logs::Logs,
+    phase::How,
+    steps::{self, StepRule},
+};
+use crate::{
+    output::{self, Total},
+    settings::{Length, Truncate},
+};
+
+impl Run<'_> {
+    /// More and more threads, one run each.
+    pub(super) fn steps(
+        &mut self,
+        logs: &mut Logs,
+        least: u32,
+        most: u32,
+        until_saturated: bool,
+    ) -> Result<Outcome, RunError> {
+        let settings = self.settings;
+        let target = match settings.command.length {
+            Length::Uncertainty(uncertainty) => {
+                self.stage.line(
+                    "WARNING: uncertainty mode (err<) results in uneven workload between thread runs, so should be \
+                     used for high level analysis only",
+                );
+                uncertainty.target
+            }
+            _ => -1.0,
+        };
+        let rule = if settings.extras.apache { StepRule::Apache } else { StepRule::Scylla };
+        let mut steps: Vec<(String, Total)> = Vec::new();
+        let mut last;
+        let mut rates: Vec<f64> = Vec::new();
+        let mut threads = least;
+        let how = loop {
+            self.stage.line("");
+            self.stage.line(format!("Running with {threads} threadCount"));
+            if settings.command.truncate == Truncate::Always {
+                self.truncate()?;
+            }
+            self.stage.line(format!(
+                "Running {} with {threads} threads {}",
+                self.source.description(),
+                dry_run::until(settings)
+            ));
+            let paces = vec![Pace::Closed { threads }];
+            let finished = self.step(logs, paces, Some(threads))?;
+            rates.push(finished.total.rate());
+            let before = steps.last().map(|(name, _)| name.clone());
+            last = finished.total.clone();
+            steps.push((format!("{threads} threadCount"), finished.total));
+            if finished.how != How::Done {
+                break finished.how;
+            }
+            if let (Some(before), Some(better)) = (before, steps::improvement(&rates, 1)) {
+                self.stage.line(format!("Improvement over {before}: {:.0}%", 100.0 * better));
+            }
+            threads = rule.next(threads);
+            if threads > most || until_saturated && !steps::goes_on(&rates, target) {
+                break How::Done;
+            }
+            if self.source.updates() && self.rest() {
+                break How::Interrupted;
+            }
+        };
+        for line in output::steps(logs.rows(), &steps) {
+            self.stage.line(line);
+        }
+        Ok(Outcome { total: last, steps, how, missed: false })
+    }
+
+    /// Between two steps of a run that writes; whether the user asked for an end.
+    fn rest(&mut self) -> bool {
+        self.stage.line("Sleeping for 15s");
+        for _ in 0..150 {
+            if (self.interrupted)() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        false
+    }
+}

@@ -1,0 +1,100 @@
+//! From the settings to a run, or to what is answered instead of one.
+
+use super::{
+    RunError, connect,
+    disk::TableName,
+    dry_run,
+    execution::Run,
+    files,
+    plan::Source,
+    predefined::Predefined,
+    setup::{self, Interrupted},
+    stage::Stage,
+    user::{Profiles, User},
+};
+use crate::{
+    schema::{Control, Member},
+    settings::{CommandKind, Length, Settings},
+};
+
+/// Does what the settings say; returns the exit code.
+///
+/// # Errors
+/// It cannot begin, or cannot go on.
+pub fn run(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<'_>) -> Result<u8, RunError> {
+    files::check(settings)?;
+    match settings.command.kind {
+        CommandKind::VerifySizes => super::verify::verify_sizes(settings, stage, interrupted),
+        CommandKind::User => {
+            let profiles = Profiles::load(settings)?;
+            let settings = &profiles.settings;
+            introduce(settings, || profiles.block(), stage);
+            if settings.extras.dry_run {
+                return profiles.dry_run(stage);
+            }
+            let control = setup::connect(settings, stage, interrupted)?;
+            let members = members(settings, &control)?;
+            let user = User::make(&profiles, &control, &members, stage, interrupted)?;
+            let tables = user.table_names();
+            proceed(settings, &user, control, members, tables, stage, interrupted)
+        }
+        _ => {
+            let predefined = Predefined::new(settings)?;
+            introduce(settings, || settings.block(), stage);
+            if settings.extras.dry_run {
+                return Ok(dry_run::predefined(&predefined, settings, stage));
+            }
+            let control = setup::connect(settings, stage, interrupted)?;
+            let members = members(settings, &control)?;
+            setup::make_predefined(&predefined, settings, &control, stage, interrupted)?;
+            let table = |name: &str| TableName { keyspace: predefined.keyspace().to_owned(), table: name.to_owned() };
+            let tables = predefined.tables().iter().map(|known| table(&known.name)).collect();
+            proceed(settings, &predefined, control, members, tables, stage, interrupted)
+        }
+    }
+}
+
+/// The nodes that take the load. One that all of it is bound to must be among them: that is known before anything is
+/// made.
+fn members(settings: &Settings, control: &Control) -> Result<Vec<Member>, RunError> {
+    let members = connect::coordinators(settings, control)?;
+    if let Some(host) = &settings.node.pin {
+        connect::place("-node pin=", host, settings, &members)?;
+    }
+    Ok(members)
+}
+
+/// Notes, and the block of settings.
+pub fn introduce(settings: &Settings, block: impl FnOnce() -> String, stage: &mut Stage) {
+    for note in &settings.notes {
+        stage.aside(note);
+    }
+    if settings.errors.fail_fast && settings.errors.ignore {
+        stage.aside("-errors ignore fail-fast: what is ignored is no failure, so nothing ends the run early");
+    }
+    if settings.node.remote_hosts.is_some() && connect::stays_local(settings) {
+        let level = settings.command.consistency;
+        stage.aside(format!("-node remote-dc= has no effect at {level}: drivers ask no other data centre for it"));
+    }
+    if settings.log.settings {
+        stage.text(&block());
+    }
+}
+
+/// Everything after the schema stands.
+fn proceed(
+    settings: &Settings,
+    source: &dyn Source,
+    control: Control,
+    members: Vec<Member>,
+    tables: Vec<TableName>,
+    stage: &mut Stage,
+    interrupted: Interrupted<'_>,
+) -> Result<u8, RunError> {
+    if settings.command.length == Length::Count(0) {
+        stage.line("N=0: SCHEMA CREATED, NOTHING ELSE DONE.");
+        return Ok(0);
+    }
+    let mut run = Run { settings, source, control, members, tables, stage, interrupted };
+    run.everything()
+}

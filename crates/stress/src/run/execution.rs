@@ -1,0 +1,173 @@
+//! A run: its warm-up, its phases, what is said of them.
+
+use std::sync::Arc;
+
+use brownout_load::{Balance, Pace};
+
+use super::{
+    RunError, connect,
+    disk::TableName,
+    dry_run,
+    ending::Outcome,
+    logs::{Logs, Telling, both_clocks},
+    phase::{End, Finished, How, Phase},
+    plan::{self, Source},
+    setup::Interrupted,
+    stage::Stage,
+};
+use crate::{
+    operations::StressWorkload,
+    output::{self, Ended},
+    schema::{Control, Member},
+    settings::{Length, Level, Rate, Settings, Truncate},
+};
+
+/// A run that is under way.
+pub struct Run<'a> {
+    /// What is asked for.
+    pub settings: &'a Settings,
+    /// What there is to do.
+    pub source: &'a dyn Source,
+    /// For control work.
+    pub control: Control,
+    /// The nodes that take the load.
+    pub members: Vec<Member>,
+    /// What is emptied, flushed, asked about.
+    pub tables: Vec<TableName>,
+    /// Where it is told.
+    pub stage: &'a mut Stage,
+    /// Whether the user asks for an end.
+    pub interrupted: Interrupted<'a>,
+}
+
+impl Run<'_> {
+    /// All of it, up to END; returns the exit code.
+    ///
+    /// # Errors
+    /// It cannot begin, or cannot go on.
+    pub fn everything(&mut self) -> Result<u8, RunError> {
+        let settings = self.settings;
+        self.stage.line("Sleeping 2s...");
+        // Checked before anything is loaded, so that a trace that cannot be read costs no warm-up.
+        plan::paces(self.source, settings, None)?;
+        let plan = self.run_plan();
+        let mut logs = Logs::open(settings, &plan, plan::is_open(settings))?;
+        let (_, started_unix_ms) = both_clocks();
+        match self.load(&mut logs) {
+            Ok(outcome) => self.finish(logs, &outcome, started_unix_ms),
+            Err(error) => {
+                let text = error.to_string();
+                let ended = if error.exit_code() == 130 { Ended::Interrupted } else { Ended::Failed(&text) };
+                logs.close(ended, &Balance::default());
+                Err(error)
+            }
+        }
+    }
+
+    /// The warm-up, and what comes after it.
+    fn load(&mut self, logs: &mut Logs) -> Result<Outcome, RunError> {
+        let settings = self.settings;
+        if settings.command.warmup {
+            self.warm_up()?;
+        }
+        let stepwise = matches!(settings.rate, Rate::Steps { .. });
+        if settings.command.truncate == Truncate::Once || settings.command.truncate == Truncate::Always && !stepwise {
+            self.truncate()?;
+        }
+        self.settle_disks()?;
+        match &settings.rate {
+            Rate::Steps { least, most, until_saturated } => {
+                self.stage.line("Thread count was not specified");
+                self.steps(logs, *least, *most, *until_saturated)
+            }
+            Rate::Search(search) => self.search(logs, search),
+            _ => self.single(logs),
+        }
+    }
+
+    pub(super) fn phase(
+        &self,
+        only: Option<usize>,
+        partitions: Option<u64>,
+        paces: Vec<Pace>,
+        users: Option<u32>,
+    ) -> Result<Phase, RunError> {
+        let settings = self.settings;
+        let mut operations = plan::operations(self.source, settings, only, partitions)?;
+        if let Some(host) = &settings.node.pin {
+            let pin = connect::place("-node pin=", host, settings, &self.members)?;
+            for named in &mut operations.kinds {
+                named.pin.get_or_insert(pin);
+            }
+        }
+        let workload = Arc::new(StressWorkload::new(operations)?);
+        let (_, measure) = plan::paces(self.source, settings, None)?;
+        Ok(Phase {
+            workload,
+            config: connect::engine(settings, self.control.contact(), &self.members, plan::seed(settings), users),
+            paces,
+            end: match settings.command.length {
+                Length::Count(_) => End::Dry,
+                Length::Time(time) => End::After(time),
+                Length::Uncertainty(uncertainty) => {
+                    End::Sure { target: uncertainty.target, least: uncertainty.least, most: uncertainty.most }
+                }
+            },
+            measure,
+            interval: settings.log.interval,
+            stop_on_error: !settings.errors.ignore,
+        })
+    }
+
+    /// One run, and what there is to say of it before END.
+    pub(super) fn step(&mut self, logs: &mut Logs, paces: Vec<Pace>, users: Option<u32>) -> Result<Finished, RunError> {
+        let settings = self.settings;
+        let phase = self.phase(None, plan::partitions(settings), paces, users)?;
+        let told = users.filter(|_| matches!(settings.rate, Rate::Steps { .. }));
+        logs.begin(&settings.graph.operation, told);
+        logs.head(self.stage);
+        self.stage.aside(output::NO_JMX);
+        let mut finished = phase.run(&mut Telling { logs: &mut *logs, stage: &mut *self.stage }, self.interrupted)?;
+        let asked = finished.how != How::Interrupted;
+        if asked && self.source.operations().iter().any(|(name, _)| self.reads(name)) {
+            finished.total.warnings.extend(self.memtable_reads());
+        }
+        logs.end(&finished.total);
+        self.summary(&finished);
+        Ok(finished)
+    }
+
+    /// Whether an operation of this name reads what is on disk.
+    fn reads(&self, name: &str) -> bool {
+        !matches!(name, "WRITE" | "COUNTER_WRITE") && !name.ends_with("insert")
+    }
+
+    fn summary(&mut self, finished: &Finished) {
+        let total = &finished.total;
+        if finished.how == How::Interrupted {
+            let seconds = total.interval.length_ns as f64 / 1e9;
+            self.stage.line(format!("Interrupted after {seconds:.1} s; what was done until then:"));
+        }
+        if self.settings.log.level != Level::Minimal {
+            for line in output::account(total) {
+                self.stage.line(line);
+            }
+        }
+        if self.settings.log.summary {
+            self.stage.text(&output::results(total));
+        }
+    }
+
+    fn single(&mut self, logs: &mut Logs) -> Result<Outcome, RunError> {
+        let settings = self.settings;
+        let (paces, _) = plan::paces(self.source, settings, None)?;
+        let users = plan::users(settings);
+        let by = match users {
+            Some(threads) => format!("{threads} threads"),
+            None => plan::words(settings),
+        };
+        self.stage.line(format!("Running {} with {by} {}", self.source.description(), dry_run::until(settings)));
+        let finished = self.step(logs, paces, users)?;
+        Ok(Outcome { total: finished.total, steps: Vec::new(), how: finished.how, missed: false })
+    }
+}

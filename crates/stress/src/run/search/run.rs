@@ -1,0 +1,173 @@
+//! A run that searches.
+
+use std::{sync::Arc, time::Duration};
+
+use brownout_load::{Balance, Bucket, Engine, Outcome as Ended, now_ns};
+
+use super::{Found, SearchWatch, Step, search, threshold::Estimate};
+use crate::{
+    operations::StressWorkload,
+    output::{self, Fold, Interval, Measure, Total},
+    run::{
+        RunError,
+        ending::Outcome,
+        execution::Run,
+        logs::{Logs, Telling},
+        phase::{How, Watch},
+        plan,
+        stage::Stage,
+    },
+    settings::{Level, Search},
+};
+
+impl Run<'_> {
+    /// The highest rate that keeps the objectives.
+    pub(in crate::run) fn search(&mut self, logs: &mut Logs, asked: &Search) -> Result<Outcome, RunError> {
+        let settings = self.settings;
+        let mut phase = self.phase(None, None, Vec::new(), None)?;
+        // Fine enough that the settling quarter of a step is cut off well.
+        phase.config.bucket = (asked.step / 40).clamp(Duration::from_millis(20), Duration::from_secs(1));
+        self.stage.line(format!("Running {} with {}", self.source.description(), plan::words(settings)));
+        let engine = Engine::launch_unless(phase.config.clone(), Arc::clone(&phase.workload) as _, self.interrupted)?;
+        logs.begin(&settings.graph.operation, None);
+        let mut told = SearchTelling {
+            fold: Fold::new(now_ns(), Measure::Response),
+            steps: Vec::new(),
+            workload: &phase.workload,
+            stage: &mut *self.stage,
+            logs: &mut *logs,
+        };
+        let found = search(asked, &engine, &mut told, self.interrupted)?;
+        let (buckets, balance) = engine.stop(Duration::from_secs(1));
+        told.buckets(&buckets);
+        let SearchTelling { fold, steps, .. } = told;
+        let mut total = fold.into_total();
+        total.balance = balance;
+        logs.end(&total);
+        let objectives: Vec<String> = asked.objectives.iter().map(ToString::to_string).collect();
+        let objectives = objectives.join(", ");
+        let (how, missed, text) = match found {
+            Found::Threshold(estimate) => (How::Done, false, told_estimate(&objectives, &estimate)),
+            Found::Always { highest } => (
+                How::Done,
+                false,
+                format!("{objectives} was kept up to the highest rate tried, {highest:.0}/s; set to= higher"),
+            ),
+            Found::Never { lowest } => {
+                (How::Done, true, format!("{objectives} was missed even at the lowest rate tried, {lowest:.1}/s"))
+            }
+            Found::Interrupted(known) => {
+                let known = known.map_or_else(
+                    || "nothing is known yet".to_owned(),
+                    |estimate| told_estimate(&objectives, &estimate),
+                );
+                (How::Interrupted, false, format!("Interrupted; {known}"))
+            }
+        };
+        if settings.log.level != Level::Minimal {
+            for line in output::account(&total) {
+                self.stage.line(line);
+            }
+        }
+        self.stage.line(text);
+        if settings.log.summary {
+            self.results(&steps, &total);
+        }
+        let steps = steps.into_iter().map(|(step, total)| (format!("{:.0}/s", step.rate), total)).collect();
+        Ok(Outcome { total, steps, how, missed })
+    }
+
+    /// The figures of one step, and not of all: percentiles over several rates would be those of none.
+    fn results(&mut self, steps: &[(Step, Total)], whole: &Total) {
+        let by_rate = |one: &&(Step, Total), other: &&(Step, Total)| one.0.rate.total_cmp(&other.0.rate);
+        let highest_kept = steps.iter().filter(|(step, _)| step.kept).max_by(by_rate);
+        let lowest = steps.iter().min_by(by_rate);
+        let shown = match (highest_kept, lowest) {
+            (Some((step, total)), _) => {
+                self.stage.line(format!("Below: the step at {:.0}/s, the highest rate that kept it", step.rate));
+                total
+            }
+            (None, Some((step, total))) => {
+                self.stage.line(format!("Below: the step at {:.0}/s, the lowest rate tried", step.rate));
+                total
+            }
+            (None, None) => whole,
+        };
+        self.stage.text(&output::results(shown));
+    }
+}
+
+/// Where the operations of a step's measured stretch are: all have ended before the next one begins.
+fn balance(interval: &Interval) -> Balance {
+    let mut sheet = Balance {
+        scheduled: interval.scheduled,
+        sent: interval.sent,
+        never_sent: interval.never_sent,
+        ..Balance::default()
+    };
+    for cell in interval.operations.iter().flat_map(|operation| &operation.cells) {
+        match cell.outcome {
+            Ended::Ok => sheet.answered_ok += cell.count,
+            Ended::TimedOut => sheet.timed_out += cell.count,
+            Ended::Late => sheet.late += cell.count,
+            Ended::Failed(class) => {
+                sheet.failed += cell.count;
+                *sheet.failures.entry(class).or_default() += cell.count;
+            }
+        }
+    }
+    sheet
+}
+
+fn told_estimate(objectives: &str, estimate: &Estimate) -> String {
+    let (low, high) = estimate.interval;
+    format!(
+        "Highest rate that keeps {objectives}: {:.0}/s (95 % interval {low:.0}/s to {high:.0}/s; at that rate half of the \
+         steps keep it, up to {:.0}/s 19 of 20 do)",
+        estimate.rate, estimate.safe
+    )
+}
+
+/// How a search is told.
+struct SearchTelling<'a> {
+    fold: Fold,
+    /// What was measured in each.
+    steps: Vec<(Step, Total)>,
+    workload: &'a StressWorkload,
+    stage: &'a mut Stage,
+    logs: &'a mut Logs,
+}
+
+impl SearchWatch for SearchTelling<'_> {
+    fn step(&mut self, step: &Step, stretch: &[Bucket], known: Option<&Estimate>) {
+        let start_ns = stretch.first().map_or_else(now_ns, |bucket| bucket.start_ns);
+        let mut fold = Fold::new(start_ns, Measure::Response);
+        fold.interval(stretch.last().map_or(start_ns, |bucket| bucket.start_ns + bucket.length_ns), stretch);
+        let mut total = fold.into_total();
+        total.balance = balance(&total.interval);
+        self.steps.push((*step, total));
+
+        for line in self.workload.complaints().take() {
+            self.stage.aside(line);
+        }
+        let latency =
+            step.at_quantile_ns.map_or_else(|| "never".to_owned(), |ns| format!("{:.2} ms", output::ms(ns as f64)));
+        let so_far = known.map_or_else(String::new, |known| {
+            format!("; threshold {:.0}/s ({:.0} to {:.0})", known.rate, known.interval.0, known.interval.1)
+        });
+        self.stage.line(format!(
+            "search: {:.0}/s {}: {} operations, {:.0}/s answered, {latency} at the quantile{}{so_far}",
+            step.rate,
+            if step.kept { "keeps it" } else { "misses it" },
+            step.operations,
+            step.goodput,
+            if step.late { " (the client was late)" } else { "" },
+        ));
+    }
+
+    fn buckets(&mut self, buckets: &[Bucket]) {
+        Telling { logs: &mut *self.logs, stage: &mut *self.stage }.buckets(buckets, 0, &[]);
+        let interval = self.fold.interval(now_ns(), buckets);
+        self.logs.interval(&interval, self.fold.total());
+    }
+}

@@ -1,0 +1,49 @@
+//! The warm-up.
+
+use brownout_load::Pace;
+
+use super::{
+    RunError,
+    execution::Run,
+    phase::{End, How, Watch},
+    plan,
+    stage::Stage,
+};
+use crate::settings::Length;
+
+impl Run<'_> {
+    /// As cassandra-stress: of every operation a quarter of the run, at most 50,000, for each node of `-node`; at most
+    /// 100 threads, as fast as they can; the first partitions of the run.
+    pub(super) fn warm_up(&mut self) -> Result<(), RunError> {
+        let settings = self.settings;
+        let quarter = match settings.command.length {
+            Length::Count(count) => count / 4,
+            Length::Time(_) | Length::Uncertainty(_) => u64::MAX,
+        };
+        let iterations = quarter.min(50_000) * settings.node.hosts.len() as u64;
+        if iterations == 0 {
+            return Ok(());
+        }
+        let threads = plan::users(settings).unwrap_or(100).min(100);
+        for (place, (name, _)) in self.source.operations().into_iter().enumerate() {
+            self.stage.line(format!("Warming up {name} with {iterations} iterations..."));
+            let mut phase = self.phase(Some(place), Some(iterations), vec![Pace::Closed { threads }], Some(threads))?;
+            phase.end = End::Dry;
+            match phase.run(&mut Complaints(&mut *self.stage), self.interrupted)?.how {
+                How::Done => {}
+                How::Failed => return Err(RunError::Warmup),
+                How::Interrupted => return Err(RunError::Interrupted),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Of a warm-up only the failures are told.
+struct Complaints<'a>(&'a mut Stage);
+
+impl Watch for Complaints<'_> {
+    fn complaint(&mut self, line: &str) {
+        self.0.aside(line);
+    }
+}

@@ -1,0 +1,71 @@
+//! Commands and their names.
+
+/// What is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CommandKind {
+    /// Reads of `standard1`.
+    Read,
+    /// Writes to `standard1`.
+    Write,
+    /// A mix of the predefined ones.
+    Mixed,
+    /// Increments of `counter1`.
+    CounterWrite,
+    /// Reads of `counter1`.
+    CounterRead,
+    /// Operations of profiles.
+    User,
+    /// No load: asks the servers for the sizes of partitions and compares them with the profile's.
+    VerifySizes,
+}
+
+use CommandKind as K;
+
+/// All with their names; the first is the one shown.
+const COMMANDS: [(CommandKind, &[&str]); 7] = [
+    (K::Read, &["read"]),
+    (K::Write, &["write", "insert"]),
+    (K::Mixed, &["mixed"]),
+    (K::CounterWrite, &["counter_write", "counterwrite", "counter_add", "counteradd"]),
+    (K::CounterRead, &["counter_read", "counterread", "counter_get", "counterget"]),
+    (K::User, &["user"]),
+    (K::VerifySizes, &["verify-sizes", "verify_sizes", "verifysizes"]),
+];
+
+/// Commands that are answered at once, without a run.
+const ANSWERED: [&str; 5] = ["help", "-?", "print", "legacy", "version"];
+
+impl CommandKind {
+    /// From any of its names, in lower case.
+    pub fn from_name(name: &str) -> Option<CommandKind> {
+        COMMANDS.iter().find(|(_, names)| names.contains(&name)).map(|(kind, _)| *kind)
+    }
+
+    /// Its first name.
+    pub fn name(self) -> &'static str {
+        COMMANDS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, names)| names[0])
+    }
+
+    /// As rows and messages have it: `COUNTER_WRITE`.
+    pub fn shown(self) -> &'static str {
+        match self {
+            K::Read => "READ",
+            K::Write => "WRITE",
+            K::Mixed => "MIXED",
+            K::CounterWrite => "COUNTER_WRITE",
+            K::CounterRead => "COUNTER_READ",
+            K::User => "USER",
+            K::VerifySizes => "VERIFY_SIZES",
+        }
+    }
+
+    /// Whether it is one of those that may be mixed.
+    pub fn is_basic(self) -> bool {
+        matches!(self, K::Read | K::Write | K::CounterWrite | K::CounterRead)
+    }
+
+    /// Every name of a command, those that are answered at once included.
+    pub(in crate::settings) fn names() -> impl Iterator<Item = &'static str> {
+        COMMANDS.iter().flat_map(|(_, names)| names.iter().copied()).chain(ANSWERED)
+    }
+}

@@ -1,0 +1,209 @@
+//! Commands: what is done, how long, and at which consistency.
+
+mod block;
+mod kind;
+mod mix;
+mod options;
+
+use std::time::Duration;
+
+use brownout_generate::distribution::Spec;
+use brownout_load::{Consistency, SerialConsistency};
+use brownout_units::Rate;
+
+use super::{
+    SettingsError,
+    grammar::{Taken, select},
+    level::{consistency, serial},
+    number,
+};
+pub use kind::CommandKind;
+use kind::CommandKind as K;
+pub(super) use mix::ops;
+pub(super) use options::alternatives;
+use options::{LengthKind, lengths};
+
+/// When a run ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Length {
+    /// After so many partitions. 0: the schema is made, nothing else.
+    Count(u64),
+    /// After this time.
+    Time(Duration),
+    /// When the standard error of the row rate's mean is small.
+    Uncertainty(Uncertainty),
+}
+
+/// `err<0.02 n>30 n<200`
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Uncertainty {
+    /// Standard error over mean.
+    pub target: f64,
+    /// Not before so many intervals.
+    pub least: u64,
+    /// At the latest after so many.
+    pub most: u64,
+}
+
+/// When tables are emptied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Truncate {
+    /// Not at all.
+    Never,
+    /// Before the run.
+    Once,
+    /// Before every step of a run that has several.
+    Always,
+}
+
+/// How values are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Generator {
+    /// As cassandra-stress makes them, to the bit.
+    Compat,
+    /// With every type, valid UUIDs and distinct rows.
+    V2,
+}
+
+impl Generator {
+    /// `compat` or `v2`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Generator::Compat => "compat",
+            Generator::V2 => "v2",
+        }
+    }
+}
+
+/// How much of a mix an operation is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Share {
+    /// In proportion to those of the others.
+    Weight(f64),
+    /// By its own clock.
+    Rate(Rate),
+}
+
+/// An operation of `ops(…)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Op {
+    /// As written: `insert`, `simple1`, `spec.simple1`.
+    pub name: String,
+    /// How much of it.
+    pub share: Share,
+}
+
+/// The command and its sub-options.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Command {
+    /// What is done.
+    pub kind: CommandKind,
+    /// How long.
+    pub length: Length,
+    /// Whether some of it is done beforehand, unmeasured.
+    pub warmup: bool,
+    /// When tables are emptied.
+    pub truncate: Truncate,
+    /// Of every operation that does not say otherwise.
+    pub consistency: Consistency,
+    /// Of conditional writes.
+    pub serial_consistency: SerialConsistency,
+    /// Increments of counters.
+    pub add: Spec,
+    /// Bytes of a predefined key.
+    pub key_size: u32,
+    /// Weights of a mix; of a predefined command, itself alone; of `user`, nothing.
+    pub ratio: Vec<(CommandKind, f64)>,
+    /// How many of the same kind follow each other in a mix.
+    pub clustering: Spec,
+    /// Profiles, as written: files or URIs.
+    pub profiles: Vec<String>,
+    /// Operations of profiles.
+    pub ops: Vec<Op>,
+    /// How values are made; `None`: `compat` unless a profile uses what only v2 has.
+    pub generator: Option<Generator>,
+    /// Seed of everything that is drawn; `None`: a fixed one.
+    pub seed: Option<i64>,
+    /// `clustering=` and `add=` as written, for the block of settings.
+    clustering_text: String,
+    add_text: String,
+    duration_text: String,
+}
+
+impl Command {
+    pub(super) fn parse(kind: CommandKind, words: &[String], notes: &mut Vec<String>) -> Result<Self, SettingsError> {
+        let group = kind.shown();
+        let (place, taken) = select(group, words, alternatives(kind))?;
+        let mut command = Command {
+            kind,
+            length: Length::Count(0),
+            warmup: !taken.flag("no-warmup"),
+            truncate: match taken.text("truncate=").to_ascii_lowercase().as_str() {
+                "once" => Truncate::Once,
+                "always" => Truncate::Always,
+                _ => Truncate::Never,
+            },
+            consistency: consistency(&taken).unwrap_or(Consistency::LocalOne),
+            serial_consistency: serial(&taken).unwrap_or(SerialConsistency::Serial),
+            add: taken.spec(kind.name(), "add=")?.unwrap_or(Spec::Fixed(1)),
+            key_size: number::whole("keysize=", taken.get("keysize=").unwrap_or("10"))?,
+            ratio: Vec::new(),
+            clustering: taken.spec(kind.name(), "clustering=")?.unwrap_or(Spec::Fixed(1)),
+            profiles: taken
+                .get("profile=")
+                .map(|text| text.split(',').map(str::to_owned).collect())
+                .unwrap_or_default(),
+            ops: Vec::new(),
+            generator: taken
+                .get("generator=")
+                .map(|text| if text.eq_ignore_ascii_case("v2") { Generator::V2 } else { Generator::Compat }),
+            seed: taken.get("seed=").map(|text| number::whole("seed=", text)).transpose()?,
+            clustering_text: taken.text("clustering=").to_owned(),
+            add_text: taken.text("add=").to_owned(),
+            duration_text: taken.text("duration=").to_owned(),
+        };
+        if command.profiles.iter().any(String::is_empty) {
+            return Err(SettingsError::senseless("profile= has an empty name", "separate files by single commas"));
+        }
+        if kind == K::VerifySizes {
+            return Ok(command);
+        }
+        command.length = length(&taken, place)?;
+        match kind {
+            K::Mixed => command.ratio = mix::ratio(taken.multi("ratio"))?,
+            K::User => {
+                command.ops = taken.multi("ops").map(|ops| mix::ops("ops", ops)).transpose()?.unwrap_or_default()
+            }
+            basic => command.ratio = vec![(basic, 1.0)],
+        }
+        if kind == K::User
+            && command.ops.iter().any(|op| matches!(op.share, Share::Rate(_)))
+            && taken.given("clustering=").is_some()
+        {
+            notes.push(
+                "clustering= has no effect: operations with rates of their own do not follow each other".to_owned(),
+            );
+        }
+        Ok(command)
+    }
+
+    /// Whether all that a `user` command does is to insert.
+    pub fn only_inserts(&self) -> bool {
+        matches!(&self.ops[..], [op] if op.name == "insert")
+    }
+}
+
+fn length(taken: &Taken, place: usize) -> Result<Length, SettingsError> {
+    Ok(match lengths(&Vec::new)[place].0 {
+        LengthKind::Count => Length::Count(number::count("n=", taken.text("n="))?),
+        LengthKind::Time => Length::Time(number::time("duration=", taken.text("duration="))?),
+        LengthKind::Uncertainty => {
+            let uncertainty = Uncertainty {
+                target: number::whole("err<", taken.text("err<"))?,
+                least: number::whole("n>", taken.text("n>"))?,
+                most: number::whole("n<", taken.text("n<"))?,
+            };
+            Length::Uncertainty(uncertainty)
+        }
+    })
+}
