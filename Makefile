@@ -28,7 +28,7 @@ test:
 
 # One test program after the other, one test at a time where tests measure time: two cores carry no more.
 unit:
-	$(CARGO) test --release --locked --workspace -- --test-threads=1
+	$(CARGO) test --release --locked --workspace --no-fail-fast -- --test-threads=1
 
 lint:
 	$(CARGO) fmt --all --check

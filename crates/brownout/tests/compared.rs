@@ -57,6 +57,37 @@ fn recorded_loads_of_a_slower_server_are_worse() {
 }
 
 #[test]
+fn the_measured_phase_is_as_long_as_the_load_and_not_as_the_wait_for_its_last_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.db");
+    let stub = Stub::local(1).unwrap();
+    stub.set(0, Behaviour::slow(Duration::from_secs(2)));
+    let words = format!("write duration=1s --record {} -rate open=50/s", path.display());
+    let done = Load::start(&stub, &words, "").done();
+    assert_eq!(done.out.lines().last(), Some("END"), "{done}");
+    let run = brownout_record::Run::open(&path).unwrap();
+    let [baseline] = &run.phases(1).unwrap()[..] else { panic!("one phase") };
+    let length_ns = baseline.ends_ns.unwrap() - baseline.starts_ns;
+    assert!(length_ns.abs_diff(1_000_000_000) < 100_000_000, "{baseline:?}");
+    assert!(baseline.starts_ns > 0, "the set-up is no part of it: {baseline:?}");
+}
+
+#[test]
+fn a_recorded_load_says_what_its_profile_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.db");
+    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/profiles/shop-stock.yaml");
+    let stub = Stub::local(1).unwrap();
+    let words =
+        format!("user profile={} ops(insert=1) n=20 --record {} -rate threads=2", profile.display(), path.display());
+    let done = Load::start(&stub, &words, "").done();
+    assert_eq!(done.out.lines().last(), Some("END"), "{done}");
+    let document = brownout_record::Run::open(&path).unwrap().document("experiment").unwrap().unwrap();
+    assert!(document.contains("ops(insert=1)"), "{document}");
+    assert!(document.contains(std::fs::read_to_string(profile).unwrap().trim_end()), "{document}");
+}
+
+#[test]
 fn what_is_no_run_or_no_pair_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let none = folder.path().join("none.db");

@@ -46,6 +46,48 @@ fn a_dry_run_needs_no_cluster_and_shows_the_plan() {
 }
 
 #[test]
+fn a_dry_run_finds_what_is_known_to_be_wrong_without_a_cluster() {
+    let profile = repository().join("crates/stress/profiles/every-type.yaml");
+    let user = format!("user profile={} ops(insert=1) n=10", profile.display());
+    for (words, said) in [
+        ("write n=1 -rate trace=/no/such", "/no/such"),
+        ("mixed n=1 -rate ops(FOO=5/s)", "FOO"),
+        ("write n=1 -mode driver unprepared", "driver"),
+        ("write n=1 -transport truststore=/no/such", "/no/such"),
+        ("write n=1 --flush --nodetool /no/such", "/no/such"),
+        ("write n=1 -errors retries=5000", "tries"),
+        ("read n=1 -pop seq=1..10 read-lookback=fixed(50)", "lookback"),
+    ] {
+        let words: Vec<&str> = ["stress"].into_iter().chain(words.split(' ')).chain(["--dry-run"]).collect();
+        let output = brownout(&words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", both(&output));
+        assert!(text(&output.stderr).contains(said), "{words:?}: {}", both(&output));
+        assert!(!text(&output.stdout).contains("Plan"), "{words:?}: {}", both(&output));
+    }
+    for more in ["-pop seq=1..10 read-lookback=fixed(50)", "-rate trace=/no/such"] {
+        let words: Vec<&str> = ["stress"].into_iter().chain(user.split(' ')).chain(more.split(' ')).collect();
+        let output = brownout(&[&words[..], &["--dry-run"]].concat());
+        assert_eq!(output.status.code(), Some(2), "{more}: {}", both(&output));
+    }
+}
+
+#[test]
+fn a_log_of_an_earlier_run_is_not_touched_by_one_that_does_not_begin() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.txt");
+    std::fs::write(&path, "an earlier run").unwrap();
+    let log = format!("file={}", path.display());
+    for words in [
+        &["stress", "write", "n=1", "-log", &log, "--dry-run"][..],
+        &["stress", "user", "profile=/no/such.yaml", "ops(insert=1)", "n=1", "-log", &log],
+        &["stress", "write", "n=1", "-rate", "trace=/no/such", "-log", &log],
+    ] {
+        brownout(words);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "an earlier run", "{words:?}");
+    }
+}
+
+#[test]
 fn a_cluster_that_does_not_answer_is_a_failure_that_names_it() {
     // Nobody listens on this port of loopback, and the driver is told so at once.
     let words = ["stress", "write", "n=1", "-node", "127.0.0.1", "-port", "native=1", "-log", "no-settings"];

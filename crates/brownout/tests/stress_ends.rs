@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use brownout_load::stub::{Behaviour, Stub};
+use brownout_load::stub::{Answer, Behaviour, Stub};
 use common::stress::{BROWNOUT, Done, Load, wait_for_operations};
 
 fn interrupted(done: &Done) {
@@ -56,6 +56,9 @@ fn ctrl_c_in_the_warm_up() {
     let done = load.done();
     interrupted(&done);
     assert!(done.out.contains("Warming up WRITE"), "{done}");
+    assert!(done.err.contains("interrupted in the warm-up: nothing was measured"), "{done}");
+    assert_eq!(done.json["success"], false, "{done}");
+    assert_eq!(done.sheet("scheduled"), 0, "{done}");
 }
 
 #[test]
@@ -90,6 +93,23 @@ fn ctrl_c_while_a_server_answers_nothing_ends_what_is_open() {
     interrupted(&done);
     done.adds_up();
     assert!(done.class("abandoned") > 0, "{done}");
+}
+
+#[test]
+fn ctrl_c_while_the_last_operations_are_waited_for_is_no_good_end() {
+    for errors in ["", " -errors ignore"] {
+        let stub = Stub::local(1).unwrap();
+        let words = format!("write duration=1s -rate open=100/s -mode requestTimeout=30000{errors}");
+        let load = Load::start(&stub, &words, "");
+        wait_for_operations(&stub, 10);
+        stub.set(0, Behaviour::answering(Answer::Silence));
+        std::thread::sleep(Duration::from_secs(2));
+        load.interrupt();
+        let done = load.done();
+        interrupted(&done);
+        done.adds_up();
+        assert!(done.class("abandoned") > 0, "{done}");
+    }
 }
 
 #[test]
@@ -164,6 +184,22 @@ fn a_full_disk_costs_the_file_and_the_exit_code_but_not_the_load() {
         assert_eq!(told, 1, "{option}: {done}");
         assert!(done.err.contains("No space left"), "{option}: {done}");
     }
+}
+
+#[test]
+fn results_that_find_no_room_cost_the_exit_code_but_not_the_others() {
+    let stub = Stub::local(1).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let port = format!("native={}", stub.addresses()[0].port());
+    let graph = format!("file={}", folder.path().join("graph.html").display());
+    let words = ["stress", "write", "n=50", "no-warmup", "-rate", "threads=2", "-node", "127.0.0.1", "-port", &port];
+    let mut command = Command::new(BROWNOUT);
+    command.args(words).args(["-log", "json=/dev/full", "-graph", &graph]).stdin(Stdio::null());
+    let output = command.output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!((output.status.code(), out.lines().last()), (Some(1), Some("FAILURE")), "{out}{err}");
+    assert!(err.contains("cannot write /dev/full") && err.contains("No space left"), "{err}");
+    assert!(out.contains("Results:") && folder.path().join("graph.html").exists(), "{out}");
 }
 
 #[test]

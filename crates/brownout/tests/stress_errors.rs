@@ -260,6 +260,21 @@ fn wrong_content_is_an_error_unless_nobody_wants_to_know() {
 }
 
 #[test]
+fn what_is_only_read_has_to_be_there_before_anything_is_loaded() {
+    let stub = Stub::local(1).unwrap();
+    for (words, table) in [
+        ("read n=5", "keyspace1.standard1"),
+        ("counter_read n=5", "keyspace1.counter1"),
+        ("read n=5 -schema keyspace=Other", "Other.standard1"),
+    ] {
+        let done = run(&stub, words);
+        assert_eq!(done.code, Some(1), "{done}");
+        assert!(done.err.contains(&format!("Unable to find table {table}; create it first")), "{done}");
+        assert!(!done.out.contains("Sleeping"), "{words}: {done}");
+    }
+}
+
+#[test]
 fn an_answer_of_the_wrong_kind_is_unexpected() {
     let stub = Stub::local(1).unwrap();
     run(&stub, "write n=20 -rate threads=4").went_on();
@@ -287,12 +302,41 @@ fn what_no_user_was_free_for_is_told_at_the_end_of_a_duration() {
 }
 
 #[test]
+fn a_search_takes_failures_for_answers_and_goes_on() {
+    let stub = answering(Answer::Error(0x1001));
+    let done = run(&stub, "write -rate search(slo=errors<5%,from=40/s,step=1s)");
+    done.adds_up();
+    assert_eq!((done.code, done.last()), (Some(1), "FAILURE"), "{done}");
+    // 40, 20, 10, 5, 2.5, 1.25 and 1 a second, each twice.
+    let steps = done.json["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 14, "{done}");
+    assert!(steps[0]["balance"]["failed"].as_u64().unwrap() > 20, "{done}");
+    let search = &done.json["search"];
+    assert_eq!((&search["found"], &search["rate"]), (&"never".into(), &1.0.into()), "{search}");
+    assert_eq!(search["objectives"][0], "errors<5%");
+}
+
+#[test]
+fn a_quiet_run_that_fails_says_why() {
+    let stub = answering(Answer::Error(0x1001));
+    let failing = |words: &str| Load::start(&stub, words, "level=minimal").done();
+    let done = failing("write n=20 -rate threads=2");
+    assert_eq!(done.last(), "FAILURE", "{done}");
+    assert!(done.err.contains("OverloadedException"), "{done}");
+    let done = failing("write n=20 -rate threads=2 -errors ignore");
+    assert_eq!(done.last(), "END", "{done}");
+    assert!(!done.err.contains("OverloadedException"), "{done}");
+}
+
+#[test]
 fn a_search_accounts_for_every_operation_and_shows_the_best_step() {
     let stub = Stub::local(1).unwrap();
     let done = run(&stub, "write n=1000000 -rate search(slo=p99<20s,from=50/s,to=200/s,step=1s)");
     done.adds_up();
     assert_eq!(done.class("ok"), done.sheet("scheduled"), "{done}");
     assert!(done.out.contains("kept up to the highest rate tried, 200/s"), "{done}");
+    let search = &done.json["search"];
+    assert_eq!((&search["found"], &search["rate"]), (&"always".into(), &200.0.into()), "{search}");
     let results = done.out.split("Results:").nth(1).unwrap_or_else(|| panic!("{done}"));
     assert!(results.contains("Op rate") && done.out.contains("the step at 200/s"), "{done}");
     let steps = done.json["steps"].as_array().unwrap();

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{both, brownout, experiment, json, require_root};
+use common::{brownout, experiment, punctual, require_root};
 use serde_json::Value;
 
 fn phase<'a>(of: &'a Value, name: &str) -> &'a Value {
@@ -15,21 +15,21 @@ fn p50(findings: &Value, name: &str) -> f64 {
     phase(&findings["trials"][0], name)["response"]["p50"]["value_ns"].as_f64().unwrap()
 }
 
-fn run(consistency: &str, out: &std::path::Path) -> Value {
+fn run(consistency: &str) -> Value {
     let file = experiment("three-sites.yaml");
-    let output = brownout(&[
-        "run",
-        file.to_str().unwrap(),
-        "--json",
-        "--out",
-        out.to_str().unwrap(),
-        "--set=trials=1",
-        "--set=phases={warm-up: 24s, baseline: 6s, fault: 14s, recovery: 6s}",
-        "--set=faults.0.flap={on: 2s, off: 1s}",
-        &format!("--set=load.consistency={consistency}"),
-    ]);
-    let findings = json(&output);
-    assert_eq!(findings["verdict"]["validity"], "valid", "{}", both(&output));
+    let (_, _, findings) = punctual(|out| {
+        brownout(&[
+            "run",
+            file.to_str().unwrap(),
+            "--json",
+            "--out",
+            out.to_str().unwrap(),
+            "--set=trials=1",
+            "--set=phases={warm-up: 24s, baseline: 6s, fault: 14s, recovery: 6s}",
+            "--set=faults.0.flap={on: 2s, off: 1s}",
+            &format!("--set=load.consistency={consistency}"),
+        ])
+    });
     assert_eq!(findings["trials"][0]["faults"][0]["verdict"], "proven", "{}", findings["trials"][0]["faults"][0]);
     findings
 }
@@ -37,8 +37,7 @@ fn run(consistency: &str, out: &std::path::Path) -> Value {
 #[test]
 fn the_distance_between_sites_is_felt_by_a_quorum_and_not_by_a_local_quorum() {
     require_root();
-    let out = tempfile::tempdir().unwrap();
-    let (quorum, local) = (run("quorum", out.path()), run("local-quorum", out.path()));
+    let (quorum, local) = (run("quorum"), run("local-quorum"));
     // The second of three sites is 34 ms away, one way; the fault is between the same two.
     assert!(p50(&quorum, "baseline") >= 68e6, "{}", p50(&quorum, "baseline"));
     assert!(p50(&local, "baseline") < 34e6, "{}", p50(&local, "baseline"));

@@ -234,6 +234,14 @@ pub struct Bucket {
     pub rerouted: u64,
 }
 
+/// After its timeout (ns) the late answer of an operation is waited for so long, ns. Whatever comes later is read and
+/// forgotten: what may still be added to an account has to be kept in memory.
+pub const fn late_patience_ns(timeout_ns: u64) -> u64 {
+    const LEAST: u64 = 60_000_000_000;
+    let two = timeout_ns.saturating_mul(2);
+    if two > LEAST { two } else { LEAST }
+}
+
 /// From here on the instrument itself was late: 1 ms.
 pub const LATE_START_NS: u64 = 1_000_000;
 

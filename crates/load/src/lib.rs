@@ -36,7 +36,7 @@ mod workload;
 
 pub use account::{
     Attempts, Balance, Bucket, ConnectionEvent, ErrorClass, LATE_START_NS, Live, OperationCounts, Outcome, Series,
-    histogram,
+    histogram, late_patience_ns,
 };
 pub use clock::now_ns;
 pub use config::{Balancing, Coordinator, DEFAULT_TICK, DataPath, EngineConfig, ThreadStart, stay};

@@ -93,7 +93,11 @@ pub enum RetryDelay {
 }
 
 impl Retries {
-    pub(crate) fn check(&self) -> Result<(), LoadError> {
+    /// Whether all of it can be done.
+    ///
+    /// # Errors
+    /// What is out of range, and what to write instead.
+    pub fn check(&self) -> Result<(), LoadError> {
         let refuse = |what: &str, remedy| Err(LoadError::Config { what: what.to_owned(), remedy });
         if !(1..=1_000).contains(&self.tries) {
             return refuse("the number of tries is out of range", "write 1 (no retry) to 1000");

@@ -115,6 +115,36 @@ fn a_flow_that_has_no_more_ends_and_the_engine_is_exhausted_when_all_have() {
 }
 
 #[test]
+fn what_there_is_more_of_later_waits_and_is_not_the_end() {
+    // One in ten is answered 60 ms after its timeout, which frees its place only then.
+    let server = Scripted::start(|number, _| Reply::After(if number % 10 == 9 { ms(100) } else { ms(1) }));
+    let names = ["open", "closed", "limited"];
+    let few = |name| Plan { count: Some(60), open: 2, ..Plan::new(name) };
+    let (asking, diary) = Asking::new(&names.map(few));
+    let config = EngineConfig { timeout: ms(40), ..config(&server) };
+    let engine = Engine::launch(config, Arc::new(Shared(asking))).unwrap();
+    let paces = vec![
+        Pace::Open { rate: rate(2_000.0), arrivals: Arrivals::Constant },
+        Pace::Closed { threads: 7 },
+        Pace::Limited { threads: 5, rate: rate(3_000.0) },
+    ];
+    engine.set_paces(paces).unwrap();
+    wait_until("all flows have ended", || engine.exhausted());
+    let mut book = Book::default();
+    let balance = stop(engine, &mut book);
+    diary.lock().unwrap().check();
+    assert_eq!(balance.scheduled, 180, "none is left: {balance:#?}");
+    assert!(balance.timed_out > 0 && balance.late > 0, "{balance:#?}");
+    for name in names {
+        assert_eq!(diary.lock().unwrap().drawn[name], 60);
+    }
+    // What was due while two were open has waited from its own time on.
+    let open = book.0.values().flat_map(|bucket| &bucket.series).filter(|series| series.statement == "open");
+    let wait = open.map(|series| series.wait.max()).max().unwrap();
+    assert!(wait > 5_000_000, "{wait}");
+}
+
+#[test]
 fn a_limited_loop_counts_partitions_and_has_no_more_operations_open_than_users() {
     // The server answers one after the other, at most 200 a second.
     let server = Scripted::start(|_, _| Reply::After(ms(5)));

@@ -22,7 +22,7 @@ use std::{
 use common::{
     asked, is_stub,
     process::{End, Running, Stub, sleeper},
-    tools::{COARSE, Load, Tool, When, found},
+    tools::{COARSE, Kind, Load, Tool, When, found},
 };
 
 /// Users of the closed loop: many in one write, few beside what a machine has.
@@ -99,7 +99,13 @@ fn measure(tool: &Tool, load: Load, warm_up: u64, window: u64, cell: &mut Cell) 
     let mut stub = Stub::start(&[1, 0]);
     // Connecting may count as running: a JVM takes a while.
     let seconds = warm_up + window + 3;
-    let mut running = Running::start(tool.command(load, seconds, stub.port, 1), Some(0), folder.path(), "printed");
+    let mut command = tool.command(load, seconds, stub.port, 1);
+    if let (Kind::ScyllaBench, Load::Rate(rate)) = (tool.kind, load) {
+        // All of its goroutines start their operations at the same moments. With one for every 1,000 a second that is
+        // once a millisecond, as latte does; 200 at once, 200 ms apart, would be cheap, and another load.
+        command.args(["-concurrency", &(rate / 1_000).max(1).to_string()]);
+    }
+    let mut running = Running::start(command, Some(0), folder.path(), "printed");
     if !running.writes(&mut stub) {
         let printed = std::fs::read_to_string(folder.path().join("printed")).unwrap_or_default();
         let last: Vec<&str> = printed.lines().rev().filter(|line| !line.is_empty()).take(3).collect();

@@ -39,7 +39,9 @@ pub fn profile(text: &str) {
     match Profile::from_text("profile.yaml", text.to_owned(), &files) {
         Ok(profile) => {
             assert!(profile.block().starts_with("  Keyspace Name: "));
-            let _ = (profile.generator(None, false), profile.batch(None), profile.needs_v2());
+            let plain = Settings::parse(&["user profile=profile.yaml ops(insert=1) n=1"]);
+            assert!(plain.is_ok_and(|plain| !profile.batch(&plain.insert).name().is_empty()));
+            let _ = (profile.generator(None, false), profile.needs_v2());
             let ops = [Op { name: "insert".to_owned(), share: Share::Weight(1.0) }];
             assert!(resolve(&ops, &[profile]).is_ok());
         }

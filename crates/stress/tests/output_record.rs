@@ -70,10 +70,11 @@ fn write(path: &Path, plan: &RunPlan, ended: Ended<'_>) {
     for number in 0..5 {
         file.buckets(ZERO + (number + 1) * SECOND, &[bucket(number)], number * 1_000_000).unwrap();
         if number == 0 {
-            file.measure(ZERO + SECOND).unwrap();
+            let warm_up = if plan.warm_up_ns.is_some() { SECOND } else { 0 };
+            file.measure(ZERO + warm_up).unwrap();
         }
     }
-    file.end(ZERO + 5 * SECOND, ended, &Balance::default()).unwrap();
+    file.end(ZERO + 5 * SECOND, ZERO + 5 * SECOND, ended, &Balance::default()).unwrap();
 }
 
 #[test]

@@ -8,7 +8,7 @@ use brownout_generate::{distribution::Spec, sizes::Amount};
 use brownout_load::{Arrivals, Consistency, SerialConsistency};
 use brownout_stress::{
     profile::{Fields, Profile, What, batches, load_all, rate, resolve},
-    settings::{Batch, Generator, Rate, Settings, Share},
+    settings::{Batch, Generator, Insert, Rate, Settings, Share},
 };
 
 const GOLDEN: &str = include_str!("golden/profiles.txt");
@@ -35,6 +35,12 @@ fn read(text: &str) -> Result<Profile, String> {
 /// A profile with these lines beside what is required.
 fn with(lines: &str) -> Result<Profile, String> {
     read(&format!("keyspace: ks\ntable: t\n{lines}"))
+}
+
+/// What a command line says of inserts.
+fn inserts(groups: &str) -> Insert {
+    let line = format!("user profile=x ops(insert=1) n=1 {groups}");
+    Settings::parse(&[&line]).expect(&line).insert
 }
 
 fn spec(text: &str) -> Option<Spec> {
@@ -77,8 +83,8 @@ fn a_profile_of_the_common_shape_is_read_whole() {
     assert_eq!((raws.columns.as_str(), raws.page_size), ("raw", 5000));
     assert_eq!(profile.definition.as_ref().map(|definition| definition.columns.len()), Some(9));
     assert_eq!(profile.generator(None, false), Ok(Generator::Compat), "plain profiles stay comparable");
-    assert_eq!(profile.batch(None), Batch::Logged);
-    assert_eq!(profile.batch(Some(Batch::None)), Batch::None, "the command line wins");
+    assert_eq!(profile.batch(&inserts("")), Batch::Logged);
+    assert_eq!(profile.batch(&inserts("-insert batchtype=NONE")), Batch::None, "the command line wins");
     assert!(profile.notes.is_empty(), "{:?}", profile.notes);
 }
 
@@ -86,7 +92,7 @@ fn a_profile_of_the_common_shape_is_read_whole() {
 fn little_is_enough_and_a_folded_text_is_one_line() {
     let bare = load("bare");
     assert_eq!((bare.queries.len(), bare.columns.len(), bare.insert.batch), (1, 0, None));
-    assert_eq!(bare.batch(None), Batch::Logged, "as cassandra-stress without batchtype");
+    assert_eq!(bare.batch(&inserts("")), Batch::Logged, "as cassandra-stress without batchtype");
     assert_eq!(bare.queries[0].fields, Fields::MultiRow, "as cassandra-stress without fields");
     let posts = load("posts");
     assert_eq!(posts.name, "posts");
@@ -154,11 +160,30 @@ fn new_keys_and_types_bring_the_new_generator_and_no_batches() {
         ("table_definition: CREATE TABLE t (k int PRIMARY KEY, m map<int, int>)", Generator::V2, Batch::Logged),
         ("table_definition: CREATE TABLE t (k int PRIMARY KEY, l list<int>)", Generator::Compat, Batch::Logged),
         ("insert: {batchtype: unlogged}\ngenerator: v2", Generator::V2, Batch::Unlogged),
+        ("insert: {rate: 5/s}", Generator::Compat, Batch::None),
+        ("insert: {pin: a}", Generator::Compat, Batch::None),
+        ("insert: {visits: fixed(2)}", Generator::Compat, Batch::None),
+        ("insert: {revisit: fixed(1)}", Generator::Compat, Batch::None),
+        ("insert: {consistencyLevel: ONE}", Generator::Compat, Batch::Logged),
+        ("insert: {batch-size: 3}", Generator::Compat, Batch::Logged),
+        ("insert: {batch-size: 3}\ngenerator: v2", Generator::V2, Batch::Logged),
+        ("queries: {q: {cql: S, page_size: 7}}", Generator::Compat, Batch::None),
+        ("queries: {q: {cql: S, rate: 5/s}}", Generator::Compat, Batch::None),
+        ("queries: {q: {cql: S, pin: a}}", Generator::Compat, Batch::None),
+        ("queries: {q: {cql: S, consistencyLevel: ONE}}", Generator::Compat, Batch::Logged),
+        ("token_range_queries: {q: {columns: a, page_size: 7}}", Generator::Compat, Batch::Logged),
+        ("token_range_queries: {q: {columns: a, rate: 5/s}}", Generator::Compat, Batch::None),
+        ("token_range_queries: {q: {columns: a, consistencyLevel: ONE}}", Generator::Compat, Batch::None),
     ] {
         let profile = with(lines).expect(lines);
         assert_eq!(profile.generator(None, false), Ok(generator), "{lines}");
-        assert_eq!(profile.batch(None), batch, "{lines}");
+        assert_eq!(profile.batch(&inserts("")), batch, "{lines}");
     }
+    let asked = with("generator: v2").expect("v2").batch(&inserts("-insert batch-size=3"));
+    assert_eq!(asked, Batch::Logged, "a size of batches asks for batches");
+    // Which columns are left out is a matter of values alone.
+    let rated = with("table_definition: CREATE TABLE t (k int PRIMARY KEY, m map<int, int>)\ninsert: {rate: 5/s}");
+    assert_eq!(rated.expect("rated").generator(None, true), Ok(Generator::Compat));
     let maps = with("table_definition: CREATE TABLE t (k int PRIMARY KEY, m map<int, int>)").expect("maps");
     let error = maps.generator(Some(Generator::Compat), false).expect_err("a map in compat").to_string();
     assert!(error.contains("map<int, int>") && error.contains("column m"), "{error}");
@@ -169,11 +194,10 @@ fn new_keys_and_types_bring_the_new_generator_and_no_batches() {
 #[test]
 fn the_profile_and_the_command_line_agree_on_visits() {
     let profile = load("modern");
-    let settings = |line: &str| Settings::parse(&[line]).expect(line).insert;
-    let default = settings("user profile=x ops(insert=1) n=1");
+    let default = inserts("");
     assert_eq!(Some(profile.visits(&default)), spec("fixed(4)"));
     assert_eq!(Some(profile.revisit(&default)), spec("uniform(1..1k)"));
-    let given = settings("user profile=x ops(insert=1) n=1 -insert visits=fixed(2)");
+    let given = inserts("-insert visits=fixed(2)");
     assert_eq!(Some(profile.visits(&given)), spec("fixed(2)"));
     assert_eq!(Some(load("bare").visits(&default)), spec("fixed(1)"));
 }
@@ -338,7 +362,8 @@ fn rates_in_a_profile_count_unless_the_command_line_has_one() {
     assert_eq!(given, Ok(Rate::Threads { threads: 3, limit: None }));
     assert!(notes[0].contains("no effect"), "{notes:?}");
     let (mixed, _) = of("user profile=x ops(insert=1,validate=1) duration=1s");
-    assert!(mixed.expect_err("one has none").contains("validate has no rate:"));
+    let mixed = mixed.expect_err("one has none");
+    assert!(mixed.contains("validate has no rate:") && mixed.contains("ops(insert=500/s,validate=100/s)"), "{mixed}");
     let (other, _) = of("user profile=x ops(insert=1,by-tenant=1) duration=1s -rate ops(insert=5/s)");
     assert!(other.expect_err("one is missing").contains("by-tenant"));
 }

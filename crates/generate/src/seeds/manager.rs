@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Seed;
+use super::given_up::GivenUp;
 use super::progress::Progress;
 use super::revisit::Revisit;
 use crate::distribution::{Distribution, Newest, Spec};
@@ -99,6 +100,7 @@ pub struct SeedManager {
     /// How many seeds of the sequence were taken.
     taken: AtomicI64,
     progress: Progress,
+    given_up: GivenUp,
     /// What was written last, for `latest`, and its place in the sequence of writes.
     newest: Option<(Newest, AtomicI64)>,
     parts: Option<Parts>,
@@ -147,7 +149,14 @@ impl SeedManager {
         };
         // Partitions of one visit need no book-keeping; the counts of visits are what most runs leave alone.
         let parts = if settings.visits.max() > 1 { Some(Parts::new(&settings)?) } else { None };
-        Ok(Arc::new(SeedManager { settings, taken: AtomicI64::new(0), progress: Progress::default(), newest, parts }))
+        Ok(Arc::new(SeedManager {
+            settings,
+            taken: AtomicI64::new(0),
+            progress: Progress::default(),
+            given_up: GivenUp::default(),
+            newest,
+            parts,
+        }))
     }
 
     /// The draws of one thread, or of one operation of a thread. Sources of different `index` draw independently.
@@ -181,22 +190,38 @@ impl SeedManager {
             }
         }
         if first && self.settings.flavour == Flavour::Compat {
-            self.ended(seed, seed.value());
+            self.ended(seed.value());
+            self.newer(seed);
         }
     }
 
-    /// The write of this seed has ended: answered, or given up. Where it is not called, `read-lookback` and `latest` stand
-    /// still. (In [`Flavour::Compat`], [`SeedManager::visited`] counts already.)
+    /// The write of this seed was acknowledged. Where neither this nor [`SeedManager::given_up`] is called, `read-lookback`
+    /// and `latest` stand still. (In [`Flavour::Compat`], [`SeedManager::visited`] counts already.)
     pub fn written(&self, seed: &Seed) {
         if self.settings.flavour == Flavour::Fixed {
-            self.ended(seed, seed.ordinal() + 1);
+            self.ended(seed.ordinal() + 1);
+            self.newer(seed);
         }
     }
 
-    fn ended(&self, seed: &Seed, number: i64) {
+    /// The write of this seed has ended, and nobody knows whether it was done. Readers get past it, but are not sent there.
+    pub fn given_up(&self, seed: &Seed) {
+        if let (Flavour::Fixed, Population::Sequence { first, last, lookback: Some(_), .. }) =
+            (self.settings.flavour, &self.settings.population)
+        {
+            // Before it has ended, so that no reader comes in between.
+            self.given_up.add(seed.ordinal(), self.progress.contiguous() - (last - first + 1));
+            self.ended(seed.ordinal() + 1);
+        }
+    }
+
+    fn ended(&self, number: i64) {
         if let Population::Sequence { lookback: Some(_), .. } = self.settings.population {
             self.progress.ended(number);
         }
+    }
+
+    fn newer(&self, seed: &Seed) {
         if let Some((newest, ordinal)) = &self.newest
             && ordinal.fetch_max(seed.ordinal(), Ordering::Relaxed) < seed.ordinal()
         {
@@ -217,8 +242,9 @@ impl SeedManager {
             Flavour::Fixed if ended == 0 => 0,
             Flavour::Fixed => {
                 // What is overwritten in a later round is as new as that round.
-                let back = (back.max(1) - 1) % ended.min(length) + 1;
-                (ended - back) % length
+                let written = ended.min(length);
+                let back = (back.max(1) - 1) % written + 1;
+                self.given_up.step_past(ended - back, ended - written..ended) % length
             }
             Flavour::Compat if ended >= back => ended - back,
             Flavour::Compat if ended == length && !wrap => return None,

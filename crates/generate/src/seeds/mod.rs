@@ -9,20 +9,27 @@
 //!    has come to its end.
 //! 2. The rows of this visit are made from it. A writer calls [`Seed::move_forwards`] by the rows that it takes, and, when it
 //!    has made the last of them, [`SeedManager::visited`].
-//! 3. When the write has ended (answered or given up), [`SeedManager::written`]: from then on readers may look back at it.
+//! 3. When the write was acknowledged, [`SeedManager::written`]: from then on readers may look back at it. When it was
+//!    given up, [`SeedManager::given_up`]: readers look past it.
 //!
 //! [`Flavour::Compat`] hands out what cassandra-stress would, its faults included; [`Flavour::Fixed`] does what its
 //! documentation says. They differ in:
 //!
 //! | | compat | fixed |
 //! |---|---|---|
-//! | `read-lookback` | works for sequences from 0 or 1 only, counts writes as soon as they are made | any sequence, ended writes only |
+//! | `read-lookback` | works for sequences from 0 or 1 only, counts writes as soon as they are made | any sequence, acknowledged writes only (a) |
 //! | readers of a partition written in part | see all of its rows | see the rows written so far |
 //! | a sequence without wrap ends | with partitions half written | when all are written |
+//!
+//! (a) In place of a write that was given up readers get the next older one that was not, or else the next newer. In a later
+//! round of the sequence that holds also where an earlier round wrote the partition: it may be the old row or the new one.
+//! Where nothing that they may look at was acknowledged, they get what they drew. The newest 65,536 runs of ordinals that
+//! were given up are remembered. With several visits, one that was given up counts for all of its partition.
 //!
 //! One fault is in neither: where some partitions take one visit and others several, cassandra-stress keeps those of one
 //! visit in its list of partitions to be revisited for ever, until it hands out nothing else and hangs.
 
+mod given_up;
 mod manager;
 mod progress;
 mod revisit;

@@ -175,6 +175,39 @@ fn looking_back_goes_round_with_the_sequence() {
 }
 
 #[test]
+fn readers_look_past_writes_that_were_given_up() {
+    let manager =
+        SeedManager::new(settings(sequence(100, 1_099, true, Some("uniform(1..5)")), Flavour::Fixed)).expect("sound");
+    let mut source = manager.source(0);
+    let mut read = |manager: &SeedManager, from: i64, to: i64, lost: &[i64]| {
+        for seed in (from..=to).map(|_| source.next_write().expect("it wraps")) {
+            if lost.contains(&seed.value()) { manager.given_up(&seed) } else { manager.written(&seed) }
+        }
+        let read: HashSet<i64> = (0..200).filter_map(|_| source.next_read()).map(|seed| seed.value()).collect();
+        read
+    };
+    assert_eq!(read(&manager, 100, 101, &[100, 101]), HashSet::from([100, 101]), "nothing was acknowledged");
+    assert_eq!(read(&manager, 102, 103, &[103]), HashSet::from([102]), "the next newer, if there is no older");
+    // The five newest, of which two were given up; the one before them again was not.
+    assert_eq!(read(&manager, 104, 119, &[110, 116, 117]), HashSet::from([115, 118, 119]));
+    assert_eq!(read(&manager, 120, 129, &[]), HashSet::from([125, 126, 127, 128, 129]));
+    assert_eq!(read(&manager, 130, 1_100, &[1_098]), HashSet::from([1_096, 1_097, 1_099, 100]), "round the sequence");
+    assert_eq!(read(&manager, 101, 112, &[]), HashSet::from([108, 109, 110, 111, 112]), "110 was written this time");
+}
+
+#[test]
+fn compat_counts_a_write_when_it_is_made_whatever_becomes_of_it() {
+    let manager = SeedManager::new(settings(sequence(1, 100, true, Some("fixed(1)")), Flavour::Compat)).expect("sound");
+    let mut source = manager.source(0);
+    for value in 1..=20 {
+        let seed = source.next_write().expect("it wraps");
+        manager.visited(&seed, true, true);
+        manager.given_up(&seed);
+        assert_eq!(source.next_read().map(|seed| seed.value()), Some(value));
+    }
+}
+
+#[test]
 fn readers_learn_how_far_a_partition_in_parts_is_written() {
     for (flavour, taken) in [(Flavour::Fixed, Some(30)), (Flavour::Compat, None)] {
         let mut settings = settings(Population::Drawn(Spec::Fixed(5)), flavour);
@@ -205,6 +238,9 @@ fn readers_of_the_latest_follow_the_writers() {
     assert!(writes.iter().map(Seed::value).eq(1..=300), "writers go in order");
     writes.iter().rev().for_each(|seed| manager.written(seed));
     assert_eq!(favourite(&mut source), Some(300), "the newest, in whichever order they ended");
+    let lost: Vec<Seed> = (0..50).filter_map(|_| source.next_write()).collect();
+    lost.iter().for_each(|seed| manager.given_up(seed));
+    assert_eq!(favourite(&mut source), Some(300), "what was given up is not new");
 }
 
 #[test]

@@ -90,12 +90,7 @@ impl Source {
         let complaint = |message: String| FileError::without_place("--set", path, message);
         let mut rest = Some(path);
         while let Some(left) = rest {
-            // A key may hold dots itself, such as an operation's name in load.ops.
-            let whole = matches!(node, Node::Mapping(map) if map.get_node(left).is_some());
-            let (step, after) = match left.split_once('.').filter(|_| !whole) {
-                Some((step, after)) => (step, Some(after)),
-                None => (left, None),
-            };
+            let (step, after) = first_step(node, left);
             rest = after;
             node = match node {
                 Node::Mapping(map) => {
@@ -226,12 +221,7 @@ impl Source {
         let mut marker = None;
         let mut rest = Some(key).filter(|key| !key.is_empty());
         while let Some(left) = rest {
-            // A key may hold dots itself, such as an operation's name in load.ops.
-            let whole = matches!(node, Node::Mapping(map) if map.get_node(left).is_some());
-            let (step, after) = match left.split_once('.').filter(|_| !whole) {
-                Some((step, after)) => (step, Some(after)),
-                None => (left, None),
-            };
+            let (step, after) = first_step(node, left);
             rest = after;
             let next = match node {
                 Node::Mapping(map) => map.iter().find(|(name, _)| name.as_str() == step).map(|(name, value)| {
@@ -251,6 +241,16 @@ impl Source {
             node = value;
         }
         marker
+    }
+}
+
+/// The first step of a dotted path below `node`, and the steps after it.
+fn first_step<'a>(node: &Node, path: &'a str) -> (&'a str, Option<&'a str>) {
+    // A key may hold dots itself, such as an operation's name in load.ops.
+    let whole = matches!(node, Node::Mapping(map) if map.get_node(path).is_some());
+    match path.split_once('.').filter(|_| !whole) {
+        Some((step, after)) => (step, Some(after)),
+        None => (path, None),
     }
 }
 

@@ -8,15 +8,11 @@ use super::{
     page::AttemptEnd,
     worker::Worker,
 };
-use crate::{Ended, Ending, ErrorClass, Outcome, clock::now_ns};
+use crate::{Ended, Ending, ErrorClass, Outcome, clock::now_ns, late_patience_ns};
 
 fn entry(operation: &Operation) -> Entry {
     Entry { intended: operation.intended, coordinator: operation.coordinator, name: operation.name }
 }
-
-/// Late answers are waited for so long after the timeout, or for two more timeouts if that is longer. Whatever comes
-/// later is read and forgotten: what may still be added to an account has to be kept in memory.
-const LATE_PATIENCE_NS: u64 = 60_000_000_000;
 
 impl Worker {
     /// Counts an attempt, if operations may have several.
@@ -124,7 +120,7 @@ impl Worker {
 
     /// Gives up the late answers that nobody should wait for any more.
     pub(super) fn stop_waiting(&mut self, now: u64) {
-        let patience_ns = LATE_PATIENCE_NS.max(2 * self.timeout_ns);
+        let patience_ns = late_patience_ns(self.timeout_ns);
         for operation in self.operations.iter_mut() {
             if operation.awaited && operation.deadline.saturating_add(patience_ns) <= now {
                 operation.awaited = false;
@@ -148,9 +144,10 @@ impl Worker {
             && operation.outstanding == 0
             && !operation.awaited
         {
-            let ticket = operation.ticket;
+            let (ticket, flow) = (operation.ticket, operation.flow);
             self.operations.remove(handle);
             self.workload.release(ticket);
+            self.flows[usize::from(flow)].unpark();
         }
     }
 
@@ -246,6 +243,12 @@ impl Worker {
             let Some(operation) = self.operations.get_mut(open.handle) else { continue };
             operation.outstanding -= 1;
             let operation = *operation;
+            if class != ErrorClass::Abandoned && operation.deadline <= now {
+                // The wheel would have said so within its next tick.
+                self.count_attempt(&operation, AttemptEnd::TimedOut, 0);
+                self.end_timed_out(open.handle, operation.outstanding > 0, now);
+                continue;
+            }
             let service = if open.sent_ns == 0 { 0 } else { now.saturating_sub(open.sent_ns) };
             self.count_attempt(&operation, AttemptEnd::Failed(class), service);
             self.failed(open.handle, class, now);

@@ -47,11 +47,18 @@ pub(super) struct Flow {
     restarts: Vec<u64>,
     /// Until when users rest whose operations have failed, in order.
     resting: VecDeque<u64>,
+    /// There is nothing to start until one of the operations that are open is over.
+    parked: bool,
 }
 
 impl Flow {
     pub(super) fn new() -> Self {
-        Flow { source: Source::Idle, pace: 0, restarts: Vec::new(), resting: VecDeque::new() }
+        Flow { source: Source::Idle, pace: 0, restarts: Vec::new(), resting: VecDeque::new(), parked: false }
+    }
+
+    /// An operation is over: there may be something to start again.
+    pub(super) fn unpark(&mut self) {
+        self.parked = false;
     }
 
     /// No operation intended before this will be scheduled any more.
@@ -67,6 +74,9 @@ impl Flow {
     /// When it starts something by the clock; the first is for what may be held back to be sent together.
     pub(super) fn next_ns(&self) -> (u64, u64) {
         let rested = self.resting.front().copied().unwrap_or(u64::MAX);
+        if self.parked {
+            return (u64::MAX, rested);
+        }
         match &self.source {
             Source::Open(schedule) => (schedule.next_ns(), rested),
             Source::Limited { limiter, free, .. } if *free > 0 => (limiter.next_ns(), rested),
@@ -99,6 +109,7 @@ impl Flow {
         self.pace += 1;
         self.restarts.clear();
         self.resting.clear();
+        self.parked = false;
         let threads = config.threads;
         // The first threads take what does not divide.
         let share = |users: u32| (users as usize + threads - 1 - index) / threads;
@@ -219,17 +230,22 @@ impl Worker {
         let until = now.min(end.saturating_sub(1));
         loop {
             let state = &mut self.flows[flow];
-            let due = match &mut state.source {
-                Source::Open(schedule) => schedule.next_ns() <= until,
-                Source::Limited { limiter, free, .. } => *free > 0 && limiter.next_ns() <= until,
-                Source::Idle | Source::Closed { .. } => false,
-            };
+            let due = !state.parked
+                && match &mut state.source {
+                    Source::Open(schedule) => schedule.next_ns() <= until,
+                    Source::Limited { limiter, free, .. } => *free > 0 && limiter.next_ns() <= until,
+                    Source::Idle | Source::Closed { .. } => false,
+                };
             if !due || *left == 0 {
                 return due;
             }
             *left -= 1;
             let Some(drawn) = self.workload.draw(flow) else {
-                state.retire();
+                if self.workload.more_later(flow) {
+                    state.parked = true;
+                } else {
+                    state.retire();
+                }
                 return false;
             };
             let (intended, from) = match &mut state.source {
@@ -256,7 +272,7 @@ impl Worker {
             state.resting.pop_front();
             state.restarts.push(at);
         }
-        if state.restarts.is_empty() {
+        if state.restarts.is_empty() || state.parked {
             return;
         }
         // Starting cannot free users, so this ends.
@@ -265,6 +281,10 @@ impl Worker {
         for intended in restarts.drain(..).filter(|intended| *intended < end) {
             match self.workload.draw(flow) {
                 Some(drawn) => self.start(flow, drawn, intended, intended, now),
+                None if self.workload.more_later(flow) => {
+                    self.flows[flow].parked = true;
+                    self.flows[flow].restarts.push(intended);
+                }
                 None => self.flows[flow].retire(),
             }
         }
@@ -307,6 +327,6 @@ impl Worker {
 
     /// Whether users of a closed loop are free to start.
     pub(super) fn has_restarts(&self) -> bool {
-        self.flows.iter().any(|flow| !flow.restarts.is_empty())
+        self.flows.iter().any(|flow| !flow.restarts.is_empty() && !flow.parked)
     }
 }

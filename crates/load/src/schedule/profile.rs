@@ -231,7 +231,9 @@ impl RateProfile {
         let seconds = match &self.0 {
             Shape::Pieces(pieces) => match &**pieces {
                 // Divided in one step, this is exact where a product of rounded parts would not be.
-                [only] if only.slope == 0.0 && only.start_s == 0.0 => return count * 1e9 / only.rate,
+                [only] if only.slope == 0.0 && only.start_s == 0.0 && only.rate > 0.0 => {
+                    return count * 1e9 / only.rate;
+                }
                 _ => {
                     // The last piece before which fewer are due. At a rate of 0 the next piece begins with as many.
                     let place = pieces.partition_point(|piece| piece.before <= count).max(1) - 1;

@@ -78,6 +78,13 @@ pub trait ThreadWorkload: Send {
     /// again until another pace is set.
     fn draw(&mut self, flow: usize) -> Option<Drawn>;
 
+    /// Asked when [`ThreadWorkload::draw`] has just said that there is no more: whether there will be, once operations
+    /// that are open are over ([`ThreadWorkload::release`]). It is drawn again then; what was due meanwhile waits.
+    fn more_later(&self, flow: usize) -> bool {
+        let _ = flow;
+        false
+    }
+
     /// Where the next request of the operation may go. Asked before every request but those for a next page.
     ///
     /// Unless operations are balanced `by_token`, a [`Route::Token`] is the same as [`Route::Any`], and the token need

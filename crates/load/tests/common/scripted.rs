@@ -136,11 +136,22 @@ pub struct Plan {
     pub route: Route,
     /// Writes no request at all.
     pub mute: bool,
+    /// So many of a thread may be open; more there are when one of them is over.
+    pub open: usize,
 }
 
 impl Plan {
     pub fn new(name: &'static str) -> Plan {
-        Plan { name, count: None, partitions: 1, steps: 1, next: Next::Page, route: Route::Any, mute: false }
+        Plan {
+            name,
+            count: None,
+            partitions: 1,
+            steps: 1,
+            next: Next::Page,
+            route: Route::Any,
+            mute: false,
+            open: usize::MAX,
+        }
     }
 }
 
@@ -190,13 +201,15 @@ impl Workload for Shared {
     }
 
     fn thread(&self, _: usize, _: usize) -> Box<dyn ThreadWorkload> {
-        Box::new(Part { asking: Arc::clone(&self.0), flow_of: HashMap::new() })
+        Box::new(Part { asking: Arc::clone(&self.0), flow_of: HashMap::new(), open: vec![0; self.0.plans.len()] })
     }
 }
 
 struct Part {
     asking: Arc<Asking>,
     flow_of: HashMap<u64, usize>,
+    /// Operations that are not over, by flow.
+    open: Vec<usize>,
 }
 
 impl Part {
@@ -208,12 +221,20 @@ impl Part {
 impl ThreadWorkload for Part {
     fn draw(&mut self, flow: usize) -> Option<Drawn> {
         let plan = &self.asking.plans[flow];
+        if self.open[flow] >= plan.open {
+            return None;
+        }
         let less = |left: u64| if left == u64::MAX { Some(left) } else { left.checked_sub(1) };
         self.asking.left[flow].fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).ok()?;
         let ticket = self.asking.tickets.fetch_add(1, Ordering::SeqCst);
         self.flow_of.insert(ticket, flow);
+        self.open[flow] += 1;
         *self.asking.diary.lock().unwrap().drawn.entry(plan.name).or_default() += 1;
         Some(Drawn { ticket: Ticket(ticket), operation: flow as u16, partitions: plan.partitions })
+    }
+
+    fn more_later(&self, flow: usize) -> bool {
+        self.open[flow] >= self.asking.plans[flow].open
     }
 
     fn route(&self, ticket: Ticket, _: bool) -> Route {
@@ -250,6 +271,7 @@ impl ThreadWorkload for Part {
     }
 
     fn release(&mut self, ticket: Ticket) {
+        self.open[self.flow_of[&ticket.0]] -= 1;
         self.asking.diary.lock().unwrap().released.entry(ticket.0).and_modify(|count| *count += 1).or_insert(1);
     }
 }

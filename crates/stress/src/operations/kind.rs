@@ -21,6 +21,11 @@ pub trait KindThread: Send {
         false
     }
 
+    /// After [`KindThread::draw`] has said that there is no more: whether there will be, once something is released.
+    fn more_later(&self) -> bool {
+        false
+    }
+
     /// Where its next request goes.
     fn route(&self, place: u32, by_token: bool) -> Route;
 

@@ -198,6 +198,10 @@ impl ThreadWorkload for Part {
         drawn
     }
 
+    fn more_later(&self, flow: usize) -> bool {
+        self.choices[flow].kinds().iter().any(|kind| self.kinds[*kind].more_later())
+    }
+
     fn route(&self, ticket: Ticket, by_token: bool) -> Route {
         let (kind, place) = parts(ticket);
         match self.pins[kind] {
@@ -216,7 +220,7 @@ impl ThreadWorkload for Part {
         let mut why = None;
         let told = self.shared.complaints.wants(received.at_ns).then_some(&mut why);
         let verdict = self.kinds[kind].answer(place, answer, received, told);
-        if let (Next::Failed(_), Some(why)) = (verdict.next, why) {
+        if let (Next::Failed(_), Some(why), false) = (verdict.next, why, received.late) {
             self.reasons.insert(ticket.0, why);
         }
         verdict

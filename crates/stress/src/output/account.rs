@@ -24,11 +24,17 @@ pub fn account(total: &Total) -> Vec<String> {
     coordinators(total, &mut lines);
     contents(total, &mut lines);
     client(total, &mut lines);
+    for remark in &total.remarks {
+        lines.say("Reads and the disk", &remark.replace('\n', " "));
+    }
     for warning in &total.warnings {
         lines.say("Warning", &warning.replace('\n', " "));
     }
     lines.0
 }
+
+/// So many late intervals are named; `-log json=` has all.
+const NAMED: usize = 20;
 
 struct Lines(Vec<String>);
 
@@ -204,6 +210,11 @@ fn client(total: &Total, lines: &mut Lines) {
             total.intervals
         );
         lines.say("Intervals it was late in", &text);
+        let begins = |at: &u64| fixed(at.saturating_sub(total.interval.start_ns) as f64 / 1e9, 1);
+        let first: Vec<String> = total.late_intervals.iter().take(NAMED).map(begins).collect();
+        let more = total.late_intervals.len() - first.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        lines.say("", &format!("they began after {} s{more}", first.join(" ")));
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
     io::{self, Write},
 };
 
-use brownout_load::{Bucket, Histogram, Outcome, histogram};
+use brownout_load::{Bucket, Histogram, Outcome, histogram, late_patience_ns};
 
 use super::{ms, number::fixed, percentile};
 
@@ -20,28 +20,33 @@ pub const HEADER: &str = "start_unix_s,length_s,operation,coordinator,scheduled,
                           response_p50_ms,response_p95_ms,response_p99_ms,response_p999_ms,response_max_ms,\
                           client_late_p99_ms,client_late_starts";
 
-/// How long late answers are waited for.
-const LATE_ANSWERS_NS: u64 = 60_000_000_000;
+/// The engine looks seldom for answers that come no more; longer than this it does not take.
+const LOOK_NS: u64 = 3_000_000_000;
 
 /// Writes the series.
 pub struct Csv<W: Write> {
     to: W,
     /// One moment on both clocks: CLOCK_MONOTONIC in ns, Unix time in ms.
     unix_ms_at: (u64, u64),
+    /// After its end, an interval may still change for so long, ns.
+    patience_ns: u64,
     /// Lines of intervals that may still change, by their start.
     open: BTreeMap<u64, Open>,
 }
 
 struct Open {
     settled: bool,
+    end_ns: u64,
     lines: String,
 }
 
 impl<W: Write> Csv<W> {
-    /// Writes the header. `now_ns` (CLOCK_MONOTONIC) and `now_unix_ms` are one moment on both clocks.
-    pub fn begin(mut to: W, now_ns: u64, now_unix_ms: u64) -> io::Result<Self> {
+    /// Writes the header. An operation has `timeout_ns`. `now_ns` (CLOCK_MONOTONIC) and `now_unix_ms` are
+    /// one moment on both clocks.
+    pub fn begin(mut to: W, timeout_ns: u64, now_ns: u64, now_unix_ms: u64) -> io::Result<Self> {
         writeln!(to, "{HEADER}")?;
-        Ok(Csv { to, unix_ms_at: (now_ns, now_unix_ms), open: BTreeMap::new() })
+        let patience_ns = timeout_ns + late_patience_ns(timeout_ns) + LOOK_NS;
+        Ok(Csv { to, unix_ms_at: (now_ns, now_unix_ms), patience_ns, open: BTreeMap::new() })
     }
 
     /// Takes the buckets of a drain, and writes what cannot change any more.
@@ -52,11 +57,15 @@ impl<W: Write> Csv<W> {
                 self.open.remove(&bucket.start_ns);
                 self.to.write_all(lines.as_bytes())?;
             } else {
-                self.open.insert(bucket.start_ns, Open { settled: bucket.settled, lines });
+                self.open.insert(
+                    bucket.start_ns,
+                    Open { settled: bucket.settled, end_ns: bucket.start_ns + bucket.length_ns, lines },
+                );
             }
         }
-        let old = now_ns.saturating_sub(LATE_ANSWERS_NS);
-        let done: Vec<u64> = self.open.range(..old).filter(|(_, open)| open.settled).map(|(start, _)| *start).collect();
+        let old_ns = now_ns.saturating_sub(self.patience_ns);
+        let over = |open: &Open| open.settled && open.end_ns < old_ns;
+        let done: Vec<u64> = self.open.iter().filter(|(_, open)| over(open)).map(|(start, _)| *start).collect();
         for open in done.iter().filter_map(|start| self.open.remove(start)) {
             self.to.write_all(open.lines.as_bytes())?;
         }
@@ -188,7 +197,7 @@ mod tests {
 
     fn text(steps: &[(u64, Vec<Bucket>)]) -> (String, String) {
         let mut bytes = Vec::new();
-        let mut csv = Csv::begin(&mut bytes, 10 * SECOND, 1_700_000_000_000).unwrap();
+        let mut csv = Csv::begin(&mut bytes, SECOND, 10 * SECOND, 1_700_000_000_000).unwrap();
         for (now_ns, buckets) in steps {
             csv.buckets(*now_ns, buckets).unwrap();
         }
@@ -227,7 +236,9 @@ mod tests {
         let (written, rest) = text(&[(12 * SECOND, vec![open()]), (13 * SECOND, vec![awaited()])]);
         assert_eq!((written.lines().count(), rest.lines().count()), (1, 2));
         assert!(rest.contains("READ,n1,,,,0,0,1,0,"), "{rest}");
-        // An open interval is waited for however long it takes, late answers for a minute.
+        // An open interval is waited for however long it takes, late answers as long as the engine waits for them.
+        let (written, rest) = text(&[(12 * SECOND, vec![awaited()]), (74 * SECOND, vec![awaited()])]);
+        assert_eq!((written.lines().count(), rest.lines().count()), (1, 2));
         let (written, rest) = text(&[(12 * SECOND, vec![open()]), (90 * SECOND, vec![])]);
         assert_eq!((written.lines().count(), rest.lines().count()), (1, 2));
         let (written, rest) = text(&[(12 * SECOND, vec![awaited()]), (90 * SECOND, vec![])]);

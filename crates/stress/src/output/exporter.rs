@@ -11,7 +11,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -107,11 +107,17 @@ fn serve(listener: &TcpListener, shared: &Shared) {
 }
 
 fn answer(mut client: TcpStream, shared: &Shared) -> io::Result<()> {
-    client.set_read_timeout(Some(PATIENCE))?;
+    let deadline = Instant::now() + PATIENCE;
     client.set_write_timeout(Some(PATIENCE))?;
     let mut request = Vec::new();
     let mut part = [0; 1024];
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        // For the whole request, however slowly it trickles in.
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        client.set_read_timeout(Some(left))?;
         let read = client.read(&mut part)?;
         if read == 0 || request.len() > LONGEST_REQUEST {
             return Ok(());

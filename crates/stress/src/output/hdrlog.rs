@@ -20,15 +20,17 @@ use super::{Cell, Interval, Measure, Operation, number::fixed};
 /// Writes a log, interval by interval.
 pub struct HdrLog<W: Write> {
     to: W,
+    /// Whether operations have an intended start.
+    scheduled: bool,
     /// One moment on both clocks: CLOCK_MONOTONIC in ns, Unix time in ms.
     unix_ms_at: (u64, u64),
     base_ms: u64,
 }
 
 impl<W: Write> HdrLog<W> {
-    /// Writes the comments and the legend. `now_ns` (CLOCK_MONOTONIC) and `now_unix_ms` are one moment on both clocks;
+    /// Writes the comments and the legend. `scheduled`: operations have an intended start, so that they can wait. `now_ns` (CLOCK_MONOTONIC) and `now_unix_ms` are one moment on both clocks;
     /// the log's base time is the full second before it.
-    pub fn begin(mut to: W, now_ns: u64, now_unix_ms: u64) -> io::Result<Self> {
+    pub fn begin(mut to: W, scheduled: bool, now_ns: u64, now_unix_ms: u64) -> io::Result<Self> {
         let base_ms = now_unix_ms - now_unix_ms % 1000;
         let seconds = fixed(base_ms as f64 / 1000.0, 3);
         let date = DateTime::from_timestamp_millis(base_ms.cast_signed())
@@ -39,24 +41,26 @@ impl<W: Write> HdrLog<W> {
         writeln!(to, "#[BaseTime: {seconds} (seconds since epoch)]")?;
         writeln!(to, "#[StartTime: {seconds} (seconds since epoch), {date}]")?;
         writeln!(to, "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"")?;
-        Ok(HdrLog { to, unix_ms_at: (now_ns, now_unix_ms), base_ms })
+        Ok(HdrLog { to, scheduled, unix_ms_at: (now_ns, now_unix_ms), base_ms })
     }
 
     /// Writes the lines of an interval; what has no operations has no line.
     pub fn interval(&mut self, interval: &Interval) -> io::Result<()> {
         for operation in &interval.operations {
             let name = &operation.name;
-            let scheduled = interval.measure == Measure::Response;
             let waited = |cell: &&Cell| matches!(cell.outcome, Outcome::Ok | Outcome::TimedOut);
             let mut lines = vec![(format!("{name}-st"), merged(operation, waited, |cell| &cell.service))];
-            if scheduled {
+            if self.scheduled {
                 lines.push((format!("{name}-rt"), merged(operation, waited, |cell| &cell.response)));
                 lines.push((format!("{name}-wt"), merged(operation, waited, |cell| &cell.wait)));
             }
             let mut nodes: Vec<&str> = operation.cells.iter().map(|cell| cell.coordinator.as_str()).collect();
             nodes.sort_unstable();
             nodes.dedup();
-            let kind = if scheduled { "rt" } else { "st" };
+            let kind = match interval.measure {
+                Measure::Response => "rt",
+                Measure::Service => "st",
+            };
             for node in nodes {
                 let own = |cell: &&Cell| waited(cell) && cell.coordinator == node;
                 lines.push((
@@ -154,9 +158,9 @@ mod tests {
 
     const AT_NS: u64 = 5_000_000_000;
 
-    fn log(interval: &Interval) -> String {
+    fn log(interval: &Interval, scheduled: bool) -> String {
         let mut bytes = Vec::new();
-        let mut log = HdrLog::begin(&mut bytes, AT_NS, 1_700_000_000_250).unwrap();
+        let mut log = HdrLog::begin(&mut bytes, scheduled, AT_NS, 1_700_000_000_250).unwrap();
         log.interval(interval).unwrap();
         String::from_utf8(bytes).unwrap()
     }
@@ -164,7 +168,7 @@ mod tests {
     #[test]
     fn the_head_is_that_of_the_java_writer() {
         let (interval, _) = sample::mixed();
-        let text = log(&interval);
+        let text = log(&interval, true);
         let head: Vec<&str> = text.lines().take(5).collect();
         assert_eq!(
             head,
@@ -181,7 +185,7 @@ mod tests {
     #[test]
     fn another_reader_finds_every_tag_with_its_values_at_its_time() {
         let (interval, _) = sample::mixed();
-        let text = log(&interval);
+        let text = log(&interval, true);
         let mut tags = Vec::new();
         for entry in IntervalLogIterator::new(text.as_bytes()) {
             let LogEntry::Interval(line) = entry.unwrap() else { continue };
@@ -220,9 +224,14 @@ mod tests {
     fn without_a_schedule_there_are_service_times_alone() {
         let (mut interval, _) = sample::mixed();
         interval.measure = Measure::Service;
-        let text = log(&interval);
+        let text = log(&interval, false);
         assert!(text.contains("Tag=READ-st,") && text.contains("Tag=READ-st@n1,"));
         assert!(!text.contains("-rt") && !text.contains("-wt"));
+        // throttle= has a schedule, although its rows show service times.
+        let text = log(&interval, true);
+        for tag in ["READ-st,", "READ-rt,", "READ-wt,", "READ-st@n1,"] {
+            assert!(text.contains(&format!("Tag={tag}")), "{tag} is not in {text}");
+        }
     }
 
     #[test]

@@ -24,6 +24,30 @@ pub struct RunFacts {
     pub success: bool,
     /// The seed of all that is drawn, where there is one.
     pub seed: Option<u64>,
+    /// What a search has found.
+    pub search: Option<SearchFacts>,
+}
+
+impl SearchFacts {
+    /// Even the highest rate tried keeps the objectives.
+    pub const ALWAYS: &str = "always";
+    /// Even the lowest rate tried misses them.
+    pub const NEVER: &str = "never";
+}
+
+/// What a search has found. Rates are operations per second.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SearchFacts {
+    /// The objectives, as they were given.
+    pub objectives: Vec<String>,
+    /// `threshold`, `always`, `never` or `interrupted`.
+    pub found: &'static str,
+    /// The threshold; of `always` and `never` the rate that was tried; none where nothing is known.
+    pub rate: Option<f64>,
+    /// The threshold is between these with 95 % probability.
+    pub interval: Option<(f64, f64)>,
+    /// The rate at which 19 of 20 steps keep the objectives.
+    pub safe_rate: Option<f64>,
 }
 
 /// The object of a run. Of a run in steps `total` is its last step (of thread counts) or all of it (of a search), and
@@ -36,6 +60,7 @@ pub fn to_json(facts: &RunFacts, total: &Total, steps: &[(String, Total)]) -> se
         started_unix_ms: facts.started_unix_ms,
         success: facts.success,
         seed: facts.seed,
+        search: facts.search.as_ref(),
         result: StepJson::of(None, total),
         steps: steps.iter().map(|(name, total)| StepJson::of(Some(name), total)).collect(),
     };
@@ -51,6 +76,7 @@ struct RunJson<'a> {
     started_unix_ms: u64,
     success: bool,
     seed: Option<u64>,
+    search: Option<&'a SearchFacts>,
     #[serde(flatten)]
     result: StepJson<'a>,
     steps: Vec<StepJson<'a>>,
@@ -67,6 +93,7 @@ struct StepJson<'a> {
     operations: Vec<OperationJson>,
     findings: BTreeMap<&'static str, u64>,
     client: ClientJson,
+    remarks: &'a [String],
     warnings: &'a [String],
 }
 
@@ -100,6 +127,7 @@ impl<'a> StepJson<'a> {
                 intervals: total.intervals,
                 late_intervals_ns: late.collect(),
             },
+            remarks: &total.remarks,
             warnings: &total.warnings,
         }
     }
@@ -282,6 +310,13 @@ mod tests {
             started_unix_ms: 1_700_000_000_250,
             success: true,
             seed: Some(42),
+            search: Some(SearchFacts {
+                objectives: vec!["p99<20ms".to_owned()],
+                found: "threshold",
+                rate: Some(1000.0),
+                interval: Some((900.0, 1100.0)),
+                safe_rate: Some(850.0),
+            }),
         };
         to_json(&facts, &total, &[("4 threadCount".to_owned(), total.clone())])
     }

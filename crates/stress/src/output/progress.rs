@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, IsTerminal, Write},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use brownout_load::Live;
@@ -30,6 +30,38 @@ pub struct Progress {
     pub p99_ns: Option<u64>,
     /// Failed, timed out and never sent, since the start.
     pub errors: u64,
+}
+
+/// Turns looks at the engine into [`Progress`].
+#[derive(Debug)]
+pub struct Meter {
+    begun: Instant,
+    looked: Instant,
+    errors: u64,
+}
+
+impl Meter {
+    /// Begins now.
+    pub fn new() -> Self {
+        let now = Instant::now();
+        Meter { begun: now, looked: now, errors: 0 }
+    }
+
+    /// What a look at the engine says; `share` as in [`Progress`].
+    pub fn look(&mut self, live: &Live, share: Option<f64>) -> Progress {
+        let now = Instant::now();
+        let seconds = now.duration_since(self.looked).as_secs_f64();
+        self.looked = now;
+        let progress = Progress::of(live, now.duration_since(self.begun), seconds, share, self.errors);
+        self.errors = progress.errors;
+        progress
+    }
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Meter::new()
+    }
 }
 
 impl Progress {
@@ -96,7 +128,12 @@ pub struct Bar {
 impl Bar {
     /// A bar on stderr, or one that draws nothing if that is no terminal.
     pub fn new() -> Self {
-        Bar { shown: io::stderr().is_terminal(), drawn: false }
+        Bar { shown: Bar::is_seen(), drawn: false }
+    }
+
+    /// Whether there is a terminal to draw on.
+    pub fn is_seen() -> bool {
+        io::stderr().is_terminal()
     }
 
     /// Draws it in the place of the one before. Errors of a terminal that has gone are nobody's.

@@ -64,6 +64,8 @@ pub struct RunFile {
     recorder: Recorder,
     trial: TrialRow,
     phase: PhaseRow,
+    /// Whether what is measured has begun.
+    measured: bool,
     looked: machine::Look,
 }
 
@@ -88,18 +90,23 @@ impl RunFile {
             recorder.trial(&trial)?;
             recorder.phase(&phase)
         })?;
-        Ok(RunFile { recorder, trial, phase, looked: machine::Look::now(now_ns) })
+        Ok(RunFile { recorder, trial, phase, measured: false, looked: machine::Look::now(now_ns) })
     }
 
-    /// The warm-up has ended, and the run begins.
+    /// What is measured begins, with an operation that is due at this time; a second time changes nothing.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn measure(&mut self, now_ns: u64) -> Result<(), OutputError> {
-        if self.phase.name == BASELINE {
+    pub fn measure(&mut self, start_ns: u64) -> Result<(), OutputError> {
+        if std::mem::replace(&mut self.measured, true) {
             return Ok(());
         }
-        let at_ns = self.recorder.at(now_ns);
+        let at_ns = self.recorder.at(start_ns);
+        if self.phase.name == BASELINE {
+            // It was there in case that nothing is ever measured; it does not begin with the set-up.
+            self.phase.starts_ns = at_ns;
+            return Ok(self.recorder.batch(|recorder| recorder.phase(&self.phase))?);
+        }
         self.phase.ends_ns = Some(at_ns);
         self.phase.ended_by = Some("time".to_owned());
         let next =
@@ -153,12 +160,11 @@ impl RunFile {
         self.event("warning", "load", text, now_ns)
     }
 
-    /// Ends the run.
+    /// Ends the run. From `over_ns` on nothing was due; that is the end of what was measured.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn end(mut self, now_ns: u64, ended: Ended<'_>, balance: &Balance) -> Result<(), OutputError> {
-        let at_ns = self.recorder.at(now_ns);
+    pub fn end(mut self, over_ns: u64, now_ns: u64, ended: Ended<'_>, balance: &Balance) -> Result<(), OutputError> {
         let (state, by) = match ended {
             Ended::Done => (TrialState::Done, "time"),
             Ended::Interrupted => (TrialState::Interrupted, "interrupt"),
@@ -171,9 +177,9 @@ impl RunFile {
             let lost = balance.lost_threads.join("; ");
             self.event("balance", "load", &format!("the load's account does not balance {lost}"), now_ns)?;
         }
-        self.phase.ends_ns = Some(at_ns);
+        self.phase.ends_ns = Some(self.recorder.at(over_ns));
         self.phase.ended_by = Some(by.to_owned());
-        self.trial.ends_ns = Some(at_ns);
+        self.trial.ends_ns = Some(self.recorder.at(now_ns));
         self.trial.state = state;
         self.recorder.batch(|recorder| recorder.phase(&self.phase).and_then(|()| recorder.trial(&self.trial)))?;
         Ok(self.recorder.finish()?)

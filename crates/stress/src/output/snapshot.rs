@@ -307,6 +307,8 @@ pub struct Total {
     pub uncertainty: super::Uncertainty,
     /// Where every operation is, by the engine's own account; complete after the end.
     pub balance: Balance,
+    /// How many reads met the disk, in words, where nothing is to be checked.
+    pub remarks: Vec<String>,
     /// Things to check before the result is trusted, in words.
     pub warnings: Vec<String>,
 }
@@ -320,6 +322,7 @@ impl Total {
             late_intervals: Vec::new(),
             uncertainty: super::Uncertainty::default(),
             balance: Balance::default(),
+            remarks: Vec::new(),
             warnings: Vec::new(),
         }
     }

@@ -2,7 +2,8 @@
 
 /// The command with what follows every `password=` hidden.
 pub fn without_passwords(command: &str) -> String {
-    let hide = |word: &str| match word.find("password=") {
+    // The words of the command are taken in any case.
+    let hide = |word: &str| match word.to_ascii_lowercase().find("password=") {
         Some(at) => format!("{}*******", &word[..at + "password=".len()]),
         None => word.to_owned(),
     };
@@ -18,5 +19,6 @@ mod tests {
         let command = "write n=1 -mode user=me password=a=b -transport truststore-password=secret";
         let expected = "write n=1 -mode user=me password=******* -transport truststore-password=*******";
         assert_eq!(without_passwords(command), expected);
+        assert_eq!(without_passwords("-mode Password=secret"), "-mode Password=*******");
     }
 }

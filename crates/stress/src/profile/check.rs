@@ -7,7 +7,7 @@ use brownout_generate::{
 };
 use brownout_yaml::nearest;
 
-use super::{ColumnSpec, Profile, ProfileError, cql::created, source::Item, source::Source};
+use super::{ColumnSpec, InsertSpec, Profile, ProfileError, RequestSpec, cql::created, source::Item, source::Source};
 use crate::settings::{Batch, Generator, Insert, SettingsError};
 
 impl Profile {
@@ -125,10 +125,7 @@ impl Profile {
         if self.partition_sizes.is_some() {
             return Some("partition_sizes: makes partitions that cassandra-stress does not".to_owned());
         }
-        let ours = |column: &&ColumnSpec| {
-            column.compress.is_some() || column.element_size.is_some() || column.element_population.is_some()
-        };
-        if let Some(column) = self.columns.iter().find(ours) {
+        if let Some(column) = self.columns.iter().find(|column| column.has_new_keys()) {
             return Some(format!("the columnspec of {} has keys that cassandra-stress does not know", column.name));
         }
         let definition = self.definition.as_ref()?;
@@ -154,21 +151,31 @@ impl Profile {
                 "write generator=v2, or leave it out",
             )),
             (Some(generator), _) => Ok(generator),
-            (None, Some(_)) if skip && self.plain() => Ok(Generator::Compat),
+            (None, Some(_)) if skip && !self.has_new_values() => Ok(Generator::Compat),
             (None, Some(_)) => Ok(Generator::V2),
             (None, None) => Ok(Generator::Compat),
         }
     }
 
-    /// Whether it asks for no values but those of cassandra-stress.
-    fn plain(&self) -> bool {
-        let ours = |column: &ColumnSpec| {
-            column.compress.is_some() || column.element_size.is_some() || column.element_population.is_some()
-        };
-        self.generator != Some(Generator::V2)
-            && self.compress.is_none()
-            && self.partition_sizes.is_none()
-            && !self.columns.iter().any(ours)
+    /// Whether it has keys that ask for other values than those of cassandra-stress.
+    fn has_new_values(&self) -> bool {
+        self.generator == Some(Generator::V2)
+            || self.compress.is_some()
+            || self.partition_sizes.is_some()
+            || self.columns.iter().any(ColumnSpec::has_new_keys)
+    }
+
+    /// Whether it has keys that cassandra-stress does not know. `batch-size` is left out, as it asks for batches, and so is
+    /// `generator: compat`, which asks for nothing new.
+    fn has_new_keys(&self) -> bool {
+        let InsertSpec { visits, revisit, request, .. } = &self.insert;
+        self.has_new_values()
+            || visits.is_some()
+            || revisit.is_some()
+            || request.has_new_keys()
+            || self.queries.iter().any(|query| query.page_size.is_some() || query.request.has_new_keys())
+            // cassandra-stress has levels of consistency for other queries only.
+            || self.token_range_queries.iter().any(|query| query.request != RequestSpec::default())
     }
 
     /// In how many visits a partition is written: as the command line says, else as it says itself, else in one.
@@ -183,11 +190,29 @@ impl Profile {
         own.unwrap_or(&command.revisit).clone()
     }
 
-    /// What holds the rows of a visit: as the command line says, else as it says itself; else nothing for new profiles,
-    /// and a logged batch for plain ones, as in cassandra-stress.
-    pub fn batch(&self, command: Option<Batch>) -> Batch {
-        let default = if self.plain() { Batch::Logged } else { Batch::None };
-        command.or(self.insert.batch).unwrap_or(default)
+    /// What holds the rows of a visit: as the command line says, else as it says itself. Else a logged batch if the size of
+    /// a batch is given, or if all its keys are cassandra-stress's, which has that; otherwise nothing.
+    pub fn batch(&self, command: &Insert) -> Batch {
+        let batched = self.batch_size(command).is_some() || !self.has_new_keys();
+        let default = if batched { Batch::Logged } else { Batch::None };
+        command.batch.or(self.insert.batch).unwrap_or(default)
+    }
+
+    /// Rows in a batch at the most, likewise.
+    pub fn batch_size(&self, command: &Insert) -> Option<u32> {
+        command.batch_size.or(self.insert.batch_size)
+    }
+}
+
+impl ColumnSpec {
+    fn has_new_keys(&self) -> bool {
+        self.compress.is_some() || self.element_size.is_some() || self.element_population.is_some()
+    }
+}
+
+impl RequestSpec {
+    fn has_new_keys(&self) -> bool {
+        self.rate.is_some() || self.pin.is_some()
     }
 }
 

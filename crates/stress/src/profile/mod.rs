@@ -31,11 +31,16 @@ use brownout_units::Rate;
 
 use crate::settings::{Batch, Generator};
 
+/// Rows in a page where nothing is said: as many as cassandra-stress's driver asks for, and its token range queries.
+pub const PAGE_SIZE: u32 = 5_000;
+
 /// A table, how its rows are made, and what is asked of it.
 #[derive(Debug, Clone)]
 pub struct Profile {
     /// The file, as it was named.
     pub file: String,
+    /// What it says.
+    pub text: String,
     /// `specname:`, by which `ops(…)` names it; `keyspace.table` unless given.
     pub name: String,
     /// `keyspace:`, as written.
@@ -136,7 +141,7 @@ pub struct Query {
     pub cql: String,
     /// `fields:`
     pub fields: Fields,
-    /// `page_size:`, ours: rows per page; `None`: the server's default, one page.
+    /// `page_size:`, ours: rows per page; `None`: [`PAGE_SIZE`].
     pub page_size: Option<u32>,
     /// How it is asked.
     pub request: RequestSpec,

@@ -134,7 +134,13 @@ pub fn rate(
         Some(rate) => Ok(Op { name: op.name.clone(), share: Share::Rate(rate) }),
         None => Err(SettingsError::senseless(
             format!("{} has no rate:, but other operations have one", op.name),
-            "give every operation of ops(…) a rate: in its profile, or write the rates on the command line",
+            match op.what {
+                What::Validate => {
+                    "profiles give validate none: write the rates of all into the command, as in \
+                     ops(insert=500/s,validate=100/s)"
+                }
+                _ => "give every operation of ops(…) a rate: in its profile, or write the rates on the command line",
+            },
         )),
     };
     Ok(Rate::PerOperation { ops: ops.iter().map(with_rate).collect::<Result<_, _>>()?, arrivals: Arrivals::Constant })

@@ -10,13 +10,10 @@ use brownout_generate::{
 use brownout_load::{Consistency, SerialConsistency};
 
 use super::{
-    ColumnSpec, Fields, InsertSpec, Profile, ProfileError, Query, RequestSpec, TokenRangeQuery,
+    ColumnSpec, Fields, InsertSpec, PAGE_SIZE, Profile, ProfileError, Query, RequestSpec, TokenRangeQuery,
     source::{Item, Map, Source},
 };
 use crate::settings::{Batch, Files, Generator};
-
-/// cassandra-stress's page size of token range queries.
-const PAGE_SIZE: u32 = 5000;
 
 impl Profile {
     /// Reads and checks the text of a profile. `files` reads what it names.
@@ -24,7 +21,7 @@ impl Profile {
     /// # Errors
     /// It is no YAML, a key is unknown or missing, or a value is none; names do not fit together.
     pub fn from_text(file: &str, text: String, files: Files<'_>) -> Result<Self, ProfileError> {
-        let source = Source::new(file, text)?;
+        let source = Source::new(file, text.clone())?;
         let mut root = source.root()?;
         let required = |value: Option<&str>, root: &Map<'_>, name: &str| {
             let value = value.map(str::trim).filter(|value| !value.is_empty());
@@ -51,6 +48,7 @@ impl Profile {
         let extra = extra_item.as_ref().map(|item| item.list().iter().map(Item::text).collect::<Result<Vec<_>, _>>());
         let mut profile = Profile {
             file: file.to_owned(),
+            text,
             name: specname.unwrap_or_else(|| format!("{keyspace}.{table}")),
             keyspace_definition: definition(keyspace_item.as_ref())?,
             table_definition: definition(table_item.as_ref())?,

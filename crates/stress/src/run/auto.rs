@@ -76,7 +76,7 @@ impl Run<'_> {
         for line in output::steps(logs.rows(), &steps) {
             self.stage.line(line);
         }
-        Ok(Outcome { total: last, steps, how, missed: false })
+        Ok(Outcome::of(last, steps, how))
     }
 
     /// Between two steps of a run that writes; whether the user asked for an end.

@@ -190,7 +190,7 @@ fn wire(settings: &Settings, contact: &Contact) -> WireOptions {
 }
 
 /// As cassandra-stress: every failure is tried again at once, but for servers that have too much to do.
-fn retries(settings: &Settings) -> Retries {
+pub fn retries(settings: &Settings) -> Retries {
     Retries {
         tries: settings.errors.tries,
         delay: settings.errors.delay,

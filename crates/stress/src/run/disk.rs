@@ -53,6 +53,17 @@ pub enum DiskError {
     Interrupted,
 }
 
+impl DiskError {
+    /// Whether the user asked for an end.
+    pub fn is_interrupt(&self) -> bool {
+        match self {
+            DiskError::Interrupted | DiskError::Nodetool(NodetoolError::Interrupted { .. }) => true,
+            DiskError::Schema(error) => matches!(error, SchemaError::Interrupted { .. }),
+            DiskError::Nodetool(_) | DiskError::NoCompactions { .. } => false,
+        }
+    }
+}
+
 /// The nodes, and how they are told.
 pub struct Disks<'a> {
     /// A session.

@@ -1,16 +1,18 @@
 //! From the settings to a run, or to what is answered instead of one.
 
 use super::{
-    RunError, connect,
+    RunError,
+    check::check,
+    connect,
     disk::TableName,
     dry_run,
     execution::Run,
-    files,
     plan::Source,
     predefined::Predefined,
+    profiles::Profiles,
     setup::{self, Interrupted},
     stage::Stage,
-    user::{Profiles, User},
+    user::User,
 };
 use crate::{
     schema::{Control, Member},
@@ -22,13 +24,13 @@ use crate::{
 /// # Errors
 /// It cannot begin, or cannot go on.
 pub fn run(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<'_>) -> Result<u8, RunError> {
-    files::check(settings)?;
     match settings.command.kind {
         CommandKind::VerifySizes => super::verify::verify_sizes(settings, stage, interrupted),
         CommandKind::User => {
             let profiles = Profiles::load(settings)?;
             let settings = &profiles.settings;
-            introduce(settings, || profiles.block(), stage);
+            profiles.check()?;
+            introduce(settings, || profiles.block(), stage)?;
             if settings.extras.dry_run {
                 return profiles.dry_run(stage);
             }
@@ -40,7 +42,9 @@ pub fn run(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<'_>)
         }
         _ => {
             let predefined = Predefined::new(settings)?;
-            introduce(settings, || settings.block(), stage);
+            check(settings, &predefined.names())?;
+            predefined.plan(None)?;
+            introduce(settings, || settings.block(), stage)?;
             if settings.extras.dry_run {
                 return Ok(dry_run::predefined(&predefined, settings, stage));
             }
@@ -64,8 +68,14 @@ fn members(settings: &Settings, control: &Control) -> Result<Vec<Member>, RunErr
     Ok(members)
 }
 
-/// Notes, and the block of settings.
-pub fn introduce(settings: &Settings, block: impl FnOnce() -> String, stage: &mut Stage) {
+/// Notes, and the block of settings; from here on there is a copy of what is printed, if one is asked for.
+///
+/// # Errors
+/// The file of the copy cannot be made.
+pub fn introduce(settings: &Settings, block: impl FnOnce() -> String, stage: &mut Stage) -> Result<(), RunError> {
+    if let Some(path) = settings.log.file.as_deref().filter(|_| !settings.extras.dry_run) {
+        stage.copy_to(path)?;
+    }
     for note in &settings.notes {
         stage.aside(note);
     }
@@ -79,6 +89,7 @@ pub fn introduce(settings: &Settings, block: impl FnOnce() -> String, stage: &mu
     if settings.log.settings {
         stage.text(&block());
     }
+    Ok(())
 }
 
 /// Everything after the schema stands.

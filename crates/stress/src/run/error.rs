@@ -97,8 +97,11 @@ pub enum RunError {
     #[error("Failed to execute warmup")]
     Warmup,
     /// The user asked for an end.
-    #[error("interrupted")]
-    Interrupted,
+    #[error("interrupted in {what}: nothing was measured")]
+    Interrupted {
+        /// What was under way.
+        what: &'static str,
+    },
 }
 
 impl RunError {
@@ -115,6 +118,7 @@ impl RunError {
             | RunError::Profile(_)
             | RunError::Seeds(_)
             | RunError::Weights(_)
+            | RunError::Nodetool(_)
             | RunError::NoSuchNode { .. }
             | RunError::Unwritable { .. }
             | RunError::Output(OutputError::Exists { .. } | OutputError::NoGraph { .. })
@@ -127,7 +131,8 @@ impl RunError {
             {
                 2
             }
-            RunError::Interrupted => 130,
+            RunError::Disk(error) if error.is_interrupt() => 130,
+            RunError::Interrupted { .. } => 130,
             _ => 1,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brownout_load::{Balance, Pace};
+use brownout_load::Pace;
 
 use super::{
     RunError, connect,
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     operations::StressWorkload,
-    output::{self, Ended},
+    output,
     schema::{Control, Member},
     settings::{Length, Level, Rate, Settings, Truncate},
 };
@@ -48,20 +48,14 @@ impl Run<'_> {
     pub fn everything(&mut self) -> Result<u8, RunError> {
         let settings = self.settings;
         self.stage.line("Sleeping 2s...");
-        // Checked before anything is loaded, so that a trace that cannot be read costs no warm-up.
-        plan::paces(self.source, settings, None)?;
         let plan = self.run_plan();
         let mut logs = Logs::open(settings, &plan, plan::is_open(settings))?;
         let (_, started_unix_ms) = both_clocks();
-        match self.load(&mut logs) {
-            Ok(outcome) => self.finish(logs, &outcome, started_unix_ms),
-            Err(error) => {
-                let text = error.to_string();
-                let ended = if error.exit_code() == 130 { Ended::Interrupted } else { Ended::Failed(&text) };
-                logs.close(ended, &Balance::default());
-                Err(error)
-            }
-        }
+        let outcome = self.load(&mut logs).unwrap_or_else(|error| {
+            self.stage.aside(format!("brownout: {error}"));
+            Outcome::without_figures(error)
+        });
+        Ok(self.finish(logs, &outcome, started_unix_ms))
     }
 
     /// The warm-up, and what comes after it.
@@ -101,7 +95,7 @@ impl Run<'_> {
             }
         }
         let workload = Arc::new(StressWorkload::new(operations)?);
-        let (_, measure) = plan::paces(self.source, settings, None)?;
+        let (_, measure) = plan::paces(&self.source.names(), settings)?;
         Ok(Phase {
             workload,
             config: connect::engine(settings, self.control.contact(), &self.members, plan::seed(settings), users),
@@ -115,7 +109,7 @@ impl Run<'_> {
             },
             measure,
             interval: settings.log.interval,
-            stop_on_error: !settings.errors.ignore,
+            stop_on_error: plan::stops_on_error(settings),
         })
     }
 
@@ -128,18 +122,12 @@ impl Run<'_> {
         logs.head(self.stage);
         self.stage.aside(output::NO_JMX);
         let mut finished = phase.run(&mut Telling { logs: &mut *logs, stage: &mut *self.stage }, self.interrupted)?;
-        let asked = finished.how != How::Interrupted;
-        if asked && self.source.operations().iter().any(|(name, _)| self.reads(name)) {
-            finished.total.warnings.extend(self.memtable_reads());
+        if finished.how != How::Interrupted {
+            self.ask_disks(&mut finished.total);
         }
         logs.end(&finished.total);
         self.summary(&finished);
         Ok(finished)
-    }
-
-    /// Whether an operation of this name reads what is on disk.
-    fn reads(&self, name: &str) -> bool {
-        !matches!(name, "WRITE" | "COUNTER_WRITE") && !name.ends_with("insert")
     }
 
     fn summary(&mut self, finished: &Finished) {
@@ -160,7 +148,7 @@ impl Run<'_> {
 
     fn single(&mut self, logs: &mut Logs) -> Result<Outcome, RunError> {
         let settings = self.settings;
-        let (paces, _) = plan::paces(self.source, settings, None)?;
+        let (paces, _) = plan::paces(&self.source.names(), settings)?;
         let users = plan::users(settings);
         let by = match users {
             Some(threads) => format!("{threads} threads"),
@@ -168,6 +156,6 @@ impl Run<'_> {
         };
         self.stage.line(format!("Running {} with {by} {}", self.source.description(), dry_run::until(settings)));
         let finished = self.step(logs, paces, users)?;
-        Ok(Outcome { total: finished.total, steps: Vec::new(), how: finished.how, missed: false })
+        Ok(Outcome::of(finished.total, Vec::new(), finished.how))
     }
 }

@@ -14,12 +14,7 @@ use brownout_generate::{
 use brownout_load::{Arrivals, Consistency, Coordinator, Workload as _, control::Limit};
 
 use super::{
-    RunError, plan,
-    plan::Source as _,
-    setup::Interrupted,
-    stage::Stage,
-    table::Table,
-    user::{Profiles, User},
+    RunError, plan, plan::Source as _, profiles::Profiles, setup::Interrupted, stage::Stage, table::Table, user::User,
 };
 use crate::{
     operations::{Flow, Kind, Named, Operations, Permits, StressWorkload, user::Common, user::Insert},

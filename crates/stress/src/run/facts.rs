@@ -1,6 +1,6 @@
 //! What a run file says of its run.
 
-use super::{connect, execution::Run, plan};
+use super::{connect, execution::Run, plan, search::bucket};
 use crate::{
     output::RunPlan,
     settings::{Length, Rate},
@@ -13,7 +13,12 @@ impl Run<'_> {
             Length::Time(time) => (settings.command.warmup.then_some(0), time.as_nanos() as u64),
             _ => (settings.command.warmup.then_some(0), 0),
         };
+        let interval = match &settings.rate {
+            Rate::Search(search) => bucket(search),
+            _ => settings.log.interval,
+        };
         RunPlan {
+            profiles: self.source.profiles(),
             name: settings.command.kind.name().to_owned(),
             command: settings.words.join(" "),
             nodes: connect::named(&self.members)
@@ -31,7 +36,7 @@ impl Run<'_> {
             timeout_ns: settings.mode.request_timeout.as_nanos() as u64,
             warm_up_ns,
             length_ns,
-            interval_ns: settings.log.interval.as_nanos() as u64,
+            interval_ns: interval.as_nanos() as u64,
             seed: plan::seed(settings) as u64,
             ..RunPlan::default()
         }

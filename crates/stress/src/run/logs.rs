@@ -9,11 +9,11 @@ use std::{
 
 use brownout_load::{Balance, Bucket, ConnectionEvent, Live, now_ns};
 
-use super::{RunError, phase::Watch, stage::Stage};
+use super::{RunError, phase::Watch, plan, stage::Stage};
 use crate::{
     output::{
-        Csv, Ended, Exporter, GraphTest, HdrLog, Interval, Now, OutputError, Progress, Rows, RunFile, RunPlan, Total,
-        Width, run_path,
+        Bar, Csv, Ended, Exporter, GraphTest, HdrLog, Interval, Measure, Meter, Now, OutputError, Rows, RunFile,
+        RunPlan, Total, Width, run_path,
     },
     settings::{Level, Settings},
 };
@@ -35,10 +35,12 @@ pub struct Logs {
     quiet: bool,
     /// What could not be written: it is given up, and the run goes on.
     broken: Vec<String>,
-    errors: u64,
     now: Now,
-    begun: Instant,
-    looked: Instant,
+    meter: Meter,
+    /// When the load was over, if it was.
+    over_ns: Option<u64>,
+    /// What earlier steps came to, for whoever is told of all of them.
+    before: Option<Interval>,
 }
 
 fn create(path: &Path) -> Result<BufWriter<File>, RunError> {
@@ -66,11 +68,16 @@ impl Logs {
             move |source| RunError::File { path, source }
         };
         let hdr = match &log.hdr_file {
-            Some(path) => Some(HdrLog::begin(create(path)?, now_ns, unix_ms).map_err(failed(path))?),
+            Some(path) => Some(
+                HdrLog::begin(create(path)?, plan::has_schedule(settings), now_ns, unix_ms).map_err(failed(path))?,
+            ),
             None => None,
         };
         let csv = match &log.csv {
-            Some(path) => Some(Csv::begin(create(path)?, now_ns, unix_ms).map_err(failed(path))?),
+            Some(path) => {
+                let timeout_ns = settings.mode.request_timeout.as_nanos() as u64;
+                Some(Csv::begin(create(path)?, timeout_ns, now_ns, unix_ms).map_err(failed(path))?)
+            }
             None => None,
         };
         let record = match &settings.extras.record {
@@ -80,7 +87,12 @@ impl Logs {
             }
             None => None,
         };
+        let now = Now { in_flight: 0, waiting: 0 };
         let exporter = log.prometheus.map(|address| Exporter::listen(&address.to_string())).transpose()?;
+        if let Some(exporter) = &exporter {
+            // Who asks during the warm-up finds all metrics, at 0.
+            exporter.publish(&Total::new(now_ns, Measure::Service), now);
+        }
         Ok(Logs {
             rows: Rows {
                 width: if settings.extras.apache { Width::Wide } else { Width::Narrow },
@@ -96,12 +108,13 @@ impl Logs {
             graphs: Vec::new(),
             revision: settings.graph.revision.clone(),
             command: settings.words.join(" "),
-            quiet: log.level == Level::Minimal,
+            // As in cassandra-stress, whose level silences what is ignored and no more.
+            quiet: log.level == Level::Minimal && settings.errors.ignore,
             broken: Vec::new(),
-            errors: 0,
-            now: Now { in_flight: 0, waiting: 0 },
-            begun: Instant::now(),
-            looked: Instant::now(),
+            now,
+            meter: Meter::new(),
+            over_ns: None,
+            before: None,
         })
     }
 
@@ -117,11 +130,13 @@ impl Logs {
             None => self.revision.clone(),
         };
         self.graph = Some(GraphTest::new(test, &revision, &self.command));
-        self.errors = 0;
-        self.begun = Instant::now();
-        self.looked = self.begun;
+        self.meter = Meter::new();
+    }
+
+    /// What is measured begins, or goes on in a further step.
+    pub fn measure(&mut self, start_ns: u64) {
         if let Some(record) = &mut self.record {
-            let done = record.measure(now_ns());
+            let done = record.measure(start_ns);
             self.check(done);
         }
     }
@@ -144,7 +159,13 @@ impl Logs {
             graph.interval(interval, total);
         }
         if let Some(exporter) = &self.exporter {
-            exporter.publish(total, self.now);
+            // Counters only grow, whatever step they are of.
+            let all = self.before.as_ref().map(|before| {
+                let mut all = before.clone();
+                all.add(&total.interval);
+                Total { interval: all, ..total.clone() }
+            });
+            exporter.publish(all.as_ref().unwrap_or(total), self.now);
         }
     }
 
@@ -154,15 +175,21 @@ impl Logs {
             graph.end(total);
             self.graphs.push(graph);
         }
+        match &mut self.before {
+            Some(before) => before.add(&total.interval),
+            None => self.before = Some(total.interval.clone()),
+        }
     }
 
     /// Ends all of them; returns the tests of the graph, and what could not be written.
-    pub fn close(mut self, ended: Ended<'_>, balance: &Balance) -> (Vec<GraphTest>, Vec<String>) {
+    pub fn close(mut self, ended: Ended<'_>, warnings: &[String], sheet: &Balance) -> (Vec<GraphTest>, Vec<String>) {
         if let Some(csv) = self.csv.take() {
             self.check_io("-log csv=", csv.end());
         }
-        if let Some(record) = self.record.take() {
-            let done = record.end(now_ns(), ended, balance);
+        if let Some(mut record) = self.record.take() {
+            let warned = warnings.iter().try_for_each(|text| record.warning(text, now_ns()));
+            let over_ns = self.over_ns.unwrap_or_else(now_ns);
+            let done = warned.and_then(|()| record.end(over_ns, now_ns(), ended, sheet));
             self.check(done);
         }
         (self.graphs, self.broken)
@@ -193,6 +220,14 @@ pub struct Telling<'a> {
 }
 
 impl Watch for Telling<'_> {
+    fn begun(&mut self, start_ns: u64) {
+        self.logs.measure(start_ns);
+    }
+
+    fn over(&mut self, end_ns: u64) {
+        self.logs.over_ns = Some(end_ns);
+    }
+
     fn buckets(&mut self, buckets: &[Bucket], load_cpu_ns: u64, connections: &[ConnectionEvent]) {
         let at = now_ns();
         if let Some(csv) = &mut self.logs.csv {
@@ -225,17 +260,12 @@ impl Watch for Telling<'_> {
     }
 
     fn live(&mut self, live: &Live, share: Option<f64>) {
-        let now = Instant::now();
-        let seconds = now.duration_since(self.logs.looked).as_secs_f64();
-        self.logs.looked = now;
-        let elapsed: Duration = now.duration_since(self.logs.begun);
-        let progress = Progress::of(live, elapsed, seconds, share, self.logs.errors);
-        self.logs.errors = progress.errors;
+        let progress = self.logs.meter.look(live, share);
         self.logs.now = Now { in_flight: live.in_flight, waiting: live.waiting };
         self.stage.bar().draw(&progress);
     }
 
     fn wants_live(&self) -> bool {
-        self.logs.exporter.is_some() || std::io::IsTerminal::is_terminal(&std::io::stderr())
+        self.logs.exporter.is_some() || Bar::is_seen()
     }
 }

@@ -1,6 +1,7 @@
 //! Runs: what is done, in which phases, how fast, until when, and what is said of it.
 
 mod auto;
+mod check;
 mod connect;
 pub mod disk;
 mod dry_run;
@@ -17,6 +18,7 @@ pub mod nodetool;
 pub mod phase;
 mod plan;
 mod predefined;
+mod profiles;
 pub mod search;
 mod setup;
 mod stage;
@@ -60,13 +62,7 @@ pub fn main(words: &[String], interrupted: &(dyn Fn() -> bool + Sync)) -> u8 {
 
 /// A run with these settings, from the block that shows them to END.
 pub fn run(settings: &Settings, stage: &mut Stage, interrupted: &(dyn Fn() -> bool + Sync)) -> u8 {
-    let begun = settings
-        .log
-        .file
-        .as_deref()
-        .map_or(Ok(()), |path| stage.copy_to(path))
-        .and_then(|()| entry::run(settings, stage, interrupted));
-    begun.unwrap_or_else(|error| {
+    entry::run(settings, stage, interrupted).unwrap_or_else(|error| {
         stage.aside(format!("brownout: {error}"));
         let code = error.exit_code();
         if code != WRONG {

@@ -1,12 +1,21 @@
 //! `nodetool`, for what CQL cannot ask of a node: flush, compact, histograms.
 
 use std::{
+    io,
     net::IpAddr,
+    path::PathBuf,
     process::{Command, Stdio},
-    time::Duration,
+    sync::{Arc, Mutex, PoisonError},
+    thread::JoinHandle,
+    time::{Duration, Instant},
 };
 
 use thiserror::Error;
+
+use crate::settings::Extras;
+
+/// How long the output of a program that has ended is waited for.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Why a node could not be told.
 #[derive(Debug, Error)]
@@ -21,7 +30,7 @@ pub enum NodetoolError {
         command: String,
         /// The kernel's answer.
         #[source]
-        source: std::io::Error,
+        source: io::Error,
     },
     /// It has failed.
     #[error("'{command}' failed ({status}): {output}")]
@@ -66,6 +75,35 @@ impl Nodetool {
         if words.is_empty() { Err(NodetoolError::Empty) } else { Ok(Nodetool { words }) }
     }
 
+    /// The one that a command asks for: by its template, or the usual one where nothing else can do the work.
+    ///
+    /// # Errors
+    /// The template is empty.
+    pub fn asked(extras: &Extras) -> Result<Option<Self>, NodetoolError> {
+        match &extras.nodetool {
+            Some(template) => Nodetool::new(template).map(Some),
+            None => Ok((extras.flush || extras.compact).then(Nodetool::default)),
+        }
+    }
+
+    /// Whether there is such a program.
+    ///
+    /// # Errors
+    /// There is none: neither at its path nor, of a bare name, in the folders of `PATH`.
+    pub fn check(&self) -> Result<(), NodetoolError> {
+        let name = self.words.first().ok_or(NodetoolError::Empty)?;
+        let there = |path: PathBuf| path.is_file();
+        let found = if name.contains('/') {
+            there(name.into())
+        } else {
+            let folders = std::env::var_os("PATH").unwrap_or_default();
+            std::env::split_paths(&folders).any(|folder| there(folder.join(name)))
+        };
+        let missing =
+            || NodetoolError::Start { command: self.words.join(" "), source: io::Error::from(io::ErrorKind::NotFound) };
+        if found { Ok(()) } else { Err(missing()) }
+    }
+
     fn words(&self, host: IpAddr, arguments: &[&str]) -> Vec<String> {
         let host = host.to_string();
         let template = self.words.iter().map(|word| word.replace("{host}", &host));
@@ -94,10 +132,7 @@ impl Nodetool {
             .spawn()
             .map_err(start)?;
         // Both pipes are read by threads of their own, so that neither can fill up.
-        let readers = [
-            child.stdout.take().map(|out| std::thread::spawn(move || read(out))),
-            child.stderr.take().map(|err| std::thread::spawn(move || read(err))),
-        ];
+        let (out, err) = (child.stdout.take().map(Output::of), child.stderr.take().map(Output::of));
         let status = loop {
             match child.try_wait().map_err(start)? {
                 Some(status) => break status,
@@ -109,7 +144,8 @@ impl Nodetool {
                 None => std::thread::sleep(Duration::from_millis(20)),
             }
         };
-        let [out, err] = readers.map(|reader| reader.and_then(|reader| reader.join().ok()).unwrap_or_default());
+        let deadline = Instant::now() + LAST_WORDS;
+        let [out, err] = [out, err].map(|output| output.map(|output| output.until(deadline)).unwrap_or_default());
         if status.success() {
             return Ok(out);
         }
@@ -121,11 +157,34 @@ impl Nodetool {
     }
 }
 
-fn read(mut from: impl std::io::Read) -> String {
-    let mut bytes = Vec::new();
-    // What was read before an error is still worth showing.
-    let _ = from.read_to_end(&mut bytes);
-    String::from_utf8_lossy(&bytes).into_owned()
+/// What a program prints, read while it runs.
+struct Output {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Output {
+    fn of(mut from: impl io::Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&bytes);
+        let reader = std::thread::spawn(move || {
+            let mut part = [0; 4096];
+            // What was read before an error is still worth showing.
+            while let Ok(read @ 1..) = from.read(&mut part) {
+                into.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&part[..read]);
+            }
+        });
+        Output { bytes, reader }
+    }
+
+    /// All of it, or what there is at the deadline: something that goes on in the background may keep the pipe open,
+    /// as ssh with ControlPersist does.
+    fn until(self, deadline: Instant) -> String {
+        while !self.reader.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
 }
 
 #[cfg(test)]
@@ -148,6 +207,32 @@ mod tests {
         assert!(failed.to_string().contains("/nonexistent-10.1.2.3"), "{failed}");
         let missing = Nodetool::new("/nonexistent/nodetool").unwrap().run(HOST, &[], &|| false).unwrap_err();
         assert!(missing.to_string().contains("--nodetool"), "{missing}");
+    }
+
+    #[test]
+    fn what_goes_on_in_the_background_with_the_pipe_open_is_not_waited_for() {
+        let folder = std::env::temp_dir().join(format!("brownout-nodetool-{}", std::process::id()));
+        std::fs::write(&folder, "echo said; sleep 20 &").unwrap();
+        let begun = Instant::now();
+        let nodetool = Nodetool::new(&format!("sh {}", folder.display())).unwrap();
+        assert_eq!(nodetool.run(HOST, &[], &|| false).unwrap(), "said\n");
+        assert!(begun.elapsed() < Duration::from_secs(15));
+        std::fs::remove_file(folder).unwrap();
+    }
+
+    #[test]
+    fn a_program_is_looked_for_before_it_is_needed() {
+        let asked = |nodetool: Option<&str>, flush| {
+            let nodetool = nodetool.map(str::to_owned);
+            Nodetool::asked(&Extras { nodetool, flush, ..Extras::default() }).unwrap()
+        };
+        assert!(asked(None, false).is_none());
+        assert_eq!(asked(None, true), Some(Nodetool::default()));
+        assert!(asked(Some("sh -c"), false).unwrap().check().is_ok());
+        for missing in ["/nonexistent/nodetool", "no-such-nodetool {host}"] {
+            let error = asked(Some(missing), false).unwrap().check().unwrap_err();
+            assert!(error.to_string().contains("--nodetool"), "{error}");
+        }
     }
 
     #[test]

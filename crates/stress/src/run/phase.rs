@@ -53,6 +53,16 @@ pub enum How {
 
 /// Who is told what happens.
 pub trait Watch {
+    /// The first operation is due at this time (CLOCK_MONOTONIC, ns).
+    fn begun(&mut self, start_ns: u64) {
+        let _ = start_ns;
+    }
+
+    /// From this time on (likewise) nothing was due any more; what is open may take longer.
+    fn over(&mut self, end_ns: u64) {
+        let _ = end_ns;
+    }
+
     /// Buckets by intended start, each complete so far; the CPU time that the engine has used, in ns; what happened to
     /// connections.
     fn buckets(&mut self, buckets: &[Bucket], load_cpu_ns: u64, connections: &[ConnectionEvent]) {
@@ -133,6 +143,7 @@ impl Phase {
         let timeout = self.config.timeout;
         let engine = Engine::launch_unless(self.config.clone(), Arc::clone(&self.workload) as _, interrupted)?;
         let start_ns = engine.set_paces(self.paces.clone())?.at_ns;
+        watch.begun(start_ns);
         let idle = || vec![Pace::Idle; self.paces.len()];
         if let Some(end_ns) = self.end.at_ns(start_ns) {
             // Said in advance, so that a rate has exactly its operations.
@@ -152,7 +163,7 @@ impl Phase {
         if state.next_ns < start_ns + interval_ns / 10 {
             state.next_ns += interval_ns;
         }
-        let how = loop {
+        let mut how = loop {
             std::thread::sleep(state.rest(&self));
             state.look(&self, watch)?;
             if interrupted() {
@@ -165,9 +176,11 @@ impl Phase {
                 break How::Done;
             }
         };
-        if self.end.at_ns(start_ns).is_none_or(|end_ns| end_ns > now_ns()) {
+        let planned_ns = self.end.at_ns(start_ns).filter(|end_ns| *end_ns <= now_ns());
+        if planned_ns.is_none() {
             engine.set_paces(idle())?;
         }
+        watch.over(planned_ns.unwrap_or_else(now_ns));
         let patience = if how == How::Interrupted { IMPATIENT } else { timeout + Duration::from_millis(500) };
         let deadline_ns = now_ns() + patience.as_nanos() as u64;
         let mut over = false;
@@ -178,6 +191,10 @@ impl Phase {
                 std::thread::sleep(LOOK);
                 state.look(&self, watch)?;
             }
+        }
+        if !over && interrupted() {
+            // What is open now is cut off.
+            how = How::Interrupted;
         }
         let State { mut fold, .. } = state;
         let (cpu_ns, connections) = (engine.cpu_ns(), engine.connection_events());

@@ -10,7 +10,7 @@ use super::RunError;
 use crate::{
     operations::{Flow, Kind, Named, Operations, Permits},
     output::Measure,
-    settings::{Length, LimitKind, Rate, Seeds, Settings, Share},
+    settings::{Generator, Length, LimitKind, Rate, Seeds, Settings, Share},
 };
 
 /// An operation of the plan: a name, its weight, and the kinds that do it (one, but for `validate`).
@@ -47,6 +47,16 @@ pub trait Source {
 
     /// `[READ, WRITE]`, or `READ` of a single predefined command.
     fn description(&self) -> String;
+
+    /// The profiles that it comes from: files, and their texts.
+    fn profiles(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// Names of the operations, likewise.
+    fn names(&self) -> Vec<String> {
+        self.operations().into_iter().map(|(name, _)| name).collect()
+    }
 }
 
 /// The seed of a run unless one is given. cassandra-stress takes the clock's; here runs can be repeated.
@@ -55,6 +65,14 @@ pub const SEED: i64 = 1;
 /// The seed of everything that is drawn.
 pub fn seed(settings: &Settings) -> i64 {
     settings.command.seed.unwrap_or(SEED)
+}
+
+/// How seeds are handed out to a generator.
+pub fn seeds_flavour(generator: Generator) -> seeds::Flavour {
+    match generator {
+        Generator::V2 => seeds::Flavour::Fixed,
+        Generator::Compat => seeds::Flavour::Compat,
+    }
 }
 
 /// How partitions are chosen; visits are those of the command line.
@@ -108,10 +126,16 @@ pub fn operations(
         statements: source.statements(),
         tables: source.tables(),
         permits: Permits::new(partitions),
-        stop_on_error: !settings.errors.ignore,
+        stop_on_error: stops_on_error(settings),
         tell_statements: settings.log.statements_on_error,
         seed: seed(settings),
     })
+}
+
+/// Whether the first failed operation ends the run. A search goes on: there a failure is an answer like another, slower
+/// than any bound.
+pub fn stops_on_error(settings: &Settings) -> bool {
+    !settings.errors.ignore && !matches!(settings.rate, Rate::Search(_))
 }
 
 /// How many partitions a run may visit; `None`: without end.
@@ -122,15 +146,12 @@ pub fn partitions(settings: &Settings) -> Option<u64> {
     }
 }
 
-/// The paces of a run's flows, and what its columns show; `threads` where the steps of an automatic run say how many.
+/// The paces of a run's flows, and what its columns show.
 ///
 /// # Errors
 /// The file of a trace cannot be read; an operation without a rate, or a rate of an operation that there is none of.
-pub fn paces(source: &dyn Source, settings: &Settings, threads: Option<u32>) -> Result<(Vec<Pace>, Measure), RunError> {
+pub fn paces(names: &[String], settings: &Settings) -> Result<(Vec<Pace>, Measure), RunError> {
     let one = |pace, measure| Ok((vec![pace], measure));
-    if let Some(threads) = threads {
-        return one(Pace::Closed { threads }, Measure::Service);
-    }
     match &settings.rate {
         Rate::Threads { threads, limit: None } => one(Pace::Closed { threads: *threads }, Measure::Service),
         Rate::Threads { threads, limit: Some(limit) } => one(
@@ -151,7 +172,6 @@ pub fn paces(source: &dyn Source, settings: &Settings, threads: Option<u32>) -> 
         }
         Rate::Search(search) => one(Pace::Open { rate: search.from, arrivals: search.arrivals }, Measure::Response),
         Rate::PerOperation { ops, arrivals } => {
-            let names: Vec<String> = source.operations().into_iter().map(|(name, _)| name).collect();
             for op in ops {
                 if !names.iter().any(|name| name.eq_ignore_ascii_case(&op.name)) {
                     return Err(RunError::Unfit {
@@ -173,6 +193,11 @@ pub fn paces(source: &dyn Source, settings: &Settings, threads: Option<u32>) -> 
             Ok((names.iter().map(pace).collect::<Result<_, _>>()?, Measure::Response))
         }
     }
+}
+
+/// Whether operations have an intended start, so that they can wait for it.
+pub fn has_schedule(settings: &Settings) -> bool {
+    !matches!(settings.rate, Rate::Threads { limit: None, .. } | Rate::Steps { .. })
 }
 
 /// Whether nothing but the clock makes operations start.

@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use brownout_generate::{
-    seeds::{self, SeedManager},
-    values,
-};
+use brownout_generate::{seeds::SeedManager, values};
 use brownout_load::Table;
 
 use super::{
     RunError,
-    plan::{Planned, Source, seed, seed_settings},
+    plan::{Planned, Source, seed, seed_settings, seeds_flavour},
 };
 use crate::{
     operations::{
@@ -129,10 +126,7 @@ impl Source for Predefined<'_> {
     }
 
     fn plan(&self, only: Option<usize>) -> Result<Vec<Planned>, RunError> {
-        let flavour = match self.settings.command.generator {
-            Some(Generator::V2) => seeds::Flavour::Fixed,
-            Some(Generator::Compat) | None => seeds::Flavour::Compat,
-        };
+        let flavour = seeds_flavour(self.settings.command.generator.unwrap_or(Generator::Compat));
         let seeds = SeedManager::new(seed_settings(self.settings, flavour))?;
         let wanted = self.ratio().iter().enumerate().filter(|(place, _)| only.is_none_or(|only| only == *place));
         wanted

@@ -2,7 +2,7 @@
 
 use brownout_load::{Consistency, control::Limit};
 
-use super::{RunError, connect, predefined::Predefined, stage::Stage};
+use super::{RunError, connect, plan::Source, predefined::Predefined, stage::Stage};
 use crate::{
     schema::Control,
     settings::{CommandKind, Settings},
@@ -43,10 +43,10 @@ pub fn propagated(stage: &mut Stage, made: &str, settings: &Settings) {
     stage.aside("(all nodes agree on the schema; it does not sleep)");
 }
 
-/// Makes the keyspace and the tables of a predefined command, if it writes.
+/// Makes the keyspace and the tables of a predefined command, if it writes; what it only reads has to be there.
 ///
 /// # Errors
-/// A definition is refused; the nodes do not agree.
+/// A definition is refused; the nodes do not agree; a table that there is not.
 pub fn make_predefined(
     predefined: &Predefined<'_>,
     settings: &Settings,
@@ -60,6 +60,10 @@ pub fn make_predefined(
             control.define(&cql, Consistency::LocalQuorum, interrupted)?;
         }
         propagated(stage, "Created keyspaces", settings);
+        return Ok(());
+    }
+    for table in predefined.tables() {
+        control.table(&table.keyspace, &table.name, interrupted)?;
     }
     Ok(())
 }

@@ -29,8 +29,9 @@ impl StepRule {
 /// Mean improvement of the operation rate over the last `steps` steps; `None`: there were not as many.
 pub fn improvement(rates: &[f64], steps: usize) -> Option<f64> {
     let first = rates.len().checked_sub(steps + 1)?;
-    let sum: f64 = rates[first..].windows(2).map(|pair| (pair[1] - pair[0]) / pair[0]).sum();
-    Some(sum / steps as f64)
+    // Nothing can be said of what follows a step in which nothing ended.
+    let gain = |pair: &[f64]| if pair[0] > 0.0 { (pair[1] - pair[0]) / pair[0] } else { 0.0 };
+    Some(rates[first..].windows(2).map(gain).sum::<f64>() / steps as f64)
 }
 
 /// Whether another step is worth it: the last three have not made it worse, and the last five improved it by `target`
@@ -59,6 +60,7 @@ mod tests {
     #[test]
     fn it_ends_when_three_steps_made_it_no_better() {
         assert!(goes_on(&[1.0, 2.0], -1.0));
+        assert_eq!(improvement(&[0.0, 0.0], 1), Some(0.0));
         assert!(goes_on(&[1.0, 2.0, 3.0, 2.9], -1.0));
         assert!(!goes_on(&[1.0, 1.0, 0.9, 0.9, 0.8], -1.0));
         assert!(!goes_on(&[1.0, 1.001, 1.002, 1.003, 1.004, 1.005], 0.02), "five steps below the target");

@@ -108,21 +108,37 @@ impl<'a> Table<'a> {
         settings.insert.partitions.clone().or(self.profile.insert.partitions.clone()).unwrap_or(Spec::Fixed(1))
     }
 
+    fn batch_type(&self, settings: &Settings) -> Batch {
+        match self.profile.batch(&settings.insert) {
+            // Any other batch of increments is refused by servers.
+            Batch::Logged | Batch::Unlogged if self.insert.counters => Batch::Counter,
+            as_asked => as_asked,
+        }
+    }
+
     /// What holds the rows of a visit; `None`: nothing.
     pub fn batch(&self, settings: &Settings) -> Option<BatchKind> {
-        match self.profile.batch(settings.insert.batch) {
+        match self.batch_type(settings) {
             Batch::None => None,
-            // Any other batch of increments is refused by servers.
-            _ if self.insert.counters => Some(BatchKind::Counter),
             Batch::Logged => Some(BatchKind::Logged),
             Batch::Unlogged => Some(BatchKind::Unlogged),
             Batch::Counter => Some(BatchKind::Counter),
         }
     }
 
-    /// Rows in a unit at the most.
+    /// Rows in a batch at the most.
     pub fn unit(&self, settings: &Settings) -> Option<usize> {
-        settings.insert.batch_size.or(self.profile.insert.batch_size).map(|rows| rows as usize)
+        self.profile.batch_size(&settings.insert).map(|rows| rows as usize)
+    }
+
+    /// How the rows of a visit travel, for people.
+    pub fn batch_words(&self, settings: &Settings) -> String {
+        let batch = self.batch_type(settings);
+        match (batch, self.unit(settings)) {
+            (Batch::None, _) => format!("{}, each row by itself", batch.name()),
+            (_, None) => format!("{}, all rows of a visit in one", batch.name()),
+            (_, Some(size)) => format!("{}, at most {size} rows in one", batch.name()),
+        }
     }
 
     /// How many clustering columns a range of rows can be bounded by: those that are kept in the same direction. In
@@ -166,7 +182,7 @@ impl<'a> Table<'a> {
                 "WARNING: You have defined a schema that permits very large partitions ({most:.0} max rows (>100M))"
             ));
         }
-        let batch = self.profile.batch(settings.insert.batch);
+        let batch = self.batch_type(settings);
         let largest_batch = self.unit(settings).map_or(rows.1, |unit| rows.1.min(unit as f64));
         if batch == Batch::Logged && largest_batch > 65_535.0 {
             return Err(RunError::Unfit {
@@ -181,6 +197,12 @@ impl<'a> Table<'a> {
             warnings.push(format!(
                 "WARNING: You have defined a schema that permits very large batches ({largest_batch:.0} max rows (>100K)). \
                  This may OOM this stress client, or the server."
+            ));
+        }
+        if let (Batch::None, Some(size)) = (batch, self.unit(settings)) {
+            warnings.push(format!(
+                "batch-size {size} of {} has no effect: batchtype is NONE; leave out one of the two",
+                self.profile.name
             ));
         }
         Ok((text, warnings))

@@ -6,21 +6,30 @@ use super::{
     execution::Run,
     nodetool::Nodetool,
 };
-use crate::settings::CommandKind;
+use crate::{output::Total, settings::CommandKind};
+
+/// The tables of the predefined commands.
+const PREDEFINED: [&str; 2] = ["standard1", "counter1"];
 
 impl Run<'_> {
-    /// Empties tables; those that do not exist are passed over.
+    /// Empties tables; those that do not exist are passed over. Like cassandra-stress, a predefined command empties all
+    /// predefined tables of its keyspace, whichever it uses.
     ///
     /// # Errors
     /// It is refused; nobody answers.
     pub fn truncate(&mut self) -> Result<(), RunError> {
+        let used = self.tables.iter().map(|TableName { keyspace, table }| (keyspace.as_str(), table.as_str()));
+        let keyspace = used.clone().next().map_or("", |(keyspace, _)| keyspace);
+        let tables: Vec<(&str, &str)> = match self.settings.command.kind {
+            CommandKind::User => used.collect(),
+            _ => PREDEFINED.map(|table| (keyspace, table)).to_vec(),
+        };
         let mut emptied = Vec::new();
-        for TableName { keyspace, table } in &self.tables {
+        for (keyspace, table) in tables {
             if self.control.truncate(keyspace, table, self.interrupted)? {
-                emptied.push(table.as_str());
+                emptied.push(table);
             }
         }
-        let keyspace = self.tables.first().map_or("", |table| table.keyspace.as_str());
         let what = match (self.settings.command.kind, &emptied[..]) {
             (CommandKind::User, [table]) => format!("Truncated {keyspace}.{table}"),
             _ => format!("Truncated {keyspace} ({})", emptied.join(", ")),
@@ -35,7 +44,7 @@ impl Run<'_> {
     /// nodetool cannot be run, or fails.
     pub fn settle_disks(&mut self) -> Result<(), RunError> {
         let extras = &self.settings.extras;
-        let nodetool = extras.nodetool.as_deref().map(Nodetool::new).transpose()?;
+        let nodetool = Nodetool::asked(extras)?;
         let disks = Disks { control: &self.control, nodetool: nodetool.as_ref(), interrupted: self.interrupted };
         for table in &self.tables {
             let name = format!("{}.{}", table.keyspace, table.table);
@@ -56,17 +65,22 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Says how many reads were served by memtables alone, one line a table; returns those of them that are warnings.
-    pub fn memtable_reads(&mut self) -> Vec<String> {
-        let nodetool = self.settings.extras.nodetool.as_deref().and_then(|template| Nodetool::new(template).ok());
-        let disks = Disks { control: &self.control, nodetool: nodetool.as_ref(), interrupted: self.interrupted };
-        let mut warnings = Vec::new();
-        for table in &self.tables {
-            match disks.memtable_reads(table) {
-                (text, true) => warnings.push(text),
-                (text, false) => self.stage.aside(text),
-            }
+    /// Puts into the figures of a run that reads how many of its reads were served by memtables alone.
+    pub fn ask_disks(&self, total: &mut Total) {
+        if !self.source.names().iter().any(|name| reads(name)) {
+            return;
         }
-        warnings
+        // A template without words has been refused.
+        let nodetool = Nodetool::asked(&self.settings.extras).ok().flatten();
+        let disks = Disks { control: &self.control, nodetool: nodetool.as_ref(), interrupted: self.interrupted };
+        for table in &self.tables {
+            let (text, warns) = disks.memtable_reads(table);
+            if warns { total.warnings.push(text) } else { total.remarks.push(text) }
+        }
     }
+}
+
+/// Whether an operation of this name reads what is on disk.
+fn reads(name: &str) -> bool {
+    !matches!(name, "WRITE" | "COUNTER_WRITE") && !name.ends_with("insert")
 }

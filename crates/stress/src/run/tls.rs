@@ -1,6 +1,6 @@
 //! `-transport`: from settings to TLS.
 
-use std::{fs, path::Path};
+use std::{fs, net::IpAddr, path::Path};
 
 use brownout_load::{Identity, Tls, TlsOptions, TrustStore};
 
@@ -13,9 +13,30 @@ use crate::{
 /// What all connections are encrypted with; `None`: nothing.
 ///
 /// # Errors
-/// A key store without a trust store; a store that cannot be read, or is of another form than said; names of cipher
-/// suites that are not known; a host without an address.
+/// Those of [`check`]; a host without an address.
 pub fn tls(settings: &Settings) -> Result<Option<Tls>, RunError> {
+    let mut names = Vec::new();
+    if settings.transport.truststore.is_some() {
+        for host in &settings.node.hosts {
+            let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
+            let found = Contact::resolve(std::slice::from_ref(host), settings.port.native)?;
+            names.extend(found.nodes.iter().map(|node| (node.ip(), name.to_owned())));
+        }
+    }
+    with_names(settings, names)
+}
+
+/// Whether connections can be encrypted as asked. No host's name is looked up.
+///
+/// # Errors
+/// A key store without a trust store; a store that cannot be read, or is of another form than said; names of cipher
+/// suites that are not known.
+pub fn check(settings: &Settings) -> Result<(), RunError> {
+    with_names(settings, Vec::new()).map(drop)
+}
+
+/// `names`: what the certificates of servers have to say.
+fn with_names(settings: &Settings, names: Vec<(IpAddr, String)>) -> Result<Option<Tls>, RunError> {
     let transport = &settings.transport;
     let Some(truststore) = &transport.truststore else {
         return match &transport.keystore {
@@ -30,12 +51,6 @@ pub fn tls(settings: &Settings) -> Result<Option<Tls>, RunError> {
         check_form(store, transport.store_type)?;
     }
     let password = |secret: &Option<Secret>| secret.as_ref().map(|secret| secret.reveal().to_owned());
-    let mut names = Vec::new();
-    for host in &settings.node.hosts {
-        let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
-        let found = Contact::resolve(std::slice::from_ref(host), settings.port.native)?;
-        names.extend(found.nodes.iter().map(|node| (node.ip(), name.to_owned())));
-    }
     let options = TlsOptions {
         trust: TrustStore { file: truststore.clone(), password: password(&transport.truststore_password) },
         identity: transport.keystore.as_ref().map(|file| Identity {

@@ -1,4 +1,4 @@
-//! The `user` command: profiles, their schemas, their operations.
+//! The operations of the `user` command, and the tables that they need.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use super::{
     RunError, connect,
     disk::TableName,
     plan::{self, Planned, Source},
+    profiles::{Profiles, extra_definitions, seed_settings},
     setup::{self, Interrupted},
     stage::Stage,
     table::Table,
@@ -21,100 +22,10 @@ use crate::{
         Kind,
         user::{Common, Insert, Query, Ranges, TokenRange, Validate},
     },
-    profile::{self, HEADING, Profile, RequestSpec, Resolved, What},
+    profile::{self, PAGE_SIZE, Profile, RequestSpec, Resolved, What},
     schema::{Control, Member, dml, make, qualify, table::stored_name},
     settings::{Settings, Share},
 };
-
-/// Rows in a page of `validate`: as many as a driver asks for unless told otherwise.
-const PAGE: i32 = 5_000;
-
-/// Profiles that were read and checked, and the settings with what they add.
-pub struct Profiles {
-    /// The settings: rates of profiles are in them.
-    pub settings: Settings,
-    profiles: Vec<Profile>,
-    ops: Vec<Resolved>,
-}
-
-impl Profiles {
-    /// Reads the profiles that the settings name.
-    ///
-    /// # Errors
-    /// One cannot be read, or does not have an operation that is asked for.
-    pub fn load(settings: &Settings) -> Result<Self, RunError> {
-        let profiles = profile::load_all(&settings.command.profiles)?;
-        let ops = profile::resolve(&settings.command.ops, &profiles)?;
-        let mut settings = settings.clone();
-        let mut notes: Vec<String> = profiles.iter().flat_map(|profile| profile.notes.clone()).collect();
-        settings.rate = profile::rate(&settings, &ops, &profiles, &mut notes)?;
-        settings.notes.extend(notes);
-        Ok(Profiles { settings, profiles, ops })
-    }
-
-    /// Profiles that were read and checked already, with the operations found in them.
-    pub fn of(settings: Settings, profiles: Vec<Profile>, ops: Vec<Resolved>) -> Self {
-        Profiles { settings, profiles, ops }
-    }
-
-    /// The block of settings, with that of the profiles.
-    pub fn block(&self) -> String {
-        let mut text = self.settings.block().trim_end_matches('\n').to_owned();
-        text.push('\n');
-        text.push_str(HEADING);
-        for profile in &self.profiles {
-            text.push_str(&profile.block());
-        }
-        text
-    }
-
-    /// Says what would be done.
-    ///
-    /// # Errors
-    /// Rows that cannot be made as a profile asks.
-    pub fn dry_run(&self, stage: &mut Stage) -> Result<u8, RunError> {
-        let settings = &self.settings;
-        stage.line("Plan (nothing is done):");
-        for profile in &self.profiles {
-            let (types, others) = extra_definitions(profile);
-            let before = profile.keyspace_definition.iter().chain(types);
-            for cql in before.chain(&profile.table_definition).chain(others) {
-                stage.line(format!("  define  {}", one_line(cql)));
-            }
-            let Some(definition) = profile.definition.clone() else {
-                stage.line(format!("  ask     the columns of {}.{}", profile.keyspace, profile.table));
-                continue;
-            };
-            let keyspace = Some(stored_name(&profile.keyspace));
-            let table =
-                Table::new(profile, brownout_generate::types::TableDefinition { keyspace, ..definition }, settings)?;
-            let (text, warnings) = table.batches(settings)?;
-            for op in self.ops.iter().filter(|op| self.profiles[op.profile].name == profile.name) {
-                let cql = match op.what {
-                    What::Insert => table.insert.cql.clone(),
-                    What::Validate => dml::range(&table.definition, 0),
-                    What::Query(place) => {
-                        qualify::qualified(&profile.queries[place].cql, &stored_name(&profile.keyspace))
-                    }
-                    What::TokenRange(place) => {
-                        dml::token_range(&table.definition, &profile.token_range_queries[place].columns)
-                    }
-                };
-                stage.line(format!("  prepare {}: {}", op.name, one_line(&cql)));
-            }
-            stage.text(&text);
-            warnings.into_iter().for_each(|warning| stage.aside(warning));
-        }
-        let names: Vec<&str> = self.ops.iter().map(|op| op.name.as_str()).collect();
-        stage.line(format!("  load    [{}] by {}", names.join(", "), plan::words(settings)));
-        stage.line(format!("  until   {}", super::dry_run::until(settings)));
-        Ok(0)
-    }
-}
-
-fn one_line(cql: &str) -> String {
-    cql.split_whitespace().collect::<Vec<_>>().join(" ")
-}
 
 /// An operation with all that the cluster had to tell of it.
 struct Ready {
@@ -239,13 +150,7 @@ impl<'a> User<'a> {
     /// The managers of seeds, by profile. As in cassandra-stress, all operations share one, unless profiles are visited
     /// in different ways.
     fn seeds(&self) -> Result<Vec<Arc<SeedManager>>, RunError> {
-        let asked = |table: &Table<'_>| -> SeedSettings {
-            SeedSettings {
-                visits: table.profile.visits(&self.settings.insert),
-                revisit: table.profile.revisit(&self.settings.insert),
-                ..plan::seed_settings(self.settings, table.seeds_flavour())
-            }
-        };
+        let asked = |table: &Table<'_>| seed_settings(table.profile, self.settings, table.seeds_flavour());
         let mut made: Vec<(SeedSettings, Arc<SeedManager>)> = Vec::new();
         self.tables
             .iter()
@@ -312,7 +217,7 @@ impl<'a> User<'a> {
                         common: common(depth),
                         depth,
                         order: (0..table.definition.columns.len()).collect(),
-                        page_size: PAGE,
+                        page_size: page(PAGE_SIZE),
                         validates: !settings.errors.skip_read_validation,
                         generator: table.generator.clone(),
                     }) as Box<dyn Kind>
@@ -328,7 +233,8 @@ impl<'a> User<'a> {
                 let common = common(0);
                 vec![Box::new(Query {
                     binding: Binding::new(&table.layout, &names, fields, seed as u64)?,
-                    page_size: query.page_size.and_then(|rows| i32::try_from(rows).ok()),
+                    page_size: page(query.page_size.unwrap_or(PAGE_SIZE)),
+                    counts_pages: query.page_size.is_some(),
                     routed: table.layout.key().iter().all(|column| names.contains(&column.name.as_str())),
                     conditional: qualify::is_conditional(&common.cql),
                     writes: qualify::writes(&common.cql) && !table.insert.counters,
@@ -343,7 +249,7 @@ impl<'a> User<'a> {
                     statement: ready.statements[0],
                     table: ready.profile as u16,
                     ranges: Arc::clone(ranges),
-                    page_size: i32::try_from(query.page_size).unwrap_or(i32::MAX),
+                    page_size: page(query.page_size),
                     consistency,
                     serial_consistency: Some(serial),
                 })]
@@ -392,16 +298,6 @@ fn define(
     Ok(())
 }
 
-/// The types among the extra definitions, and the others. Types have to be there before the table that uses them,
-/// whatever the order in which they stand.
-fn extra_definitions(profile: &Profile) -> (Vec<&String>, Vec<&String>) {
-    let is_type = |cql: &&String| {
-        let words: Vec<String> = cql.split_whitespace().take(2).map(str::to_ascii_lowercase).collect();
-        words == ["create", "type"]
-    };
-    profile.extra_definitions.iter().partition(is_type)
-}
-
 impl Source for User<'_> {
     fn operations(&self) -> Vec<(String, f64)> {
         self.ready.iter().map(|ready| (ready.name.clone(), ready.weight)).collect()
@@ -436,6 +332,11 @@ impl Source for User<'_> {
         self.tables.iter().map(table).collect()
     }
 
+    fn profiles(&self) -> Vec<(String, String)> {
+        let of = |table: &Table<'_>| (table.profile.file.clone(), table.profile.text.clone());
+        self.tables.iter().map(of).collect()
+    }
+
     fn updates(&self) -> bool {
         // As in cassandra-stress: a user command may always write.
         true
@@ -445,4 +346,9 @@ impl Source for User<'_> {
         let names: Vec<&str> = self.ready.iter().map(|ready| ready.name.as_str()).collect();
         format!("[{}]", names.join(", "))
     }
+}
+
+/// Rows of a page as the protocol counts them.
+fn page(rows: u32) -> i32 {
+    i32::try_from(rows).unwrap_or(i32::MAX)
 }

@@ -6,7 +6,9 @@ use brownout_generate::{
 };
 
 use super::{
-    RunError, connect,
+    RunError,
+    check::check,
+    connect,
     disk::{Disks, TableName},
     entry,
     nodetool::Nodetool,
@@ -27,7 +29,8 @@ use crate::{
 /// nodetool cannot be run; a profile without sizes; nobody answers.
 pub fn verify_sizes(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<'_>) -> Result<u8, RunError> {
     let profiles = profile::load_all(&settings.command.profiles)?;
-    entry::introduce(settings, || settings.block(), stage);
+    check(settings, &[])?;
+    entry::introduce(settings, || settings.block(), stage)?;
     if let Some(profile) = profiles.iter().find(|profile| profile.partition_sizes.is_none()) {
         return Err(RunError::Unfit {
             what: format!("{} has no partition_sizes: to verify", profile.file),
@@ -42,7 +45,7 @@ pub fn verify_sizes(settings: &Settings, stage: &mut Stage, interrupted: Interru
     }
     let control = setup::connect(settings, stage, interrupted)?;
     let members = connect::coordinators(settings, &control)?;
-    let nodetool = settings.extras.nodetool.as_deref().map(Nodetool::new).transpose()?;
+    let nodetool = Nodetool::asked(&settings.extras)?;
     let disks = Disks { control: &control, nodetool: nodetool.as_ref(), interrupted };
     let mut all_met = true;
     for profile in &profiles {

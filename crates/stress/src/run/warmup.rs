@@ -1,6 +1,6 @@
 //! The warm-up.
 
-use brownout_load::Pace;
+use brownout_load::{Live, Pace};
 
 use super::{
     RunError,
@@ -9,11 +9,17 @@ use super::{
     plan,
     stage::Stage,
 };
-use crate::settings::Length;
+use crate::{
+    output::{Bar, Meter},
+    settings::Length,
+};
 
 impl Run<'_> {
     /// As cassandra-stress: of every operation a quarter of the run, at most 50,000, for each node of `-node`; at most
     /// 100 threads, as fast as they can; the first partitions of the run.
+    ///
+    /// # Errors
+    /// An operation failed; the user asks for an end; a load thread died.
     pub(super) fn warm_up(&mut self) -> Result<(), RunError> {
         let settings = self.settings;
         let quarter = match settings.command.length {
@@ -29,21 +35,34 @@ impl Run<'_> {
             self.stage.line(format!("Warming up {name} with {iterations} iterations..."));
             let mut phase = self.phase(Some(place), Some(iterations), vec![Pace::Closed { threads }], Some(threads))?;
             phase.end = End::Dry;
-            match phase.run(&mut Complaints(&mut *self.stage), self.interrupted)?.how {
+            let mut telling = Unmeasured { stage: &mut *self.stage, meter: Meter::new() };
+            match phase.run(&mut telling, self.interrupted)?.how {
                 How::Done => {}
                 How::Failed => return Err(RunError::Warmup),
-                How::Interrupted => return Err(RunError::Interrupted),
+                How::Interrupted => return Err(RunError::Interrupted { what: "the warm-up" }),
             }
         }
         Ok(())
     }
 }
 
-/// Of a warm-up only the failures are told.
-struct Complaints<'a>(&'a mut Stage);
+/// Of a warm-up only the failures are told, and how far it is.
+struct Unmeasured<'a> {
+    stage: &'a mut Stage,
+    meter: Meter,
+}
 
-impl Watch for Complaints<'_> {
+impl Watch for Unmeasured<'_> {
     fn complaint(&mut self, line: &str) {
-        self.0.aside(line);
+        self.stage.aside(line);
+    }
+
+    fn live(&mut self, live: &Live, share: Option<f64>) {
+        let progress = self.meter.look(live, share);
+        self.stage.bar().draw(&progress);
+    }
+
+    fn wants_live(&self) -> bool {
+        Bar::is_seen()
     }
 }

@@ -49,7 +49,9 @@ pub enum SchemaError {
         reason: String,
     },
     /// There is no such table.
-    #[error("Unable to find table {keyspace}.{table}; define it in the profile, or create it first")]
+    #[error(
+        "Unable to find table {keyspace}.{table}; create it first: write and counter_write make theirs, a profile the one that its table_definition defines"
+    )]
     NoTable {
         /// The keyspace.
         keyspace: String,

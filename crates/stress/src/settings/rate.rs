@@ -97,7 +97,7 @@ pub(super) fn alternatives() -> Vec<Alternative> {
             value("unbounded", Pattern::Nothing, "fixed= without threads: outstanding operations are not bounded"),
             value("arrivals=", Pattern::Words("constant|poisson"), "how starts are spaced").or("constant"),
             value("ramp=", Pattern::Something, "[FROM/s,]DURATION: reach the rate evenly"),
-            multi("steps", Vec::new(), Extra::Pairs, "one rate after the other: steps(1k/s=30s,2k/s=30s)"),
+            multi("steps", Vec::new(), Extra::Sequence, "one rate after the other: steps(1k/s=30s,2k/s=30s,1k/s=30s)"),
             multi(
                 "sine",
                 vec![

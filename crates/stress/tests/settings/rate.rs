@@ -43,6 +43,7 @@ fn open_loops_have_every_shape() {
         ("open=2000/s ramp=100/s,30s", "from 100/s to 2000/s in 30s", Arrivals::Constant),
         ("open=2000/s ramp=1m", "from 2/s to 2000/s in 60s", Arrivals::Constant),
         ("steps(1k/s=30s,2k/s=500ms)", "1000/s for 30s, then 2000/s for 500ms", Arrivals::Constant),
+        ("steps(1/s=5s,2/s=5s,1/s=5s)", "1/s for 5s, then 2/s for 5s, then 1/s for 5s", Arrivals::Constant),
         ("open=2000/s sine(amplitude=500/s,period=1m)", "2000/s ± 500/s every 60s", Arrivals::Constant),
         ("trace=day.csv arrivals=poisson", "as day.csv says", Arrivals::Poisson),
     ] {

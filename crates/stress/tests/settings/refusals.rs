@@ -37,6 +37,8 @@ fn what_makes_no_sense_is_refused_with_a_remedy() {
         ("write n=1 keysize=99999999999", &["keysize=", "out of range"]),
         ("write duration=0s", &["duration=", "above 0"]),
         ("write n=1 -rate threads=0", &["at least 1"]),
+        ("mixed n=1 clustering=fixed(0)", &["clustering=fixed(0)", "1 or more"]),
+        ("user profile=a ops(insert=1,q=1) n=1 clustering=uniform(-5..0)", &["clustering=", "1 or more"]),
         ("write n=1 -rate threads>=9 threads<=3", &["threads>=9"]),
         ("write n=1 -rate fixed=5/s", &["Invalid -rate options provided"]),
         ("write n=1 -rate open=0/s", &["above 0"]),

@@ -108,9 +108,10 @@ impl<O: RowOperation> KindThread for PredefinedThread<O> {
         &self.common.cql
     }
 
-    fn end(&mut self, place: u32, _: bool) {
+    fn end(&mut self, place: u32, ok: bool) {
         if let Some(seed) = self.open[place].seed.take() {
-            self.seeds.manager().written(&seed);
+            let seeds = self.seeds.manager();
+            if ok { seeds.written(&seed) } else { seeds.given_up(&seed) }
         }
     }
 

@@ -28,7 +28,7 @@ pub struct Insert {
     pub partitions: Spec,
     /// What holds the rows of a visit; `None`: nothing.
     pub batch: Option<BatchKind>,
-    /// Rows in a unit at the most; `None`: all, or one if nothing holds them.
+    /// Rows in a batch at the most; `None`: all of the visit.
     pub unit: Option<usize>,
     /// It increments counters: such writes have no timestamps of clients.
     pub counters: bool,
@@ -73,6 +73,8 @@ struct Visit {
 struct OpenVisit {
     units: usize,
     all_drawn: bool,
+    /// A unit has failed.
+    failed: bool,
     seeds: Vec<Seed>,
 }
 
@@ -150,6 +152,7 @@ impl InsertThread {
         let visit = &mut self.visits[open];
         visit.units = 0;
         visit.all_drawn = false;
+        visit.failed = false;
         self.visit.taken = 0;
         self.visit.open = open;
         self.visit.partitions = found;
@@ -165,10 +168,10 @@ impl KindThread for InsertThread {
         }
         let visit = &mut self.visit;
         let all = visit.rows.ends.len();
-        let size = match (self.kind.unit, self.kind.batch) {
-            (Some(unit), _) => unit.max(1),
-            (None, Some(_)) => all,
-            (None, None) => 1,
+        let size = match (self.kind.batch, self.kind.unit) {
+            (None, _) => 1,
+            (Some(_), None) => all,
+            (Some(_), Some(unit)) => unit.max(1),
         };
         let (from, to) = (visit.taken, (visit.taken + size).min(all));
         let number = self.units.take();
@@ -253,13 +256,15 @@ impl KindThread for InsertThread {
         &self.kind.common.cql
     }
 
-    fn end(&mut self, place: u32, _: bool) {
+    fn end(&mut self, place: u32, ok: bool) {
         let number = self.units[place].visit;
         let visit = &mut self.visits[number];
         visit.units -= 1;
+        visit.failed |= !ok;
         if visit.units == 0 && visit.all_drawn {
+            let seeds = self.source.manager();
             for seed in visit.seeds.drain(..) {
-                self.source.manager().written(&seed);
+                if visit.failed { seeds.given_up(&seed) } else { seeds.written(&seed) }
             }
             self.visits.give(number);
         }

@@ -16,8 +16,10 @@ pub struct Query {
     pub common: Common,
     /// Which values it binds.
     pub binding: Binding,
-    /// Rows in a page; `None`: all in one answer.
-    pub page_size: Option<i32>,
+    /// Rows in a page.
+    pub page_size: i32,
+    /// A page is counted even where it is an operation's only one: pages were asked for.
+    pub counts_pages: bool,
     /// It names a whole partition key, so that its replicas are known.
     pub routed: bool,
     /// It is conditional (LWT): answers tell whether it was applied.
@@ -89,7 +91,7 @@ impl KindThread for QueryThread {
         let open = &self.open[place];
         let own = self.kind.common.parameters();
         let parameters = Parameters {
-            page_size: self.kind.page_size,
+            page_size: Some(self.kind.page_size),
             paging_state: (!open.paging_state.is_empty()).then_some(&open.paging_state[..]),
             timestamp_us: self.kind.writes.then_some(sending.unix_us as i64),
             // The columns of a conditional write's answer depend on whether it was applied.
@@ -108,8 +110,7 @@ impl KindThread for QueryThread {
             Answer::Rows(rows) => {
                 let open = &mut self.open[place];
                 let partitions = u32::from(!open.counted && !rows.is_empty());
-                let paged = self.kind.page_size.is_some();
-                let next = match rows.paging_state().filter(|_| paged) {
+                let next = match rows.paging_state() {
                     Some(state) => {
                         if !received.late {
                             open.paging_state.clear();
@@ -120,7 +121,8 @@ impl KindThread for QueryThread {
                     None => Next::Done,
                 };
                 open.counted |= partitions > 0;
-                Verdict { next, page: paged, ..Verdict::done(partitions, rows.len() as u32) }
+                let page = self.kind.counts_pages || received.step > 0 || next == Next::Page;
+                Verdict { next, page, ..Verdict::done(partitions, rows.len() as u32) }
             }
             _ => Verdict::failed(ErrorClass::Unexpected),
         }

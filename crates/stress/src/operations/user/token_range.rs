@@ -91,24 +91,38 @@ struct TokenRangeThread {
     cursors: Slab<Cursor>,
     /// Cursors between two pages.
     idle: Vec<u32>,
+    /// Cursors whose page is on its way.
+    out: usize,
+    /// No range was left when the last operation was drawn.
+    drawn_empty: bool,
 }
 
 impl Kind for TokenRange {
     fn thread(&self, _: usize, _: usize) -> Box<dyn KindThread> {
-        Box::new(TokenRangeThread { kind: self.clone(), cursors: Slab::new(), idle: Vec::new() })
+        Box::new(TokenRangeThread {
+            kind: self.clone(),
+            cursors: Slab::new(),
+            idle: Vec::new(),
+            out: 0,
+            drawn_empty: false,
+        })
     }
 }
 
 impl KindThread for TokenRangeThread {
     fn draw(&mut self, permits: &Permits) -> Option<Place> {
+        self.drawn_empty = false;
         permits.take(1)?;
         if let Some(number) = self.idle.pop() {
+            self.out += 1;
             return Some(Place { number, partitions: 1 });
         }
         let Some(range) = self.kind.ranges.take() else {
             permits.give_back(1);
+            self.drawn_empty = true;
             return None;
         };
+        self.out += 1;
         let number = self.cursors.take();
         let cursor = &mut self.cursors[number];
         cursor.range = range;
@@ -119,6 +133,11 @@ impl KindThread for TokenRangeThread {
         cursor.last_token = None;
         cursor.through = false;
         Some(Place { number, partitions: 1 })
+    }
+
+    /// The ranges whose pages are on their way may have further ones.
+    fn more_later(&self) -> bool {
+        self.drawn_empty && self.out > 0
     }
 
     fn route(&self, place: u32, by_token: bool) -> Route {
@@ -168,6 +187,7 @@ impl KindThread for TokenRangeThread {
     }
 
     fn release(&mut self, place: u32) {
+        self.out -= 1;
         // A page that failed is asked for again by the next operation.
         if self.cursors[place].through { self.cursors.give(place) } else { self.idle.push(place) }
     }

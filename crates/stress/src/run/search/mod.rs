@@ -60,11 +60,19 @@ pub enum Found {
 
 /// How a search is told.
 pub trait SearchWatch {
+    /// A step begins; its first operation is due at this time (CLOCK_MONOTONIC, ns).
+    fn begun(&mut self, start_ns: u64);
+
     /// A step has ended; these are the buckets it is judged by. `known` from the end of the climb on.
     fn step(&mut self, step: &Step, stretch: &[Bucket], known: Option<&Estimate>);
 
     /// All buckets that were drained.
-    fn buckets(&mut self, buckets: &[Bucket]);
+    fn drained(&mut self, engine: &Engine, buckets: &[Bucket]);
+}
+
+/// Length of the engine's buckets in a search: fine enough that the settling quarter of a step is cut off well.
+pub fn bucket(asked: &Search) -> Duration {
+    (asked.step / 40).clamp(Duration::from_millis(20), Duration::from_secs(1))
 }
 
 /// Between two looks at what has ended, ns.
@@ -149,10 +157,11 @@ impl Searcher<'_> {
         let mut buckets: std::collections::BTreeMap<u64, Bucket> = std::collections::BTreeMap::new();
         let mut take = |watch: &mut dyn SearchWatch| {
             let drained = self.engine.drain();
-            watch.buckets(&drained);
+            watch.drained(self.engine, &drained);
             buckets.extend(drained.into_iter().map(|bucket| (bucket.start_ns, bucket)));
         };
         let start_ns = self.engine.set_pace(Pace::Open { rate: asked, arrivals: self.asked.arrivals })?.at_ns;
+        watch.begun(start_ns);
         let step_ns = self.asked.step.as_nanos() as u64;
         let (from_ns, to_ns) = (start_ns + step_ns / 4, start_ns + step_ns);
         let mut told_ns = start_ns;
@@ -169,15 +178,25 @@ impl Searcher<'_> {
             }
         }
         self.engine.set_pace(Pace::Idle)?;
-        while !self.engine.exhausted() && !interrupted() {
+        while !self.engine.exhausted() {
             self.engine.health()?;
+            if interrupted() {
+                // What is open is not known to have failed.
+                return Ok(None);
+            }
             std::thread::sleep(Duration::from_millis(10));
         }
         take(watch);
         // Buckets that are cut by the stretch's ends are left out.
         buckets.retain(|_, bucket| bucket.start_ns >= from_ns && bucket.start_ns + bucket.length_ns <= to_ns);
         let stretch: Vec<Bucket> = buckets.into_values().collect();
-        let step = judge(&self.asked.objectives, rate, stretch.iter());
+        // Where nothing was due there is no bucket.
+        let length_ns = stretch.first().map_or(0, |bucket| {
+            let (start_ns, each_ns) = (bucket.start_ns, bucket.length_ns);
+            let first_ns = start_ns - (start_ns - from_ns) / each_ns * each_ns;
+            (to_ns - first_ns) / each_ns * each_ns
+        });
+        let step = judge(&self.asked.objectives, rate, &stretch, length_ns);
         let known = threshold.map(|threshold| {
             threshold.learn(rate, step.kept);
             threshold.estimate()
@@ -187,13 +206,12 @@ impl Searcher<'_> {
     }
 }
 
-/// Judges the operations of some buckets.
-fn judge<'a>(objectives: &[Objective], rate: f64, buckets: impl Iterator<Item = &'a Bucket>) -> Step {
+/// Judges the operations of the buckets of so long a stretch.
+fn judge(objectives: &[Objective], rate: f64, buckets: &[Bucket], length_ns: u64) -> Step {
     let mut good = histogram();
-    let (mut operations, mut length_ns, mut late, mut lateness) = (0u64, 0u64, 0u64, 0u64);
+    let (mut operations, mut late, mut lateness) = (0u64, 0u64, 0u64);
     for bucket in buckets {
         operations += bucket.scheduled;
-        length_ns += bucket.length_ns;
         late += bucket.late_starts;
         lateness += bucket.lateness.len();
         for series in bucket.series.iter().filter(|series| series.outcome == Outcome::Ok) {

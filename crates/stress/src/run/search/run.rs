@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use brownout_load::{Balance, Bucket, Engine, Outcome as Ended, now_ns};
+use brownout_load::{Balance, Bucket, ConnectionEvent, Engine, Outcome as Ended, now_ns};
 
-use super::{Found, SearchWatch, Step, search, threshold::Estimate};
+use super::{Found, SearchWatch, Step, bucket, search, threshold::Estimate};
 use crate::{
     operations::StressWorkload,
-    output::{self, Fold, Interval, Measure, Total},
+    output::{self, Fold, Interval, Measure, SearchFacts, Total},
     run::{
         RunError,
         ending::Outcome,
@@ -25,8 +25,7 @@ impl Run<'_> {
     pub(in crate::run) fn search(&mut self, logs: &mut Logs, asked: &Search) -> Result<Outcome, RunError> {
         let settings = self.settings;
         let mut phase = self.phase(None, None, Vec::new(), None)?;
-        // Fine enough that the settling quarter of a step is cut off well.
-        phase.config.bucket = (asked.step / 40).clamp(Duration::from_millis(20), Duration::from_secs(1));
+        phase.config.bucket = bucket(asked);
         self.stage.line(format!("Running {} with {}", self.source.description(), plan::words(settings)));
         let engine = Engine::launch_unless(phase.config.clone(), Arc::clone(&phase.workload) as _, self.interrupted)?;
         logs.begin(&settings.graph.operation, None);
@@ -38,43 +37,30 @@ impl Run<'_> {
             logs: &mut *logs,
         };
         let found = search(asked, &engine, &mut told, self.interrupted)?;
+        told.telling().over(now_ns());
+        let (cpu_ns, connections) = (engine.cpu_ns(), engine.connection_events());
         let (buckets, balance) = engine.stop(Duration::from_secs(1));
-        told.buckets(&buckets);
+        told.take(&buckets, cpu_ns, &connections);
         let SearchTelling { fold, steps, .. } = told;
         let mut total = fold.into_total();
         total.balance = balance;
+        let how = if matches!(found, Found::Interrupted(_)) { How::Interrupted } else { How::Done };
+        if how == How::Done {
+            self.ask_disks(&mut total);
+        }
         logs.end(&total);
-        let objectives: Vec<String> = asked.objectives.iter().map(ToString::to_string).collect();
-        let objectives = objectives.join(", ");
-        let (how, missed, text) = match found {
-            Found::Threshold(estimate) => (How::Done, false, told_estimate(&objectives, &estimate)),
-            Found::Always { highest } => (
-                How::Done,
-                false,
-                format!("{objectives} was kept up to the highest rate tried, {highest:.0}/s; set to= higher"),
-            ),
-            Found::Never { lowest } => {
-                (How::Done, true, format!("{objectives} was missed even at the lowest rate tried, {lowest:.1}/s"))
-            }
-            Found::Interrupted(known) => {
-                let known = known.map_or_else(
-                    || "nothing is known yet".to_owned(),
-                    |estimate| told_estimate(&objectives, &estimate),
-                );
-                (How::Interrupted, false, format!("Interrupted; {known}"))
-            }
-        };
+        let facts = facts(asked, &found);
         if settings.log.level != Level::Minimal {
             for line in output::account(&total) {
                 self.stage.line(line);
             }
         }
-        self.stage.line(text);
+        self.stage.line(told_found(&facts.objectives.join(", "), &found));
         if settings.log.summary {
             self.results(&steps, &total);
         }
         let steps = steps.into_iter().map(|(step, total)| (format!("{:.0}/s", step.rate), total)).collect();
-        Ok(Outcome { total, steps, how, missed })
+        Ok(Outcome { search: Some(facts), ..Outcome::of(total, steps, how) })
     }
 
     /// The figures of one step, and not of all: percentiles over several rates would be those of none.
@@ -119,6 +105,36 @@ fn balance(interval: &Interval) -> Balance {
     sheet
 }
 
+/// What was found, for programs.
+fn facts(asked: &Search, found: &Found) -> SearchFacts {
+    let (name, rate, estimate) = match *found {
+        Found::Threshold(estimate) => ("threshold", Some(estimate.rate), Some(estimate)),
+        Found::Always { highest } => (SearchFacts::ALWAYS, Some(highest), None),
+        Found::Never { lowest } => (SearchFacts::NEVER, Some(lowest), None),
+        Found::Interrupted(known) => ("interrupted", known.map(|known| known.rate), known),
+    };
+    SearchFacts {
+        objectives: asked.objectives.iter().map(ToString::to_string).collect(),
+        found: name,
+        rate,
+        interval: estimate.map(|estimate| estimate.interval),
+        safe_rate: estimate.map(|estimate| estimate.safe),
+    }
+}
+
+/// The same, for people.
+fn told_found(objectives: &str, found: &Found) -> String {
+    match found {
+        Found::Threshold(estimate) => told_estimate(objectives, estimate),
+        Found::Always { highest } => {
+            format!("{objectives} was kept up to the highest rate tried, {highest:.0}/s; set to= higher")
+        }
+        Found::Never { lowest } => format!("{objectives} was missed even at the lowest rate tried, {lowest:.1}/s"),
+        Found::Interrupted(None) => "Interrupted; nothing is known yet".to_owned(),
+        Found::Interrupted(Some(known)) => format!("Interrupted; {}", told_estimate(objectives, known)),
+    }
+}
+
 fn told_estimate(objectives: &str, estimate: &Estimate) -> String {
     let (low, high) = estimate.interval;
     format!(
@@ -138,7 +154,23 @@ struct SearchTelling<'a> {
     logs: &'a mut Logs,
 }
 
+impl SearchTelling<'_> {
+    fn telling(&mut self) -> Telling<'_> {
+        Telling { logs: &mut *self.logs, stage: &mut *self.stage }
+    }
+
+    fn take(&mut self, buckets: &[Bucket], cpu_ns: u64, connections: &[ConnectionEvent]) {
+        self.telling().buckets(buckets, cpu_ns, connections);
+        let interval = self.fold.interval(now_ns(), buckets);
+        self.logs.interval(&interval, self.fold.total());
+    }
+}
+
 impl SearchWatch for SearchTelling<'_> {
+    fn begun(&mut self, start_ns: u64) {
+        self.telling().begun(start_ns);
+    }
+
     fn step(&mut self, step: &Step, stretch: &[Bucket], known: Option<&Estimate>) {
         let start_ns = stretch.first().map_or_else(now_ns, |bucket| bucket.start_ns);
         let mut fold = Fold::new(start_ns, Measure::Response);
@@ -165,9 +197,8 @@ impl SearchWatch for SearchTelling<'_> {
         ));
     }
 
-    fn buckets(&mut self, buckets: &[Bucket]) {
-        Telling { logs: &mut *self.logs, stage: &mut *self.stage }.buckets(buckets, 0, &[]);
-        let interval = self.fold.interval(now_ns(), buckets);
-        self.logs.interval(&interval, self.fold.total());
+    fn drained(&mut self, engine: &Engine, buckets: &[Bucket]) {
+        self.telling().live(&engine.live(), None);
+        self.take(buckets, engine.cpu_ns(), &engine.connection_events());
     }
 }

@@ -1,7 +1,5 @@
 //! The command's part of the block of settings.
 
-use std::time::Duration;
-
 use super::{
     super::{
         level::{consistency_name, serial_name},
@@ -25,7 +23,11 @@ impl Command {
         };
         let mut text = format!("  Type: {}\n  Count: {}\n", self.kind.name(), number::grouped(count));
         if let Length::Time(time) = self.length {
-            text.push_str(&format!("  Duration: {}\n", shown_time(time, &self.duration_text)));
+            let shown = match self.written_duration() {
+                Some((number, unit)) => format!("{} {unit}", number::grouped(number)),
+                None => format!("{} MILLISECONDS", number::grouped(time.as_millis() as i64)),
+            };
+            text.push_str(&format!("  Duration: {shown}\n"));
         }
         text.push_str(&format!(
             "  No Warmup: {}\n  Consistency Level: {}\n  Serial Consistency Level: {}\n",
@@ -65,24 +67,20 @@ impl Command {
         text
     }
 
+    /// `duration=` in the unit that was written, as cassandra-stress names it: 5, `MINUTES`. `None`: it is of a form that
+    /// is not cassandra-stress's.
+    pub fn written_duration(&self) -> Option<(i64, &'static str)> {
+        let text = self.duration_text.to_ascii_lowercase();
+        let units = [("s", "SECONDS"), ("m", "MINUTES"), ("h", "HOURS")];
+        let (number, unit) = units.iter().find_map(|(suffix, unit)| Some((text.strip_suffix(suffix)?, *unit)))?;
+        Some((number.parse().ok()?, unit))
+    }
+
     fn mix(&self, ratios: &[String]) -> String {
         format!(
             "  Command Ratios: {{{}}}\n  Command Clustering Distribution: clustering={}\n",
             ratios.join(", "),
             self.clustering_text
         )
-    }
-}
-
-/// `5 MINUTES`: in the unit that was written.
-fn shown_time(time: Duration, written: &str) -> String {
-    let unit = match written.to_ascii_lowercase().chars().last() {
-        Some('s') => "SECONDS",
-        Some('m') => "MINUTES",
-        _ => "HOURS",
-    };
-    match written.get(..written.len().saturating_sub(1)).and_then(|number| number.parse().ok()) {
-        Some(number) => format!("{} {unit}", number::grouped(number)),
-        None => format!("{} MILLISECONDS", number::grouped(time.as_millis() as i64)),
     }
 }

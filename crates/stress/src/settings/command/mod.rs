@@ -148,7 +148,7 @@ impl Command {
             add: taken.spec(kind.name(), "add=")?.unwrap_or(Spec::Fixed(1)),
             key_size: number::whole("keysize=", taken.get("keysize=").unwrap_or("10"))?,
             ratio: Vec::new(),
-            clustering: taken.spec(kind.name(), "clustering=")?.unwrap_or(Spec::Fixed(1)),
+            clustering: clustering(&taken, kind)?,
             profiles: taken
                 .get("profile=")
                 .map(|text| text.split(',').map(str::to_owned).collect())
@@ -191,6 +191,18 @@ impl Command {
     pub fn only_inserts(&self) -> bool {
         matches!(&self.ops[..], [op] if op.name == "insert")
     }
+}
+
+/// Lengths of runs of one kind; there has to be one that is a run.
+fn clustering(taken: &Taken, kind: CommandKind) -> Result<Spec, SettingsError> {
+    let spec = taken.spec(kind.name(), "clustering=")?.unwrap_or(Spec::Fixed(1));
+    if spec.max() < 1 {
+        return Err(SettingsError::senseless(
+            format!("{} clustering={}: no operation would ever be chosen", kind.name(), taken.text("clustering=")),
+            "give it values of 1 or more, such as fixed(1)",
+        ));
+    }
+    Ok(spec)
 }
 
 fn length(taken: &Taken, place: usize) -> Result<Length, SettingsError> {

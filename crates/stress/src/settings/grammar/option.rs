@@ -32,6 +32,8 @@ pub(crate) enum Extra {
     Refused,
     /// Any `key=value`, kept in order.
     Pairs,
+    /// The same, where a key may come again.
+    Sequence,
     /// Anything at all, kept as `(text, "")` where it is no `key=value`.
     Words,
 }
@@ -168,8 +170,8 @@ impl Taken {
             }
             let pair = part.split_once('=').filter(|(key, value)| !key.is_empty() && !value.is_empty());
             match (pair, extra) {
-                (Some((key, value)), Extra::Pairs | Extra::Words) if !value.contains('=') => {
-                    if self.pairs.iter().any(|(known, _)| known == key) {
+                (Some((key, value)), Extra::Pairs | Extra::Sequence | Extra::Words) if !value.contains('=') => {
+                    if extra != Extra::Sequence && self.pairs.iter().any(|(known, _)| known == key) {
                         return Err(SettingsError::PairTwice { key: key.to_owned() });
                     }
                     self.pairs.push((key.to_owned(), value.to_owned()));

@@ -1,0 +1,136 @@
+//! The profiles of a `user` command: read, checked, shown.
+
+use brownout_generate::seeds::{Flavour, SeedManager, SeedSettings};
+
+use super::{RunError, check::check, plan, stage::Stage, table::Table};
+use crate::{
+    profile::{self, HEADING, Profile, Resolved, What},
+    schema::{dml, qualify, table::stored_name},
+    settings::Settings,
+};
+
+/// Profiles that were read and checked, and the settings with what they add.
+pub struct Profiles {
+    /// The settings: rates of profiles are in them.
+    pub settings: Settings,
+    /// The profiles.
+    pub profiles: Vec<Profile>,
+    /// The operations that are asked for.
+    pub ops: Vec<Resolved>,
+}
+
+impl Profiles {
+    /// Reads the profiles that the settings name.
+    ///
+    /// # Errors
+    /// One cannot be read, or does not have an operation that is asked for.
+    pub fn load(settings: &Settings) -> Result<Self, RunError> {
+        let profiles = profile::load_all(&settings.command.profiles)?;
+        let ops = profile::resolve(&settings.command.ops, &profiles)?;
+        let mut settings = settings.clone();
+        let mut notes: Vec<String> = profiles.iter().flat_map(|profile| profile.notes.clone()).collect();
+        settings.rate = profile::rate(&settings, &ops, &profiles, &mut notes)?;
+        settings.notes.extend(notes);
+        Ok(Profiles { settings, profiles, ops })
+    }
+
+    /// Profiles that were read and checked already, with the operations found in them.
+    pub fn of(settings: Settings, profiles: Vec<Profile>, ops: Vec<Resolved>) -> Self {
+        Profiles { settings, profiles, ops }
+    }
+
+    /// What is known to be wrong before a server is asked.
+    ///
+    /// # Errors
+    /// The first that cannot be had.
+    pub fn check(&self) -> Result<(), RunError> {
+        let settings = &self.settings;
+        let names: Vec<String> = self.ops.iter().map(|op| op.name.clone()).collect();
+        check(settings, &names)?;
+        for profile in &self.profiles {
+            let generator = profile.generator(settings.command.generator, settings.errors.skip_unsupported_columns)?;
+            SeedManager::new(seed_settings(profile, settings, plan::seeds_flavour(generator)))?;
+        }
+        Ok(())
+    }
+
+    /// The block of settings, with that of the profiles.
+    pub fn block(&self) -> String {
+        let mut text = self.settings.block().trim_end_matches('\n').to_owned();
+        text.push('\n');
+        text.push_str(HEADING);
+        for profile in &self.profiles {
+            text.push_str(&profile.block());
+        }
+        text
+    }
+
+    /// Says what would be done.
+    ///
+    /// # Errors
+    /// Rows that cannot be made as a profile asks.
+    pub fn dry_run(&self, stage: &mut Stage) -> Result<u8, RunError> {
+        let settings = &self.settings;
+        stage.line("Plan (nothing is done):");
+        for profile in &self.profiles {
+            let (types, others) = extra_definitions(profile);
+            let before = profile.keyspace_definition.iter().chain(types);
+            for cql in before.chain(&profile.table_definition).chain(others) {
+                stage.line(format!("  define  {}", one_line(cql)));
+            }
+            let Some(definition) = profile.definition.clone() else {
+                stage.line(format!("  ask     the columns of {}.{}", profile.keyspace, profile.table));
+                continue;
+            };
+            let keyspace = Some(stored_name(&profile.keyspace));
+            let table =
+                Table::new(profile, brownout_generate::types::TableDefinition { keyspace, ..definition }, settings)?;
+            let (text, warnings) = table.batches(settings)?;
+            for op in self.ops.iter().filter(|op| self.profiles[op.profile].name == profile.name) {
+                let cql = match op.what {
+                    What::Insert => table.insert.cql.clone(),
+                    What::Validate => dml::range(&table.definition, 0),
+                    What::Query(place) => {
+                        qualify::qualified(&profile.queries[place].cql, &stored_name(&profile.keyspace))
+                    }
+                    What::TokenRange(place) => {
+                        dml::token_range(&table.definition, &profile.token_range_queries[place].columns)
+                    }
+                };
+                stage.line(format!("  prepare {}: {}", op.name, one_line(&cql)));
+                if op.what == What::Insert {
+                    stage.line(format!("  batch   {}: {}", op.name, table.batch_words(settings)));
+                }
+            }
+            stage.text(&text);
+            warnings.into_iter().for_each(|warning| stage.aside(warning));
+        }
+        let names: Vec<&str> = self.ops.iter().map(|op| op.name.as_str()).collect();
+        stage.line(format!("  load    [{}] by {}", names.join(", "), plan::words(settings)));
+        stage.line(format!("  until   {}", super::dry_run::until(settings)));
+        Ok(0)
+    }
+}
+
+/// How the partitions of a profile are chosen.
+pub fn seed_settings(profile: &Profile, settings: &Settings, flavour: Flavour) -> SeedSettings {
+    SeedSettings {
+        visits: profile.visits(&settings.insert),
+        revisit: profile.revisit(&settings.insert),
+        ..plan::seed_settings(settings, flavour)
+    }
+}
+
+fn one_line(cql: &str) -> String {
+    cql.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The types among the extra definitions, and the others. Types have to be there before the table that uses them,
+/// whatever the order in which they stand.
+pub fn extra_definitions(profile: &Profile) -> (Vec<&String>, Vec<&String>) {
+    let is_type = |cql: &&String| {
+        let words: Vec<String> = cql.split_whitespace().take(2).map(str::to_ascii_lowercase).collect();
+        words == ["create", "type"]
+    };
+    profile.extra_definitions.iter().partition(is_type)
+}
