@@ -1,6 +1,6 @@
 //! What the engine tells: buckets of latencies, the balance sheet, and what is going on now.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
 
 use hdrhistogram::Histogram;
 
@@ -219,7 +219,7 @@ pub struct Bucket {
     pub operations: Vec<OperationCounts>,
     /// Sent − intended of the operations for which a connection was free: the instrument's own error, in ns.
     pub lateness: Histogram<u64>,
-    /// How many of those were more than [`LATE_START_NS`] late.
+    /// How many of those were more than [`LATE_START_NS`] late, or than two of the engine's ticks if that is longer.
     pub late_starts: u64,
     /// Reads answered with a version older than the newest write acknowledged before they were sent.
     pub stale: u64,
@@ -244,6 +244,11 @@ pub const fn late_patience_ns(timeout_ns: u64) -> u64 {
 
 /// From here on the instrument itself was late: 1 ms.
 pub const LATE_START_NS: u64 = 1_000_000;
+
+/// The same with this tick: whoever asks for starts as coarse as that is not told that they are.
+pub(crate) fn late_start_ns(tick: Duration) -> u64 {
+    LATE_START_NS.max(2 * tick.as_nanos() as u64)
+}
 
 /// Where all operations since the start of the engine are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -173,7 +173,9 @@ fn the_instruments_own_lateness_is_on_the_record_and_in_the_response() {
     // Held back for 0 to 50 ms, evenly, or longer if this machine stood still.
     let median = lateness.value_at_quantile(0.5);
     assert!(median >= 20 * MS && lateness.max() >= 45 * MS, "{median}, {}", lateness.max());
-    assert!(book.total(|bucket| bucket.late_starts) > 200);
+    // Who asks for so coarse a tick is not told that each start is late.
+    let late = book.total(|bucket| bucket.late_starts);
+    assert!(late <= lateness.count_between(99 * MS, lateness.max()), "{late}");
     let response = book.response(|_, outcome| outcome == Outcome::Ok);
     assert!(response.value_at_quantile(0.5) >= median - MS, "what was late counts from its intended start");
 }

@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn what_is_heard_after_a_page_was_handed_out_for_the_last_time_does_not_begin_it_anew() {
-        let mut ledger = Ledger::new(1_000, 100, Shape { coordinators: 1, names: 1 });
+        let mut ledger = Ledger::new(1_000, 100, Shape { coordinators: 1, names: 1, late_ns: 1 });
         let entry = |intended| Entry { intended, coordinator: 0, name: 0 };
         for intended in [1_010, 1_020] {
             ledger.scheduled(intended);
@@ -271,5 +271,19 @@ mod tests {
         ledger.attempt(1_010, 0, AttemptEnd::Late, 7);
         assert!(ledger.drain(u64::MAX).is_empty());
         assert_eq!((ledger.balance(0, 0, 0).mismatched, ledger.balance(0, 0, 0).stale), (0, 1));
+    }
+
+    #[test]
+    fn a_start_is_late_beyond_a_millisecond_and_beyond_two_ticks() {
+        for (tick_ms, late) in [(0, 2), (1, 1), (10, 0)] {
+            let late_ns = crate::account::late_start_ns(std::time::Duration::from_millis(tick_ms));
+            let mut ledger = Ledger::new(0, 1_000_000_000, Shape { coordinators: 1, names: 1, late_ns });
+            for lateness in [900_000, 1_500_000, 2_500_000] {
+                ledger.scheduled(5);
+                ledger.lateness(5, lateness);
+            }
+            let parts = ledger.drain(1_000);
+            assert_eq!(parts[0].1.counts.late_starts, late, "with a tick of {tick_ms} ms");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ops::Range};
 
 use super::samples::{Sample, Samples, Times};
-use crate::{ErrorClass, LATE_START_NS, Outcome};
+use crate::{ErrorClass, Outcome};
 
 /// How many series a page may have.
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +11,8 @@ pub(super) struct Shape {
     pub(super) coordinators: usize,
     /// Names of operations.
     pub(super) names: usize,
+    /// Beyond this the start of an operation is late, ns.
+    pub(super) late_ns: u64,
 }
 
 impl Shape {
@@ -180,7 +182,7 @@ impl Page {
 
     pub(super) fn lateness(&mut self, ns: u64) {
         self.lateness.push(ns);
-        self.counts.late_starts += u64::from(ns > LATE_START_NS);
+        self.counts.late_starts += u64::from(ns > self.shape.late_ns);
     }
 
     pub(super) fn record(&mut self, coordinator: u16, name: u16, outcome: Outcome, sample: Sample) {

@@ -7,8 +7,8 @@ use hdrhistogram::Histogram;
 
 use crate::histogram;
 
-/// From so many raw samples on they are folded into histograms: 0.5 MB.
-const MOST_RAW: usize = 1 << 15;
+/// From so many raw samples on they are folded into histograms: 128 kB.
+const MOST_RAW: usize = 1 << 13;
 
 /// A latency as it was measured: (wait, service) in ns.
 pub(super) type Sample = (u64, u64);

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     Balance, ConnectionEvent, DataPath, EngineConfig, LoadError, Pace, ThreadWorkload, Workload,
+    account::late_start_ns,
     clock::{now_ns, unix_us},
     driver::TIMER,
     random::Random,
@@ -186,7 +187,11 @@ impl Worker {
         }
         let counts_attempts = config.retries.tries > 1;
         let attempt_timeout = config.retries.attempt_timeout.filter(|_| counts_attempts);
-        let shape = Shape { coordinators: targets.len(), names: workload.operations().len() };
+        let shape = Shape {
+            coordinators: targets.len(),
+            names: workload.operations().len(),
+            late_ns: late_start_ns(config.tick),
+        };
         Ok(Worker {
             setup: Arc::clone(setup),
             index,

@@ -201,11 +201,11 @@ fn client(total: &Total, lines: &mut Lines) {
     if lateness.is_empty() {
         return;
     }
-    let text = format!("{}; {} beyond 1 ms", percentiles(lateness), count(total.interval.late_starts));
+    let text = format!("{}; {} beyond 1 ms or two ticks", percentiles(lateness), count(total.interval.late_starts));
     lines.say("Client's own lateness", &text);
     if !total.late_intervals.is_empty() {
         let text = format!(
-            "{} of {} (more than 1 % of their operations were sent over 1 ms late: mistrust their times)",
+            "{} of {} (more than 1 % of their operations were sent later than that: mistrust their times)",
             total.late_intervals.len(),
             total.intervals
         );

@@ -54,7 +54,11 @@ pub fn exposition(total: &Total, now: Now) -> String {
         ("scheduled_total", "Operations that fell due.", interval.scheduled),
         ("sent_total", "Operations sent.", interval.sent),
         ("never_sent_total", "Operations given up before they could be sent.", interval.never_sent),
-        ("late_starts_total", "Operations that the client itself sent more than 1 ms late.", interval.late_starts),
+        (
+            "late_starts_total",
+            "Operations that the client itself sent late: by more than 1 ms and two ticks.",
+            interval.late_starts,
+        ),
         ("stale_reads_total", "Reads older than an acknowledged write.", interval.findings.stale),
         ("missing_reads_total", "Reads without the row of an acknowledged write.", interval.findings.missing),
         ("mismatched_reads_total", "Reads with content that nobody wrote.", interval.findings.mismatched),

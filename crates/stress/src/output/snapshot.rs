@@ -208,7 +208,7 @@ pub struct Interval {
     pub operations: Vec<Operation>,
     /// Sent − intended where a connection was free: the client's own error, ns.
     pub lateness: Histogram<u64>,
-    /// Those of them beyond 1 ms.
+    /// Those of them that were late: by more than 1 ms, and than two ticks.
     pub late_starts: u64,
     /// Findings.
     pub findings: Findings,
@@ -252,7 +252,7 @@ impl Interval {
     }
 
     /// Whether the client itself was late: of the operations for which a connection was free, more than 1 % were sent
-    /// more than 1 ms after their intended start.
+    /// late ([`Interval::late_starts`]).
     pub fn late(&self) -> bool {
         self.late_starts.saturating_mul(100) > self.lateness.len()
     }
