@@ -81,6 +81,15 @@ fn ctrl_c_in_a_run_tells_what_was_done_in_every_loop() {
     }
 }
 
+/// Ctrl-C while operations are open that nobody will answer.
+fn cuts_off_what_is_open(load: Load) {
+    load.interrupt();
+    let done = load.done();
+    interrupted(&done);
+    done.adds_up();
+    assert!(done.class("abandoned") > 0, "{done}");
+}
+
 #[test]
 fn ctrl_c_while_a_server_answers_nothing_ends_what_is_open() {
     let stub = Stub::local(1).unwrap();
@@ -88,11 +97,7 @@ fn ctrl_c_while_a_server_answers_nothing_ends_what_is_open() {
     wait_for_operations(&stub, 50);
     stub.set(0, Behaviour::frozen());
     std::thread::sleep(Duration::from_millis(300));
-    load.interrupt();
-    let done = load.done();
-    interrupted(&done);
-    done.adds_up();
-    assert!(done.class("abandoned") > 0, "{done}");
+    cuts_off_what_is_open(load);
 }
 
 #[test]
@@ -104,11 +109,7 @@ fn ctrl_c_while_the_last_operations_are_waited_for_is_no_good_end() {
         wait_for_operations(&stub, 10);
         stub.set(0, Behaviour::answering(Answer::Silence));
         std::thread::sleep(Duration::from_secs(2));
-        load.interrupt();
-        let done = load.done();
-        interrupted(&done);
-        done.adds_up();
-        assert!(done.class("abandoned") > 0, "{done}");
+        cuts_off_what_is_open(load);
     }
 }
 

@@ -21,7 +21,6 @@ pub const ANSWER: Duration = Duration::from_secs(30);
 /// # Errors
 /// A host without an address; TLS that cannot be set up.
 pub fn contact(settings: &Settings) -> Result<Contact, RunError> {
-    check_path(settings)?;
     let mut contact = Contact::resolve(&settings.node.hosts, settings.port.native)?;
     contact.whitelist = settings.node.whitelist;
     contact.tls = super::tls::tls(settings)?;

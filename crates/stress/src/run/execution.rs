@@ -95,7 +95,6 @@ impl Run<'_> {
             }
         }
         let workload = Arc::new(StressWorkload::new(operations)?);
-        let (_, measure) = plan::paces(&self.source.names(), settings)?;
         Ok(Phase {
             workload,
             config: connect::engine(settings, self.control.contact(), &self.members, plan::seed(settings), users),
@@ -107,7 +106,7 @@ impl Run<'_> {
                     End::Sure { target: uncertainty.target, least: uncertainty.least, most: uncertainty.most }
                 }
             },
-            measure,
+            measure: plan::measure(settings),
             interval: settings.log.interval,
             stop_on_error: plan::stops_on_error(settings),
         })
@@ -148,7 +147,7 @@ impl Run<'_> {
 
     fn single(&mut self, logs: &mut Logs) -> Result<Outcome, RunError> {
         let settings = self.settings;
-        let (paces, _) = plan::paces(&self.source.names(), settings)?;
+        let paces = plan::paces(&self.source.names(), settings)?;
         let users = plan::users(settings);
         let by = match users {
             Some(threads) => format!("{threads} threads"),

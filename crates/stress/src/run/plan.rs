@@ -146,31 +146,25 @@ pub fn partitions(settings: &Settings) -> Option<u64> {
     }
 }
 
-/// The paces of a run's flows, and what its columns show.
+/// The paces of a run's flows.
 ///
 /// # Errors
 /// The file of a trace cannot be read; an operation without a rate, or a rate of an operation that there is none of.
-pub fn paces(names: &[String], settings: &Settings) -> Result<(Vec<Pace>, Measure), RunError> {
-    let one = |pace, measure| Ok((vec![pace], measure));
+pub fn paces(names: &[String], settings: &Settings) -> Result<Vec<Pace>, RunError> {
+    let one = |pace| Ok(vec![pace]);
     match &settings.rate {
-        Rate::Threads { threads, limit: None } => one(Pace::Closed { threads: *threads }, Measure::Service),
-        Rate::Threads { threads, limit: Some(limit) } => one(
-            Pace::Limited { threads: *threads, rate: limit.rate },
-            match limit.kind {
-                LimitKind::Throttle => Measure::Service,
-                LimitKind::Fixed => Measure::Response,
-            },
-        ),
+        Rate::Threads { threads, limit: None } => one(Pace::Closed { threads: *threads }),
+        Rate::Threads { threads, limit: Some(limit) } => one(Pace::Limited { threads: *threads, rate: limit.rate }),
         // The steps say how many threads; until then, nothing.
-        Rate::Steps { least, .. } => one(Pace::Closed { threads: *least }, Measure::Service),
+        Rate::Steps { least, .. } => one(Pace::Closed { threads: *least }),
         Rate::Open(open) => {
             let pace = match open.shape {
                 crate::settings::Shape::Constant(rate) => Pace::Open { rate, arrivals: open.arrivals },
                 _ => Pace::Varying { profile: open.profile()?, arrivals: open.arrivals },
             };
-            one(pace, Measure::Response)
+            one(pace)
         }
-        Rate::Search(search) => one(Pace::Open { rate: search.from, arrivals: search.arrivals }, Measure::Response),
+        Rate::Search(search) => one(Pace::Open { rate: search.from, arrivals: search.arrivals }),
         Rate::PerOperation { ops, arrivals } => {
             for op in ops {
                 if !names.iter().any(|name| name.eq_ignore_ascii_case(&op.name)) {
@@ -190,7 +184,7 @@ pub fn paces(names: &[String], settings: &Settings) -> Result<(Vec<Pace>, Measur
                     }),
                 }
             };
-            Ok((names.iter().map(pace).collect::<Result<_, _>>()?, Measure::Response))
+            names.iter().map(pace).collect()
         }
     }
 }
@@ -198,6 +192,15 @@ pub fn paces(names: &[String], settings: &Settings) -> Result<(Vec<Pace>, Measur
 /// Whether operations have an intended start, so that they can wait for it.
 pub fn has_schedule(settings: &Settings) -> bool {
     !matches!(settings.rate, Rate::Threads { limit: None, .. } | Rate::Steps { .. })
+}
+
+/// What the columns of a run show: as in cassandra-stress, `throttle=` has a schedule and shows service times.
+pub fn measure(settings: &Settings) -> Measure {
+    match &settings.rate {
+        Rate::Threads { limit: Some(limit), .. } if limit.kind == LimitKind::Throttle => Measure::Service,
+        _ if has_schedule(settings) => Measure::Response,
+        _ => Measure::Service,
+    }
 }
 
 /// Whether nothing but the clock makes operations start.
