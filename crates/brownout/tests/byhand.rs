@@ -176,7 +176,7 @@ fn partitions(place: &Place) {
     let group = |name| host(&seen, name)["partition"].clone();
     assert!(group("n1") == group("n2") && group("n1") != group("n3") && group("load") != group("n3"), "{seen}");
     assert_eq!(write("n3"), Some(3), "alone, n3 has no quorum");
-    assert_eq!(write("n1"), Some(0), "two of three are one");
+    place.until("two of three are a quorum", || write("n1") == Some(0));
     assert_eq!(place.run(&["ping", "n1", "n3", "--count", "2"]).status.code(), Some(3));
     assert!(place.good(&["join"]).contains("all hosts reach one another"));
     place.until("the cluster is whole again", || write("n3") == Some(0));
@@ -230,11 +230,14 @@ fn clocks(place: &Place) {
         assert!(pair["one_way_ns"].as_u64().unwrap() <= 1_000_000_000 && pair["rtt_ns"].is_u64(), "{pair}");
     }
     place.good(&["clock", "n2", "-200ms"]);
-    let offset = host(&status(place), "n2")["clock"]["offset_ns"].as_i64().unwrap();
-    assert!((offset + 200_000_000).abs() < 20_000_000, "the second takes the place of the first: {offset}");
+    // One exchange may be delayed by a busy machine.
+    let is_ahead_by = |ns: i64| {
+        let offset = host(&status(place), "n2")["clock"]["offset_ns"].as_i64().unwrap();
+        (offset - ns).abs() < 20_000_000
+    };
+    place.until("the second takes the place of the first", || is_ahead_by(-200_000_000));
     place.good(&["clock", "n2", "right"]);
-    let offset = host(&status(place), "n2")["clock"]["offset_ns"].as_i64().unwrap();
-    assert!(offset.abs() < 20_000_000, "{offset}");
+    place.until("the clock of n2 is right", || is_ahead_by(0));
 }
 
 fn disks_and_processors(place: &Place) {

@@ -4,9 +4,9 @@
 
 mod common;
 
-use std::{collections::BTreeMap, path::Path, process::Output};
+use std::{path::Path, process::Output};
 
-use common::{both, brownout, experiment, json, punctual, require_root};
+use common::{both, brownout, experiment, punctual, require_root, until};
 use serde_json::Value;
 
 /// Every kind that a file can name, save `chaos`, which is several of the others.
@@ -35,23 +35,25 @@ fn run(out: &Path, more: &[&str]) -> Output {
     brownout(&arguments)
 }
 
-/// What the findings say of each fault, by its kind: the verdict and the reasons.
-fn verdicts(findings: &Value) -> BTreeMap<String, (String, String)> {
+/// Whether the findings have one fault of each kind, and say this of it.
+fn all_are(expected: &str, findings: &Value) -> Result<(), String> {
     let faults = findings["trials"][0]["faults"].as_array().unwrap();
-    let of = |fault: &Value| (fault["verdict"].as_str().unwrap().to_owned(), fault["reasons"].to_string());
-    faults.iter().map(|fault| (fault["kind"].as_str().unwrap().to_owned(), of(fault))).collect()
+    let mut kinds: Vec<&str> = faults.iter().map(|fault| fault["kind"].as_str().unwrap()).collect();
+    let mut all = KINDS;
+    kinds.sort_unstable();
+    all.sort_unstable();
+    assert_eq!(kinds, all);
+    let other: Vec<String> = (faults.iter().filter(|fault| fault["verdict"] != expected))
+        .map(|fault| format!("{}: {}: {}", fault["kind"], fault["verdict"], fault["reasons"]))
+        .collect();
+    if other.is_empty() { Ok(()) } else { Err(other.join("; ")) }
 }
 
 #[test]
 fn every_kind_of_fault_is_proven_where_it_hits_and_where_it_must_not() {
     require_root();
     let (_, output, findings) = punctual(|out| run(out, &[]));
-    let verdicts = verdicts(&findings);
-    assert_eq!(verdicts.len(), KINDS.len(), "{verdicts:?}");
-    for kind in KINDS {
-        let (verdict, reasons) = &verdicts[kind];
-        assert_eq!(verdict, "proven", "{kind}: {reasons}");
-    }
+    all_are("proven", &findings).unwrap();
     for fault in findings["trials"][0]["faults"].as_array().unwrap() {
         let rows = fault["rows"].as_array().unwrap();
         for hit in [true, false] {
@@ -65,12 +67,7 @@ fn every_kind_of_fault_is_proven_where_it_hits_and_where_it_must_not() {
 #[test]
 fn every_kind_of_fault_is_refuted_when_it_was_not_injected() {
     require_root();
-    let out = tempfile::tempdir().unwrap();
-    let output = run(out.path(), &["--sabotage"]);
-    let verdicts = verdicts(&json(&output));
-    for kind in KINDS {
-        let (verdict, reasons) = &verdicts[kind];
-        assert_eq!(verdict, "refuted", "{kind}: {reasons}");
-    }
+    // On a machine with other work a proof may find nothing either way, once.
+    let (_, output, _) = until(2, |out| run(out, &["--sabotage"]), |_, findings| all_are("refuted", findings));
     assert_eq!(output.status.code(), Some(3), "{}", both(&output));
 }

@@ -4,22 +4,19 @@
 
 mod common;
 
-use std::fs;
+use std::{fs, path::Path, process::Output};
 
-use common::{SHORT, both, brownout, experiment, in_private_mounts, json, only_run, require_root};
+use common::{SHORT, both, brownout, experiment, in_private_mounts, json, only_run, require_root, until};
 
 /// No account has it; a user is a number to the kernel.
 const USER: u32 = 61_847;
 
-#[test]
-fn an_ordinary_user_runs_the_experiment_in_a_user_namespace() {
-    require_root();
-    let machine = common::Machine::now();
-    let home = tempfile::Builder::new().prefix("brownout-rootless-").tempdir_in("/tmp").unwrap();
-    let place = home.path().display();
+/// The experiment as that user runs it, from a folder of its own.
+fn run(home: &Path) -> Output {
+    let place = home.display();
     // The experiment and the program too are copied: root's folders are not theirs to read.
-    fs::copy(common::BROWNOUT, home.path().join("brownout")).unwrap();
-    fs::copy(experiment("slow-replica.yaml"), home.path().join("slow-replica.yaml")).unwrap();
+    fs::copy(common::BROWNOUT, home.join("brownout")).unwrap();
+    fs::copy(experiment("slow-replica.yaml"), home.join("slow-replica.yaml")).unwrap();
     let root_cache = std::env::var_os("BROWNOUT_CACHE").map_or_else(
         || format!("{}/.cache/brownout", std::env::var("HOME").unwrap()),
         |cache| cache.into_string().unwrap(),
@@ -39,14 +36,25 @@ fn an_ordinary_user_runs_the_experiment_in_a_user_namespace() {
          exit $code",
         sets.join(" ")
     );
-    let output = in_private_mounts(&script);
-    let findings = json(&output);
+    in_private_mounts(&script)
+}
+
+#[test]
+fn an_ordinary_user_runs_the_experiment_in_a_user_namespace() {
+    require_root();
+    let machine = common::Machine::now();
+    // Without real-time scheduling a busy machine may disturb the proof, once.
+    let (home, output, findings) = until(2, run, |_, findings| {
+        let fault = &findings["trials"][0]["faults"][0];
+        if fault["verdict"] == "proven" { Ok(()) } else { Err(fault.to_string()) }
+    });
     assert_eq!(findings["environment"]["privilege"], "user namespace");
     assert_eq!(findings["environment"]["emulator_scheduling"], "SCHED_OTHER");
-    assert_eq!(findings["trials"][0]["faults"][0]["verdict"], "proven", "{}", findings["trials"][0]["faults"]);
-    // Without real-time scheduling a busy machine may make the instrument late; the run has to say so then, and only then.
+    // It may make the instrument late, too, or miss the objective; the run has to say so then, and only then.
     let too_late = findings["trials"][0]["instrument"]["too_late"].as_bool().unwrap();
-    assert_eq!(output.status.code(), Some(if too_late { 3 } else { 0 }), "{}", both(&output));
+    let missed = findings["verdict"]["objective_misses"].as_array().unwrap();
+    let expected = if too_late { 3 } else { i32::from(!missed.is_empty()) };
+    assert_eq!(output.status.code(), Some(expected), "{}", both(&output));
     assert_eq!(common::Machine::now(), machine);
     let shown = brownout(&["show", only_run(&home.path().join("runs")).to_str().unwrap(), "--json"]);
     assert_eq!(json(&shown), findings);

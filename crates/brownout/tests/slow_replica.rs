@@ -6,7 +6,7 @@ mod common;
 
 use std::fs;
 
-use common::{SHORT, both, brownout, experiment, json, only_run, punctual, require_root, text};
+use common::{SHORT, both, brownout, experiment, json, only_run, punctual, require_root, text, until};
 use serde_json::Value;
 
 fn run(more: &[&str], out: &std::path::Path) -> std::process::Output {
@@ -42,7 +42,7 @@ fn one_slow_replica_is_proven_measured_and_shown() {
     assert!(trial["balance"]["balances"].as_bool().unwrap(), "{}", trial["balance"]);
     let baseline = &phase(trial, "baseline")["counts"];
     assert_eq!(baseline["ok"], baseline["scheduled"], "delivered is offered in the baseline: {baseline}");
-    assert!(baseline["scheduled"].as_u64().unwrap() >= 6 * 399);
+    assert!(baseline["scheduled"].as_u64().unwrap() >= 11 * 399);
 
     let during = |name| coordinator_p50(trial, "fault", name);
     for other in ["n1", "n3"] {
@@ -125,19 +125,20 @@ fn a_node_that_dies_is_told_with_its_last_words_and_makes_the_run_invalid() {
 #[test]
 fn a_closed_loop_runs_and_its_arithmetic_is_shown() {
     require_root();
-    let out = tempfile::tempdir().unwrap();
     // On the way: what is set is in force.
-    let output = run(
-        &[
-            "--set=load={threads: 4, population: 2_000}",
-            "--set=network={congestion-control: reno, mtu: 1400}",
-            "--set=cluster={heap: 224MiB, jit: c1}",
-            "--keep",
-            "--json",
-        ],
-        out.path(),
-    );
-    let findings = json(&output);
+    let sets = [
+        "--set=load={threads: 4, population: 2_000}",
+        "--set=network={congestion-control: reno, mtu: 1400}",
+        "--set=cluster={heap: 224MiB, jit: c1}",
+        "--keep",
+        "--json",
+    ];
+    // Four users leave a small machine nothing for others; what else it does may disturb the proof, once.
+    let proven = |_: &_, findings: &Value| {
+        let fault = &findings["trials"][0]["faults"][0];
+        if fault["verdict"] == "proven" { Ok(()) } else { Err(fault.to_string()) }
+    };
+    let (out, _, findings) = until(2, |out| run(&sets, out), proven);
     assert_eq!(findings["environment"]["congestion_control"], "reno");
     assert!(
         findings["environment"]["system_settings"].as_str().unwrap().contains("-Xmx229376k"),
@@ -147,7 +148,6 @@ fn a_closed_loop_runs_and_its_arithmetic_is_shown() {
     assert!(only_run(out.path()).join("scratch/trial-1/n1").is_dir(), "--keep keeps the nodes' data");
     let little = &findings["trials"][0]["closed_loop"];
     assert!(little.is_object(), "{little}");
-    assert_eq!(findings["trials"][0]["faults"][0]["verdict"], "proven");
     // Whatever becomes of the latency, four users never have more than four operations open.
     assert!(findings["trials"][0]["balance"]["balances"].as_bool().unwrap());
 }

@@ -104,11 +104,11 @@ fn ctrl_c_while_a_server_answers_nothing_ends_what_is_open() {
 fn ctrl_c_while_the_last_operations_are_waited_for_is_no_good_end() {
     for errors in ["", " -errors ignore"] {
         let stub = Stub::local(1).unwrap();
-        let words = format!("write duration=1s -rate open=100/s -mode requestTimeout=30000{errors}");
+        let words = format!("write duration=3s -rate open=100/s -mode requestTimeout=30000{errors}");
         let load = Load::start(&stub, &words, "");
         wait_for_operations(&stub, 10);
         stub.set(0, Behaviour::answering(Answer::Silence));
-        std::thread::sleep(Duration::from_secs(2));
+        std::thread::sleep(Duration::from_secs(4));
         cuts_off_what_is_open(load);
     }
 }
@@ -190,12 +190,22 @@ fn a_full_disk_costs_the_file_and_the_exit_code_but_not_the_load() {
 #[test]
 fn starts_as_coarse_as_asked_for_are_not_late() {
     let stub = Stub::local(1).unwrap();
-    let done = Load::start(&stub, "write duration=2s --tick 50ms -rate open=1000/s", "").done();
-    assert_eq!((done.code, done.last()), (Some(0), "END"), "{done}");
-    done.adds_up();
-    // They do wait, and are measured so.
-    let lateness = &done.json["client"]["lateness"];
-    assert!(lateness["p90_ns"].as_u64().unwrap() > 20_000_000, "{lateness}");
+    // Many short ones: a stall of this machine spoils only one of them.
+    for attempt in 1..=10 {
+        let done = Load::start(&stub, "write duration=1s --tick 50ms -rate open=1000/s", "").done();
+        done.went_on();
+        done.adds_up();
+        // They do wait, and are measured so.
+        let lateness = &done.json["client"]["lateness"];
+        assert!(lateness["p90_ns"].as_u64().unwrap() > 20_000_000, "{lateness}");
+        if lateness["max_ns"].as_u64().unwrap() <= 100_000_000 {
+            assert_eq!((done.code, &done.json["client"]["late_starts"]), (Some(0), &0.into()), "{done}");
+            return;
+        }
+        // Where this machine stands still, starts are late beyond what was asked for.
+        eprintln!("Attempt {attempt} of 10: {lateness}");
+    }
+    panic!("none of ten loads kept to twice its tick");
 }
 
 #[test]

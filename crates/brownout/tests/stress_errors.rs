@@ -93,7 +93,9 @@ fn every_error_of_a_server_is_one_class_in_every_loop() {
 fn whoever_is_not_answered_or_not_understood_is_in_one_class_too() {
     for_each(&every(&FAULTS, &PACES), |((answer, class), pace)| {
         let stub = answering(*answer);
-        let words = format!("write n=12 -rate {pace} -errors ignore retries=0 -mode requestTimeout=400");
+        // What is told at once is told before any stall of this machine makes it time out.
+        let timeout = if *answer == Answer::Silence { 400 } else { 10_000 };
+        let words = format!("write n=12 -rate {pace} -errors ignore retries=0 -mode requestTimeout={timeout}");
         let done = run(&stub, &words);
         done.adds_up();
         done.went_on();
@@ -155,12 +157,19 @@ fn connections_that_close_in_mid_flight_cost_their_operations_and_no_others() {
         let done = run(&stub, &format!("write n=300 -rate {pace} -errors ignore retries=0"));
         done.adds_up();
         done.went_on();
-        assert!(done.class("connection-lost") > 0 && done.class("ok") > 100, "{pace}: {done}");
-        assert_eq!(done.class("ok") + done.class("connection-lost"), 300, "{pace}: {done}");
+        let (ok, lost, closed) = (done.class("ok"), done.class("connection-lost"), done.sheet("connections_lost"));
+        assert_eq!((ok + lost, closed > 0), (300, true), "{pace}: {done}");
+        if pace.contains("threads=4") {
+            // Of the eight or more that were sent on a connection, no more than one of each thread is under way.
+            assert!(lost <= 4 * closed && ok >= 4 * closed, "{pace}: {done}");
+        } else {
+            // What falls due while this machine stands still goes out together, and is lost together.
+            assert!(lost > 0 && ok > 30, "{pace}: {done}");
+        }
         // Tried again elsewhere, none is lost.
         let stub = Stub::local(1).unwrap();
         stub.set(0, Behaviour { close_after: Some(7), ..Behaviour::default() });
-        let done = run(&stub, &format!("write n=300 -rate {pace} -errors retries=20"));
+        let done = run(&stub, &format!("write n=300 -rate {pace} -errors retries=200"));
         done.adds_up();
         assert_eq!((done.class("ok"), done.last()), (300, "END"), "{pace}: {done}");
     });

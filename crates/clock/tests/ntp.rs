@@ -24,8 +24,8 @@ const HOUR: i64 = 3_600 * SECOND;
 const YEAR: i64 = 365 * 24 * HOUR;
 /// For what must succeed.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// For what must not.
-const BRIEFLY: Duration = Duration::from_millis(600);
+/// For what must not; long enough that a request is sent again, and an answer comes, on a machine that is late.
+const BRIEFLY: Duration = Duration::from_secs(3);
 const LOCALHOSTS: [&str; 2] = ["127.0.0.1:0", "[::1]:0"];
 
 /// Clocks in a folder of their own.
@@ -136,7 +136,8 @@ fn the_bound_covers_the_true_offset_in_every_exchange_whichever_clock_is_off() {
             }
             let best = best_of(8, &socket, server, &|| asks.realtime_ns(), PATIENCE).unwrap();
             assert_covers(&best, truth);
-            assert_eq!(responder.answered(0), 108);
+            // More, where this machine was so late that a request was sent again.
+            assert!(responder.answered(0) >= 108);
             assert_eq!(responder.answered(1), 0);
         }
     }
@@ -158,7 +159,7 @@ fn one_thread_answers_for_many_hosts_each_by_its_own_clock() {
     for (server, &skew) in servers.iter().zip(&skews) {
         assert_covers(&ask(*server, &machine, PATIENCE).unwrap(), skew);
     }
-    assert!((0..50).all(|number| responder.answered(number) == 1));
+    assert!((0..50).all(|number| responder.answered(number) >= 1));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::{
 
 use brownout_cluster::{CassandraSpec, Cluster, ClusterControl, NodeState, Site, cassandra::archive};
 use brownout_units::Share;
-use ground::{ALL, Client, Ground, ONE, PATIENCE, QUORUM, quick, start, wait};
+use ground::{ALL, Client, Ground, ONE, PATIENCE, QUORUM, eventually, quick, start, wait};
 
 fn site(dc: &str, rack: &str) -> Site {
     Site { dc: dc.to_owned(), rack: rack.to_owned() }
@@ -58,7 +58,7 @@ impl Lab {
     fn write(&mut self) {
         for _ in 0..10 {
             let text = format!("INSERT INTO k.t (k, v) VALUES ({}, 1)", self.written);
-            self.client.query(&text, QUORUM, None).unwrap();
+            self.client.query_again(&text, QUORUM);
             self.written += 1;
         }
     }
@@ -137,8 +137,12 @@ impl Lab {
         self.nodetool("n3", &["flush"]);
         let sample = limit.sample();
         eprintln!("{sample:?}");
-        let allowed_ns = 0.2 * f64::from(limit.processors()) * (sample.periods + 1) as f64 * 1e8;
-        assert!(sample.kept && (sample.ran_ns as f64) < 1.1 * allowed_ns, "{sample:?}");
+        let processors = f64::from(limit.processors());
+        let allowed_ns = 0.2 * processors * (sample.periods + 1) as f64 * 1e8;
+        // What it takes while the machine keeps the limit's thread from running is paid back in later periods, of which
+        // there may be none yet.
+        let unpaid_ns = processors * (sample.late_ns as f64 + 1e8);
+        assert!(sample.kept && (sample.ran_ns as f64) < 1.1 * allowed_ns + unpaid_ns, "{sample:?}");
         assert_eq!(self.control.state("n3").unwrap(), NodeState::Up);
         limit.heal();
     }
@@ -169,14 +173,17 @@ impl Lab {
         self.control.start("n2").unwrap();
         wait(&mut self.cluster).unwrap();
         self.everything_written_is_there();
-        let log = fs::read_to_string(self.control.log_path("n2").unwrap()).unwrap();
-        assert_eq!(log.matches("Startup complete").count(), 3, "one log for all starts");
+        // It may answer clients before it says so.
+        let log = self.control.log_path("n2").unwrap();
+        eventually("one log to tell of three starts", || {
+            fs::read_to_string(&log).unwrap().matches("Startup complete").count() == 3
+        });
         assert_eq!(self.cluster.deaths().len(), 1);
     }
 
     fn everything_written_is_there(&mut self) {
         let mut client = Client::connect(&self.ground.network.hosts()[1]);
-        let answer = client.query("SELECT count(*) FROM k.t", ALL, None).unwrap();
+        let answer = client.query_again("SELECT count(*) FROM k.t", ALL);
         let count = u64::from_be_bytes(answer[answer.len() - 8..].try_into().unwrap());
         assert_eq!(count, u64::from(self.written));
     }

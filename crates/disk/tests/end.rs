@@ -17,7 +17,7 @@ use std::{
 use brownout_disk::{Disk, DiskError, DiskFault};
 use brownout_units::Delay;
 
-use common::{METADATA, Mounted, PATIENCE, READ, SYNC, WRITE, errno, eventually, own_mounts, settled, timed};
+use common::{METADATA, Mounted, PATIENCE, READ, SYNC, WRITE, delayed, errno, eventually, own_mounts, settled, timed};
 
 /// What a child of these tests is to do; it runs this same program.
 const TASK: &str = "DISK_TEST_TASK";
@@ -237,7 +237,7 @@ fn a_signal_with_a_handler_lets_the_operation_finish() {
         timed(|| errno(file.sync_all()))
     });
     let thread = announced.recv().unwrap();
-    eventually("the fsync to wait", || control.waiting() == 1);
+    delayed(&control, SYNC);
     for _ in 0..10 {
         // SAFETY: the thread has not been joined.
         unsafe { libc::pthread_kill(thread, libc::SIGUSR1) };

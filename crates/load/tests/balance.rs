@@ -110,8 +110,8 @@ fn every_fault_of_one_node_is_accounted_for_and_hits_only_that_node() {
     ];
     for Case { name, behaviour, expect } in cases {
         let stub = Stub::local(3).unwrap();
+        populate_ahead(&stub);
         let engine = engine(&stub);
-        populate(&engine);
         let mut book = Book::default();
         engine.set_pace(open(600.0)).unwrap();
         sleep(ms(100));
@@ -136,8 +136,8 @@ fn every_fault_of_one_node_is_accounted_for_and_hits_only_that_node() {
 #[test]
 fn a_freeze_beyond_the_timeout_gives_timeouts_and_then_the_true_latencies() {
     let stub = Stub::local(1).unwrap();
+    populate_ahead(&stub);
     let engine = engine(&stub);
-    populate(&engine);
     let start = engine.set_pace(open(200.0)).unwrap().at_ns;
     sleep(ms(300));
     let freeze = Moment::of(|| stub.set(0, Behaviour::frozen()));
@@ -175,8 +175,8 @@ fn a_freeze_beyond_the_timeout_gives_timeouts_and_then_the_true_latencies() {
 #[test]
 fn without_any_coordinator_operations_wait_and_are_never_sent() {
     let stub = Stub::local(1).unwrap();
+    populate_ahead(&stub);
     let engine = engine(&stub);
-    populate(&engine);
     let start = engine.set_pace(open(200.0)).unwrap().at_ns;
     sleep(ms(300));
     let loss = Moment::of(|| {

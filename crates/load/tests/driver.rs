@@ -83,8 +83,8 @@ fn what_the_server_does_has_the_same_class_as_on_our_own_connections() {
 #[test]
 fn what_is_answered_after_its_timeout_is_late_and_measured() {
     let stub = Stub::local(1).unwrap();
+    populate_ahead(&stub);
     let engine = Engine::start(driven(&stub), workload()).unwrap();
-    populate(&engine);
     stub.set(0, Behaviour::slow(ms(700)));
     engine.set_pace(open(300.0)).unwrap();
     sleep(ms(500));

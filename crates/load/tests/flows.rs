@@ -4,7 +4,7 @@
 mod common;
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     sync::{Arc, Mutex},
     thread::sleep,
     time::Duration,
@@ -13,7 +13,7 @@ use std::{
 use brownout_load::{Arrivals, Ended, Engine, EngineConfig, Outcome, Pace, RateProfile};
 use brownout_units::Rate;
 use common::{
-    scripted::{Asking, Plan, Reply, Scripted, Shared},
+    scripted::{Asking, Plan, Reply, Scripted, Shared, ticket},
     *,
 };
 
@@ -66,20 +66,21 @@ fn every_flow_keeps_its_own_pace() {
 
 #[test]
 fn an_end_that_is_said_ahead_leaves_exactly_the_operations_before_it() {
-    for (threads, late) in [(1, 0), (2, 0), (1, 400)] {
+    for (threads, late) in [(1, 0), (2, 0), (1, 1_100)] {
         let server = Scripted::start(|_, _| Reply::Void);
         let (asking, diary) = Asking::new(&[Plan::new("constant"), Plan::new("closed")]);
         let engine = Engine::launch(EngineConfig { threads, ..config(&server) }, Arc::new(Shared(asking))).unwrap();
         let open = Pace::Open { rate: rate(1_000.0), arrivals: Arrivals::Constant };
         let start = engine.set_paces(vec![open, Pace::Closed { threads: 1 }]).unwrap().at_ns;
-        let end = start + 300_000_000;
+        // So far ahead that it is said in time, also if this machine stands still meanwhile.
+        let end = start + 1_000 * MS;
         sleep(ms(late));
         let ended = engine.set_paces_from(end, vec![Pace::Idle; 2]).unwrap().at_ns;
         wait_until("nothing is open", || engine.exhausted());
         assert!(engine.exhausted());
         stop(engine, &mut Book::default());
         if late == 0 {
-            assert_eq!((ended, diary.lock().unwrap().drawn["constant"]), (end, 300));
+            assert_eq!((ended, diary.lock().unwrap().drawn["constant"]), (end, 1_000));
         } else {
             assert!(ended > end, "what has begun stays begun");
         }
@@ -148,19 +149,22 @@ fn what_there_is_more_of_later_waits_and_is_not_the_end() {
 fn a_limited_loop_counts_partitions_and_has_no_more_operations_open_than_users() {
     // The server answers one after the other, at most 200 a second.
     let server = Scripted::start(|_, _| Reply::After(ms(5)));
-    let (asking, diary) = Asking::new(&[Plan { partitions: 4, ..Plan::new("visit") }]);
+    let (asking, diary) = Asking::new(&[Plan { partitions: 4, count: Some(50), ..Plan::new("visit") }]);
     let engine = Engine::launch(config(&server), Arc::new(Shared(asking))).unwrap();
     // Of 200 partitions a second, visits of 4 make 50 a second.
-    let start = engine.set_paces(vec![Pace::Limited { threads: 2, rate: rate(200.0) }]).unwrap().at_ns;
-    sleep(ms(1_000));
-    assert!(engine.balance().in_flight <= 2);
-    let end = engine.set_pace(Pace::Idle).unwrap().at_ns;
+    engine.set_paces(vec![Pace::Limited { threads: 2, rate: rate(200.0) }]).unwrap();
+    wait_until("it has ended", || {
+        let balance = engine.balance();
+        assert!(balance.in_flight + balance.waiting <= 2, "{balance:#?}");
+        engine.exhausted()
+    });
     let mut book = Book::default();
     let balance = stop(engine, &mut book);
     diary.lock().unwrap().check();
-    let expected = due(50.0, start, end);
-    assert!((balance.scheduled as f64 - expected).abs() <= 1.0, "{} for {expected}", balance.scheduled);
-    assert!(balance.withheld <= 4, "every visit found a user: {balance:#?}");
+    assert_eq!((balance.scheduled, balance.answered_ok), (50, 50), "{balance:#?}");
+    // One every 20 ms by their intended starts: buckets of 100 ms have 5 each, but for the first and the last.
+    let scheduled: Vec<u64> = book.0.values().map(|bucket| bucket.scheduled).filter(|count| *count > 0).collect();
+    assert!(scheduled.iter().filter(|count| **count == 5).count() >= 8, "{scheduled:?}");
     let partitions = |bucket: &brownout_load::Bucket| bucket.operations.iter().map(|counts| counts.partitions).sum();
     assert_eq!(book.total(partitions), 4 * balance.answered_ok);
 }
@@ -169,14 +173,14 @@ fn a_limited_loop_counts_partitions_and_has_no_more_operations_open_than_users()
 fn in_a_limited_loop_waiting_for_a_user_is_wait_but_no_lateness_and_no_timeout() {
     let server = Scripted::start(|_, _| Reply::After(ms(10)));
     let (asking, diary) = Asking::new(&[Plan::new("visit")]);
-    let config = EngineConfig { timeout: ms(400), ..config(&server) };
+    let config = EngineConfig { timeout: ms(1_500), ..config(&server) };
     let engine = Engine::launch(config, Arc::new(Shared(asking))).unwrap();
     // The server answers one after the other: at most 100 a second of the 1,000 asked for.
     let start = engine.set_paces(vec![Pace::Limited { threads: 3, rate: rate(1_000.0) }]).unwrap().at_ns;
-    sleep(ms(1_000));
+    sleep(ms(3_000));
     let (during, live) = (engine.balance(), engine.live());
     assert!(during.in_flight + during.waiting <= 3 && live.in_flight <= 3, "{during:#?}");
-    assert!(during.withheld > 500, "{during:#?}");
+    assert!(during.withheld > 1_500, "{during:#?}");
     let end = engine.set_pace(Pace::Idle).unwrap().at_ns;
     let mut book = Book::default();
     let balance = stop(engine, &mut book);
@@ -185,12 +189,12 @@ fn in_a_limited_loop_waiting_for_a_user_is_wait_but_no_lateness_and_no_timeout()
     let counted = (balance.scheduled + balance.withheld) as f64;
     assert!((counted - due).abs() <= 2.0, "{counted} are accounted for, {due} were due");
     let response = book.response(|_, outcome| outcome == Outcome::Ok);
-    assert!(response.max() > 600 * MS, "the backlog is in the response: {}", response.max());
+    assert!(response.max() > 2_000 * MS, "the backlog is in the response: {}", response.max());
     // What was sent last had waited longer than any timeout, and was answered all the same.
     assert_eq!(balance.answered_ok, balance.scheduled, "{balance:#?}");
     let wait = book.0.values().flat_map(|bucket| &bucket.series).map(|series| series.wait.max()).max().unwrap();
     let late = book.0.values().map(|bucket| bucket.lateness.max()).max().unwrap();
-    assert!(wait > 500 * MS && late < wait / 2, "waited {wait} for users, {late} for the instrument");
+    assert!(wait > 1_800 * MS && late < wait / 2, "waited {wait} for users, {late} for the instrument");
 }
 
 #[test]
@@ -238,11 +242,11 @@ fn a_workload_is_given_one_pace_for_every_flow() {
 
 #[test]
 fn operations_of_one_turn_share_a_connection_and_turns_go_round_all_of_them() {
-    let order = Arc::new(Mutex::new(Vec::new()));
+    let order = Arc::new(Mutex::new(BTreeMap::new()));
     let asked = Arc::clone(&order);
-    // The server has a thread for every connection.
-    let server = Scripted::start(move |_, _| {
-        asked.lock().unwrap().push(std::thread::current().id());
+    // The server has a thread for every connection. After a stall they come in any order; tickets tell that of sending.
+    let server = Scripted::start(move |_, body| {
+        asked.lock().unwrap().insert(ticket(body), std::thread::current().id());
         Reply::Void
     });
     let config = EngineConfig { connections: 4, tick: ms(40), ..config(&server) };
@@ -250,7 +254,7 @@ fn operations_of_one_turn_share_a_connection_and_turns_go_round_all_of_them() {
     let engine = Engine::launch(config, Arc::new(Shared(asking))).unwrap();
     engine.set_paces(vec![open(500.0)]).unwrap();
     wait_until("all operations have ended", || engine.exhausted());
-    let order = order.lock().unwrap();
+    let order: Vec<_> = order.lock().unwrap().values().copied().collect();
     let connections: HashSet<_> = order.iter().collect();
     assert_eq!((order.len(), connections.len()), (500, 4));
     // 17 or 18 are due in a turn; one after the other on four connections they would change it with each.

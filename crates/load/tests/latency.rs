@@ -103,16 +103,18 @@ fn a_closed_loop_obeys_littles_law() {
         let mut live = None;
         let end = Moment::of(|| live = Some(engine.live()));
         let live = live.unwrap();
-        // The times of all users add up to the window, but for the one operation each that reaches over its edges.
+        engine.set_pace(Pace::Idle).unwrap();
+        wait_until("all users are back", || engine.exhausted());
+        // The times of all users add up to the window, but for the one operation each that reaches over its edges. What
+        // was open at the end has been answered since.
         let spent = live.response.mean() * live.delivered as f64;
-        let (users_f, longest) = (f64::from(users), live.response.max() as f64);
+        let longest = live.response.max().max(engine.live().response.max()) as f64;
+        let users_f = f64::from(users);
         let least = users_f * ((end.before - begin.after) as f64 - longest) * 0.998;
         let most = users_f * ((end.after - begin.before) as f64 + longest) * 1.002;
         assert!((least..=most).contains(&spent), "{users} users: {spent} ns, by the law {least} to {most}");
         assert!(live.response.min() as f64 >= delay_ms as f64 * 0.998e6, "{}", live.response.min());
         assert!(live.in_flight <= u64::from(users));
-        engine.set_pace(Pace::Idle).unwrap();
-        wait_until("all users are back", || engine.balance().in_flight == 0);
     }
     let (_, balance) = engine.stop(ms(2_000));
     assert!(balance.balances(), "{balance:#?}");
@@ -196,14 +198,15 @@ fn what_is_due_when_the_run_ends_is_scheduled_even_if_it_was_held_back() {
 
 #[test]
 fn answers_that_lie_unread_until_the_next_send_keep_the_time_at_which_they_came() {
-    // Sends come every 400 µs, and nothing wakes the engine in between.
-    const GAP_NS: u64 = 400_000;
+    // Sends come every millisecond, and with so many connections nothing wakes the engine in between. Half of that is
+    // far longer than an answer takes, and far shorter than until the next send, on a machine that wakes up late, too.
+    const GAP_NS: u64 = 1_000_000;
     let stub = Stub::local(1).unwrap();
     let service = |behaviour| {
         stub.set(0, behaviour);
-        let engine = Engine::start(patient(&stub), workload()).unwrap();
+        let engine = Engine::start(EngineConfig { connections: 8, ..patient(&stub) }, workload()).unwrap();
         engine.set_pace(open(1e9 / GAP_NS as f64)).unwrap();
-        sleep(ms(300));
+        sleep(ms(500));
         let mut book = Book::default();
         stop(engine, &mut book);
         let mut sum = brownout_load::histogram();
@@ -214,7 +217,7 @@ fn answers_that_lie_unread_until_the_next_send_keep_the_time_at_which_they_came(
     let slow = service(Behaviour::slow(ms(2)));
     assert!(slow.min() as f64 >= 2e6 * 0.998, "nothing is stamped before it was sent: {}", slow.min());
     // Counted until the next send, nearly all would be at least a gap. A busy machine may be slow, but not every time.
-    wait_until("a quarter of the answers came in half a gap", || {
-        service(Behaviour::default()).value_at_quantile(0.25) < GAP_NS / 2
+    wait_until("a tenth of the answers came in half a gap", || {
+        service(Behaviour::default()).value_at_quantile(0.1) < GAP_NS / 2
     });
 }

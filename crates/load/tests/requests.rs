@@ -134,7 +134,8 @@ fn the_response_of_an_operation_ends_with_its_last_attempt_and_contains_the_dela
 fn an_attempt_that_is_not_answered_in_its_time_is_followed_by_another() {
     // The first answer of three comes never.
     let server = Scripted::start(|number, _| if number % 3 == 0 { Reply::Silence } else { Reply::Void });
-    let retries = Retries { attempt_timeout: Some(ms(50)), ..retries(4, &[]) };
+    // Where this machine stands still, attempts are given up that would have been answered, and others follow.
+    let retries = Retries { attempt_timeout: Some(ms(50)), ..retries(20, &[]) };
     let (asking, diary) = Asking::new(&[Plan { count: Some(30), ..Plan::new("read") }]);
     let engine = Engine::launch(EngineConfig { retries, ..config(&server) }, Arc::new(Shared(asking))).unwrap();
     engine.set_paces(vec![Pace::Closed { threads: 1 }]).unwrap();
@@ -152,13 +153,14 @@ fn an_attempt_that_is_not_answered_in_its_time_is_followed_by_another() {
 fn the_last_attempt_has_as_long_as_its_operation() {
     let server = Scripted::start(|_, _| Reply::Silence);
     let retries = Retries { attempt_timeout: Some(ms(50)), ..retries(3, &[]) };
-    let config = EngineConfig { retries, timeout: ms(400), ..config(&server) };
+    // Long enough for the first two attempts, also if this machine stands still meanwhile.
+    let config = EngineConfig { retries, timeout: ms(2_000), ..config(&server) };
     let (book, balance, diary) = run(config, Plan::new("read"), 16);
     assert_eq!((balance.timed_out, balance.failed), (16, 0), "{balance:#?}");
     assert!(diary.ended.values().all(|(ended, requests)| (*ended, *requests) == (Ended::TimedOut, 3)));
     assert_eq!(attempts(&book, |attempts| attempts.timed_out), 48);
     let response = book.response(|_, outcome| outcome == Outcome::TimedOut);
-    assert!(response.min() >= 399 * MS && response.max() <= 401 * MS, "response = timeout");
+    assert!(response.min() >= 1_999 * MS && response.max() <= 2_001 * MS, "response = timeout");
 }
 
 #[test]
@@ -186,26 +188,32 @@ fn a_lost_connection_is_made_anew_and_what_was_on_it_is_tried_again() {
 /// What a server does to every operation, and the one class that all operations must end in.
 #[test]
 fn whatever_servers_do_every_operation_ends_in_exactly_one_class_and_the_end_of_the_run_is_kept() {
-    type Case = (&'static str, fn(u64) -> Reply, fn(&Ended) -> bool);
+    type Case = (&'static str, fn(u64) -> Reply, u64, fn(&Ended) -> bool);
     // Some wait for the next connection until their timeout, be it for the first attempt or for another.
     fn lost(ended: &Ended) -> bool {
         matches!(ended, Ended::Failed(ErrorClass::ConnectionLost) | Ended::NeverSent | Ended::TimedOut)
     }
+    // What is answered at once has a timeout that no stall of this machine reaches.
     let cases: [Case; 6] = [
-        ("overloaded", |_| Reply::Error(0x1001), |ended| *ended == Ended::Failed(ErrorClass::Overloaded)),
-        ("refused", |_| Reply::Error(0x2200), |ended| *ended == Ended::Failed(ErrorClass::Invalid)),
-        ("closing", |_| Reply::Close, lost),
-        ("garbage", |_| Reply::Garbage, lost),
-        ("silent", |_| Reply::Silence, |ended| *ended == Ended::TimedOut),
-        ("slow", |_| Reply::After(ms(30)), |ended| matches!(ended, Ended::Ok | Ended::TimedOut | Ended::NeverSent)),
+        ("overloaded", |_| Reply::Error(0x1001), 10_000, |ended| *ended == Ended::Failed(ErrorClass::Overloaded)),
+        ("refused", |_| Reply::Error(0x2200), 10_000, |ended| *ended == Ended::Failed(ErrorClass::Invalid)),
+        ("closing", |_| Reply::Close, 300, lost),
+        ("garbage", |_| Reply::Garbage, 300, lost),
+        ("silent", |_| Reply::Silence, 300, |ended| *ended == Ended::TimedOut),
+        (
+            "slow",
+            |_| Reply::After(ms(30)),
+            300,
+            |ended| matches!(ended, Ended::Ok | Ended::TimedOut | Ended::NeverSent),
+        ),
     ];
-    for (name, reply, expected) in cases {
+    for (name, reply, timeout, expected) in cases {
         for tries in [1, 3] {
             let server = Scripted::start(move |number, _| reply(number));
             let plans = [Plan::new("open"), Plan { steps: 2, ..Plan::new("closed") }, Plan::new("limited")];
             let (asking, diary) = Asking::new(&plans);
             let retries = Retries { tries, ..Retries::default() };
-            let config = EngineConfig { retries, timeout: ms(300), ..config(&server) };
+            let config = EngineConfig { retries, timeout: ms(timeout), ..config(&server) };
             let engine = Engine::launch(config, Arc::new(Shared(asking))).unwrap();
             let rate = brownout_units::Rate::per_second(200.0).unwrap();
             let paces = vec![open(300.0), Pace::Closed { threads: 5 }, Pace::Limited { threads: 5, rate }];
@@ -216,19 +224,15 @@ fn whatever_servers_do_every_operation_ends_in_exactly_one_class_and_the_end_of_
                 book.add(engine.drain());
                 assert!(engine.balance().balances(), "{name}, in the middle");
             }
-            let grace = ms(1_000);
             let before = std::time::Instant::now();
-            let (buckets, balance) = engine.stop(grace);
+            let (buckets, balance) = engine.stop(ms(timeout + 1_000));
             // This machine may stand still, but a stop that hangs hangs for ever.
-            assert!(before.elapsed() < 20 * grace, "{name}: the end of the run is kept");
+            assert!(before.elapsed() < ms(20_000), "{name}: the end of the run is kept");
             book.add(buckets);
             check(&book, &balance);
             let diary = diary.lock().unwrap();
             diary.check();
-            // If this machine stood still, more may have timed out.
-            let lateness = book.0.values().map(|bucket| bucket.lateness.max()).max().unwrap();
-            let patience = |ended: &Ended| lateness > 100 * MS && matches!(ended, Ended::TimedOut | Ended::NeverSent);
-            let wrong = diary.ended.values().find(|(ended, _)| !expected(ended) && !patience(ended));
+            let wrong = diary.ended.values().find(|(ended, _)| !expected(ended));
             assert!(wrong.is_none(), "{name}, {tries} tries: {wrong:?}, {balance:#?}");
             assert_eq!(diary.ended.len() as u64, balance.scheduled, "{name}");
             assert_eq!(diary.ended(Ended::NeverSent), balance.never_sent, "{name}");
@@ -264,8 +268,9 @@ fn a_connection_that_was_cut_in_silence_is_replaced_if_so_configured() {
         let config = EngineConfig { dead_peer, timeout: ms(200), ..config(&server) };
         let engine = Engine::launch(config, Arc::new(Shared(asking))).unwrap();
         engine.set_paces(vec![open(200.0)]).unwrap();
-        sleep(ms(300));
-        assert_eq!(engine.balance().timed_out, 0);
+        wait_until("it serves", || engine.balance().answered_ok > 0);
+        // Where this machine stands still, operations time out without the cut, too.
+        let before = engine.balance().timed_out;
         cut(&server.sockets.lock().unwrap()[0]);
         let gone = AtomicBool::new(false);
         if dead_peer.is_some() {
@@ -278,7 +283,7 @@ fn a_connection_that_was_cut_in_silence_is_replaced_if_so_configured() {
             assert_eq!(engine.balance().connections_lost, 0, "the kernel waits for a quarter of an hour");
         }
         let (_, balance) = engine.stop(ms(300));
-        assert!(balance.balances() && balance.timed_out > 0, "{balance:#?}");
+        assert!(balance.balances() && balance.timed_out > before, "{before} before: {balance:#?}");
         assert_eq!(balance.connections_lost, u64::from(gone.into_inner()));
     }
 }

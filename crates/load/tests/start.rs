@@ -13,7 +13,10 @@ use std::{
 };
 
 use brownout_load::{Balancing, Coordinator, Engine, EngineConfig, KeyValue, LoadError, Pace, stub::Stub};
-use common::*;
+use common::{
+    scripted::{Reply, Scripted},
+    *,
+};
 
 fn error_of(config: EngineConfig, workload: KeyValue) -> LoadError {
     Engine::start(config, workload).err().unwrap()
@@ -54,6 +57,22 @@ fn the_error_names_the_coordinator_the_step_and_the_reason() {
         let error = error_of(EngineConfig { timeout: ms(1), ..EngineConfig::new(nodes) }, workload()).to_string();
         assert!(error.contains("n9") && error.contains(step) && error.contains(reason), "{error}");
     }
+}
+
+#[test]
+fn a_server_that_cannot_prepare_yet_is_asked_again_and_one_that_never_can_is_not() {
+    let ok = |codes: &[u32]| {
+        let server = Scripted::start(|_, _| Reply::Void);
+        *server.unprepared.lock().unwrap() = codes.to_vec();
+        let started = Engine::start(EngineConfig::new(vec![server.coordinator("n1")]), workload());
+        (started.map(drop), server.accepted.load(Ordering::SeqCst))
+    };
+    // Cassandra 5.0 says the first of a table that was just made.
+    let (started, connections) = ok(&[0x0000, 0x1001, 0x1002]);
+    assert!(started.is_ok(), "{started:?}");
+    assert!(connections > 3, "{connections}");
+    let error = ok(&[0x2200]).0.unwrap_err().to_string();
+    assert!(error.contains("preparing a statement") && error.contains("0x2200"), "{error}");
 }
 
 #[test]

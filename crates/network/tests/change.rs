@@ -5,7 +5,11 @@
 
 mod common;
 
-use std::{thread, time::Duration};
+use std::{
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
 
 use brownout_network::{
     Impairment, ImpairmentGuard, Link, LinkControl, Network, NetworkError, ProbeSample, Probes, monotonic_ns,
@@ -15,6 +19,11 @@ use common::{PATIENCE, delays_ms, impair, lateness_ms, link, network, samples, u
 
 fn delay(ms: u64) -> Impairment {
     Impairment::delay(Delay::from_ms(ms))
+}
+
+/// Since when it is known to be in force.
+fn in_force_ns(guard: &ImpairmentGuard) -> u64 {
+    guard.change().at_ns + guard.change().error_ns
 }
 
 /// The shortest delay of 50 probes that were sent on `link` after `since_ns`, in ms.
@@ -43,7 +52,7 @@ fn guards_on_one_link_compose_and_heal_one_by_one_in_any_order() {
     let second = impair(&network, &[hit], delay(40).with_loss("50%".parse().unwrap()));
     let [older, newer] = [(20, "10%"), (40, "50%")].map(|(ms, loss)| delay(ms).with_loss(loss.parse().unwrap()));
     assert_eq!(control.effective(hit).unwrap(), [older, newer]);
-    assert_least(&network, &probes, hit, second.change().at_ns, 60.0);
+    assert_least(&network, &probes, hit, in_force_ns(&second), 60.0);
 
     let healed = first.heal().unwrap();
     assert_eq!(control.effective(hit).unwrap(), [newer]);
@@ -60,11 +69,20 @@ fn a_change_is_in_force_when_it_says() {
     let network = network(2);
     let hit = link(&network, "h0", "h1");
     let (sender, receiver) = udp_pair(&network, "h0", "h1");
-    let sending = std::sync::atomic::AtomicBool::new(true);
+    let (sending, sent) = (AtomicBool::new(true), AtomicUsize::new(0));
+    // A sender that seldom runs needs more than a while.
+    let wait_for_more = || {
+        let (enough, end) = (sent.load(Ordering::Relaxed) + 100, Instant::now() + PATIENCE);
+        while sent.load(Ordering::Relaxed) < enough {
+            assert!(Instant::now() < end);
+            thread::sleep(Duration::from_millis(1));
+        }
+    };
     let (guard, healed, arrived) = thread::scope(|scope| {
         let sends = scope.spawn(|| {
-            while sending.load(std::sync::atomic::Ordering::Relaxed) {
+            while sending.load(Ordering::Relaxed) {
                 sender.send(&monotonic_ns().to_be_bytes());
+                sent.fetch_add(1, Ordering::Relaxed);
                 thread::sleep(Duration::from_micros(200));
             }
         });
@@ -76,13 +94,14 @@ fn a_change_is_in_force_when_it_says() {
             }
             arrived
         });
-        thread::sleep(Duration::from_millis(50));
+        wait_for_more();
         let guard = impair(&network, &[hit], delay(DELAY_NS / 1_000_000));
         let in_force = guard.change();
         thread::sleep(Duration::from_millis(300));
+        wait_for_more();
         let healed = guard.heal().unwrap();
-        thread::sleep(Duration::from_millis(50));
-        sending.store(false, std::sync::atomic::Ordering::Relaxed);
+        wait_for_more();
+        sending.store(false, Ordering::Relaxed);
         sends.join().unwrap();
         (in_force, healed, receives.join().unwrap())
     });
@@ -157,7 +176,7 @@ fn sabotage_is_visible_in_what_is_effective_and_in_the_probes() {
     control.sabotage(true).unwrap();
     let guard = impair(&network, &[hit], delay(50));
     assert_eq!(control.effective(hit).unwrap(), []);
-    assert_least(&network, &probes, hit, guard.change().at_ns, 0.0);
+    assert_least(&network, &probes, hit, in_force_ns(&guard), 0.0);
     let since = control.sabotage(false).unwrap();
     assert_eq!(control.effective(hit).unwrap(), [delay(50)]);
     assert_least(&network, &probes, hit, since.at_ns + since.error_ns, 50.0);

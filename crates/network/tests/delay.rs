@@ -19,7 +19,7 @@ fn a_delay_is_measured_on_the_links_it_hits_and_on_no_other() {
         let delay: Delay = asked.parse().unwrap();
         let hit = [link(&network, "h1", "h0"), link(&network, "h1", "h2")];
         let guard = impair(&network, &hit, Impairment::delay(delay));
-        let (since, asked_ms) = (guard.change().at_ns, delay.secs() * 1e3);
+        let (since, asked_ms) = (guard.change().at_ns + guard.change().error_ns, delay.secs() * 1e3);
         let in_force = samples(&probes, |all| {
             network.links().iter().all(|l| all.iter().filter(|s| s.link == *l && s.sent_ns > since).count() >= 50)
         });
@@ -52,7 +52,7 @@ fn jitter_keeps_to_its_range_uses_all_of_it_and_reorders() {
     let probes = Probes::start(&network, Duration::from_millis(1)).unwrap();
     let impairment = Impairment::delay(Delay::from_ms(20)).with_jitter(Delay::from_ms(5));
     let guard = impair(&network, &[hit], impairment);
-    let since = guard.change().at_ns;
+    let since = guard.change().at_ns + guard.change().error_ns;
     let all = samples(&probes, |all| all.iter().filter(|s| s.link == hit && s.sent_ns > since).count() >= 2_000);
     let in_force: Vec<_> = all.into_iter().filter(|sample| sample.sent_ns > since).collect();
 

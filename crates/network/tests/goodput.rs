@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
+mod machine;
 mod traffic;
 
 use std::{
@@ -11,15 +12,16 @@ use std::{
     ops::RangeInclusive,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
     time::{Duration, Instant},
 };
 
-use brownout_network::{Impairment, LinkControl, LinkCounters};
+use brownout_network::{Impairment, LinkControl, LinkCounters, Probes};
 use brownout_units::Delay;
 use common::{impair, network};
+use machine::until_quiet;
 use traffic::{Family, Way, assert_share_within, option, set_segmentation_offload};
 
 /// C of goodput = MSS ÷ RTT · C ÷ √p (Mathis, Semke, Mahdavi and Ott, "The Macroscopic Behavior of the TCP Congestion
@@ -45,16 +47,16 @@ fn measure(asked: &str, loss: f64, family: Family, superframes: bool) -> f64 {
     let segment_bits = f64::from(option(&connections[0].0, libc::IPPROTO_TCP, libc::TCP_MAXSEG)) * 8.0;
     let _lossy = impair(&network, &forth, Impairment::loss(asked.parse().unwrap()));
     let (warm_up, measured) = (Duration::from_secs(3), Duration::from_secs(12));
-    let end = Instant::now() + warm_up + measured;
+    let is_over = Arc::new(AtomicBool::new(false));
     // What the readers got: neither what was sent again nor what still waits for a gap to be filled.
     let received = Arc::new(AtomicU64::new(0));
     let readers: Vec<_> = (connections.into_iter())
         .map(|(mut sender, mut receiver)| {
             thread::spawn(move || while sender.write_all(&[7; 1 << 16]).is_ok() {});
-            let received = Arc::clone(&received);
+            let (received, ends) = (Arc::clone(&received), Arc::clone(&is_over));
             thread::spawn(move || {
                 let mut block = vec![0; 1 << 16];
-                while Instant::now() < end {
+                while !ends.load(Ordering::Relaxed) {
                     let bytes = receiver.read(&mut block).unwrap();
                     if bytes == 0 {
                         break;
@@ -65,13 +67,21 @@ fn measure(asked: &str, loss: f64, family: Family, superframes: bool) -> f64 {
         })
         .collect();
     // Slow start ends with the first loss.
+    let probes = Probes::start(&network, Duration::from_millis(20)).unwrap();
     thread::sleep(warm_up);
+    probes.drain();
     network.control().take_counters().unwrap();
     let (began, before) = (Instant::now(), received.load(Ordering::Relaxed));
     thread::sleep(measured);
     let got = received.load(Ordering::Relaxed) - before;
     let mut all = network.control().take_counters().unwrap();
     let took = began.elapsed().as_secs_f64();
+    // There and back, as long as it took on the mean on this machine.
+    let delays: Vec<f64> =
+        probes.drain().iter().filter_map(|sample| sample.delay_ns).map(|ns| ns as f64 / 1e9).collect();
+    let rtt = 2.0 * delays.iter().sum::<f64>() / delays.len() as f64;
+    assert!(rtt >= 0.020, "{rtt} s, there and back");
+    is_over.store(true, Ordering::Relaxed);
     readers.into_iter().for_each(|reader| reader.join().unwrap());
     all.retain(|counters| forth.contains(&counters.link));
     let sum = |what: fn(&LinkCounters) -> u64| all.iter().map(what).sum::<u64>();
@@ -80,21 +90,23 @@ fn measure(asked: &str, loss: f64, family: Family, superframes: bool) -> f64 {
     // Of four such judgements, one in 2,500 runs may fail one.
     assert_share_within(3.89, lost, offered, loss, 1.0, &what);
     assert_eq!(sum(|c| c.frames) < offered, superframes, "{what}: {}", common::NO_SUPERFRAMES);
-    let rtt = 0.020;
     let goodput = got as f64 * 8.0 / segment_bits / took / ways.len() as f64;
     let constant = goodput * rtt * (lost as f64 / offered as f64).sqrt();
-    println!("{what}: {:.2} Mbit/s each, C {constant:.2}", goodput * segment_bits / 1e6);
+    println!("{what}: {:.2} Mbit/s each, {:.2} ms, C {constant:.2}", goodput * segment_bits / 1e6, rtt * 1e3);
     constant
 }
 
 #[test]
 fn reno_gets_through_random_loss_what_mathis_says_and_no_more_with_superframes() {
     for (asked, loss, family) in [("1%", 0.01, Family::V4), ("0.1%", 0.001, Family::V6)] {
-        let [bundled, single] = [true, false].map(|superframes| measure(asked, loss, family, superframes));
-        for constant in [bundled, single] {
-            assert!(MATHIS.contains(&constant), "{asked}: C of {constant}");
-        }
-        // Loss of whole superframes would nearly double it at 0.1 %.
-        assert!((bundled / single - 1.0).abs() < 0.2, "{asked}: C of {bundled} bundled, {single} packet by packet");
+        until_quiet(asked, 15.0, |_| {
+            let [bundled, single] = [true, false].map(|superframes| measure(asked, loss, family, superframes));
+            // Loss of whole superframes would nearly double it at 0.1 %.
+            let is_alike = (bundled / single - 1.0).abs() < 0.2;
+            match is_alike && [bundled, single].iter().all(|constant| MATHIS.contains(constant)) {
+                true => Ok(()),
+                false => Err(format!("C of {bundled} bundled, {single} packet by packet")),
+            }
+        });
     }
 }

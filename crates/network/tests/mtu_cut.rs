@@ -79,8 +79,7 @@ fn fragments_are_lost_one_by_one() {
         settle(&network, hit, &mut counted, u64::from(number) + 1);
         traffic::receive_numbers(&receiver, &mut arrived);
     }
-    thread::sleep(Duration::from_millis(50));
-    traffic::receive_numbers(&receiver, &mut arrived);
+    traffic::receive_until_silence(&receiver, &mut arrived);
     assert_eq!(counted.fragments, 3_000, "each of two");
     traffic::assert_share(counted.lost, 6_000, 0.2, 1.0, "fragments lost");
     // Both have to arrive.

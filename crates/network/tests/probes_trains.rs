@@ -4,15 +4,22 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
+mod machine;
 
 use std::{
     thread,
     time::{Duration, Instant},
 };
 
-use brownout_network::{Impairment, Link, NetworkError, Probes, QueueLimit, RateLimit, TrainSample, TrainSpec, Trains};
+use brownout_network::{
+    Impairment, Link, NetworkError, Probes, QueueLimit, RateLimit, TrainSample, TrainSpec, Trains, monotonic_ns,
+};
 use brownout_units::BitRate;
 use common::{PATIENCE, impair, link, network};
+use machine::until_quiet;
+
+/// Packets of a train without an expectation.
+const WHOLE: u32 = 200;
 
 /// Drains until every one of `links` has `enough` trains.
 fn samples(trains: &Trains, links: &[Link], enough: usize) -> Vec<TrainSample> {
@@ -26,38 +33,55 @@ fn samples(trains: &Trains, links: &[Link], enough: usize) -> Vec<TrainSample> {
     all
 }
 
-fn median_rate(samples: &[TrainSample], link: Link) -> f64 {
-    let of_link = samples.iter().filter(|sample| sample.link == link);
-    let mut rates: Vec<f64> = of_link.map(|sample| sample.rate_bps.unwrap_or_else(|| panic!("{sample:?}"))).collect();
+/// Of a link that loses nothing: no packet is missing of what was sent. A train that the machine cut short tells of the
+/// machine; most are whole.
+fn median_rate(samples: &[TrainSample], link: Link, whole: u32) -> Result<f64, String> {
+    let of_link: Vec<_> = samples.iter().filter(|sample| sample.link == link).collect();
+    assert!(of_link.iter().all(|sample| sample.arrived == sample.packets), "{of_link:?}");
+    let mut rates: Vec<f64> =
+        of_link.iter().filter(|sample| sample.packets == whole).filter_map(|sample| sample.rate_bps).collect();
+    if rates.len() * 2 <= of_link.len() {
+        return Err(format!("most trains have been cut short: {of_link:?}"));
+    }
     rates.sort_by(f64::total_cmp);
-    rates[rates.len() / 2]
+    Ok(rates[rates.len() / 2])
 }
 
 #[test]
 fn a_link_without_a_limit_lets_more_than_500_mbit_through() {
-    let network = network(3);
-    let links = network.links();
-    let often = TrainSpec { every: Duration::from_millis(200), ..TrainSpec::default() };
-    let trains = Trains::start(&network, &links.iter().map(|link| (*link, None)).collect::<Vec<_>>(), often).unwrap();
-    let all = samples(&trains, &links, 9);
-    assert!(all.iter().all(|sample| sample.packets == 200 && sample.arrived == 200), "{all:?}");
-    for link in links {
-        let rate = median_rate(&all, link);
-        println!("{link:?}: {:.0} Mbit/s, {:?}", rate / 1e6, trains.realtime());
-        assert!(rate > 500e6, "{rate}");
-    }
-    assert_eq!(trains.discarded(), 0);
+    until_quiet("no limit", 2.0, |_| {
+        let network = network(3);
+        let links = network.links();
+        let often = TrainSpec { every: Duration::from_millis(200), ..TrainSpec::default() };
+        let all_links: Vec<_> = links.iter().map(|link| (*link, None)).collect();
+        let trains = Trains::start(&network, &all_links, often).unwrap();
+        let all = samples(&trains, &links, 9);
+        for link in links {
+            let rate = median_rate(&all, link, WHOLE)?;
+            println!("{link:?}: {:.0} Mbit/s, {:?}", rate / 1e6, trains.realtime());
+            if rate <= 500e6 {
+                return Err(format!("{link:?}: {rate} bit/s"));
+            }
+        }
+        match trains.discarded() * 10 <= all.len() as u64 {
+            true => Ok(()),
+            false => Err(format!("{} discarded", trains.discarded())),
+        }
+    });
 }
 
 #[test]
 fn a_delay_changes_no_rate_and_a_cut_leaves_none() {
     let network = network(2);
     let there = link(&network, "h0", "h1");
-    let late = impair(&network, &[there], Impairment::delay("100ms".parse().unwrap()));
     let often = TrainSpec { every: Duration::from_millis(50), ..TrainSpec::default() };
+    until_quiet("delayed", 2.0, |_| {
+        let _late = impair(&network, &[there], Impairment::delay("100ms".parse().unwrap()));
+        let trains = Trains::start(&network, &[(there, None)], often).unwrap();
+        let rate = median_rate(&samples(&trains, &[there], 9), there, WHOLE)?;
+        (rate > 500e6).then_some(()).ok_or_else(|| format!("{rate} bit/s"))
+    });
     let trains = Trains::start(&network, &[(there, None)], often).unwrap();
-    assert!(median_rate(&samples(&trains, &[there], 9), there) > 500e6);
-    late.heal().unwrap();
     let cut = impair(&network, &[there], Impairment::loss("100%".parse().unwrap()));
     let since = cut.change().at_ns + cut.change().error_ns;
     let end = Instant::now() + PATIENCE;
@@ -67,7 +91,8 @@ fn a_delay_changes_no_rate_and_a_cut_leaves_none() {
         thread::sleep(Duration::from_millis(20));
         lost.extend(trains.drain().into_iter().filter(|sample| sample.sent_ns > since));
     }
-    assert!(lost.iter().all(|sample| (sample.rate_bps, sample.arrived, sample.packets) == (None, 0, 200)), "{lost:?}");
+    assert!(lost.iter().all(|sample| (sample.rate_bps, sample.arrived) == (None, 0)), "{lost:?}");
+    assert!(lost.iter().all(|sample| (1..=WHOLE).contains(&sample.packets)), "{lost:?}");
 }
 
 #[test]
@@ -95,21 +120,27 @@ fn trains_that_would_be_a_load_of_their_own_are_refused() {
 fn trains_read_the_rate_of_a_limited_link_from_100_kbit_to_500_mbit() {
     let network = network(2);
     let there = link(&network, "h0", "h1");
-    for rate in ["100kbit", "1mbit", "10mbit", "100mbit", "500mbit"] {
+    for (rate, trains_enough) in [("100kbit", 3), ("1mbit", 9), ("10mbit", 9), ("100mbit", 9), ("500mbit", 9)] {
         let asked: BitRate = rate.parse().unwrap();
-        // Releases that a busy machine makes late are in single trains; the median of a few, in the best of three tries.
-        for attempt in 1.. {
-            let limit = RateLimit { rate: asked, queue: QueueLimit::Bytes("1MiB".parse().unwrap()), overhead_bytes: 0 };
+        until_quiet(rate, 2.0, |sleepers| {
+            let limit = RateLimit { rate: asked, queue: QueueLimit::Bytes("2MiB".parse().unwrap()), overhead_bytes: 0 };
             let _guard = impair(&network, &[there], Impairment { rate: Some(limit), ..Impairment::NONE });
-            let often = TrainSpec { every: Duration::from_millis(100), ..TrainSpec::default() };
-            let trains = Trains::start(&network, &[(there, Some(asked))], often).unwrap();
-            let measured = median_rate(&samples(&trains, &[there], 3), there);
-            let error = measured / asked.bits_per_second() as f64 - 1.0;
-            println!("{rate}: {:.4} Mbit/s, {:+.2} %", measured / 1e6, error * 100.0);
-            if error.abs() <= 0.03 {
-                break;
-            }
-            assert!(attempt < 3, "{rate}: {measured} bit/s");
-        }
+            // Long ones, so that a packet that is late by a wake-up of the machine is but a small error.
+            let spec = TrainSpec { packets: 800, every: Duration::from_millis(100), ..TrainSpec::default() };
+            let trains = Trains::start(&network, &[(there, Some(asked))], spec).unwrap();
+            let began = monotonic_ns();
+            let all = samples(&trains, &[there], trains_enough);
+            let whole = all.iter().map(|sample| sample.packets).max().unwrap();
+            let asked = asked.bits_per_second() as f64;
+            let takes_ms = f64::from((whole - 1) * (u32::from(spec.payload) + 28) * 8) / asked * 1e3;
+            let error = median_rate(&all, there, whole)? / asked - 1.0;
+            let bound = 0.03 + 2.0 * sleepers.since(began).usual / takes_ms;
+            println!(
+                "{rate}: {whole} packets take {takes_ms:.1} ms; {:+.2} %, of {:.2} %",
+                error * 100.0,
+                bound * 100.0
+            );
+            (error.abs() <= bound).then_some(()).ok_or_else(|| format!("{:+.2} %", error * 100.0))
+        });
     }
 }

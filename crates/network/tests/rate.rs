@@ -4,19 +4,26 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
+mod machine;
 mod traffic;
 
 use std::{
     io::{Read, Write},
     net::UdpSocket,
+    os::fd::AsRawFd,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
-use brownout_network::{Impairment, LinkControl, QueueLimit, RateLimit, monotonic_ns};
+use brownout_network::{Impairment, LinkControl, Network, QueueLimit, RateLimit};
 use brownout_units::{Bytes, Delay};
 use common::{PATIENCE, counters, impair, network, spec, start};
-use traffic::{Family, Way, send_numbered, set_option, settle, up_to_three_times};
+use machine::until_quiet;
+use traffic::{Family, Way, send_numbered, set_option, settle};
 
 const TOLERANCE: f64 = 0.03;
 
@@ -39,21 +46,72 @@ fn within(what: &str, asked: f64, measured: f64) -> Result<(), String> {
     close.then_some(()).ok_or_else(|| format!("{what}: {measured} is not within 3 % of {asked}"))
 }
 
-/// When each of these datagrams arrived, in monotonic nanoseconds.
-fn arrivals(receiver: &UdpSocket, datagrams: usize) -> Vec<u64> {
-    receiver.set_nonblocking(false).unwrap();
+/// The median of `rates`: a stall of the machine, and what catches up after it, are in few of them.
+fn median(mut rates: Vec<f64>) -> f64 {
+    rates.sort_by(f64::total_cmp);
+    rates[rates.len() / 2]
+}
+
+/// Whether this machine is fast enough to show a rate: it has to carry half as much again where nothing limits it, in one
+/// of many tries.
+fn can_show(what: &str, asked: f64, carried: impl Fn() -> f64) -> bool {
+    const FAST: f64 = 1e9;
+    if asked < FAST {
+        return true;
+    }
+    let mut best: f64 = 0.0;
+    for _ in 0..12 {
+        best = best.max(carried());
+        if best >= 1.5 * asked {
+            return true;
+        }
+    }
+    println!("{what}: not shown, since without a limit this machine carries but {:.0} Mbit/s", best / 1e6);
+    false
+}
+
+/// Nanoseconds of the wall clock.
+fn wall_ns() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64
+}
+
+/// When the kernel took in the datagram that was received last, on the wall clock (socket(7)). Asking is what makes it
+/// note this, so that one has to ask once before.
+fn stamp_ns(receiver: &UdpSocket) -> u64 {
+    const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
+    let mut stamp = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: there is room for what it writes.
+    unsafe { libc::ioctl(receiver.as_raw_fd(), SIOCGSTAMPNS, &mut stamp) };
+    stamp.tv_sec as u64 * 1_000_000_000 + stamp.tv_nsec as u64
+}
+
+/// Sends `frames` superframes of 40 datagrams of 1,400 bytes as fast as it can: when that began, and when each datagram
+/// arrived.
+fn arrivals(network: &Network, way: Way, frames: usize) -> (u64, Vec<u64>) {
+    let (sender, receiver) = way.udp(network);
+    set_option(&sender, libc::SOL_UDP, libc::UDP_SEGMENT, 1_400);
     receiver.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut buffer = [0; 2_048];
-    let arrival = |_| {
-        receiver.recv(&mut buffer).expect("no datagram is dropped");
-        monotonic_ns()
-    };
-    (0..datagrams).map(arrival).collect()
+    stamp_ns(&receiver);
+    // The kernel begins to note it a little later.
+    thread::sleep(Duration::from_millis(50));
+    let receiving = thread::spawn(move || {
+        let mut buffer = [0; 2_048];
+        let arrival = |_| {
+            receiver.recv(&mut buffer).expect("no datagram is dropped");
+            stamp_ns(&receiver)
+        };
+        (0..frames * 40).map(arrival).collect()
+    });
+    let began = wall_ns();
+    for _ in 0..frames {
+        sender.send(&vec![7; 40 * 1_400]).unwrap();
+    }
+    (began, receiving.join().unwrap())
 }
 
 #[test]
 fn datagrams_leave_at_the_rate_asked_for() {
-    // The receiver stamps; that it may be late, but not early, is why a busy machine gets three chances.
+    const BLOCKS: usize = 20;
     for (rate, family, overhead, frames) in [
         ("1mbit", Family::V4, 0, 2),
         ("1mbit", Family::V6, 38, 2),
@@ -63,58 +121,116 @@ fn datagrams_leave_at_the_rate_asked_for() {
         ("1gbit", Family::V4, 0, 500),
     ] {
         let what = format!("UDP {rate} overhead {overhead} {family:?}");
-        up_to_three_times(&what, || {
-            // The interface holds 500 frames and more until they are read.
-            let (network, way) = (network(2), Way::of(family));
-            let _guard = impair(&network, &[way.link(&network)], limit(rate, time(60_000), overhead));
-            let (sender, receiver) = way.udp(&network);
-            set_option(&sender, libc::SOL_UDP, libc::UDP_SEGMENT, 1_400);
-            let receiving = thread::spawn(move || arrivals(&receiver, frames * 40));
-            for _ in 0..frames {
-                sender.send(&vec![7; 40 * 1_400]).unwrap();
+        let asked = rate.parse::<brownout_units::BitRate>().unwrap().bits_per_second() as f64;
+        let bits = (1_400 + family.udp_headers() as i32 + overhead) as f64 * 8.0;
+        let way = Way::of(family);
+        let per_sec = |datagrams: usize, from_ns: u64, to_ns: u64| {
+            datagrams as f64 * bits * 1e9 / to_ns.saturating_sub(from_ns).max(1) as f64
+        };
+        let unlimited = || {
+            let (began, arrivals) = arrivals(&network(2), way, frames);
+            per_sec(arrivals.len(), began, arrivals[arrivals.len() - 1])
+        };
+        until_quiet(&what, 5.0, |_| {
+            if !can_show(&what, asked, unlimited) {
+                return Ok(());
             }
-            let arrivals = receiving.join().unwrap();
-            let (first, last) = (arrivals[0], arrivals[arrivals.len() - 1]);
-            let bytes = (arrivals.len() - 1) as f64 * (1_400 + family.udp_headers() as i32 + overhead) as f64;
-            let asked: brownout_units::BitRate = rate.parse().unwrap();
-            within(&what, asked.bits_per_second() as f64, bytes * 8.0 / ((last - first) as f64 / 1e9))
+            // The interface holds 500 frames and more until they are read.
+            let network = network(2);
+            let _guard = impair(&network, &[way.link(&network)], limit(rate, time(60_000), overhead));
+            let (began, arrivals) = arrivals(&network, way, frames);
+            let last = arrivals.len() - 1;
+            // The first takes its time, too. The wall clock may be slewed by 0.05 %.
+            let all = per_sec(arrivals.len(), began, arrivals[last]);
+            if all > asked * 1.001 {
+                return Err(format!("{all} bit/s altogether"));
+            }
+            let block = |n: usize| {
+                let [from, to] = [n, n + 1].map(|n| n * last / BLOCKS);
+                per_sec(to - from, arrivals[from], arrivals[to])
+            };
+            within(&what, asked, median((0..BLOCKS).map(block).collect()))
         });
+    }
+}
+
+/// What a TCP stream got through a link: for how many seconds at most, and in each window its bytes and its seconds.
+struct Stream {
+    took: f64,
+    windows: Vec<(u64, f64)>,
+}
+
+impl Stream {
+    fn run(network: &Network, way: Way, warm_up: Duration, window: Duration, windows: usize) -> Stream {
+        let hit = way.link(network);
+        let (mut sender, mut receiver) = way.tcp(network);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_over);
+        let writing = thread::spawn(move || while sender.write_all(&[7; 1 << 16]).is_ok() {});
+        let reading = thread::spawn(move || {
+            let mut buffer = vec![0; 1 << 16];
+            while !ends.load(Ordering::Relaxed) && receiver.read(&mut buffer).unwrap() > 0 {}
+        });
+        // Counters are taken some time between asking for them and having them.
+        let take = || {
+            let (asked, counted, done) = (Instant::now(), counters(network, hit), Instant::now());
+            (asked, asked + (done - asked) / 2, done, counted.delivered_bytes)
+        };
+        thread::sleep(warm_up);
+        let mut taken = vec![take()];
+        for _ in 0..windows {
+            thread::sleep(window);
+            taken.push(take());
+        }
+        is_over.store(true, Ordering::Relaxed);
+        // The reading end closes, so that writing fails.
+        reading.join().unwrap();
+        writing.join().unwrap();
+        Stream {
+            took: (taken[windows].2 - taken[0].0).as_secs_f64(),
+            windows: taken.windows(2).map(|pair| (pair[1].3, (pair[1].1 - pair[0].1).as_secs_f64())).collect(),
+        }
+    }
+
+    fn bits(&self) -> f64 {
+        self.windows.iter().map(|(bytes, _)| *bytes as f64 * 8.0).sum()
     }
 }
 
 #[test]
 fn a_stream_gets_the_rate_asked_for() {
     const WARM_UP: Duration = Duration::from_millis(1_500);
-    for (rate, family, queue) in [
-        ("1mbit", Family::V4, time(200)),
-        ("10mbit", Family::V6, QueueLimit::Bytes(Bytes(100_000))),
-        ("100mbit", Family::V4, time(50)),
-        ("1gbit", Family::V4, time(20)),
+    // A window is long enough for a hundred packets.
+    for (rate, family, queue, queue_secs, window_ms, windows) in [
+        ("1mbit", Family::V4, time(200), 0.2, 1_400, 7),
+        ("10mbit", Family::V6, QueueLimit::Bytes(Bytes(100_000)), 0.08, 140, 25),
+        ("100mbit", Family::V4, time(50), 0.05, 100, 25),
+        ("1gbit", Family::V4, time(20), 0.02, 100, 25),
     ] {
         let what = format!("TCP {rate} queue {queue} {family:?}");
-        let asked: brownout_units::BitRate = rate.parse().unwrap();
-        up_to_three_times(&what, || {
-            let spec = brownout_network::NetworkSpec { congestion_control: Some("cubic".into()), ..spec(2) };
-            let (network, way) = (start(spec), Way::of(family));
-            let hit = way.link(&network);
-            let _guard = impair(&network, &[hit], limit(rate, queue, 0));
-            let (mut sender, mut receiver) = way.tcp(&network);
-            let writing = thread::spawn(move || while sender.write_all(&[7; 1 << 16]).is_ok() {});
-            let reading = thread::spawn(move || {
-                let mut buffer = vec![0; 1 << 16];
-                let end = Instant::now() + Duration::from_secs(5);
-                while Instant::now() < end && receiver.read(&mut buffer).unwrap() > 0 {}
-            });
-            thread::sleep(WARM_UP);
-            network.control().take_counters().unwrap();
-            let begin = Instant::now();
-            thread::sleep(Duration::from_millis(2_500));
-            let counted = counters(&network, hit);
-            let took = begin.elapsed().as_secs_f64();
-            // The reading end closes, so that writing fails.
-            reading.join().unwrap();
-            writing.join().unwrap();
-            within(&what, asked.bits_per_second() as f64, counted.delivered_bytes as f64 * 8.0 / took)
+        let asked = rate.parse::<brownout_units::BitRate>().unwrap().bits_per_second() as f64;
+        let way = Way::of(family);
+        let start = || start(brownout_network::NetworkSpec { congestion_control: Some("cubic".into()), ..spec(2) });
+        let unlimited = || {
+            let short = Duration::from_millis(200);
+            let stream = Stream::run(&start(), way, short, short, 1);
+            stream.bits() / stream.took
+        };
+        until_quiet(&what, 5.0, |_| {
+            if !can_show(&what, asked, unlimited) {
+                return Ok(());
+            }
+            let network = start();
+            let _guard = impair(&network, &[way.link(&network)], limit(rate, queue, 0));
+            let stream = Stream::run(&network, way, WARM_UP, Duration::from_millis(window_ms), windows);
+            // What waited when it began may have come on top, if the machine let nothing leave just before.
+            let most = asked * (stream.took + queue_secs) * (1.0 + TOLERANCE);
+            assert!(stream.bits() <= most, "{what}: {} bits in {} s", stream.bits(), stream.took);
+            within(
+                &what,
+                asked,
+                median(stream.windows.iter().map(|(bytes, secs)| *bytes as f64 * 8.0 / secs).collect()),
+            )
         });
     }
 }
@@ -168,16 +284,18 @@ fn what_waits_leaves_at_the_new_rate_and_nothing_overtakes_it() {
         sent
     };
     // 100 of them take 8 s at 100 kbit/s, and 80 ms at 10 Mbit/s. First slower still: nothing more comes at all.
-    send(100);
     let began = Instant::now();
+    send(100);
     guard.amend(&limit("1kbit", time(3_600_000), 0)).unwrap();
+    let (amended, faster) = (Instant::now(), began.elapsed());
     assert_eq!(control.effective(hit).unwrap(), [limit("1kbit", time(3_600_000), 0)]);
     send(10);
     thread::sleep(Duration::from_millis(300));
     let mut arrived = Vec::new();
     traffic::receive_numbers(&receiver, &mut arrived);
-    // At 100 kbit/s, more would have come in that time; asked is only that the rate in force is the new one.
-    assert!(arrived.len() <= 1 + began.elapsed().as_millis() as usize / 2_000, "{arrived:?}");
+    // At 100 kbit/s, more would have come since; asked is only that the rate in force is the new one.
+    let most = 1 + faster.as_millis() / 82 + amended.elapsed().as_millis() / 2_000;
+    assert!(arrived.len() as u128 <= most, "{arrived:?}, at most {most}");
     guard.amend(&limit("10mbit", time(3_600_000), 0)).unwrap();
     send(10);
     drop(guard);

@@ -114,6 +114,11 @@ impl Recorder {
         )
     }
 
+    /// Takes a phase back that has got another name.
+    pub fn no_phase(&self, trial: u32, name: &str) -> Result<(), RecordError> {
+        self.execute("take a phase back", "DELETE FROM phase WHERE trial = ? AND name = ?", params![trial, name])
+    }
+
     /// Ends the writing: folds the log into the file, so that it can be read alone and from where nothing may be written.
     pub fn finish(self) -> Result<(), RecordError> {
         let Recorder { db, path, .. } = self;

@@ -71,10 +71,42 @@ fn write(path: &Path, plan: &RunPlan, ended: Ended<'_>) {
         file.buckets(ZERO + (number + 1) * SECOND, &[bucket(number)], number * 1_000_000).unwrap();
         if number == 0 {
             let warm_up = if plan.warm_up_ns.is_some() { SECOND } else { 0 };
-            file.measure(ZERO + warm_up).unwrap();
+            file.measure(ZERO + warm_up, ZERO, "").unwrap();
         }
     }
-    file.end(ZERO + 5 * SECOND, ZERO + 5 * SECOND, ended, &Balance::default()).unwrap();
+    file.end(ZERO + 5 * SECOND, ZERO + 5 * SECOND, ended, &Balance::default(), None).unwrap();
+}
+
+#[test]
+fn of_several_steps_one_is_the_baseline_and_the_others_are_phases_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    // Steps of a second and a half, the last half of which counts.
+    for (shown, names) in [
+        (None, ["step 1, 20/s", "step 2, 40/s", "baseline"]),
+        (Some(0), ["baseline", "step 2, 40/s", "step 3, 80/s"]),
+        (Some(1), ["step 1, 20/s", "baseline", "step 3, 80/s"]),
+        (Some(2), ["step 1, 20/s", "step 2, 40/s", "baseline"]),
+    ] {
+        let path = folder.path().join(format!("{shown:?}.db"));
+        let mut file = RunFile::begin(&path, &plan(), ZERO, 1_700_000_000_000).unwrap();
+        let at = |halves: u64| ZERO + halves * SECOND / 2;
+        let mut before = ZERO;
+        for (step, label) in ["20/s", "40/s", "80/s"].into_iter().enumerate() {
+            let begin = 3 * step as u64;
+            file.measure(at(begin), before, label).unwrap();
+            file.narrow(at(begin + 1));
+            before = at(begin + 2);
+        }
+        file.end(before, at(9), Ended::Done, &Balance::default(), shown).unwrap();
+        let phases = Run::open(&path).unwrap().phases(1).unwrap();
+        let found: Vec<(&str, u64, u64)> =
+            phases.iter().map(|phase| (phase.name.as_str(), phase.starts_ns, phase.ends_ns.unwrap())).collect();
+        let halves = [(1, 2), (4, 5), (7, 8)].map(|(from, to)| (at(from) - ZERO, at(to) - ZERO));
+        let mut expected: Vec<(&str, u64, u64)> =
+            names.into_iter().zip(halves).map(|(name, (from, to))| (name, from, to)).collect();
+        expected.sort_by_key(|(_, from, _)| *from);
+        assert_eq!(found, expected);
+    }
 }
 
 #[test]

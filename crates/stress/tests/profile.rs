@@ -261,7 +261,9 @@ fn every_slip_is_told_with_its_line_and_what_would_be_right() {
         ("table_definition: CREATE TABLE t (k int)".to_owned(), &["PRIMARY KEY"]),
         ("generator: v3".to_owned(), &["generator", "compat or v2"]),
         ("generator: compat\ncompress: 0.5".to_owned(), &["t.yaml:3:12", "compress"]),
-        ("compress: 120%".to_owned(), &["compress", "up to 1"]),
+        ("compress: 120%".to_owned(), &["compress", "below 1"]),
+        ("columnspec: [{name: a, compress: 1}]".to_owned(), &["t.yaml:3:", "columnspec.0.compress", "below 1"]),
+        ("compress: 100%".to_owned(), &["t.yaml:3:", "compress", "below 1"]),
         ("partition_sizes: {50%: small}".to_owned(), &["partition_sizes", "small"]),
         ("partition_sizes: gone.txt".to_owned(), &["gone.txt", "nodetool tablehistograms ks t"]),
         ("partition_sizes: {tablehistograms: histograms.txt, table: a.b}".to_owned(), &["new/things", "table:"]),
@@ -366,6 +368,30 @@ fn rates_in_a_profile_count_unless_the_command_line_has_one() {
     assert!(mixed.contains("validate has no rate:") && mixed.contains("ops(insert=500/s,validate=100/s)"), "{mixed}");
     let (other, _) = of("user profile=x ops(insert=1,by-tenant=1) duration=1s -rate ops(insert=5/s)");
     assert!(other.expect_err("one is missing").contains("by-tenant"));
+
+    let named = |rate: &Result<Rate, String>| match rate {
+        Ok(Rate::PerOperation { ops, arrivals }) => {
+            (ops.iter().map(|op| op.name.clone()).collect::<Vec<_>>().join(" "), *arrivals)
+        }
+        other => panic!("{other:?}"),
+    };
+    let (left_out, notes) = of("user profile=x ops(insert=1,validate=0,by-tenant=0) duration=1s");
+    assert_eq!((named(&left_out), notes.len()), (("insert".to_owned(), Arrivals::Constant), 0), "weight 0 is left out");
+    let (left_out, _) = of("user profile=x ops(insert=1,by-tenant=0) duration=1s -rate ops(insert=5/s)");
+    assert_eq!(named(&left_out).0, "insert");
+    let (poisson, notes) = of("user profile=x ops(insert=1,by-tenant=1) duration=1s -rate arrivals=poisson");
+    assert_eq!((named(&poisson), notes.len()), (("insert by-tenant".to_owned(), Arrivals::Poisson), 0));
+    let (none, _) = of("user profile=x ops(validate=1) duration=1s -rate arrivals=poisson");
+    assert!(none.expect_err("there is none").contains("names no rate"));
+    for (line, noted) in [
+        ("ops(insert=3,by-tenant=1) duration=1s", "weights of ops(…) have no effect"),
+        ("ops(insert=3,by-tenant=1) duration=1s -rate ops(insert=500/s,by-tenant=1500/s)", "weights of ops(…)"),
+        ("ops(insert=1,by-tenant=1) duration=1s clustering=fixed(2)", "clustering= has no effect"),
+        ("ops(insert=5/s,by-tenant=5/s) duration=1s", "the command line has rates"),
+    ] {
+        let (rate, notes) = of(&format!("user profile=x {line}"));
+        assert!(rate.is_ok() && notes.len() == 1 && notes[0].contains(noted), "{line}: {rate:?} {notes:?}");
+    }
 }
 
 #[test]
@@ -374,4 +400,21 @@ fn the_line_of_batches_is_that_of_cassandra_stress() {
         batches((1, 50), (2.0, 8000.4), (20.0, 8000.5)),
         "Generating batches with [1..50] partitions and [2..8000] rows (of [20..8001] total rows in the partitions)\n"
     );
+}
+
+#[test]
+fn keys_of_elements_are_noted_where_there_are_none() {
+    let notes = |lines: &str| {
+        let table =
+            "table_definition: CREATE TABLE t (k int PRIMARY KEY, a text, l list<text>, m frozen<map<int, int>>)";
+        with(&format!("{table}\ncolumnspec:\n{lines}")).unwrap_or_else(|error| panic!("{error}")).notes
+    };
+    let found = notes(" - {name: a, element_size: fixed(3), element_population: fixed(1)}");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[0].starts_with("t.yaml: element_size: of column a has no effect") && found[0].ends_with("write size:")
+    );
+    assert!(found[1].contains("element_population") && found[1].ends_with("write population:"));
+    let inside = notes(" - {name: l, element_size: fixed(3)}\n - {name: m, element_population: fixed(1)}");
+    assert!(inside.is_empty(), "{inside:?}");
 }

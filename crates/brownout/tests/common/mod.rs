@@ -29,8 +29,13 @@ pub fn experiment(name: &str) -> PathBuf {
     repository().join("experiments").join(name)
 }
 
-/// `--set` that make the slow-replica experiment as short as its proof allows.
-pub const SHORT: [&str; 2] = ["--set=phases={warm-up: 24s, baseline: 6s, fault: 8s, recovery: 6s}", "--set=trials=1"];
+/// `--set` that make the slow-replica experiment as short as its proof allows. A fifth of a phase may be late: two seconds
+/// of these. There is little to fill, so that a slow machine gets through its warm-up, too.
+pub const SHORT: [&str; 3] = [
+    "--set=phases={warm-up: 24s, baseline: 11s, fault: 11s, recovery: 11s}",
+    "--set=trials=1",
+    "--set=load.population=2_000",
+];
 
 /// The tests make namespaces and become other users.
 pub fn require_root() {
@@ -64,27 +69,63 @@ pub fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", both(output)))
 }
 
-/// Runs an experiment into a new folder until its instrument was punctual, three times at most.
+/// Runs an experiment into a new folder until it is valid, four times at most.
 ///
 /// On a machine with other work a run may be late. That is no defect if it says so: it has to be invalid for that
-/// reason alone, and to end with 3. What it would have shown is then asked of the next one.
+/// reason, among others that follow from it, and to end with 3. What it would have shown is then asked of the next one.
+/// One run may be invalid for other reasons alone: what a proof measures on links and disks is disturbed, too.
 pub fn punctual(run: impl Fn(&Path) -> Output) -> (TempDir, Output, Value) {
-    for attempt in 1.. {
+    let mut unpunctual = 0;
+    until(4, run, |output, findings| {
+        let verdict = &findings["verdict"];
+        if verdict["validity"] == "valid" {
+            return Ok(());
+        }
+        assert_eq!(output.status.code(), Some(3), "{verdict}");
+        let late = |reason: &Value| reason.as_str().unwrap().contains("the instrument was late in ");
+        if !verdict["reasons"].as_array().unwrap().iter().any(late) {
+            unpunctual += 1;
+        }
+        assert!(unpunctual < 2, "{verdict}\n{}", text(&output.stderr));
+        Err(verdict.to_string())
+    })
+}
+
+/// Runs an experiment into a new folder until it is as it has to be, so often at most, and each time once the machine is
+/// quiet again.
+pub fn until(
+    attempts: u32,
+    run: impl Fn(&Path) -> Output,
+    mut holds: impl FnMut(&Output, &Value) -> Result<(), String>,
+) -> (TempDir, Output, Value) {
+    for attempt in 1..=attempts {
         let folder = tempfile::tempdir().unwrap();
         let output = run(folder.path());
         let findings = json(&output);
-        let verdict = &findings["verdict"];
-        if verdict["validity"] == "valid" {
-            return (folder, output, findings);
+        match holds(&output, &findings) {
+            Ok(()) => return (folder, output, findings),
+            Err(why) => {
+                assert!(attempt < attempts, "{why}\n{}", text(&output.stderr));
+                eprintln!("Run {attempt} of {attempts} at most: {why}");
+            }
         }
-        let late = |reason: &Value| reason.as_str().unwrap().contains("the instrument was late in ");
-        let reasons = verdict["reasons"].as_array().unwrap();
-        let only_late = !reasons.is_empty() && reasons.iter().all(late);
-        assert!(attempt < 3 && only_late, "{verdict}\n{}", text(&output.stderr));
-        assert_eq!(output.status.code(), Some(3), "{verdict}");
-        eprintln!("Run {attempt} of 3 at most: {}", verdict["sentence"]);
+        wait_for_quiet();
     }
-    unreachable!("the third attempt returns or fails")
+    unreachable!("the last attempt returns or fails")
+}
+
+/// Waits until a thread that only sleeps is nearly on time for five seconds, but not for longer than two minutes: what
+/// disturbed a run may disturb the next one just as well.
+fn wait_for_quiet() {
+    let begun = Instant::now();
+    let mut quiet_since = begun;
+    while quiet_since.elapsed() < Duration::from_secs(5) && begun.elapsed() < Duration::from_secs(120) {
+        let due = Instant::now() + Duration::from_millis(1);
+        std::thread::sleep(Duration::from_millis(1));
+        if due.elapsed() > Duration::from_millis(5) {
+            quiet_since = Instant::now();
+        }
+    }
 }
 
 /// A `brownout run` under way, its progress read line by line.
@@ -110,12 +151,17 @@ impl Running {
 
     /// Reads on until a line contains `sign`.
     pub fn wait_for(&mut self, sign: &str) {
+        self.wait_for_any(&[sign]);
+    }
+
+    /// Reads on until a line contains one of `signs`: what is told every second leaves one out if it is late.
+    pub fn wait_for_any(&mut self, signs: &[&str]) {
         loop {
             let mut line = String::new();
             let read = self.lines.read_line(&mut line).unwrap();
-            assert!(read > 0, "the run ended before it said '{sign}':\n{}", self.seen);
+            assert!(read > 0, "the run ended before it said one of {signs:?}:\n{}", self.seen);
             self.seen.push_str(&line);
-            if line.contains(sign) {
+            if signs.iter().any(|sign| line.contains(sign)) {
                 return;
             }
         }
@@ -139,6 +185,14 @@ impl Running {
 pub fn kill(pid: u32, signal: i32) {
     // SAFETY: a signal to a process that this test started.
     unsafe { libc::kill(i32::try_from(pid).unwrap(), signal) };
+}
+
+/// Whether a process has a handler of its own for a signal (`SigCgt`, proc(5)).
+pub fn catches(pid: u32, signal: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    caught & (1 << (signal - 1)) != 0
 }
 
 /// All processes below `root`, with their start times: a number may be used again, a pair is not.
@@ -206,21 +260,18 @@ pub fn network_namespaces() -> BTreeSet<PathBuf> {
     links.filter_map(|link| fs::read_link(link).ok()).collect()
 }
 
-/// Within two seconds none of `processes` may live, and the machine must be as it was.
+/// Within two seconds none of `processes` may live, and the machine must be as it was. Seconds are counted in looks: on
+/// a machine that stands still meanwhile, what ends has not had them either.
 pub fn assert_nothing_is_left(processes: &BTreeSet<(u32, u64)>, machine: &Machine, namespaces: &BTreeSet<PathBuf>) {
-    let deadline = Instant::now() + Duration::from_secs(2);
+    let mut looks = 0..100;
     loop {
-        let alive: Vec<u32> = processes
-            .iter()
-            .filter(|(pid, started)| parent_and_start(*pid).is_some_and(|(_, now)| now == *started))
-            .map(|(pid, _)| *pid)
-            .collect();
+        let alive = alive(processes);
         let new: Vec<PathBuf> = network_namespaces().difference(namespaces).cloned().collect();
         if alive.is_empty() && new.is_empty() && Machine::now() == *machine {
             return;
         }
         assert!(
-            Instant::now() < deadline,
+            looks.next().is_some(),
             "after 2 s there are still processes {alive:?}, network namespaces {new:?}, machine {:?} against {machine:?}",
             Machine::now()
         );

@@ -61,7 +61,7 @@ impl Load {
         Load::start_at(&address.ip().to_string(), address.port(), words, log)
     }
 
-    /// The same against whoever is there.
+    /// The same against whoever is there. The host may be followed by other words of `-node`.
     pub fn start_at(host: &str, port: u16, words: &str, log: &str) -> Load {
         let folder = tempfile::tempdir().unwrap();
         let json = folder.path().join("results.json");
@@ -76,7 +76,7 @@ impl Load {
             command.arg("no-warmup");
         }
         command.args(groups.split(' ').filter(|word| !word.is_empty()));
-        command.args(["-node", host, "-port", &format!("native={port}")]);
+        command.arg("-node").args(host.split(' ')).args(["-port", &format!("native={port}")]);
         command
             .args(["-log", "no-settings", &format!("json={}", json.display())])
             .args(log.split(' ').filter(|word| !word.is_empty()));

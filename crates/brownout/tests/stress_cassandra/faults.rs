@@ -1,12 +1,13 @@
 //! Runs that are cut short: by the user, and by a node that dies. The last section leaves the node dead.
 
-use std::{thread, time::Duration};
-
 use super::{
     Section,
     common::{self, cassandra::Cassandra},
     ran::{assert_due, good, start},
 };
+
+/// What a row of progress over all operations begins with: the load is under way.
+const A_ROW: &str = "\ntotal, ";
 
 pub const SECTIONS: &[Section] = &[
     ("Ctrl-C ends a run with its account", interrupted),
@@ -16,8 +17,8 @@ pub const SECTIONS: &[Section] = &[
 fn interrupted(node: &Cassandra) {
     good(node, &["write", "n=1000", "no-warmup", "-rate", "threads=8"]);
     for rate in ["open=300/s", "threads=4"] {
-        let run = start(node, &["read", "duration=10m", "no-warmup", "-pop", "seq=1..1000", "-rate", rate]);
-        thread::sleep(Duration::from_secs(3));
+        let mut run = start(node, &["read", "duration=10m", "no-warmup", "-pop", "seq=1..1000", "-rate", rate]);
+        run.wait_for(A_ROW);
         common::kill(run.pid(), libc::SIGINT);
         let ran = run.end();
         assert_eq!(ran.code, Some(130), "{}{}", ran.out, ran.err);
@@ -28,8 +29,8 @@ fn interrupted(node: &Cassandra) {
         assert_eq!(ran.json["success"], false);
     }
     // Nothing of a warm-up is counted, so there is no account; it ends all the same.
-    let run = start(node, &["read", "duration=10m", "-pop", "seq=1..1000", "-rate", "threads=1"]);
-    thread::sleep(Duration::from_secs(2));
+    let mut run = start(node, &["read", "duration=10m", "-pop", "seq=1..1000", "-rate", "threads=1"]);
+    run.wait_for("Warming up READ");
     common::kill(run.pid(), libc::SIGINT);
     let ran = run.end();
     assert_eq!(ran.code, Some(130), "{}{}", ran.out, ran.err);
@@ -42,8 +43,8 @@ fn killed(node: &Cassandra) {
     let rest =
         ["-pop", "seq=1..1000", "-errors", "ignore", "retries=0", "-mode", "native", "requestTimeout=1000", "-rate"];
     // It comes back within the run, and so do the connections.
-    let run = start(node, &[&words[..], &["duration=25s"], &rest, &["open=100/s"]].concat());
-    thread::sleep(Duration::from_millis(1500));
+    let mut run = start(node, &[&words[..], &["duration=25s"], &rest, &["open=100/s"]].concat());
+    run.wait_for(A_ROW);
     node.kill();
     node.start_again();
     let ran = run.end();
@@ -56,8 +57,8 @@ fn killed(node: &Cassandra) {
     good(node, &["read", "n=1000", "no-warmup", "-pop", "seq=1..1000", "-rate", "threads=8"]);
 
     // It does not.
-    let run = start(node, &[&words[..], &["duration=5s"], &rest, &["threads=6"]].concat());
-    thread::sleep(Duration::from_millis(2500));
+    let mut run = start(node, &[&words[..], &["duration=5s"], &rest, &["threads=6"]].concat());
+    run.wait_for(A_ROW);
     node.kill();
     let ran = run.end();
     ran.assert_balances();

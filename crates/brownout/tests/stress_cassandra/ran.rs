@@ -1,13 +1,19 @@
 //! A run of `brownout stress` that has ended, and what it left to read.
 
 use std::{
+    io::{BufRead, BufReader, Read},
     process::{Child, Command, Stdio},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use serde_json::Value;
 
-use crate::common::{both, cassandra::Cassandra, text};
+use crate::common::{cassandra::Cassandra, text};
 
 /// Runs so far: each has a file of its own.
 static RUNS: AtomicU32 = AtomicU32::new(0);
@@ -25,6 +31,37 @@ pub struct Ran {
 pub struct Started {
     child: Child,
     file: std::path::PathBuf,
+    /// What it has printed so far, read elsewhere: whose output nobody reads, stands still.
+    out: Reading,
+    err: Reading,
+}
+
+/// What a thread has read.
+struct Reading {
+    text: Arc<Mutex<String>>,
+    thread: JoinHandle<()>,
+}
+
+impl Reading {
+    fn start(from: impl Read + Send + 'static) -> Reading {
+        let text = Arc::new(Mutex::new(String::new()));
+        let to = Arc::clone(&text);
+        let thread = thread::spawn(move || {
+            for line in BufReader::new(from).split(b'\n') {
+                to.lock().unwrap().push_str(&format!("{}\n", text(&line.unwrap())));
+            }
+        });
+        Reading { text, thread }
+    }
+
+    fn so_far(&self) -> String {
+        self.text.lock().unwrap().clone()
+    }
+
+    fn all(self) -> String {
+        self.thread.join().unwrap();
+        std::mem::take(&mut self.text.lock().unwrap())
+    }
 }
 
 impl Started {
@@ -33,14 +70,21 @@ impl Started {
         self.child.id()
     }
 
-    /// Waits for its end.
-    pub fn end(self) -> Ran {
-        let output = self.child.wait_with_output().unwrap();
-        let json = std::fs::read(&self.file).ok().map_or(Value::Null, |bytes| serde_json::from_slice(&bytes).unwrap());
-        let ran = Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr), json };
-        if ran.code.is_none() {
-            panic!("ended by a signal: {}", both(&output));
+    /// Waits until it has printed something that holds this.
+    pub fn wait_for(&mut self, sign: &str) {
+        while !self.out.so_far().contains(sign) {
+            let ended = self.child.try_wait().unwrap();
+            assert!(ended.is_none(), "it ended before it said '{sign}': {}{}", self.out.so_far(), self.err.so_far());
+            thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Waits for its end.
+    pub fn end(mut self) -> Ran {
+        let status = self.child.wait().unwrap();
+        let json = std::fs::read(&self.file).ok().map_or(Value::Null, |bytes| serde_json::from_slice(&bytes).unwrap());
+        let ran = Ran { code: status.code(), out: self.out.all(), err: self.err.all(), json };
+        assert!(ran.code.is_some(), "ended by a signal: {}\n---- stderr:\n{}", ran.out, ran.err);
         ran
     }
 }
@@ -51,7 +95,10 @@ pub fn start(node: &Cassandra, words: &[&str]) -> Started {
     let log = format!("json={}", file.display());
     let mut command: Command = node.stress(words);
     command.args(["-log", "no-settings", &log]).stdout(Stdio::piped()).stderr(Stdio::piped());
-    Started { child: command.spawn().unwrap(), file }
+    let mut child = command.spawn().unwrap();
+    let out = Reading::start(child.stdout.take().unwrap());
+    let err = Reading::start(child.stderr.take().unwrap());
+    Started { child, file, out, err }
 }
 
 /// A run to its end, which is this exit code.
@@ -65,8 +112,7 @@ pub fn ends(node: &Cassandra, words: &[&str], code: i32) -> Ran {
 /// the database, the client may have been late in an open loop; it says so, and that is its own exit code.
 pub fn good(node: &Cassandra, words: &[&str]) -> Ran {
     let ran = start(node, words).end();
-    let late = ran.code == Some(3) && ran.err.contains("the client itself was late in most intervals");
-    assert!(ran.code == Some(0) || late, "{words:?}: {:?}: {}\n---- stderr:\n{}", ran.code, ran.out, ran.err);
+    assert!(ran.code == Some(0) || ran.was_late(), "{words:?}: {:?}: {}\n---- stderr:\n{}", ran.code, ran.out, ran.err);
     assert!(ran.out.ends_with("\nEND\n"), "{words:?}: {}", ran.out);
     ran.assert_balances();
     for none in ["failed", "timed_out", "never_sent", "late"] {
@@ -81,6 +127,11 @@ pub fn assert_due(count: u64, asked: u64, what: &str) {
 }
 
 impl Ran {
+    /// Whether it ended as one does that is no evidence.
+    pub fn was_late(&self) -> bool {
+        self.code == Some(3) && self.err.contains("the client itself was late in most intervals")
+    }
+
     /// A number of the balance sheet.
     pub fn balance(&self, name: &str) -> u64 {
         self.json["balance"][name].as_u64().unwrap_or_else(|| panic!("{name}: {}", self.json["balance"]))

@@ -117,8 +117,8 @@ fn a_drift_is_as_fast_as_asked_and_starts_without_a_step() {
 fn a_slew_comes_back_to_nothing_without_a_step_back() {
     let ground = Ground::new();
     let mut witness = Witness::start(&ground);
-    ground.clock.set(offset(200_000_000)).unwrap();
-    ground.clock.slew(-200_000_000, Duration::from_millis(400)).unwrap();
+    ground.clock.set(offset(SECOND)).unwrap();
+    ground.clock.slew(-SECOND, Duration::from_secs(2)).unwrap();
     assert_eq!(ground.clock.skew().drift_ppb, -500_000_000);
     let mut last = 0;
     let mut between = 0;

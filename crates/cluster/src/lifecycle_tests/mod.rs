@@ -20,6 +20,8 @@ use crate::{
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
+/// For all that one test does with a spinning node.
+const SPINNING: Duration = Duration::from_secs(600);
 const SPIN: &str = "BROWNOUT_TEST_SPIN";
 
 /// A database that is a program of the test's choice.
@@ -121,7 +123,7 @@ fn spin_in_a_process_of_its_own() {
     if env::var_os(SPIN).is_none() {
         return;
     }
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + SPINNING;
     let spin = move || while Instant::now() < until {};
     let threads: Vec<_> = (0..=thread::available_parallelism().unwrap().get()).map(|_| thread::spawn(spin)).collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());

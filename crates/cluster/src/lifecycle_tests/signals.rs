@@ -115,7 +115,7 @@ fn a_node_that_was_let_go_on_by_somebody_else_can_be_paused_again() {
 #[test]
 fn waiting_for_an_answer_ends_with_the_deadline_the_death_or_the_interruption() {
     let (_cluster, control, _folder) = run(idle);
-    let error = control.wait_answers("n1", Duration::from_millis(100), &|| false).unwrap_err().to_string();
+    let error = control.wait_answers("n1", Duration::from_secs(2), &|| false).unwrap_err().to_string();
     assert!(error.contains("n1 does not answer clients") && error.contains("it is no database"), "{error}");
     let error = control.wait_answers("n1", PATIENCE, &|| true).unwrap_err();
     assert!(matches!(error, ClusterError::Interrupted), "{error}");

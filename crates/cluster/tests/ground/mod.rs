@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use brownout_cluster::{
@@ -42,6 +42,15 @@ pub fn start(ground: &Ground, spec: &CassandraSpec, paths: &Paths) -> Cluster {
 
 pub fn wait(cluster: &mut Cluster) -> Result<Readiness, ClusterError> {
     cluster.wait_ready(PATIENCE, &|| false, &mut |line| eprintln!("waiting: {line}"))
+}
+
+/// Waits for what must come.
+pub fn eventually(what: &str, mut there: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !there() {
+        assert!(Instant::now() < end, "never came: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// One cluster at a time: two would have each other's CPU.

@@ -8,7 +8,11 @@ use std::{
     io::Write,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
-    thread,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -34,8 +38,16 @@ impl Mounted {
     }
 
     pub fn seeded(seed: u64) -> Mounted {
+        Mounted::on(tempfile::tempdir().unwrap(), seed)
+    }
+
+    /// Serves a folder in memory, where there is one: what takes a real disk its time is no matter then.
+    pub fn in_memory() -> Mounted {
+        Mounted::on(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap(), 1)
+    }
+
+    fn on(folder: TempDir, seed: u64) -> Mounted {
         own_mounts();
-        let folder = tempfile::tempdir().unwrap();
         let (source, target) = (folder.path().join("source"), folder.path().join("target"));
         fs::create_dir(&source).unwrap();
         fs::create_dir(&target).unwrap();
@@ -76,6 +88,37 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     (result, begun.elapsed())
 }
 
+/// A thread that does nothing but sleep for a millisecond over and over, scheduled as those of a disk are. By how much it
+/// wakes too late is what this machine adds to whatever waits for a time, or for another thread, meanwhile.
+pub struct Sleeper {
+    is_over: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<Duration>>,
+}
+
+impl Sleeper {
+    pub fn start() -> Sleeper {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_over);
+        let thread = thread::spawn(move || {
+            // SAFETY: no memory is involved.
+            unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000 as libc::c_ulong, 0, 0, 0) };
+            let mut late = Vec::new();
+            while late.is_empty() || !ends.load(Ordering::Relaxed) {
+                let millisecond = Duration::from_millis(1);
+                late.push(timed(|| thread::sleep(millisecond)).1.saturating_sub(millisecond));
+            }
+            late
+        });
+        Sleeper { is_over, thread }
+    }
+
+    /// By how much it usually (in the median) woke too late.
+    pub fn usual(self) -> Duration {
+        self.is_over.store(true, Ordering::Relaxed);
+        median(self.thread.join().unwrap())
+    }
+}
+
 pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
@@ -88,6 +131,12 @@ pub fn eventually(what: &str, mut there: impl FnMut() -> bool) {
         assert!(Instant::now() < end, "never came: {what}");
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Waits until a fault has made an operation of that kind wait since the counters were last taken. It is counted, and so
+/// seen by a thread that stood still itself until its wait was over.
+pub fn delayed(control: &DiskControl, operation: Operation) {
+    eventually("an operation to wait", || control.take_counters().of(operation).delayed > 0);
 }
 
 /// Takes counters until nothing is in service, and adds them up.

@@ -4,7 +4,7 @@ use super::{CompressError, Compression, sstable};
 use crate::{
     rows::{Column, PartitionLayout},
     types::{ColumnKind, CqlType, wire},
-    values::{ColumnGenerator, Flavour},
+    values::{ColumnGenerator, Flavour, has_free_content},
 };
 
 /// Chunks that are compressed at each trial, and the bytes that they are at least and at most.
@@ -30,11 +30,12 @@ pub struct Calibrated {
 }
 
 /// Set the `repeat` of the columns so that each column with a `compress` of its own reaches that ratio in its own bytes, and
-/// the whole table, if `table` is given, reaches that one. A table's ratio moves the text and blob columns outside the
-/// primary key that have none of their own.
+/// the whole table, if `table` is given, reaches that one. A table's ratio moves the texts and blobs outside the primary
+/// key, also those inside of collections, tuples and user-defined types, of the columns that have none of their own.
 ///
 /// # Errors
-/// A ratio out of reach (with what is in reach), no column to move, rows that cannot be made.
+/// A ratio out of reach (with what is in reach), no column to move, a key that would no longer differ, rows that cannot be
+/// made.
 pub fn calibrate(
     layout: &mut PartitionLayout,
     compression: Compression,
@@ -44,6 +45,9 @@ pub fn calibrate(
     for place in 0..layout.columns.len() {
         let column = layout.columns[place].clone();
         let Some(asked) = column.settings.compress else { continue };
+        if !is_own_content(&column) && is_key(&column) {
+            return Err(CompressError::Key { column: column.name, cql_type: column.cql_type.to_string() });
+        }
         let mut trial = column.clone();
         let found = search(asked, |repeat| {
             trial.settings.repeat = Some(repeat);
@@ -56,7 +60,11 @@ pub fn calibrate(
             chunk: compression.chunk,
             least,
             most,
-            remedy: "larger values reach further down, and blobs further up than texts",
+            remedy: if is_own_content(&column) {
+                "larger values (size:) reach further down, and blobs further up than texts"
+            } else {
+                "larger parts (element_size:) reach further down, and blobs further up than texts; keys of maps and elements of sets do not repeat"
+            },
         })?;
         layout.columns[place].settings.repeat = Some(repeat);
         done.push(Calibrated { column: Some(column.name), asked, ratio, repeat });
@@ -78,14 +86,16 @@ pub fn calibrate(
         chunk: compression.chunk,
         least,
         most,
-        remedy: "keys, timestamps and the other columns are as they are; larger text or blob columns give more room",
+        remedy: "keys, timestamps, keys of maps, elements of sets and the other columns are as they are; larger texts or blobs \
+                 (size:, inside of collections element_size:) give more room",
     })?;
     moved.iter().for_each(|place| layout.columns[*place].settings.repeat = Some(repeat));
     done.push(Calibrated { column: None, asked, ratio, repeat });
     Ok(done)
 }
 
-/// The ratio that rows of this layout are compressed to, as `nodetool tablestats` shows it after a flush.
+/// The ratio that rows of this layout are compressed to, as `nodetool tablestats` shows it after a flush, or for compressors
+/// that Cassandra does not flush with (Zstd, Deflate: `flush_compression: fast`) after a compaction.
 ///
 /// # Errors
 /// The rows cannot be made.
@@ -115,10 +125,20 @@ fn column_ratio(column: &Column, compression: Compression) -> Result<f64, Compre
     compression.ratio(&data)
 }
 
+fn is_key(column: &Column) -> bool {
+    matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering { .. })
+}
+
+/// Whether its values are texts or blobs themselves, not what holds them. As keys these begin with what makes them differ,
+/// whatever repeats behind it.
+fn is_own_content(column: &Column) -> bool {
+    matches!(column.cql_type.unfrozen(), CqlType::Ascii | CqlType::Text | CqlType::Blob)
+}
+
 /// Whether a table's ratio may choose what the column's values repeat.
 fn is_moved(column: &Column) -> bool {
-    matches!(column.kind, ColumnKind::Regular | ColumnKind::Static)
-        && matches!(column.cql_type.unfrozen(), CqlType::Ascii | CqlType::Text | CqlType::Blob)
+    !is_key(column)
+        && has_free_content(&column.cql_type)
         && column.settings.flavour == Flavour::V2
         && column.settings.compress.is_none()
 }

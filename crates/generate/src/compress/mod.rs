@@ -29,10 +29,21 @@ pub enum CompressError {
     Ratio(f64),
     /// Nothing there whose content may be chosen.
     #[error(
-        "compress: the table has no text, ascii or blob column outside its primary key that is generated as v2 and has no compress \
-         of its own; add one, or write 'generator: v2'"
+        "compress: the table has no column outside its primary key with text, ascii or blob that may repeat (as keys of maps and \
+         elements of sets they must differ), is generated as v2 and has no compress of its own; add one, or write 'generator: v2'"
     )]
     NoColumns,
+    /// A key that holds texts or blobs, and differs from others by their content alone.
+    #[error(
+        "column '{column}' of the primary key has the type {cql_type}; if its parts repeated, keys would no longer differ; remove \
+         its compress"
+    )]
+    Key {
+        /// The column.
+        column: String,
+        /// Its type.
+        cql_type: String,
+    },
     /// Too much is random anyway, or too much repeats anyway.
     #[error(
         "compress: {asked} cannot be reached by {what} under {compressor} in chunks of {chunk} bytes, only {least:.2} to {most:.2}; {remedy}"

@@ -5,7 +5,7 @@ use crate::{
     distribution::Spec,
     rows::{PartitionGenerator, PartitionLayout, RowSettings},
     seeds::Seed,
-    types::{TableDefinition, UserTypes, wire},
+    types::{CqlType, TableDefinition, UserTypes, wire},
     values::{ColumnSettings, Flavour},
 };
 
@@ -72,6 +72,93 @@ fn tables_reach_the_ratio_asked_for_under_every_compressor() {
             }
         }
     }
+}
+
+/// The rows of a table whose texts and blobs are inside of other types.
+fn nested(columns: &str, element_size: &str) -> PartitionLayout {
+    let mut types = UserTypes::new();
+    types.define("CREATE TYPE person (name text, photo blob, born date)").unwrap();
+    let cql = format!("CREATE TABLE t (k bigint, c timeuuid, {columns}, PRIMARY KEY (k, c))");
+    let table = TableDefinition::parse(&cql, &types).unwrap();
+    let element_size: Spec = element_size.parse().unwrap();
+    PartitionLayout::new(&table, Flavour::V2, |name| {
+        let cluster = (name == "c").then_some(Spec::Fixed(10));
+        (None, ColumnSettings { cluster, element_size: Some(element_size.clone()), ..ColumnSettings::default() })
+    })
+}
+
+/// The columns of a table, the bytes of their parts, and ratios that they can reach.
+const NESTED: [(&str, &str, &[f64]); 9] = [
+    ("v map<int, text>", "uniform(100..300)", &[0.2, 0.5, 0.75]),
+    // Half of it is keys, which stay as they are.
+    ("v map<text, text>", "uniform(100..300)", &[0.6, 0.75]),
+    ("v list<text>", "uniform(200..500)", &[0.2, 0.5, 0.75]),
+    ("v frozen<list<blob>>", "uniform(100..300)", &[0.15, 0.5, 0.9]),
+    ("v person", "uniform(200..500)", &[0.2, 0.5, 0.8]),
+    ("v list<frozen<person>>, s person static", "uniform(200..500)", &[0.2, 0.5, 0.8]),
+    ("v tuple<int, text, blob>", "uniform(200..500)", &[0.2, 0.5, 0.8]),
+    ("v map<int, frozen<tuple<text, uuid>>>", "uniform(200..500)", &[0.25, 0.5]),
+    ("v vector<text, 3>, w set<int>", "uniform(200..500)", &[0.3, 0.6]),
+];
+
+#[test]
+fn tables_of_collections_tuples_and_types_reach_their_ratio() {
+    for compressor in COMPRESSORS {
+        for (columns, element_size, ratios) in NESTED {
+            for asked in ratios {
+                let compression = Compression { compressor, ..Compression::default() };
+                let mut layout = nested(columns, element_size);
+                let done = calibrate(&mut layout, compression, Some(*asked)).unwrap();
+                assert!((done[0].ratio - asked).abs() < 0.01, "{compressor} {columns}: {done:?}");
+                let other = sstable::sample(&layout, 1 << 20, 1_000_000).unwrap().data;
+                let other = compression.ratio(&other).unwrap();
+                assert!((other - asked).abs() < 0.02, "{compressor} {columns} {asked}: {other}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_column_of_maps_reaches_its_own_ratio() {
+    for compressor in COMPRESSORS {
+        let compression = Compression { compressor, ..Compression::default() };
+        let mut layout = nested("v map<int, text>, w list<blob>", "uniform(100..300)");
+        let (v, w) = (layout.index_of("v").unwrap(), layout.index_of("w").unwrap());
+        layout.columns[v].settings.compress = Some(0.2);
+        let done = calibrate(&mut layout, compression, None).unwrap();
+        assert_eq!(done[0].column.as_deref(), Some("v"));
+        assert!((done[0].ratio - 0.2).abs() < 0.01, "{done:?}");
+        assert_eq!(layout.columns[w].settings.repeat, None, "the other column stays random");
+        // The rest of the table makes up for it.
+        calibrate(&mut layout, compression, Some(0.4)).unwrap();
+        assert!((measure(&layout, compression).unwrap() - 0.4).abs() < 0.01);
+    }
+}
+
+#[test]
+fn what_must_differ_does_not_repeat() {
+    let ratio = |columns: &str, column: &str| {
+        let mut layout = nested(columns, "fixed(100)");
+        let place = layout.index_of(column).unwrap();
+        layout.columns[place].settings.compress = Some(0.5);
+        calibrate(&mut layout, Compression::default(), None).unwrap_err().to_string()
+    };
+    for columns in ["v set<text>", "v map<text, int>", "v list<frozen<set<blob>>>"] {
+        let error = calibrate(&mut nested(columns, "fixed(100)"), Compression::default(), Some(0.5)).unwrap_err();
+        assert!(matches!(error, CompressError::NoColumns), "{columns}: {error}");
+        let error = ratio(columns, "v");
+        assert!(error.contains("keys of maps and elements of sets must differ"), "{error}");
+    }
+    // Half of the bytes are keys.
+    let error = calibrate(&mut nested("v map<text, text>", "fixed(100)"), Compression::default(), Some(0.2));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("keys of maps") && error.contains("only 0."), "{error}");
+    // A key that differs from others by the content of its parts.
+    let mut layout = nested("v int", "fixed(100)");
+    layout.columns[1].cql_type = CqlType::parse("frozen<list<text>>", &UserTypes::new()).unwrap();
+    layout.columns[1].settings.compress = Some(0.5);
+    let error = calibrate(&mut layout, Compression::default(), None).unwrap_err();
+    assert!(matches!(&error, CompressError::Key { column, .. } if column == "c"), "{error}");
 }
 
 #[test]

@@ -71,8 +71,10 @@ fn partitions_meet_the_percentiles_asked_of_them() {
         let sizes = PartitionSizes::new(&target, ROW).unwrap();
         for partitions in [300, 20_000] {
             let compared = compare(&target, &sizes, &ROW, &loaded(&sizes, ROW, partitions));
-            assert_eq!(compared.len(), 7);
-            for percentile in compared {
+            let (printed, others): (Vec<_>, Vec<_>) = compared.into_iter().partition(|percentile| percentile.printed);
+            assert_eq!(printed.len(), 7);
+            assert!(others.iter().all(|percentile| percentile.met() && percentile.got.is_none()), "{others:?}");
+            for percentile in printed {
                 assert!(percentile.met(), "{partitions} partitions: {percentile:?}");
                 assert_eq!(percentile.judged, !["min", "max"].contains(&percentile.share.as_str()));
                 // Rows of one size, and enough partitions: even the extremes are what was asked.
@@ -85,6 +87,30 @@ fn partitions_meet_the_percentiles_asked_of_them() {
 }
 
 #[test]
+fn what_was_asked_is_shown_even_where_nodetool_prints_nothing_of_it() {
+    let target = SizeTarget::from_entries([("50%", "10 rows"), ("90%", "60 rows"), ("99.9%", "90 rows")]).unwrap();
+    let sizes = PartitionSizes::new(&target, ROW).unwrap();
+    let compared = compare(&target, &sizes, &ROW, &loaded(&sizes, ROW, 1000));
+    let told: Vec<(&str, &str)> = compared.iter().map(|one| (one.share.as_str(), one.remark())).collect();
+    let unprinted = "nodetool does not print it";
+    assert_eq!(
+        told,
+        [
+            ("min", "not judged"),
+            ("50%", ""),
+            ("75%", ""),
+            ("90%", unprinted),
+            ("95%", ""),
+            ("98%", ""),
+            ("99%", ""),
+            ("99.9%", unprinted),
+            ("max", "not judged"),
+        ]
+    );
+    assert_eq!(compared[3].asked, Amount::Rows(60));
+}
+
+#[test]
 fn a_table_that_missed_its_sizes_is_told_by_how_much() {
     let target = SizeTarget::from_entries([("50%", "2KiB"), ("max", "2KiB")]).unwrap();
     let sizes = PartitionSizes::new(&target, ROW).unwrap();
@@ -92,6 +118,7 @@ fn a_table_that_missed_its_sizes_is_told_by_how_much() {
     let got = loaded(&sizes, RowSize { row: 200.0, ..ROW }, 1000);
     let median = compare(&target, &sizes, &ROW, &got).into_iter().find(|p| p.share == "50%").unwrap();
     assert!(!median.met() && (3..=4).contains(&median.buckets_off.unwrap()), "{median:?}");
+    assert_eq!(median.remark(), "NOT MET");
     assert_eq!(median.asked, Amount::Bytes(2048));
     let nothing = parse_tablehistograms(GERMAN).unwrap().remove(0);
     assert!(compare(&target, &sizes, &ROW, &nothing).iter().all(|p| p.got.is_none() && !p.met()));

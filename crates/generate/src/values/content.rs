@@ -1,6 +1,20 @@
 //! The bytes of texts and blobs in v2.
 
 use super::mix::{Stream, scramble};
+use crate::types::CqlType;
+
+/// Whether values of the type hold texts or blobs whose content is free, so that a share of it can repeat. Keys of maps and
+/// elements of sets are not: they must differ.
+pub(crate) fn has_free_content(cql_type: &CqlType) -> bool {
+    match cql_type.unfrozen() {
+        CqlType::Ascii | CqlType::Text | CqlType::Blob => true,
+        CqlType::List(element) | CqlType::Vector(element, _) => has_free_content(element),
+        CqlType::Map(_, value) => has_free_content(value),
+        CqlType::Tuple(fields) => fields.iter().any(has_free_content),
+        CqlType::Udt(udt) => udt.fields.iter().any(|(_, field)| has_free_content(field)),
+        _ => false,
+    }
+}
 
 /// Which bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

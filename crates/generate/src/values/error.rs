@@ -25,9 +25,10 @@ pub enum ValueError {
         /// The setting.
         setting: &'static str,
     },
-    /// Compression of what is not text or bytes.
+    /// Compression of what has no text or bytes that may repeat.
     #[error(
-        "column '{column}' has the type {cql_type}; compress works on text, ascii and blob columns, remove it there"
+        "column '{column}' has the type {cql_type}; compress works on text, ascii and blob, by themselves or as values of maps, \
+         elements of lists and fields of tuples and types (keys of maps and elements of sets must differ); remove it there"
     )]
     NotCompressible {
         /// The column.

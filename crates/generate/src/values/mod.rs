@@ -14,6 +14,7 @@ pub mod mix;
 mod sibling;
 mod v2;
 
+pub(crate) use content::has_free_content;
 pub use error::ValueError;
 
 use compat::Compat;
@@ -62,8 +63,8 @@ pub struct ColumnSettings {
     pub element_size: Option<Spec>,
     /// v2: the population of what is inside a collection, tuple or user-defined type.
     pub element_population: Option<Spec>,
-    /// v2: the ratio, compressed to raw, that the column's own bytes should reach, above 0 and below 1; for text and blob.
-    /// It takes effect through [`crate::compress::calibrate`].
+    /// v2: the ratio, compressed to raw, that the column's own bytes should reach, above 0 and below 1; for text and blob, and
+    /// for what holds them other than as keys of maps and elements of sets. It takes effect through [`crate::compress::calibrate`].
     pub compress: Option<f64>,
     /// v2: the share of the bytes of texts and blobs that repeat what other rows have, 0 to 1. Set by
     /// [`crate::compress::calibrate`]; `None` leaves all bytes random.

@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use super::{
     ColumnSettings, DEFAULT_SIZE, ValueError,
     compat::{append_set, time_uuid_high},
-    content::{Alphabet, Content},
+    content::{Alphabet, Content, has_free_content},
     mix::{Stream, below, mix, scramble, unit},
 };
 use crate::{
@@ -73,7 +73,7 @@ impl Node {
     /// For a column.
     pub(super) fn column(name: &str, cql_type: &CqlType, settings: &ColumnSettings) -> Result<Self, ValueError> {
         if let Some(ratio) = settings.compress {
-            if !matches!(cql_type.unfrozen(), CqlType::Ascii | CqlType::Text | CqlType::Blob) {
+            if !has_free_content(cql_type) {
                 return Err(ValueError::NotCompressible { column: name.to_owned(), cql_type: cql_type.to_string() });
             }
             if !(ratio > 0.0 && ratio < 1.0) {
@@ -91,8 +91,10 @@ impl Node {
     }
 
     fn of(cql_type: &CqlType, salt: u64, size: &Spec, population: Option<&Spec>, settings: &ColumnSettings) -> Self {
+        // What repeats could not differ.
+        let distinct = ColumnSettings { repeat: None, ..settings.clone() };
         let mut parts = 0;
-        let mut part = |part: &CqlType| {
+        let mut part = |part: &CqlType, settings: &ColumnSettings| {
             parts += 1;
             let few = Spec::Uniform { min: 1, max: 4 };
             let size = match (&settings.element_size, part.unfrozen()) {
@@ -105,11 +107,14 @@ impl Node {
         let shape = match cql_type.unfrozen() {
             CqlType::Ascii | CqlType::Text => Shape::Content(Content::new(Alphabet::Letters, settings.repeat)),
             CqlType::Blob | CqlType::Custom(_) => Shape::Content(Content::new(Alphabet::Bytes, settings.repeat)),
-            CqlType::List(element) | CqlType::Vector(element, _) => Shape::Elements(Box::new(part(element))),
-            CqlType::Set(element) => Shape::Set(Box::new(part(element)), Room::default()),
-            CqlType::Map(key, value) => Shape::Map(Box::new(part(key)), Box::new(part(value)), Room::default()),
-            CqlType::Tuple(fields) => Shape::Fields(fields.iter().map(part).collect()),
-            CqlType::Udt(udt) => Shape::Fields(udt.fields.iter().map(|(_, field)| part(field)).collect()),
+            CqlType::List(element) | CqlType::Vector(element, _) => Shape::Elements(Box::new(part(element, settings))),
+            CqlType::Set(element) => Shape::Set(Box::new(part(element, &distinct)), Room::default()),
+            CqlType::Map(key, value) => {
+                let key = part(key, &distinct);
+                Shape::Map(Box::new(key), Box::new(part(value, settings)), Room::default())
+            }
+            CqlType::Tuple(fields) => Shape::Fields(fields.iter().map(|field| part(field, settings)).collect()),
+            CqlType::Udt(udt) => Shape::Fields(udt.fields.iter().map(|(_, field)| part(field, settings)).collect()),
             _ => Shape::Plain,
         };
         Node {

@@ -12,6 +12,10 @@ use crate::{
     wire::{Body, Header, answer::answer},
 };
 
+/// Errors of a server that may be able to do the same a moment later (protocol, section 9): it has failed, is overloaded,
+/// is starting. Cassandra 5.0 fails so (`Unknown CF`) to prepare for a table that all nodes have just agreed on.
+const PASSING: [u32; 3] = [0x0000, 0x1001, 0x1002];
+
 /// Reads per connection before others get their turn.
 const MOST_READS: usize = 16;
 
@@ -120,7 +124,8 @@ impl Worker {
                     Step::Connect | Step::Startup => None,
                 };
                 let asked = asked.unwrap_or_default();
-                return Err(Loss::because(format!("the server says{asked}: {message} (code {code:#06x})")));
+                let reason = format!("the server says{asked}: {message} (code {code:#06x})");
+                return Err(Loss { passing: PASSING.contains(&code), ..Loss::because(reason) });
             }
             _ => return Err("an answer of the wrong kind".into()),
         };

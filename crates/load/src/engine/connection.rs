@@ -62,29 +62,31 @@ pub(super) struct Loss {
     pub(super) reason: String,
     /// The client closed it because the server's bytes made no sense.
     pub(super) garbage: bool,
+    /// The server could not, but may a moment later.
+    pub(super) passing: bool,
 }
 
 impl From<io::Error> for Loss {
     fn from(error: io::Error) -> Self {
-        Loss { reason: error.to_string(), garbage: false }
+        Loss::because(error.to_string())
     }
 }
 
 impl From<Garbage> for Loss {
     fn from(garbage: Garbage) -> Self {
-        Loss { reason: format!("the server sent {garbage}"), garbage: true }
+        Loss { garbage: true, ..Loss::because(format!("the server sent {garbage}")) }
     }
 }
 
 impl From<HandshakeError> for Loss {
     fn from(error: HandshakeError) -> Self {
-        Loss { reason: error.to_string(), garbage: error == HandshakeError::Unexpected }
+        Loss { garbage: error == HandshakeError::Unexpected, ..Loss::because(error.to_string()) }
     }
 }
 
 impl Loss {
     pub(super) fn because(reason: impl Into<String>) -> Self {
-        Loss { reason: reason.into(), garbage: false }
+        Loss { reason: reason.into(), garbage: false, passing: false }
     }
 }
 

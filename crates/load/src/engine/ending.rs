@@ -10,6 +10,9 @@ use super::{
 };
 use crate::{Ended, Ending, ErrorClass, Outcome, clock::now_ns, late_patience_ns};
 
+/// How long after its start an engine takes an error that may pass for one that has not passed yet.
+const PASSES_WITHIN_NS: u64 = 10_000_000_000;
+
 fn entry(operation: &Operation) -> Entry {
     Entry { intended: operation.intended, coordinator: operation.coordinator, name: operation.name }
 }
@@ -208,6 +211,10 @@ impl Worker {
         let (state, established) = (connection.state, connection.established);
         self.end_all(index, ErrorClass::ConnectionLost, now);
         if self.is_starting() {
+            // Its next attempt is on its way.
+            if loss.passing && now < self.begun_ns + PASSES_WITHIN_NS {
+                return;
+            }
             let step = if let State::Opening { step, .. } = state { step } else { Step::Connect };
             self.fatal = Some(self.connect_error(coordinator, step, loss.reason));
             return;

@@ -111,7 +111,8 @@ impl Worker {
                     return Some(coordinator);
                 }
             }
-            passed = true;
+            // Where none of them takes the load at all, whoever does is as good as another.
+            passed = !replicas.is_empty();
         }
         let mut first = 0;
         for tier in 0..self.tier_ends.len() {

@@ -137,6 +137,8 @@ pub(super) struct Worker {
     pub(super) last_starts: usize,
     /// When to end at the latest, once told to.
     pub(super) stopping: Option<u64>,
+    /// When the thread was started.
+    pub(super) begun_ns: u64,
     /// Why the thread cannot go on.
     pub(super) fatal: Option<LoadError>,
 }
@@ -231,6 +233,7 @@ impl Worker {
             last_start_ns: 0,
             last_starts: 0,
             stopping: None,
+            begun_ns: now_ns(),
             fatal: None,
         })
     }

@@ -104,6 +104,8 @@ pub struct StubOptions {
     pub credentials: Option<Credentials>,
     /// It freezes now and then.
     pub freeze: Option<Freeze>,
+    /// Data centre and rack of each node; of those that are not listed `datacenter1` and `rack1`.
+    pub places: Vec<(String, String)>,
 }
 
 /// A cluster with a table `stub.kv (key bigint PRIMARY KEY, value blob)` that remembers, plain and open to all.
@@ -116,6 +118,7 @@ impl Default for StubOptions {
             tls: None,
             credentials: None,
             freeze: None,
+            places: Vec::new(),
         }
     }
 }

@@ -35,6 +35,8 @@ type SystemRow = BTreeMap<&'static str, Cell>;
 /// What the cluster of stubs knows of itself.
 pub(super) struct Cluster {
     addresses: Vec<SocketAddr>,
+    /// Data centre and rack of the first nodes.
+    places: Vec<(String, String)>,
     /// Keyspaces made so far, with their replication factor.
     keyspaces: BTreeMap<String, u32>,
     pub(super) tables: Vec<Table>,
@@ -164,8 +166,8 @@ fn wanted(words: &[Token]) -> Option<(Vec<String>, String)> {
 }
 
 impl Cluster {
-    pub(super) fn new(addresses: Vec<SocketAddr>, tables: Vec<Table>) -> Self {
-        Cluster { addresses, keyspaces: BTreeMap::new(), tables }
+    pub(super) fn new(addresses: Vec<SocketAddr>, places: Vec<(String, String)>, tables: Vec<Table>) -> Self {
+        Cluster { addresses, places, keyspaces: BTreeMap::new(), tables }
     }
 
     /// The place of a table.
@@ -243,13 +245,15 @@ impl Cluster {
         let address = self.addresses[node];
         let (ip, port) = (Cell::Inet(address.ip()), Cell::Int(i32::from(address.port())));
         // Evenly spaced, as `initial_token` would be chosen by hand.
+        let place = self.places.get(node);
+        let (datacenter, rack) = place.map_or(("datacenter1", "rack1"), |(datacenter, rack)| (datacenter, rack));
         let token = i64::MIN as i128 + ((1i128 << 64) / self.addresses.len() as i128) * node as i128 + 1;
         BTreeMap::from([
             ("key", text("local")),
             ("bootstrapped", text("COMPLETED")),
             ("cluster_name", text("stub")),
-            ("data_center", text("datacenter1")),
-            ("rack", text("rack1")),
+            ("data_center", text(datacenter)),
+            ("rack", text(rack)),
             ("release_version", text("5.0.0")),
             ("cql_version", text("3.4.7")),
             ("native_protocol_version", text("5")),

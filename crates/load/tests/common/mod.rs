@@ -78,6 +78,11 @@ pub fn populate(engine: &Engine) {
     engine.set_pace(Pace::Idle).unwrap();
 }
 
+/// The same by an engine of its own with a timeout that no stall reaches, so that nothing has timed out before the test.
+pub fn populate_ahead(stub: &Stub) {
+    populate(&Engine::start(patient(stub), workload()).unwrap());
+}
+
 pub fn wait_until(what: &str, done: impl Fn() -> bool) {
     let start = Instant::now();
     while !done() {

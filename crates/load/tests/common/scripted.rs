@@ -42,6 +42,8 @@ pub struct Scripted {
     pub sockets: Arc<Mutex<Vec<TcpStream>>>,
     /// Nothing is answered or read while this is set.
     pub deaf: Arc<AtomicBool>,
+    /// Errors that the next PREPAREs are answered with, the last one first.
+    pub unprepared: Arc<Mutex<Vec<u32>>>,
 }
 
 impl Scripted {
@@ -53,17 +55,20 @@ impl Scripted {
             accepted: Arc::default(),
             sockets: Arc::default(),
             deaf: Arc::default(),
+            unprepared: Arc::default(),
         };
         let script: Arc<Script> = Arc::new(script);
         let (executed, accepted) = (Arc::clone(&server.executed), Arc::clone(&server.accepted));
         let (sockets, deaf) = (Arc::clone(&server.sockets), Arc::clone(&server.deaf));
+        let unprepared = Arc::clone(&server.unprepared);
         std::thread::spawn(move || {
             for socket in listener.incoming().map_while(Result::ok) {
                 accepted.fetch_add(1, Ordering::SeqCst);
                 sockets.lock().unwrap().push(socket.try_clone().unwrap());
                 let (script, executed, deaf) = (Arc::clone(&script), Arc::clone(&executed), Arc::clone(&deaf));
+                let unprepared = Arc::clone(&unprepared);
                 // Errors are the client's going away.
-                std::thread::spawn(move || serve(socket, &*script, &executed, &deaf).ok());
+                std::thread::spawn(move || serve(socket, &*script, &executed, &deaf, &unprepared).ok());
             }
         });
         server
@@ -78,7 +83,23 @@ impl Scripted {
     }
 }
 
-fn serve(mut socket: TcpStream, script: &Script, executed: &AtomicU64, deaf: &AtomicBool) -> std::io::Result<()> {
+/// The ticket of the operation that an EXECUTE is of: its only value, after an id of one byte, consistency and flags.
+pub fn ticket(body: &[u8]) -> u64 {
+    u64::from_be_bytes(body[12..20].try_into().unwrap())
+}
+
+/// The body of an ERROR.
+fn error(code: u32) -> Vec<u8> {
+    [&code.to_be_bytes()[..], b"\x00\x06script"].concat()
+}
+
+fn serve(
+    mut socket: TcpStream,
+    script: &Script,
+    executed: &AtomicU64,
+    deaf: &AtomicBool,
+    unprepared: &Mutex<Vec<u32>>,
+) -> std::io::Result<()> {
     let mut prepared = 0u8;
     loop {
         let mut header = [0; 9];
@@ -100,6 +121,10 @@ fn serve(mut socket: TcpStream, script: &Script, executed: &AtomicU64, deaf: &At
             0x05 => put(0x06, &[0, 0])?,
             // PREPARE: its number as id, without metadata.
             0x09 => {
+                if let Some(code) = unprepared.lock().unwrap().pop() {
+                    put(0x00, &error(code))?;
+                    continue;
+                }
                 prepared += 1;
                 put(0x08, &[0, 0, 0, 4, 0, 1, prepared, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0])?;
             }
@@ -109,11 +134,7 @@ fn serve(mut socket: TcpStream, script: &Script, executed: &AtomicU64, deaf: &At
                     std::thread::sleep(time);
                     put(0x08, &[0, 0, 0, 1])?;
                 }
-                Reply::Error(code) => {
-                    let mut body = code.to_be_bytes().to_vec();
-                    body.extend_from_slice(b"\x00\x06script");
-                    put(0x00, &body)?;
-                }
+                Reply::Error(code) => put(0x00, &error(code))?,
                 Reply::Silence => {}
                 Reply::Garbage => socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")?,
                 Reply::Close => return socket.shutdown(std::net::Shutdown::Both),

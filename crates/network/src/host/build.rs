@@ -6,6 +6,8 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     path::Path,
     sync::Arc,
+    thread,
+    time::{Duration, Instant},
 };
 
 use super::{Host, HostSpec, INTERFACE, Inner, statistics::Statistics};
@@ -80,10 +82,30 @@ fn give_address6(index: u32, address: Ipv6Addr, mtu: u16) -> io::Result<bool> {
         return Ok(false);
     }
     match sys::add_address6(index, address) {
-        Ok(()) => Ok(true),
+        Ok(()) => await_local_route6(address).map(|()| true),
         Err(error) if is_without_ipv6(&error) => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Waits until the namespace delivers to its own address. The kernel takes an IPv6 address at once, but makes the route
+/// by which packets for it are received from a work queue; on a busy machine the first ones would be dropped.
+fn await_local_route6(address: Ipv6Addr) -> io::Result<()> {
+    const ROUTES: &str = "/proc/thread-self/net/ipv6_route";
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !fs::read_to_string(ROUTES)?.lines().any(|line| is_route_to(line, address)) {
+        if Instant::now() > deadline {
+            let reason = "the kernel has made no route to it within 10 s (see /proc/net/ipv6_route)";
+            return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// Whether a line of `ipv6_route` is the route to this address alone: 32 hexadecimal digits, then the prefix's length.
+fn is_route_to(line: &str, address: Ipv6Addr) -> bool {
+    line.starts_with(&format!("{:032x} 80 ", u128::from(address)))
 }
 
 /// How a kernel that has no IPv6, or was told to use none, refuses to be configured for it.
@@ -183,6 +205,18 @@ mod tests {
         for (errno, without) in [(libc::EOPNOTSUPP, true), (libc::EACCES, true), (libc::EINVAL, false)] {
             assert_eq!(is_without_ipv6(&io::Error::from_raw_os_error(errno)), without);
         }
+    }
+
+    #[test]
+    fn the_route_to_an_address_is_told_from_those_around_it() {
+        let line = |address: &str, prefix| {
+            let none = "00000000000000000000000000000000";
+            format!("{address} {prefix} {none} 00 {none} 00000000 00000001 00000000 80200001     eth0")
+        };
+        let address = "fd77::2".parse().unwrap();
+        assert!(is_route_to(&line("fd770000000000000000000000000002", "80"), address));
+        assert!(!is_route_to(&line("fd770000000000000000000000000000", "40"), address));
+        assert!(!is_route_to(&line("fd770000000000000000000000000003", "80"), address));
     }
 
     #[test]

@@ -180,8 +180,7 @@ pub fn send_numbered(network: &Network, way: Way, datagrams: u32, together: u32)
     }
     if counted.corrupted > 0 {
         // The last may be damaged, and then nothing tells that the kernel has looked at it.
-        thread::sleep(Duration::from_millis(50));
-        receive_numbers(&receiver, &mut arrived);
+        receive_until_silence(&receiver, &mut arrived);
     }
     assert_eq!(counted.frames, u64::from(datagrams / together), "{together} together: {NO_SUPERFRAMES}");
     Outcome { arrived, counters: counted }
@@ -203,6 +202,18 @@ pub fn receive_until(receiver: &UdpSocket, arrived: &mut Vec<u32>, datagrams: u6
         }
         assert!(Instant::now() < end, "{} of {datagrams} datagrams came", arrived.len());
         thread::yield_now();
+    }
+}
+
+/// Takes what comes until nothing has come for a while.
+pub fn receive_until_silence(receiver: &UdpSocket, arrived: &mut Vec<u32>) {
+    loop {
+        let before = arrived.len();
+        thread::sleep(Duration::from_millis(200));
+        receive_numbers(receiver, arrived);
+        if arrived.len() == before {
+            return;
+        }
     }
 }
 
@@ -270,15 +281,4 @@ pub fn assert_share_within(deviations: f64, hits: u64, trials: u64, share: f64, 
     let found = hits as f64 / trials as f64 * 100.0;
     println!("{what}: asked {:.3}%, measured {found:.3}% ({hits} of {trials})", share * 100.0);
     assert!((hits as f64 - mean).abs() <= room, "{what}: {hits} of {trials}, expected {mean:.1} ± {room:.1}");
-}
-
-/// Repeats a measurement that a busy machine can spoil, but not improve, up to three times.
-pub fn up_to_three_times(what: &str, measure: impl Fn() -> Result<(), String>) {
-    for attempt in 1..=3 {
-        match measure() {
-            Ok(()) => return,
-            Err(spoiled) => println!("{what}, attempt {attempt}: {spoiled}"),
-        }
-    }
-    panic!("{what}: three times out of tolerance, see above");
 }

@@ -8,6 +8,11 @@ use super::{complaints::Why, permits::Permits};
 pub trait Kind: Send + Sync {
     /// The part of one load thread.
     fn thread(&self, thread: usize, threads: usize) -> Box<dyn KindThread>;
+
+    /// Whether its statement has a condition (LWT), so that answers tell whether it was applied.
+    fn is_conditional(&self) -> bool {
+        false
+    }
 }
 
 /// One load thread's part of a [`Kind`]. It keeps its open operations in places of its own, named by numbers.

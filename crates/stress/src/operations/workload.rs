@@ -109,6 +109,12 @@ impl StressWorkload {
         &self.shared.permits
     }
 
+    /// Names of the operations whose statements are conditional.
+    pub fn conditional(&self) -> Vec<String> {
+        let kinds = self.operations.kinds.iter().filter(|named| named.kind.is_conditional());
+        kinds.map(|named| named.name.clone()).collect()
+    }
+
     /// What there is to say of failures.
     pub fn complaints(&self) -> &Complaints {
         &self.shared.complaints

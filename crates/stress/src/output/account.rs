@@ -147,18 +147,18 @@ fn errors(total: &Total, lines: &mut Lines) {
             let text = format!("{} requests for {} operations; {failed}", count(operation.attempts), count(ended));
             lines.say(&format!("{} attempts", operation.name), &text);
         }
-        if operation.not_applied > 0 {
-            let right = operation.count(Outcome::Ok);
-            let applied = right.saturating_sub(operation.not_applied);
-            let share = fixed(100.0 * applied as f64 / right.max(1) as f64, 1);
-            let text = format!(
-                "{} of {} answered ({share} %); the others' conditions did not hold",
-                count(applied),
-                count(right)
-            );
-            lines.say(&format!("{} applied", operation.name), &text);
+        if operation.conditional > 0 {
+            lines.say(&format!("{} applied", operation.name), &applied(operation));
         }
     }
+}
+
+/// How many conditions held, told even if all of them did.
+fn applied(operation: &Operation) -> String {
+    let (applied, answered) = (operation.applied(), operation.conditional);
+    let share = fixed(100.0 * applied as f64 / answered as f64, 1);
+    let others = if applied < answered { "; the others' conditions did not hold" } else { "" };
+    format!("{} of {} answered ({share} %){others}", count(applied), count(answered))
 }
 
 /// Each operation by the node that was asked.

@@ -20,13 +20,26 @@ pub struct Fold {
     seen: BTreeMap<u64, Seen>,
     /// Names that have occurred: they are in every interval from then on.
     names: Vec<String>,
+    /// Names of the operations whose statements are conditional: what was not applied does not tell.
+    conditional: Vec<String>,
     total: Total,
 }
 
 impl Fold {
     /// Begins a run.
     pub fn new(start_ns: u64, measure: Measure) -> Self {
-        Fold { measure, seen: BTreeMap::new(), names: Vec::new(), total: Total::new(start_ns, measure) }
+        Fold {
+            measure,
+            seen: BTreeMap::new(),
+            names: Vec::new(),
+            conditional: Vec::new(),
+            total: Total::new(start_ns, measure),
+        }
+    }
+
+    /// The same, where the statements of these operations are conditional (LWT).
+    pub fn with_conditional(self, names: Vec<String>) -> Self {
+        Fold { conditional: names, ..self }
     }
 
     /// The interval from the last one's end (at first: the start of the run) to `end_ns`, made of all that the buckets
@@ -43,6 +56,9 @@ impl Fold {
             if may_change(bucket) {
                 self.seen.insert(bucket.start_ns, Seen::of(bucket));
             }
+        }
+        for operation in interval.operations.iter_mut().filter(|own| self.conditional.contains(&own.name)) {
+            operation.conditional = operation.count(Outcome::Ok);
         }
         if self.names.len() < interval.operations.len() {
             self.names = interval.operations.iter().map(|operation| operation.name.clone()).collect();
@@ -311,6 +327,29 @@ mod tests {
         );
         assert_eq!((second.partitions, second.not_applied, second.attempt_service.len()), (5, 0, 6));
         assert_eq!((first.never_sent, second.never_sent), (2, 1));
+    }
+
+    #[test]
+    fn conditional_statements_are_counted_even_if_all_are_applied() {
+        let mut fold = Fold::new(0, Measure::Response).with_conditional(vec!["claim".to_owned()]);
+        let bucket = |answered: &[(u64, u64)]| {
+            let class = Outcome::Failed(ErrorClass::Overloaded);
+            let series: &[sample::Sample<'_>] = &[
+                ("claim", "n1", Outcome::Ok, answered),
+                ("claim", "n1", class, &[(0, 1)]),
+                ("read", "n1", Outcome::Ok, &[(0, 1)]),
+            ];
+            sample::bucket(0, false, series)
+        };
+        let first = fold.interval(1_000_000_000, &[bucket(&[(0, 1), (0, 2)])]);
+        let claim = &first.operations[0];
+        assert_eq!((claim.conditional, claim.applied(), first.operations[1].conditional), (2, 2, 0));
+        let second = fold.interval(2_000_000_000, &[bucket(&[(0, 1), (0, 2), (0, 3)])]);
+        assert_eq!(second.operations[0].conditional, 1);
+        assert_eq!((fold.total().interval.operations[0].conditional, fold.total().interval.all().conditional), (3, 3));
+        let account = crate::output::account(fold.total()).join("\n");
+        assert!(account.contains("claim applied             : 3 of 3 answered (100.0 %)"), "{account}");
+        assert!(!account.contains("read applied"), "{account}");
     }
 
     #[test]

@@ -67,9 +67,10 @@ pub fn exposition(total: &Total, now: Now) -> String {
         text.sample(name, "", value);
     }
     type Count = fn(&super::Operation) -> u64;
-    let counts: [(&str, &str, Count); 4] = [
+    let counts: [(&str, &str, Count); 5] = [
         ("partitions_total", "Partitions read or written.", |operation| operation.partitions),
         ("rows_total", "Rows read or written.", |operation| operation.rows),
+        ("applied_total", "Conditional statements that were applied.", |operation| operation.applied()),
         ("not_applied_total", "Conditional statements that were not applied.", |operation| operation.not_applied),
         ("attempts_total", "Requests of operations that may be tried again.", |operation| operation.attempts),
     ];

@@ -1,6 +1,7 @@
 //! `--record run.db`: the run as a file that `brownout show`, `report` and `compare` read.
 //!
-//! It is the run of an experiment without a lab, a network or faults: one trial, of which all is warm-up or baseline.
+//! It is the run of an experiment without a lab, a network or faults: one trial, of which all is warm-up or baseline. Of
+//! a run in steps one is the baseline, and the others are phases under their own names.
 
 use std::{
     fs,
@@ -66,6 +67,10 @@ pub struct RunFile {
     phase: PhaseRow,
     /// Whether what is measured has begun.
     measured: bool,
+    /// The steps before the one that is under way.
+    steps: Vec<PhaseRow>,
+    /// What tells the step that is under way from others: "40/s".
+    label: String,
     looked: machine::Look,
 }
 
@@ -90,18 +95,29 @@ impl RunFile {
             recorder.trial(&trial)?;
             recorder.phase(&phase)
         })?;
-        Ok(RunFile { recorder, trial, phase, measured: false, looked: machine::Look::now(now_ns) })
+        let looked = machine::Look::now(now_ns);
+        Ok(RunFile { recorder, trial, phase, measured: false, steps: Vec::new(), label: String::new(), looked })
     }
 
-    /// What is measured begins, with an operation that is due at this time; a second time changes nothing.
+    /// What is measured begins, with an operation that is due at this time. Where something has been measured already,
+    /// that was a step, which ended at `before_ns`: a phase of its own, because figures over several would be those of
+    /// none. The baseline is the step that is under way; `label` is what tells it from others, "40/s".
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn measure(&mut self, start_ns: u64) -> Result<(), OutputError> {
+    pub fn measure(&mut self, start_ns: u64, before_ns: u64, label: &str) -> Result<(), OutputError> {
+        let at_ns = self.recorder.at(start_ns);
         if std::mem::replace(&mut self.measured, true) {
+            let ends_ns = Some(self.recorder.at(before_ns));
+            let next = PhaseRow { starts_ns: at_ns, ..self.phase.clone() };
+            let before = std::mem::replace(&mut self.phase, next);
+            let step = PhaseRow { name: self.step_name(), ends_ns, ended_by: Some("time".to_owned()), ..before };
+            self.recorder.batch(|recorder| recorder.phase(&step).and_then(|()| recorder.phase(&self.phase)))?;
+            self.steps.push(step);
+            label.clone_into(&mut self.label);
             return Ok(());
         }
-        let at_ns = self.recorder.at(start_ns);
+        label.clone_into(&mut self.label);
         if self.phase.name == BASELINE {
             // It was there in case that nothing is ever measured; it does not begin with the set-up.
             self.phase.starts_ns = at_ns;
@@ -114,6 +130,29 @@ impl RunFile {
         self.recorder.batch(|recorder| recorder.phase(&self.phase).and_then(|()| recorder.phase(&next)))?;
         self.phase = next;
         Ok(())
+    }
+
+    /// What the step under way is called once it is not the baseline any more.
+    fn step_name(&self) -> String {
+        let number = self.steps.len() + 1;
+        if self.label.is_empty() { format!("step {number}") } else { format!("step {number}, {}", self.label) }
+    }
+
+    /// From when on the step under way counts.
+    pub fn narrow(&mut self, from_ns: u64) {
+        self.phase.starts_ns = self.recorder.at(from_ns);
+    }
+
+    /// Makes an earlier step, counted from 0, the baseline; the one under way is a step like others then.
+    fn show(&mut self, shown: usize) -> Result<(), RecordError> {
+        let Some(step) = self.steps.get(shown).cloned() else { return Ok(()) };
+        let last = PhaseRow { name: self.step_name(), ..self.phase.clone() };
+        self.phase = PhaseRow { name: BASELINE.to_owned(), ..step.clone() };
+        self.recorder.batch(|recorder| {
+            recorder.phase(&last)?;
+            recorder.no_phase(TRIAL, &step.name)?;
+            recorder.phase(&self.phase)
+        })
     }
 
     /// Takes the buckets of a drain in, and what the processors did since the last time; `load_cpu_ns` is the CPU time
@@ -160,11 +199,19 @@ impl RunFile {
         self.event("warning", "load", text, now_ns)
     }
 
-    /// Ends the run. From `over_ns` on nothing was due; that is the end of what was measured.
+    /// Ends the run. From `over_ns` on nothing was due; that is the end of what was measured. Of several steps the
+    /// baseline is the one counted so from 0, or the last.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn end(mut self, over_ns: u64, now_ns: u64, ended: Ended<'_>, balance: &Balance) -> Result<(), OutputError> {
+    pub fn end(
+        mut self,
+        over_ns: u64,
+        now_ns: u64,
+        ended: Ended<'_>,
+        balance: &Balance,
+        shown: Option<usize>,
+    ) -> Result<(), OutputError> {
         let (state, by) = match ended {
             Ended::Done => (TrialState::Done, "time"),
             Ended::Interrupted => (TrialState::Interrupted, "interrupt"),
@@ -182,6 +229,9 @@ impl RunFile {
         self.trial.ends_ns = Some(self.recorder.at(now_ns));
         self.trial.state = state;
         self.recorder.batch(|recorder| recorder.phase(&self.phase).and_then(|()| recorder.trial(&self.trial)))?;
+        if let Some(shown) = shown {
+            self.show(shown)?;
+        }
         Ok(self.recorder.finish()?)
     }
 

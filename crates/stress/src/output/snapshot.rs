@@ -66,7 +66,9 @@ pub struct Operation {
     pub rows: u64,
     /// Given up before they could be sent.
     pub never_sent: u64,
-    /// Conditional statements (LWT) that were answered without being applied; they are among the successful operations.
+    /// Conditional statements (LWT) that were answered; they are among the successful operations.
+    pub conditional: u64,
+    /// Those of them that were not applied.
     pub not_applied: u64,
     /// Requests of operations that may be tried several times; 0 where each is tried only once.
     pub attempts: u64,
@@ -88,6 +90,7 @@ impl Operation {
             partitions: 0,
             rows: 0,
             never_sent: 0,
+            conditional: 0,
             not_applied: 0,
             attempts: 0,
             attempts_failed: BTreeMap::new(),
@@ -110,6 +113,11 @@ impl Operation {
     /// Operations of which the user got nothing: failed, timed out, or never sent.
     pub fn errors(&self) -> u64 {
         self.ended() - self.count(Outcome::Ok) + self.never_sent
+    }
+
+    /// Conditional statements whose condition held.
+    pub fn applied(&self) -> u64 {
+        self.conditional.saturating_sub(self.not_applied)
     }
 
     /// Latencies of those answered right or timed out: see [`Measure`]. Failures are counted, not timed.
@@ -151,6 +159,7 @@ impl Operation {
         self.partitions += other.partitions;
         self.rows += other.rows;
         self.never_sent += other.never_sent;
+        self.conditional += other.conditional;
         self.not_applied += other.not_applied;
         self.attempts += other.attempts;
         for (class, count) in &other.attempts_failed {

@@ -2,7 +2,7 @@
 
 use brownout_generate::{
     distribution::Spec,
-    types::{TableDefinition, TypeError},
+    types::{CqlType, TableDefinition, TypeError},
     values::{ColumnGenerator, ColumnSettings, Flavour},
 };
 use brownout_yaml::nearest;
@@ -62,8 +62,10 @@ impl Profile {
         Ok(())
     }
 
-    pub(super) fn check_columns(&self, columns: &[(ColumnSpec, Item<'_>)]) -> Result<(), ProfileError> {
+    pub(super) fn check_columns(&mut self, columns: &[(ColumnSpec, Item<'_>)]) -> Result<(), ProfileError> {
         let Some(definition) = &self.definition else { return Ok(()) };
+        let idle = columns.iter().flat_map(|(column, _)| idle_elements(column, definition));
+        self.notes.extend(idle.map(|idle| format!("{}: {idle}", self.file)));
         for (column, item) in columns {
             let known = || definition.columns.iter().map(|known| known.name.as_str());
             if !known().any(|known| known.eq_ignore_ascii_case(&column.name)) {
@@ -214,6 +216,31 @@ impl RequestSpec {
     fn has_new_keys(&self) -> bool {
         self.rate.is_some() || self.pin.is_some()
     }
+}
+
+/// Keys about what is inside of a column that has no inside.
+fn idle_elements(column: &ColumnSpec, table: &TableDefinition) -> Vec<String> {
+    let of = table.columns.iter().find(|known| known.name.eq_ignore_ascii_case(&column.name));
+    let Some(cql_type) = of.map(|known| known.cql_type.unfrozen()) else { return Vec::new() };
+    let has_inside = matches!(
+        cql_type,
+        CqlType::List(_)
+            | CqlType::Set(_)
+            | CqlType::Map(..)
+            | CqlType::Tuple(_)
+            | CqlType::Vector(..)
+            | CqlType::Udt(_)
+    );
+    let keys = [
+        ("element_size", column.element_size.is_some(), "size"),
+        ("element_population", column.element_population.is_some(), "population"),
+    ];
+    keys.into_iter()
+        .filter(|(_, given, _)| *given && !has_inside)
+        .map(|(key, _, instead)| {
+            format!("{key}: of column {} has no effect: {cql_type} has no elements; write {instead}:", column.name)
+        })
+        .collect()
 }
 
 /// Whether a name that was found and one that was written are the same; quotes and case do not matter, as in

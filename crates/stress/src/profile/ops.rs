@@ -1,9 +1,9 @@
 //! The operations that a command line names, found in its profiles.
 
-use brownout_load::Arrivals;
+use brownout_load::{Arrivals, Consistency, SerialConsistency};
 use brownout_yaml::nearest;
 
-use super::Profile;
+use super::{Profile, RequestSpec};
 use crate::settings::{Op, Rate, Settings, SettingsError, Share};
 
 /// An operation of a profile.
@@ -87,20 +87,40 @@ fn one(op: &Op, profiles: &[Profile]) -> Result<Resolved, SettingsError> {
 }
 
 impl Resolved {
-    /// `rate:` of the operation, in its profile.
-    fn own_rate(&self, profiles: &[Profile]) -> Option<brownout_units::Rate> {
+    /// Whether there is to be any of it: weight 0 leaves it out.
+    pub fn is_asked(&self) -> bool {
+        self.share != Share::Weight(0.0)
+    }
+
+    /// The levels it is asked at: those of its profile, of inserts first those of `-insert`, else the command's.
+    pub fn levels(&self, settings: &Settings, profiles: &[Profile]) -> (Consistency, SerialConsistency) {
+        let request = self.request(profiles);
+        let insert = (self.what == What::Insert).then_some(&settings.insert);
+        let consistency = insert.and_then(|insert| insert.consistency).or(request.and_then(|own| own.consistency));
+        let serial =
+            insert.and_then(|insert| insert.serial_consistency).or(request.and_then(|own| own.serial_consistency));
+        (consistency.unwrap_or(settings.command.consistency), serial.unwrap_or(settings.command.serial_consistency))
+    }
+
+    /// What its profile says of its requests.
+    pub fn request<'a>(&self, profiles: &'a [Profile]) -> Option<&'a RequestSpec> {
         let profile = profiles.get(self.profile)?;
         match self.what {
-            What::Insert => profile.insert.request.rate,
+            What::Insert => Some(&profile.insert.request),
             What::Validate => None,
-            What::Query(place) => profile.queries.get(place)?.request.rate,
-            What::TokenRange(place) => profile.token_range_queries.get(place)?.request.rate,
+            What::Query(place) => profile.queries.get(place).map(|query| &query.request),
+            What::TokenRange(place) => profile.token_range_queries.get(place).map(|query| &query.request),
         }
+    }
+
+    /// `rate:` of the operation, in its profile.
+    fn own_rate(&self, profiles: &[Profile]) -> Option<brownout_units::Rate> {
+        self.request(profiles)?.rate
     }
 }
 
 /// What makes operations start, with the rates that profiles give: they count if all operations have one, and the command
-/// line has none and no `-rate`. A note says so where they are overruled.
+/// line has none and no `-rate` but for its `arrivals=`. An operation of weight 0 is left out. Notes say what is overruled.
 ///
 /// # Errors
 /// Some operations have a rate and some have none; `-rate ops(…)` does not name the operations of the command.
@@ -110,27 +130,56 @@ pub fn rate(
     profiles: &[Profile],
     notes: &mut Vec<String>,
 ) -> Result<Rate, SettingsError> {
-    if let Rate::PerOperation { ops: rated, arrivals } = &settings.rate {
-        // Rates of -rate ops(…) may come in another order than the command's operations.
-        let lacks = ops.iter().find(|op| !rated.iter().any(|rated| rated.name == op.name));
-        let stranger = rated.iter().find(|rated| !ops.iter().any(|op| op.name == rated.name));
-        if let Some(name) = lacks.map(|op| &op.name).or(stranger.map(|op| &op.name)) {
-            return Err(SettingsError::senseless(
-                format!("-rate ops(…) and the command's ops(…) do not both have {name}"),
-                "name the same operations in both, or write the rates into the command's",
-            ));
+    let asked: Vec<&Resolved> = ops.iter().filter(|op| op.is_asked()).collect();
+    let any_own = asked.iter().any(|op| op.own_rate(profiles).is_some());
+    let rate = match &settings.rate {
+        Rate::PerOperation { ops: rated, arrivals } if rated.is_empty() => own_rates(&asked, profiles, *arrivals)?,
+        Rate::PerOperation { ops: rated, .. } => {
+            same_names(rated, &asked)?;
+            settings.rate.clone()
         }
-        return Ok(Rate::PerOperation { ops: rated.clone(), arrivals: *arrivals });
+        _ if any_own && settings.rate_is_default => own_rates(&asked, profiles, Arrivals::Constant)?,
+        given => given.clone(),
+    };
+    let Rate::PerOperation { ops: rated, .. } = &rate else {
+        if any_own {
+            notes.push("rate: in profiles has no effect: -rate is given".to_owned());
+        }
+        return Ok(rate);
+    };
+    let overruled = |op: &&Resolved| {
+        let own = op.own_rate(profiles).map(Share::Rate);
+        own.is_some() && rated.iter().all(|rated| rated.name != op.name || Some(rated.share) != own)
+    };
+    if asked.iter().any(overruled) {
+        notes.push("rate: in profiles has no effect: the command line has rates".to_owned());
     }
-    let rated = ops.iter().filter(|op| op.own_rate(profiles).is_some()).count();
-    if rated == 0 {
-        return Ok(settings.rate.clone());
+    notes.extend(idle_weights(settings, &asked));
+    Ok(rate)
+}
+
+/// Rates of -rate ops(…) may come in another order than the command's operations.
+fn same_names(rated: &[Op], asked: &[&Resolved]) -> Result<(), SettingsError> {
+    let lacks = asked.iter().find(|op| !rated.iter().any(|rated| rated.name == op.name)).map(|op| &op.name);
+    let stranger = rated.iter().find(|rated| !asked.iter().any(|op| op.name == rated.name)).map(|op| &op.name);
+    match lacks.or(stranger) {
+        None => Ok(()),
+        Some(name) => Err(SettingsError::senseless(
+            format!("-rate ops(…) and the command's ops(…) do not both have {name}"),
+            "name the same operations in both, or write the rates into the command's; one of weight 0 is left out",
+        )),
     }
-    if !settings.rate_is_default {
-        notes.push("rate: in profiles has no effect: -rate is given".to_owned());
-        return Ok(settings.rate.clone());
+}
+
+/// Every operation with the rate that its profile gives it.
+fn own_rates(asked: &[&Resolved], profiles: &[Profile], arrivals: Arrivals) -> Result<Rate, SettingsError> {
+    if asked.iter().all(|op| op.own_rate(profiles).is_none()) {
+        return Err(SettingsError::senseless(
+            "-rate names no rate, and the profiles have none",
+            "write open=1000/s, or give every operation of ops(…) a rate",
+        ));
     }
-    let with_rate = |op: &Resolved| match op.own_rate(profiles) {
+    let with_rate = |op: &&Resolved| match op.own_rate(profiles) {
         Some(rate) => Ok(Op { name: op.name.clone(), share: Share::Rate(rate) }),
         None => Err(SettingsError::senseless(
             format!("{} has no rate:, but other operations have one", op.name),
@@ -139,9 +188,27 @@ pub fn rate(
                     "profiles give validate none: write the rates of all into the command, as in \
                      ops(insert=500/s,validate=100/s)"
                 }
-                _ => "give every operation of ops(…) a rate: in its profile, or write the rates on the command line",
+                _ => {
+                    "give every operation of ops(…) a rate: in its profile, or write the rates on the command line; weight 0 \
+                     leaves one out"
+                }
             },
         )),
     };
-    Ok(Rate::PerOperation { ops: ops.iter().map(with_rate).collect::<Result<_, _>>()?, arrivals: Arrivals::Constant })
+    Ok(Rate::PerOperation { ops: asked.iter().map(with_rate).collect::<Result<_, _>>()?, arrivals })
+}
+
+/// What of the command's mix is lost where operations have rates. Equal weights ask for nothing.
+fn idle_weights(settings: &Settings, asked: &[&Resolved]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !asked.iter().all(|op| matches!(op.share, Share::Weight(_))) {
+        return notes;
+    }
+    if asked.windows(2).any(|pair| pair[0].share != pair[1].share) {
+        notes.push("weights of ops(…) have no effect: every operation has a rate of its own".to_owned());
+    }
+    if settings.words.iter().any(|word| word.to_ascii_lowercase().starts_with("clustering=")) {
+        notes.push("clustering= has no effect: operations with rates of their own do not follow each other".to_owned());
+    }
+    notes
 }

@@ -97,9 +97,9 @@ fn share(item: &Item<'_>) -> Result<f64, ProfileError> {
         Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
         None => text.parse::<f64>(),
     };
-    ratio.ok().filter(|ratio| *ratio > 0.0 && *ratio <= 1.0).ok_or_else(|| {
+    ratio.ok().filter(|ratio| *ratio > 0.0 && *ratio < 1.0).ok_or_else(|| {
         item.complain(format!(
-            "'{text}' is no ratio of compressed to raw; write a number above 0 and up to 1, such as 0.2"
+            "'{text}' is no ratio of compressed to raw; write a number above 0 and below 1, such as 0.2"
         ))
     })
 }

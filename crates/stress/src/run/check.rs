@@ -13,7 +13,7 @@ pub fn check(settings: &Settings, operations: &[String]) -> Result<(), RunError>
     connect::check_path(settings)?;
     connect::retries(settings).check()?;
     tls::check(settings)?;
-    if let Some(nodetool) = Nodetool::asked(&settings.extras)? {
+    if let Some(nodetool) = Nodetool::needed(settings)? {
         nodetool.check()?;
     }
     plan::paces(operations, settings)?;

@@ -1,31 +1,105 @@
 //! `--dry-run`: what would be done.
 
+use brownout_load::{Consistency, SerialConsistency};
+
 use super::{
+    RunError,
+    nodetool::Nodetool,
     plan::{self, Source},
     predefined::Predefined,
     stage::Stage,
+    warmup,
 };
-use crate::settings::{Length, Settings};
+use crate::settings::{Length, Rate, Settings, Truncate, consistency_name, serial_name};
 
 /// The plan of a predefined command; returns the exit code.
-pub fn predefined(predefined: &Predefined<'_>, settings: &Settings, stage: &mut Stage) -> u8 {
+///
+/// # Errors
+/// A nodetool without words.
+pub fn predefined(predefined: &Predefined<'_>, settings: &Settings, stage: &mut Stage) -> Result<u8, RunError> {
     stage.line("Plan (nothing is done):");
     if predefined.updates() {
         for cql in predefined.definitions(false) {
             stage.line(format!("  define  {cql}"));
         }
     }
-    tell_plan(predefined, settings, stage);
-    0
-}
-
-/// The part of a plan that all commands have.
-pub fn tell_plan(source: &dyn Source, settings: &Settings, stage: &mut Stage) {
-    for cql in source.statements() {
+    for cql in predefined.statements() {
         stage.line(format!("  prepare {cql}"));
     }
-    stage.line(format!("  load    {} by {}", source.description(), plan::words(settings)));
-    stage.line(format!("  until   {}", until(settings)));
+    let command = &settings.command;
+    stage.line(format!("  ask     {}", levels(command.consistency, command.serial_consistency)));
+    tell_load(&predefined.description(), settings, stage)?;
+    Ok(0)
+}
+
+/// How much of the cluster an operation asks.
+pub fn levels(consistency: Consistency, serial: SerialConsistency) -> String {
+    format!("at {}, conditions at {}", consistency_name(consistency), serial_name(serial))
+}
+
+/// The part of a plan that all commands have: what comes before the load, the load, its end.
+///
+/// # Errors
+/// A nodetool without words.
+pub fn tell_load(description: &str, settings: &Settings, stage: &mut Stage) -> Result<(), RunError> {
+    if settings.command.length == Length::Count(0) {
+        stage.line("  end     with the schema: n=0 asks for no load");
+        return Ok(());
+    }
+    for line in before(settings)? {
+        stage.line(format!("  {line}"));
+    }
+    stage.line(format!("  load    {description} by {}", plan::words(settings)));
+    stage.line(format!("  until   {}", end(settings)));
+    Ok(())
+}
+
+/// What is done before the load, in its order.
+fn before(settings: &Settings) -> Result<Vec<String>, RunError> {
+    let extras = &settings.extras;
+    let mut lines = Vec::new();
+    if let Some(host) = &settings.node.pin {
+        lines.push(format!("pin     {host} coordinates every operation that a profile does not pin"));
+    }
+    let (iterations, threads) = warmup::size(settings);
+    if iterations > 0 {
+        lines.push(format!("warm up {iterations} partitions of each operation by {threads} threads, not measured"));
+    }
+    match settings.command.truncate {
+        Truncate::Never => {}
+        Truncate::Always if matches!(settings.rate, Rate::Steps { .. }) => {
+            lines.push("empty   the tables before each step".to_owned());
+        }
+        Truncate::Once | Truncate::Always => lines.push("empty   the tables, after the warm-up".to_owned()),
+    }
+    let by = Nodetool::asked(extras)?.map(|nodetool| nodetool.template()).unwrap_or_default();
+    for (asked, what) in [(extras.flush, "flush  "), (extras.compact, "compact")] {
+        if asked {
+            lines.push(format!("{what} the tables on every node, by '{by}'"));
+        }
+    }
+    if extras.wait_compactions {
+        lines.push("wait    until no node compacts anything for 2 s".to_owned());
+    }
+    Ok(lines)
+}
+
+/// What ends the load.
+fn end(settings: &Settings) -> String {
+    if let Rate::Search(search) = &settings.rate {
+        let percent = (search.precision * 1e6).round() / 1e4;
+        return format!(
+            "the 95 % interval of that rate is narrower than {percent} % of it, or the steps for it are used up"
+        );
+    }
+    match settings.command.length {
+        Length::Count(count) => format!("{count} partitions are visited"),
+        Length::Time(_) => format!("{} are over", until(settings)),
+        Length::Uncertainty(sure) => format!(
+            "the standard error of the mean row rate is below {} of it: after {} intervals at the least, {} at the most",
+            sure.target, sure.least, sure.most
+        ),
+    }
 }
 
 /// What a run line says after the threads.
@@ -62,5 +136,36 @@ mod tests {
             let settings = Settings::parse(&["write", length]).unwrap();
             assert_eq!(until(&settings), said, "{length}");
         }
+    }
+
+    #[test]
+    fn a_plan_says_what_ends_the_load() {
+        for (words, said) in [
+            ("write n=10", "10 partitions are visited"),
+            ("write duration=5m", "5 minutes are over"),
+            ("write err<0.05 n>5 n<9", "below 0.05 of it: after 5 intervals at the least, 9 at the most"),
+            (
+                "write n=10 -rate search(slo=p99<1s,precision=2%)",
+                "the 95 % interval of that rate is narrower than 2 % of it",
+            ),
+        ] {
+            let end = end(&Settings::parse(&[words]).unwrap());
+            assert!(end.contains(said), "{words}: {end}");
+        }
+    }
+
+    #[test]
+    fn a_plan_has_all_that_comes_before_the_load_in_its_order() {
+        let before = |words: &[&str]| before(&Settings::parse(words).unwrap()).unwrap();
+        let words =
+            ["write n=400 truncate=once -node a,b pin=a -rate threads=7", "--flush", "--compact", "--wait-compactions"];
+        let all = before(&words);
+        let begin: Vec<&str> = all.iter().map(|line| line.split(' ').next().unwrap_or_default()).collect();
+        assert_eq!(begin, ["pin", "warm", "empty", "flush", "compact", "wait"], "{all:?}");
+        assert!(all[1].contains("200 partitions of each operation by 7 threads"), "{all:?}");
+        assert!(all[3].contains("'nodetool -h {host}'"), "{all:?}");
+        assert!(before(&["write n=400 no-warmup"]).is_empty());
+        assert!(before(&["write n=4 no-warmup truncate=always -rate auto"])[0].contains("before each step"));
+        assert!(before(&["write duration=1s -rate open=1/s"])[0].contains("50000 partitions of each operation by 100"));
     }
 }

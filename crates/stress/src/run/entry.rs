@@ -46,7 +46,7 @@ pub fn run(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<'_>)
             predefined.plan(None)?;
             introduce(settings, || settings.block(), stage)?;
             if settings.extras.dry_run {
-                return Ok(dry_run::predefined(&predefined, settings, stage));
+                return dry_run::predefined(&predefined, settings, stage);
             }
             let control = setup::connect(settings, stage, interrupted)?;
             let members = members(settings, &control)?;

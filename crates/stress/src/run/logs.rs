@@ -39,6 +39,10 @@ pub struct Logs {
     meter: Meter,
     /// When the load was over, if it was.
     over_ns: Option<u64>,
+    /// What the step under way is called, where there are several.
+    label: String,
+    /// The step whose figures are the run's, counted from 0, if it is not the last.
+    shown: Option<usize>,
     /// What earlier steps came to, for whoever is told of all of them.
     before: Option<Interval>,
 }
@@ -114,6 +118,8 @@ impl Logs {
             now,
             meter: Meter::new(),
             over_ns: None,
+            label: String::new(),
+            shown: None,
             before: None,
         })
     }
@@ -126,7 +132,10 @@ impl Logs {
     /// A step begins. `threads` is what tells it from other steps in the graph.
     pub fn begin(&mut self, test: &str, threads: Option<u32>) {
         let revision = match threads {
-            Some(threads) => format!("{} - {threads} threads", self.revision),
+            Some(threads) => {
+                self.label = format!("{threads} threads");
+                format!("{} - {threads} threads", self.revision)
+            }
             None => self.revision.clone(),
         };
         self.graph = Some(GraphTest::new(test, &revision, &self.command));
@@ -136,9 +145,27 @@ impl Logs {
     /// What is measured begins, or goes on in a further step.
     pub fn measure(&mut self, start_ns: u64) {
         if let Some(record) = &mut self.record {
-            let done = record.measure(start_ns);
+            let done = record.measure(start_ns, self.over_ns.take().unwrap_or(start_ns), &self.label);
             self.check(done);
         }
+    }
+
+    /// What the next step is called, where there are several.
+    pub fn label(&mut self, label: String) {
+        self.label = label;
+    }
+
+    /// The stretch of the step under way that counts.
+    pub fn stretch(&mut self, from_ns: u64, to_ns: u64) {
+        if let Some(record) = &mut self.record {
+            record.narrow(from_ns);
+        }
+        self.over_ns = Some(to_ns);
+    }
+
+    /// The step, counted from 0, whose figures are the run's; otherwise it is the last.
+    pub fn show(&mut self, step: usize) {
+        self.shown = Some(step);
     }
 
     /// Prints the header of rows.
@@ -189,7 +216,7 @@ impl Logs {
         if let Some(mut record) = self.record.take() {
             let warned = warnings.iter().try_for_each(|text| record.warning(text, now_ns()));
             let over_ns = self.over_ns.unwrap_or_else(now_ns);
-            let done = warned.and_then(|()| record.end(over_ns, now_ns(), ended, sheet));
+            let done = warned.and_then(|()| record.end(over_ns, now_ns(), ended, sheet, self.shown));
             self.check(done);
         }
         (self.graphs, self.broken)

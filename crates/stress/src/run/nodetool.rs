@@ -12,7 +12,7 @@ use std::{
 
 use thiserror::Error;
 
-use crate::settings::Extras;
+use crate::settings::{CommandKind, Extras, Settings};
 
 /// How long the output of a program that has ended is waited for.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -86,6 +86,20 @@ impl Nodetool {
         }
     }
 
+    /// The same, and the usual one for `verify-sizes`, which flushes and asks for histograms.
+    ///
+    /// # Errors
+    /// The template is empty.
+    pub fn needed(settings: &Settings) -> Result<Option<Self>, NodetoolError> {
+        let asked = Nodetool::asked(&settings.extras)?;
+        Ok(asked.or_else(|| (settings.command.kind == CommandKind::VerifySizes).then(Nodetool::default)))
+    }
+
+    /// Its words, the place of the node still open: `nodetool -h {host}`.
+    pub fn template(&self) -> String {
+        self.words.join(" ")
+    }
+
     /// Whether there is such a program.
     ///
     /// # Errors
@@ -100,7 +114,7 @@ impl Nodetool {
             std::env::split_paths(&folders).any(|folder| there(folder.join(name)))
         };
         let missing =
-            || NodetoolError::Start { command: self.words.join(" "), source: io::Error::from(io::ErrorKind::NotFound) };
+            || NodetoolError::Start { command: self.template(), source: io::Error::from(io::ErrorKind::NotFound) };
         if found { Ok(()) } else { Err(missing()) }
     }
 
@@ -233,6 +247,15 @@ mod tests {
             let error = asked(Some(missing), false).unwrap().check().unwrap_err();
             assert!(error.to_string().contains("--nodetool"), "{error}");
         }
+    }
+
+    #[test]
+    fn sizes_cannot_be_verified_without_one() {
+        let needed = |words: &str| Nodetool::needed(&Settings::parse(&[words]).unwrap()).unwrap();
+        assert_eq!(needed("verify-sizes profile=a"), Some(Nodetool::default()));
+        assert_eq!(needed("write n=1"), None);
+        let given = Settings::parse(&["verify-sizes profile=a", "--nodetool", "ssh {host} nodetool"]).unwrap();
+        assert_eq!(Nodetool::needed(&given).unwrap().unwrap().template(), "ssh {host} nodetool");
     }
 
     #[test]

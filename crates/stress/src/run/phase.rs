@@ -151,7 +151,7 @@ impl Phase {
         }
         let mut state = State {
             engine: &engine,
-            fold: Fold::new(start_ns, self.measure),
+            fold: Fold::new(start_ns, self.measure).with_conditional(self.workload.conditional()),
             next_ns: last_boundary(interval_ns) + interval_ns,
             interval_ns,
             start_ns,

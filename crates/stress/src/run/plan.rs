@@ -42,6 +42,9 @@ pub trait Source {
     /// The tables that routes name by their place.
     fn tables(&self) -> Vec<Table>;
 
+    /// Those of them that are read.
+    fn tables_read(&self) -> Vec<Table>;
+
     /// Whether something is written.
     fn updates(&self) -> bool;
 

@@ -81,6 +81,18 @@ impl<'a> Predefined<'a> {
         all
     }
 
+    /// The tables of these of its operations.
+    fn tables_of(&self, wanted: impl Fn(CommandKind) -> bool) -> Vec<Table> {
+        let mut tables: Vec<Table> = Vec::new();
+        for (kind, _) in self.ratio().iter().filter(|(kind, _)| wanted(*kind)) {
+            let found = Table { keyspace: self.keyspace.clone(), name: table(*kind).to_owned() };
+            if !tables.contains(&found) {
+                tables.push(found);
+            }
+        }
+        tables
+    }
+
     fn ratio(&self) -> &[(CommandKind, f64)] {
         &self.settings.command.ratio
     }
@@ -149,14 +161,11 @@ impl Source for Predefined<'_> {
     }
 
     fn tables(&self) -> Vec<Table> {
-        let mut tables: Vec<Table> = Vec::new();
-        for (kind, _) in self.ratio() {
-            let found = Table { keyspace: self.keyspace.clone(), name: table(*kind).to_owned() };
-            if !tables.contains(&found) {
-                tables.push(found);
-            }
-        }
-        tables
+        self.tables_of(|_| true)
+    }
+
+    fn tables_read(&self) -> Vec<Table> {
+        self.tables_of(|kind| matches!(kind, CommandKind::Read | CommandKind::CounterRead))
     }
 
     fn updates(&self) -> bool {

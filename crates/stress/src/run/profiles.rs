@@ -2,11 +2,11 @@
 
 use brownout_generate::seeds::{Flavour, SeedManager, SeedSettings};
 
-use super::{RunError, check::check, plan, stage::Stage, table::Table};
+use super::{RunError, check::check, dry_run, plan, stage::Stage, table::Table};
 use crate::{
     profile::{self, HEADING, Profile, Resolved, What},
     schema::{dml, qualify, table::stored_name},
-    settings::Settings,
+    settings::{Rate, Settings},
 };
 
 /// Profiles that were read and checked, and the settings with what they add.
@@ -26,10 +26,13 @@ impl Profiles {
     /// One cannot be read, or does not have an operation that is asked for.
     pub fn load(settings: &Settings) -> Result<Self, RunError> {
         let profiles = profile::load_all(&settings.command.profiles)?;
-        let ops = profile::resolve(&settings.command.ops, &profiles)?;
+        let mut ops = profile::resolve(&settings.command.ops, &profiles)?;
         let mut settings = settings.clone();
         let mut notes: Vec<String> = profiles.iter().flat_map(|profile| profile.notes.clone()).collect();
         settings.rate = profile::rate(&settings, &ops, &profiles, &mut notes)?;
+        if matches!(settings.rate, Rate::PerOperation { .. }) {
+            ops.retain(Resolved::is_asked);
+        }
         settings.notes.extend(notes);
         Ok(Profiles { settings, profiles, ops })
     }
@@ -98,6 +101,11 @@ impl Profiles {
                     }
                 };
                 stage.line(format!("  prepare {}: {}", op.name, one_line(&cql)));
+                let (consistency, serial) = op.levels(settings, &self.profiles);
+                stage.line(format!("  ask     {}: {}", op.name, dry_run::levels(consistency, serial)));
+                if let Some(host) = op.request(&self.profiles).and_then(|request| request.pin.as_ref()) {
+                    stage.line(format!("  pin     {}: {host} coordinates it", op.name));
+                }
                 if op.what == What::Insert {
                     stage.line(format!("  batch   {}: {}", op.name, table.batch_words(settings)));
                 }
@@ -106,8 +114,7 @@ impl Profiles {
             warnings.into_iter().for_each(|warning| stage.aside(warning));
         }
         let names: Vec<&str> = self.ops.iter().map(|op| op.name.as_str()).collect();
-        stage.line(format!("  load    [{}] by {}", names.join(", "), plan::words(settings)));
-        stage.line(format!("  until   {}", super::dry_run::until(settings)));
+        dry_run::tell_load(&format!("[{}]", names.join(", ")), settings, stage)?;
         Ok(0)
     }
 }

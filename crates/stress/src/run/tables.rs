@@ -67,20 +67,12 @@ impl Run<'_> {
 
     /// Puts into the figures of a run that reads how many of its reads were served by memtables alone.
     pub fn ask_disks(&self, total: &mut Total) {
-        if !self.source.names().iter().any(|name| reads(name)) {
-            return;
-        }
         // A template without words has been refused.
         let nodetool = Nodetool::asked(&self.settings.extras).ok().flatten();
         let disks = Disks { control: &self.control, nodetool: nodetool.as_ref(), interrupted: self.interrupted };
-        for table in &self.tables {
-            let (text, warns) = disks.memtable_reads(table);
+        for read in self.source.tables_read() {
+            let (text, warns) = disks.memtable_reads(&TableName { keyspace: read.keyspace, table: read.name });
             if warns { total.warnings.push(text) } else { total.remarks.push(text) }
         }
     }
-}
-
-/// Whether an operation of this name reads what is on disk.
-fn reads(name: &str) -> bool {
-    !matches!(name, "WRITE" | "COUNTER_WRITE") && !name.ends_with("insert")
 }

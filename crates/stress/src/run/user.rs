@@ -1,6 +1,6 @@
 //! The operations of the `user` command, and the tables that they need.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use brownout_generate::{
     rows::{Binding, Fields},
@@ -24,7 +24,7 @@ use crate::{
     },
     profile::{self, PAGE_SIZE, Profile, RequestSpec, Resolved, What},
     schema::{Control, Member, dml, make, qualify, table::stored_name},
-    settings::{Settings, Share},
+    settings::{Rate, Settings, Share},
 };
 
 /// An operation with all that the cluster had to tell of it.
@@ -66,7 +66,7 @@ impl<'a> User<'a> {
             connect::place("pin: ", host, settings, members)?;
         }
         let mut tables = Vec::new();
-        for profile in &from.profiles {
+        for (place, profile) in from.profiles.iter().enumerate() {
             define(profile, settings, control, stage, interrupted)?;
             let (keyspace, name) = (stored_name(&profile.keyspace), stored_name(&profile.table));
             let definition = control.table(&keyspace, &name, interrupted)?;
@@ -77,6 +77,15 @@ impl<'a> User<'a> {
             let (text, warnings) = table.batches(settings)?;
             stage.text(&text);
             warnings.into_iter().for_each(|warning| stage.aside(warning));
+            if table.has_order_of_its_own()
+                && from.ops.iter().any(|op| op.profile == place && op.what == What::Validate)
+            {
+                stage.aside(format!(
+                    "WARNING: validate of table '{name}' expects the rows that -pop contents=sorted writes, as in \
+                     cassandra-stress; rows that were written otherwise are told to be wrong. Write and validate with -pop \
+                     contents=sorted, or with 'generator: v2' in the profile, whose rows are the same in any order"
+                ));
+            }
             tables.push(table);
         }
         // Where cassandra-stress ends its block of settings.
@@ -148,15 +157,17 @@ impl<'a> User<'a> {
     }
 
     /// The managers of seeds, by profile. As in cassandra-stress, all operations share one, unless profiles are visited
-    /// in different ways.
+    /// in different ways. Where operations have rates, which cassandra-stress does not know, every profile has its own:
+    /// with one sequence for several tables each would get only some of its partitions.
     fn seeds(&self) -> Result<Vec<Arc<SeedManager>>, RunError> {
         let asked = |table: &Table<'_>| seed_settings(table.profile, self.settings, table.seeds_flavour());
+        let shared = !matches!(self.settings.rate, Rate::PerOperation { .. });
         let mut made: Vec<(SeedSettings, Arc<SeedManager>)> = Vec::new();
         self.tables
             .iter()
             .map(|table| {
                 let asked = asked(table);
-                if let Some((_, known)) = made.iter().find(|(known, _)| *known == asked) {
+                if let Some((_, known)) = made.iter().find(|(known, _)| shared && *known == asked) {
                     return Ok(Arc::clone(known));
                 }
                 let manager = SeedManager::new(asked.clone())?;
@@ -330,6 +341,17 @@ impl Source for User<'_> {
             name: table.definition.name.clone(),
         };
         self.tables.iter().map(table).collect()
+    }
+
+    fn tables_read(&self) -> Vec<LoadTable> {
+        let reads = |ready: &&Ready| match ready.what {
+            What::Insert => false,
+            What::Validate | What::TokenRange(_) => true,
+            What::Query(_) => ready.statements.iter().any(|place| qualify::selects(&self.cql[*place])),
+        };
+        let read: BTreeSet<usize> = self.ready.iter().filter(reads).map(|ready| ready.profile).collect();
+        let tables = self.tables();
+        read.into_iter().map(|place| tables[place].clone()).collect()
     }
 
     fn profiles(&self) -> Vec<(String, String)> {

@@ -45,7 +45,7 @@ pub fn verify_sizes(settings: &Settings, stage: &mut Stage, interrupted: Interru
     }
     let control = setup::connect(settings, stage, interrupted)?;
     let members = connect::coordinators(settings, &control)?;
-    let nodetool = Nodetool::asked(&settings.extras)?;
+    let nodetool = Nodetool::needed(settings)?;
     let disks = Disks { control: &control, nodetool: nodetool.as_ref(), interrupted };
     let mut all_met = true;
     for profile in &profiles {

@@ -11,8 +11,18 @@ use super::{
 };
 use crate::{
     output::{Bar, Meter},
-    settings::Length,
+    settings::{Length, Settings},
 };
+
+/// Partitions of each operation, and by how many threads they are visited.
+pub fn size(settings: &Settings) -> (u64, u32) {
+    let quarter = match settings.command.length {
+        Length::Count(count) => count / 4,
+        Length::Time(_) | Length::Uncertainty(_) => u64::MAX,
+    };
+    let iterations = if settings.command.warmup { quarter.min(50_000) } else { 0 };
+    (iterations * settings.node.hosts.len() as u64, plan::users(settings).unwrap_or(100).min(100))
+}
 
 impl Run<'_> {
     /// As cassandra-stress: of every operation a quarter of the run, at most 50,000, for each node of `-node`; at most
@@ -22,15 +32,10 @@ impl Run<'_> {
     /// An operation failed; the user asks for an end; a load thread died.
     pub(super) fn warm_up(&mut self) -> Result<(), RunError> {
         let settings = self.settings;
-        let quarter = match settings.command.length {
-            Length::Count(count) => count / 4,
-            Length::Time(_) | Length::Uncertainty(_) => u64::MAX,
-        };
-        let iterations = quarter.min(50_000) * settings.node.hosts.len() as u64;
+        let (iterations, threads) = size(settings);
         if iterations == 0 {
             return Ok(());
         }
-        let threads = plan::users(settings).unwrap_or(100).min(100);
         for (place, (name, _)) in self.source.operations().into_iter().enumerate() {
             self.stage.line(format!("Warming up {name} with {iterations} iterations..."));
             let mut phase = self.phase(Some(place), Some(iterations), vec![Pace::Closed { threads }], Some(threads))?;

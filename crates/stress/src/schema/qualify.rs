@@ -52,10 +52,18 @@ pub fn is_conditional(cql: &str) -> bool {
 
 /// Whether the statement writes, and may be given a timestamp: an insert, an update, a deletion, without a condition.
 pub fn writes(cql: &str) -> bool {
-    let first = words(cql).into_iter().next();
-    let keyword = first.map_or("", |word| &cql[word.start..word.end]);
-    let writes = ["insert", "update", "delete"].iter().any(|known| keyword.eq_ignore_ascii_case(known));
+    let writes = ["insert", "update", "delete"].iter().any(|known| keyword(cql).eq_ignore_ascii_case(known));
     writes && !is_conditional(cql)
+}
+
+/// Whether the statement only reads.
+pub fn selects(cql: &str) -> bool {
+    keyword(cql).eq_ignore_ascii_case("select")
+}
+
+/// The word that the statement begins with.
+fn keyword(cql: &str) -> &str {
+    words(cql).into_iter().next().map_or("", |word| &cql[word.start..word.end])
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -121,7 +129,7 @@ fn words(cql: &str) -> Vec<Word> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_conditional, qualified, writes};
+    use super::{is_conditional, qualified, selects, writes};
 
     #[test]
     fn conditions_and_writes_are_seen_where_they_are() {
@@ -129,6 +137,7 @@ mod tests {
         assert!(is_conditional("update t set a = ? where k = ? if a = 'x'"));
         assert!(!is_conditional("SELECT \"if\" FROM t WHERE a = 'if' -- if"));
         assert!(writes("delete from t where k = ?") && writes(" UPDATE t SET a = ? WHERE k = ?"));
+        assert!(selects("\n select * FROM t") && !selects("UPDATE t SET a = ? WHERE k = ?") && !selects(""));
         assert!(!writes("SELECT * FROM t") && !writes("INSERT INTO t (a) VALUES (?) IF NOT EXISTS"));
     }
 

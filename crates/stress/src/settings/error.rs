@@ -44,6 +44,14 @@ pub enum SettingsError {
         /// The option that it resembles most.
         nearest: Option<String>,
     },
+    /// A word with two dashes that is none.
+    #[error("Invalid parameter {word}: no word with two dashes is called so{}; 'brownout stress help' lists them", did_you_mean(.nearest.as_deref()))]
+    TwoDashes {
+        /// The word.
+        word: String,
+        /// The one that it resembles most.
+        nearest: Option<String>,
+    },
     /// A value of the wrong shape.
     #[error("Invalid value {value}; must match pattern {}: {}{}", .pattern.text(), owner(.option), .pattern.remedy())]
     #[allow(private_interfaces, reason = "for its texts only")]

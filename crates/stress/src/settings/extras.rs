@@ -17,7 +17,7 @@ pub struct Extras {
     pub wait_compactions: bool,
     /// `--dry-run`: settings and plan are printed, no server is asked.
     pub dry_run: bool,
-    /// `--record FILE`: a run file for `brownout show`.
+    /// `--record FILE`: a run file for `brownout show`, `report` and `compare`.
     pub record: Option<PathBuf>,
     /// `--nodetool COMMAND`: how nodetool is called; `{host}` stands for the node.
     pub nodetool: Option<String>,
@@ -33,7 +33,7 @@ pub(super) const WORDS: [(&str, bool, &str); 8] = [
     ("--compact", false, "compact the tables before the run"),
     ("--wait-compactions", false, "begin when no compaction is left"),
     ("--dry-run", false, "print settings and plan, ask no server"),
-    ("--record", true, "write a run file, which 'brownout show' reads"),
+    ("--record", true, "write a run file, which 'brownout show', 'report' and 'compare' read"),
     ("--nodetool", true, "how nodetool is called, such as 'nodetool -h {host}'"),
     ("--tick", true, "send what is due once in so long (100us): longer costs less CPU"),
     ("--apache", false, "rows and steps as Apache's tool has them, not ScyllaDB's fork"),
@@ -45,7 +45,7 @@ impl Extras {
         let mut extras = Extras::default();
         let mut rest = Vec::new();
         let mut seen: Vec<&str> = Vec::new();
-        let mut arguments = arguments.iter().map(AsRef::as_ref);
+        let mut arguments = arguments.iter().map(AsRef::as_ref).peekable();
         while let Some(argument) = arguments.next() {
             if !argument.starts_with("--") {
                 rest.push(argument);
@@ -56,8 +56,7 @@ impl Extras {
                 None => (argument, None),
             };
             let Some((name, wants_value, _)) = WORDS.iter().find(|(known, ..)| *known == name) else {
-                return Err(SettingsError::Word {
-                    group: "brownout stress".to_owned(),
+                return Err(SettingsError::TwoDashes {
                     word: name.to_owned(),
                     nearest: nearest(name, WORDS.iter().map(|(known, ..)| *known)),
                 });
@@ -66,14 +65,12 @@ impl Extras {
                 return Err(SettingsError::Repeated { group: (*name).to_owned() });
             }
             seen.push(name);
-            let value = if *wants_value { value.or_else(|| arguments.next()) } else { value };
+            // What begins with a dash is the next word or group: as a value it would be lost, and `--record --dry-run`
+            // a run that nobody asked for.
+            let value =
+                if *wants_value { value.or_else(|| arguments.next_if(|next| !next.starts_with('-'))) } else { value };
             match (wants_value, value.filter(|value| !value.is_empty())) {
-                (true, None) => {
-                    return Err(SettingsError::senseless(
-                        format!("{name} has no value"),
-                        format!("write {name} VALUE"),
-                    ));
-                }
+                (true, None) => return Err(valueless(name, arguments.peek().copied())),
                 (false, Some(value)) => {
                     return Err(SettingsError::senseless(format!("{name}={value}"), format!("{name} takes no value")));
                 }
@@ -93,6 +90,12 @@ impl Extras {
         }
         Ok((extras, rest))
     }
+}
+
+/// A word lacks its value; `next` is what stands there instead.
+fn valueless(name: &str, next: Option<&str>) -> SettingsError {
+    let instead = next.map(|next| format!(" ('{next}' follows it, which is none)")).unwrap_or_default();
+    SettingsError::senseless(format!("{name} has no value{instead}"), format!("write {name} VALUE or {name}=VALUE"))
 }
 
 /// Beyond it an open loop is none.

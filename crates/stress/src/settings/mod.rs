@@ -29,6 +29,7 @@ mod schema;
 mod search;
 mod tokenrange;
 mod transport;
+mod unused;
 
 use std::{fmt::Display, io, path::Path};
 
@@ -56,6 +57,7 @@ pub use tokenrange::TokenRange;
 pub use transport::{StoreType, TlsVersion, Transport};
 
 use grammar::take;
+use unused::Written;
 
 /// How files that options name are read; tests give their own.
 pub type Files<'a> = &'a dyn Fn(&Path) -> io::Result<String>;
@@ -133,6 +135,7 @@ impl Settings {
         files: Files<'_>,
         mut notes: Vec<String>,
     ) -> Result<Self, SettingsError> {
+        let written = Written::of(&groups);
         let words = groups.iter().flat_map(|(name, words)| std::iter::once(name).chain(words)).cloned().collect();
         // The command need not be the first group in cassandra-stress's table, but nothing else can be.
         let found = groups.first().map(|(name, _)| name.clone());
@@ -148,6 +151,7 @@ impl Settings {
         let rate_words = group("-rate");
         let rate_is_default = rate_words.is_none();
         let rate = Rate::parse(rate_words.as_deref(), &command, &mut notes)?;
+        written.judge(&command, &rate, &extras, &mut notes)?;
         let population = Population::parse(group("-pop").as_deref(), &command)?;
         let token_range = TokenRange::parse(group("-tokenrange").as_deref())?;
         let insert = Insert::parse(group("-insert").as_deref())?;
@@ -155,7 +159,7 @@ impl Settings {
         let errors = Errors::parse(group("-errors").as_deref())?;
         let mut log = Log::parse(group("-log").as_deref())?;
         let mut mode = Mode::parse(group("-mode").as_deref(), &mut notes)?;
-        let node = Node::parse(group("-node").as_deref(), files)?;
+        let node = Node::parse(group("-node").as_deref(), files, &mut notes)?;
         let schema = Schema::parse(group("-schema").as_deref(), kind)?;
         let credentials = Credentials::parse(group("-credentials-file").as_deref(), files, &mut notes)?;
         let transport = Transport::parse(group("-transport").as_deref(), &credentials, &mut notes)?;

@@ -17,7 +17,7 @@ pub struct Node {
     pub whitelist: bool,
     /// The local data centre.
     pub datacenter: Option<String>,
-    /// The local rack.
+    /// The rack whose nodes are asked first; `None`: no rack is preferred.
     pub rack: Option<String>,
     /// How coordinators are chosen; `None`: among the replicas of the key.
     pub load_balance: Option<LoadBalance>,
@@ -25,6 +25,8 @@ pub struct Node {
     pub remote_hosts: Option<u32>,
     /// The one node that coordinates every operation.
     pub pin: Option<String>,
+    /// `rack=` as written, for the block of settings.
+    rack_text: Option<String>,
 }
 
 /// How coordinators are chosen.
@@ -62,7 +64,11 @@ pub(super) fn alternatives() -> Vec<Alternative> {
 }
 
 impl Node {
-    pub(super) fn parse(words: Option<&[String]>, files: Files<'_>) -> Result<Self, SettingsError> {
+    pub(super) fn parse(
+        words: Option<&[String]>,
+        files: Files<'_>,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, SettingsError> {
         let words = words.unwrap_or_default();
         let (_, taken) = select("-node", words, alternatives()).map_err(|error| match error {
             // A misspelt key looks like a host with '=' in it.
@@ -98,14 +104,27 @@ impl Node {
             }
         };
         let remote = taken.get("remote-dc=");
+        let rack_text = taken.get("rack=").map(str::to_owned);
+        match (load_balance, &rack_text) {
+            (Some(LoadBalance::Datacenter), Some(rack)) => {
+                notes.push(format!("-node rack={rack} has no effect: loadbalance=dc-aware prefers no rack"));
+            }
+            (Some(LoadBalance::Rack), None) => notes.push(
+                "-node loadbalance=rack-aware has no effect without rack=: no rack is preferred, and none is guessed from the \
+                 first node"
+                    .to_owned(),
+            ),
+            _ => {}
+        }
         Ok(Node {
             hosts,
             whitelist: taken.flag("whitelist"),
             datacenter: taken.get("datacenter=").map(str::to_owned),
-            rack: taken.get("rack=").map(str::to_owned),
+            rack: rack_text.clone().filter(|_| load_balance != Some(LoadBalance::Datacenter)),
             load_balance,
             remote_hosts: remote.map(|text| number::whole("-node remote-dc=", text)).transpose()?,
             pin: taken.get("pin=").map(str::to_owned),
+            rack_text,
         })
     }
 
@@ -115,7 +134,7 @@ impl Node {
             self.hosts.join(", "),
             self.whitelist,
             null(self.datacenter.as_ref()),
-            null(self.rack.as_ref()),
+            null(self.rack_text.as_ref()),
             self.load_balance.map_or("auto", LoadBalance::name),
             self.remote_hosts.map_or_else(|| "disabled".to_owned(), |hosts| hosts.to_string()),
         )

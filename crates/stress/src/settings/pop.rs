@@ -3,7 +3,7 @@
 use brownout_generate::distribution::Spec;
 
 use super::{
-    Command, CommandKind, Length, SettingsError,
+    Command, Length, SettingsError,
     grammar::{Alternative, Pattern, distribution, range, select, value},
     number,
 };
@@ -75,8 +75,7 @@ pub(super) fn alternatives(limit: &str) -> Vec<Alternative> {
 impl Population {
     pub(super) fn parse(words: Option<&[String]>, command: &Command) -> Result<Self, SettingsError> {
         let limit = limit(command).to_string();
-        let sequential =
-            matches!(command.kind, CommandKind::Write | CommandKind::CounterWrite) || command.only_inserts();
+        let sequential = command.is_sequential();
         let (place, taken) = match words {
             Some(words) => select("-pop", words, alternatives(&limit))?,
             None => {

@@ -35,7 +35,8 @@ pub enum Rate {
     Open(Open),
     /// A clock of its own for every operation.
     PerOperation {
-        /// The operations and their rates, all of them [`Share::Rate`].
+        /// The operations and their rates, all of them [`Share::Rate`]. None: `arrivals=` stands alone, and the rates are
+        /// those of the profiles.
         ops: Vec<Op>,
         /// How starts are spaced.
         arrivals: Arrivals,
@@ -256,6 +257,11 @@ fn ours(taken: &Taken, command: &Command, own_rates: bool) -> Result<Rate, Setti
         None => None,
     };
     let Some(ops) = ops else {
+        let bare =
+            !["open=", "fixed=", "trace="].iter().any(|option| taken.flag(option)) && taken.multi("steps").is_none();
+        if bare && command.kind == CommandKind::User {
+            return Ok(Rate::PerOperation { ops: Vec::new(), arrivals });
+        }
         return Ok(Rate::Open(Open { shape: Shape::parse(taken)?, arrivals }));
     };
     if let Some(op) = ops.iter().find(|op| matches!(op.share, Share::Weight(_))) {

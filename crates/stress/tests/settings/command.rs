@@ -66,7 +66,21 @@ fn operations_have_weights_or_rates() {
     assert_eq!(command.profiles, ["a.yaml", "b.yaml"]);
     let shares: Vec<(&str, Share)> = command.ops.iter().map(|op| (op.name.as_str(), op.share)).collect();
     assert_eq!(shares, [("insert", Share::Weight(1.0)), ("b.q1", Share::Weight(0.5))]);
-    assert!(!command.only_inserts() && parse("user profile=a ops(insert=3) n=1").command.only_inserts());
+    let command = |ops: &str| parse(&format!("user profile=a ops({ops}) n=1")).command;
+    // (whether all are inserts, whether their partitions follow each other)
+    for (ops, expected) in [
+        ("insert=3", (true, true)),
+        ("insert=3/s", (true, true)),
+        ("insert=1,q1=1", (false, false)),
+        ("insert=1/s,q1=1/s", (false, false)),
+        ("types.insert=1", (true, false)),
+        ("a.insert=1,b.insert=1", (true, false)),
+        ("a.insert=1/s,b.insert=1/s", (true, true)),
+        ("a.reinsert=1", (false, false)),
+    ] {
+        let command = command(ops);
+        assert_eq!((command.inserts_alone(), command.is_sequential()), expected, "{ops}");
+    }
     for line in [
         "user profile=a ops(insert=500/s,q1=2k/s) duration=1m",
         "user profile=a ops(insert=1,q1=2) duration=1m -rate ops(insert=500/s,q1=2k/s)",
@@ -83,4 +97,10 @@ fn operations_have_weights_or_rates() {
     }
     let settings = parse("user profile=a ops(insert=500/s) duration=1m -rate arrivals=poisson");
     assert!(matches!(settings.rate, Rate::PerOperation { arrivals: Arrivals::Poisson, .. }));
+    let settings = parse("user profile=a ops(insert=1) duration=1m -rate arrivals=poisson");
+    assert_eq!(
+        settings.rate,
+        Rate::PerOperation { ops: Vec::new(), arrivals: Arrivals::Poisson },
+        "the profile's rates"
+    );
 }

@@ -23,6 +23,11 @@ fn populations_are_sequences_or_drawn() {
             "user profile=a ops(insert=2,q=1) n=10",
             Seeds::Distribution("gaussian(1..10)".parse().expect("a distribution")),
         ),
+        (
+            "user profile=a ops(t.insert=1) n=10",
+            Seeds::Distribution("gaussian(1..10)".parse().expect("a distribution")),
+        ),
+        ("user profile=a,b ops(a.insert=5/s,b.insert=5/s) n=10", sequence(10)),
         ("write n=10 -pop dist=zipf(1..5)", Seeds::Distribution("zipf(1..5)".parse().expect("a distribution"))),
         ("read -pop seq=5...2K no-wrap", Seeds::Sequence { first: 5, last: 2000, wrap: false, read_lookback: None }),
         (
@@ -41,7 +46,7 @@ fn populations_are_sequences_or_drawn() {
 fn traps_of_cassandra_stress_are_none_here() {
     assert_eq!(parse("write n=1 -insert batchtype=unlogged").insert.batch, Some(Batch::Unlogged), "small letters");
     assert_eq!(parse("write n=1 -insert batchtype=None batch-size=50").insert.batch_size, Some(50));
-    let insert = parse("write n=1 -insert cl=QUORUM serial-cl=local_serial").insert;
+    let insert = parse("user profile=a ops(insert=1) n=1 -insert cl=QUORUM serial-cl=local_serial").insert;
     assert_eq!(insert.consistency, Some(Consistency::Quorum), "declared there, but not listed");
     assert_eq!(insert.serial_consistency, Some(SerialConsistency::LocalSerial));
     assert_eq!(parse("write n=1 -mode native cql3 port=9999").port.native, 9999, "read there, and not used");
@@ -106,9 +111,13 @@ fn modes_nodes_and_transport_are_read() {
     assert_eq!(parse("write n=1 -mode protocolVersion=newest_supported").mode.protocol, Protocol::Newest);
     let node = parse("write n=1").node;
     assert_eq!((node.hosts, node.whitelist, node.load_balance), (vec!["localhost".to_owned()], false, None));
-    let node = parse("write n=1 -node a,b whitelist datacenter=dc1 rack=r1 loadbalance=dc remote-dc=2 pin=a").node;
+    let settings = parse("write n=1 -node a,b whitelist datacenter=dc1 rack=r1 loadbalance=dc remote-dc=2 pin=a");
+    assert!(settings.block().contains("  Rack: r1\n"), "the block shows what was written");
+    let node = settings.node;
     assert_eq!((node.hosts, node.whitelist), (vec!["a".to_owned(), "b".to_owned()], true));
-    assert_eq!((node.datacenter.as_deref(), node.rack.as_deref()), (Some("dc1"), Some("r1")));
+    assert_eq!((node.datacenter.as_deref(), node.rack.as_deref()), (Some("dc1"), None), "dc-aware prefers no rack");
+    assert_eq!(parse("write n=1 -node rack=r1 loadbalance=rack").node.rack.as_deref(), Some("r1"));
+    assert_eq!(parse("write n=1 -node rack=r1").node.rack.as_deref(), Some("r1"), "a rack alone is preferred");
     assert_eq!((node.load_balance, node.remote_hosts), (Some(LoadBalance::Datacenter), Some(2)));
     assert_eq!(node.pin.as_deref(), Some("a"));
     assert_eq!(parse("write n=1 -node file=nodes.txt").node.hosts, ["10.0.0.1", "10.0.0.2"]);

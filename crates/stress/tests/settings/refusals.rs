@@ -18,12 +18,46 @@ fn what_has_no_effect_is_accepted_with_a_note() {
         ("write n=1 -transport factory=x", "class of Java"),
         ("write n=1 -transport ssl-alg=x", "class of Java"),
         ("write n=1 -mode password=p", "without user="),
+        ("write n=1 -insert batchtype=logged", "-insert batchtype= has no effect on write"),
+        ("read n=1 -insert select-ratio=fixed(1)/2", "-insert select-ratio= has no effect on read"),
+        ("mixed n=1 -insert row-population-ratio=fixed(1)/2", "-insert row-population-ratio= has no effect on mixed"),
+        ("write n=1 -insert partitions=fixed(2)", "-insert partitions= has no effect"),
+        ("write n=1 -insert batch-size=3", "-insert batch-size= has no effect"),
+        ("user profile=a ops(insert=1) n=1 -col n=fixed(2)", "-col has no effect on user"),
+        ("read n=1 -tokenrange wrap", "-tokenrange has no effect on read"),
+        ("verify-sizes profile=a truncate=once", "no effect on verify-sizes, which puts no load on: truncate="),
+        (
+            "verify-sizes profile=a no-warmup -rate threads=1 -pop seq=1..2 -log json=j --record r",
+            "puts no load on: no-warmup, -rate, -pop, -log json=, --record",
+        ),
+        ("read n=5 -rate search(slo=p99<1s)", "n= does not end a search"),
+        ("read duration=5s -rate search(slo=p99<1s)", "duration= does not end a search"),
+        ("read err<0.1 -rate search(slo=p99<1s)", "err< does not end a search"),
+        ("read n=1 -node rack=r1 loadbalance=dc", "-node rack=r1 has no effect: loadbalance=dc-aware"),
+        ("read n=1 -node loadbalance=rack-aware", "no effect without rack="),
+        ("user profile=a ops(types.insert=1) n=50", "drawn from gaussian(1..50)"),
+        ("user profile=a ops(types.insert=1) n=50", "write -pop seq=1..50, or ops(insert=1)"),
+        ("user profile=a,b ops(a.insert=1,b.Insert=1) duration=5s", "gaussian(1..1000000)"),
+        ("user profile=a,b ops(a.insert=1,b.insert=1) n=9", "one table after the other"),
         ("write n=1 -credentials-file secrets.properties", "jmx.username"),
     ] {
         let notes = parse(line).notes;
         assert!(notes.iter().any(|found| found.contains(note)), "{line}: {notes:?}");
     }
-    assert!(parse("write n=1 -node localhost -rate threads=1").notes.is_empty());
+    for silent in [
+        "write n=1 -node localhost -rate threads=1",
+        "write n=1 -insert visits=fixed(2) revisit=uniform(1..10)",
+        "user profile=a ops(insert=1) n=1 -insert batchtype=logged cl=ONE -tokenrange wrap",
+        "user profile=a ops(a.insert=1,b.insert=1) n=1 -pop seq=1..9",
+        "user profile=a ops(a.insert=1/s,b.insert=2/s) n=1",
+        "user profile=a ops(a.insert=1,b.q=1) n=1",
+        "verify-sizes profile=a generator=v2 --nodetool x",
+        "read -rate search(slo=p99<1s)",
+        "read n=0 -rate search(slo=p99<1s)",
+        "read n=1 -node datacenter=dc1 rack=r1 loadbalance=rack-aware",
+    ] {
+        assert_eq!(parse(silent).notes, [""; 0], "{silent}");
+    }
 }
 
 #[test]
@@ -96,7 +130,13 @@ fn what_makes_no_sense_is_refused_with_a_remedy() {
         ("write n=1 -log prometheus=nowhere", &[":9500"]),
         ("write n=1 -log jsn=x", &["did you mean 'json='?"]),
         ("write n=1 -sendto a b", &["Invalid -sendto specifier: [a, b]"]),
-        ("write n=1 --flsh", &["--flsh", "did you mean '--flush'?"]),
+        ("write n=1 --flsh", &["--flsh", "did you mean '--flush'?", "brownout stress help"]),
+        ("write n=1 --record --dry-run", &["--record has no value", "'--dry-run' follows it"]),
+        ("write n=1 --nodetool --flush", &["--nodetool has no value", "--nodetool VALUE"]),
+        ("write n=1 --tick --flush", &["--tick has no value"]),
+        ("write n=1 --record -rate threads=1", &["--record has no value", "'-rate'"]),
+        ("write n=1 -insert cl=ALL", &["-insert cl= is of the inserts of user", "write cl="]),
+        ("counter_read n=1 -insert serial-cl=SERIAL", &["-insert serial-cl=", "counter_read serial-cl="]),
         ("write n=1 --flush --flush", &["--flush is defined multiple times"]),
         ("write n=1 --record", &["--record has no value"]),
         ("write n=1 --flush=yes", &["takes no value"]),
@@ -104,6 +144,7 @@ fn what_makes_no_sense_is_refused_with_a_remedy() {
         let error = try_parse(line).expect_err(line);
         let text = error.to_string();
         assert!(parts.iter().all(|part| text.contains(part)), "{line}\n  wants: {parts:?}\n  says: {text}");
+        assert!(!text.contains("see 'help brownout stress'"), "{text}");
         let unfit = matches!(error, SettingsError::Unfit { .. });
         assert_eq!(error.usage().is_some_and(|usage| usage.contains("Usage: -")), unfit, "{line}");
     }

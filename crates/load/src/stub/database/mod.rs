@@ -90,7 +90,7 @@ impl Database {
             tables.push(schema::parse_table(text).ok_or_else(unreadable)?);
         }
         let rows = tables.iter().map(|_| Rows::default()).collect();
-        let cluster = Cluster::new(addresses, tables);
+        let cluster = Cluster::new(addresses, options.places.clone(), tables);
         Ok(Database { options, cluster, types: UserTypes::new(), rows, known: Vec::new(), by_text: HashMap::new() })
     }
 

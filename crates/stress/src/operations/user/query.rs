@@ -56,6 +56,10 @@ impl Kind for Query {
             open: Slab::new(),
         })
     }
+
+    fn is_conditional(&self) -> bool {
+        self.conditional
+    }
 }
 
 impl KindThread for QueryThread {

@@ -60,8 +60,8 @@ pub enum Found {
 
 /// How a search is told.
 pub trait SearchWatch {
-    /// A step begins; its first operation is due at this time (CLOCK_MONOTONIC, ns).
-    fn begun(&mut self, start_ns: u64);
+    /// A step at this rate per second begins; its first operation is due at this time (CLOCK_MONOTONIC, ns).
+    fn begun(&mut self, start_ns: u64, rate: f64);
 
     /// A step has ended; these are the buckets it is judged by. `known` from the end of the climb on.
     fn step(&mut self, step: &Step, stretch: &[Bucket], known: Option<&Estimate>);
@@ -161,7 +161,7 @@ impl Searcher<'_> {
             buckets.extend(drained.into_iter().map(|bucket| (bucket.start_ns, bucket)));
         };
         let start_ns = self.engine.set_pace(Pace::Open { rate: asked, arrivals: self.asked.arrivals })?.at_ns;
-        watch.begun(start_ns);
+        watch.begun(start_ns, rate);
         let step_ns = self.asked.step.as_nanos() as u64;
         let (from_ns, to_ns) = (start_ns + step_ns / 4, start_ns + step_ns);
         let mut told_ns = start_ns;

@@ -30,14 +30,13 @@ impl Run<'_> {
         let engine = Engine::launch_unless(phase.config.clone(), Arc::clone(&phase.workload) as _, self.interrupted)?;
         logs.begin(&settings.graph.operation, None);
         let mut told = SearchTelling {
-            fold: Fold::new(now_ns(), Measure::Response),
+            fold: Fold::new(now_ns(), Measure::Response).with_conditional(phase.workload.conditional()),
             steps: Vec::new(),
             workload: &phase.workload,
             stage: &mut *self.stage,
             logs: &mut *logs,
         };
         let found = search(asked, &engine, &mut told, self.interrupted)?;
-        told.telling().over(now_ns());
         let (cpu_ns, connections) = (engine.cpu_ns(), engine.connection_events());
         let (buckets, balance) = engine.stop(Duration::from_secs(1));
         told.take(&buckets, cpu_ns, &connections);
@@ -49,6 +48,9 @@ impl Run<'_> {
             self.ask_disks(&mut total);
         }
         logs.end(&total);
+        if let Some(step) = shown(&steps) {
+            logs.show(step);
+        }
         let facts = facts(asked, &found);
         if settings.log.level != Level::Minimal {
             for line in output::account(&total) {
@@ -59,28 +61,31 @@ impl Run<'_> {
         if settings.log.summary {
             self.results(&steps, &total);
         }
-        let steps = steps.into_iter().map(|(step, total)| (format!("{:.0}/s", step.rate), total)).collect();
+        let steps = steps.into_iter().map(|(step, total)| (told_rate(step.rate), total)).collect();
         Ok(Outcome { search: Some(facts), ..Outcome::of(total, steps, how) })
     }
 
     /// The figures of one step, and not of all: percentiles over several rates would be those of none.
     fn results(&mut self, steps: &[(Step, Total)], whole: &Total) {
-        let by_rate = |one: &&(Step, Total), other: &&(Step, Total)| one.0.rate.total_cmp(&other.0.rate);
-        let highest_kept = steps.iter().filter(|(step, _)| step.kept).max_by(by_rate);
-        let lowest = steps.iter().min_by(by_rate);
-        let shown = match (highest_kept, lowest) {
-            (Some((step, total)), _) => {
-                self.stage.line(format!("Below: the step at {:.0}/s, the highest rate that kept it", step.rate));
-                total
-            }
-            (None, Some((step, total))) => {
-                self.stage.line(format!("Below: the step at {:.0}/s, the lowest rate tried", step.rate));
-                total
-            }
-            (None, None) => whole,
-        };
-        self.stage.text(&output::results(shown));
+        let shown = shown(steps).and_then(|index| steps.get(index));
+        if let Some((step, _)) = shown {
+            let why = if step.kept { "the highest rate that kept it" } else { "the lowest rate tried" };
+            self.stage.line(format!("Below: the step at {}, {why}", told_rate(step.rate)));
+        }
+        self.stage.text(&output::results(shown.map_or(whole, |(_, total)| total)));
     }
+}
+
+/// The step whose figures are shown: that at the highest rate that kept the objectives, or at the lowest of all.
+fn shown(steps: &[(Step, Total)]) -> Option<usize> {
+    let rate = |index: &usize| steps[*index].0.rate;
+    let by_rate = |one: &usize, other: &usize| rate(one).total_cmp(&rate(other));
+    let kept = (0..steps.len()).filter(|index| steps[*index].0.kept).max_by(by_rate);
+    kept.or_else(|| (0..steps.len()).min_by(by_rate))
+}
+
+fn told_rate(rate: f64) -> String {
+    format!("{rate:.0}/s")
 }
 
 /// Where the operations of a step's measured stretch are: all have ended before the next one begins.
@@ -167,14 +172,17 @@ impl SearchTelling<'_> {
 }
 
 impl SearchWatch for SearchTelling<'_> {
-    fn begun(&mut self, start_ns: u64) {
+    fn begun(&mut self, start_ns: u64, rate: f64) {
+        self.logs.label(told_rate(rate));
         self.telling().begun(start_ns);
     }
 
     fn step(&mut self, step: &Step, stretch: &[Bucket], known: Option<&Estimate>) {
         let start_ns = stretch.first().map_or_else(now_ns, |bucket| bucket.start_ns);
-        let mut fold = Fold::new(start_ns, Measure::Response);
-        fold.interval(stretch.last().map_or(start_ns, |bucket| bucket.start_ns + bucket.length_ns), stretch);
+        let mut fold = Fold::new(start_ns, Measure::Response).with_conditional(self.workload.conditional());
+        let end_ns = stretch.last().map_or(start_ns, |bucket| bucket.start_ns + bucket.length_ns);
+        fold.interval(end_ns, stretch);
+        self.logs.stretch(start_ns, end_ns);
         let mut total = fold.into_total();
         total.balance = balance(&total.interval);
         self.steps.push((*step, total));

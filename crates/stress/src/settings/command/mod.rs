@@ -187,9 +187,22 @@ impl Command {
         Ok(command)
     }
 
-    /// Whether all that a `user` command does is to insert.
-    pub fn only_inserts(&self) -> bool {
-        matches!(&self.ops[..], [op] if op.name == "insert")
+    /// Whether all that a `user` command does is to insert, into whichever tables.
+    pub fn inserts_alone(&self) -> bool {
+        let inserts = |op: &Op| op.name.rsplit('.').next().is_some_and(|name| name.eq_ignore_ascii_case("insert"));
+        !self.ops.is_empty() && self.ops.iter().all(inserts)
+    }
+
+    /// Whether partitions are visited one after the other unless `-pop` says otherwise. Of `user` cassandra-stress does so
+    /// only where the one word `insert` is all that `ops(…)` has, not with the name of a profile, and not with two inserts;
+    /// its command lines mean the same here. Rates in `ops(…)` it does not know: those load tables, in order.
+    pub fn is_sequential(&self) -> bool {
+        let rated = || self.ops.iter().all(|op| matches!(op.share, Share::Rate(_)));
+        match (self.kind, &self.ops[..]) {
+            (K::Write | K::CounterWrite, _) => true,
+            (_, [op]) if op.name == "insert" => true,
+            _ => self.inserts_alone() && rated(),
+        }
     }
 }
 
