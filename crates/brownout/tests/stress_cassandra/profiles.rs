@@ -14,6 +14,7 @@ use super::{
 pub const SECTIONS: &[Section] = &[
     ("every type is written, asked for and compared", every_type),
     ("rows that were changed or removed are found by validate, with their key", tampered),
+    ("rows that were changed or removed are found by queries that compare, with their key", checked),
     ("what cassandra-stress's own rules make is written, asked for and compared", compat),
     ("several profiles run each at the rate of its operations", several_at_their_rates),
 ];
@@ -34,10 +35,15 @@ fn profile(node: &Cassandra, name: &str, changes: &[(&str, &str)]) -> String {
 
 /// `every-type.yaml`; where there are vectors, with vectors.
 pub fn types(node: &Cassandra) -> String {
+    types_and(node, &[])
+}
+
+/// The same with more changes.
+fn types_and(node: &Cassandra, more: &[(&str, &str)]) -> String {
     let columns = "a_nested map<";
     let with_vectors = format!("a_vector vector<float, 3>, a_vector_of_texts vector<text, 2>, {columns}");
     let changes = [(columns, with_vectors.as_str())];
-    profile(node, "every-type.yaml", if node.has_vectors() { &changes } else { &[] })
+    profile(node, "every-type.yaml", &[if node.has_vectors() { &changes[..] } else { &[] }, more].concat())
 }
 
 fn every_type(node: &Cassandra) {
@@ -158,6 +164,80 @@ fn tampered(node: &Cassandra) {
     assert!(ran.err.contains(&format!("[{part}|")), "{}", ran.err);
     good(node, &insert);
     good(node, &words);
+}
+
+/// Queries whose rows are compared: one row, all of a partition in pages, the first of it, rows behind one of them, and a
+/// row that may be none.
+const CHECKED: &str = "
+queries:
+  row: { cql: 'SELECT a_map, ttl(an_int), a_text, a_text AS note FROM everything WHERE part = ? AND side = ? AND at = ? AND name = ?', fields: samerow, check: true }
+  rows: { cql: 'SELECT * FROM everything WHERE part = ? AND side = ?', fields: samerow, page_size: 2, check: true }
+  first: { cql: 'SELECT name, a_text, at, shared FROM everything WHERE part = ? AND side = ? LIMIT 1', check: true }
+  under: { cql: 'SELECT a_text, name FROM everything WHERE part = ? AND side = ? AND at = ?', fields: samerow, check: true }
+  behind: { cql: 'SELECT * FROM everything WHERE part = ? AND side = ? AND at <= ?', fields: samerow, check: true }
+  any: { cql: 'SELECT a_text FROM everything WHERE part = ? AND side = ? AND at = ? AND name = ?', fields: multirow, check: true }
+";
+
+fn checked(node: &Cassandra) {
+    let profile = types_and(node, &[("\nqueries:\n", CHECKED)]);
+    let run = |ops: &str, more: &[&str]| {
+        let words = ["user", &profile, ops, "n=100", "no-warmup", "-pop", "seq=1..100", "-rate", "threads=4"];
+        [&words[..], more].concat().into_iter().map(str::to_owned).collect::<Vec<String>>()
+    };
+    let good = |ops: &str, more: &[&str]| good(node, &strs(&run(ops, more)));
+    let ends = |ops: &str, more: &[&str], code: i32| ends(node, &strs(&run(ops, more)), code);
+    good("ops(insert=1)", &[]);
+    node.cql(&["TRUNCATE stress_types.everything"]);
+    let ran = good("ops(insert=1)", &[]);
+    assert!(ran.err.contains("change may change rows that queries with check: compare"), "{}", ran.err);
+    const QUERIES: [&str; 6] = ["row", "rows", "first", "under", "behind", "any"];
+    let alone = |query: &str| format!("ops({query}=1)");
+    for query in QUERIES {
+        assert_eq!(good(&alone(query), &[]).of(query, "ended"), 100);
+        good(&alone(query), &["-mode", "driver"]);
+    }
+    good("ops(row=1,rows=1,first=1,under=1,behind=1,any=1)", &["-mode", "unprepared"]);
+
+    let (part, side) = some_partition(node, 3);
+    let of = format!("part = {part} AND side = '{side}'");
+    for row in node.cql(&[&format!("SELECT at, name FROM stress_types.everything WHERE {of}")]) {
+        let [Some(CqlValue::Timestamp(at)), Some(CqlValue::Text(name))] = &row.columns[..] else { panic!("{row:?}") };
+        let name = name.replace('\'', "''");
+        let row = format!("{of} AND at = {} AND name = '{name}'", at.0);
+        node.cql(&[&format!("UPDATE stress_types.everything SET a_text = 'tampered' WHERE {row}")]);
+    }
+    for query in ["row", "rows", "first", "under", "behind"] {
+        let ran = ends(&alone(query), &[], 1);
+        assert!(ran.err.contains(&format!("[{part}|")) && ran.err.contains(&side), "{query}, {part}: {}", ran.err);
+        assert!(ran.err.contains("column a_text: value mismatch"), "{query}: {}", ran.err);
+        let ran = ends(&alone(query), &["-errors", "ignore"], 0);
+        ran.assert_balances();
+        assert_eq!((ran.of(query, "ended"), ran.found("mismatched")), (100, 1), "{query}: {}{}", ran.out, ran.err);
+        good(&alone(query), &["-errors", "skip-read-validation"]);
+    }
+
+    // A row that nobody has written.
+    good("ops(insert=1)", &[]);
+    node.cql(&[&format!(
+        "INSERT INTO stress_types.everything (part, side, at, name) VALUES ({part}, '{side}', 1, 'nobody')"
+    )]);
+    let ran = ends("ops(rows=1)", &["-errors", "ignore"], 0);
+    assert_eq!(ran.found("mismatched"), 1, "{}", ran.err);
+    assert!(ran.err.contains("nobody has written a row"), "{}", ran.err);
+
+    // A partition that is gone.
+    node.cql(&[&format!("DELETE FROM stress_types.everything WHERE {of}")]);
+    for query in ["row", "rows", "first", "under"] {
+        let ran = ends(&alone(query), &["-errors", "ignore"], 0);
+        assert_eq!((ran.found("mismatched"), ran.found("missing")), (0, 1), "{query}: {}", ran.err);
+        assert!(ran.err.contains(&format!("[{part}|")), "{}", ran.err);
+    }
+    good("ops(insert=1)", &[]);
+    good("ops(rows=1)", &[]);
+}
+
+fn strs(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
 }
 
 fn compat(node: &Cassandra) {

@@ -38,29 +38,31 @@ pub struct Started {
 
 /// What a thread has read.
 struct Reading {
-    text: Arc<Mutex<String>>,
+    read: Arc<Mutex<String>>,
     thread: JoinHandle<()>,
 }
 
 impl Reading {
     fn start(from: impl Read + Send + 'static) -> Reading {
-        let text = Arc::new(Mutex::new(String::new()));
-        let to = Arc::clone(&text);
+        let read = Arc::new(Mutex::new(String::new()));
+        let to = Arc::clone(&read);
         let thread = thread::spawn(move || {
             for line in BufReader::new(from).split(b'\n') {
-                to.lock().unwrap().push_str(&format!("{}\n", text(&line.unwrap())));
+                let mut to = to.lock().unwrap();
+                to.push_str(&text(&line.unwrap()));
+                to.push('\n');
             }
         });
-        Reading { text, thread }
+        Reading { read, thread }
     }
 
     fn so_far(&self) -> String {
-        self.text.lock().unwrap().clone()
+        self.read.lock().unwrap().clone()
     }
 
     fn all(self) -> String {
         self.thread.join().unwrap();
-        std::mem::take(&mut self.text.lock().unwrap())
+        std::mem::take(&mut self.read.lock().unwrap())
     }
 }
 

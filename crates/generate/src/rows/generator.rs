@@ -310,6 +310,11 @@ impl PartitionGenerator {
         Some(&self.cells)
     }
 
+    /// The row that [`Self::next_row`] gave last.
+    pub fn row(&self) -> &Cells {
+        &self.cells
+    }
+
     /// What a visit of a writer that has ended had of the partition: its first rows, its last. For
     /// [`crate::seeds::SeedManager::visited`]. `None` while rows are left, and for readers.
     pub fn marks(&self) -> Option<(bool, bool)> {

@@ -7,8 +7,16 @@ use brownout_generate::{
 };
 use brownout_yaml::nearest;
 
-use super::{ColumnSpec, InsertSpec, Profile, ProfileError, RequestSpec, cql::created, source::Item, source::Source};
-use crate::settings::{Batch, Generator, Insert, SettingsError};
+use super::{
+    ColumnSpec, InsertSpec, Profile, ProfileError, Query, RequestSpec,
+    cql::{Words, created},
+    select::selection,
+    source::{Item, Source},
+};
+use crate::{
+    schema::table::stored_name,
+    settings::{Batch, Generator, Insert, SettingsError},
+};
 
 impl Profile {
     pub(super) fn check_keyspace(&self, item: Option<&Item<'_>>) -> Result<(), ProfileError> {
@@ -107,6 +115,32 @@ impl Profile {
         Ok(())
     }
 
+    /// Queries whose rows are compared: that they can be, and what might make them differ.
+    pub(super) fn check_checks(&mut self, queries: Option<&Item<'_>>) -> Result<(), ProfileError> {
+        let entries = queries.map(|item| item.map()).transpose()?.map(|map| map.entries()).unwrap_or_default();
+        let keyspace = stored_name(&self.keyspace);
+        let checked = || self.queries.iter().filter(|query| query.check);
+        for query in checked() {
+            let Some(definition) = &self.definition else { continue };
+            if let Err(reason) = selection(&query.cql, &keyspace, definition) {
+                let item = entries.iter().find(|(name, _)| *name == query.name).map(|(_, item)| item);
+                let complaint = item.or(queries).map(|item| item.complain(format!("check: {reason}")));
+                return complaint.map_or(Ok(()), Err);
+            }
+        }
+        if checked().next().is_some() {
+            let is_select = |query: &&Query| Words::of(&query.cql).next().is_some_and(|word| word.is("select"));
+            for query in self.queries.iter().filter(|query| !is_select(query)) {
+                self.notes.push(format!(
+                    "{}: {} may change rows that queries with check: compare with those of insert; what it has changed or \
+                     removed is told as wrong",
+                    self.file, query.name
+                ));
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn check_generator(&self, source: &Source) -> Result<(), ProfileError> {
         if self.generator == Some(Generator::Compat)
             && let Some(reason) = self.needs_v2()
@@ -143,9 +177,21 @@ impl Profile {
     /// possible.
     ///
     /// # Errors
-    /// The command line asks for `compat`, and the profile needs more. (With `-errors skip-unsupported-columns`, which
+    /// The command line asks for `compat`, and the profile needs more; or rows of `compat` are to be compared. (With `-errors skip-unsupported-columns`, which
     /// `skip` is, a type is no reason.)
     pub fn generator(&self, command: Option<Generator>, skip: bool) -> Result<Generator, SettingsError> {
+        let generator = self.wanted_generator(command, skip)?;
+        let checked = self.queries.iter().find(|query| query.check);
+        match checked.filter(|_| generator == Generator::Compat) {
+            Some(query) => Err(SettingsError::senseless(
+                format!("{}: check: of {} cannot be had of rows as cassandra-stress makes them", self.file, query.name),
+                "write 'generator: v2' in the profile, whose rows are the same for every reader, or leave check: out",
+            )),
+            None => Ok(generator),
+        }
+    }
+
+    fn wanted_generator(&self, command: Option<Generator>, skip: bool) -> Result<Generator, SettingsError> {
         let needed = self.needs_v2();
         match (command.or(self.generator), needed) {
             (Some(Generator::Compat), Some(reason)) if !skip => Err(SettingsError::senseless(
@@ -175,7 +221,7 @@ impl Profile {
             || visits.is_some()
             || revisit.is_some()
             || request.has_new_keys()
-            || self.queries.iter().any(|query| query.page_size.is_some() || query.request.has_new_keys())
+            || self.queries.iter().any(|query| query.page_size.is_some() || query.check || query.request.has_new_keys())
             // cassandra-stress has levels of consistency for other queries only.
             || self.token_range_queries.iter().any(|query| query.request != RequestSpec::default())
     }

@@ -1,9 +1,9 @@
-//! As much of CQL as it takes to find the name in a definition.
+//! As much of CQL as it takes to find the name in a definition, and what a query asks for.
 
 /// The name after `CREATE KEYSPACE` or `CREATE TABLE`, the part after the last dot, without quotes. `None` if the text
 /// is no such statement.
 pub(super) fn created(cql: &str, what: &[&str]) -> Option<String> {
-    let mut words = Words { rest: cql };
+    let mut words = Words::of(cql);
     let is = |word: Option<Word>, name: &str| matches!(word, Some(Word::Bare(text)) if text.eq_ignore_ascii_case(name));
     if !is(words.next(), "create") {
         return None;
@@ -25,19 +25,45 @@ pub(super) fn created(cql: &str, what: &[&str]) -> Option<String> {
     match name {
         Word::Bare(text) => Some(text.to_lowercase()),
         Word::Quoted(text) => Some(text),
-        Word::Sign(_) => None,
+        Word::Text | Word::Sign(_) => None,
     }
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Word {
+pub(super) enum Word {
+    /// A name, a keyword or a number.
     Bare(String),
+    /// In double quotes, without them.
     Quoted(String),
+    /// A constant text, whatever it says.
+    Text,
     Sign(char),
 }
 
-struct Words<'a> {
+impl Word {
+    /// Whether it is this keyword.
+    pub(super) fn is(&self, keyword: &str) -> bool {
+        matches!(self, Word::Bare(text) if text.eq_ignore_ascii_case(keyword))
+    }
+
+    /// The name that it is, as the schema has it.
+    pub(super) fn name(&self) -> Option<String> {
+        match self {
+            Word::Bare(text) if !text.starts_with(|first: char| first.is_ascii_digit()) => Some(text.to_lowercase()),
+            Word::Quoted(text) => Some(text.clone()),
+            _ => None,
+        }
+    }
+}
+
+pub(super) struct Words<'a> {
     rest: &'a str,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn of(cql: &'a str) -> Self {
+        Words { rest: cql }
+    }
 }
 
 impl Iterator for Words<'_> {
@@ -59,6 +85,12 @@ impl Iterator for Words<'_> {
             let (text, rest) = self.rest[1..].split_once('"')?;
             self.rest = rest;
             return Some(Word::Quoted(text.to_owned()));
+        }
+        for quote in ["'", "$$"] {
+            if let Some(text) = self.rest.strip_prefix(quote) {
+                self.rest = text.split_once(quote).map_or("", |(_, rest)| rest);
+                return Some(Word::Text);
+            }
         }
         let end = self.rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(self.rest.len());
         if end == 0 {

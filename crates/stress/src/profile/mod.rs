@@ -13,6 +13,7 @@ mod fetch;
 mod ops;
 mod place;
 mod read;
+mod select;
 mod source;
 
 pub use block::{HEADING, batches};
@@ -20,6 +21,7 @@ pub use block::{HEADING, batches};
 pub use brownout_yaml::FileError as ProfileError;
 pub use ops::{Resolved, What, rate, resolve};
 pub use place::load_all;
+pub use select::{Extent, Selection, selection};
 
 use brownout_generate::{
     distribution::{RatioSpec, Spec},
@@ -143,6 +145,8 @@ pub struct Query {
     pub fields: Fields,
     /// `page_size:`, ours: rows per page; `None`: [`PAGE_SIZE`].
     pub page_size: Option<u32>,
+    /// `check:`, ours: its rows are compared with those that were written.
+    pub check: bool,
     /// How it is asked.
     pub request: RequestSpec,
     /// `fields:`, `consistencyLevel:` and `serialConsistencyLevel:` as written.

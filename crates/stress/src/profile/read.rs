@@ -71,6 +71,7 @@ impl Profile {
         profile.check_table(table_item.as_ref())?;
         profile.check_columns(&columns)?;
         profile.check_queries(query_item.as_ref(), range_item.as_ref())?;
+        profile.check_checks(query_item.as_ref())?;
         profile.check_generator(&source)?;
         Ok(profile)
     }
@@ -217,11 +218,20 @@ fn queries(item: &Item<'_>) -> Result<Vec<Query>, ProfileError> {
             },
         };
         let page_size = map.take("page_size")?.map(|item| above_0(&item)).transpose()?;
+        let check = map.take("check")?.map(|item| yes(&item)).transpose()?.unwrap_or(false);
         let request = request(&mut map)?;
         map.finish("Unrecognised key of a query")?;
-        queries.push(Query { name: name.to_owned(), cql, fields, page_size, request, written });
+        queries.push(Query { name: name.to_owned(), cql, fields, page_size, check, request, written });
     }
     Ok(queries)
+}
+
+fn yes(item: &Item<'_>) -> Result<bool, ProfileError> {
+    match item.text()?.trim().to_ascii_lowercase().as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => Err(item.complain(format!("'{other}' is neither true nor false"))),
+    }
 }
 
 fn ranges(item: &Item<'_>) -> Result<Vec<TokenRangeQuery>, ProfileError> {

@@ -22,7 +22,7 @@ use crate::{
         Kind,
         user::{Common, Insert, Query, Ranges, TokenRange, Validate},
     },
-    profile::{self, PAGE_SIZE, Profile, RequestSpec, Resolved, What},
+    profile::{self, PAGE_SIZE, Profile, RequestSpec, Resolved, Selection, What},
     schema::{Control, Member, dml, make, qualify, table::stored_name},
     settings::{Rate, Settings, Share},
 };
@@ -38,6 +38,8 @@ struct Ready {
     statements: Vec<usize>,
     /// The variables of a query.
     variables: Vec<String>,
+    /// What a query selects whose rows are compared.
+    check: Option<Selection>,
 }
 
 /// The operations of profiles, ready to be planned.
@@ -114,13 +116,20 @@ impl<'a> User<'a> {
         let table = &self.tables[op.profile];
         let profile = table.profile;
         let keyspace = table.definition.keyspace.as_deref().unwrap_or_default();
-        let mut variables = Vec::new();
+        let (mut variables, mut check) = (Vec::new(), None);
         let cql = match op.what {
             What::Insert => vec![table.insert.cql.clone()],
             What::Validate => (0..=table.range_depth()).map(|depth| dml::range(&table.definition, depth)).collect(),
             What::Query(place) => {
                 let cql = qualify::qualified(&profile.queries[place].cql, keyspace);
                 variables = control.variables(&cql)?;
+                if profile.queries[place].check && !self.settings.errors.skip_read_validation {
+                    let selection = profile::selection(&cql, keyspace, &table.definition);
+                    check = Some(selection.map_err(|reason| RunError::Unfit {
+                        what: format!("check: of {}: {reason}", op.name),
+                        remedy: "or leave check: out of the query",
+                    })?);
+                }
                 vec![cql]
             }
             What::TokenRange(place) => {
@@ -142,6 +151,7 @@ impl<'a> User<'a> {
             pin,
             statements: (first..self.cql.len()).collect(),
             variables,
+            check,
         })
     }
 
@@ -249,6 +259,7 @@ impl<'a> User<'a> {
                     routed: table.layout.key().iter().all(|column| names.contains(&column.name.as_str())),
                     conditional: qualify::is_conditional(&common.cql),
                     writes: qualify::writes(&common.cql) && !table.insert.counters,
+                    check: ready.check.clone(),
                     generator: table.generator.clone(),
                     common,
                 })]

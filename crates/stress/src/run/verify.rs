@@ -62,16 +62,16 @@ pub fn verify_sizes(settings: &Settings, stage: &mut Stage, interrupted: Interru
             stage.line(format!("{keyspace}.{name} on {}: partition sizes", member.address.ip()));
             stage.line(format!("{:>10} {:>14} {:>22} {:>14}", "share", "asked", "its bucket", "got"));
             for one in compare(target, &sizes, &row, &histogram) {
-                let met = one.met();
-                all_met &= met;
-                stage.line(format!(
-                    "{:>10} {:>14} {:>22} {:>14}{}",
+                all_met &= one.met();
+                let line = format!(
+                    "{:>10} {:>14} {:>22} {:>14}  {}",
                     one.share,
                     amount(&one.asked),
                     format!("{}..{}", one.asked_bucket.above, one.asked_bucket.to),
                     one.got.map_or_else(|| "none".to_owned(), |got| got.to_string()),
-                    if met { "" } else { "  NOT MET" },
-                ));
+                    one.remark(),
+                );
+                stage.line(line.trim_end());
             }
         }
     }

@@ -1,5 +1,7 @@
 //! The operations of a profile.
 
+mod checked;
+mod expected;
 mod insert;
 mod query;
 mod token_range;

@@ -6,8 +6,11 @@ use brownout_generate::{
 };
 use brownout_load::{Answer, ErrorClass, Next, Parameters, Received, Request, Route, Sending, Verdict};
 
-use super::{Common, PATIENCE, bind};
-use crate::operations::{Bound, Kind, KindThread, Permits, Place, complaints::Why, slab::Slab};
+use super::{Common, PATIENCE, bind, checked::Check, expected::Expected};
+use crate::{
+    operations::{Bound, Kind, KindThread, Permits, Place, complaints::Why, slab::Slab},
+    profile::Selection,
+};
 
 /// The kind.
 #[derive(Clone)]
@@ -26,6 +29,8 @@ pub struct Query {
     pub conditional: bool,
     /// It writes, and without a condition: it has a timestamp.
     pub writes: bool,
+    /// Its rows are compared with those that were written.
+    pub check: Option<Selection>,
     /// A generator that was made with success; threads that cannot make theirs (which cannot be) use it.
     pub generator: PartitionGenerator,
 }
@@ -38,6 +43,7 @@ struct Open {
     paging_state: Vec<u8>,
     /// Its partition was counted by a page before.
     counted: bool,
+    expected: Expected,
 }
 
 struct QueryThread {
@@ -45,6 +51,7 @@ struct QueryThread {
     generator: PartitionGenerator,
     source: SeedSource,
     open: Slab<Open>,
+    check: Option<Check>,
 }
 
 impl Kind for Query {
@@ -52,6 +59,7 @@ impl Kind for Query {
         Box::new(QueryThread {
             generator: self.common.generator(thread).unwrap_or_else(|_| self.generator.clone()),
             source: self.common.source(thread),
+            check: self.check.as_ref().map(|selection| Check::new(selection, &self.common.layout, &self.binding)),
             kind: self.clone(),
             open: Slab::new(),
         })
@@ -79,6 +87,11 @@ impl KindThread for QueryThread {
             if let Some(cells) = self.kind.binding.bind(&mut self.generator) {
                 open.bound.clear();
                 bind(&mut open.bound, cells, 0..cells.len());
+                if let Some(check) = &self.check
+                    && !check.expect(&mut self.generator, &seed, &open.bound, &mut open.expected)
+                {
+                    continue;
+                }
                 return Some(Place { number, partitions: 1 });
             }
         }
@@ -98,14 +111,22 @@ impl KindThread for QueryThread {
             page_size: Some(self.kind.page_size),
             paging_state: (!open.paging_state.is_empty()).then_some(&open.paging_state[..]),
             timestamp_us: self.kind.writes.then_some(sending.unix_us as i64),
-            // The columns of a conditional write's answer depend on whether it was applied.
-            skip_metadata: own.skip_metadata && !self.kind.conditional,
+            // The columns of a conditional write's answer depend on whether it was applied; of `*` they tell which is which.
+            skip_metadata: own.skip_metadata
+                && !self.kind.conditional
+                && !self.check.as_ref().is_some_and(Check::needs_names),
             ..own
         };
         open.bound.cells().write(&mut self.kind.common.send(request, &parameters));
     }
 
-    fn answer(&mut self, place: u32, answer: &Answer<'_>, received: &Received, _: Option<&mut Option<Why>>) -> Verdict {
+    fn answer(
+        &mut self,
+        place: u32,
+        answer: &Answer<'_>,
+        received: &Received,
+        told: Option<&mut Option<Why>>,
+    ) -> Verdict {
         match answer {
             Answer::Void => Verdict::done(0, 0),
             Answer::Rows(rows) if self.kind.conditional => {
@@ -113,6 +134,12 @@ impl KindThread for QueryThread {
             }
             Answer::Rows(rows) => {
                 let open = &mut self.open[place];
+                // Of a late page nothing follows, and its rows are not counted off.
+                if let Some(check) = self.check.as_mut().filter(|_| !received.late)
+                    && let Some(wrong) = check.check(rows, &mut open.expected, told)
+                {
+                    return wrong;
+                }
                 let partitions = u32::from(!open.counted && !rows.is_empty());
                 let next = match rows.paging_state() {
                     Some(state) => {

@@ -1,17 +1,16 @@
 //! `validate`: a range of a partition's rows, every one compared with what was written.
-//!
-//! Rows are found by their clustering values, not by their place: cassandra-stress sorts as Java does, servers as the
-//! types of CQL do, and neither is wrong.
 
-use brownout_generate::{
-    rows::{Cell, PartitionGenerator},
-    seeds::SeedSource,
-    types::{CqlType, Value, decode, describe},
+use brownout_generate::{rows::PartitionGenerator, seeds::SeedSource};
+use brownout_load::{Answer, ErrorClass, Next, Parameters, Received, Request, Route, Sending, Verdict};
+
+use super::{
+    Common, PATIENCE, bind,
+    expected::{Columns, Expected},
 };
-use brownout_load::{Answer, ErrorClass, Next, Parameters, Received, Request, Route, Rows, Sending, Verdict};
-
-use super::{Common, PATIENCE, bind};
-use crate::operations::{Bound, Kind, KindThread, Permits, Place, complaints::Why, slab::Slab};
+use crate::{
+    operations::{Bound, Kind, KindThread, Permits, Place, complaints::Why, slab::Slab},
+    profile::Extent,
+};
 
 /// The kind: one for every number of clustering columns that bound the range.
 #[derive(Clone)]
@@ -40,142 +39,23 @@ struct Open {
     counted: bool,
 }
 
-/// The rows that have to come, sorted by the bytes of their clustering values.
-#[derive(Default)]
-struct Expected {
-    rows: Vec<Row>,
-    cells: Bound,
-    found: usize,
-}
-
-#[derive(Default)]
-struct Row {
-    clustering: Vec<u8>,
-    from: usize,
-    to: usize,
-    found: bool,
-}
-
 struct ValidateThread {
     kind: Validate,
     generator: PartitionGenerator,
     source: SeedSource,
     open: Slab<Open>,
-    /// Places in an answer of the clustering columns.
-    clustering: Vec<usize>,
-    scratch: Vec<u8>,
+    columns: Columns,
 }
 
 impl Kind for Validate {
     fn thread(&self, thread: usize, _: usize) -> Box<dyn KindThread> {
-        let layout = &self.common.layout;
-        let first = layout.key_columns();
-        let wanted = first..first + layout.clustering_columns();
-        let clustering = wanted.filter_map(|column| self.order.iter().position(|place| *place == column)).collect();
         Box::new(ValidateThread {
             generator: self.common.generator(thread).unwrap_or_else(|_| self.generator.clone()),
             source: self.common.source(thread),
             kind: self.clone(),
             open: Slab::new(),
-            clustering,
-            scratch: Vec::new(),
+            columns: Columns::new(&self.common.layout, self.order.iter().copied().map(Some).collect()),
         })
-    }
-}
-
-impl ValidateThread {
-    /// What is wrong with the rows of a page.
-    fn check(&mut self, place: u32, rows: &Rows<'_>, told: Option<&mut Option<Why>>) -> Option<Verdict> {
-        let layout = &self.kind.common.layout;
-        let expected = &mut self.open[place].expected;
-        let say = |text: String| {
-            if let Some(told) = told {
-                *told = Some(Why::Content(text));
-            }
-        };
-        for (number, row) in rows.iter().enumerate() {
-            self.scratch.clear();
-            for column in &self.clustering {
-                put(&mut self.scratch, row.cell(*column).flatten());
-            }
-            let scratch = &self.scratch;
-            let found = expected.rows.binary_search_by(|known| known.clustering.as_slice().cmp(scratch));
-            let Some(known) = found.ok().map(|found| &mut expected.rows[found]).filter(|known| !known.found) else {
-                say(format!("row {}: nobody has written a row with these clustering values", number + 1));
-                return Some(Verdict::mismatch());
-            };
-            known.found = true;
-            let cells = expected.cells.between(known.from, known.to);
-            for ((wanted, got), column) in cells.zip(row.cells()).zip(&self.kind.order) {
-                let column = &layout.columns[*column];
-                // What counters have come to is nobody's to know.
-                if matches!(column.cql_type.unfrozen(), CqlType::Counter) || same(wanted, got, &column.cql_type) {
-                    continue;
-                }
-                say(format!(
-                    "row {}, column {}: value mismatch (expected {}, got {})",
-                    number + 1,
-                    column.name,
-                    describe(wanted, &column.cql_type, 100),
-                    describe(got, &column.cql_type, 100)
-                ));
-                return Some(Verdict::mismatch());
-            }
-            expected.found += 1;
-        }
-        if rows.paging_state().is_none() && expected.found < expected.rows.len() {
-            let (found, all) = (expected.found, expected.rows.len());
-            say(format!("expected {all} rows but result set exhausted after {found} (row empty/missing)"));
-            return Some(Verdict::missing());
-        }
-        None
-    }
-}
-
-/// Appends a cell with its length.
-fn put(out: &mut Vec<u8>, cell: Option<&[u8]>) {
-    match cell {
-        Some(bytes) => {
-            out.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
-            out.extend_from_slice(bytes);
-        }
-        None => out.extend_from_slice(&(-1i32).to_be_bytes()),
-    }
-}
-
-/// Whether a cell that came is the one that was written. Servers sort sets and maps, and keep no empty collections.
-fn same(wanted: Option<&[u8]>, got: Option<&[u8]>, cql_type: &CqlType) -> bool {
-    if wanted == got {
-        return true;
-    }
-    let value = |cell: Option<&[u8]>| match cell.map(|bytes| decode(bytes, cql_type)) {
-        None => Some(Value::Null),
-        Some(decoded) => decoded.ok(),
-    };
-    match (value(wanted), value(got)) {
-        (Some(wanted), Some(got)) => normal(&wanted) == normal(&got),
-        _ => false,
-    }
-}
-
-/// A text that is the same for the same content.
-fn normal(value: &Value) -> String {
-    let sorted = |mut parts: Vec<String>| {
-        parts.sort_unstable();
-        parts.join(",")
-    };
-    let all = |values: &[Value]| values.iter().map(normal).collect::<Vec<_>>();
-    match value {
-        Value::Set(elements) if elements.is_empty() => normal(&Value::Null),
-        Value::Map(entries) if entries.is_empty() => normal(&Value::Null),
-        Value::List(elements) if elements.is_empty() => normal(&Value::Null),
-        Value::Set(elements) => format!("{{{}}}", sorted(all(elements))),
-        Value::Map(entries) => {
-            let entry = |(key, value): &(Value, Value)| format!("{}:{}", normal(key), normal(value));
-            format!("{{{}}}", sorted(entries.iter().map(entry).collect()))
-        }
-        Value::List(elements) | Value::Tuple(elements) => format!("[{}]", all(elements).join(",")),
-        other => other.to_string(),
     }
 }
 
@@ -198,37 +78,22 @@ impl KindThread for ValidateThread {
             return None;
         };
         let layout = &self.kind.common.layout;
-        let (key, clustering) = (layout.key_columns(), layout.clustering_columns());
+        let key = layout.key_columns();
         let open = &mut self.open[number];
         open.token = self.generator.token();
         open.paging_state.clear();
         open.counted = false;
         open.bound.clear();
         open.seed = seed.value();
-        let Expected { rows, cells, found } = &mut open.expected;
-        rows.clear();
-        cells.clear();
-        *found = 0;
+        open.expected.clear();
         let mut first = true;
         while let Some(row) = self.generator.next_row() {
             if std::mem::take(&mut first) {
                 bind(&mut open.bound, row, 0..key);
             }
-            let mut clustering_bytes = Vec::new();
-            for column in key..key + clustering {
-                put(&mut clustering_bytes, row.get(column).value());
-            }
-            let from = cells.len();
-            for column in &self.kind.order {
-                match row.get(*column) {
-                    Cell::Value(value) => drop(cells.value(value)),
-                    Cell::Null | Cell::Unset => cells.null(),
-                }
-            }
-            rows.push(Row { clustering: clustering_bytes, from, to: cells.len(), found: false });
+            open.expected.add(row, layout, self.columns.key_columns());
         }
-        rows.sort_by(|a, b| a.clustering.cmp(&b.clustering));
-        rows.dedup_by(|a, b| a.clustering == b.clustering);
+        open.expected.sort();
         if first {
             // No row is expected, but the partition is asked for all the same.
             bind(&mut open.bound, self.generator.set_key(seed.value()), 0..key);
@@ -264,12 +129,13 @@ impl KindThread for ValidateThread {
         if received.late {
             return Verdict::done(0, rows.len() as u32);
         }
+        let open = &mut self.open[place];
+        let layout = &self.kind.common.layout;
         if self.kind.validates
-            && let Some(wrong) = self.check(place, rows, told)
+            && let Some(wrong) = open.expected.check(rows, layout, &mut self.columns, Extent::All, told)
         {
             return wrong;
         }
-        let open = &mut self.open[place];
         let partitions = u32::from(!open.counted && !rows.is_empty());
         open.counted |= partitions > 0;
         let next = match rows.paging_state() {
@@ -293,43 +159,5 @@ impl KindThread for ValidateThread {
 
     fn release(&mut self, place: u32) {
         self.open.give(place);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use brownout_generate::types::{UserTypes, encode};
-
-    use super::*;
-
-    #[test]
-    fn the_order_of_sets_and_maps_is_the_servers_affair_that_of_lists_is_not() {
-        let is_same = |text: &str, one: Value, other: Value| {
-            let cql_type = CqlType::parse(text, &UserTypes::new()).unwrap();
-            let bytes = |value: Value| {
-                let mut out = Vec::new();
-                encode(&value, &cql_type, &mut out).unwrap();
-                out
-            };
-            same(Some(&bytes(one)), Some(&bytes(other)), &cql_type)
-        };
-        let ints = |values: &[i32]| values.iter().copied().map(Value::Int).collect::<Vec<_>>();
-        assert!(is_same("set<int>", Value::Set(ints(&[2, 1])), Value::Set(ints(&[1, 2]))));
-        assert!(!is_same("set<int>", Value::Set(ints(&[2, 1])), Value::Set(ints(&[1, 3]))));
-        assert!(!is_same("list<int>", Value::List(ints(&[2, 1])), Value::List(ints(&[1, 2]))));
-        let nested = |sets: [&[i32]; 2]| Value::List(sets.map(|set| Value::Set(ints(set))).to_vec());
-        assert!(is_same("list<frozen<set<int>>>", nested([&[2, 1], &[3]]), nested([&[1, 2], &[3]])));
-        let map = |entries: [(i32, i32); 2]| {
-            Value::Map(entries.map(|(key, value)| (Value::Int(key), Value::Int(value))).to_vec())
-        };
-        assert!(is_same("map<int, int>", map([(2, 0), (1, 5)]), map([(1, 5), (2, 0)])));
-        assert!(!is_same("map<int, int>", map([(2, 0), (1, 5)]), map([(1, 0), (2, 5)])));
-    }
-
-    #[test]
-    fn an_empty_collection_is_kept_as_nothing() {
-        let cql_type = CqlType::parse("set<int>", &UserTypes::new()).unwrap();
-        assert!(same(Some(&[0, 0, 0, 0]), None, &cql_type));
-        assert!(!same(Some(&[]), None, &CqlType::Text), "an empty text is not null");
     }
 }

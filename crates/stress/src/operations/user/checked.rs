@@ -1,0 +1,99 @@
+//! The rows of a query, compared with those that were written.
+
+use std::sync::Arc;
+
+use brownout_generate::{
+    rows::{Binding, PartitionGenerator, PartitionLayout},
+    seeds::Seed,
+};
+use brownout_load::{ErrorClass, Rows, Verdict};
+
+use super::expected::{Columns, Expected};
+use crate::{
+    operations::{Bound, complaints::Why},
+    profile::Selection,
+};
+
+/// How it is done: one for each load thread.
+pub(super) struct Check {
+    selection: Selection,
+    layout: Arc<PartitionLayout>,
+    /// Clustering columns that the query gives: place in the layout, place among its values.
+    given: Vec<(usize, usize)>,
+    /// It asks for one row, that which its values are from.
+    single: bool,
+    columns: Columns,
+}
+
+impl Check {
+    pub(super) fn new(selection: &Selection, layout: &Arc<PartitionLayout>, binding: &Binding) -> Self {
+        let given = |name: &String| {
+            let column = layout.index_of(name)?;
+            Some((column, binding.indexes().iter().position(|index| *index == column)?))
+        };
+        let given: Vec<(usize, usize)> = selection.given.iter().filter_map(given).collect();
+        let places = match &selection.columns {
+            Some(names) => names.iter().map(|name| layout.index_of(name.as_deref()?)).collect(),
+            // Until an answer tells the order: what decides here is which columns there are.
+            None => (0..layout.columns.len()).map(Some).collect(),
+        };
+        Check {
+            single: binding.rows() == 1 && given.len() == layout.clustering_columns(),
+            columns: Columns::new(layout, places),
+            selection: selection.clone(),
+            layout: Arc::clone(layout),
+            given,
+        }
+    }
+
+    /// Only answers tell which column is which.
+    pub(super) fn needs_names(&self) -> bool {
+        self.selection.columns.is_none()
+    }
+
+    /// Notes what the query with these values has to return, after they were drawn. False: the partition is still being
+    /// written, and nobody knows.
+    pub(super) fn expect(
+        &self,
+        generator: &mut PartitionGenerator,
+        seed: &Seed,
+        bound: &Bound,
+        expected: &mut Expected,
+    ) -> bool {
+        expected.clear();
+        if self.single {
+            // A partition may be large; its other rows need not be made.
+            expected.add(generator.row(), &self.layout, self.columns.key_columns());
+            return true;
+        }
+        if generator.validate(seed, 0).is_none() {
+            return false;
+        }
+        let values: Vec<Option<&[u8]>> = bound.cells().collect();
+        while let Some(row) = generator.next_row() {
+            if self.given.iter().all(|(column, value)| row.get(*column).value() == values[*value]) {
+                expected.add(row, &self.layout, self.columns.key_columns());
+            }
+        }
+        expected.sort();
+        true
+    }
+
+    /// What is wrong with the rows of a page.
+    pub(super) fn check(
+        &mut self,
+        rows: &Rows<'_>,
+        expected: &mut Expected,
+        told: Option<&mut Option<Why>>,
+    ) -> Option<Verdict> {
+        if self.needs_names() {
+            let Some(columns) = rows.columns() else { return Some(Verdict::failed(ErrorClass::Unexpected)) };
+            let places = columns.iter().map(|column| self.layout.index_of(&column.name)).collect();
+            self.columns = Columns::new(&self.layout, places);
+        }
+        if rows.column_count() != self.columns.len() {
+            return Some(Verdict::failed(ErrorClass::Unexpected));
+        }
+        expected.check(rows, &self.layout, &mut self.columns, self.selection.extent, told)
+    }
+}
