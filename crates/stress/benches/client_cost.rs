@@ -76,8 +76,11 @@ fn main() {
         for _ in 0..rounds {
             for place in shuffled(tools.len()) {
                 let tool = &tools[place];
-                let closed = matches!(load, Load::Users(_));
-                if tool.when == if closed { When::Rates } else { When::Users } {
+                let takes_part = match load {
+                    Load::Rate(_) => [When::Always, When::Rates].contains(&tool.when),
+                    Load::Users(_) => [When::Always, When::Users].contains(&tool.when),
+                };
+                if !takes_part {
                     continue;
                 }
                 if !measure(tool, load, warm_up, window, cells.entry(place).or_default()) {

@@ -33,6 +33,8 @@ pub enum When {
     Rates,
     /// In closed loops only.
     Users,
+    /// With a rate and a server that freezes.
+    Freezes,
 }
 
 pub struct Tool {
@@ -54,6 +56,7 @@ pub struct Told {
     pub max: Option<f64>,
     pub late_p50_us: Option<f64>,
     pub late_p99_us: Option<f64>,
+    pub late_max_us: Option<f64>,
 }
 
 /// Users of a tool that keeps a rate with a bounded number of them.
@@ -87,6 +90,11 @@ pub fn found() -> Vec<Tool> {
         match named(variable).filter(|path| runs(path)) {
             Some(path) => {
                 tools.push(Tool { name, kind, ours: false, path: path.clone(), more: "", when: When::Always });
+                if kind == Kind::Latte {
+                    // By default it stops starting at 128, and a freeze hides behind them: here it has room for all.
+                    let (name, more) = ("latte, 4096 open", "--concurrency 4096");
+                    tools.push(Tool { name, kind, ours: false, path: path.clone(), more, when: When::Freezes });
+                }
                 // In a closed loop each peer may use as many connections as ours does, if that suits it better.
                 let (name, more) = match kind {
                     Kind::Latte => ("latte, 8 connect.", "--connections 8"),
@@ -202,6 +210,7 @@ fn ours(told: &serde_json::Value) -> Told {
         max: at(response, "max_ns", 1e6),
         late_p50_us: at(late, "p50_ns", 1e3),
         late_p99_us: at(late, "p99_ns", 1e3),
+        late_max_us: at(late, "max_ns", 1e3),
     }
 }
 
