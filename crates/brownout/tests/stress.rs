@@ -7,6 +7,13 @@ mod common;
 #[allow(dead_code, reason = "each test program uses a part of this")]
 mod load;
 
+use std::{
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
 use brownout_load::stub::Stub;
 use common::{both, brownout, repository, text};
 use load::Load;
@@ -210,4 +217,30 @@ fn a_cluster_that_does_not_answer_is_a_failure_that_names_it() {
     assert_eq!(output.status.code(), Some(1), "{}", both(&output));
     assert!(text(&output.stderr).contains("cannot connect to 127.0.0.1:1"), "{}", both(&output));
     assert!(text(&output.stdout).trim_end().ends_with("FAILURE"), "{}", both(&output));
+}
+
+#[test]
+fn metrics_can_be_asked_for_while_the_load_runs() {
+    let stub = Stub::local(1).unwrap();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let load = Load::start(&stub, "write duration=5s -rate open=200/s", &format!("prometheus=:{}", free.port()));
+    let ask = || {
+        let mut client = TcpStream::connect(free)?;
+        client.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).map(|_| answer)
+    };
+    let ok = "brownout_stress_operations_total{operation=\"WRITE\",coordinator=\"127.0.0.1\",outcome=\"ok\"} ";
+    let mut most = 0;
+    let begun = Instant::now();
+    while most == 0 && begun.elapsed() < Duration::from_secs(30) {
+        sleep(Duration::from_millis(50));
+        let answer = ask().unwrap_or_default();
+        most = answer.lines().find_map(|line| line.strip_prefix(ok)?.parse().ok()).unwrap_or_default();
+    }
+    let done = load.done();
+    done.went_on();
+    let all = done.class("ok");
+    assert!((1..=all).contains(&most), "{most} of {all} were told while it ran: {done}");
+    ask().expect_err("nobody listens any more");
 }

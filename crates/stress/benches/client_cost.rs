@@ -76,11 +76,8 @@ fn main() {
         for _ in 0..rounds {
             for place in shuffled(tools.len()) {
                 let tool = &tools[place];
-                let takes_part = match load {
-                    Load::Rate(_) => [When::Always, When::Rates].contains(&tool.when),
-                    Load::Users(_) => [When::Always, When::Users].contains(&tool.when),
-                };
-                if !takes_part {
+                let only = if matches!(load, Load::Users(_)) { When::Users } else { When::Rates };
+                if tool.when != When::Always && tool.when != only {
                     continue;
                 }
                 if !measure(tool, load, warm_up, window, cells.entry(place).or_default()) {

@@ -89,19 +89,18 @@ pub fn found() -> Vec<Tool> {
     for (name, kind, variable, source) in peers {
         match named(variable).filter(|path| runs(path)) {
             Some(path) => {
-                tools.push(Tool { name, kind, ours: false, path: path.clone(), more: "", when: When::Always });
-                if kind == Kind::Latte {
-                    // By default it stops starting at 128, and a freeze hides behind them: here it has room for all.
-                    let (name, more) = ("latte, 4096 open", "--concurrency 4096");
-                    tools.push(Tool { name, kind, ours: false, path: path.clone(), more, when: When::Freezes });
-                }
+                let peer = |name, more, when| Tool { name, kind, ours: false, path: path.clone(), more, when };
+                tools.push(peer(name, "", When::Always));
                 // In a closed loop each peer may use as many connections as ours does, if that suits it better.
-                let (name, more) = match kind {
-                    Kind::Latte => ("latte, 8 connect.", "--connections 8"),
-                    Kind::ScyllaBench => ("scylla-b., 8 conn.", "-connection-count 8"),
-                    _ => continue,
-                };
-                tools.push(Tool { name, kind, ours: false, path, more, when: When::Users });
+                match kind {
+                    Kind::Latte => {
+                        tools.push(peer("latte, 8 connect.", "--connections 8", When::Users));
+                        // By default it stops starting at 128, and a freeze hides behind them: here it has room for all.
+                        tools.push(peer("latte, 4096 open", "--concurrency 4096", When::Freezes));
+                    }
+                    Kind::ScyllaBench => tools.push(peer("scylla-b., 8 conn.", "-connection-count 8", When::Users)),
+                    _ => {}
+                }
             }
             None => println!("{name} is not measured: {variable} names none that runs ({source})"),
         }
