@@ -1,7 +1,8 @@
 //! `-transport`: a node that speaks TLS only and wants to know who comes.
 
-use std::{fs, net::Ipv4Addr, path::Path};
+use std::{fs, net::Ipv4Addr, path::Path, process::Command};
 
+use brownout_cluster::java;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 use super::{
@@ -28,16 +29,40 @@ fn certificates(folder: &Path, node: Ipv4Addr) {
     }
 }
 
+/// The kinds of keys that Java's own tool makes. It writes those of elliptic curves in a way of its own.
+const KEYS: [(&str, &str); 3] = [("EC", "256"), ("EC", "384"), ("RSA", "2048")];
+
+/// What users of cassandra-stress have: stores that Java's own tool has made, with certificates that sign themselves. The
+/// node is told to trust those, too.
+fn key_stores(folder: &Path) {
+    let keytool = |words: &str| {
+        let mut command = Command::new(java::find(11..=17).unwrap().home.join("bin/keytool"));
+        command.args(words.split(' ')).args(["-storetype", "PKCS12", "-storepass", "changeit"]).current_dir(folder);
+        let done = command.output().unwrap();
+        assert!(done.status.success(), "keytool {words}: {}", String::from_utf8_lossy(&done.stdout));
+    };
+    let mut known = fs::read_to_string(folder.join("ours.pem")).unwrap();
+    for (algorithm, bits) in KEYS {
+        let store = format!("-alias me -keystore {algorithm}{bits}.p12");
+        keytool(&format!("-genkeypair {store} -keyalg {algorithm} -keysize {bits} -dname CN={algorithm}{bits}"));
+        keytool(&format!("-exportcert -rfc {store} -file me.pem"));
+        known += &fs::read_to_string(folder.join("me.pem")).unwrap();
+    }
+    keytool("-importcert -noprompt -alias ours -file ours.pem -keystore trust.p12");
+    fs::write(folder.join("known.pem"), known).unwrap();
+}
+
 pub fn only_the_right_certificates_come_in(version: &str, address: Ipv4Addr) {
     let files = tempfile::tempdir().unwrap();
     certificates(files.path(), address);
+    key_stores(files.path());
     let path = |name: &str| files.path().join(name).display().to_string();
     let lines = format!(
         "client_encryption_options: {{enabled: true, optional: false, require_client_auth: true, \
          ssl_context_factory: {{class_name: org.apache.cassandra.security.PEMBasedSslContextFactory}}, \
          keystore: {}, truststore: {}}}",
         path("node.pem"),
-        path("ours.pem")
+        path("known.pem")
     );
     let node = Cassandra::start_with(version, address, &lines, None);
     let (trust, strange, own) = (path("ours.pem"), path("theirs.pem"), path("client.pem"));
@@ -52,6 +77,12 @@ pub fn only_the_right_certificates_come_in(version: &str, address: Ipv4Addr) {
     for mode in [&[][..], &["-mode", "native", "protocolVersion=5", "compression=lz4"], &["-mode", "driver"]] {
         let ran = good(&node, &all(&words, &checked, mode));
         assert_eq!(ran.balance("answered_ok"), 200, "{mode:?}");
+    }
+    let trusts = format!("truststore={}", path("trust.p12"));
+    for (algorithm, bits) in KEYS {
+        let store = format!("keystore={}", path(&format!("{algorithm}{bits}.p12")));
+        let stores = [&trusts, "truststore-password=changeit", &store, "keystore-password=changeit"];
+        assert_eq!(good(&node, &all(&words, &stores, &[])).balance("answered_ok"), 200, "{algorithm} {bits}");
     }
     for (options, said) in [
         (&[strange.as_str(), own.as_str()][..], "add who has signed it"),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use p12_keystore::{KeyStore, KeyStoreEntry, Pkcs12ImportPolicy};
+use p256::pkcs8::{DecodePrivateKey, EncodePrivateKey};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, pem::PemObject};
 
 use super::tls::{TlsError, read};
@@ -92,11 +93,19 @@ pub(super) fn identity(
             let Some((_, chain)) = store.private_key_chain() else {
                 return Err(wrong(path, "it holds no private key", "give the key store, not the trust store"));
             };
-            let key = PrivatePkcs8KeyDer::from(chain.key().as_der().to_vec());
+            let key = PrivatePkcs8KeyDer::from(with_public_half(chain.key().as_der()));
             let certificates = chain.certs().iter().map(|one| CertificateDer::from(one.as_der().to_vec()));
             Ok((certificates.collect(), PrivateKeyDer::Pkcs8(key)))
         }
     }
+}
+
+/// A key in PKCS#8 as TLS wants it. Java's keytool leaves the public half out of keys of elliptic curves; without it they
+/// are refused. Of all other keys nothing changes.
+fn with_public_half(key: &[u8]) -> Vec<u8> {
+    let on_256 = || p256::SecretKey::from_pkcs8_der(key).ok()?.to_pkcs8_der().ok();
+    let on_384 = || p384::SecretKey::from_pkcs8_der(key).ok()?.to_pkcs8_der().ok();
+    on_256().or_else(on_384).map_or_else(|| key.to_vec(), |whole| whole.as_bytes().to_vec())
 }
 
 fn pem_key(path: &Path, bytes: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
