@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Document;
+
 /// The run as planned. Written before anything starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Description {
@@ -111,4 +113,12 @@ pub struct Environment {
     pub system_settings: String,
     /// The seed all others are drawn from.
     pub seed: u64,
+}
+
+impl Document for Description {
+    const WHAT: &'static str = "description";
+}
+
+impl Document for Environment {
+    const WHAT: &'static str = "environment";
 }

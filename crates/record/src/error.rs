@@ -13,12 +13,20 @@ pub enum RecordError {
         /// What the system said.
         why: String,
     },
-    /// The file is something else, or of another version.
+    /// The file is something else.
     #[error("{path} is not a run this version can read: {why}")]
     NotARun {
         /// The file.
         path: PathBuf,
         /// What was found instead.
+        why: String,
+    },
+    /// The run, or a part of it, is of a format that came after this version.
+    #[error("the run's {what} was written by a newer Brownout: {why}; read it with that version")]
+    Newer {
+        /// Which part.
+        what: &'static str,
+        /// What was found.
         why: String,
     },
     /// SQLite refused. A full disk comes here.

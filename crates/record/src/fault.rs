@@ -3,6 +3,9 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::Document;
 
 /// A moment known to within an error: the true time lies in `at_ns ± error_ns`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -225,6 +228,40 @@ pub struct FaultRecord {
     pub severities: Vec<Severity>,
     /// The stretches of time in which it was in force, in order; those of a ramp follow one another.
     pub periods: Vec<Period>,
+}
+
+impl Document for FaultRecord {
+    const WHAT: &'static str = "fault";
+    const FORMAT: u64 = 2;
+
+    fn upgrade(format: u64, fields: &mut Map<String, Value>) -> Result<(), String> {
+        match format {
+            1 => several_severities(fields),
+            _ => Err(format!("there was never a format {format} of it")),
+        }
+    }
+}
+
+/// From format 1, in which a fault hit pairs alone, all the time with the same severity, once.
+fn several_severities(fields: &mut Map<String, Value>) -> Result<(), String> {
+    /// Left out after each change, beside the longest delay asked for.
+    const MARGIN_NS: u64 = 500_000_000;
+    let mut take = |name: &str| fields.remove(name).ok_or_else(|| format!("it has no {name}"));
+    let (mut expectations, injected, healed) = (take("expectations")?, take("injected")?, take("healed")?);
+    let mut longest_ns = 0.0_f64;
+    for expectation in expectations.as_array_mut().ok_or("its expectations are no list")? {
+        let fields = expectation.as_object_mut().ok_or("an expectation has no fields")?;
+        let mut take = |name: &str| fields.remove(name).ok_or_else(|| format!("an expectation has no {name}"));
+        let subject = json!({ "kind": "pair", "from": take("from")?, "to": take("to")? });
+        fields.insert("subject".to_owned(), subject);
+        if fields.get("quantity").is_some_and(|quantity| quantity == Quantity::OneWayDelay.name()) {
+            longest_ns = fields.get("asked").and_then(Value::as_f64).unwrap_or(0.0).max(longest_ns);
+        }
+    }
+    fields.insert("unsettled_ns".to_owned(), (MARGIN_NS + longest_ns as u64).into());
+    fields.insert("severities".to_owned(), json!([{ "text": "", "expectations": expectations }]));
+    fields.insert("periods".to_owned(), json!([{ "severity": 0, "injected": injected, "healed": healed }]));
+    Ok(())
 }
 
 impl FaultRecord {

@@ -10,14 +10,18 @@
 
 mod blob;
 mod description;
+mod document;
 mod error;
 mod fault;
+mod format;
+mod open;
 mod reader;
 mod recorder;
 mod rows;
 
 pub use blob::{add_encoded, decode_histogram, encode_histogram};
 pub use description::{Description, Environment, HostDescription, LoadDescription, Objective, PhaseDescription};
+pub use document::Document;
 pub use error::RecordError;
 pub use fault::{Expectation, FaultRecord, Period, Quantity, Severity, Stamp, Subject};
 pub use reader::Run;

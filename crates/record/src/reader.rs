@@ -5,17 +5,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rusqlite::{Connection, OpenFlags, Row};
-use serde::de::DeserializeOwned;
+use rusqlite::{Connection, Row};
 
 use crate::{
     CpuRow, Description, Environment, Event, FaultRecord, Histogram, HostCounterRow, LatencyRow, LinkReading, LinkRow,
     LoadRow, PhaseRow, ProbeRow, Quantity, RecordError, Subject, TrialRow, TrialState, WitnessRow,
     blob::{decode_histogram, decode_samples},
-    recorder::{APPLICATION_ID, FORMAT},
+    document::{self, Document},
+    format::{self, APPLICATION_ID, FORMAT},
+    open::open,
 };
 
-/// A run, opened for reading. It may still be written by another process: each call sees what is there at that moment.
+/// A run, opened for reading, as it was at that moment: it may still be written by another process, which is never hindered;
+/// open it again to see more. The file itself is not changed; one of an earlier format is read from a copy brought up to date.
 pub struct Run {
     db: Connection,
     path: PathBuf,
@@ -36,11 +38,22 @@ impl Run {
         if pragma("application_id")? != APPLICATION_ID {
             return Err(not_a_run("it is a database of another program".to_owned()));
         }
-        let format = pragma("user_version")?;
-        if format != FORMAT {
-            return Err(not_a_run(format!("it has format {format}, this version reads {FORMAT}")));
+        match pragma("user_version")? {
+            FORMAT => Ok(Run { db, path }),
+            format @ 1..FORMAT => {
+                let copied = format::copy(&db).and_then(|copy| format::migrate(&copy, format).map(|()| copy));
+                let doing = "read an earlier format from a temporary copy";
+                match copied {
+                    Ok(db) => Ok(Run { db, path }),
+                    Err(source) => Err(RecordError::Sqlite { doing, path, source }),
+                }
+            }
+            format if format > FORMAT => {
+                let why = format!("{} has format {format}, this version reads up to {FORMAT}", path.display());
+                Err(RecordError::Newer { what: "file", why })
+            }
+            format => Err(not_a_run(format!("there was never a format {format}"))),
         }
-        Ok(Run { db, path })
     }
 
     /// The file.
@@ -68,8 +81,8 @@ impl Run {
         Ok(self.rows("SELECT text FROM document WHERE name = ?", [name], |row| row.get(0))?.pop())
     }
 
-    fn json<T: DeserializeOwned>(&self, name: &'static str) -> Result<Option<T>, RecordError> {
-        self.document(name)?.map(|text| from_json(name, &text)).transpose()
+    fn json<T: Document>(&self, name: &str) -> Result<Option<T>, RecordError> {
+        self.document(name)?.map(|text| document::read(&text)).transpose()
     }
 
     /// The run as planned.
@@ -146,7 +159,7 @@ impl Run {
     pub fn faults(&self, trial: u32) -> Result<Vec<FaultRecord>, RecordError> {
         self.rows("SELECT json FROM fault WHERE trial = ? ORDER BY fault", [trial], |row| row.get::<_, String>(0))?
             .iter()
-            .map(|text| from_json("fault", text))
+            .map(|text| document::read(text))
             .collect()
     }
 
@@ -288,7 +301,7 @@ impl Run {
                 let name: String = row.get(4)?;
                 let quantity = Quantity::of(&name).ok_or_else(|| {
                     let why = format!("{name:?} is no quantity this version knows");
-                    damaged(4, RecordError::Damaged { what: "witness table", why })
+                    damaged(4, RecordError::Newer { what: "witness table", why })
                 })?;
                 Ok(WitnessRow {
                     at_ns: unsigned(row, 0)?,
@@ -318,24 +331,6 @@ impl Run {
             },
         )
     }
-}
-
-/// Opens a run's file for reading, whether its writer ended, was killed, or is still at work.
-fn open(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-    let readable = |db: Connection| db.query_row("SELECT count(*) FROM meta", [], |_| Ok(())).map(|()| db);
-    // The log that a killed writer left beside the file can be folded in only by one who may write.
-    Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)
-        .and_then(readable)
-        .or_else(|_| Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY).and_then(readable))
-        .or_else(|error| {
-            // Where nothing may be written, what is in the file itself can still be read; nobody can be changing it.
-            let escaped = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-            let uri = format!("file:{escaped}?immutable=1");
-            Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_READ_ONLY)
-                .and_then(readable)
-                .map_err(|_| error)
-        })
 }
 
 fn window_params(trial: u32, window: &Range<u64>) -> impl rusqlite::Params + use<> {
@@ -378,8 +373,4 @@ fn histogram(row: &Row<'_>, column: usize) -> rusqlite::Result<Histogram> {
 
 fn damaged(column: usize, error: RecordError) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Blob, Box::new(error))
-}
-
-fn from_json<T: DeserializeOwned>(what: &'static str, text: &str) -> Result<T, RecordError> {
-    serde_json::from_str(text).map_err(|error| RecordError::Damaged { what, why: error.to_string() })
 }

@@ -2,19 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, params};
-use serde::Serialize;
+use rusqlite::{Connection, ErrorCode, params};
 
 use crate::{
     CpuRow, Event, FaultRecord, HostCounterRow, LatencyRow, LinkRow, LoadRow, PhaseRow, ProbeRow, RecordError, Subject,
     TrialRow, WitnessRow,
     blob::{encode_histogram, encode_samples},
+    document::{self, Document},
+    format::{APPLICATION_ID, FORMAT},
 };
-
-/// `PRAGMA application_id`: "Brno" as bytes, so that `file(1)` and we can tell a run from any other SQLite file.
-pub(crate) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Brno");
-/// `PRAGMA user_version`: raised with every change of `schema.sql`.
-pub(crate) const FORMAT: i32 = 2;
 
 /// The writer of one run.
 pub struct Recorder {
@@ -86,8 +82,8 @@ impl Recorder {
     }
 
     /// Stores a value as JSON under a name.
-    pub fn json(&self, name: &'static str, value: &impl Serialize) -> Result<(), RecordError> {
-        self.document(name, &to_json(name, value)?)
+    pub fn json(&self, name: &str, value: &impl Document) -> Result<(), RecordError> {
+        self.document(name, &document::write(value)?)
     }
 
     /// Inserts or updates a trial.
@@ -120,10 +116,18 @@ impl Recorder {
     }
 
     /// Ends the writing: folds the log into the file, so that it can be read alone and from where nothing may be written.
+    ///
+    /// Not while somebody reads it: then the log stays beside the file, and belongs to it. A run is as whole with it, and
+    /// whoever reads harms nothing.
     pub fn finish(self) -> Result<(), RecordError> {
         let Recorder { db, path, .. } = self;
         let error = |source| RecordError::Sqlite { doing: "finish the run", path: path.clone(), source };
-        db.pragma_update(None, "journal_mode", "delete").map_err(error)?;
+        // All that readers let: this never waits for them.
+        db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(error)?;
+        match db.pragma_update(None, "journal_mode", "delete") {
+            Err(refused) if refused.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
+            other => other.map_err(error)?,
+        }
         db.close().map_err(|(_, source)| error(source))
     }
 
@@ -141,7 +145,7 @@ impl Recorder {
         self.execute(
             "write a fault",
             "INSERT OR REPLACE INTO fault VALUES (?, ?, ?)",
-            params![trial, fault.index, to_json("fault", fault)?],
+            params![trial, fault.index, document::write(fault)?],
         )
     }
 
@@ -276,10 +280,6 @@ fn load_values(trial: u32, row: &LoadRow) -> impl rusqlite::Params {
         sql_ns(row.stale),
         encode_histogram(&row.lateness),
     )
-}
-
-fn to_json(what: &'static str, value: &impl Serialize) -> Result<String, RecordError> {
-    serde_json::to_string(value).map_err(|error| RecordError::Damaged { what, why: error.to_string() })
 }
 
 /// SQLite's integers are signed; 2^63 ns are 292 years.

@@ -1,0 +1,107 @@
+//! Every format that ever was can be read, and its file stays as it is.
+//!
+//! `formats/N.db` was written by the recorder of format N: a made-up run of two nodes, of which n2 answers 100 ms late for
+//! 8 seconds.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use brownout_record::{Quantity, RecordError, Recorder, Run, Subject, TrialState};
+
+const SECOND: u64 = 1_000_000_000;
+const EARLIER: [i32; 2] = [1, 2];
+
+fn fixture(format: i32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/formats/{format}.db"))
+}
+
+#[test]
+fn what_a_run_of_an_earlier_format_holds_is_read_and_the_file_stays_as_it_is() {
+    for format in EARLIER {
+        let path = fixture(format);
+        let before = fs::read(&path).unwrap();
+        let run = Run::open(&path).unwrap();
+
+        let description = run.description().unwrap();
+        assert_eq!((description.name.as_str(), description.hosts.len(), description.trials), ("slow-replica", 2, 1));
+        assert_eq!((description.objective.share, description.objective.operation), (0.99, None));
+        assert_eq!(run.environment().unwrap().unwrap().cores, 2);
+        assert_eq!(run.started_unix_ms().unwrap(), 1_780_000_000_000);
+        let trial = &run.trials().unwrap()[0];
+        assert_eq!((trial.seed, trial.ends_ns, trial.state), (7, Some(24 * SECOND), TrialState::Done));
+        let phases = run.phases(1).unwrap();
+        let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
+        assert_eq!(names, ["set-up", "warm-up", "baseline", "fault", "recovery"]);
+        assert_eq!(run.events().unwrap().len(), 7);
+
+        let faults = run.faults(1).unwrap();
+        let [fault] = faults.as_slice() else { panic!("{faults:?}") };
+        let (from, to) = (fault.injected().unwrap(), fault.healed().unwrap());
+        assert_eq!((from.at_ns, to.at_ns, from.error_ns), (10 * SECOND, 18 * SECOND, 40_000));
+        assert_eq!((fault.kind.as_str(), fault.unsettled_ns), ("slow", 600_000_000));
+        assert_eq!(fault.severities.len(), 1);
+        let asked = |from: &str, to: &str| {
+            let subject = Subject::pair(from, to);
+            let all = &fault.severities[0].expectations;
+            let one = all.iter().find(|one| one.subject == subject && one.quantity == Quantity::OneWayDelay).unwrap();
+            (one.hit, one.asked, one.tolerance)
+        };
+        assert_eq!((asked("n2", "n1"), asked("n1", "n2")), ((true, 100e6, 2e6), (false, 0.0, 2e6)));
+
+        let load = run.load(1).unwrap();
+        assert_eq!((load.len(), load.iter().map(|row| row.sent).sum::<u64>()), (23, 184));
+        let slow = run.latencies(1, 12 * SECOND..13 * SECOND).unwrap();
+        let through = |node: &str| slow.iter().find(|row| row.coordinator == node).unwrap().response.min();
+        assert!(through("n2") > 100_000_000 && through("n1") < 10_000_000);
+        let links = run.links(1, 12 * SECOND..13 * SECOND).unwrap();
+        let back = links.iter().find(|row| row.from == "n2").unwrap();
+        assert_eq!((links.len(), back.offered, back.delivered, back.lost), (2, 5, 5, 0));
+        assert_eq!((back.duplicated, back.corrupted, back.reordered, back.cut, back.too_big), (0, 0, 0, 0, 0));
+        assert!(back.held.min() >= 99_000_000);
+        let probes = run.probes(1).unwrap();
+        assert_eq!(probes.iter().map(|row| row.samples.len()).sum::<usize>(), 2 * 24 * 10);
+        let cpu = run.cpu(1).unwrap();
+        assert_eq!(cpu.iter().filter(|row| row.subject == "cores").count(), 24);
+        // What an earlier format had no room for, nobody saw.
+        let seen = if format == 1 { 0 } else { 48 };
+        assert_eq!((run.witnesses(1).unwrap().len(), run.host_counters(1).unwrap().len()), (seen, seen));
+
+        drop(run);
+        assert_eq!(fs::read(&path).unwrap(), before, "format {format}");
+    }
+}
+
+#[test]
+fn a_killed_run_of_an_earlier_format_is_read_with_its_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.db");
+    fs::copy(fixture(2), &path).unwrap();
+    let writer = rusqlite::Connection::open(&path).unwrap();
+    writer.execute_batch("PRAGMA journal_mode = wal; UPDATE trial SET state = 'running', ends_ns = NULL").unwrap();
+    // One who is killed closes nothing.
+    std::mem::forget(writer);
+    let run = Run::open(&path).unwrap();
+    assert_eq!(run.trials().unwrap()[0].state, TrialState::Running);
+    assert_eq!(run.faults(1).unwrap().len(), 1);
+}
+
+#[test]
+fn a_run_of_a_newer_format_is_refused_with_both_formats() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.db");
+    Recorder::create(&path, 0, 0).unwrap().finish().unwrap();
+    let set = |format: i32| {
+        rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", format).unwrap();
+    };
+    set(99);
+    let refused = Run::open(&path).err().unwrap();
+    assert!(matches!(refused, RecordError::Newer { .. }));
+    let message = refused.to_string();
+    assert!(message.contains("newer Brownout") && message.contains("format 99, this version reads up to"), "{message}");
+    set(0);
+    assert!(Run::open(&path).err().unwrap().to_string().contains("never a format 0"));
+}
