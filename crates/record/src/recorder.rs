@@ -14,7 +14,7 @@ use crate::{
 /// `PRAGMA application_id`: "Brno" as bytes, so that `file(1)` and we can tell a run from any other SQLite file.
 pub(crate) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Brno");
 /// `PRAGMA user_version`: raised with every change of `schema.sql`.
-pub(crate) const FORMAT: i32 = 2;
+pub(crate) const FORMAT: i32 = 3;
 
 /// The writer of one run.
 pub struct Recorder {
@@ -186,7 +186,7 @@ impl Recorder {
     pub fn link(&self, trial: u32, row: &LinkRow) -> Result<(), RecordError> {
         self.execute(
             "write link counters",
-            "INSERT OR REPLACE INTO link VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO link VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 trial,
                 sql_ns(row.starts_ns),
@@ -199,6 +199,7 @@ impl Recorder {
                 sql_ns(row.delivered_bytes),
                 sql_ns(row.lost),
                 sql_ns(row.dropped_queue),
+                sql_ns(row.dropped_emulator),
                 sql_ns(row.duplicated),
                 sql_ns(row.corrupted),
                 sql_ns(row.reordered),
@@ -258,8 +259,15 @@ impl Recorder {
     pub fn host_counters(&self, trial: u32, row: &HostCounterRow) -> Result<(), RecordError> {
         self.execute(
             "write the counters of a host",
-            "INSERT OR REPLACE INTO host_counters VALUES (?, ?, ?, ?, ?)",
-            params![trial, sql_ns(row.starts_ns), sql_ns(row.length_ns), row.host, sql_ns(row.checksum_errors)],
+            "INSERT OR REPLACE INTO host_counters VALUES (?, ?, ?, ?, ?, ?)",
+            params![
+                trial,
+                sql_ns(row.starts_ns),
+                sql_ns(row.length_ns),
+                row.host,
+                sql_ns(row.checksum_errors),
+                sql_ns(row.interface_dropped)
+            ],
         )
     }
 }
