@@ -67,6 +67,8 @@ pub(crate) struct Links {
     by_pair: HashMap<String, HashMap<String, Vec<LinkCounts>>>,
     /// Release errors of all pairs together, by the start of the reading, with its length.
     pub(crate) release: BTreeMap<u64, (u64, Histogram)>,
+    /// Start and end of the readings in which the emulator itself dropped packets, ns since the run's zero.
+    pub(crate) dropping: Vec<(u64, u64)>,
 }
 
 impl Links {
@@ -94,6 +96,9 @@ impl Links {
                     from.insert(reading.to.to_owned(), vec![LinkCounts::of(reading)]);
                 }
             }
+        }
+        if reading.dropped_emulator > 0 {
+            self.dropping.push((reading.starts_ns, reading.starts_ns.saturating_add(reading.length_ns)));
         }
         let (length_ns, sum) = match self.release.entry(reading.starts_ns) {
             std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),

@@ -121,6 +121,14 @@ fn packets_and_answers_that_waited_unseen_make_an_instrument_late() {
 }
 
 #[test]
+fn what_the_emulator_drops_because_it_ran_out_makes_the_interval_late() {
+    let found = analysed(&Synthetic { overrun: 1, ..Synthetic::default() });
+    let instrument = &found.trials[0].instrument;
+    assert!(instrument.too_late && instrument.late_intervals.len() == 9, "{:?}", instrument.punctuality);
+    assert_eq!(exit_code(&found), 3);
+}
+
+#[test]
 fn an_instrument_that_is_late_in_one_phase_is_not_saved_by_the_others() {
     let found = analysed(&Synthetic { lateness: 20 * MS, late_for: 3, ..Synthetic::default() });
     assert!(found.trials[0].instrument.late_share < brownout_analysis::LATE_SHARE);

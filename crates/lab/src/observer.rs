@@ -15,6 +15,13 @@ use crate::{
     witness::Witnesses,
 };
 
+/// What a host's kernel threw away since the network was started.
+#[derive(Clone, Copy, Default)]
+struct KernelCounts {
+    checksum_errors: u64,
+    interface_dropped: u64,
+}
+
 /// Watches one trial.
 pub struct Observer<'a> {
     trial: u32,
@@ -24,7 +31,7 @@ pub struct Observer<'a> {
     probes: &'a Probes,
     witnesses: &'a Witnesses,
     /// What each host's kernel had thrown away because of a checksum.
-    last_checksums: BTreeMap<String, u64>,
+    last_kernels: BTreeMap<String, KernelCounts>,
     /// Intervals begin at this moment plus whole multiples of their length, `CLOCK_MONOTONIC`.
     epoch_ns: u64,
     last_ns: u64,
@@ -33,8 +40,10 @@ pub struct Observer<'a> {
     last_load: u64,
     last_waited: u64,
     dead: Vec<String>,
-    /// Packets that links dropped without being asked to.
+    /// Packets for which the queue of a link's rate had no room.
     dropped: u64,
+    /// Packets that the emulator dropped because it ran out itself.
+    dropped_emulator: u64,
     /// Up to here, intervals without an operation have been written too.
     filled_ns: u64,
 }
@@ -73,7 +82,7 @@ impl<'a> Observer<'a> {
             cluster,
             probes,
             witnesses,
-            last_checksums: BTreeMap::new(),
+            last_kernels: BTreeMap::new(),
             epoch_ns,
             last_ns: now_ns,
             last: cpu_now()?,
@@ -82,10 +91,11 @@ impl<'a> Observer<'a> {
             last_waited: network.waited_ns().unwrap_or(0),
             dead: Vec::new(),
             dropped: 0,
+            dropped_emulator: 0,
             filled_ns: epoch_ns + (now_ns - epoch_ns) / INTERVAL_NS * INTERVAL_NS,
         };
         observer.last_nodes = observer.node_cpu();
-        observer.last_checksums = observer.checksum_errors();
+        observer.last_kernels = observer.kernel_counts();
         Ok(observer)
     }
 
@@ -169,6 +179,13 @@ impl<'a> Observer<'a> {
         if self.dropped > 0 {
             told.push(format!("{} packets were dropped because a link's queue was full", self.dropped));
         }
+        if self.dropped_emulator > 0 {
+            told.push(format!(
+                "the emulator dropped {} packets because it had no memory left for them, or because the receiving host's \
+                 interface refused them; no link that was asked for would have",
+                self.dropped_emulator
+            ));
+        }
         let probes = self.probes.health();
         let unseen = probes.skipped + probes.discarded + probes.send_errors;
         if unseen * 100 > probes.sent {
@@ -191,6 +208,7 @@ impl<'a> Observer<'a> {
         let starts_ns = self.recorder.at(self.last_ns);
         let links = self.link_rows(starts_ns, length_ns)?;
         self.dropped += links.iter().map(|link| link.dropped_queue).sum::<u64>();
+        self.dropped_emulator += links.iter().map(|link| link.dropped_emulator).sum::<u64>();
         let probes = self.probe_rows(self.probes.drain());
         // Packets that wait for the emulator to read them are in none of its own counters.
         let waited = self.network.waited_ns().unwrap_or(0);
@@ -262,7 +280,8 @@ impl<'a> Observer<'a> {
                 delivered: counters.delivered_packets,
                 delivered_bytes: counters.delivered_bytes,
                 lost: counters.lost,
-                dropped_queue: counters.dropped_queue + counters.dropped_write,
+                dropped_queue: counters.dropped_queue,
+                dropped_emulator: counters.dropped_by_emulator(),
                 duplicated: counters.duplicated,
                 corrupted: counters.corrupted,
                 reordered: counters.reordered,
@@ -280,20 +299,27 @@ impl<'a> Observer<'a> {
         seen.into_iter().map(|row| WitnessRow { at_ns: self.recorder.at(row.at_ns), ..row }).collect()
     }
 
-    fn checksum_errors(&self) -> BTreeMap<String, u64> {
+    fn kernel_counts(&self) -> BTreeMap<String, KernelCounts> {
+        let dropped = self.network.host_counters().unwrap_or_default();
+        let counts = |host: &Host| {
+            let checksum_errors = self.network.checksum_errors(host.id()).ok()?.total();
+            let dropped = dropped.iter().find(|counters| counters.host == host.id());
+            let interface_dropped = dropped.and_then(|counters| counters.interface_dropped).unwrap_or(0);
+            Some(KernelCounts { checksum_errors, interface_dropped })
+        };
         let hosts = self.network.hosts().iter();
-        let errors = |host: &Host| Some(self.network.checksum_errors(host.id()).ok()?.total());
-        hosts.filter_map(|host| Some((host.name().to_owned(), errors(host)?))).collect()
+        hosts.filter_map(|host| Some((host.name().to_owned(), counts(host)?))).collect()
     }
 
     /// What the hosts' kernels threw away since the last look.
     fn kernel_rows(&mut self, starts_ns: u64, length_ns: u64) -> Vec<HostCounterRow> {
-        let now = self.checksum_errors();
-        let before = std::mem::replace(&mut self.last_checksums, now.clone());
-        let since = |host: &str, now: u64| now.saturating_sub(before.get(host).copied().unwrap_or(0));
-        let row = |(host, now): (String, u64)| {
-            let checksum_errors = since(&host, now);
-            HostCounterRow { starts_ns, length_ns, host, checksum_errors }
+        let now = self.kernel_counts();
+        let before = std::mem::replace(&mut self.last_kernels, now.clone());
+        let row = |(host, now): (String, KernelCounts)| {
+            let before = before.get(&host).copied().unwrap_or_default();
+            let checksum_errors = now.checksum_errors.saturating_sub(before.checksum_errors);
+            let interface_dropped = now.interface_dropped.saturating_sub(before.interface_dropped);
+            HostCounterRow { starts_ns, length_ns, host, checksum_errors, interface_dropped }
         };
         now.into_iter().map(row).collect()
     }

@@ -9,9 +9,10 @@ use crate::link::{HostId, Link};
 ///
 /// Over the life of a link, in packets:
 ///
-/// `offered + duplicated + fragments = delivered + lost + cut + too_big + dropped_queue + dropped_write` + those in flight.
+/// `offered + duplicated + fragments = delivered + lost + cut + too_big + dropped_queue + dropped_memory + dropped_write`
+/// + those in flight.
 ///
-/// `corrupted` and `reordered` are among those that are in flight or beyond.
+/// The last two drops are the emulator's own: no link that was asked for would have made them. `corrupted` and `reordered` are among those that are in flight or beyond.
 #[derive(Debug, Clone)]
 pub struct LinkCounters {
     /// Which link.
@@ -40,9 +41,11 @@ pub struct LinkCounters {
     pub corrupted: u64,
     /// Packets that skipped a delay.
     pub reordered: u64,
-    /// Packets dropped because the queue of a rate limit was full, or the link, or all links together, held all they can
-    /// (128 MiB of memory; a quarter of what was available at the start, from 128 MiB to 2 GiB).
+    /// Packets dropped because the queue of a rate limit was full.
     pub dropped_queue: u64,
+    /// Packets dropped because the link, or all links together, held all they can (128 MiB of memory; a quarter of what
+    /// was available at the start, from 128 MiB to 2 GiB).
+    pub dropped_memory: u64,
     /// Packets that the receiving host's interface refused (it was taken down, or is out of memory).
     pub dropped_write: u64,
     /// Nanoseconds by which packets left later than intended: from the intended release to the
@@ -80,6 +83,7 @@ impl LinkCounters {
             corrupted: 0,
             reordered: 0,
             dropped_queue: 0,
+            dropped_memory: 0,
             dropped_write: 0,
             release_error: histogram(0),
             held: histogram(0),
@@ -92,6 +96,11 @@ impl LinkCounters {
         self.numbers().into_iter().for_each(|number| *number = 0);
         self.release_error.reset();
         self.held.reset();
+    }
+
+    /// Packets that the emulator dropped because it ran out itself, and not because of any impairment.
+    pub fn dropped_by_emulator(&self) -> u64 {
+        self.dropped_memory + self.dropped_write
     }
 
     /// Adds what another interval of the same link counted.
@@ -114,7 +123,7 @@ impl LinkCounters {
     }
 
     /// All that only counts up.
-    fn numbers(&mut self) -> [&mut u64; 14] {
+    fn numbers(&mut self) -> [&mut u64; 15] {
         let LinkCounters {
             link: _,
             frames,
@@ -130,6 +139,7 @@ impl LinkCounters {
             corrupted,
             reordered,
             dropped_queue,
+            dropped_memory,
             dropped_write,
             release_error: _,
             held: _,
@@ -149,6 +159,7 @@ impl LinkCounters {
             corrupted,
             reordered,
             dropped_queue,
+            dropped_memory,
             dropped_write,
         ]
     }

@@ -220,6 +220,7 @@ impl Run {
                 delivered_bytes: reading.delivered_bytes,
                 lost: reading.lost,
                 dropped_queue: reading.dropped_queue,
+                dropped_emulator: reading.dropped_emulator,
                 duplicated: reading.duplicated,
                 corrupted: reading.corrupted,
                 reordered: reading.reordered,
@@ -241,7 +242,8 @@ impl Run {
         mut visit: impl FnMut(LinkReading<'_>) -> Result<(), RecordError>,
     ) -> Result<(), RecordError> {
         let sql = "SELECT starts_ns, length_ns, sender, receiver, offered, offered_bytes, delivered, delivered_bytes,
-                          lost, dropped_queue, duplicated, corrupted, reordered, cut, too_big, release_error, held
+                          lost, dropped_queue, dropped_emulator, duplicated, corrupted, reordered, cut, too_big,
+                          release_error, held
                    FROM link WHERE trial = ? AND starts_ns >= ? AND starts_ns < ? ORDER BY starts_ns, sender, receiver";
         let mut statement = self.db.prepare_cached(sql).map_err(|error| self.error(error))?;
         let mut rows = statement.query(window_params(trial, &window)).map_err(|error| self.error(error))?;
@@ -318,7 +320,7 @@ impl Run {
     /// What the kernels of the hosts counted in a trial, interval by interval.
     pub fn host_counters(&self, trial: u32) -> Result<Vec<HostCounterRow>, RecordError> {
         self.rows(
-            "SELECT starts_ns, length_ns, host, checksum_errors FROM host_counters WHERE trial = ?
+            "SELECT starts_ns, length_ns, host, checksum_errors, interface_dropped FROM host_counters WHERE trial = ?
              ORDER BY starts_ns, host",
             [trial],
             |row| {
@@ -327,6 +329,7 @@ impl Run {
                     length_ns: unsigned(row, 1)?,
                     host: row.get(2)?,
                     checksum_errors: unsigned(row, 3)?,
+                    interface_dropped: unsigned(row, 4)?,
                 })
             },
         )
@@ -356,13 +359,14 @@ fn reading<'a>(row: &'a Row<'_>) -> rusqlite::Result<LinkReading<'a>> {
         delivered_bytes: unsigned(row, 7)?,
         lost: unsigned(row, 8)?,
         dropped_queue: unsigned(row, 9)?,
-        duplicated: unsigned(row, 10)?,
-        corrupted: unsigned(row, 11)?,
-        reordered: unsigned(row, 12)?,
-        cut: unsigned(row, 13)?,
-        too_big: unsigned(row, 14)?,
-        release_error: column(15)?.as_blob()?,
-        held: column(16)?.as_blob()?,
+        dropped_emulator: unsigned(row, 10)?,
+        duplicated: unsigned(row, 11)?,
+        corrupted: unsigned(row, 12)?,
+        reordered: unsigned(row, 13)?,
+        cut: unsigned(row, 14)?,
+        too_big: unsigned(row, 15)?,
+        release_error: column(16)?.as_blob()?,
+        held: column(17)?.as_blob()?,
     })
 }
 

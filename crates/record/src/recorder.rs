@@ -190,7 +190,7 @@ impl Recorder {
     pub fn link(&self, trial: u32, row: &LinkRow) -> Result<(), RecordError> {
         self.execute(
             "write link counters",
-            "INSERT OR REPLACE INTO link VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO link VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 trial,
                 sql_ns(row.starts_ns),
@@ -203,6 +203,7 @@ impl Recorder {
                 sql_ns(row.delivered_bytes),
                 sql_ns(row.lost),
                 sql_ns(row.dropped_queue),
+                sql_ns(row.dropped_emulator),
                 sql_ns(row.duplicated),
                 sql_ns(row.corrupted),
                 sql_ns(row.reordered),
@@ -262,8 +263,15 @@ impl Recorder {
     pub fn host_counters(&self, trial: u32, row: &HostCounterRow) -> Result<(), RecordError> {
         self.execute(
             "write the counters of a host",
-            "INSERT OR REPLACE INTO host_counters VALUES (?, ?, ?, ?, ?)",
-            params![trial, sql_ns(row.starts_ns), sql_ns(row.length_ns), row.host, sql_ns(row.checksum_errors)],
+            "INSERT OR REPLACE INTO host_counters VALUES (?, ?, ?, ?, ?, ?)",
+            params![
+                trial,
+                sql_ns(row.starts_ns),
+                sql_ns(row.length_ns),
+                row.host,
+                sql_ns(row.checksum_errors),
+                sql_ns(row.interface_dropped)
+            ],
         )
     }
 }

@@ -144,8 +144,11 @@ pub struct LinkRow {
     pub delivered_bytes: u64,
     /// Packets dropped by the loss asked for.
     pub lost: u64,
-    /// Packets dropped because the link's queue or the receiving interface was full.
+    /// Packets dropped because the queue of the link's rate was full.
     pub dropped_queue: u64,
+    /// Packets dropped because the emulator itself ran out: of memory, or the receiving interface refused them. No fault
+    /// asks for these.
+    pub dropped_emulator: u64,
     /// Packets of which a second copy was sent on.
     pub duplicated: u64,
     /// Packets sent on with a bit flipped.
@@ -176,6 +179,7 @@ pub struct LinkReading<'a> {
     pub delivered_bytes: u64,
     pub lost: u64,
     pub dropped_queue: u64,
+    pub dropped_emulator: u64,
     pub duplicated: u64,
     pub corrupted: u64,
     pub reordered: u64,
@@ -255,4 +259,6 @@ pub struct HostCounterRow {
     pub host: String,
     /// Packets that it threw away because a checksum (of IP, TCP, UDP or ICMP) was wrong.
     pub checksum_errors: u64,
+    /// Packets that its interface dropped because the emulator did not read them in time.
+    pub interface_dropped: u64,
 }

@@ -42,8 +42,8 @@ CREATE TABLE link (
     sender TEXT NOT NULL, receiver TEXT NOT NULL,
     offered INTEGER NOT NULL, offered_bytes INTEGER NOT NULL,
     delivered INTEGER NOT NULL, delivered_bytes INTEGER NOT NULL,
-    lost INTEGER NOT NULL, dropped_queue INTEGER NOT NULL, duplicated INTEGER NOT NULL, corrupted INTEGER NOT NULL,
-    reordered INTEGER NOT NULL, cut INTEGER NOT NULL, too_big INTEGER NOT NULL,
+    lost INTEGER NOT NULL, dropped_queue INTEGER NOT NULL, dropped_emulator INTEGER NOT NULL,
+    duplicated INTEGER NOT NULL, corrupted INTEGER NOT NULL, reordered INTEGER NOT NULL, cut INTEGER NOT NULL, too_big INTEGER NOT NULL,
     release_error BLOB NOT NULL, held BLOB NOT NULL,
     PRIMARY KEY (trial, starts_ns, sender, receiver)
 ) WITHOUT ROWID;
@@ -76,6 +76,6 @@ CREATE INDEX witness_by_trial ON witness (trial, at_ns);
 -- What the kernel of a host counted in an interval: packets thrown away because a checksum was wrong.
 CREATE TABLE host_counters (
     trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, length_ns INTEGER NOT NULL, host TEXT NOT NULL,
-    checksum_errors INTEGER NOT NULL,
+    checksum_errors INTEGER NOT NULL, interface_dropped INTEGER NOT NULL,
     PRIMARY KEY (trial, starts_ns, host)
 ) WITHOUT ROWID;

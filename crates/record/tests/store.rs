@@ -130,6 +130,7 @@ fn counters_and_what_witnesses_saw_come_back_as_they_were() {
         delivered_bytes: 6,
         lost: 7,
         dropped_queue: 8,
+        dropped_emulator: 17,
         duplicated: 9,
         corrupted: 10,
         reordered: 11,
@@ -138,7 +139,13 @@ fn counters_and_what_witnesses_saw_come_back_as_they_were() {
         release_error: histogram(&[14]),
         held: histogram(&[15, 16]),
     };
-    let counted = HostCounterRow { starts_ns: 1, length_ns: 2, host: "n2".to_owned(), checksum_errors: 3 };
+    let counted = HostCounterRow {
+        starts_ns: 1,
+        length_ns: 2,
+        host: "n2".to_owned(),
+        checksum_errors: 3,
+        interface_dropped: 4,
+    };
     let subjects = [Subject::pair("n1", "n2"), Subject::host("n2"), Subject::folder("n2", "data")];
     let seen: Vec<WitnessRow> = (0..)
         .zip(Quantity::ALL)

@@ -69,6 +69,8 @@ pub struct Synthetic {
     pub stall: u64,
     /// In the fault phase, the load's threads wait this long in each second, ns.
     pub waited: u64,
+    /// Packets that the emulator drops on each pair in each second of the fault phase because it ran out itself.
+    pub overrun: u64,
     /// Share of the machine that is busy with the lab.
     pub busy: f64,
     /// Share of the machine that other programs take in the fault phase …
@@ -122,6 +124,7 @@ impl Default for Synthetic {
             time_outs: 0,
             invented: 0,
             lateness: 50_000,
+            overrun: 0,
             late_for: u64::MAX,
             stall: 0,
             waited: 0,

@@ -351,6 +351,7 @@ impl Synthetic {
             let packets = 200;
             let lost = (packets as f64 * lost) as u64;
             let held = extra(self.counted);
+            let overrun = if self.phase_at(into) == "fault" { self.overrun } else { 0 };
             recorder.link(
                 trial,
                 &LinkRow {
@@ -360,10 +361,11 @@ impl Synthetic {
                     to: to.to_owned(),
                     offered: packets,
                     offered_bytes: packets * 400,
-                    delivered: packets - lost,
-                    delivered_bytes: (packets - lost) * 400,
+                    delivered: packets - lost - overrun,
+                    delivered_bytes: (packets - lost - overrun) * 400,
                     lost,
                     dropped_queue: 0,
+                    dropped_emulator: overrun,
                     duplicated: 0,
                     corrupted: 0,
                     reordered: 0,

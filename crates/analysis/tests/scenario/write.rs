@@ -180,6 +180,7 @@ impl Scenario {
                 delivered_bytes: 0,
                 lost: 0,
                 dropped_queue: 0,
+                dropped_emulator: 0,
                 duplicated: 0,
                 corrupted: 0,
                 reordered: 0,
@@ -227,7 +228,8 @@ impl Scenario {
             recorder.link(1, &row)?;
         }
         damaged.into_iter().try_for_each(|(host, checksum_errors)| {
-            recorder.host_counters(1, &HostCounterRow { starts_ns, length_ns: SECOND, host, checksum_errors })
+            let row = HostCounterRow { starts_ns, length_ns: SECOND, host, checksum_errors, interface_dropped: 0 };
+            recorder.host_counters(1, &row)
         })
     }
 

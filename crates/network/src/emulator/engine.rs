@@ -155,7 +155,7 @@ impl Engine {
     pub(super) fn admit(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) {
         if !self.has_room(link, frame.len()) {
             // Before any stage, so that no bottleneck spends time on them.
-            self.counters[link].dropped_queue += u64::from(shape.packets);
+            self.counters[link].dropped_memory += u64::from(shape.packets);
             return;
         }
         let mut fates = std::mem::take(&mut self.fates);
@@ -186,7 +186,7 @@ impl Engine {
         let length = part.as_ref().map_or(frame.len(), |(segments, range)| slicer::sliced_length(segments, range));
         // Again: the pieces of one frame can take many times its room.
         if !self.has_room(link, length) {
-            self.counters[link].dropped_queue += u64::from(packets);
+            self.counters[link].dropped_memory += u64::from(packets);
             return;
         }
         let (line, counters) = (&mut self.lines[link], &mut self.counters[link]);
@@ -196,7 +196,7 @@ impl Engine {
                 slicer::slice(frame, segments, &range, &mut buffer);
                 buffer
             }
-            None if alone && Pool::is_large(frame.len()) => std::mem::replace(frame, self.pool.take(frame::LONGEST)),
+            None if alone && Pool::needs_longest(frame.len()) => std::mem::replace(frame, self.pool.take(frame::LONGEST)),
             None => {
                 let mut buffer = self.pool.take(length);
                 buffer.copy_from_slice(frame);

@@ -216,7 +216,7 @@ mod tests {
             queue.push(flight(arrival, *release), 1, 100, pool.take(1));
         }
         assert_eq!(queue.mean_bytes(), Some(100));
-        assert!(queue.memory() >= (256 + 40) * releases.len() as u64);
+        assert!(queue.memory() >= (128 + 40) * releases.len() as u64);
         if let Some(longest_ns) = hurry {
             queue.replan(Replan { longest_ns, ..nothing(0) });
         }

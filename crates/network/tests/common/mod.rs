@@ -62,7 +62,7 @@ pub fn settled_counters(network: &Network, link: Link) -> LinkCounters {
     let mut all = counters(network, link);
     let end = Instant::now() + PATIENCE;
     loop {
-        let out = all.delivered_packets + all.lost + all.dropped_queue + all.dropped_write;
+        let out = all.delivered_packets + all.lost + all.dropped_queue + all.dropped_by_emulator();
         assert!(out <= all.offered_packets, "{all:?}");
         if out == all.offered_packets && out > 0 {
             return all;

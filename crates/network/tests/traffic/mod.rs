@@ -133,8 +133,8 @@ pub fn set_segmentation_offload(network: &Network, host: &str, on: bool) {
 
 /// Packets that have left the link one way or another, by the equation that [`LinkCounters`] states.
 pub fn gone(counters: &LinkCounters) -> u64 {
-    let LinkCounters { delivered_packets, lost, cut, too_big, dropped_queue, dropped_write, .. } = counters;
-    delivered_packets + lost + cut + too_big + dropped_queue + dropped_write
+    let LinkCounters { delivered_packets, lost, cut, too_big, dropped_queue, .. } = counters;
+    delivered_packets + lost + cut + too_big + dropped_queue + counters.dropped_by_emulator()
 }
 
 /// Packets that ever were on the link.
