@@ -34,7 +34,6 @@ struct Faults {
     /// In the order in which they came.
     layers: Vec<Layer>,
     next: u64,
-    sabotaged: bool,
     random: Random,
 }
 
@@ -61,7 +60,7 @@ impl Verdict {
 
 impl DiskControl {
     pub(crate) fn new(target: PathBuf, seed: u64) -> Self {
-        let faults = Faults { layers: Vec::new(), next: 0, sabotaged: false, random: Random::new(seed) };
+        let faults = Faults { layers: Vec::new(), next: 0, random: Random::new(seed) };
         DiskControl(Arc::new(Shared {
             target,
             faults: Mutex::new(faults),
@@ -101,20 +100,7 @@ impl DiskControl {
     pub fn effective(&self) -> Result<Vec<DiskFault>, DiskError> {
         self.alive()?;
         let faults = self.0.faults();
-        Ok(if faults.sabotaged { Vec::new() } else { faults.layers.iter().map(|layer| layer.fault).collect() })
-    }
-
-    /// **For testing the tester.** While on, faults are accepted and acknowledged as ever, but none is applied, not even
-    /// those already there; [`DiskControl::effective`] keeps telling the truth. A proof of a fault that does not notice
-    /// is no proof. Returns when it was asked for and done, as [`DiskGuard::since`].
-    ///
-    /// # Errors
-    /// [`DiskError::Gone`] when the disk is no longer served.
-    pub fn sabotage(&self, on: bool) -> Result<(u64, u64), DiskError> {
-        let asked_ns = monotonic_ns();
-        self.alive()?;
-        self.0.faults().sabotaged = on;
-        Ok((asked_ns, monotonic_ns()))
+        Ok(faults.layers.iter().map(|layer| layer.fault).collect())
     }
 
     /// What the disk counted since this was last called, by whomever.
@@ -174,9 +160,6 @@ impl Shared {
     pub(crate) fn decide(&self, operation: Operation, allocates: bool) -> Verdict {
         let mut verdict = Verdict::default();
         let mut faults = self.faults();
-        if faults.sabotaged {
-            return verdict;
-        }
         let Faults { layers, random, .. } = &mut *faults;
         for Layer { id, fault } in layers.iter().filter(|layer| layer.fault.operations.contains(operation)) {
             // A fault that hits all draws nothing, so that it does not shift what others draw.

@@ -211,22 +211,6 @@ fn faults_add_up_and_heal_one_by_one() {
 }
 
 #[test]
-fn a_sabotaged_disk_accepts_faults_and_applies_none() {
-    let mounted = Mounted::new();
-    let (control, file) = (mounted.control(), mounted.create("log"));
-    let guard = control.impair(&DiskFault::failing(SYNC, DiskErrno::Io)).unwrap();
-    control.sabotage(true).unwrap();
-    let late = control.impair(&DiskFault::failing(METADATA, DiskErrno::Io)).unwrap();
-    assert_eq!(control.effective().unwrap(), []);
-    file.sync_all().unwrap();
-    fs::create_dir(mounted.target.join("new")).unwrap();
-    control.sabotage(false).unwrap();
-    assert_eq!(control.effective().unwrap().len(), 2);
-    assert_eq!(errno(file.sync_all()), Err(libc::EIO));
-    drop((guard, late));
-}
-
-#[test]
 fn what_waits_when_it_is_healed_waits_no_longer_than_a_second_more() {
     let mounted = Mounted::new();
     let control = mounted.control();

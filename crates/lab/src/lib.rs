@@ -15,6 +15,7 @@ pub mod faults;
 mod filling;
 mod folder;
 mod ground;
+mod handles;
 pub mod hosts;
 mod launch;
 pub mod machine;

@@ -7,6 +7,7 @@ use std::{
     net::{Ipv4Addr, UdpSocket},
     os::unix::fs::{MetadataExt, chown},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use brownout_clock::{HostClock, ntp::Responder, write_object};
@@ -17,7 +18,8 @@ use brownout_network::{Emulator, ImpairmentGuard, LinkControl, Network};
 use crate::{
     LabError,
     bench::Bench,
-    faults::{DiskPlace, FOLDERS, Needs, Reach},
+    faults::{FOLDERS, Needs, Reach, sabotage::sabotaged},
+    handles::{DiskPlace, Handles},
     hosts::Hosts,
 };
 
@@ -28,8 +30,10 @@ pub(crate) const NTP_PORT: u16 = 123;
 pub struct Stand {
     /// The nodes.
     pub cluster: Cluster,
-    /// What faults act on.
+    /// How faults act on it.
     pub reach: Reach,
+    /// Where everybody else looks.
+    pub handles: Arc<Handles>,
     _responder: Responder,
     _disks: Vec<Disk>,
     _distances: Vec<ImpairmentGuard>,
@@ -94,19 +98,16 @@ impl Stand {
             bench.layout.hosts.pairs().filter_map(|(from, to)| {
                 Some(((from.name.clone(), to.name.clone()), network.link(&from.name, &to.name)?))
             });
-        let reach = Reach {
+        let handles = Arc::new(Handles {
             by_name: by_name.collect(),
             nodes: cluster.control(),
             disks: controls,
             clocks: wrong.collect(),
-            sabotage: bench.sabotage,
             control,
-        };
-        if bench.sabotage {
-            reach.control.sabotage(true)?;
-            reach.disks.values().try_for_each(|disk| disk.control.sabotage(true).map(drop))?;
-        }
-        Ok(Stand { cluster, reach, _responder: responder, _disks: disks, _distances: distances, network })
+        });
+        let reach = handles.reach();
+        let reach = if bench.sabotage { sabotaged(&reach) } else { reach };
+        Ok(Stand { cluster, reach, handles, _responder: responder, _disks: disks, _distances: distances, network })
     }
 }
 

@@ -135,10 +135,10 @@ impl Trial<'_> {
                 (engine.map_err(unless_interrupted)?, Some(filling))
             }
         };
-        let Stand { network, cluster, reach, .. } = &mut stand;
+        let Stand { network, cluster, reach, handles, .. } = &mut stand;
         let probes = Probes::start(network, crate::plan::probe_interval(hosts))?;
         let mtu = to_u16(plan.layout.network.mtu.0);
-        let witnesses = Witnesses::start(&needs, network, mtu, reach)?;
+        let witnesses = Witnesses::start(&needs, network, mtu, handles)?;
         let observer = Observer::new(number, recorder, network, cluster, &probes, &witnesses, time_line.epoch_ns)?;
         let schedule = Schedule::new(&plan.faults, hosts, reach);
         Driver { plan, number, time_line, engine, filling, observer, schedule, progress, set_up }.run()

@@ -151,8 +151,6 @@ pub(crate) enum Command {
     TakeCounters { fresh: Vec<LinkCounters>, answer: SyncSender<Vec<LinkCounters>> },
     /// Say how many packets of each host went nowhere.
     Unroutable { answer: SyncSender<Vec<u64>> },
-    /// From now on pretend, or no longer pretend.
-    Sabotage { on: bool, done: SyncSender<u64> },
     /// End.
     Stop,
 }
@@ -188,16 +186,6 @@ impl Emulator {
     pub fn longest_hold_of_ns(&self, link: Link) -> u64 {
         let hold = link.position(self.0.hosts).and_then(|place| self.0.longest_holds_ns.get(place));
         hold.map_or(0, |hold| hold.load(Ordering::Relaxed))
-    }
-
-    /// **For testing the tester.** While on, the emulator accepts and acknowledges impairments as
-    /// ever, but applies none, not even those already there; [`LinkControl::effective`] keeps telling
-    /// the truth. A proof of a fault that does not notice is no proof.
-    ///
-    /// # Errors
-    /// [`NetworkError::EmulatorGone`].
-    pub fn sabotage(&self, on: bool) -> Result<Change, NetworkError> {
-        self.change(|done| Command::Sabotage { on, done })
     }
 
     /// Per host, packets whose destination is no other host.

@@ -168,21 +168,6 @@ fn healing_releases_what_was_held() {
 }
 
 #[test]
-fn sabotage_is_visible_in_what_is_effective_and_in_the_probes() {
-    let network = network(2);
-    let control = network.control();
-    let hit = link(&network, "h0", "h1");
-    let probes = Probes::start(&network, Duration::from_millis(2)).unwrap();
-    control.sabotage(true).unwrap();
-    let guard = impair(&network, &[hit], delay(50));
-    assert_eq!(control.effective(hit).unwrap(), []);
-    assert_least(&network, &probes, hit, in_force_ns(&guard), 0.0);
-    let since = control.sabotage(false).unwrap();
-    assert_eq!(control.effective(hit).unwrap(), [delay(50)]);
-    assert_least(&network, &probes, hit, since.at_ns + since.error_ns, 50.0);
-}
-
-#[test]
 fn links_that_are_none_are_refused() {
     let (network, larger) = (network(2), network(3));
     let control = network.control();

@@ -158,7 +158,7 @@ fn ping(lab: &Lab, from: &str, to: &str, count: u32, every_ns: u64, client: &Uni
     let (Some(from), Some(to)) = (network.host(&from), network.host(&to)) else {
         return Err(Failure::failed("the hosts have no network"));
     };
-    let longest = Duration::from_nanos(lab.stand.reach.control.longest_hold_ns());
+    let longest = Duration::from_nanos(lab.stand.handles.control.longest_hold_ns());
     let ping = Ping { from, to, count, every: Duration::from_nanos(every_ns), longest };
     let mut tell = |line: String| match line.is_empty() {
         true => !gone(client),

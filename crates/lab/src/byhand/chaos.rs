@@ -9,7 +9,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::Change;
 use brownout_units::Delay;
 use serde_json::Value;
 
@@ -145,10 +144,7 @@ impl Lab {
         self.events.note(in_force.change(), kind, &subject, &text, who);
         *doing.lock().unwrap_or_else(PoisonError::into_inner) = text;
         let goes_on = wait(one.ends);
-        let healed: Result<Change, LabError> = in_force.heal().and_then(|healing| match healing {
-            Healing::Done(change) => Ok(change),
-            Healing::UnderWay(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-        });
+        let healed = in_force.heal().and_then(Healing::wait);
         doing.lock().unwrap_or_else(PoisonError::into_inner).clear();
         match healed {
             Ok(change) => self.events.note(change, "heal", &subject, &format!("{kind} healed"), who),

@@ -57,7 +57,7 @@ pub struct ClockRow {
 pub(super) fn matrix(lab: &Lab) -> Result<Matrix, Failure> {
     let hosts: Vec<String> = lab.layout.hosts.iter().map(|host| host.name.clone()).collect();
     let network = lab.stand.network;
-    let longest = Duration::from_nanos(lab.stand.reach.control.longest_hold_ns());
+    let longest = Duration::from_nanos(lab.stand.handles.control.longest_hold_ns());
     let probes =
         Probes::start(network, probe_interval(&lab.layout.hosts).max(PROBE_EVERY)).map_err(crate::LabError::from)?;
     let patience = PATIENCE + 2 * longest;
@@ -108,7 +108,7 @@ type Answers = Vec<((String, String), brownout_clock::ntp::Sample)>;
 /// One host asks all others: at once, since those that are cut off answer late.
 fn ask_all(lab: &Lab, from: &str, others: &[String], patience: Duration) -> Answers {
     let Some(host) = lab.stand.network.host(from) else { return Vec::new() };
-    let Some(clock) = lab.stand.reach.clocks.get(from) else { return Vec::new() };
+    let Some(clock) = lab.stand.handles.clocks.get(from) else { return Vec::new() };
     thread::scope(|scope| {
         let others = others.iter().filter(|to| *to != from);
         let asked: Vec<_> = others

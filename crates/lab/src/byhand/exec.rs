@@ -39,7 +39,7 @@ pub(super) fn program(
     let mut prepared = Command::new(program);
     prepared.args(arguments).env_clear().envs(environment).env("BROWNOUT_HOST", &name);
     // Nodes have clocks of their own, and what runs on one sees it.
-    if let (Some(clock), Some(object), true) = (lab.stand.reach.clocks.get(&name), &lab.object, lab.is_node(&name)) {
+    if let (Some(clock), Some(object), true) = (lab.stand.handles.clocks.get(&name), &lab.object, lab.is_node(&name)) {
         prepared.envs(clock.environment(object));
     }
     // A folder that the lab's own mounts cover is not there.

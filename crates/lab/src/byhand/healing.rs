@@ -9,7 +9,7 @@ use super::{
     ledger::Key,
     protocol::Who,
 };
-use crate::experiment::LinkEntry;
+use crate::{LabError, experiment::LinkEntry, faults::Healing};
 
 impl Lab {
     /// Heals what commands did to the links of these hosts.
@@ -65,7 +65,7 @@ impl Lab {
     /// Heals the partition.
     pub(super) fn join(&self, by: &str) -> Result<Vec<String>, Failure> {
         let healed = self.heal_keys(|key| key.kind == "partition", by)?;
-        let read = ReadBack::of(self.stand.reach, &self.layout)?;
+        let read = ReadBack::of(self.stand.handles, &self.layout)?;
         let cut = read.0.values().filter(|layers| layers.added.iter().any(|layer| layer.cut.is_some())).count();
         Ok(vec![match (healed, cut) {
             (0, 0) => "there was no partition; all hosts reach one another".to_owned(),
@@ -75,14 +75,23 @@ impl Lab {
     }
 
     fn heal_keys(&self, of: impl Fn(&Key) -> bool, by: &str) -> Result<usize, Failure> {
-        let mut ledger = self.ledger();
-        let keys = ledger.keys(of);
-        for key in &keys {
-            if let Some(change) = ledger.heal(key)? {
-                let text = format!("{} healed", key.kind);
-                self.events.note(change, "heal", &key.owner.replace('>', " → "), &text, by);
+        // All of them begin before one is waited for, and what goes wrong with one keeps no other.
+        let healing: Vec<(Key, Result<Healing, LabError>)> = {
+            let mut ledger = self.ledger();
+            let keys = ledger.keys(of);
+            keys.into_iter().filter_map(|key| ledger.heal(&key).map(|healing| (key, healing))).collect()
+        };
+        let count = healing.len();
+        let mut result = Ok(count);
+        for (key, healing) in healing {
+            match healing.and_then(Healing::wait) {
+                Ok(change) => {
+                    let text = format!("{} healed", key.kind);
+                    self.events.note(change, "heal", &key.owner.replace('>', " → "), &text, by);
+                }
+                Err(error) => result = result.and(Err(error.into())),
             }
         }
-        Ok(keys.len())
+        result
     }
 }

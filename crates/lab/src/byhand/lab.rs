@@ -7,6 +7,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    thread,
     time::{Duration, Instant},
 };
 
@@ -20,14 +21,15 @@ use super::{
     chaos::Chaos,
     events::Events,
     layers::ReadBack,
-    ledger::{Key, Ledger},
+    ledger::{Amended, Key, Ledger},
     protocol::Who,
     timer::Timer,
 };
 use crate::{
     LabError,
     experiment::{FaultEntry, one_of},
-    faults::{self, Fault, Reach, together},
+    faults::{self, Fault, Healing, Reach, together},
+    handles::Handles,
     hosts::Hosts,
     plan::Layout,
     random::{self, Random},
@@ -70,6 +72,7 @@ pub(super) struct Lab {
 #[derive(Clone, Copy)]
 pub(super) struct Standing {
     pub(super) network: &'static Network,
+    pub(super) handles: &'static Handles,
     pub(super) reach: &'static Reach,
 }
 
@@ -77,7 +80,7 @@ impl Standing {
     /// Never dropped: the lab ends with its first process, and then all of it at once.
     pub(super) fn of(stand: Stand) -> Standing {
         let stand: &'static Stand = Box::leak(Box::new(stand));
-        Standing { network: &stand.network, reach: &stand.reach }
+        Standing { network: &stand.network, handles: &stand.handles, reach: &stand.reach }
     }
 }
 
@@ -214,26 +217,34 @@ impl Lab {
         values: &mut Map<String, Value>,
         put: &mut Vec<(Key, (u64, Change))>,
     ) -> Result<(), Failure> {
-        let mut ledger = self.ledger();
-        let reach = self.stand.reach;
-        if let Some(impairment) = fault.impairment() {
-            let inward = values.get("direction").is_some_and(|direction| direction == "in");
-            for (owner, links) in owners(kind, struck, inward, fault.links()) {
-                let key = Key::new(kind, &owner);
-                put.push((key.clone(), ledger.put_links(key, links, &impairment, reach)?));
+        let inward = values.get("direction").is_some_and(|direction| direction == "in");
+        let owners = owners(kind, struck, inward, fault.links());
+        let parts = owners.into_iter().filter_map(|(owner, links)| Some((owner, fault.on(links)?)));
+        let mut parts: Vec<(String, Box<dyn Fault>)> = parts.collect();
+        if fault.links().is_empty() {
+            for host in struck {
+                values.insert("host".to_owned(), json!([host]));
+                parts.push((host.clone(), self.fault(kind, values)?));
             }
-            return Ok(());
         }
-        for host in struck {
-            values.insert("host".to_owned(), json!([host]));
-            let key = Key::new(kind, host);
-            let changed = match self.entry(kind, values)?.clock {
-                Some(entry) => ledger.put_clock(key.clone(), reach.clock(host)?, entry.offset.ns, entry.drift.ppb)?,
-                None => ledger.put_fault(key.clone(), self.fault(kind, values)?.as_ref(), reach)?,
-            };
+        for (owner, part) in parts {
+            let key = Key::of(part.as_ref(), &owner);
+            let changed = self.put_part(key.clone(), part)?;
             put.push((key, changed));
         }
         Ok(())
+    }
+
+    /// Puts one part in force, in the place of what its key had.
+    fn put_part(&self, key: Key, part: Box<dyn Fault>) -> Result<(u64, Change), Failure> {
+        let part = match self.ledger().amend(&key, part)? {
+            Amended::Yes(id, change) => return Ok((id, change)),
+            Amended::No(part) => part,
+        };
+        let healing = self.ledger().heal(&key);
+        let healed = healing.map(|healing| healing.and_then(Healing::wait)).transpose()?;
+        let (id, change) = self.ledger().put(key, part, self.stand.reach)?;
+        Ok((id, together(healed.into_iter().chain([change]))))
     }
 
     fn entry(&self, kind: &str, values: &Map<String, Value>) -> Result<FaultEntry, Failure> {
@@ -245,17 +256,23 @@ impl Lab {
         Ok(faults::from_entry(&self.entry(kind, values)?, &self.layout.hosts, self.draw())?)
     }
 
-    fn heal_later(&self, put: &[(Key, u64)], why: &str) {
-        let mut ledger = self.ledger();
-        let healed: Vec<(String, Result<Option<Change>, LabError>)> =
-            put.iter().map(|(key, id)| (key.owner.clone(), ledger.heal_if(key, *id))).collect();
-        drop(ledger);
-        for (owner, healed) in healed {
-            match healed {
-                Ok(Some(change)) => self.events.note(change, "heal", &owner, "healed by itself", why),
-                // Something else took its place meanwhile.
-                Ok(None) => {}
-                Err(error) => self.events.note(together([]), "failed", &owner, &format!("healing: {error}"), why),
+    fn heal_later(self: &Arc<Self>, put: &[(Key, u64)], why: &str) {
+        for (key, id) in put {
+            // Something else may have taken its place meanwhile.
+            let Some(healing) = self.ledger().heal_if(key, *id) else { continue };
+            let note = {
+                let (lab, owner, why) = (Arc::clone(self), key.owner.clone(), why.to_owned());
+                move |healed: Result<Change, LabError>| match healed {
+                    Ok(change) => lab.events.note(change, "heal", &owner, "healed by itself", &why),
+                    Err(error) => {
+                        lab.events.note(together([]), "failed", &owner, &format!("healing: {error}"), &why);
+                    }
+                }
+            };
+            match healing {
+                // The timer has others to heal in time, while a database starts.
+                Ok(Healing::UnderWay(thread)) => drop(thread::spawn(move || note(Healing::UnderWay(thread).wait()))),
+                healing => note(healing.and_then(Healing::wait)),
             }
         }
     }
@@ -266,7 +283,7 @@ impl Lab {
         hosts: Option<&[String]>,
         links: &[(String, String)],
     ) -> Result<Vec<String>, Failure> {
-        let read = ReadBack::of(self.stand.reach, &self.layout)?;
+        let read = ReadBack::of(self.stand.handles, &self.layout)?;
         let words = read.by_host(&self.layout.hosts, &self.ledger());
         let groups = read.groups(&self.layout.hosts);
         let told = |name: &str| match hosts {
@@ -280,7 +297,7 @@ impl Lab {
             if self.is_node(&host.name) {
                 parts.extend(self.control.cpu_share(&host.name)?.map(|share| format!("cpu {share}")));
             }
-            if let Some(skew) = self.stand.reach.clocks.get(&host.name).map(|clock| clock.skew())
+            if let Some(skew) = self.stand.handles.clocks.get(&host.name).map(|clock| clock.skew())
                 && (skew.offset_ns, skew.drift_ppb) != (0, 0)
             {
                 parts.push(format!("clock {}", clock_words(skew.offset_ns, skew.drift_ppb)));
@@ -297,8 +314,8 @@ impl Lab {
 
     /// The links between these hosts, for words.
     pub(super) fn links_between(&self, from: &str, to: &str) -> Option<(Link, Link)> {
-        let reach = self.stand.reach;
-        Some((reach.link(from, to)?, reach.link(to, from)?))
+        let handles = self.stand.handles;
+        Some((handles.link(from, to)?, handles.link(to, from)?))
     }
 }
 

@@ -6,7 +6,7 @@ use brownout_network::{Cut, Impairment, LinkControl, Loss};
 use brownout_units::Delay;
 
 use super::ledger::{Key, Ledger};
-use crate::{LabError, faults::Reach, hosts::Hosts, plan::Layout};
+use crate::{LabError, handles::Handles, hosts::Hosts, plan::Layout};
 
 /// More groups than this are told nobody.
 const MOST_GROUPS: usize = 64;
@@ -34,14 +34,14 @@ pub(super) struct ReadBack(pub(super) BTreeMap<Pair, Layers>);
 
 impl ReadBack {
     /// Asks the emulator.
-    pub(super) fn of(reach: &Reach, layout: &Layout) -> Result<ReadBack, LabError> {
+    pub(super) fn of(handles: &Handles, layout: &Layout) -> Result<ReadBack, LabError> {
         let mut distances: BTreeMap<&Pair, Vec<Impairment>> = BTreeMap::new();
         for distance in layout.distances.iter().filter(|distance| distance.impairment != Impairment::NONE) {
             distance.pairs.iter().for_each(|pair| distances.entry(pair).or_default().push(distance.impairment));
         }
         let mut all = BTreeMap::new();
-        for (pair, link) in &reach.by_name {
-            let mut layers = reach.control.effective(*link)?;
+        for (pair, link) in &handles.by_name {
+            let mut layers = handles.control.effective(*link)?;
             let expected = distances.get(pair).map_or(&[][..], Vec::as_slice);
             // The distances were there first.
             let known = layers.iter().zip(expected).take_while(|(layer, expected)| layer == expected).count();
@@ -63,8 +63,9 @@ impl ReadBack {
             .collect();
         // What commands have asked for, as far as it is really there.
         for (key, held) in ledger.iter() {
-            let (Some(asked), true) = (held.impairment, hosts.find(&key.owner).is_some()) else { continue };
-            let there: Vec<&Pair> = held.links.iter().filter(|pair| take(&mut left, pair, &asked)).collect();
+            let (Some(asked), true) = (held.fault.impairment(), hosts.find(&key.owner).is_some()) else { continue };
+            let links = held.fault.links();
+            let there: Vec<&Pair> = links.iter().filter(|pair| take(&mut left, pair, &asked)).collect();
             let (out, into) =
                 (there.iter().any(|pair| pair.0 == key.owner), there.iter().any(|pair| pair.1 == key.owner));
             let direction = match (out, into) {
@@ -72,10 +73,10 @@ impl ReadBack {
                 (false, true) => "in",
                 _ => "out",
             };
-            let missing = held.links.len() - there.len();
+            let missing = links.len() - there.len();
             let missing = match missing {
                 0 => String::new(),
-                missing => format!(" (NOT IN FORCE on {missing} of {} links)", held.links.len()),
+                missing => format!(" (NOT IN FORCE on {missing} of {} links)", links.len()),
             };
             words.entry(key.owner.clone()).or_default().push(format!("{} {direction}{missing}", self::words(&asked)));
         }

@@ -102,13 +102,13 @@ pub struct LinkStatus {
 /// How the lab is.
 pub(super) fn status(lab: &Lab) -> Result<Status, Failure> {
     let layout = &lab.layout;
-    let read = ReadBack::of(lab.stand.reach, layout)?;
+    let read = ReadBack::of(lab.stand.handles, layout)?;
     let mut network = read.by_host(&layout.hosts, &lab.ledger());
     let mut groups = read.groups(&layout.hosts);
     let asked: Vec<(String, Option<ClockStatus>)> = thread::scope(|scope| {
         let ask = |plan: &HostPlan| {
             let (name, host) = (plan.name.clone(), lab.stand.network.host(&plan.name).cloned());
-            let drift_ppb = lab.stand.reach.clocks.get(&name).map_or(0, |clock| clock.skew().drift_ppb);
+            let drift_ppb = lab.stand.handles.clocks.get(&name).map_or(0, |clock| clock.skew().drift_ppb);
             scope.spawn(move || (name, host.and_then(|host| clock(&host, drift_ppb))))
         };
         let threads: Vec<_> = layout.hosts.iter().map(ask).collect();
@@ -196,7 +196,7 @@ pub(super) fn disk(lab: &Lab, name: &str) -> Result<Vec<String>, LabError> {
     let mut told: Vec<(String, Vec<&str>)> = Vec::new();
     let mut disks = 0;
     for folder in FOLDERS {
-        let Ok(place) = lab.stand.reach.disk(name, folder) else { continue };
+        let Some(place) = lab.stand.handles.disk(name, folder) else { continue };
         disks += 1;
         for fault in place.control.effective()? {
             let words = disk_words(&fault);

@@ -1,11 +1,16 @@
 //! `clock`: a node's clock is wrong.
 
-use brownout_clock::{HostClock, MAX_DRIFT_PPB};
+use std::sync::Arc;
+
+use brownout_clock::MAX_DRIFT_PPB;
 use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
 
-use super::{Fault, Healing, InForce, Needs, Reach, Untouched, join, known_nodes, reach::together};
+use super::{
+    Fault, Healing, InForce, Needs, Reach, join, known_nodes, of_kind,
+    reach::{Clocks, now, together},
+};
 use crate::{
     LabError,
     experiment::{ClockFault, Complaint},
@@ -126,16 +131,15 @@ impl Fault for Clock {
     }
 
     fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {
-        if reach.sabotage {
-            return Ok(Untouched::now());
-        }
-        let mut wrong =
-            Wrong { clocks: Vec::new(), offset_ns: self.offset_ns, drift_ppb: self.drift_ppb, changes: Vec::new() };
+        let mut wrong = Wrong { control: Arc::clone(&reach.clocks), clocks: Vec::new() };
         for node in &self.nodes {
-            let clock = reach.clock(node)?;
-            let (asked_ns, done_ns) = clock.shift(self.offset_ns, self.drift_ppb)?;
-            wrong.clocks.push(clock.clone());
-            wrong.changes.push(Change::between(asked_ns, done_ns));
+            let since = reach.clocks.shift(node, self.offset_ns, self.drift_ppb)?;
+            wrong.clocks.push(WrongClock {
+                node: node.clone(),
+                offset_ns: self.offset_ns,
+                drift_ppb: self.drift_ppb,
+                since,
+            });
         }
         Ok(Box::new(wrong))
     }
@@ -152,35 +156,65 @@ impl Fault for Clock {
 
 /// Takes back in the end what it added, and what its drift has added since.
 struct Wrong {
-    clocks: Vec<HostClock>,
+    control: Arc<dyn Clocks>,
+    clocks: Vec<WrongClock>,
+}
+
+/// What was added to one clock, and when.
+struct WrongClock {
+    node: String,
     offset_ns: i64,
     drift_ppb: i64,
-    changes: Vec<Change>,
+    since: Change,
+}
+
+impl WrongClock {
+    fn undo(self, control: &dyn Clocks) -> Result<Change, LabError> {
+        // First the drift, so that it is known for how long it was there, to what one call takes.
+        let ended = control.shift(&self.node, 0, -self.drift_ppb)?;
+        let back = control.shift(&self.node, -self.offset_ns - drifted(self.drift_ppb, self.since, ended), 0)?;
+        Ok(together([ended, back]))
+    }
+
+    /// In one step from where it is.
+    fn amend(&mut self, to: &Clock, control: &dyn Clocks) -> Result<(), LabError> {
+        let gained = drifted(self.drift_ppb, self.since, now());
+        let by_ns = to.offset_ns - self.offset_ns - gained;
+        self.since = control.shift(&self.node, by_ns, to.drift_ppb - self.drift_ppb)?;
+        (self.offset_ns, self.drift_ppb) = (to.offset_ns, to.drift_ppb);
+        Ok(())
+    }
 }
 
 impl Wrong {
+    /// Takes all of it back, whatever becomes of one; says what went wrong first.
     fn undo(&mut self) -> Result<Change, LabError> {
-        let mut changes = Vec::new();
-        for (clock, since) in std::mem::take(&mut self.clocks).into_iter().zip(&self.changes) {
-            // First the drift, so that it is known for how long it was there, to what one call takes.
-            let (asked_ns, ended_ns) = clock.shift(0, -self.drift_ppb)?;
-            let for_ns = Change::between(asked_ns, ended_ns).at_ns.saturating_sub(since.at_ns) as f64;
-            let drifted = (for_ns * self.drift_ppb as f64 / 1e9) as i64;
-            let (_, done_ns) = clock.shift(-self.offset_ns - drifted, 0)?;
-            changes.push(Change::between(asked_ns, done_ns));
-        }
-        Ok(together(changes))
+        let undone: Vec<_> =
+            std::mem::take(&mut self.clocks).into_iter().map(|clock| clock.undo(&*self.control)).collect();
+        Ok(together(undone.into_iter().collect::<Result<Vec<_>, _>>()?))
     }
 }
 
 impl InForce for Wrong {
     fn change(&self) -> Change {
-        together(self.changes.iter().copied())
+        together(self.clocks.iter().map(|clock| clock.since))
     }
 
     fn heal(mut self: Box<Self>) -> Result<Healing, LabError> {
         Ok(Healing::Done(self.undo()?))
     }
+
+    fn amend(&mut self, to: &dyn Fault) -> Result<Option<Change>, LabError> {
+        let same = |to: &&Clock| to.nodes.iter().eq(self.clocks.iter().map(|clock| &clock.node));
+        let Some(to) = of_kind::<Clock>(to).filter(same) else { return Ok(None) };
+        self.clocks.iter_mut().try_for_each(|clock| clock.amend(to, &*self.control))?;
+        Ok(Some(self.change()))
+    }
+}
+
+/// What a drift has gained between two changes, ns.
+fn drifted(drift_ppb: i64, from: Change, to: Change) -> i64 {
+    (to.at_ns.saturating_sub(from.at_ns) as f64 * drift_ppb as f64 / 1e9) as i64
 }
 
 impl Drop for Wrong {

@@ -1,11 +1,14 @@
 //! `cpu`: a node's process gets little of the processors.
 
-use brownout_cluster::CpuLimit;
 use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::{Delay, Share};
 
-use super::{Fault, Healing, InForce, Needs, Reach, Untouched, join, known_nodes, reach::together, s};
+use super::{
+    Fault, Healing, InForce, Needs, Reach, join, known_nodes,
+    reach::{Held, together},
+    s,
+};
 use crate::{
     LabError,
     experiment::{Complaint, CpuFault},
@@ -79,9 +82,6 @@ impl Fault for Cpu {
     }
 
     fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {
-        if reach.sabotage {
-            return Ok(Untouched::now());
-        }
         let limits = self.nodes.iter().map(|node| reach.nodes.limit_cpu(node, self.share));
         Ok(Box::new(Limited(limits.collect::<Result<Vec<_>, _>>()?)))
     }
@@ -93,15 +93,16 @@ impl Fault for Cpu {
     }
 }
 
-struct Limited(Vec<CpuLimit>);
+struct Limited(Vec<Box<dyn Held<Share>>>);
 
 impl InForce for Limited {
     fn change(&self) -> Change {
-        together(self.0.iter().map(CpuLimit::since))
+        together(self.0.iter().map(|limit| limit.change()))
     }
 
     fn heal(self: Box<Self>) -> Result<Healing, LabError> {
-        Ok(Healing::Done(together(self.0.into_iter().map(CpuLimit::heal))))
+        let healed: Vec<_> = self.0.into_iter().map(Held::heal).collect();
+        Ok(Healing::Done(together(healed.into_iter().collect::<Result<Vec<_>, _>>()?)))
     }
 }
 

@@ -1,10 +1,10 @@
 //! `disk`: a node's disk is slow, or fails.
 
-use std::{thread, time::Duration};
+use std::{sync::Arc, thread, time::Duration};
 
 use brownout_analysis::stats::samples_to_tell;
-use brownout_cluster::{ClusterControl, NodeState};
-use brownout_disk::{DiskErrno, DiskFault, DiskGuard, Operation};
+use brownout_cluster::NodeState;
+use brownout_disk::{DiskErrno, DiskFault, Operation};
 use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::{Delay, Share};
@@ -12,8 +12,8 @@ use brownout_units::{Delay, Share};
 use super::{
     Fault, Healing, InForce, Needs, Reach, among,
     ends::{STARTS_WITHIN, restart},
-    join, known_nodes,
-    reach::together,
+    join, known_nodes, of_kind,
+    reach::{Held, Nodes, together},
 };
 use crate::{
     LabError,
@@ -225,11 +225,11 @@ impl Fault for Disk {
         let mut guards = Vec::new();
         for node in &self.nodes {
             for folder in &self.folders {
-                guards.push(reach.disk(node, folder)?.control.impair(&self.fault)?);
+                guards.push(reach.disks.impair(node, folder, &self.fault)?);
             }
         }
-        let given_up = self.fault.error.map(|_| (reach.nodes.clone(), self.nodes.clone()));
-        Ok(Box::new(Impaired { guards, given_up }))
+        let may_give_up = self.fault.error.is_some();
+        Ok(Box::new(Impaired { guards, fault: self.clone(), nodes: Arc::clone(&reach.nodes), may_give_up }))
     }
 
     fn scaled(&self, share: f64) -> Option<Box<dyn Fault>> {
@@ -239,52 +239,51 @@ impl Fault for Disk {
         (fault.delay >= LEAST_DELAY && self.fault.error.is_none())
             .then(|| Box::new(Disk { fault, ..self.clone() }) as Box<dyn Fault>)
     }
-
-    fn disk(&self) -> Option<&DiskFault> {
-        Some(&self.fault)
-    }
 }
 
 struct Impaired {
-    guards: Vec<DiskGuard>,
-    /// Nodes whose disk fails: they may have given themselves up.
-    given_up: Option<(ClusterControl, Vec<String>)>,
-}
-
-fn change((asked_ns, done_ns): (u64, u64)) -> Change {
-    Change::between(asked_ns, done_ns)
+    guards: Vec<Box<dyn Held<DiskFault>>>,
+    fault: Disk,
+    nodes: Arc<dyn Nodes>,
+    /// A disk has failed: its node may have given itself up.
+    may_give_up: bool,
 }
 
 impl InForce for Impaired {
     fn change(&self) -> Change {
-        together(self.guards.iter().map(|guard| change(guard.since())))
+        together(self.guards.iter().map(|guard| guard.change()))
     }
 
     fn amend(&mut self, to: &dyn Fault) -> Result<Option<Change>, LabError> {
-        let Some(fault) = to.disk() else { return Ok(None) };
-        let amended = self.guards.iter_mut().map(|guard| guard.amend(fault).map(change));
-        Ok(Some(together(amended.collect::<Result<Vec<_>, _>>()?)))
+        let same = |to: &&Disk| to.nodes == self.fault.nodes && to.folders == self.fault.folders;
+        let Some(to) = of_kind::<Disk>(to).filter(same) else { return Ok(None) };
+        self.may_give_up |= to.fault.error.is_some();
+        let amended = self.guards.iter_mut().map(|guard| guard.amend(&to.fault));
+        Ok(amended.collect::<Result<Option<Vec<_>>, _>>()?.map(together))
     }
 
     fn takes_long_to_heal(&self) -> bool {
-        self.given_up.is_some()
+        self.may_give_up
     }
 
     fn heal(self: Box<Self>) -> Result<Healing, LabError> {
         // A disk that has ended must not keep the others from healing.
-        let healed: Vec<_> = self.guards.into_iter().map(|guard| guard.heal().map(change)).collect();
+        let healed: Vec<_> = self.guards.into_iter().map(Held::heal).collect();
         let healed = together(healed.into_iter().collect::<Result<Vec<_>, _>>()?);
-        let Some((control, nodes)) = self.given_up else { return Ok(Healing::Done(healed)) };
+        if !self.may_give_up {
+            return Ok(Healing::Done(healed));
+        }
+        let (control, nodes) = (self.nodes, self.fault.nodes);
         let failed = |source| LabError::Ground { doing: "start a thread", source };
-        let back = move || Ok(together([Some(healed), revive(&control, &nodes)?].into_iter().flatten()));
+        let back = move || Ok(together([Some(healed), revive(&*control, &nodes)?].into_iter().flatten()));
         thread::Builder::new().name("revive".to_owned()).spawn(back).map(Healing::UnderWay).map_err(failed)
     }
 }
 
 /// Starts those nodes again that do not answer: a Cassandra whose disk failed goes on living, but closes its doors for good
 /// (`disk_failure_policy: stop`, as it is shipped).
-fn revive(control: &ClusterControl, nodes: &[String]) -> Result<Option<Change>, LabError> {
-    let silent = |node: &&String| control.wait_answers(node, ANSWERS_WITHIN, &|| false).is_err();
+fn revive(control: &dyn Nodes, nodes: &[String]) -> Result<Option<Change>, LabError> {
+    let silent = |node: &&String| control.wait_answers(node, ANSWERS_WITHIN).is_err();
     let silent: Vec<String> = nodes.iter().filter(silent).cloned().collect();
     if silent.is_empty() {
         return Ok(None);

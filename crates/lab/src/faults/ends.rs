@@ -6,12 +6,17 @@ use std::{
     time::Duration,
 };
 
-use brownout_cluster::{ClusterControl, ClusterError, NodeState};
+use brownout_cluster::{ClusterError, NodeState};
 use brownout_network::{Change, monotonic_ns};
 use brownout_record::Expectation;
 use brownout_units::Delay;
 
-use super::{Fault, Healing, InForce, Needs, Reach, Untouched, join, known_nodes, pause::silent, reach::together, s};
+use super::{
+    Fault, Healing, InForce, Needs, Reach, join, known_nodes,
+    pause::silent,
+    reach::{Nodes, together},
+    s,
+};
 use crate::{
     LabError,
     experiment::{Complaint, NodeFault},
@@ -108,9 +113,6 @@ impl Fault for Ends {
     }
 
     fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {
-        if reach.sabotage {
-            return Ok(Untouched::now());
-        }
         // All or none: one that is down cannot end, and the others shall not end without it.
         for node in &self.nodes {
             if reach.nodes.state(node)? == NodeState::Down {
@@ -118,7 +120,7 @@ impl Fault for Ends {
                 return Err(ClusterError::NotNow { node: node.clone(), doing: self.kind(), state, remedy }.into());
             }
         }
-        let mut ended = Ended::new(reach.nodes.clone());
+        let mut ended = Ended::new(Arc::clone(&reach.nodes));
         for node in &self.nodes {
             if let Err(source) = ended.begin(node, self.how) {
                 return ended.give_up(LabError::Ground { doing: "start a thread", source });
@@ -136,7 +138,7 @@ impl Fault for Ends {
 
 /// Nodes that end, each in its own time.
 struct Ended {
-    control: ClusterControl,
+    control: Arc<dyn Nodes>,
     nodes: Vec<String>,
     asked_ns: u64,
     /// From asking each of them to its end, once it has come.
@@ -145,17 +147,17 @@ struct Ended {
 }
 
 impl Ended {
-    fn new(control: ClusterControl) -> Ended {
+    fn new(control: Arc<dyn Nodes>) -> Ended {
         let (nodes, changes, ending) = (Vec::new(), Arc::default(), Vec::new());
         Ended { control, nodes, asked_ns: monotonic_ns(), changes, ending }
     }
 
     fn begin(&mut self, node: &str, how: How) -> std::io::Result<()> {
-        let (control, name, changes) = (self.control.clone(), node.to_owned(), Arc::clone(&self.changes));
+        let (control, name, changes) = (Arc::clone(&self.control), node.to_owned(), Arc::clone(&self.changes));
         let end = move || {
             let change = match how {
                 How::Kill => control.kill(&name, libc::SIGKILL)?,
-                How::Stop => control.stop(&name, STOP_WITHIN)?.change,
+                How::Stop => control.stop(&name, STOP_WITHIN)?,
             };
             // Each push is whole, whoever panicked in between.
             changes.lock().unwrap_or_else(PoisonError::into_inner).push(change);
@@ -182,7 +184,7 @@ impl Ended {
 
 /// Starts the nodes that are down, and waits until all of them answer; says what went wrong first. It is over somewhere
 /// between the first start and the last answer: until then a process runs that is no use to anyone.
-pub(super) fn restart(control: &ClusterControl, nodes: &[String]) -> Result<Change, LabError> {
+pub(super) fn restart(control: &dyn Nodes, nodes: &[String]) -> Result<Change, LabError> {
     let asked_ns = monotonic_ns();
     let start = |node: &String| match control.state(node)? {
         NodeState::Down => control.start(node).map(drop),
@@ -190,7 +192,7 @@ pub(super) fn restart(control: &ClusterControl, nodes: &[String]) -> Result<Chan
     };
     // One that does not come back must not keep the others down.
     let started = nodes.iter().map(start).fold(Ok(()), Result::and);
-    let answers = |node: &String| control.wait_answers(node, BACK_WITHIN, &|| false).map(drop);
+    let answers = |node: &String| control.wait_answers(node, BACK_WITHIN);
     let answering = nodes.iter().map(answers).fold(Ok(()), Result::and);
     started.and(answering)?;
     Ok(Change::between(asked_ns, monotonic_ns()))
@@ -219,7 +221,7 @@ impl InForce for Ended {
                 Err(ClusterError::NotNow { .. }) => Ok(()),
                 ended => ended,
             };
-            let back = restart(&self.control, &self.nodes);
+            let back = restart(&*self.control, &self.nodes);
             ended.map_err(LabError::from).and(back)
         };
         let failed = |source| LabError::Ground { doing: "start a thread", source };

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use brownout_network::{Change, Impairment, ImpairmentGuard, Link, Loss, RateLimit};
+use brownout_network::{Change, Impairment, Loss, RateLimit};
 use brownout_record::{Expectation, Subject};
 use brownout_units::{Delay, Share};
 
 use super::{
     Fault, Healing, InForce, Needs, Reach, TrainNeed,
     expected::{asked, burst_packet, queue_bytes, unjudged},
-    join, known,
+    join, known, of_kind,
     provable::provable,
+    reach::Held,
     s,
 };
 use crate::{
@@ -137,9 +138,8 @@ impl Fault for LinkFault {
     }
 
     fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {
-        let hit: Vec<Link> = self.hit.iter().filter_map(|(from, to)| reach.link(from, to)).collect();
-        let guard = reach.links().impair(&hit, &self.impairment)?;
-        Ok(Box::new(Impaired(guard)))
+        let held = reach.links.impair(&self.hit, &self.impairment)?;
+        Ok(Box::new(Impaired { held, hit: self.hit.clone() }))
     }
 
     fn scaled(&self, share: f64) -> Option<Box<dyn Fault>> {
@@ -155,21 +155,31 @@ impl Fault for LinkFault {
     fn links(&self) -> &[(String, String)] {
         &self.hit
     }
+
+    fn on(&self, links: Vec<(String, String)>) -> Option<Box<dyn Fault>> {
+        Some(Box::new(LinkFault { hit: links, ..self.clone() }))
+    }
 }
 
-struct Impaired(ImpairmentGuard);
+struct Impaired {
+    held: Box<dyn Held<Impairment>>,
+    hit: Vec<(String, String)>,
+}
 
 impl InForce for Impaired {
     fn change(&self) -> Change {
-        self.0.change()
+        self.held.change()
     }
 
     fn heal(self: Box<Self>) -> Result<Healing, LabError> {
-        Ok(Healing::Done(self.0.heal()?))
+        Ok(Healing::Done(self.held.heal()?))
     }
 
     fn amend(&mut self, to: &dyn Fault) -> Result<Option<Change>, LabError> {
-        Ok(to.impairment().map(|impairment| self.0.amend(&impairment)).transpose()?)
+        match of_kind::<LinkFault>(to) {
+            Some(to) if to.hit == self.hit => self.held.amend(&to.impairment),
+            _ => Ok(None),
+        }
     }
 }
 

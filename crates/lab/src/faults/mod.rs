@@ -17,13 +17,13 @@ mod partition;
 mod pause;
 mod provable;
 mod rate;
-mod reach;
+pub mod reach;
 mod reorder;
+pub mod sabotage;
 mod slow;
 
-use std::fmt;
+use std::{any::Any, fmt};
 
-use brownout_disk::DiskFault;
 use brownout_network::{Change, Impairment};
 use brownout_record::Expectation;
 use brownout_units::Delay;
@@ -36,11 +36,11 @@ use crate::{
 pub use chaos::{Drawn, draw, kinds};
 pub use disk::FOLDERS;
 pub use links::LinkFault;
+pub use reach::Reach;
 pub(crate) use reach::together;
-pub use reach::{DiskPlace, Reach, Untouched};
 
 /// A fault of any kind.
-pub trait Fault: fmt::Debug + Send + Sync {
+pub trait Fault: Any + fmt::Debug + Send + Sync {
     /// The word it begins with in an experiment file.
     fn kind(&self) -> &'static str;
 
@@ -104,14 +104,14 @@ pub trait Fault: fmt::Debug + Send + Sync {
         None
     }
 
-    /// What it does to each of its disks, if that is all that it does.
-    fn disk(&self) -> Option<&DiskFault> {
-        None
-    }
-
     /// The ordered pairs of hosts whose links it impairs.
     fn links(&self) -> &[(String, String)] {
         &[]
+    }
+
+    /// The same on these links alone; none if it is of no links.
+    fn on(&self, _links: Vec<(String, String)>) -> Option<Box<dyn Fault>> {
+        None
     }
 }
 
@@ -133,7 +133,7 @@ pub trait InForce: Send {
         false
     }
 
-    /// Becomes another of its kind without being healed in between; none where that cannot be.
+    /// Becomes another of its kind, in the same places, without being healed in between; none where that cannot be.
     fn amend(&mut self, _to: &dyn Fault) -> Result<Option<Change>, LabError> {
         Ok(None)
     }
@@ -145,6 +145,16 @@ pub enum Healing {
     Done(Change),
     /// It takes its time: a database has to start. The thread ends when it is over.
     UnderWay(std::thread::JoinHandle<Result<Change, LabError>>),
+}
+
+impl Healing {
+    /// When it was over; waits for that.
+    pub(crate) fn wait(self) -> Result<Change, LabError> {
+        match self {
+            Healing::Done(change) => Ok(change),
+            Healing::UnderWay(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        }
+    }
 }
 
 /// What faults need of the lab from its start, in every trial, and in its baseline too.
@@ -239,6 +249,11 @@ pub fn from_entry(entry: &FaultEntry, hosts: &Hosts, seed: u64) -> Result<Box<dy
             Err(Complaint::at("", "this is more than one fault; write each as an entry of its own, they add up"))
         }
     }
+}
+
+/// Another fault of one's own kind, if it is one.
+fn of_kind<F: Fault>(fault: &dyn Fault) -> Option<&F> {
+    (fault as &dyn Any).downcast_ref()
 }
 
 /// The hosts that these names mean: a site means all of its hosts.

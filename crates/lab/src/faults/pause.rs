@@ -1,11 +1,17 @@
 //! `pause`: a node's process stands still, as under a long garbage collection or a frozen virtual machine.
 
-use brownout_cluster::{ClusterControl, ClusterError};
+use std::sync::Arc;
+
+use brownout_cluster::ClusterError;
 use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
 
-use super::{Fault, Healing, InForce, Needs, Reach, Untouched, join, known_nodes, reach::together, s};
+use super::{
+    Fault, Healing, InForce, Needs, Reach, join, known_nodes,
+    reach::{Nodes, together},
+    s,
+};
 use crate::{
     LabError,
     experiment::{Complaint, NodeFault},
@@ -58,10 +64,7 @@ impl Fault for Pause {
     }
 
     fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {
-        if reach.sabotage {
-            return Ok(Untouched::now());
-        }
-        let mut paused = Paused { control: reach.nodes.clone(), nodes: Vec::new(), changes: Vec::new() };
+        let mut paused = Paused { control: Arc::clone(&reach.nodes), nodes: Vec::new(), changes: Vec::new() };
         for node in &self.nodes {
             let change = reach.nodes.pause(node)?;
             paused.nodes.push(node.clone());
@@ -73,7 +76,7 @@ impl Fault for Pause {
 
 /// Continues in the end whom it stopped.
 struct Paused {
-    control: ClusterControl,
+    control: Arc<dyn Nodes>,
     nodes: Vec<String>,
     changes: Vec<Change>,
 }

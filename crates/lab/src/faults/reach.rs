@@ -1,94 +1,87 @@
-//! What faults can act on: the links, the nodes, their disks and clocks, in one lab that stands.
+//! How faults act on a lab: the links, the nodes' processes, their disks and their clocks, each a capability of its own.
+//! The lab's own handles ([`crate::handles`]) have them all; a test of the proof wraps them ([`super::sabotage`]).
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{sync::Arc, time::Duration};
 
-use brownout_clock::HostClock;
-use brownout_cluster::ClusterControl;
-use brownout_disk::DiskControl;
-use brownout_network::{Change, Emulator, Link, LinkControl};
+use brownout_cluster::{ClusterError, NodeState};
+use brownout_disk::DiskFault;
+use brownout_network::{Change, Impairment};
+use brownout_units::Share;
 
-use super::{Fault, Healing, InForce};
 use crate::LabError;
 
-/// The reach of faults in one lab.
+/// What faults can do to one lab.
+#[derive(Clone)]
 pub struct Reach {
-    /// Who impairs links.
-    pub control: Emulator,
-    /// The link of each ordered pair of host names.
-    pub by_name: BTreeMap<(String, String), Link>,
-    /// The nodes' processes.
-    pub nodes: ClusterControl,
-    /// Disks that can be slow, by node and folder.
-    pub disks: BTreeMap<(String, String), DiskPlace>,
-    /// Clocks that can be wrong, by node.
-    pub clocks: BTreeMap<String, HostClock>,
-    /// Faults are accepted and acknowledged, but not put in force: a test of the proof.
-    pub sabotage: bool,
+    /// Impairs links.
+    pub links: Arc<dyn Links>,
+    /// Stops, ends and starts the nodes' processes.
+    pub nodes: Arc<dyn Nodes>,
+    /// Makes disks slow.
+    pub disks: Arc<dyn Disks>,
+    /// Makes clocks wrong.
+    pub clocks: Arc<dyn Clocks>,
 }
 
-/// A folder that lies on a disk of its own.
-pub struct DiskPlace {
-    /// Who makes it slow.
-    pub control: DiskControl,
-    /// Where the database sees it.
-    pub folder: PathBuf,
+/// Something that one handle has put in force. Dropping it heals it.
+pub trait Held<T>: Send {
+    /// Since when.
+    fn change(&self) -> Change;
+
+    /// Makes it another of its kind in place; none where that cannot be.
+    fn amend(&mut self, to: &T) -> Result<Option<Change>, LabError>;
+
+    /// Takes it back.
+    fn heal(self: Box<Self>) -> Result<Change, LabError>;
 }
 
-impl Reach {
-    /// The control of the links.
-    pub fn links(&self) -> &dyn LinkControl {
-        &self.control
-    }
-
-    /// The link between two hosts of the lab.
-    pub fn link(&self, from: &str, to: &str) -> Option<Link> {
-        self.by_name.get(&(from.to_owned(), to.to_owned())).copied()
-    }
-
-    /// A folder's disk.
-    pub fn disk(&self, node: &str, folder: &str) -> Result<&DiskPlace, LabError> {
-        self.disks.get(&(node.to_owned(), folder.to_owned())).ok_or_else(|| {
-            LabError::Trial(format!(
-                "the {folder} of {node} lies on no disk that can be slow; was the lab made without?"
-            ))
-        })
-    }
-
-    /// A node's clock.
-    pub fn clock(&self, node: &str) -> Result<&HostClock, LabError> {
-        self.clocks
-            .get(node)
-            .ok_or_else(|| LabError::Trial(format!("the clock of {node} cannot be wrong; was the lab made without?")))
-    }
+/// Impairs links.
+pub trait Links: Send + Sync {
+    /// The same on all of these ordered pairs of hosts, beside what is there already.
+    fn impair(
+        &self,
+        pairs: &[(String, String)],
+        impairment: &Impairment,
+    ) -> Result<Box<dyn Held<Impairment>>, LabError>;
 }
 
-/// What a sabotaged fault does: nothing, at this moment.
-pub struct Untouched(Change);
+/// What can be done to the nodes' processes; see [`brownout_cluster::ClusterControl`] for each.
+pub trait Nodes: Send + Sync {
+    /// What the kernel shows of it.
+    fn state(&self, node: &str) -> Result<NodeState, ClusterError>;
 
-impl Untouched {
-    /// Acknowledges.
-    pub fn now() -> Box<dyn InForce> {
-        Box::new(Untouched(now()))
-    }
+    /// SIGSTOP.
+    fn pause(&self, node: &str) -> Result<Change, ClusterError>;
+
+    /// SIGCONT.
+    fn unpause(&self, node: &str) -> Result<Change, ClusterError>;
+
+    /// Ends it by a signal.
+    fn kill(&self, node: &str, signal: i32) -> Result<Change, ClusterError>;
+
+    /// Ends it in good order; one that does not end by then is killed.
+    fn stop(&self, node: &str, within: Duration) -> Result<Change, ClusterError>;
+
+    /// Starts one that is down.
+    fn start(&self, node: &str) -> Result<Change, ClusterError>;
+
+    /// Waits until it answers.
+    fn wait_answers(&self, node: &str, within: Duration) -> Result<(), ClusterError>;
+
+    /// Limits its time on the processors.
+    fn limit_cpu(&self, node: &str, share: Share) -> Result<Box<dyn Held<Share>>, ClusterError>;
 }
 
-impl InForce for Untouched {
-    fn change(&self) -> Change {
-        self.0
-    }
-
-    fn heal(self: Box<Self>) -> Result<Healing, LabError> {
-        Ok(Healing::Done(now()))
-    }
-
-    fn amend(&mut self, _: &dyn Fault) -> Result<Option<Change>, LabError> {
-        Ok(Some(now()))
-    }
+/// Makes disks slow, or fail.
+pub trait Disks: Send + Sync {
+    /// That of a folder of a node.
+    fn impair(&self, node: &str, folder: &str, fault: &DiskFault) -> Result<Box<dyn Held<DiskFault>>, LabError>;
 }
 
-fn now() -> Change {
-    let now = brownout_network::monotonic_ns();
-    Change::between(now, now)
+/// Makes clocks wrong.
+pub trait Clocks: Send + Sync {
+    /// Steps a node's clock by an offset, and adds to its drift.
+    fn shift(&self, node: &str, by_ns: i64, by_ppb: i64) -> Result<Change, LabError>;
 }
 
 /// Several changes that belong together: from the first that was asked for to the last that was done.
@@ -98,4 +91,10 @@ pub fn together(changes: impl IntoIterator<Item = Change>) -> Change {
         .map(|change| (change.at_ns.saturating_sub(change.error_ns), change.at_ns + change.error_ns));
     let all = ends.reduce(|(from, to), (other_from, other_to)| (from.min(other_from), to.max(other_to)));
     all.map_or_else(now, |(from, to)| Change::between(from, to))
+}
+
+/// At this moment.
+pub(super) fn now() -> Change {
+    let now = brownout_network::monotonic_ns();
+    Change::between(now, now)
 }

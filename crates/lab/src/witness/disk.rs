@@ -8,7 +8,7 @@ use brownout_network::monotonic_ns;
 use brownout_record::{Quantity, Subject, WitnessRow};
 
 use super::{Looker, tell};
-use crate::{LabError, faults::DiskPlace};
+use crate::{LabError, handles::DiskPlace};
 
 /// Between two rounds of one operation each, and between two looks at the counters.
 pub const EVERY: Duration = Duration::from_millis(100);

@@ -24,10 +24,7 @@ use brownout_record::{Quantity, Subject, WitnessRow};
 
 pub(crate) use disk::EVERY as DISK_EVERY;
 
-use crate::{
-    LabError,
-    faults::{Needs, Reach},
-};
+use crate::{LabError, faults::Needs, handles::Handles};
 
 /// Between two looks at a node.
 const BEAT: Duration = Duration::from_millis(100);
@@ -50,11 +47,11 @@ pub struct Witnesses {
 
 impl Witnesses {
     /// Begins to look.
-    pub fn start(needs: &Needs, network: &Network, mtu: u16, reach: &Reach) -> Result<Witnesses, LabError> {
+    pub fn start(needs: &Needs, network: &Network, mtu: u16, handles: &Handles) -> Result<Witnesses, LabError> {
         let (sender, seen) = mpsc::channel();
         let mut threads = Vec::new();
         if needs.process_witness {
-            threads.push(process::start(reach.nodes.clone(), sender.clone())?);
+            threads.push(process::start(handles.nodes.clone(), sender.clone())?);
         }
         if needs.clock_witness {
             threads.extend(clock::start(network, sender.clone())?);
@@ -62,13 +59,13 @@ impl Witnesses {
         if !needs.largest_packets.is_empty() {
             threads.push(largest::start(network, mtu, &needs.largest_packets, sender.clone())?);
         }
-        let disks = || reach.disks.iter().filter(|((node, _), _)| needs.disks.contains(node));
+        let disks = || handles.disks.iter().filter(|((node, _), _)| needs.disks.contains(node));
         if needs.disk_counters {
             let all = disks().map(|((node, folder), disk)| (node.clone(), folder.clone(), disk.control.clone()));
             threads.push(disk::count(all.collect(), sender)?);
         }
         let asked = needs.process_witness || needs.clock_witness;
-        let heartbeats = asked.then(|| Heartbeats::start(&reach.nodes, BEAT, PATIENCE)).transpose()?;
+        let heartbeats = asked.then(|| Heartbeats::start(&handles.nodes, BEAT, PATIENCE)).transpose()?;
         Ok(Witnesses {
             seen,
             heartbeats,

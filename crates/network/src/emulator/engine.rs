@@ -260,11 +260,6 @@ impl Engine {
         self.change_where(|line| line.layers.has(layer), |line, now| line.change(now, |layers| layers.remove(layer)));
     }
 
-    /// See [`crate::Emulator::sabotage`].
-    pub(super) fn sabotage(&mut self, on: bool) {
-        self.change_where(|_| true, |line, now| line.change(now, |layers| layers.sabotage(on)));
-    }
-
     fn change_where(&mut self, which: impl Fn(&Line) -> bool, change: impl Fn(&mut Line, u64)) {
         let now = monotonic_ns();
         for (link, line) in self.lines.iter_mut().enumerate().filter(|(_, line)| which(line)) {

@@ -19,7 +19,6 @@ pub(super) struct Layers {
     stages: Vec<Placed>,
     /// How many layers there ever were.
     came: u32,
-    sabotaged: bool,
     idle: bool,
     gate: Gate,
 }
@@ -47,7 +46,7 @@ struct Place {
 impl Layers {
     pub(super) fn new(seed: u64, link: Link) -> Self {
         let (layers, stages) = (Vec::new(), Vec::new());
-        Layers { seed, link, layers, stages, came: 0, sabotaged: false, idle: true, gate: Gate::default() }
+        Layers { seed, link, layers, stages, came: 0, idle: true, gate: Gate::default() }
     }
 
     /// True when packets pass as if there were none.
@@ -108,26 +107,18 @@ impl Layers {
         }
     }
 
-    /// See [`crate::Emulator::sabotage`].
-    pub(super) fn sabotage(&mut self, on: bool) {
-        self.sabotaged = on;
-        (0..self.layers.len()).for_each(|place| self.configure(place));
-        self.changed();
-    }
-
     /// Gives a layer's stages their part to do; makes those that it lacks.
     fn configure(&mut self, place: usize) {
         let Layer { ordinal, asked, .. } = self.layers[place];
-        let impairment = if self.sabotaged { Impairment::NONE } else { asked };
         let mut stream = 0;
         for (group, kinds) in (0..).zip(ORDER) {
             for (kind, how) in (0..).zip(kinds) {
                 let place = Place { group, layer: ordinal, kind };
                 match self.stages.binary_search_by_key(&place, |placed| placed.place) {
-                    Ok(found) => self.stages[found].stage.configure(&impairment),
-                    Err(free) if (how.is_asked)(&impairment) => {
+                    Ok(found) => self.stages[found].stage.configure(&asked),
+                    Err(free) if (how.is_asked)(&asked) => {
                         let mut stage = (how.make)(Random::of(self.seed, self.link, ordinal, stream));
-                        stage.configure(&impairment);
+                        stage.configure(&asked);
                         self.stages.insert(free, Placed { place, stage });
                     }
                     Err(_) => {}

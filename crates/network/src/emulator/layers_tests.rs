@@ -89,20 +89,6 @@ fn even_what_has_no_effect_is_reported_as_it_was_given() {
 }
 
 #[test]
-fn sabotage_neutralises_every_kind_and_tells() {
-    let mut layers = layers(1, &[all(), delay(5)]);
-    layers.sabotage(true);
-    layers.add(7, all());
-    layers.amend(1, delay(6));
-    assert_eq!(layers.effective().count(), 0);
-    assert_eq!(layers.gate(), Gate::default());
-    assert!(layers.is_idle());
-    assert_eq!(fates(&mut layers, 1_000), (0..1_000).map(|n| Fate::new(n, 1_000, 0)).collect::<Vec<_>>());
-    layers.sabotage(false);
-    assert_eq!(layers.effective().collect::<Vec<_>>(), [all(), delay(6), all()]);
-}
-
-#[test]
 fn the_same_layers_have_the_same_fates_and_superframes_draw_like_single_packets() {
     let asked = [all(), all().with_jitter(Delay::from_ms(1))];
     let together = fates(&mut layers(7, &asked), 500);

@@ -136,9 +136,11 @@ fn bottlenecks_that_come_and_go_in_any_order_reorder_nothing() {
 fn all_gone_what_waits_leaves_at_once_and_what_comes_is_free() {
     let mut road = Road::new(&[rate("8mbit"), rate("4mbit")]);
     road.send_many(10, 0);
-    road.change(MS, |layers| layers.sabotage(true));
+    road.change(MS, |layers| [0, 1].into_iter().for_each(|name| layers.remove(name)));
     assert_eq!(road.send(2 * MS), 2 * MS);
-    road.change(3 * MS, |layers| layers.sabotage(false));
+    road.change(3 * MS, |layers| {
+        [(2, "8mbit"), (3, "4mbit")].into_iter().for_each(|(name, of)| layers.add(name, rate(of)))
+    });
     assert_eq!(road.send(3 * MS), 3 * MS + 3 * MS);
     road.assert_in_order();
 }

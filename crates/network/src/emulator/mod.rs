@@ -156,11 +156,6 @@ impl Thread {
                     self.changed();
                     let _ = done.send(monotonic_ns());
                 }
-                Command::Sabotage { on, done } => {
-                    self.engine.sabotage(on);
-                    self.changed();
-                    let _ = done.send(monotonic_ns());
-                }
                 Command::Effective { link, answer } => {
                     let _ = answer.send(self.engine.effective(link));
                 }

@@ -1,0 +1,179 @@
+//! The handles of a lab that stands: its links, nodes, disks and clocks. Who looks at the lab asks them; faults act
+//! through the capabilities that they have ([`Reach`]).
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+
+use brownout_clock::HostClock;
+use brownout_cluster::{ClusterControl, ClusterError, CpuLimit, NodeState};
+use brownout_disk::{DiskControl, DiskFault, DiskGuard};
+use brownout_network::{Change, Emulator, Impairment, ImpairmentGuard, Link, LinkControl};
+use brownout_units::Share;
+
+use crate::{
+    LabError,
+    faults::reach::{Clocks, Disks, Held, Links, Nodes, Reach},
+};
+
+/// A clock that is this near to the true one, without a drift, is right: this is what the rounding of a drift leaves. The
+/// least offset that can be asked for is far more.
+const ROUNDING_NS: u64 = 10_000;
+
+/// All of them.
+pub struct Handles {
+    /// Who impairs links.
+    pub control: Emulator,
+    /// The link of each ordered pair of host names.
+    pub by_name: BTreeMap<(String, String), Link>,
+    /// The nodes' processes.
+    pub nodes: ClusterControl,
+    /// Disks that can be slow, by node and folder.
+    pub disks: BTreeMap<(String, String), DiskPlace>,
+    /// Clocks that can be wrong, by node.
+    pub clocks: BTreeMap<String, HostClock>,
+}
+
+/// A folder that lies on a disk of its own.
+pub struct DiskPlace {
+    /// Who makes it slow.
+    pub control: DiskControl,
+    /// Where the database sees it.
+    pub folder: PathBuf,
+}
+
+impl Handles {
+    /// The capabilities that faults act through.
+    pub fn reach(self: &Arc<Self>) -> Reach {
+        Reach {
+            links: Arc::<Handles>::clone(self),
+            nodes: Arc::<Handles>::clone(self),
+            disks: Arc::<Handles>::clone(self),
+            clocks: Arc::<Handles>::clone(self),
+        }
+    }
+
+    /// The link between two hosts of the lab.
+    pub fn link(&self, from: &str, to: &str) -> Option<Link> {
+        self.by_name.get(&(from.to_owned(), to.to_owned())).copied()
+    }
+
+    /// A folder's disk; none: it lies on none that can be slow.
+    pub fn disk(&self, node: &str, folder: &str) -> Option<&DiskPlace> {
+        self.disks.get(&(node.to_owned(), folder.to_owned()))
+    }
+}
+
+impl Links for Handles {
+    fn impair(
+        &self,
+        pairs: &[(String, String)],
+        impairment: &Impairment,
+    ) -> Result<Box<dyn Held<Impairment>>, LabError> {
+        let links: Vec<Link> = pairs.iter().filter_map(|(from, to)| self.link(from, to)).collect();
+        Ok(Box::new(self.control.impair(&links, impairment)?))
+    }
+}
+
+impl Held<Impairment> for ImpairmentGuard {
+    fn change(&self) -> Change {
+        ImpairmentGuard::change(self)
+    }
+
+    fn amend(&mut self, to: &Impairment) -> Result<Option<Change>, LabError> {
+        Ok(Some(ImpairmentGuard::amend(self, to)?))
+    }
+
+    fn heal(self: Box<Self>) -> Result<Change, LabError> {
+        Ok(ImpairmentGuard::heal(*self)?)
+    }
+}
+
+impl Nodes for Handles {
+    fn state(&self, node: &str) -> Result<NodeState, ClusterError> {
+        self.nodes.state(node)
+    }
+
+    fn pause(&self, node: &str) -> Result<Change, ClusterError> {
+        self.nodes.pause(node)
+    }
+
+    fn unpause(&self, node: &str) -> Result<Change, ClusterError> {
+        self.nodes.unpause(node)
+    }
+
+    fn kill(&self, node: &str, signal: i32) -> Result<Change, ClusterError> {
+        self.nodes.kill(node, signal)
+    }
+
+    fn stop(&self, node: &str, within: Duration) -> Result<Change, ClusterError> {
+        Ok(self.nodes.stop(node, within)?.change)
+    }
+
+    fn start(&self, node: &str) -> Result<Change, ClusterError> {
+        self.nodes.start(node)
+    }
+
+    fn wait_answers(&self, node: &str, within: Duration) -> Result<(), ClusterError> {
+        self.nodes.wait_answers(node, within, &|| false).map(drop)
+    }
+
+    fn limit_cpu(&self, node: &str, share: Share) -> Result<Box<dyn Held<Share>>, ClusterError> {
+        Ok(Box::new(self.nodes.limit_cpu(node, share)?))
+    }
+}
+
+impl Held<Share> for CpuLimit {
+    fn change(&self) -> Change {
+        self.since()
+    }
+
+    fn amend(&mut self, _: &Share) -> Result<Option<Change>, LabError> {
+        Ok(None)
+    }
+
+    fn heal(self: Box<Self>) -> Result<Change, LabError> {
+        Ok(CpuLimit::heal(*self))
+    }
+}
+
+impl Disks for Handles {
+    fn impair(&self, node: &str, folder: &str, fault: &DiskFault) -> Result<Box<dyn Held<DiskFault>>, LabError> {
+        let place = self.disk(node, folder).ok_or_else(|| {
+            LabError::Trial(format!(
+                "the {folder} of {node} lies on no disk that can be slow; was the lab made without?"
+            ))
+        })?;
+        Ok(Box::new(place.control.impair(fault)?))
+    }
+}
+
+impl Held<DiskFault> for DiskGuard {
+    fn change(&self) -> Change {
+        between(self.since())
+    }
+
+    fn amend(&mut self, to: &DiskFault) -> Result<Option<Change>, LabError> {
+        Ok(Some(between(DiskGuard::amend(self, to)?)))
+    }
+
+    fn heal(self: Box<Self>) -> Result<Change, LabError> {
+        Ok(between(DiskGuard::heal(*self)?))
+    }
+}
+
+impl Clocks for Handles {
+    fn shift(&self, node: &str, by_ns: i64, by_ppb: i64) -> Result<Change, LabError> {
+        let clock = self.clocks.get(node).ok_or_else(|| {
+            LabError::Trial(format!("the clock of {node} cannot be wrong; was the lab made without?"))
+        })?;
+        let change = between(clock.shift(by_ns, by_ppb)?);
+        let left = clock.skew();
+        if left.drift_ppb == 0 && left.offset_ns.unsigned_abs() < ROUNDING_NS {
+            clock.reset()?;
+        }
+        Ok(change)
+    }
+}
+
+fn between((asked_ns, done_ns): (u64, u64)) -> Change {
+    Change::between(asked_ns, done_ns)
+}
