@@ -149,11 +149,14 @@ impl<'a> PlaceEvidence<'a> {
         if row.asked.hit && row.asked.asked != 0.0 {
             judgement.stretches = self.stretches(&sources, row, &windows.during)?;
         }
-        if judgement.verdict == Some(Proof::Refuted) {
-            return Ok(judgement);
-        }
-        if let Some(why) = judgement.stretches.iter().find_map(|stretch| stretch.why.clone()) {
+        // What some periods showed and others did not says more than the figure of all of them.
+        let agree = judgement.stretches.iter().any(|stretch| stretch.judged && stretch.why.is_none());
+        let refuted = judgement.verdict == Some(Proof::Refuted);
+        let why = judgement.stretches.iter().find_map(|stretch| stretch.why.clone());
+        if let Some(why) = why.filter(|_| agree || !refuted) {
             judgement.fail(Proof::Refuted, row, why);
+        }
+        if judgement.verdict == Some(Proof::Refuted) {
             return Ok(judgement);
         }
         for window in &windows.pauses {

@@ -16,6 +16,7 @@ mod error;
 mod evidence;
 mod findings;
 mod goodput;
+mod harm;
 mod index;
 mod instrument;
 mod judge;
@@ -46,6 +47,7 @@ pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
 pub use findings::{FORMAT, Findings, NodeDeath, TrialFindings, findings};
 pub use goodput::{BAND_DEVIATIONS, BAND_SHARE, Effect, LEAST_FLOOR, RECOVERY_INTERVALS};
+pub use harm::HarmFindings;
 pub use instrument::{
     CHANGED_SHARE, Cpu, Errors, Instrument, LATE_LOAD_NS, LATE_RELEASE_NS, LATE_SHARE, Punctuality, SATURATED_SHARE,
 };

@@ -230,10 +230,10 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
     Ok(found.collect())
 }
 
-type Asked<'a> = Vec<(Force, &'a Expectation)>;
+pub(crate) type Asked<'a> = Vec<(Force, &'a Expectation)>;
 
 /// What all faults ask, by place.
-fn by_subject(faults: &[FaultRecord]) -> BTreeMap<&Subject, Asked<'_>> {
+pub(crate) fn by_subject(faults: &[FaultRecord]) -> BTreeMap<&Subject, Asked<'_>> {
     let mut places: BTreeMap<&Subject, Asked<'_>> = BTreeMap::new();
     for (fault, record) in faults.iter().enumerate() {
         for (severity, of) in record.severities.iter().enumerate() {
@@ -251,7 +251,7 @@ const BRIEF_NS: u64 = 3_000_000_000;
 
 /// The faults that hit anything of a host: its links, its disks, itself. A node that has too little of what it needs may
 /// not answer in time, though nobody asked it to be silent.
-fn touching(faults: &[FaultRecord]) -> BTreeMap<&str, Vec<usize>> {
+pub(crate) fn touching(faults: &[FaultRecord]) -> BTreeMap<&str, Vec<usize>> {
     let mut touching: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (fault, record) in faults.iter().enumerate() {
         let stamps = record.periods.iter().flat_map(|period| [period.injected, period.healed]).flatten();

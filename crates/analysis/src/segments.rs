@@ -78,7 +78,13 @@ impl Segment {
         (0..count).map(move |at| self.within((from + at * length / 2, from + at * length / 2 + length)))
     }
 
-    fn within(&self, span: Span) -> Segment {
+    /// It has any length.
+    pub(crate) fn lasts(&self) -> bool {
+        self.between.1 > self.between.0
+    }
+
+    /// What of it lies in a span.
+    pub(crate) fn within(&self, span: Span) -> Segment {
         let cut = |own: Span| (own.0.max(span.0), own.1.min(span.1));
         Segment {
             between: cut(self.between),

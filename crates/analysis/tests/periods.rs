@@ -73,7 +73,12 @@ fn a_flap_that_is_silent_in_two_of_six_periods_is_refuted_and_they_are_named() {
         let fault = first_fault(&flapping(gone));
         assert_eq!(fault.verdict, Proof::Refuted, "{quantity}: {:?}", fault.reasons);
         let refuted = fault.outcomes.iter().filter(|period| period.verdict == Proof::Refuted);
-        assert_eq!(refuted.map(|period| period.period).collect::<Vec<u32>>(), [2, 5], "{quantity}: {:?}", fault.outcomes);
+        assert_eq!(
+            refuted.map(|period| period.period).collect::<Vec<u32>>(),
+            [2, 5],
+            "{quantity}: {:?}",
+            fault.outcomes
+        );
         let named = fault.reasons.iter().any(|why| why.contains("period 2 of 6 (26.0 s to 29.0 s)"));
         // What is gone for a third of the time may be told from the figure of all periods, too.
         assert!(named, "{quantity}: {:?}", fault.reasons);
@@ -99,7 +104,7 @@ fn a_fault_that_is_gone_for_a_tenth_of_one_long_period_is_refuted() {
         }
         let fault = first_fault(&long(Does::Gone(vec![(12.5, 15.5)])));
         assert_eq!(fault.verdict, Proof::Refuted, "{quantity}: {:?}", fault.outcomes);
-        assert!(fault.reasons[0].contains("32.") || fault.reasons[0].contains("period 1 of 1"), "{:?}", fault.reasons);
+        assert!(fault.reasons[0].starts_with(&made.hits[0].to_string()), "{:?}", fault.reasons);
     }
 }
 
