@@ -4,9 +4,9 @@ use brownout_record::{Description, Environment, HostDescription, LoadDescription
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, Balance, ClosedLoop, Effect, FaultFindings, Instrument, OperationEffect, PhaseFindings,
-    TrialEvidence, Verdict, balance, goodput, instrument, little, operations, phases::spread, proof, sums::PhaseSums,
-    verdict, warnings,
+    AnalysisError, Balance, ClosedLoop, Effect, FaultFindings, HarmFindings, Instrument, OperationEffect,
+    PhaseFindings, TrialEvidence, Verdict, balance, goodput, harm, instrument, little, operations, phases::spread,
+    proof, sums::PhaseSums, verdict, warnings,
 };
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.
@@ -48,6 +48,8 @@ pub struct TrialFindings {
     pub closed_loop: Option<ClosedLoop>,
     /// The proof of each fault.
     pub faults: Vec<FaultFindings>,
+    /// What places showed that no fault asked of them; the trial is invalid.
+    pub harm: Vec<HarmFindings>,
     /// The instrument's own errors.
     pub instrument: Instrument,
     /// The balance sheet.
@@ -164,6 +166,7 @@ fn trial(
         at_ns: event.at_ns,
         text: event.text.clone(),
     });
+    let faults = proof::proofs(evidence)?;
     let mut trial = TrialFindings {
         trial: evidence.row.trial,
         seed: evidence.row.seed,
@@ -175,7 +178,8 @@ fn trial(
         closed_loop: little::closed_loop(description, evidence, &phases, effect.delivered_degradation),
         phases,
         effect,
-        faults: proof::proofs(evidence)?,
+        harm: harm::harm(description, evidence, &faults)?,
+        faults,
         instrument: instrument::instrument(evidence)?,
         balance: balance::balance(evidence),
         deaths: deaths.collect(),

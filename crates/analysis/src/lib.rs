@@ -11,13 +11,16 @@
 
 mod balance;
 mod compare;
+mod distribution;
 mod error;
 mod evidence;
 mod findings;
 mod goodput;
+mod harm;
 mod index;
 mod instrument;
 mod judge;
+mod judgement;
 mod latency;
 mod links;
 mod little;
@@ -26,11 +29,11 @@ mod phases;
 mod place;
 mod possible;
 mod proof;
-mod judgement;
 mod samples;
 mod segments;
 mod stalls;
 pub mod stats;
+mod steady;
 mod sums;
 mod target;
 mod timeline;
@@ -44,6 +47,7 @@ pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
 pub use findings::{FORMAT, Findings, NodeDeath, TrialFindings, findings};
 pub use goodput::{BAND_DEVIATIONS, BAND_SHARE, Effect, LEAST_FLOOR, RECOVERY_INTERVALS};
+pub use harm::HarmFindings;
 pub use instrument::{
     CHANGED_SHARE, Cpu, Errors, Instrument, LATE_LOAD_NS, LATE_RELEASE_NS, LATE_SHARE, Punctuality, SATURATED_SHARE,
 };
@@ -51,7 +55,7 @@ pub use latency::{Latencies, Quantile, Response, Short};
 pub use little::{ClosedLoop, Little};
 pub use operations::OperationEffect;
 pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
-pub use proof::{ENOUGH, FaultFindings, Proof, ProofRow, SourceSeen};
+pub use proof::{ENOUGH, FaultFindings, PeriodFindings, Proof, ProofRow, SourceSeen};
 pub use segments::{REACH_NS, SETTLE_NS, margin_within};
 pub use stalls::{LATE_PROBE_NS, WAITED_SHARE};
 pub use timeline::{Point, phase_latencies, timeline};

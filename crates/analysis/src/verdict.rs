@@ -3,7 +3,7 @@
 use brownout_record::{Description, Event, TrialState};
 use serde::Serialize;
 
-use crate::{Proof, Punctuality, TrialEvidence, TrialFindings, evidence::phase, possible, stats};
+use crate::{Proof, Punctuality, TrialEvidence, TrialFindings, evidence::phase, harm, possible, stats};
 
 /// Trials below which no confidence interval is worth quoting.
 pub const ENOUGH_TRIALS: usize = 5;
@@ -104,6 +104,9 @@ fn of_kind<'a>(events: impl IntoIterator<Item = &'a Event>, kind: &str) -> Vec<S
     events.into_iter().filter(|event| event.kind == kind).map(|event| event.text.clone()).collect()
 }
 
+/// Places named that were harmed; a host that is slow is so on many pairs.
+const NAMED: usize = 4;
+
 /// What makes a trial invalid.
 pub(crate) fn trial_reasons(description: &Description, evidence: &TrialEvidence, trial: &TrialFindings) -> Vec<String> {
     let mut reasons = of_kind(&evidence.events, FAILED);
@@ -130,6 +133,11 @@ pub(crate) fn trial_reasons(description: &Description, evidence: &TrialEvidence,
             Proof::Unproven => "not proven",
         };
         reasons.push(format!("the fault \"{}\" is {verdict}: {}", fault.text, fault.reasons.join("; ")));
+    }
+    let harmed = trial.harm.iter().map(|harm| harm::reason(harm, &evidence.faults));
+    reasons.extend(harmed.take(NAMED));
+    if trial.harm.len() > NAMED {
+        reasons.push(format!("nobody asked for what {} more places and quantities showed", trial.harm.len() - NAMED));
     }
     if !trial.balance.balances {
         reasons.push(format!("the balance sheet does not balance: {}", trial.balance.errors.join("; ")));

@@ -1,5 +1,6 @@
 //! What a run was meant to be: the parts of the plan that findings and reports need.
 
+use crate::Subject;
 use serde::{Deserialize, Serialize};
 
 use crate::Document;
@@ -25,6 +26,9 @@ pub struct Description {
     /// without limits"; empty for that.
     #[serde(default)]
     pub network: Vec<String>,
+    /// The ordered pairs of hosts that have a limit of rate all the time: what waits before it is the load's doing.
+    #[serde(default)]
+    pub bottlenecks: Vec<Subject>,
     /// How many trials were planned.
     pub trials: u32,
     /// What counts as good.

@@ -46,6 +46,8 @@ pub enum Does {
     FirstSeverity,
     /// Of its two quantities the first alone.
     OnlyFirst,
+    /// Nothing between these seconds since the fault phase began.
+    Gone(Vec<(f64, f64)>),
 }
 
 impl Made {
@@ -75,6 +77,10 @@ impl Made {
 pub struct Scenario {
     pub hosts: Vec<String>,
     pub faults: Vec<Made>,
+    /// What happens besides, and no file asked for.
+    pub outside: Vec<Made>,
+    /// How long the emulator waits for a processor in each second of the fault phase, ns.
+    pub starved: u64,
     /// Seconds of baseline, fault, recovery.
     pub seconds: [u64; 3],
     /// Seconds after the recovery, in which the load is idle.
@@ -100,6 +106,8 @@ impl Default for Scenario {
         Scenario {
             hosts: ["n1", "n2", "n3", "load"].map(str::to_owned).to_vec(),
             faults: Vec::new(),
+            outside: Vec::new(),
+            starved: 0,
             seconds: [20, 20, 20],
             idle: 0,
             probes: 50,
@@ -169,11 +177,17 @@ impl Scenario {
             made.hits.contains(place) || matches!(&made.does, Does::Spills(where_to) if where_to == place)
         };
         let local = |made: &Made| Made { hits: vec![place.clone()], ..made.clone() };
-        Scenario { hosts: Vec::new(), faults: self.faults.iter().filter(here).map(local).collect(), ..self.clone() }
+        let of = |all: &[Made]| all.iter().filter(here).map(local).collect();
+        Scenario { hosts: Vec::new(), faults: of(&self.faults), outside: of(&self.outside), ..self.clone() }
     }
 
     pub fn at(&self, seconds: f64) -> u64 {
         self.fault_ns() + (seconds * 1e9).round() as u64
+    }
+
+    /// All that really happens.
+    pub fn acting(&self) -> impl Iterator<Item = &Made> {
+        self.faults.iter().chain(&self.outside)
     }
 
     /// What a fault says of itself.

@@ -19,6 +19,9 @@ impl Made {
         if quantity != self.quantity || self.does == Does::Nothing || !(spills || self.hits.contains(place)) {
             return None;
         }
+        if matches!(&self.does, Does::Gone(when) if when.iter().any(|(from, to)| at >= *from && at < *to)) {
+            return None;
+        }
         let (first, last) = (self.periods.first()?, self.periods.last()?);
         let period = match self.does {
             Does::NoPauses if at >= first.1 && at < last.2 => Some(first),
@@ -41,13 +44,13 @@ impl Scenario {
     pub fn truth(&self, place: &Subject, quantity: Quantity, at_ns: u64) -> Truth {
         let at = (at_ns as f64 - self.fault_ns() as f64) / 1e9;
         let mut truth = Truth { sum: 0.0, share: 0.0, least: None };
-        for (value, since) in self.faults.iter().filter_map(|fault| fault.acts(place, quantity, at)) {
+        for (value, since) in self.acting().filter_map(|fault| fault.acts(place, quantity, at)) {
             // A drift's offset grows with time.
             truth.sum += if quantity == Quantity::ClockDrift { value * since } else { value };
             truth.share = 1.0 - (1.0 - truth.share) * (1.0 - value);
             truth.least = Some(truth.least.map_or(value, |least| least.min(value)));
         }
-        truth.sum += self.faults.iter().filter_map(|fault| fault.acts_also(place, quantity, at)).sum::<f64>();
+        truth.sum += self.acting().filter_map(|fault| fault.acts_also(place, quantity, at)).sum::<f64>();
         truth
     }
 

@@ -114,6 +114,7 @@ impl Scenario {
                 .collect(),
             faults: self.faults.iter().enumerate().map(|(at, made)| self.record(at, made).text).collect(),
             network: Vec::new(),
+            bottlenecks: Vec::new(),
             trials: 1,
             objective: Objective { response_ns: 50 * MS, share: 0.99, phases: Vec::new(), operation: None },
             interval_ns: SECOND,
@@ -239,7 +240,7 @@ impl Scenario {
         // p90 − p10 of a uniform range is 0.8 of it.
         let jitter = spread / 1.6;
         // Something has to be overtaken.
-        let reordered = self.faults.iter().any(|fault| fault.quantity == Quantity::Reordered);
+        let reordered = self.acting().any(|fault| fault.quantity == Quantity::Reordered);
         let delay = self.truth(place, Quantity::OneWayDelay, at).sum + if reordered { 100e6 } else { 0.0 };
         (delay + jitter + self.base.0 as f64, jitter + self.base.1 as f64)
     }
@@ -272,6 +273,9 @@ impl Scenario {
         };
         row("cores".to_owned(), 1.0)?;
         row("machine".to_owned(), 0.6)?;
+        let fault = starts_ns >= self.fault_ns() && starts_ns < self.fault_ns() + self.seconds[1] * SECOND;
+        let waited = if fault { self.starved } else { 0 };
+        row("emulator-waited".to_owned(), waited as f64 / cores as f64)?;
         for node in self.hosts.iter().filter(|host| *host != "load") {
             let limit = self.truth(&Subject::host(node), Quantity::ProcessorShare, starts_ns + 1).least;
             row(format!("node:{node}"), limit.unwrap_or(1.0).min(WANTED))?;
@@ -280,7 +284,7 @@ impl Scenario {
     }
 
     fn witnesses(&self, recorder: &Recorder, noise: &mut Noise) -> Done {
-        let wanted: BTreeSet<Quantity> = self.faults.iter().map(|fault| fault.quantity).collect();
+        let wanted: BTreeSet<Quantity> = self.acting().map(|fault| fault.quantity).collect();
         for quantity in wanted {
             for place in self.places(quantity) {
                 let here = self.in_place(&place);

@@ -11,7 +11,7 @@ mod windows;
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use brownout_network::{Impairment, Probes};
-use brownout_record::{Description, HostDescription, LoadDescription, Objective, PhaseDescription};
+use brownout_record::{Description, HostDescription, LoadDescription, Objective, PhaseDescription, Subject};
 use brownout_units::Delay;
 
 use self::check::Check;
@@ -77,6 +77,12 @@ impl Layout {
         check.cassandra()?;
         let (hosts, distances) = check.network(check.nodes()?)?;
         Ok(Layout { hosts, distances, network: experiment.network.clone(), cluster: experiment.cluster.clone() })
+    }
+
+    /// The ordered pairs of hosts with a limit of rate between them.
+    fn bottlenecks(&self) -> Vec<Subject> {
+        let limited = self.distances.iter().filter(|distance| distance.impairment.rate.is_some());
+        limited.flat_map(|distance| &distance.pairs).map(|(from, to)| Subject::pair(from, to)).collect()
     }
 
     /// Sites and distances, one line each.
@@ -260,6 +266,7 @@ impl Plan {
                 .map(|(when, fault)| format!("{}; {}; {when}", fault.text(), fault.effect()))
                 .collect(),
             network: self.layout.network_words(),
+            bottlenecks: self.layout.bottlenecks(),
             trials: self.trials,
             objective: self.objective.clone(),
             interval_ns: INTERVAL_NS,

@@ -1,0 +1,153 @@
+//! What nobody asked for is harm: it is found wherever and whenever it is, and named.
+
+#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
+
+mod scenario;
+
+use brownout_analysis::{Findings, Proof, Validity, exit_code, findings};
+use brownout_record::{Quantity, Subject};
+use scenario::{Does, MS, Made, Scenario};
+
+fn analysed(scenario: &Scenario) -> Findings {
+    let directory = tempfile::tempdir().unwrap();
+    findings(&scenario.run(directory.path())).unwrap()
+}
+
+fn pair(from: &str, to: &str) -> Subject {
+    Subject::pair(from, to)
+}
+
+/// Everything that a host sends.
+fn sends(host: &str) -> Vec<Subject> {
+    ["n1", "n2", "n3", "load"].iter().filter(|to| **to != host).map(|to| pair(host, to)).collect()
+}
+
+/// The fault of slow-replica.
+fn slow() -> Made {
+    Made::new(Quantity::OneWayDelay, sends("n2"), 100e6, 2e6)
+}
+
+/// One place is harmed in one quantity, and nothing else is.
+fn harmed(what: &str, scenario: &Scenario, place: &Subject, quantity: Quantity) -> String {
+    let found = analysed(scenario);
+    let trial = &found.trials[0];
+    assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Invalid, 3), "{what}");
+    let own = trial.harm.iter().find(|harm| harm.subject == *place && harm.quantity == quantity);
+    assert!(own.is_some(), "{what}: {:?} {:?}", trial.harm, trial.invalid);
+    assert!(trial.harm.iter().all(|harm| scenario.outside[0].hits.contains(&harm.subject)), "{what}: {:?}", trial.harm);
+    for fault in &trial.faults {
+        assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]), "{what}");
+    }
+    let reason = trial.invalid.iter().find(|why| why.starts_with(&place.to_string())).cloned();
+    assert!(reason.is_some(), "{what}: {:?}", trial.invalid);
+    reason.unwrap()
+}
+
+#[test]
+fn what_a_spared_host_loses_while_another_is_slow_is_named() {
+    let lossy = Made::new(Quantity::Loss, sends("n3"), 0.2, 0.02);
+    let scenario = Scenario { outside: vec![lossy], ..Scenario::of(vec![slow()]) };
+    let why = harmed("n3 loses", &scenario, &pair("n3", "n1"), Quantity::Loss);
+    assert!(why.contains("also showed loss that nobody asked for"), "{why}");
+    assert_eq!(analysed(&scenario).trials[0].harm.len(), 3, "what n3 sends to each");
+}
+
+#[test]
+fn every_quantity_of_links_is_looked_at_on_spared_pairs_and_on_hit_ones() {
+    for (quantity, much) in [
+        (Quantity::Loss, 0.3),
+        (Quantity::OneWayDelay, 20e6),
+        (Quantity::DelaySpread, 20e6),
+        (Quantity::Duplicates, 0.2),
+        (Quantity::Reordered, 0.2),
+        (Quantity::Corruption, 0.2),
+    ] {
+        for place in [pair("n1", "n3"), pair("n2", "n1")] {
+            // Of the hit pairs the delay is the fault's own business.
+            let hit = place == pair("n2", "n1");
+            if hit && quantity == Quantity::OneWayDelay {
+                continue;
+            }
+            let fault = if quantity == Quantity::OneWayDelay {
+                Made::new(Quantity::Loss, sends("n2"), 0.3, 0.03)
+            } else {
+                Made::new(Quantity::OneWayDelay, sends("n2"), 100e6, 20e6)
+            };
+            let outside = vec![Made::new(quantity, vec![place.clone()], much, 0.0)];
+            let found = analysed(&Scenario { outside, ..Scenario::of(vec![fault]) });
+            let trial = &found.trials[0];
+            assert_eq!(exit_code(&found), 3, "{quantity} {place}");
+            let named = trial.invalid.iter().any(|why| why.contains(&place.to_string()));
+            assert!(named, "{quantity} {place}: {:?}", trial.invalid);
+            assert!(trial.harm.iter().all(|harm| harm.subject == place), "{quantity} {place}: {:?}", trial.harm);
+        }
+    }
+}
+
+#[test]
+fn harm_of_a_part_of_any_phase_is_found_without_any_fault() {
+    // Before, during and after what would be the fault phase; each for three seconds.
+    for from in [-12.0, 8.0, 28.0] {
+        for (quantity, much) in [(Quantity::Loss, 0.5), (Quantity::OneWayDelay, 30e6)] {
+            let short = Made::new(quantity, vec![pair("n1", "n3")], much, 0.0).during(&[(0, from, from + 3.0)]);
+            let scenario = Scenario { outside: vec![short], ..Scenario::of(Vec::new()) };
+            let why = harmed("for a while", &scenario, &pair("n1", "n3"), quantity);
+            assert!(why.contains("that nobody asked for"), "{why}");
+        }
+    }
+}
+
+#[test]
+fn what_faults_do_beside_what_they_ask_is_no_harm() {
+    let one = || vec![pair("n2", "n1")];
+    let kinds = [
+        Made::new(Quantity::OneWayDelay, one(), 50e6, 2e6),
+        Made { also: Some((Quantity::DelaySpread, 16e6, 6e6)), ..Made::new(Quantity::OneWayDelay, one(), 50e6, 5e6) },
+        Made::new(Quantity::DelaySpread, one(), 20e6, 7e6),
+        Made::new(Quantity::Loss, one(), 0.3, 0.03),
+        Made::new(Quantity::Loss, one(), 1.0, 0.001),
+        Made::new(Quantity::Duplicates, one(), 0.3, 0.03),
+        Made::new(Quantity::Reordered, one(), 0.3, 0.03),
+        Made::new(Quantity::Corruption, one(), 0.3, 0.03),
+        Made::new(Quantity::Rate, one(), 10e6, 1e6),
+        Made::new(Quantity::LargestPacket, one(), 1400.0, 0.0),
+        Made::new(Quantity::Answers, vec![Subject::host("n2")], -1.0, 0.05),
+        Made::new(Quantity::ProcessorShare, vec![Subject::host("n2")], 0.2, 0.02),
+        Made::new(Quantity::SyncTime, vec![Subject::folder("n2", "data")], 20e6, 2e6),
+        Made::new(Quantity::ClockOffset, vec![Subject::host("n2")], 500e6, 5e6),
+        Made::new(Quantity::ClockDrift, vec![Subject::host("n2")], 20e6, 5e6),
+    ];
+    for made in kinds {
+        let found = analysed(&Scenario { held: true, ..Scenario::of(vec![made.clone()]) });
+        assert_eq!(found.trials[0].invalid, [""; 0], "{}", made.quantity);
+    }
+    let wide = Scenario { base: (40 * MS, 10 * MS, 0.1), ..Scenario::of(vec![slow()]) };
+    assert_eq!(analysed(&wide).trials[0].invalid, [""; 0], "a network that is slow and lossy by itself");
+    assert_eq!(analysed(&Scenario::default()).trials[0].invalid, [""; 0], "nothing at all");
+}
+
+#[test]
+fn a_node_that_is_silent_and_a_clock_that_is_wrong_for_no_reason_are_harm() {
+    for (quantity, much) in [(Quantity::Answers, -1.0), (Quantity::ClockOffset, 200e6)] {
+        // Another place of the same kind is hit, so that somebody looks; what is spared is judged while it is in force.
+        let fault = Made::new(quantity, vec![Subject::host("n2")], much, 0.05).during(&[(0, 0.0, 6.0)]);
+        let outside = Made::new(quantity, vec![Subject::host("n3")], much, 0.0).during(&[(0, 9.0, 15.0)]);
+        let fault = Made { tolerance: if quantity == Quantity::Answers { 0.05 } else { 5e6 }, ..fault };
+        let found = analysed(&Scenario { outside: vec![outside.does(Does::AsSaid)], ..Scenario::of(vec![fault]) });
+        let why = &found.trials[0].invalid;
+        assert!(why.iter().any(|why| why.starts_with("n3 also showed")), "{quantity}: {why:?}");
+    }
+}
+
+/// A fault that hits every pair leaves none that could show that the emulator had to wait.
+#[test]
+fn intervals_are_late_in_which_the_emulator_waited_though_every_pair_is_hit() {
+    let everywhere = Made::new(Quantity::OneWayDelay, Scenario::default().pairs(), 50e6, 2e6);
+    let quiet = Scenario { starved: 50 * MS, ..Scenario::of(vec![everywhere]) };
+    assert_eq!(analysed(&quiet).trials[0].instrument.late_intervals, [0; 0]);
+    let found = analysed(&Scenario { starved: 300 * MS, ..quiet });
+    let trial = &found.trials[0];
+    assert_eq!((trial.instrument.late_intervals.len(), trial.instrument.too_late), (19, true));
+    assert_eq!(exit_code(&found), 3);
+    assert!(trial.invalid.iter().any(|why| why.contains("the instrument was late")), "{:?}", trial.invalid);
+}
