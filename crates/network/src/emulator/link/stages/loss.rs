@@ -1,15 +1,20 @@
 //! Packets that vanish.
 
+use std::mem::{Discriminant, discriminant};
+
 use super::{End, Fate, Impairment, Kind, Random, Stage, chance::Draws};
 use crate::impairment::{self, Chance};
 
 pub(super) const KIND: Kind = Kind {
     is_asked: |impairment| impairment.loss != impairment::Loss::None,
-    make: |random| Box::new(Loss { model: impairment::Loss::None, draws: Draws::default(), state: None, random }),
+    make: |random| {
+        Box::new(Loss { model: discriminant(&impairment::Loss::None), draws: Draws::default(), state: None, random })
+    },
 };
 
 struct Loss {
-    model: impairment::Loss,
+    /// Whose memory this is.
+    model: Discriminant<impairment::Loss>,
     /// Memory of the models that are a chance.
     draws: Draws,
     /// Memory of the others: the state that the last packet has left. Gilbert–Elliott: 0 good, 1 bad. Markov: 1 to 4.
@@ -18,27 +23,13 @@ struct Loss {
 }
 
 impl Stage for Loss {
-    fn configure(&mut self, impairment: &Impairment) {
-        use impairment::Loss::{Correlated, Independent};
-        if std::mem::discriminant(&self.model) != std::mem::discriminant(&impairment.loss) {
+    fn decide(&mut self, asked: &Impairment, fates: &mut Vec<Fate>) {
+        if self.model != discriminant(&asked.loss) {
             // One model's states mean nothing in another.
-            (self.draws, self.state) = (Draws::default(), None);
+            (self.model, self.draws, self.state) = (discriminant(&asked.loss), Draws::default(), None);
         }
-        self.model = impairment.loss;
-        self.draws.chance = match self.model {
-            Independent(share) => Chance::of(share),
-            Correlated { share, correlation } => Chance { share, correlation },
-            _ => Chance::NEVER,
-        };
-    }
-
-    fn report(&self, into: &mut Impairment) {
-        into.loss = self.model;
-    }
-
-    fn decide(&mut self, fates: &mut Vec<Fate>) {
         for fate in fates {
-            if self.next() {
+            if self.next(asked.loss) {
                 fate.end = fate.end.or(Some(End::Lost));
             }
         }
@@ -47,15 +38,18 @@ impl Stage for Loss {
 
 impl Loss {
     /// Whether the next packet is lost.
-    fn next(&mut self) -> bool {
-        match self.model {
+    fn next(&mut self, model: impairment::Loss) -> bool {
+        match model {
             impairment::Loss::None => false,
-            impairment::Loss::Independent(_) | impairment::Loss::Correlated { .. } => self.draws.next(&mut self.random),
+            impairment::Loss::Independent(share) => self.draws.next(Chance::of(share), &mut self.random),
+            impairment::Loss::Correlated { share, correlation } => {
+                self.draws.next(Chance { share, correlation }, &mut self.random)
+            }
             impairment::Loss::GilbertElliott { p, r, one_minus_h, one_minus_k } => {
                 // As in netem, the loss follows from the state that a packet finds; then the state changes.
                 let bad = match self.state {
                     Some(state) => state == 1,
-                    None => self.random.chance(self.model.stationary_bad()),
+                    None => self.random.chance(model.stationary_bad()),
                 };
                 let (loss, changes) = if bad { (one_minus_h, r) } else { (one_minus_k, p) };
                 let lost = self.random.chance(loss.fraction());
@@ -67,7 +61,7 @@ impl Loss {
                 // As in netem, the state changes, and the loss follows from the new one.
                 let draw = self.random.between();
                 let next = match self.state {
-                    None => self.begin(draw),
+                    None => begin(&model, draw),
                     Some(2) if draw < p23 => 3,
                     Some(2) => 2,
                     Some(3) if draw < p31 => 1,
@@ -83,23 +77,23 @@ impl Loss {
             }
         }
     }
+}
 
-    /// A state of the Markov model, drawn from its stationary distribution.
-    fn begin(&self, draw: f64) -> u8 {
-        let mut below = 0.0;
-        let mut states = (1..).zip(self.model.stationary());
-        let drawn = states.find(|(_, share)| {
-            below += share;
-            draw < below
-        });
-        drawn.map_or(1, |(state, _)| state)
-    }
+/// A state of the Markov model, drawn from its stationary distribution.
+fn begin(model: &impairment::Loss, draw: f64) -> u8 {
+    let mut below = 0.0;
+    let mut states = (1..).zip(model.stationary());
+    let drawn = states.find(|(_, share)| {
+        below += share;
+        draw < below
+    });
+    drawn.map_or(1, |(state, _)| state)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        super::testing::{assert_share, autocorrelation, decide, stage},
+        super::testing::{Asked, assert_share, autocorrelation, decide, stage},
         *,
     };
     use brownout_units::Share;
@@ -122,7 +116,7 @@ mod tests {
 
     fn lost(model: impairment::Loss) -> Vec<bool> {
         let mut stage = stage(&KIND, Impairment::NONE.with_loss_model(model));
-        decide(&mut *stage, PACKETS).iter().map(|fate| fate.end == Some(End::Lost)).collect()
+        decide(&mut stage, PACKETS).iter().map(|fate| fate.end == Some(End::Lost)).collect()
     }
 
     /// Mean number of losses in a row.
@@ -183,14 +177,14 @@ mod tests {
         // In the bad state for ever, as long as r is 0.
         let bad = |loss| Impairment::NONE.with_loss_model(gilbert_elliott("100%", "0%", loss, "0%"));
         let mut stage = stage(&KIND, bad("100%"));
-        let lost = |stage: &mut dyn Stage| decide(stage, 1_000).iter().filter(|fate| fate.end.is_some()).count();
-        assert_eq!(lost(&mut *stage), 1_000);
+        let lost = |stage: &mut Asked| decide(stage, 1_000).iter().filter(|fate| fate.end.is_some()).count();
+        assert_eq!(lost(&mut stage), 1_000);
         // With p = 0 nothing would get there; only memory of it can lose anything.
-        stage.configure(&Impairment::NONE.with_loss_model(gilbert_elliott("0%", "0%", "100%", "0%")));
-        assert_eq!(lost(&mut *stage), 1_000);
-        stage.configure(&Impairment::loss(share("0%")));
-        assert_eq!(lost(&mut *stage), 0);
-        stage.configure(&Impairment::NONE.with_loss_model(gilbert_elliott("0%", "0%", "100%", "0%")));
-        assert_eq!(lost(&mut *stage), 0);
+        stage.asked = Impairment::NONE.with_loss_model(gilbert_elliott("0%", "0%", "100%", "0%"));
+        assert_eq!(lost(&mut stage), 1_000);
+        stage.asked = Impairment::loss(share("0%"));
+        assert_eq!(lost(&mut stage), 0);
+        stage.asked = Impairment::NONE.with_loss_model(gilbert_elliott("0%", "0%", "100%", "0%"));
+        assert_eq!(lost(&mut stage), 0);
     }
 }

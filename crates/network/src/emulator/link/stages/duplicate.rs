@@ -17,20 +17,12 @@ struct Duplicate {
 }
 
 impl Stage for Duplicate {
-    fn configure(&mut self, impairment: &Impairment) {
-        self.draws.chance = impairment.duplicate;
-    }
-
-    fn report(&self, into: &mut Impairment) {
-        into.duplicate = self.draws.chance;
-    }
-
-    fn decide(&mut self, fates: &mut Vec<Fate>) {
+    fn decide(&mut self, asked: &Impairment, fates: &mut Vec<Fate>) {
         std::mem::swap(fates, &mut self.fates);
         fates.clear();
         for fate in &self.fates {
             fates.push(*fate);
-            if self.draws.next(&mut self.random) && fate.end.is_none() {
+            if self.draws.next(asked.duplicate, &mut self.random) && fate.end.is_none() {
                 fates.push(Fate { copy: true, ..*fate });
             }
         }
@@ -42,18 +34,18 @@ mod tests {
     use super::{
         super::{
             End,
-            testing::{assert_share, decide, stage},
+            testing::{Asked, assert_share, decide, stage},
         },
         *,
     };
 
-    fn duplicates(share: &str) -> Box<dyn Stage> {
+    fn duplicates(share: &str) -> Asked {
         stage(&KIND, Impairment::NONE.with_duplicate(Chance::of(share.parse().unwrap())))
     }
 
     #[test]
     fn the_share_asked_for_comes_twice_each_copy_behind_its_packet() {
-        let fates = decide(&mut *duplicates("10%"), 100_000);
+        let fates = decide(&mut duplicates("10%"), 100_000);
         let copies = fates.iter().filter(|fate| fate.copy).count();
         assert_eq!(fates.len(), 100_000 + copies);
         assert_share(copies, 100_000, 0.1, 1.0);

@@ -5,12 +5,11 @@ use crate::impairment::{self, Chance};
 
 pub(super) const KIND: Kind = Kind {
     is_asked: |impairment| impairment.reorder != impairment::Reorder::NEVER,
-    make: |random| Box::new(Reorder { asked: impairment::Reorder::NEVER, draws: Draws::default(), delayed: 0, random }),
+    make: |random| Box::new(Reorder { draws: Draws::default(), delayed: 0, random }),
 };
 
 /// Says which packets; the delay of the same impairment, which comes next, lets them pass.
 struct Reorder {
-    asked: impairment::Reorder,
     draws: Draws,
     /// Packets delayed since the last that was not.
     delayed: u32,
@@ -18,18 +17,11 @@ struct Reorder {
 }
 
 impl Stage for Reorder {
-    fn configure(&mut self, impairment: &Impairment) {
-        self.asked = impairment.reorder;
-        self.draws.chance = Chance { share: self.asked.share, correlation: self.asked.correlation };
-    }
-
-    fn report(&self, into: &mut Impairment) {
-        into.reorder = self.asked;
-    }
-
-    fn decide(&mut self, fates: &mut Vec<Fate>) {
+    fn decide(&mut self, asked: &Impairment, fates: &mut Vec<Fate>) {
+        let impairment::Reorder { share, correlation, gap } = asked.reorder;
         for fate in fates.iter_mut().filter(|fate| fate.end.is_none()) {
-            if self.delayed.saturating_add(1) >= self.asked.gap && self.draws.next(&mut self.random) {
+            if self.delayed.saturating_add(1) >= gap && self.draws.next(Chance { share, correlation }, &mut self.random)
+            {
                 (fate.skips, fate.overtakes) = (true, true);
                 self.delayed = 0;
             } else {
@@ -48,7 +40,7 @@ mod tests {
 
     fn skipping(share: &str, gap: u32) -> Vec<u32> {
         let reorder = impairment::Reorder { share: share.parse().unwrap(), gap, ..impairment::Reorder::NEVER };
-        let fates = decide(&mut *stage(&KIND, Impairment::NONE.with_reorder(reorder)), 100_000);
+        let fates = decide(&mut stage(&KIND, Impairment::NONE.with_reorder(reorder)), 100_000);
         assert!(fates.iter().all(|fate| fate.skips == fate.overtakes));
         fates.iter().filter(|fate| fate.skips).map(|fate| fate.segment).collect()
     }

@@ -3,19 +3,19 @@
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// At most one valid entry per link: the release of the first packet that it holds.
-pub(super) struct Agenda {
+pub(in crate::emulator) struct Agenda {
     entries: BinaryHeap<Reverse<(u64, usize)>>,
     /// Per link, the entry that is valid. Others of the same link are leftovers, to be skipped.
     valid: Vec<Option<u64>>,
 }
 
 impl Agenda {
-    pub(super) fn new(links: usize) -> Self {
+    pub(in crate::emulator) fn new(links: usize) -> Self {
         Agenda { entries: BinaryHeap::new(), valid: vec![None; links] }
     }
 
     /// Says when the first packet that `link` holds is due.
-    pub(super) fn set(&mut self, link: usize, release_ns: Option<u64>) {
+    pub(in crate::emulator) fn set(&mut self, link: usize, release_ns: Option<u64>) {
         if self.valid[link] != release_ns {
             self.valid[link] = release_ns;
             self.entries.extend(release_ns.map(|release| Reverse((release, link))));
@@ -29,13 +29,13 @@ impl Agenda {
     }
 
     /// The earliest release of all links.
-    pub(super) fn next(&mut self) -> Option<u64> {
+    pub(in crate::emulator) fn next(&mut self) -> Option<u64> {
         self.skip_leftovers();
         self.entries.peek().map(|Reverse((release, _))| *release)
     }
 
     /// The link with the earliest release, if that is due.
-    pub(super) fn due(&mut self, now_ns: u64) -> Option<usize> {
+    pub(in crate::emulator) fn due(&mut self, now_ns: u64) -> Option<usize> {
         self.skip_leftovers();
         self.entries.peek().filter(|Reverse((release, _))| *release <= now_ns).map(|Reverse((_, link))| *link)
     }

@@ -10,7 +10,7 @@ use crate::sys::Scheduling;
 /// Looking is limited to what waking up costs anyway, so it can at most double the price of a
 /// release. Threads that are not real-time, or alone on their processor with everything else, would
 /// only take the time from those they wait for.
-pub(super) struct Pace {
+pub(in crate::emulator) struct Pace {
     lead_ns: u64,
     learns: bool,
 }
@@ -22,18 +22,18 @@ const LONGEST_LEAD_NS: u64 = 60_000;
 const STEP_NS: u64 = 600;
 
 impl Pace {
-    pub(super) fn new(scheduling: Scheduling) -> Self {
+    pub(in crate::emulator) fn new(scheduling: Scheduling) -> Self {
         let alone = thread::available_parallelism().is_ok_and(|processors| processors.get() == 1);
         Pace { lead_ns: 0, learns: matches!(scheduling, Scheduling::Fifo(_)) && !alone }
     }
 
     /// How long to wait for a release: 0 to look again at once.
-    pub(super) fn wait_ns(&self, now_ns: u64, release_ns: u64) -> u64 {
+    pub(in crate::emulator) fn wait_ns(&self, now_ns: u64, release_ns: u64) -> u64 {
         release_ns.saturating_sub(now_ns).saturating_sub(self.lead_ns)
     }
 
     /// Learns from a wait that began at `began_ns`, was to last `asked_ns`, and ended at `woke_ns`.
-    pub(super) fn waited(&mut self, began_ns: u64, asked_ns: u64, woke_ns: u64) {
+    pub(in crate::emulator) fn waited(&mut self, began_ns: u64, asked_ns: u64, woke_ns: u64) {
         if !self.learns {
             return;
         }

@@ -12,7 +12,7 @@ use super::{
 /// A few are spared, which a receiver looks at before it comes to the checksum, so that it would drop the packet
 /// without counting a checksum error: the length of UDP and the data offset of TCP. UDP's checksum itself is spared
 /// because it might become zero, which means that there is none.
-pub(super) fn flip(frame: &mut [u8], draw: u64) -> bool {
+pub(in crate::emulator) fn flip(frame: &mut [u8], draw: u64) -> bool {
     // While the checksum is yet to be computed, the damage would be computed in.
     checksum::complete(frame);
     let packet = &mut frame[VNET..];

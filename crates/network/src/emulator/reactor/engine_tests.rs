@@ -6,7 +6,7 @@ use brownout_units::Delay;
 
 use super::*;
 use crate::{
-    emulator::frame::NEEDS_CSUM,
+    emulator::packet::frame::NEEDS_CSUM,
     impairment::{Chance, Cut, Loss, QueueLimit, RateLimit},
     sys,
 };
@@ -108,18 +108,18 @@ fn hour() -> Impairment {
 fn a_link_holds_no_more_memory_than_it_may_however_small_its_packets() {
     let mut engine = engine(3);
     engine.limits = Limits { of_link: 1 << 20, of_all: 8 << 20 };
-    engine.add_layer(1, &[0, 1, 2, 3, 4, 5], hour());
+    engine.add(1, &[0, 1, 2, 3, 4, 5], hour());
     let small = udp(1, 1, 0);
     (0..100_000).for_each(|n| engine.take(0, &small, n));
-    let (memory, counters) = (engine.lines[0].queue.memory(), engine.counters[0].clone());
+    let (memory, counters) = (engine.links[0].memory(), engine.counters[0].clone());
     assert!((1_000_000..=1 << 20).contains(&memory), "{memory} bytes");
     let held = counters.offered_packets - counters.dropped_memory;
     assert!(held * 128 <= memory && held > 2_000, "{held} packets");
     // The pieces of a superframe take more room than it does: they must not go beyond it either.
     let lossy = Impairment::NONE.with_loss_model(Loss::Independent("50%".parse().unwrap()));
-    engine.add_layer(2, &[1], lossy);
+    engine.add(2, &[1], lossy);
     (0..1_000).for_each(|n| engine.take(0, &udp(2, 64, 1), n));
-    assert!(engine.lines[1].queue.memory() <= 1 << 20);
+    assert!(engine.links[1].memory() <= 1 << 20);
     assert!(engine.counters[1].dropped_memory > 0 && engine.counters[1].lost > 0);
     engine.drain();
 }
@@ -130,8 +130,8 @@ fn what_the_emulator_has_no_memory_for_is_no_drop_of_the_model() {
     engine.limits = Limits { of_link: 1 << 20, of_all: 8 << 20 };
     let limit = |queue| RateLimit { rate: "1kbit".parse().unwrap(), queue, overhead_bytes: 0 };
     let hour = QueueLimit::Time(Delay::from_secs(1_000_000));
-    engine.add_layer(1, &[0], Impairment::rate(limit(QueueLimit::Bytes(brownout_units::Bytes(10_000)))));
-    engine.add_layer(2, &[1], Impairment::rate(limit(hour)));
+    engine.add(1, &[0], Impairment::rate(limit(QueueLimit::Bytes(brownout_units::Bytes(10_000)))));
+    engine.add(2, &[1], Impairment::rate(limit(hour)));
     for n in 0..2_000 {
         engine.take(0, &udp(1, 1_000, 0), n);
         engine.take(1, &udp(0, 1_000, 0), n);
@@ -147,7 +147,7 @@ fn a_link_holds_nearly_as_many_bytes_of_frames_as_it_may_take_memory() {
     // GSO packets of 17 KB, which once took 65 KB each.
     let mut engine = engine(2);
     engine.limits = Limits { of_link: 16 << 20, of_all: 64 << 20 };
-    engine.add_layer(1, &[0], hour());
+    engine.add(1, &[0], hour());
     (0..2_000).for_each(|n| engine.take(0, &udp(1, 17_000, 1_448), n));
     let held = (engine.counters[0].offered_packets - engine.counters[0].dropped_memory) / 12 * 17_000;
     assert!(held > (16 << 20) * 4 / 5, "{held} bytes");
@@ -158,15 +158,15 @@ fn a_link_holds_nearly_as_many_bytes_of_frames_as_it_may_take_memory() {
 fn all_links_together_hold_no_more_memory_than_they_may() {
     let mut engine = engine(4);
     engine.limits = Limits { of_link: 1 << 20, of_all: 2 << 20 };
-    engine.add_layer(1, &(0..12).collect::<Vec<_>>(), hour());
+    engine.add(1, &(0..12).collect::<Vec<_>>(), hour());
     for n in 0..40_000u64 {
         let (from, to) = ((n % 4) as u16, ((n + 1 + n / 4 % 3) % 4) as u8);
         engine.take(from, &udp(to, 1_000, 0), n);
     }
     assert!((2_000_000..=2 << 20).contains(&engine.memory), "{} bytes", engine.memory);
-    assert!(engine.lines.iter().all(|line| line.queue.memory() < 1 << 20), "no link alone is full");
+    assert!(engine.links.iter().all(|link| link.memory() < 1 << 20), "no link alone is full");
     assert!(engine.counters.iter().map(|counters| counters.dropped_memory).sum::<u64>() > 30_000);
-    assert_eq!(engine.lines.iter().map(|line| line.queue.memory()).sum::<u64>(), engine.memory);
+    assert_eq!(engine.links.iter().map(|link| link.memory()).sum::<u64>(), engine.memory);
     engine.drain();
 }
 
@@ -183,9 +183,9 @@ fn no_frame_whatever_is_in_it_makes_the_packet_path_fail() {
                 overhead_bytes: -20,
             },
         );
-    engine.add_layer(1, &links, all);
-    engine.add_layer(2, &[2, 3], Impairment::NONE.with_mtu(600));
-    engine.add_layer(3, &[4, 5], Impairment::cut(Cut::Reject));
+    engine.add(1, &links, all);
+    engine.add(2, &[2, 3], Impairment::NONE.with_mtu(600));
+    engine.add(3, &[4, 5], Impairment::cut(Cut::Reject));
     let mut random = 20_111u64;
     let mut next = |below: usize| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -16,13 +16,13 @@ const TCP_PSH: u8 = 0x08;
 const TCP_CWR: u8 = 0x80;
 
 /// Bytes of the frame that [`slice`] makes.
-pub(super) fn sliced_length(segments: &Segments, run: &Range<u32>) -> usize {
+pub(in crate::emulator) fn sliced_length(segments: &Segments, run: &Range<u32>) -> usize {
     VNET + segments.headers + payload(segments, run).len()
 }
 
 /// Writes the wire packets `run` of the superframe `frame` into `out`, which has
 /// [`sliced_length`] bytes.
-pub(super) fn slice(frame: &[u8], segments: &Segments, run: &Range<u32>, out: &mut [u8]) {
+pub(in crate::emulator) fn slice(frame: &[u8], segments: &Segments, run: &Range<u32>, out: &mut [u8]) {
     let headers_end = VNET + segments.headers;
     let payload = payload(segments, run);
     out[..headers_end].copy_from_slice(&frame[..headers_end]);

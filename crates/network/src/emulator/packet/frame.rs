@@ -7,12 +7,12 @@
 use std::net::IpAddr;
 
 /// Bytes of the virtio-net header.
-pub(super) const VNET: usize = 10;
+pub(in crate::emulator) const VNET: usize = 10;
 /// The longest frame: a header and the largest IPv4 packet.
-pub(super) const LONGEST: usize = VNET + 65_535;
+pub(in crate::emulator) const LONGEST: usize = VNET + 65_535;
 
 /// The checksum at `csum_offset` holds only the pseudo-header's sum; the rest is yet to be added.
-pub(super) const NEEDS_CSUM: u8 = 1;
+pub(in crate::emulator) const NEEDS_CSUM: u8 = 1;
 
 const GSO_TCP4: u8 = 1;
 const GSO_TCP6: u8 = 4;
@@ -22,20 +22,20 @@ const GSO_ECN: u8 = 0x80;
 
 /// The protocol of a superframe's segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Transport {
+pub(in crate::emulator) enum Transport {
     Tcp,
     Udp,
 }
 
 /// IP's numbers of the protocols that are known here.
-pub(super) const TCP: u8 = 6;
-pub(super) const UDP: u8 = 17;
-pub(super) const ICMP: u8 = 1;
-pub(super) const ICMPV6: u8 = 58;
+pub(in crate::emulator) const TCP: u8 = 6;
+pub(in crate::emulator) const UDP: u8 = 17;
+pub(in crate::emulator) const ICMP: u8 = 1;
+pub(in crate::emulator) const ICMPV6: u8 = 58;
 
 impl Transport {
     /// IP's number of it.
-    pub(super) fn protocol(self) -> u8 {
+    pub(in crate::emulator) fn protocol(self) -> u8 {
         match self {
             Transport::Tcp => TCP,
             Transport::Udp => UDP,
@@ -45,31 +45,31 @@ impl Transport {
 
 /// How a superframe falls into wire packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Segments {
-    pub(super) transport: Transport,
+pub(in crate::emulator) struct Segments {
+    pub(in crate::emulator) transport: Transport,
     /// Where the TCP or UDP header begins, from the IP header on.
-    pub(super) transport_at: usize,
+    pub(in crate::emulator) transport_at: usize,
     /// Bytes of IP and transport headers, which each wire packet repeats.
-    pub(super) headers: usize,
+    pub(in crate::emulator) headers: usize,
     /// Payload bytes of each wire packet but the last.
-    pub(super) size: usize,
+    pub(in crate::emulator) size: usize,
     /// Payload bytes of all.
-    pub(super) payload: usize,
+    pub(in crate::emulator) payload: usize,
 }
 
 /// A frame, measured in what would be on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(in crate::emulator) struct Shape {
     /// Wire packets.
-    pub(super) packets: u32,
+    pub(in crate::emulator) packets: u32,
     /// Bytes of these packets, IP headers included.
-    pub(super) wire_bytes: u32,
+    pub(in crate::emulator) wire_bytes: u32,
     /// `None` if the frame is one packet.
-    pub(super) segments: Option<Segments>,
+    pub(in crate::emulator) segments: Option<Segments>,
 }
 
 /// Where a frame goes; `None` if it is no IP packet.
-pub(super) fn destination(frame: &[u8]) -> Option<IpAddr> {
+pub(in crate::emulator) fn destination(frame: &[u8]) -> Option<IpAddr> {
     let packet = frame.get(VNET..)?;
     match packet.first()? >> 4 {
         4 => Some(IpAddr::from(<[u8; 4]>::try_from(packet.get(16..20)?).ok()?)),
@@ -80,18 +80,18 @@ pub(super) fn destination(frame: &[u8]) -> Option<IpAddr> {
 
 /// What an IP packet carries, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Carried {
+pub(in crate::emulator) struct Carried {
     /// IP's number of the protocol.
-    pub(super) protocol: u8,
+    pub(in crate::emulator) protocol: u8,
     /// Where it begins, from the IP header on.
-    pub(super) at: usize,
+    pub(in crate::emulator) at: usize,
     /// False in all fragments but the first, which have no transport header.
-    pub(super) has_header: bool,
+    pub(in crate::emulator) has_header: bool,
 }
 
 impl Carried {
     /// Reads the headers of an IP packet; `None` if they go beyond its end.
-    pub(super) fn by(packet: &[u8]) -> Option<Carried> {
+    pub(in crate::emulator) fn by(packet: &[u8]) -> Option<Carried> {
         let carried = match packet.first()? >> 4 {
             4 => Carried {
                 protocol: *packet.get(9)?,
@@ -130,7 +130,7 @@ impl Carried {
 impl Shape {
     /// Measures a frame. What is not a well-formed superframe counts as one packet: then it is the
     /// receiving kernel that judges it.
-    pub(super) fn of(frame: &[u8]) -> Shape {
+    pub(in crate::emulator) fn of(frame: &[u8]) -> Shape {
         let bytes = frame.len().saturating_sub(VNET) as u32;
         let single = Shape { packets: 1, wire_bytes: bytes, segments: None };
         let Some(segments) = Segments::of(frame) else { return single };
@@ -144,7 +144,7 @@ impl Shape {
 
 impl Shape {
     /// Bytes of its `n`-th wire packet, IP header included.
-    pub(super) fn bytes_of(&self, n: u32) -> u32 {
+    pub(in crate::emulator) fn bytes_of(&self, n: u32) -> u32 {
         match &self.segments {
             Some(segments) => {
                 let before = n as usize * segments.size;

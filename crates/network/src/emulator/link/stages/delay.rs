@@ -1,6 +1,6 @@
 //! Delay, constant or with jitter.
 
-use brownout_units::{Delay as Span, Share};
+use brownout_units::Share;
 
 use super::{Fate, Impairment, Kind, Random, Stage};
 use crate::impairment::{Distribution, Reorder, normal_quantile};
@@ -12,44 +12,21 @@ pub(super) const KIND: Kind = Kind {
         // Those that skip a delay need one to skip, or the next impairment's would be skipped.
         asked || reorder != Reorder::NEVER
     },
-    make: |random| {
-        Box::new(Delay {
-            delay: Span::ZERO,
-            jitter: Span::ZERO,
-            distribution: Distribution::Uniform,
-            correlation: Share::ZERO,
-            last: None,
-            random,
-        })
-    },
+    make: |random| Box::new(Delay { last: None, random }),
 };
 
 /// Holds each packet for a constant time, give or take a drawn one.
 struct Delay {
-    delay: Span,
-    jitter: Span,
-    distribution: Distribution,
-    correlation: Share,
     /// With correlation, what the last packet's delay was made of: a standard normal value.
     last: Option<f64>,
     random: Random,
 }
 
 impl Stage for Delay {
-    fn configure(&mut self, impairment: &Impairment) {
-        (self.delay, self.jitter) = (impairment.delay, impairment.jitter);
-        (self.distribution, self.correlation) = (impairment.distribution, impairment.delay_correlation);
-    }
-
-    fn report(&self, into: &mut Impairment) {
-        (into.delay, into.jitter) = (self.delay, self.jitter);
-        (into.distribution, into.delay_correlation) = (self.distribution, self.correlation);
-    }
-
-    fn decide(&mut self, fates: &mut Vec<Fate>) {
+    fn decide(&mut self, asked: &Impairment, fates: &mut Vec<Fate>) {
         for fate in fates {
             // Drawn for lost packets too, so that loss does not change the jitter of the others.
-            let flight = self.next();
+            let flight = self.next(asked);
             if !std::mem::take(&mut fate.skips) {
                 fate.flight_ns = fate.flight_ns.saturating_add(flight);
             }
@@ -59,17 +36,18 @@ impl Stage for Delay {
 
 impl Delay {
     /// The next packet's delay.
-    fn next(&mut self) -> u64 {
-        let (delay, jitter) = (self.delay.ns(), self.jitter.ns());
+    fn next(&mut self, asked: &Impairment) -> u64 {
+        let Impairment { distribution, delay_correlation, .. } = *asked;
+        let (delay, jitter) = (asked.delay.ns(), asked.jitter.ns());
         if jitter == 0 {
             return delay;
         }
-        let offset = match (self.correlation == Share::ZERO, self.distribution) {
+        let offset = match (delay_correlation == Share::ZERO, distribution) {
             (true, Distribution::Uniform) => {
                 return delay.saturating_add(self.random.up_to(jitter.saturating_mul(2))).saturating_sub(jitter);
             }
-            (true, distribution) => distribution.quantile(self.random.between()),
-            (false, distribution) => distribution.at_normal(self.correlated()),
+            (true, _) => distribution.quantile(self.random.between()),
+            (false, _) => distribution.at_normal(self.correlated(distribution, delay_correlation)),
         };
         // A conversion from floating point saturates.
         let away = (offset.abs() * jitter as f64) as u64;
@@ -78,9 +56,9 @@ impl Delay {
 
     /// A standard normal value, correlated with the last: a first-order autoregression, z′ = ρ·z + √(1 − ρ²)·n. Through
     /// the quantiles of a distribution (a Gaussian copula) it becomes a delay that is distributed exactly so.
-    fn correlated(&mut self) -> f64 {
+    fn correlated(&mut self, distribution: Distribution, correlation: Share) -> f64 {
         let fresh = normal_quantile(self.random.between());
-        let rho = self.distribution.underlying_correlation(self.correlation.fraction());
+        let rho = distribution.underlying_correlation(correlation.fraction());
         let value = match self.last {
             Some(last) => rho * last + (1.0 - rho * rho).max(0.0).sqrt() * fresh,
             None => fresh,
@@ -100,11 +78,11 @@ mod tests {
     const PACKETS: u32 = 100_000;
 
     fn flights(impairment: Impairment) -> Vec<u64> {
-        decide(&mut *stage(&KIND, impairment), PACKETS).iter().map(|fate| fate.flight_ns).collect()
+        decide(&mut stage(&KIND, impairment), PACKETS).iter().map(|fate| fate.flight_ns).collect()
     }
 
     fn jitter(delay: u64, jitter: u64) -> Impairment {
-        Impairment::delay(Span::from_ns(delay)).with_jitter(Span::from_ns(jitter))
+        Impairment::delay(brownout_units::Delay::from_ns(delay)).with_jitter(brownout_units::Delay::from_ns(jitter))
     }
 
     #[test]

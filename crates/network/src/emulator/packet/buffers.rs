@@ -17,24 +17,24 @@ const KEPT_BYTES: usize = 64 << 20;
 
 /// A frame of its own. The default has no room at all.
 #[derive(Default)]
-pub(super) struct Buffer {
+pub(in crate::emulator) struct Buffer {
     bytes: Box<[u8]>,
     length: usize,
 }
 
 impl Buffer {
     /// All bytes that there is room for.
-    pub(super) fn room(&mut self) -> &mut [u8] {
+    pub(in crate::emulator) fn room(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
     /// How many these are.
-    pub(super) fn capacity(&self) -> usize {
+    pub(in crate::emulator) fn capacity(&self) -> usize {
         self.bytes.len()
     }
 
     /// Says how many of them are the frame.
-    pub(super) fn set_length(&mut self, length: usize) {
+    pub(in crate::emulator) fn set_length(&mut self, length: usize) {
         self.length = length.min(self.bytes.len());
     }
 }
@@ -55,19 +55,19 @@ impl DerefMut for Buffer {
 
 /// Idle buffers.
 #[derive(Default)]
-pub(super) struct Pool {
+pub(in crate::emulator) struct Pool {
     by_class: [Vec<Box<[u8]>>; CLASSES.len()],
     idle_bytes: usize,
 }
 
 impl Pool {
     /// The capacity of a buffer of `length` bytes.
-    pub(super) fn capacity_for(length: usize) -> usize {
+    pub(in crate::emulator) fn capacity_for(length: usize) -> usize {
         CLASSES[class_of(length)]
     }
 
     /// A buffer of `length` bytes, at most [`LONGEST`], with whatever content it had.
-    pub(super) fn take(&mut self, length: usize) -> Buffer {
+    pub(in crate::emulator) fn take(&mut self, length: usize) -> Buffer {
         let class = class_of(length);
         let bytes = match self.by_class[class].pop() {
             Some(bytes) => {
@@ -80,7 +80,7 @@ impl Pool {
     }
 
     /// Takes a buffer back.
-    pub(super) fn give(&mut self, buffer: Buffer) {
+    pub(in crate::emulator) fn give(&mut self, buffer: Buffer) {
         let size = buffer.bytes.len();
         let Some(class) = CLASSES.iter().position(|class| *class == size) else { return };
         self.by_class[class].push(buffer.bytes);
@@ -97,7 +97,7 @@ impl Pool {
     }
 
     /// Whether a frame of `length` bytes fits no smaller buffer than the one it was read into.
-    pub(super) fn needs_longest(length: usize) -> bool {
+    pub(in crate::emulator) fn needs_longest(length: usize) -> bool {
         Pool::capacity_for(length) == LONGEST
     }
 }

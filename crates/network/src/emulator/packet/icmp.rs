@@ -7,7 +7,7 @@ use super::{
 
 /// Why a packet does not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(in crate::emulator) enum Refusal {
     /// It is larger than this.
     TooBig { mtu: u16 },
     /// It is administratively prohibited.
@@ -22,12 +22,12 @@ const HEADERS_V4: usize = 20 + 8;
 const HEADERS_V6: usize = 40 + 8;
 
 /// Bytes of the longest frame that [`write`] makes.
-pub(super) const LONGEST: usize = VNET + LONGEST_V6;
+pub(in crate::emulator) const LONGEST: usize = VNET + LONGEST_V6;
 
 /// Writes a frame for the sender of `packet` into `out`, which has [`LONGEST`] bytes, in the name of the packet's
 /// destination. Says how long it is; `None` if there is nothing to say to such a packet: an error itself, not the first
 /// fragment, or malformed.
-pub(super) fn write(refusal: Refusal, packet: &[u8], out: &mut [u8]) -> Option<usize> {
+pub(in crate::emulator) fn write(refusal: Refusal, packet: &[u8], out: &mut [u8]) -> Option<usize> {
     let carried = Carried::by(packet)?;
     let is_error = match (carried.protocol, packet.get(carried.at)) {
         // Unreachable, source quench, redirect, time exceeded, parameter problem.
@@ -89,7 +89,7 @@ fn write_v6(refusal: Refusal, packet: &[u8], out: &mut [u8]) -> usize {
 /// How often a sender may be told: a thousand times a second, and a hundred at once. It is told of the first packet of a
 /// superframe only, so this keeps within what a kernel would read.
 #[derive(Default)]
-pub(super) struct Allowance {
+pub(in crate::emulator) struct Allowance {
     /// When what has been used will be given back.
     full_ns: u64,
 }
@@ -99,7 +99,7 @@ const AT_ONCE_NS: u64 = 100 * EACH_NS;
 
 impl Allowance {
     /// Takes one, if there is one.
-    pub(super) fn take(&mut self, now_ns: u64) -> bool {
+    pub(in crate::emulator) fn take(&mut self, now_ns: u64) -> bool {
         let full_ns = self.full_ns.max(now_ns) + EACH_NS;
         let allowed = full_ns - now_ns <= AT_ONCE_NS;
         if allowed {
@@ -112,7 +112,7 @@ impl Allowance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::emulator::frame::{TCP, UDP};
+    use crate::emulator::packet::frame::{TCP, UDP};
 
     fn v4(protocol: u8, kind: u8, length: usize) -> Vec<u8> {
         let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, kind];

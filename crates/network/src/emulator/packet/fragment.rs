@@ -11,13 +11,13 @@ const NO_OPERATION: u8 = 1;
 const COPIED: u8 = 0x80;
 
 /// Whether a router may cut this packet: IPv4 without DF.
-pub(super) fn is_allowed(packet: &[u8]) -> bool {
+pub(in crate::emulator) fn is_allowed(packet: &[u8]) -> bool {
     packet.len() >= 20 && packet[0] >> 4 == 4 && flags(packet) & DONT_FRAGMENT == 0
 }
 
 /// Cuts `packet` into fragments of at most `mtu` bytes, each written into what `room` gives for its length, and put into
 /// `fragments`, which is empty. False if it cannot be cut: its header is malformed, or leaves no room for eight bytes.
-pub(super) fn cut<Room: AsMut<[u8]>>(
+pub(in crate::emulator) fn cut<Room: AsMut<[u8]>>(
     packet: &[u8],
     mtu: usize,
     mut room: impl FnMut(usize) -> Room,

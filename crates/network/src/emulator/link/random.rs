@@ -6,12 +6,12 @@
 
 use crate::link::Link;
 
-pub(super) struct Random([u64; 4]);
+pub(in crate::emulator) struct Random([u64; 4]);
 
 impl Random {
     /// The stream of one stage of the `layer`-th impairment that this link has had: it depends on nothing else, so that
     /// neither traffic on other links nor another stage nor another impairment changes what is drawn.
-    pub(super) fn of(seed: u64, link: Link, layer: u32, stage: u8) -> Random {
+    pub(in crate::emulator) fn of(seed: u64, link: Link, layer: u32, stage: u8) -> Random {
         let pair = u64::from(link.from.0) << 32 | u64::from(link.to.0);
         // Mixed before each is joined, so that seed 1 of stream 2 is not seed 2 of stream 1.
         let words = [pair, u64::from(layer), u64::from(stage)];
@@ -19,7 +19,7 @@ impl Random {
         Random(std::array::from_fn(|_| split_mix(&mut state)))
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    pub(in crate::emulator) fn next(&mut self) -> u64 {
         let s = &mut self.0;
         let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
         let t = s[1] << 17;
@@ -33,18 +33,18 @@ impl Random {
     }
 
     /// True with this probability, from 0 (never) to 1 (always).
-    pub(super) fn chance(&mut self, probability: f64) -> bool {
+    pub(in crate::emulator) fn chance(&mut self, probability: f64) -> bool {
         // The 53 upper bits: every multiple of 2⁻⁵³ below 1.
         ((self.next() >> 11) as f64 / (1u64 << 53) as f64) < probability
     }
 
     /// Any number between 0 and 1, never these themselves.
-    pub(super) fn between(&mut self) -> f64 {
+    pub(in crate::emulator) fn between(&mut self) -> f64 {
         ((self.next() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
     }
 
     /// Any of `0 ..= most`, all alike (to within 2⁻⁶⁴ of the range).
-    pub(super) fn up_to(&mut self, most: u64) -> u64 {
+    pub(in crate::emulator) fn up_to(&mut self, most: u64) -> u64 {
         ((u128::from(self.next()) * (u128::from(most) + 1)) >> 64) as u64
     }
 }

@@ -1,29 +1,32 @@
 //! What does not get into a link: it is cut, or its packets have to be small.
 
-use super::{
-    buffers::Buffer,
-    checksum,
-    engine::Engine,
-    fragment,
-    frame::{Shape, VNET},
-    icmp::{self, Refusal},
-    slicer,
-    stages::Gate,
+use super::engine::Engine;
+use crate::{
+    emulator::{
+        link::Gate,
+        packet::{
+            buffers::Buffer,
+            checksum, fragment,
+            frame::{Shape, VNET},
+            icmp::{self, Refusal},
+            slicer,
+        },
+    },
+    impairment::Cut,
 };
-use crate::impairment::Cut;
 
 /// No IPv4 link carries less (RFC 791), whatever was asked for.
 const LEAST_MTU: u16 = 68;
 
 impl Engine {
     /// Takes a frame to the gate of a link, and what passes on into it. `frame` keeps its room, but not its content.
-    pub(super) fn enter(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) {
-        let Gate { cut, mtu } = self.lines[link].layers.gate();
+    pub(in crate::emulator) fn enter(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) {
+        let Gate { cut, mtu } = self.links[link].gate();
         match (cut, mtu.map(|mtu| mtu.max(LEAST_MTU))) {
             (Some(cut), _) => {
                 self.counters[link].cut += u64::from(shape.packets);
                 // Asked before anything is copied: most packets of a flood tell nobody anything.
-                if cut == Cut::Reject && self.lines[link].allowance.take(arrival_ns) {
+                if cut == Cut::Reject && self.links[link].allowance.take(arrival_ns) {
                     let first = self.single(frame, shape, 0);
                     self.refuse(link, Refusal::Prohibited, first);
                 }
@@ -53,7 +56,7 @@ impl Engine {
             } else {
                 self.counters[link].too_big += 1;
                 // Told of one, the sender makes all smaller.
-                if !std::mem::replace(&mut has_told, true) && self.lines[link].allowance.take(arrival_ns) {
+                if !std::mem::replace(&mut has_told, true) && self.links[link].allowance.take(arrival_ns) {
                     let packet = self.single(frame, shape, n);
                     self.refuse(link, Refusal::TooBig { mtu }, packet);
                 }
@@ -106,7 +109,7 @@ impl Engine {
         let mut message = self.pool.take(icmp::LONGEST);
         if let Some(length) = icmp::write(refusal, &packet[VNET..], &mut message) {
             // An interface that takes nothing has no sender behind it to be told.
-            let _ = self.tuns[self.lines[link].from].write(&message[..length]);
+            let _ = self.tuns[self.links[link].from].write(&message[..length]);
         }
         self.pool.give(message);
         self.pool.give(packet);
@@ -114,7 +117,7 @@ impl Engine {
 }
 
 /// A frame of which only the packet is to be filled in: nothing is left to be done with it.
-pub(super) struct Whole(Buffer);
+pub(in crate::emulator) struct Whole(Buffer);
 
 impl Whole {
     fn new(mut frame: Buffer) -> Whole {

@@ -5,44 +5,40 @@
 
 mod chance;
 mod corrupt;
-mod cut;
 mod delay;
 mod duplicate;
 mod loss;
-mod mtu;
-mod rate;
 mod reorder;
 
-pub(super) use self::rate::stretched;
 use super::random::Random;
-use crate::impairment::{Cut, Impairment};
+use crate::impairment::Impairment;
 
 /// What becomes of one wire packet that has passed the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fate {
+pub(in crate::emulator) struct Fate {
     /// Which packet of the frame.
-    pub(super) segment: u32,
+    pub(in crate::emulator) segment: u32,
     /// Its bytes, IP header included.
-    pub(super) bytes: u32,
+    pub(in crate::emulator) bytes: u32,
     /// Why it goes no further; what comes after such a fate is void.
-    pub(super) end: Option<End>,
+    pub(in crate::emulator) end: Option<End>,
     /// It is the second of two.
-    pub(super) copy: bool,
+    pub(in crate::emulator) copy: bool,
     /// A bit of it is flipped; this draw says which.
-    pub(super) flip: Option<u64>,
+    pub(in crate::emulator) flip: Option<u64>,
     /// It skipped a delay that others did not.
-    pub(super) overtakes: bool,
+    pub(in crate::emulator) overtakes: bool,
     /// The next delay is not for it.
-    skips: bool,
+    pub(in crate::emulator::link) skips: bool,
     /// When it leaves the last queue for a bottleneck, in monotonic nanoseconds; without one, when it came.
-    pub(super) departs_ns: u64,
+    pub(in crate::emulator) departs_ns: u64,
     /// How long it is under way from then on, in nanoseconds.
-    pub(super) flight_ns: u64,
+    pub(in crate::emulator) flight_ns: u64,
 }
 
 /// Why a packet does not arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(in crate::emulator) enum End {
     /// A loss model said so.
     Lost,
     /// A bottleneck's queue was full.
@@ -51,7 +47,7 @@ pub(super) enum End {
 
 impl Fate {
     /// A packet of `bytes` that comes at `arrival_ns` and leaves at once.
-    pub(super) fn new(segment: u32, bytes: u32, arrival_ns: u64) -> Fate {
+    pub(in crate::emulator) fn new(segment: u32, bytes: u32, arrival_ns: u64) -> Fate {
         Fate {
             segment,
             bytes,
@@ -66,13 +62,13 @@ impl Fate {
     }
 
     /// When it leaves the link.
-    pub(super) fn release_ns(&self) -> u64 {
+    pub(in crate::emulator) fn release_ns(&self) -> u64 {
         self.departs_ns.saturating_add(self.flight_ns)
     }
 
     /// How many of `fates`, which begin with this one, are neighbours on the wire that share its fate, so that one frame
     /// can stand for all. It leaves with the last of them.
-    pub(super) fn joins(&self, fates: &[Fate]) -> usize {
+    pub(in crate::emulator) fn joins(&self, fates: &[Fate]) -> usize {
         let is_like = |(n, next): (u32, &Fate)| {
             let Fate { bytes, departs_ns, .. } = *next;
             let alike = Fate { segment: self.segment + n, bytes, departs_ns, ..*self };
@@ -88,55 +84,29 @@ impl Fate {
 /// at rates of Gbit/s handing over each by itself would be too slow. (Network cards wait as long before they interrupt.)
 const TOGETHER_NS: u64 = 40_000;
 
-/// What keeps packets from entering a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Gate {
-    /// Nothing enters.
-    pub(super) cut: Option<Cut>,
-    /// Larger packets do not.
-    pub(super) mtu: Option<u16>,
-}
-
-/// One kind of thing that can be wrong with a link, with its own randomness and memory.
-pub(super) trait Stage: Send {
-    /// From now on do your part of `impairment`. Memory of packets gone by is kept.
-    fn configure(&mut self, impairment: &Impairment);
-
-    /// Writes what it does into its part of `into`.
-    fn report(&self, into: &mut Impairment);
-
-    /// Narrows the gate.
-    fn gate(&self, _gate: &mut Gate) {}
-
-    /// Decides about packets that enter together, in their order. What an earlier stage has ended stays ended; randomness
-    /// is spent on it all the same where that keeps the fates of others independent of it.
-    fn decide(&mut self, _fates: &mut Vec<Fate>) {}
-
-    /// When the last packet that it has taken leaves its queue, in monotonic nanoseconds; `None` without a queue.
-    fn busy_until_ns(&mut self) -> Option<&mut u64> {
-        None
-    }
+/// One kind of thing that happens to packets by chance, with its own randomness and memory.
+pub(in crate::emulator) trait Stage: Send {
+    /// Does its part of what is asked to packets that enter together, in their order. What an earlier stage has ended stays
+    /// ended; randomness is spent on it all the same where that keeps the fates of others independent of it.
+    fn decide(&mut self, asked: &Impairment, fates: &mut Vec<Fate>);
 }
 
 /// How to come by a stage.
-pub(super) struct Kind {
+pub(in crate::emulator) struct Kind {
     /// Whether an impairment says anything of this kind, so that there has to be a stage.
-    pub(super) is_asked: fn(&Impairment) -> bool,
+    pub(in crate::emulator) is_asked: fn(&Impairment) -> bool,
     /// A stage that does nothing yet.
-    pub(super) make: fn(Random) -> Box<dyn Stage>,
+    pub(in crate::emulator) make: fn(Random) -> Box<dyn Stage>,
 }
 
-/// The order in which packets meet the kinds; it is part of what an impairment means. A packet meets a group's stages of
-/// all impairments on a link before it meets the next group. Within a group, it meets those of one impairment together.
-pub(super) const ORDER: [&[Kind]; 7] = [
-    &[cut::KIND],
-    &[mtu::KIND],
-    &[loss::KIND],
-    &[duplicate::KIND],
-    &[corrupt::KIND],
-    &[rate::KIND],
-    &[reorder::KIND, delay::KIND],
-];
+/// The order in which packets meet the kinds, on both sides of the bottleneck; it is part of what an impairment means. A
+/// packet meets a group's stages of all impairments on a link before it meets the next group. Within a group, it meets
+/// those of one impairment together.
+pub(in crate::emulator) const ORDER: [&[Kind]; 4] =
+    [&[loss::KIND], &[duplicate::KIND], &[corrupt::KIND], &[reorder::KIND, delay::KIND]];
+
+/// The group that packets meet behind the bottleneck.
+pub(in crate::emulator) const FLIGHT: u8 = 3;
 
 #[cfg(test)]
 mod testing {
@@ -145,19 +115,26 @@ mod testing {
     use super::*;
     use crate::link::{HostId, Link};
 
-    /// A stage of its own with this to do.
-    pub(super) fn stage(kind: &Kind, impairment: Impairment) -> Box<dyn Stage> {
-        assert!((kind.is_asked)(&impairment) && !(kind.is_asked)(&Impairment::NONE));
-        let mut stage = (kind.make)(Random::of(1, Link { from: HostId(0), to: HostId(1) }, 0, 0));
-        stage.configure(&impairment);
-        let mut report = Impairment::NONE;
-        stage.report(&mut report);
-        assert_eq!(report, impairment, "a stage reports what it was given");
-        stage
+    /// A stage of its own, with what it has to do.
+    pub(in crate::emulator) struct Asked {
+        pub(in crate::emulator) stage: Box<dyn Stage>,
+        pub(in crate::emulator) asked: Impairment,
+    }
+
+    pub(in crate::emulator) fn stage(kind: &Kind, asked: Impairment) -> Asked {
+        assert!((kind.is_asked)(&asked) && !(kind.is_asked)(&Impairment::NONE));
+        let stage = (kind.make)(Random::of(1, Link { from: HostId(0), to: HostId(1) }, 0, 0));
+        Asked { stage, asked }
+    }
+
+    impl Asked {
+        pub(in crate::emulator) fn decide(&mut self, fates: &mut Vec<Fate>) {
+            self.stage.decide(&self.asked, fates);
+        }
     }
 
     /// What the stage makes of packets of 1,000 bytes that come together at time 0.
-    pub(super) fn decide(stage: &mut dyn Stage, packets: u32) -> Vec<Fate> {
+    pub(in crate::emulator) fn decide(stage: &mut Asked, packets: u32) -> Vec<Fate> {
         let mut fates = (0..packets).map(|n| Fate::new(n, 1_000, 0)).collect();
         stage.decide(&mut fates);
         fates
@@ -165,14 +142,14 @@ mod testing {
 
     /// Fails unless `hits` of `packets` is within 3.29 standard deviations (99.9 %) of the share, where each hit makes
     /// `spread` times the variance of independent ones.
-    pub(super) fn assert_share(hits: usize, packets: usize, share: f64, spread: f64) {
+    pub(in crate::emulator) fn assert_share(hits: usize, packets: usize, share: f64, spread: f64) {
         let mean = packets as f64 * share;
         let deviation = (mean * (1.0 - share) * spread).sqrt();
         assert!((hits as f64 - mean).abs() <= 3.29 * deviation, "{hits} of {packets}, expected {mean} ± {deviation}");
     }
 
     /// The lag-1 autocorrelation of values.
-    pub(super) fn autocorrelation(values: &[f64]) -> f64 {
+    pub(in crate::emulator) fn autocorrelation(values: &[f64]) -> f64 {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let variance: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>() / variance

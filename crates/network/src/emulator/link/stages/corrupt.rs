@@ -8,24 +8,16 @@ pub(super) const KIND: Kind = Kind {
     make: |random| Box::new(Corrupt { draws: Draws::default(), random }),
 };
 
-/// Says which packets, and draws the bit; [`super::super::damage`] flips it.
+/// Says which packets, and draws the bit; [`crate::emulator::packet::damage`] flips it.
 struct Corrupt {
     draws: Draws,
     random: Random,
 }
 
 impl Stage for Corrupt {
-    fn configure(&mut self, impairment: &Impairment) {
-        self.draws.chance = impairment.corrupt;
-    }
-
-    fn report(&self, into: &mut Impairment) {
-        into.corrupt = self.draws.chance;
-    }
-
-    fn decide(&mut self, fates: &mut Vec<Fate>) {
+    fn decide(&mut self, asked: &Impairment, fates: &mut Vec<Fate>) {
         for fate in fates {
-            if self.draws.next(&mut self.random) {
+            if self.draws.next(asked.corrupt, &mut self.random) {
                 let draw = self.random.next();
                 // One flip, whoever asks for more: two could cancel in the checksum, and reach an application.
                 fate.flip = fate.flip.or(Some(draw));
@@ -44,7 +36,7 @@ mod tests {
     #[test]
     fn the_share_asked_for_is_corrupted_at_places_of_its_own_and_once() {
         let corrupt = || stage(&KIND, Impairment::NONE.with_corrupt(Chance::of("20%".parse().unwrap())));
-        let mut fates = decide(&mut *corrupt(), 100_000);
+        let mut fates = decide(&mut corrupt(), 100_000);
         let mut places: Vec<_> = fates.iter().filter_map(|fate| fate.flip).collect();
         assert_share(places.len(), 100_000, 0.2, 1.0);
         let before = places.clone();

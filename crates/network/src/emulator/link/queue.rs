@@ -5,30 +5,31 @@ use std::{
     collections::{BinaryHeap, VecDeque},
 };
 
-use super::{buffers::Buffer, stages::stretched};
+use super::bottleneck::stretched;
+use crate::emulator::packet::buffers::Buffer;
 
 /// When a frame comes, departs and leaves, in monotonic nanoseconds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Times {
+pub(in crate::emulator) struct Times {
     /// When it came.
-    pub(super) arrival_ns: u64,
-    /// When it leaves the last queue for a bottleneck; without one, when it came.
-    pub(super) departs_ns: u64,
+    pub(in crate::emulator) arrival_ns: u64,
+    /// When it leaves the queue for the bottleneck; without one, when it came.
+    pub(in crate::emulator) departs_ns: u64,
     /// When it is to leave the link.
-    pub(super) release_ns: u64,
+    pub(in crate::emulator) release_ns: u64,
 }
 
 /// A frame on its way.
-pub(super) struct Held {
-    pub(super) times: Times,
+pub(in crate::emulator) struct Held {
+    pub(in crate::emulator) times: Times,
     /// Frames that leave at the same time leave in the order in which they came.
     order: u64,
     /// Wire packets it stands for.
-    pub(super) packets: u32,
+    pub(in crate::emulator) packets: u32,
     /// Their bytes.
-    pub(super) wire_bytes: u32,
+    pub(in crate::emulator) wire_bytes: u32,
     /// The frame.
-    pub(super) buffer: Buffer,
+    pub(in crate::emulator) buffer: Buffer,
 }
 
 impl Held {
@@ -37,20 +38,20 @@ impl Held {
     }
 
     /// Memory that it takes, in bytes: its buffer, which is larger than the frame, and its place in the queue.
-    pub(super) fn memory(&self) -> u64 {
+    pub(in crate::emulator) fn memory(&self) -> u64 {
         memory_of(self.buffer.capacity())
     }
 }
 
 /// Memory that a frame in a buffer of this capacity takes while it is held, in bytes.
-pub(super) fn memory_of(capacity: usize) -> u64 {
+pub(in crate::emulator) fn memory_of(capacity: usize) -> u64 {
     (capacity + size_of::<Held>()) as u64
 }
 
 /// A link's queue: first in, first out as long as each frame leaves after the one before it, which
 /// is so without jitter; the others, and only they, pay for a heap.
 #[derive(Default)]
-pub(super) struct Queue {
+pub(in crate::emulator) struct Queue {
     in_order: VecDeque<Held>,
     out_of_order: BinaryHeap<Earliest>,
     came: u64,
@@ -61,15 +62,15 @@ pub(super) struct Queue {
 
 /// How what a link holds is to be changed; see [`Queue::replan`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Replan {
+pub(in crate::emulator) struct Replan {
     /// From when on.
-    pub(super) now_ns: u64,
-    /// What still waits for a bottleneck waits this many times as long.
-    pub(super) factor: f64,
+    pub(in crate::emulator) now_ns: u64,
+    /// What still waits for the bottleneck waits this many times as long.
+    pub(in crate::emulator) factor: f64,
     /// Each flight becomes so much shorter.
-    pub(super) shorter_ns: u64,
+    pub(in crate::emulator) shorter_ns: u64,
     /// And is no longer than this.
-    pub(super) longest_ns: u64,
+    pub(in crate::emulator) longest_ns: u64,
 }
 
 impl Replan {
@@ -85,28 +86,27 @@ impl Replan {
 }
 
 impl Queue {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::emulator) fn is_empty(&self) -> bool {
         self.in_order.is_empty() && self.out_of_order.is_empty()
     }
 
     /// Memory that what it holds takes, in bytes.
-    pub(super) fn memory(&self) -> u64 {
+    pub(in crate::emulator) fn memory(&self) -> u64 {
         self.memory
     }
 
     /// Mean bytes of the packets held, as the wire would count them; `None` without any.
-    pub(super) fn mean_bytes(&self) -> Option<u32> {
+    pub(in crate::emulator) fn mean_bytes(&self) -> Option<u32> {
         self.wire_bytes.checked_div(self.packets).map(|mean| u32::try_from(mean).unwrap_or(u32::MAX))
     }
 
-    /// When the last of what it holds leaves the last queue for a bottleneck.
-    pub(super) fn last_departure_ns(&self) -> Option<u64> {
-        // Frames depart in the order in which they came, whichever way they leave.
-        let last = self.in_order.back().into_iter().chain(self.out_of_order.iter().map(|Earliest(held)| held));
-        last.map(|held| held.times.departs_ns).max()
+    /// When the last of what it holds leaves.
+    pub(in crate::emulator) fn last_release_ns(&self) -> Option<u64> {
+        // What is out of order leaves before something that came earlier.
+        self.in_order.back().map(|held| held.times.release_ns)
     }
 
-    pub(super) fn push(&mut self, times: Times, packets: u32, wire_bytes: u32, buffer: Buffer) {
+    pub(in crate::emulator) fn push(&mut self, times: Times, packets: u32, wire_bytes: u32, buffer: Buffer) {
         let held = Held { times, order: self.came, packets, wire_bytes, buffer };
         self.came += 1;
         self.packets += u64::from(packets);
@@ -119,7 +119,7 @@ impl Queue {
     }
 
     /// When the next frame is to leave.
-    pub(super) fn next_release_ns(&self) -> Option<u64> {
+    pub(in crate::emulator) fn next_release_ns(&self) -> Option<u64> {
         match (self.in_order.front(), self.out_of_order.peek()) {
             (Some(a), Some(b)) => Some(a.times.release_ns.min(b.0.times.release_ns)),
             (Some(a), None) => Some(a.times.release_ns),
@@ -129,7 +129,7 @@ impl Queue {
     }
 
     /// The next frame, if its time has come.
-    pub(super) fn pop_due(&mut self, now_ns: u64) -> Option<Held> {
+    pub(in crate::emulator) fn pop_due(&mut self, now_ns: u64) -> Option<Held> {
         let heap_first = match (self.in_order.front(), self.out_of_order.peek()) {
             (Some(a), Some(b)) => b.0.key() < a.key(),
             (None, Some(_)) => true,
@@ -155,7 +155,7 @@ impl Queue {
     ///
     /// All stay where they are, so this allocates nothing. Only frames that jitter has already put before others may come
     /// before still others, when a bottleneck becomes faster.
-    pub(super) fn replan(&mut self, plan: Replan) {
+    pub(in crate::emulator) fn replan(&mut self, plan: Replan) {
         let mut earlier_ns = 0;
         for held in &mut self.in_order {
             plan.apply(&mut held.times);
@@ -197,7 +197,8 @@ impl Eq for Earliest {}
 
 #[cfg(test)]
 mod tests {
-    use super::{super::buffers::Pool, *};
+    use super::*;
+    use crate::emulator::packet::buffers::Pool;
 
     /// Without a bottleneck.
     fn flight(arrival_ns: u64, release_ns: u64) -> Times {
@@ -226,7 +227,7 @@ mod tests {
             left.push(queue.pop_due(next).unwrap().times.arrival_ns);
         }
         assert!(queue.is_empty());
-        assert_eq!((queue.memory(), queue.mean_bytes(), queue.last_departure_ns()), (0, None, None));
+        assert_eq!((queue.memory(), queue.mean_bytes(), queue.last_release_ns()), (0, None, None));
         left
     }
 

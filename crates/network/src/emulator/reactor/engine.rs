@@ -5,22 +5,19 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-use super::{
-    agenda::Agenda,
-    buffers::{Buffer, Pool},
-    damage,
-    entrance::Whole,
-    frame,
-    frame::Shape,
-    line::Line,
-    memory::Limits,
-    queue::{Held, Times, memory_of},
-    slicer,
-    stages::{End, Fate},
-};
+use super::{agenda::Agenda, entrance::Whole, memory::Limits};
 use crate::{
     clock::monotonic_ns,
     counters::LinkCounters,
+    emulator::{
+        link::{End, Fate, Held, LinkChange, LinkState, Times, memory_of},
+        packet::{
+            buffers::{Buffer, Pool},
+            damage, frame,
+            frame::Shape,
+            slicer,
+        },
+    },
     impairment::Impairment,
     link::{HostId, Link},
     sys::Tun,
@@ -32,18 +29,18 @@ const READ_BATCH: usize = 64;
 const RELEASE_BATCH: usize = 128;
 
 /// Hosts, links between them, and what is on its way.
-pub(super) struct Engine {
-    pub(super) tuns: Vec<Tun>,
+pub(in crate::emulator) struct Engine {
+    pub(in crate::emulator) tuns: Vec<Tun>,
     routes: Routes,
-    pub(super) lines: Vec<Line>,
-    pub(super) counters: Vec<LinkCounters>,
+    pub(in crate::emulator) links: Vec<LinkState>,
+    pub(in crate::emulator) counters: Vec<LinkCounters>,
     agenda: Agenda,
-    pub(super) pool: Pool,
+    pub(in crate::emulator) pool: Pool,
     /// The frame that was read last.
     frame: Buffer,
     fates: Vec<Fate>,
     /// Room for the fragments of a packet.
-    pub(super) fragments: Vec<Whole>,
+    pub(in crate::emulator) fragments: Vec<Whole>,
     unroutable: Vec<u64>,
     limits: Limits,
     /// Memory that all frames take which are held, in bytes.
@@ -81,14 +78,14 @@ impl Routes {
 }
 
 impl Engine {
-    pub(super) fn new(tuns: Vec<Tun>, addresses: &[(Ipv4Addr, Ipv6Addr)], seed: u64) -> Self {
+    pub(in crate::emulator) fn new(tuns: Vec<Tun>, addresses: &[(Ipv4Addr, Ipv6Addr)], seed: u64) -> Self {
         let links = Link::all(tuns.len());
         let mut pool = Pool::default();
         Engine {
             unroutable: vec![0; tuns.len()],
             tuns,
             routes: Routes::new(addresses),
-            lines: links.iter().map(|link| Line::new(seed, *link)).collect(),
+            links: links.iter().map(|link| LinkState::new(seed, *link)).collect(),
             counters: LinkCounters::of_all(&links),
             agenda: Agenda::new(links.len()),
             frame: pool.take(frame::LONGEST),
@@ -104,7 +101,7 @@ impl Engine {
     ///
     /// # Errors
     /// When the host's interface is gone, because somebody inside deleted it.
-    pub(super) fn receive(&mut self, host: usize) -> io::Result<()> {
+    pub(in crate::emulator) fn receive(&mut self, host: usize) -> io::Result<()> {
         for _ in 0..READ_BATCH {
             let Some(length) = self.tuns[host].read(self.frame.room())? else { break };
             let now = monotonic_ns();
@@ -118,7 +115,7 @@ impl Engine {
     }
 
     /// The device of a host.
-    pub(super) fn tun(&self, host: usize) -> &Tun {
+    pub(in crate::emulator) fn tun(&self, host: usize) -> &Tun {
         &self.tuns[host]
     }
 
@@ -138,21 +135,21 @@ impl Engine {
         counters.frames += 1;
         counters.offered_packets += u64::from(shape.packets);
         counters.offered_bytes += u64::from(shape.wire_bytes);
-        let line = &self.lines[link];
-        if line.is_clear() {
+        let state = &self.links[link];
+        if state.is_clear() {
             let times = Times { arrival_ns, departs_ns: arrival_ns, release_ns: arrival_ns };
-            deliver(&self.tuns[line.to], counters, &self.frame, shape.packets, shape.wire_bytes, times);
+            deliver(&self.tuns[state.to], counters, &self.frame, shape.packets, shape.wire_bytes, times);
             return;
         }
         let mut frame = std::mem::take(&mut self.frame);
         self.enter(link, &mut frame, &shape, arrival_ns);
         self.frame = frame;
-        self.agenda.set(link, self.lines[link].queue.next_release_ns());
+        self.agenda.set(link, self.links[link].next_release_ns());
     }
 
     /// Decides about the packets of `frame`, which have passed the gate, and queues those that go on. What is in `frame`
     /// afterwards is no longer of use, but it has as much room as before.
-    pub(super) fn admit(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) {
+    pub(in crate::emulator) fn admit(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) {
         if !self.has_room(link, frame.len()) {
             // Before any stage, so that no bottleneck spends time on them.
             self.counters[link].dropped_memory += u64::from(shape.packets);
@@ -161,7 +158,7 @@ impl Engine {
         let mut fates = std::mem::take(&mut self.fates);
         fates.clear();
         fates.extend((0..shape.packets).map(|n| Fate::new(n, shape.bytes_of(n), arrival_ns)));
-        self.lines[link].layers.decide(&mut fates);
+        self.links[link].decide(&mut fates);
         self.counters[link].duplicated += (fates.len() - shape.packets as usize) as u64;
         let mut rest = fates.as_slice();
         while let Some(first) = rest.first() {
@@ -189,14 +186,16 @@ impl Engine {
             self.counters[link].dropped_memory += u64::from(packets);
             return;
         }
-        let (line, counters) = (&mut self.lines[link], &mut self.counters[link]);
+        let (state, counters) = (&mut self.links[link], &mut self.counters[link]);
         let mut buffer = match part {
             Some((segments, range)) => {
                 let mut buffer = self.pool.take(length);
                 slicer::slice(frame, segments, &range, &mut buffer);
                 buffer
             }
-            None if alone && Pool::needs_longest(frame.len()) => std::mem::replace(frame, self.pool.take(frame::LONGEST)),
+            None if alone && Pool::needs_longest(frame.len()) => {
+                std::mem::replace(frame, self.pool.take(frame::LONGEST))
+            }
             None => {
                 let mut buffer = self.pool.take(length);
                 buffer.copy_from_slice(frame);
@@ -211,83 +210,83 @@ impl Engine {
         }
         let times = Times { arrival_ns, departs_ns: last.departs_ns, release_ns: last.release_ns() };
         self.memory += memory_of(buffer.capacity());
-        line.queue.push(times, packets, wire_bytes, buffer);
+        state.hold(times, packets, wire_bytes, buffer);
     }
 
     /// Whether this link, and all together, may hold a frame of this length, too.
     fn has_room(&self, link: usize, length: usize) -> bool {
         let more = memory_of(Pool::capacity_for(length));
         let fits = |held: u64, limit| held.saturating_add(more) <= limit;
-        fits(self.lines[link].queue.memory(), self.limits.of_link) && fits(self.memory, self.limits.of_all)
+        fits(self.links[link].memory(), self.limits.of_link) && fits(self.memory, self.limits.of_all)
     }
 
     /// When the next packet is due.
-    pub(super) fn next_release_ns(&mut self) -> Option<u64> {
+    pub(in crate::emulator) fn next_release_ns(&mut self) -> Option<u64> {
         self.agenda.next()
     }
 
     /// Hands over what is due, up to a batch.
-    pub(super) fn release_due(&mut self, now_ns: u64) {
+    pub(in crate::emulator) fn release_due(&mut self, now_ns: u64) {
         for _ in 0..RELEASE_BATCH {
             let Some(link) = self.agenda.due(now_ns) else { return };
-            let line = &mut self.lines[link];
-            if let Some(held) = line.queue.pop_due(now_ns) {
+            let state = &mut self.links[link];
+            if let Some(held) = state.pop_due(now_ns) {
                 self.memory -= held.memory();
                 let Held { times, packets, wire_bytes, buffer, .. } = held;
-                deliver(&self.tuns[line.to], &mut self.counters[link], &buffer, packets, wire_bytes, times);
+                deliver(&self.tuns[state.to], &mut self.counters[link], &buffer, packets, wire_bytes, times);
                 self.pool.give(buffer);
             }
-            self.agenda.set(link, line.queue.next_release_ns());
+            self.agenda.set(link, state.next_release_ns());
         }
     }
 
-    pub(super) fn add_layer(&mut self, layer: u64, links: &[usize], impairment: Impairment) {
+    pub(in crate::emulator) fn add(&mut self, id: u64, links: &[usize], impairment: Impairment) {
         let now = monotonic_ns();
-        for &link in links {
-            self.lines[link].change(now, |layers| layers.add(layer, impairment));
-            self.agenda.set(link, self.lines[link].queue.next_release_ns());
-        }
+        links.iter().for_each(|&link| self.change(link, now, LinkChange::Add(id, impairment)));
     }
 
-    pub(super) fn amend_layer(&mut self, layer: u64, impairment: Impairment) {
-        self.change_where(
-            |line| line.layers.has(layer),
-            |line, now| line.change(now, |layers| layers.amend(layer, impairment)),
-        );
+    pub(in crate::emulator) fn amend(&mut self, id: u64, impairment: Impairment) {
+        self.change_where(|state| state.has(id), LinkChange::Amend(id, impairment));
     }
 
-    pub(super) fn remove_layer(&mut self, layer: u64) {
-        self.change_where(|line| line.layers.has(layer), |line, now| line.change(now, |layers| layers.remove(layer)));
+    pub(in crate::emulator) fn remove(&mut self, id: u64) {
+        self.change_where(|state| state.has(id), LinkChange::Remove(id));
     }
 
     /// See [`crate::Emulator::sabotage`].
-    pub(super) fn sabotage(&mut self, on: bool) {
-        self.change_where(|_| true, |line, now| line.change(now, |layers| layers.sabotage(on)));
+    pub(in crate::emulator) fn sabotage(&mut self, on: bool) {
+        self.change_where(|_| true, LinkChange::Sabotage(on));
     }
 
-    fn change_where(&mut self, which: impl Fn(&Line) -> bool, change: impl Fn(&mut Line, u64)) {
+    fn change_where(&mut self, which: impl Fn(&LinkState) -> bool, change: LinkChange) {
         let now = monotonic_ns();
-        for (link, line) in self.lines.iter_mut().enumerate().filter(|(_, line)| which(line)) {
-            change(line, now);
-            self.agenda.set(link, line.queue.next_release_ns());
+        for link in 0..self.links.len() {
+            if which(&self.links[link]) {
+                self.change(link, now, change);
+            }
         }
     }
 
+    fn change(&mut self, link: usize, now_ns: u64, change: LinkChange) {
+        self.links[link].change(now_ns, change);
+        self.agenda.set(link, self.links[link].next_release_ns());
+    }
+
     /// What the impairments of a link do.
-    pub(super) fn effective(&self, link: usize) -> Vec<Impairment> {
-        self.lines[link].layers.effective().collect()
+    pub(in crate::emulator) fn effective(&self, link: usize) -> Vec<Impairment> {
+        self.links[link].effective().collect()
     }
 
     /// The longest that each link holds a packet.
-    pub(super) fn longest_holds_ns(&self) -> impl Iterator<Item = u64> {
-        self.lines.iter().map(Line::longest_hold_ns)
+    pub(in crate::emulator) fn longest_holds_ns(&self) -> impl Iterator<Item = u64> {
+        self.links.iter().map(LinkState::longest_hold_ns)
     }
 
-    pub(super) fn take_counters(&mut self, fresh: Vec<LinkCounters>) -> Vec<LinkCounters> {
+    pub(in crate::emulator) fn take_counters(&mut self, fresh: Vec<LinkCounters>) -> Vec<LinkCounters> {
         std::mem::replace(&mut self.counters, fresh)
     }
 
-    pub(super) fn unroutable(&self) -> Vec<u64> {
+    pub(in crate::emulator) fn unroutable(&self) -> Vec<u64> {
         self.unroutable.clone()
     }
 }

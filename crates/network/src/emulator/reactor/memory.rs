@@ -7,16 +7,16 @@ const MIB: u64 = 1 << 20;
 /// Bytes of memory that may be held; what comes beyond is dropped and counted. Buffers count as large as they are, with
 /// what it takes to keep them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(in crate::emulator) struct Limits {
     /// By one link: 5 Gbit/s for 100 ms are 63 MB.
-    pub(super) of_link: u64,
+    pub(in crate::emulator) of_link: u64,
     /// By all together: else a few hundred slow links could take the whole machine.
-    pub(super) of_all: u64,
+    pub(in crate::emulator) of_all: u64,
 }
 
 impl Limits {
     /// A quarter of what is available now, within reason, for all; 128 MiB for each.
-    pub(super) fn of_this_machine() -> Limits {
+    pub(in crate::emulator) fn of_this_machine() -> Limits {
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         Limits::given(available(&meminfo))
     }
