@@ -110,7 +110,7 @@ fn a_stream_survives_copies_and_packets_that_overtake() {
 }
 
 #[test]
-fn with_a_gap_every_so_manyth_packet_of_a_superframe_overtakes_the_others() {
+fn with_a_gap_every_so_manyth_packet_of_a_gso_packet_overtakes_the_others() {
     let network = network(2);
     let way = Way::of(Family::V4);
     let reorder = Reorder { share: Share::ALL, correlation: Share::ZERO, gap: 5 };
@@ -135,12 +135,12 @@ fn the_share_asked_for_overtakes() {
         let Outcome { arrived, counters } = send_numbered(&network, way, PACKETS, 50);
         assert_share(counters.reordered, u64::from(PACKETS), share(asked).fraction(), 1.0, &format!("reorder {asked}"));
         assert_eq!(arrived.len(), PACKETS as usize);
-        // Of each superframe, those that skip the delay come first, in their order, and then the others in theirs.
+        // Of each GSO packet, those that skip the delay come first, in their order, and then the others in theirs.
         for order in arrived.chunks(50) {
             assert!(order.windows(2).filter(|pair| pair[0] > pair[1]).count() <= 1, "{order:?}");
         }
         let overtaken = arrived.chunks(50).filter(|order| !order.is_sorted()).count();
-        assert!(overtaken > 500, "{overtaken} of 2,000 superframes");
+        assert!(overtaken > 500, "{overtaken} of 2,000 GSO packets");
     }
 }
 

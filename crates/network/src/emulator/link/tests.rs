@@ -169,3 +169,19 @@ fn a_faster_link_with_jitter_lets_nothing_overtake_but_what_jitter_lets() {
         assert!(overtaken <= 2, "{overtaken} were overtaken when {before} became {after:?}");
     }
 }
+
+#[test]
+fn the_longest_hold_counts_the_queue_and_the_tail_of_the_jitter() {
+    let limit = |queue| RateLimit { rate: "8mbit".parse().unwrap(), queue, overhead_bytes: 0 };
+    let ms = |asked: &[Impairment]| Road::new(asked).link.longest_hold_ns() / MS;
+    let delay = Impairment::delay(Delay::from_ms(10)).with_jitter(Delay::from_ms(2));
+    assert_eq!(ms(&[delay]), 12);
+    assert_eq!(ms(&[delay.with_distribution(Distribution::Normal)]), 19);
+    // A packet of 64 KiB takes 65 ms at 8 Mbit/s, beside the 50 ms that it may wait.
+    let [of_time, of_bytes] =
+        [QueueLimit::Time(Delay::from_ms(50)), QueueLimit::Bytes(brownout_units::Bytes(100_000))].map(limit);
+    assert_eq!(ms(&[delay.with_rate(of_time)]), 12 + 50 + 65);
+    assert_eq!(ms(&[delay, Impairment::rate(of_bytes)]), 12 + 100 + 65);
+    // Of several rates the least counts, with its queue.
+    assert_eq!(ms(&[delay, Impairment::rate(of_bytes), rate("1gbit")]), 12 + 100 + 65);
+}

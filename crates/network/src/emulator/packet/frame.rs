@@ -17,10 +17,10 @@ pub(in crate::emulator) const NEEDS_CSUM: u8 = 1;
 const GSO_TCP4: u8 = 1;
 const GSO_TCP6: u8 = 4;
 const GSO_UDP: u8 = 5;
-/// Set beside the type on TCP superframes that carry CWR.
+/// Set beside the type on TCP GSO packets that carry CWR.
 const GSO_ECN: u8 = 0x80;
 
-/// The protocol of a superframe's segments.
+/// The protocol of a GSO packet's segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::emulator) enum Transport {
     Tcp,
@@ -43,7 +43,7 @@ impl Transport {
     }
 }
 
-/// How a superframe falls into wire packets.
+/// How a GSO packet falls into wire packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::emulator) struct Segments {
     pub(in crate::emulator) transport: Transport,
@@ -128,7 +128,7 @@ impl Carried {
 }
 
 impl Shape {
-    /// Measures a frame. What is not a well-formed superframe counts as one packet: then it is the
+    /// Measures a frame. What is not a well-formed GSO packet counts as one packet: then it is the
     /// receiving kernel that judges it.
     pub(in crate::emulator) fn of(frame: &[u8]) -> Shape {
         let bytes = frame.len().saturating_sub(VNET) as u32;

@@ -87,7 +87,7 @@ fn write_v6(refusal: Refusal, packet: &[u8], out: &mut [u8]) -> usize {
 }
 
 /// How often a sender may be told: a thousand times a second, and a hundred at once. It is told of the first packet of a
-/// superframe only, so this keeps within what a kernel would read.
+/// GSO packet only, so this keeps within what a kernel would read.
 #[derive(Default)]
 pub(in crate::emulator) struct Allowance {
     /// When what has been used will be given back.

@@ -1,6 +1,6 @@
-//! Cuts a run of wire packets out of a superframe.
+//! Cuts a run of wire packets out of a GSO packet.
 //!
-//! What leaves is again a superframe, or a plain packet if the run is one: the same bytes that the
+//! What leaves is again a GSO packet, or a plain packet if the run is one: the same bytes that the
 //! sending kernel would have made of the same segments (`tcp_gso_segment`, `udp_gso_segment`), with
 //! the transport checksum still left to the receiver, as in the frame it came from.
 
@@ -20,7 +20,7 @@ pub(in crate::emulator) fn sliced_length(segments: &Segments, run: &Range<u32>) 
     VNET + segments.headers + payload(segments, run).len()
 }
 
-/// Writes the wire packets `run` of the superframe `frame` into `out`, which has
+/// Writes the wire packets `run` of the GSO packet `frame` into `out`, which has
 /// [`sliced_length`] bytes.
 pub(in crate::emulator) fn slice(frame: &[u8], segments: &Segments, run: &Range<u32>, out: &mut [u8]) {
     let headers_end = VNET + segments.headers;

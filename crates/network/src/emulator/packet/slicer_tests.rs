@@ -1,6 +1,6 @@
 //! The slicer against an independent segmenter: each wire packet is built from scratch by its own
 //! plain code, checksums and all, and compared with what the slicer and a receiving kernel's
-//! completion of checksum and segmentation make of the superframe.
+//! completion of checksum and segmentation make of the GSO packet.
 
 use super::{
     super::frame::{NEEDS_CSUM, Shape},
@@ -12,7 +12,7 @@ const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
 const CWR: u8 = 0x80;
 
-/// A superframe as a kernel hands it over, and how it is to be cut.
+/// A GSO packet as a kernel hands it over, and how it is to be cut.
 struct Super {
     version: u8,
     transport: Transport,
@@ -24,7 +24,7 @@ struct Super {
 /// A wire packet, complete with checksums, as it would travel on a cable.
 type Wire = Vec<u8>;
 
-const SEQUENCE: u32 = u32::MAX - 5_000; // wraps within the superframe
+const SEQUENCE: u32 = u32::MAX - 5_000; // wraps within the GSO packet
 const IDENTIFICATION: u16 = u16::MAX - 1; // so does this
 const TCP_OPTIONS: [u8; 12] = [1, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9];
 
@@ -120,7 +120,7 @@ impl Super {
         frame
     }
 
-    /// Every wire packet that the superframe stands for.
+    /// Every wire packet that the GSO packet stands for.
     fn wire(&self) -> Vec<Wire> {
         (0..self.packets())
             .map(|n| {
@@ -172,7 +172,7 @@ fn all() -> Vec<Super> {
 }
 
 #[test]
-fn a_superframe_counts_as_the_packets_it_stands_for() {
+fn a_gso_packet_counts_as_the_packets_it_stands_for() {
     for whole in all() {
         let shape = Shape::of(&whole.frame());
         let wire = whole.wire();
@@ -213,7 +213,7 @@ fn a_run_cut_again_is_the_same_as_packets_cut_at_once() {
 }
 
 #[test]
-fn the_whole_superframe_is_left_as_it_was() {
+fn the_whole_gso_packet_is_left_as_it_was() {
     for whole in all() {
         let (frame, mut sliced) = (whole.frame(), whole.sliced(0..whole.packets()));
         // All but hdr_len, which is now exact.

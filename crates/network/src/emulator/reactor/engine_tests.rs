@@ -11,8 +11,8 @@ use crate::{
     sys,
 };
 
-const TCP_SUPERFRAME: u8 = 1;
-const UDP_SUPERFRAME: u8 = 5;
+const TCP_GSO: u8 = 1;
+const UDP_GSO: u8 = 5;
 
 fn address(host: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 0, host + 1)
@@ -33,10 +33,10 @@ fn engine(hosts: u8) -> Engine {
     Engine::new((0..hosts).map(tun).collect(), &addresses, 7)
 }
 
-/// A UDP packet, or a superframe of packets with `size` bytes of payload.
+/// A UDP packet, or a GSO packet of such with `size` bytes of payload.
 fn udp(to: u8, payload: usize, size: u16) -> Vec<u8> {
     let length = 28 + payload;
-    let mut frame = vec![NEEDS_CSUM, if size > 0 { UDP_SUPERFRAME } else { 0 }, 0, 0];
+    let mut frame = vec![NEEDS_CSUM, if size > 0 { UDP_GSO } else { 0 }, 0, 0];
     [size, 20, 6].iter().for_each(|field| frame.extend(field.to_ne_bytes()));
     frame.extend([0x45, 0]);
     frame.extend((length as u16).to_be_bytes());
@@ -53,7 +53,7 @@ fn udp(to: u8, payload: usize, size: u16) -> Vec<u8> {
 /// The same over TCP.
 fn tcp(to: u8, payload: usize, size: u16) -> Vec<u8> {
     let mut frame = udp(to, payload + 12, size);
-    (frame[1], frame[8]) = (if size > 0 { TCP_SUPERFRAME } else { 0 }, 16);
+    (frame[1], frame[8]) = (if size > 0 { TCP_GSO } else { 0 }, 16);
     frame[VNET + 9] = 6;
     frame[VNET + 20 + 12] = 0x50;
     frame
@@ -64,7 +64,7 @@ fn over_ipv6(mut frame: Vec<u8>, to: u8) -> Vec<u8> {
     let carried = frame.split_off(VNET + 20);
     let protocol = frame[VNET + 9];
     frame.truncate(VNET);
-    if frame[1] == TCP_SUPERFRAME {
+    if frame[1] == TCP_GSO {
         frame[1] = 4;
     }
     frame[6..8].copy_from_slice(&40u16.to_ne_bytes());
@@ -115,7 +115,7 @@ fn a_link_holds_no_more_memory_than_it_may_however_small_its_packets() {
     assert!((1_000_000..=1 << 20).contains(&memory), "{memory} bytes");
     let held = counters.offered_packets - counters.dropped_memory;
     assert!(held * 128 <= memory && held > 2_000, "{held} packets");
-    // The pieces of a superframe take more room than it does: they must not go beyond it either.
+    // The pieces of a GSO packet take more room than it does: they must not go beyond it either.
     let lossy = Impairment::NONE.with_loss_model(Loss::Independent("50%".parse().unwrap()));
     engine.add(2, &[1], lossy);
     (0..1_000).for_each(|n| engine.take(0, &udp(2, 64, 1), n));
@@ -219,5 +219,5 @@ fn no_frame_whatever_is_in_it_makes_the_packet_path_fail() {
     // It was worth it: all branches were taken.
     let counted = [sum(|c| c.lost), sum(|c| c.duplicated), sum(|c| c.corrupted), sum(|c| c.cut), sum(|c| c.too_big)];
     assert!(counted.into_iter().chain([sum(|c| c.fragments)]).all(|count| count > 10_000), "{counted:?}");
-    assert!(sum(|c| c.offered_packets) > 2 * sum(|c| c.frames), "superframes were cut");
+    assert!(sum(|c| c.offered_packets) > 2 * sum(|c| c.frames), "GSO packets were cut");
 }

@@ -80,7 +80,7 @@ impl Fate {
     }
 }
 
-/// Packets of one superframe that leave a bottleneck within this time are handed over together, when the last one leaves:
+/// Packets of one GSO packet that leave a bottleneck within this time are handed over together, when the last one leaves:
 /// at rates of Gbit/s handing over each by itself would be too slow. (Network cards wait as long before they interrupt.)
 const TOGETHER_NS: u64 = 40_000;
 
