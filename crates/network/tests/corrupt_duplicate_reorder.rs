@@ -149,7 +149,7 @@ fn all_kinds_at_once_still_balance() {
     let network = network(2);
     let way = Way::of(Family::V4);
     let hit = way.link(&network);
-    let layers = [
+    let asked = [
         Impairment::delay(Delay::from_ms(3)).with_jitter(Delay::from_ms(1)).with_loss(share("5%")),
         Impairment::NONE.with_duplicate(Chance::of(share("10%"))).with_corrupt(Chance::of(share("5%"))),
         Impairment::delay(Delay::from_ms(1)).with_loss(share("5%")).with_mtu(600),
@@ -159,8 +159,8 @@ fn all_kinds_at_once_still_balance() {
             overhead_bytes: 38,
         }),
     ];
-    let _guards: Vec<_> = layers.iter().map(|layer| impair(&network, &[hit], *layer)).collect();
-    assert_eq!(network.control().effective(hit).unwrap(), layers);
+    let _guards: Vec<_> = asked.iter().map(|one| impair(&network, &[hit], *one)).collect();
+    assert_eq!(network.control().effective(hit).unwrap(), asked);
     let (sender, receiver) = way.udp(&network);
     // Without DF, so that what is too large is fragmented.
     traffic::set_option(&sender, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT);
@@ -175,7 +175,7 @@ fn all_kinds_at_once_still_balance() {
     }
     println!("{counted:?}");
     assert_eq!(counted.fragments, 4_000, "each of two");
-    assert_share(counted.lost, 8_000, 1.0 - 0.95 * 0.95, 1.0, "two layers of loss");
+    assert_share(counted.lost, 8_000, 1.0 - 0.95 * 0.95, 1.0, "two impairments with loss");
     assert_share(counted.duplicated, 8_000 - counted.lost, 0.1, 1.0, "copies of what is not lost");
     assert!(counted.dropped_queue > 0 && counted.corrupted > 0 && counted.too_big == 0 && !arrived.is_empty());
     assert_eq!(gone(&counted), 8_000 + counted.duplicated);

@@ -38,7 +38,7 @@ fn a_delay_is_measured_on_the_links_it_hits_and_on_no_other() {
             let bound = expected + 5.0 + latest / 1e3;
             assert!(least < bound, "{asked} {link:?}: least {least} ms, not below {bound} ms");
             let effective = network.control().effective(link).unwrap();
-            assert_eq!(effective.iter().map(|layer| layer.delay.secs() * 1e3).sum::<f64>(), expected);
+            assert_eq!(effective.iter().map(|one| one.delay.secs() * 1e3).sum::<f64>(), expected);
         }
     }
     println!("{:?} {:?}", probes.health(), probes.realtime());
