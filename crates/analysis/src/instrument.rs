@@ -130,9 +130,9 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         .map(|(starts_ns, (length_ns, _))| (*starts_ns, starts_ns + length_ns))
         .collect();
     // What it drops because it ran out itself, no link of the experiment would have dropped.
-    let overrun = evidence.host_counters.iter().filter(|row| row.interface_dropped > 0);
-    let overrun: Vec<(u64, u64)> = overrun.map(|row| (row.starts_ns, row.starts_ns + row.length_ns)).collect();
-    let dropping = evidence.links.dropping.iter().chain(&overrun);
+    let unread = evidence.host_counters.iter().filter(|row| row.interface_dropped > 0);
+    let unread = unread.map(|row| (row.starts_ns, row.starts_ns + row.length_ns));
+    let dropping: Vec<(u64, u64)> = evidence.links.dropping.iter().copied().chain(unread).collect();
     let stalls = stalls(evidence)?;
     let mut punctuality: Vec<Punctuality> = Vec::new();
     let mut late = Vec::new();
@@ -146,7 +146,8 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         own.intervals += 1;
         merge(&mut lateness, &interval.lateness, "lateness")?;
         let middle = interval.starts_ns + interval.length_ns / 2;
-        let emulator_late = late_readings.iter().chain(&stalls).chain(dropping.clone()).any(|(from, to)| (*from..*to).contains(&middle));
+        let emulator_late =
+            late_readings.iter().chain(&stalls).chain(&dropping).any(|(from, to)| (*from..*to).contains(&middle));
         if emulator_late || p99(&interval.lateness) > LATE_LOAD_NS {
             own.late += 1;
             late.push(interval.starts_ns);

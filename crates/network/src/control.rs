@@ -131,7 +131,7 @@ pub(crate) struct Shared {
     pub(crate) longest_holds_ns: Vec<AtomicU64>,
     links: Vec<Link>,
     hosts: usize,
-    next_layer: AtomicU64,
+    next_id: AtomicU64,
     /// A set of counters that the thread has used before: its histograms have grown as far as they had to, so that
     /// the thread, which may be a real-time one, need not allocate while it records.
     spare: Mutex<Option<Vec<LinkCounters>>>,
@@ -139,13 +139,13 @@ pub(crate) struct Shared {
 
 /// What the emulator's thread is told. Each is answered, after it is done, on the channel it brings.
 pub(crate) enum Command {
-    /// Add a layer to the links at these positions.
-    Add { layer: u64, links: Vec<usize>, impairment: Impairment, done: SyncSender<u64> },
-    /// Change a layer on all links that have it.
-    Amend { layer: u64, impairment: Impairment, done: SyncSender<u64> },
-    /// Take a layer off all links.
-    Remove { layer: u64, done: SyncSender<u64> },
-    /// Say what the stages of the link at this position do.
+    /// Add an impairment, called by this number from now on, to the links at these positions.
+    Add { id: u64, links: Vec<usize>, impairment: Impairment, done: SyncSender<u64> },
+    /// Change it on all links that have it.
+    Amend { id: u64, impairment: Impairment, done: SyncSender<u64> },
+    /// Take it off all links.
+    Remove { id: u64, done: SyncSender<u64> },
+    /// Say what the impairments of the link at this position do.
     Effective { link: usize, answer: SyncSender<Vec<Impairment>> },
     /// Exchange the counters for these fresh ones, so that the thread need not make any.
     TakeCounters { fresh: Vec<LinkCounters>, answer: SyncSender<Vec<LinkCounters>> },
@@ -165,7 +165,7 @@ impl Emulator {
             longest_holds_ns: links.iter().map(|_| AtomicU64::new(0)).collect(),
             links,
             hosts,
-            next_layer: AtomicU64::new(0),
+            next_id: AtomicU64::new(0),
             spare: Mutex::new(None),
         };
         (Emulator(Arc::new(shared)), receiver)
@@ -229,15 +229,15 @@ impl LinkControl for Emulator {
         // A link named twice is meant once.
         links.sort_unstable();
         links.dedup();
-        let layer = self.0.next_layer.fetch_add(1, Ordering::Relaxed);
+        let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
         let impairment = prepared(impairment);
-        let change = self.change(|done| Command::Add { layer, links, impairment, done })?;
+        let change = self.change(|done| Command::Add { id, links, impairment, done })?;
         let (amends, heals) = (self.clone(), self.clone());
         let amend = move |impairment: &Impairment| {
             let impairment = prepared(impairment);
-            amends.change(|done| Command::Amend { layer, impairment, done })
+            amends.change(|done| Command::Amend { id, impairment, done })
         };
-        let guard = ImpairmentGuard::new(change, move || heals.change(|done| Command::Remove { layer, done }));
+        let guard = ImpairmentGuard::new(change, move || heals.change(|done| Command::Remove { id, done }));
         Ok(guard.with_amend(amend))
     }
 

@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use crate::link::{HostId, Link};
 
 /// What one link did since the counters were last taken. Packets and bytes are of the wire: a
-/// superframe counts as the packets it stands for, with a header each.
+/// GSO packet counts as the packets it stands for, with a header each.
 ///
 /// Over the life of a link, in packets:
 ///
@@ -17,7 +17,7 @@ use crate::link::{HostId, Link};
 pub struct LinkCounters {
     /// Which link.
     pub link: Link,
-    /// Frames that entered: a superframe counts once, so this tells how often the sender left segmentation undone.
+    /// Frames that entered: a GSO packet counts once, so this tells how often the sender left segmentation undone.
     pub frames: u64,
     /// Packets that entered.
     pub offered_packets: u64,
@@ -202,7 +202,7 @@ pub struct HostCounters {
     pub host: HostId,
     /// Packets whose destination is no host of this network (but not those to groups of neighbours).
     pub unroutable: u64,
-    /// Packets (a superframe counts once) that the host's own interface dropped because the
+    /// Packets (a GSO packet counts once) that the host's own interface dropped because the
     /// emulator did not read fast enough; `None` where the kernel does not show it.
     pub interface_dropped: Option<u64>,
 }

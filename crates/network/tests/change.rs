@@ -1,4 +1,4 @@
-//! Impairments come and go: guards, layers, what is in flight, and what the emulator says of itself.
+//! Impairments come and go: guards, several on one link, what is in flight, and what the emulator says of itself.
 
 // Helpers outside of a #[test] may fail it just as well.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -137,7 +137,7 @@ fn a_link_that_becomes_faster_neither_reorders_nor_holds_up_nor_drops() {
     let mut sent = 0u32;
     for ms in [100, 20, 60, 1, 30, 0] {
         let next = impair(&network, &[hit], delay(ms));
-        // The old layer goes once the new one is there: slower for a moment, then as asked.
+        // The old impairment goes once the new one is there: slower for a moment, then as asked.
         drop(guard.replace(next));
         for _ in 0..40 {
             sender.send(&sent.to_be_bytes());

@@ -110,7 +110,7 @@ fn a_stream_survives_copies_and_packets_that_overtake() {
 }
 
 #[test]
-fn with_a_gap_every_so_manyth_packet_of_a_superframe_overtakes_the_others() {
+fn with_a_gap_every_so_manyth_packet_of_a_gso_packet_overtakes_the_others() {
     let network = network(2);
     let way = Way::of(Family::V4);
     let reorder = Reorder { share: Share::ALL, correlation: Share::ZERO, gap: 5 };
@@ -135,12 +135,12 @@ fn the_share_asked_for_overtakes() {
         let Outcome { arrived, counters } = send_numbered(&network, way, PACKETS, 50);
         assert_share(counters.reordered, u64::from(PACKETS), share(asked).fraction(), 1.0, &format!("reorder {asked}"));
         assert_eq!(arrived.len(), PACKETS as usize);
-        // Of each superframe, those that skip the delay come first, in their order, and then the others in theirs.
+        // Of each GSO packet, those that skip the delay come first, in their order, and then the others in theirs.
         for order in arrived.chunks(50) {
             assert!(order.windows(2).filter(|pair| pair[0] > pair[1]).count() <= 1, "{order:?}");
         }
         let overtaken = arrived.chunks(50).filter(|order| !order.is_sorted()).count();
-        assert!(overtaken > 500, "{overtaken} of 2,000 superframes");
+        assert!(overtaken > 500, "{overtaken} of 2,000 GSO packets");
     }
 }
 
@@ -149,7 +149,7 @@ fn all_kinds_at_once_still_balance() {
     let network = network(2);
     let way = Way::of(Family::V4);
     let hit = way.link(&network);
-    let layers = [
+    let asked = [
         Impairment::delay(Delay::from_ms(3)).with_jitter(Delay::from_ms(1)).with_loss(share("5%")),
         Impairment::NONE.with_duplicate(Chance::of(share("10%"))).with_corrupt(Chance::of(share("5%"))),
         Impairment::delay(Delay::from_ms(1)).with_loss(share("5%")).with_mtu(600),
@@ -159,8 +159,8 @@ fn all_kinds_at_once_still_balance() {
             overhead_bytes: 38,
         }),
     ];
-    let _guards: Vec<_> = layers.iter().map(|layer| impair(&network, &[hit], *layer)).collect();
-    assert_eq!(network.control().effective(hit).unwrap(), layers);
+    let _guards: Vec<_> = asked.iter().map(|one| impair(&network, &[hit], *one)).collect();
+    assert_eq!(network.control().effective(hit).unwrap(), asked);
     let (sender, receiver) = way.udp(&network);
     // Without DF, so that what is too large is fragmented.
     traffic::set_option(&sender, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT);
@@ -175,7 +175,7 @@ fn all_kinds_at_once_still_balance() {
     }
     println!("{counted:?}");
     assert_eq!(counted.fragments, 4_000, "each of two");
-    assert_share(counted.lost, 8_000, 1.0 - 0.95 * 0.95, 1.0, "two layers of loss");
+    assert_share(counted.lost, 8_000, 1.0 - 0.95 * 0.95, 1.0, "two impairments with loss");
     assert_share(counted.duplicated, 8_000 - counted.lost, 0.1, 1.0, "copies of what is not lost");
     assert!(counted.dropped_queue > 0 && counted.corrupted > 0 && counted.too_big == 0 && !arrived.is_empty());
     assert_eq!(gone(&counted), 8_000 + counted.duplicated);

@@ -38,7 +38,7 @@ fn a_delay_is_measured_on_the_links_it_hits_and_on_no_other() {
             let bound = expected + 5.0 + latest / 1e3;
             assert!(least < bound, "{asked} {link:?}: least {least} ms, not below {bound} ms");
             let effective = network.control().effective(link).unwrap();
-            assert_eq!(effective.iter().map(|layer| layer.delay.secs() * 1e3).sum::<f64>(), expected);
+            assert_eq!(effective.iter().map(|one| one.delay.secs() * 1e3).sum::<f64>(), expected);
         }
     }
     println!("{:?} {:?}", probes.health(), probes.realtime());
@@ -74,14 +74,14 @@ fn jitter_keeps_to_its_range_uses_all_of_it_and_reorders() {
 }
 
 #[test]
-fn a_superframe_is_jittered_packet_by_packet() {
+fn a_gso_packet_is_jittered_packet_by_packet() {
     let network = network(2);
     let hit = link(&network, "h0", "h1");
     let _guard = impair(&network, &[hit], Impairment::delay(Delay::from_ms(20)).with_jitter(Delay::from_ms(10)));
     let (sender, receiver) = common::udp_pair(&network, "h0", "h1");
-    sender.send_superframe(&(0..40).map(|n| vec![n; 1_000]).collect::<Vec<_>>());
+    sender.send_gso_packet(&(0..40).map(|n| vec![n; 1_000]).collect::<Vec<_>>());
     let there = settled_counters(&network, hit);
-    assert_eq!((there.frames, there.offered_packets), (1, 40), "{}", common::NO_SUPERFRAMES);
+    assert_eq!((there.frames, there.offered_packets), (1, 40), "{}", common::NO_GSO_PACKETS);
     let mut order = Vec::new();
     while order.len() < 40 {
         let datagram = receiver.receive(PATIENCE).expect("no datagram is lost");

@@ -1,4 +1,4 @@
-//! TCP through random loss: its goodput is what theory says of single packets, not of superframes.
+//! TCP through random loss: its goodput is what theory says of single packets, not of GSO packets.
 
 // Helpers outside of a #[test] may fail it just as well.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -33,10 +33,10 @@ const NAMES: [&str; 5] = ["h0", "h1", "h2", "h3", "h4"];
 
 /// Ten connections for twelve seconds, on links of their own, so that their losses are independent and their mean is soon
 /// known: C, by what arrived and what was lost.
-fn measure(asked: &str, loss: f64, family: Family, superframes: bool) -> f64 {
+fn measure(asked: &str, loss: f64, family: Family, gso: bool) -> f64 {
     let network = network(NAMES.len() as u8);
     for name in NAMES {
-        set_segmentation_offload(&network, name, superframes);
+        set_segmentation_offload(&network, name, gso);
     }
     let way = |from: usize, to: usize| Way { from: NAMES[from], to: NAMES[to], family };
     let ways: Vec<Way> = (0..5).flat_map(|from| (from + 1..5).map(move |to| way(from, to))).collect();
@@ -86,10 +86,10 @@ fn measure(asked: &str, loss: f64, family: Family, superframes: bool) -> f64 {
     all.retain(|counters| forth.contains(&counters.link));
     let sum = |what: fn(&LinkCounters) -> u64| all.iter().map(what).sum::<u64>();
     let (offered, lost) = (sum(|c| c.offered_packets), sum(|c| c.lost));
-    let what = format!("{asked} in TCP over {family:?}, superframes {superframes}");
+    let what = format!("{asked} in TCP over {family:?}, GSO packets {gso}");
     // Of four such judgements, one in 2,500 runs may fail one.
     assert_share_within(3.89, lost, offered, loss, 1.0, &what);
-    assert_eq!(sum(|c| c.frames) < offered, superframes, "{what}: {}", common::NO_SUPERFRAMES);
+    assert_eq!(sum(|c| c.frames) < offered, gso, "{what}: {}", common::NO_GSO_PACKETS);
     let goodput = got as f64 * 8.0 / segment_bits / took / ways.len() as f64;
     let constant = goodput * rtt * (lost as f64 / offered as f64).sqrt();
     println!("{what}: {:.2} Mbit/s each, {:.2} ms, C {constant:.2}", goodput * segment_bits / 1e6, rtt * 1e3);
@@ -97,11 +97,11 @@ fn measure(asked: &str, loss: f64, family: Family, superframes: bool) -> f64 {
 }
 
 #[test]
-fn reno_gets_through_random_loss_what_mathis_says_and_no_more_with_superframes() {
+fn reno_gets_through_random_loss_what_mathis_says_and_no_more_with_gso_packets() {
     for (asked, loss, family) in [("1%", 0.01, Family::V4), ("0.1%", 0.001, Family::V6)] {
         until_quiet(asked, 15.0, |_| {
-            let [bundled, single] = [true, false].map(|superframes| measure(asked, loss, family, superframes));
-            // Loss of whole superframes would nearly double it at 0.1 %.
+            let [bundled, single] = [true, false].map(|gso| measure(asked, loss, family, gso));
+            // Loss of whole GSO packets would nearly double it at 0.1 %.
             let is_alike = (bundled / single - 1.0).abs() < 0.2;
             match is_alike && [bundled, single].iter().all(|constant| MATHIS.contains(constant)) {
                 true => Ok(()),

@@ -116,12 +116,12 @@ fn a_link_delays_both_families() {
 }
 
 #[test]
-fn tcp_superframes_cross_whole_and_in_pieces() {
+fn tcp_gso_packets_cross_whole_and_in_pieces() {
     const BYTES: usize = 8 << 20;
     let network = network(2);
     let there = link(&network, "h0", "h1");
     for loss in [None, Some("0.5%")] {
-        // A loss takes superframes apart.
+        // A loss takes GSO packets apart.
         let _guard = loss.map(|loss| impair(&network, &[there], Impairment::loss(loss.parse().unwrap())));
         let [mut client, mut server] = tcp(&network);
         let sent: Vec<u8> = (0..BYTES).map(|place| ((place * 31) >> 7) as u8).collect();
@@ -134,13 +134,13 @@ fn tcp_superframes_cross_whole_and_in_pieces() {
         assert!(sent == received, "what arrived is not what was sent");
         let counters = settled_counters(&network, there);
         println!("{loss:?}: {} frames, {} packets, {} lost", counters.frames, counters.offered_packets, counters.lost);
-        assert!(counters.frames * 2 < counters.offered_packets, "{}", common::NO_SUPERFRAMES);
+        assert!(counters.frames * 2 < counters.offered_packets, "{}", common::NO_GSO_PACKETS);
         assert_eq!(counters.lost > 0, loss.is_some());
     }
 }
 
 #[test]
-fn udp_superframes_count_as_the_packets_they_stand_for_in_both_families() {
+fn udp_gso_packets_count_as_the_packets_they_stand_for_in_both_families() {
     let network = network(2);
     let there = link(&network, "h0", "h1");
     for family in FAMILIES {
@@ -162,7 +162,7 @@ fn udp_superframes_count_as_the_packets_they_stand_for_in_both_families() {
                 assert_eq!(datagram[..1_000], [number; 1_000]);
             }
             let counters = settled_counters(&network, there);
-            assert_eq!((counters.frames, counters.offered_packets), (1, 40), "{}", common::NO_SUPERFRAMES);
+            assert_eq!((counters.frames, counters.offered_packets), (1, 40), "{}", common::NO_GSO_PACKETS);
             assert_eq!(counters.offered_bytes, 40 * (1_000 + headers));
         }
     }

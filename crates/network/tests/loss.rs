@@ -38,7 +38,7 @@ struct Outcome {
     counters: LinkCounters,
 }
 
-/// Sends numbered datagrams in superframes of `together`.
+/// Sends numbered datagrams in GSO packets of `together`.
 fn send_numbered(network: &Network, [from, to]: [&str; 2], datagrams: u32, together: u32) -> Outcome {
     let (sender, receiver) = udp_pair(network, from, to);
     let (link, mut arrived) = (link(network, from, to), Vec::new());
@@ -46,8 +46,8 @@ fn send_numbered(network: &Network, [from, to]: [&str; 2], datagrams: u32, toget
     for first in (0..datagrams).step_by(together as usize) {
         let numbers = first..first + together;
         let batch: Vec<_> = numbers.clone().map(|n| [&n.to_be_bytes()[..], &[n as u8; 996]].concat()).collect();
-        sender.send_superframe(&batch);
-        // One superframe at a time: what a socket can hold is limited, and the emulator must not be
+        sender.send_gso_packet(&batch);
+        // One GSO packet at a time: what a socket can hold is limited, and the emulator must not be
         // blamed for what does not fit.
         let end = Instant::now() + PATIENCE;
         while counted.lost + counted.delivered_packets < u64::from(numbers.end) {
@@ -61,7 +61,7 @@ fn send_numbered(network: &Network, [from, to]: [&str; 2], datagrams: u32, toget
         }
     }
     let frames = datagrams.div_ceil(together);
-    assert_eq!(counted.frames, u64::from(frames), "{together} together: {}", common::NO_SUPERFRAMES);
+    assert_eq!(counted.frames, u64::from(frames), "{together} together: {}", common::NO_GSO_PACKETS);
     Outcome { arrived, counters: counted }
 }
 
@@ -87,7 +87,7 @@ fn the_share_asked_for_is_lost_on_the_link_it_hits_and_nothing_on_the_others() {
 }
 
 #[test]
-fn packets_of_a_superframe_are_lost_one_by_one() {
+fn packets_of_a_gso_packet_are_lost_one_by_one() {
     const PACKETS: u32 = 20_000;
     for together in [1, 40] {
         let network = network(2);
@@ -96,7 +96,7 @@ fn packets_of_a_superframe_are_lost_one_by_one() {
             send_numbered(&network, ["h0", "h1"], PACKETS, together).arrived.into_iter().collect();
         let lost = |n: u32| !arrived.contains(&n);
         assert_share((0..PACKETS).filter(|n| lost(*n)).count() as u64, u64::from(PACKETS), 0.1, "datagrams");
-        // Neighbours are lost together no more often than by chance; whole superframes would be 10 %.
+        // Neighbours are lost together no more often than by chance; whole GSO packets would be 10 %.
         let pairs = (1..PACKETS).filter(|n| lost(n - 1) && lost(*n)).count() as u64;
         println!("{together} together: {pairs} neighbours lost together, by chance {}", f64::from(PACKETS) * 0.01);
         assert!((120..290).contains(&pairs), "{pairs}");
@@ -117,7 +117,7 @@ fn the_same_seed_loses_the_same_packets_however_they_are_bundled() {
 }
 
 #[test]
-fn a_tcp_stream_arrives_intact_through_loss_with_and_without_superframes() {
+fn a_tcp_stream_arrives_intact_through_loss_with_and_without_gso_packets() {
     const BYTES: usize = 40 << 20;
     for segmentation_offload in [true, false] {
         let network = network(2);
@@ -131,7 +131,7 @@ fn a_tcp_stream_arrives_intact_through_loss_with_and_without_superframes() {
         assert_share(counters.lost, counters.offered_packets, 0.01, &what);
         println!("{what}: {} packets in {} frames", counters.offered_packets, counters.frames);
         match segmentation_offload {
-            true => assert!(counters.frames * 2 < counters.offered_packets, "{what}: {}", common::NO_SUPERFRAMES),
+            true => assert!(counters.frames * 2 < counters.offered_packets, "{what}: {}", common::NO_GSO_PACKETS),
             false => assert_eq!(counters.frames, counters.offered_packets, "{what}"),
         }
     }

@@ -85,7 +85,7 @@ fn stamp_ns(receiver: &UdpSocket) -> u64 {
     stamp.tv_sec as u64 * 1_000_000_000 + stamp.tv_nsec as u64
 }
 
-/// Sends `frames` superframes of 40 datagrams of 1,400 bytes as fast as it can: when that began, and when each datagram
+/// Sends `frames` GSO packets of 40 datagrams of 1,400 bytes as fast as it can: when that began, and when each datagram
 /// arrived.
 fn arrivals(network: &Network, way: Way, frames: usize) -> (u64, Vec<u64>) {
     let (sender, receiver) = way.udp(network);
@@ -237,7 +237,7 @@ fn a_stream_gets_the_rate_asked_for() {
 
 #[test]
 fn a_queue_takes_what_it_can_hold_and_drops_the_rest() {
-    // One superframe of 40 packets of 1,028 bytes comes at once; one of them takes 8.224 ms at 1 Mbit/s.
+    // One GSO packet of 40 packets of 1,028 bytes comes at once; one of them takes 8.224 ms at 1 Mbit/s.
     for (queue, overhead, taken) in [
         (QueueLimit::Bytes(Bytes(10_280)), 0, 10),
         (QueueLimit::Bytes(Bytes(10_279)), 0, 9),
@@ -253,6 +253,26 @@ fn a_queue_takes_what_it_can_hold_and_drops_the_rest() {
         assert_eq!(outcome.arrived, (0..taken).collect::<Vec<_>>(), "{queue} overhead {overhead}: the first ones");
         assert_eq!(outcome.counters.dropped_queue, u64::from(40 - taken));
     }
+}
+
+#[test]
+fn with_a_rate_jitter_keeps_the_order_of_packets_and_without_one_it_does_not() {
+    let (network, way) = (network(2), Way::of(Family::V4));
+    let jitter = Impairment::delay(Delay::from_ms(20)).with_jitter(Delay::from_ms(20));
+    let arrived = |impairment| {
+        let network = self::network(2);
+        let _guard = impair(&network, &[way.link(&network)], impairment);
+        let outcome = send_numbered(&network, way, 400, 40);
+        assert_eq!(outcome.counters.delivered_packets, 400);
+        outcome.arrived
+    };
+    // 40 packets of 1,028 bytes take 3.3 ms at 100 Mbit/s: jitter would mix them all.
+    let limited = limit("100mbit", time(1_000), 0).with_delay(jitter.delay).with_jitter(jitter.jitter);
+    assert_eq!(arrived(limited), (0..400).collect::<Vec<_>>());
+    assert!(!arrived(jitter).is_sorted());
+    // Nor does it matter which of several impairments has the rate.
+    let _guards = [jitter, limit("100mbit", time(1_000), 0)].map(|one| impair(&network, &[way.link(&network)], one));
+    assert_eq!(send_numbered(&network, way, 400, 40).arrived, (0..400).collect::<Vec<_>>());
 }
 
 #[test]

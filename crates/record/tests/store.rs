@@ -139,13 +139,8 @@ fn counters_and_what_witnesses_saw_come_back_as_they_were() {
         release_error: histogram(&[14]),
         held: histogram(&[15, 16]),
     };
-    let counted = HostCounterRow {
-        starts_ns: 1,
-        length_ns: 2,
-        host: "n2".to_owned(),
-        checksum_errors: 3,
-        interface_dropped: 4,
-    };
+    let counted =
+        HostCounterRow { starts_ns: 1, length_ns: 2, host: "n2".to_owned(), checksum_errors: 3, interface_dropped: 4 };
     let subjects = [Subject::pair("n1", "n2"), Subject::host("n2"), Subject::folder("n2", "data")];
     let seen: Vec<WitnessRow> = (0..)
         .zip(Quantity::ALL)

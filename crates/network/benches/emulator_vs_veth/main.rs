@@ -5,7 +5,7 @@
 //! Read the ratios; the absolute numbers are this machine's, at this moment.
 //!
 //! A clear link of the emulator takes a short cut: nothing is queued and nothing is cut up. So the
-//! same is measured with a delay (every packet is queued) and with a little loss (superframes are
+//! same is measured with a delay (every packet is queued) and with a little loss (GSO packets are
 //! taken apart), on both ways; what these do to TCP itself is in their throughput.
 //!
 //! Then streams of small UDP packets: how late each is released, with four delays at three rates, beside the kernel's

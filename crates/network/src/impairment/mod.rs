@@ -19,7 +19,7 @@ pub use self::{
 
 /// What a link does to each wire packet that enters it. All of it is one-way.
 ///
-/// A wire packet is what would travel on a cable: the kernel hands over TCP and UDP superframes of
+/// A wire packet is what would travel on a cable: the kernel hands over GSO packets (TCP and UDP segments still in one piece) of
 /// up to 64 KiB, and each of their segments counts, is lost, queued and jittered on its own.
 ///
 /// A packet meets the parts in this order: `cut`, `mtu`, `loss`, `duplicate`, `corrupt`, `rate`, `reorder`, `delay`.
@@ -29,7 +29,7 @@ pub struct Impairment {
     /// Constant part of the time from leaving the queue of `rate` (without: from entering the link) to leaving the link.
     pub delay: Delay,
     /// How far delays scatter around `delay`: half the width of their range if `distribution` is uniform, else their
-    /// standard deviation. No delay is below zero. Packets may overtake one another, as on a path that takes several ways.
+    /// standard deviation. No delay is below zero. Packets may overtake one another, as on a path that takes several ways; on a link with a `rate` they keep their order, as in netem.
     pub jitter: Delay,
     /// How delays scatter.
     pub distribution: Distribution,
@@ -166,12 +166,6 @@ impl Impairment {
         let above = self.jitter.ns() as f64 * self.distribution.most();
         self.delay.ns().saturating_add(above as u64)
     }
-
-    /// The longest that this holds a packet, in nanoseconds.
-    pub(crate) fn longest_hold_ns(&self) -> u64 {
-        let wait = self.rate.map_or(0, |limit| limit.longest_wait_ns());
-        self.longest_flight_ns().saturating_add(wait)
-    }
 }
 
 /// In netem's words: `delay 100ms ± 10ms normal, loss 1%, rate 10mbit queue 100ms`; `nothing` if there is nothing.
@@ -284,19 +278,7 @@ mod tests {
     #[test]
     fn absurd_delays_saturate_instead_of_wrapping() {
         let huge = Impairment::delay(Delay::from_ns(u64::MAX));
-        assert_eq!(huge.with_jitter(Delay::from_ms(1)).longest_hold_ns(), u64::MAX);
-        assert_eq!(huge.with_jitter(Delay::from_ns(u64::MAX)).longest_hold_ns(), u64::MAX);
-    }
-
-    #[test]
-    fn the_longest_hold_counts_the_queue_and_the_tail_of_the_jitter() {
-        let limit = |queue| RateLimit { rate: "8mbit".parse().unwrap(), queue, overhead_bytes: 0 };
-        let ms = |impairment: Impairment| impairment.longest_hold_ns() / 1_000_000;
-        let delay = Impairment::delay(Delay::from_ms(10)).with_jitter(Delay::from_ms(2));
-        assert_eq!(ms(delay), 12);
-        assert_eq!(ms(delay.with_distribution(Distribution::Normal)), 19);
-        // A packet of 64 KiB takes 65 ms at 8 Mbit/s, beside the 50 ms that it may wait.
-        assert_eq!(ms(delay.with_rate(limit(QueueLimit::Time(Delay::from_ms(50))))), 12 + 50 + 65);
-        assert_eq!(ms(delay.with_rate(limit(QueueLimit::Bytes(brownout_units::Bytes(100_000))))), 12 + 100 + 65);
+        assert_eq!(huge.with_jitter(Delay::from_ms(1)).longest_flight_ns(), u64::MAX);
+        assert_eq!(huge.with_jitter(Delay::from_ns(u64::MAX)).longest_flight_ns(), u64::MAX);
     }
 }

@@ -19,9 +19,9 @@ use brownout_network::{
 /// still for seconds.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Why a test of superframes cannot show anything.
-pub const NO_SUPERFRAMES: &str =
-    "the kernel segments by itself what should come as superframes (UDP: before Linux 6.2)";
+/// Why a test of GSO packets cannot show anything.
+pub const NO_GSO_PACKETS: &str =
+    "the kernel segments by itself what should come as GSO packets (UDP: before Linux 6.2)";
 
 /// A specification of `hosts` hosts named h0, h1 … at 10.77.0.1, 10.77.0.2 …
 pub fn spec(hosts: u8) -> NetworkSpec {
@@ -126,9 +126,9 @@ impl Sender {
         self.0.send(datagram).unwrap();
     }
 
-    /// Sends datagrams of one length (the last may be shorter) in one call, as one superframe where
+    /// Sends datagrams of one length (the last may be shorter) in one call, as one GSO packet where
     /// the kernel can (`UDP_SEGMENT`, udp(7)).
-    pub fn send_superframe(&self, datagrams: &[Vec<u8>]) {
+    pub fn send_gso_packet(&self, datagrams: &[Vec<u8>]) {
         let size = datagrams[0].len() as libc::c_int;
         // SAFETY: the value is an int of the length stated.
         let set = unsafe {

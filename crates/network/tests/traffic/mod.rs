@@ -13,7 +13,7 @@ use std::{
 
 use brownout_network::{Host, Link, LinkCounters, Network};
 
-use super::common::{NO_SUPERFRAMES, PATIENCE, counters, link};
+use super::common::{NO_GSO_PACKETS, PATIENCE, counters, link};
 
 /// IPv4 or IPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,7 +163,7 @@ pub struct Outcome {
     pub counters: LinkCounters,
 }
 
-/// Sends numbered datagrams of 1,000 bytes in superframes of `together`, and lets each superframe pass before the next:
+/// Sends numbered datagrams of 1,000 bytes in GSO packets of `together`, and lets each GSO packet pass before the next:
 /// what interfaces and sockets can hold is limited, and the emulator must not be blamed for what does not fit.
 pub fn send_numbered(network: &Network, way: Way, datagrams: u32, together: u32) -> Outcome {
     assert_eq!(datagrams % together, 0);
@@ -182,7 +182,7 @@ pub fn send_numbered(network: &Network, way: Way, datagrams: u32, together: u32)
         // The last may be damaged, and then nothing tells that the kernel has looked at it.
         receive_until_silence(&receiver, &mut arrived);
     }
-    assert_eq!(counted.frames, u64::from(datagrams / together), "{together} together: {NO_SUPERFRAMES}");
+    assert_eq!(counted.frames, u64::from(datagrams / together), "{together} together: {NO_GSO_PACKETS}");
     Outcome { arrived, counters: counted }
 }
 
