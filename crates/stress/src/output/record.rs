@@ -326,7 +326,7 @@ fn description(plan: &RunPlan) -> Description {
         phases,
         faults: Vec::new(),
         network: Vec::new(),
-            bottlenecks: Vec::new(),
+        bottlenecks: Vec::new(),
         trials: 1,
         objective: Objective { response_ns, share, phases: must_hold.into_iter().collect(), operation: None },
         interval_ns: plan.interval_ns,
