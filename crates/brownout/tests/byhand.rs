@@ -37,6 +37,18 @@ fn status(place: &Place) -> Value {
     place.json(&["status", "--json"])
 }
 
+/// What a short look says of a fault that a command has put in force there.
+fn checked(place: &Place, kind: &str, subject: &str) -> Value {
+    let seen = place.json(&["status", "--check", "--json"]);
+    let all = seen["checks"].as_array().unwrap();
+    all.iter().find(|one| one["kind"] == kind && one["subject"] == subject).unwrap_or_else(|| panic!("{all:?}")).clone()
+}
+
+/// A busy machine may spoil a look.
+fn until_proven(place: &Place, kind: &str, subject: &str) {
+    place.until("what is in force is proven", || checked(place, kind, subject)["verdict"] == "proven");
+}
+
 fn unix_us() -> i128 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros().cast_signed()
 }
@@ -107,6 +119,8 @@ fn links(place: &Place) {
     let hit: Vec<&Value> = seen["links"].as_array().unwrap().iter().filter(hit).collect();
     assert!(hit.len() == 6 && hit.iter().all(|link| link["from"] == "n2" || link["to"] == "n2"), "{hit:?}");
     assert!(round_trips(place, "n1", "n2")[0] >= 200.0, "100 ms there, 100 ms back");
+    until_proven(place, "slow", "n2");
+    until_proven(place, "flaky", "n2");
     assert!(place.good(&["fast", "n2"]).contains("n2: NORMAL"));
 
     for (words, shown) in [
@@ -193,10 +207,12 @@ fn processes(place: &Place) {
     let state = |name: &str| host(&status(place), name)["state"].as_str().unwrap().to_owned();
     place.good(&["pause", "n3"]);
     assert_eq!(state("n3"), "PAUSED");
+    assert_eq!(checked(place, "pause", "n3")["verdict"], "proven");
     assert!(place.bad(&["pause", "n3"], 3).contains("unpause it first"));
     assert!(place.bad(&["cql", "SELECT * FROM tour.kv", "--host", "n3"], 3).contains("PAUSED"));
     place.good(&["unpause", "n3"]);
     assert_eq!(state("n3"), "UP");
+    undone_from_outside(place);
     place.good(&["kill", "n3"]);
     assert_eq!(state("n3"), "DOWN");
     // What it was before depends on when it was last looked at.
@@ -205,6 +221,41 @@ fn processes(place: &Place) {
     // Without waiting, it is seen starting: a process that answers nobody yet.
     place.good(&["start", "n3", "--no-wait"]);
     assert_eq!(state("n3"), "STARTING");
+    place.until("n3 answers", || state("n3") == "UP");
+    timers_while_a_node_starts(place);
+}
+
+/// What somebody else has undone is not seen, and can be asked for again.
+fn undone_from_outside(place: &Place) {
+    place.good(&["pause", "n3"]);
+    let nodes = common::descendants(place.first_process("tour"));
+    let of_n3 = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        text(&line).contains("/n3/") && text(&line).contains("CassandraDaemon")
+    };
+    let pid = nodes.iter().map(|(pid, _)| *pid).find(of_n3).unwrap();
+    kill(pid, libc::SIGCONT);
+    let look = || checked(place, "pause", "n3");
+    place.until("it is seen that n3 runs", || look()["verdict"] == "not seen");
+    assert!(look()["evidence"].as_str().unwrap().contains("UP"), "{}", look());
+    place.good(&["pause", "n3"]);
+    assert_eq!(look()["verdict"], "proven");
+    place.good(&["unpause", "n3"]);
+}
+
+/// A node that heals by itself takes its time to start: meanwhile the lab answers, and others heal in time.
+fn timers_while_a_node_starts(place: &Place) {
+    let state = |name: &str| host(&status(place), name)["state"].as_str().unwrap().to_owned();
+    place.good(&["slow", "n1", "20ms", "--for", "3s"]);
+    place.good(&["kill", "n3", "--for", "100ms"]);
+    place.until("n3 starts by itself", || state("n3") == "STARTING");
+    place.until("n1 is healed", || host(&status(place), "n1")["network"].as_array().unwrap().is_empty());
+    let events = place.good(&["events", "--json"]);
+    let healed = |owner: &str| {
+        let of = |event: &Value| event["text"] == "healed by itself" && event["subject"] == owner;
+        events.lines().any(|line| of(&serde_json::from_str(line).unwrap()))
+    };
+    assert!(healed("n1") && !healed("n3"), "n1 did not wait for n3 to answer: {events}");
     place.until("n3 answers", || state("n3") == "UP");
 }
 
@@ -229,6 +280,7 @@ fn clocks(place: &Place) {
         assert!((offset - (ahead("to") - ahead("from"))).abs() <= error + 1_000, "{pair}");
         assert!(pair["one_way_ns"].as_u64().unwrap() <= 1_000_000_000 && pair["rtt_ns"].is_u64(), "{pair}");
     }
+    until_proven(place, "clock", "n2");
     place.good(&["clock", "n2", "-200ms"]);
     // One exchange may be delayed by a busy machine.
     let is_ahead_by = |ns: i64| {
@@ -245,6 +297,9 @@ fn disks_and_processors(place: &Place) {
     assert!(said.contains("disk SLOW 20ms (sync)"), "{said}");
     place.good(&["disk", "n3", "--error", "io", "--operations", "read", "--folders", "hints"]);
     place.good(&["cpu", "n1", "50%"]);
+    for (kind, node) in [("disk", "n2"), ("disk", "n3"), ("cpu", "n1")] {
+        until_proven(place, kind, node);
+    }
     let seen = status(place);
     assert_eq!(host(&seen, "n3")["disk"][0], "FAILING EIO (read) on hints");
     assert_eq!(host(&seen, "n1")["cpu_share"], 0.5);

@@ -13,10 +13,9 @@ use std::{
 use brownout_load::{Coordinator, query::query};
 
 use super::{
-    Failure, clocks, exec,
+    Failure, check, clocks, exec,
     lab::{Asked, CQL_PORT, Lab},
     ping::Ping,
-    processes::Deed,
     protocol::{Ask, Reply, Request},
     server::wait_readable,
     status, wire,
@@ -37,8 +36,12 @@ pub(super) fn answer(
 ) -> Result<u8, Failure> {
     let who = request.who;
     let lines = match request.ask {
-        Ask::Status => {
-            tell(client, &Reply::Status(Box::new(status::status(lab)?)))?;
+        Ask::Status { check } => {
+            let mut status = status::status(lab)?;
+            if check {
+                status.checks = Some(check::check(lab)?);
+            }
+            tell(client, &Reply::Status(Box::new(status)))?;
             return Ok(0);
         }
         Ask::Fault { kind, who: hosts, values, for_ns } => {
@@ -48,9 +51,7 @@ pub(super) fn answer(
         Ask::FastLink { from, to, both } => lab.fast_link(&from, &to, both, &who)?,
         Ask::Join => lab.join(&who)?,
         Ask::Heal { kind, who: hosts } => lab.heal(&kind, &hosts, &who)?,
-        Ask::Process { verb, who: hosts, signal, wait, for_ns } => {
-            lab.process(&Deed { verb, who: hosts, signal, wait, for_ns }, &who)?
-        }
+        Ask::Process { verb, who: hosts, wait } => lab.process(verb, &hosts, wait, &who)?,
         Ask::ChaosStart { entry, seed } => lab.chaos_start(&entry, seed, &who)?,
         Ask::ChaosStop => lab.chaos_stop(&who)?,
         Ask::ChaosStatus => vec![lab.chaos_words().unwrap_or_else(|| "chaos is not on".to_owned())],

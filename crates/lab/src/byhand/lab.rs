@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_cluster::ClusterControl;
+use brownout_cluster::{ClusterControl, NodeState};
 use brownout_network::{Change, Link, Network};
 use brownout_units::Delay;
 use serde_json::{Map, Value, json};
@@ -21,7 +21,7 @@ use super::{
     chaos::Chaos,
     events::Events,
     layers::ReadBack,
-    ledger::{Amended, Key, Ledger},
+    ledger::{Amended, Key, Ledger, Settled},
     protocol::Who,
     timer::Timer,
 };
@@ -40,6 +40,11 @@ use crate::{
 pub(super) const CQL_PORT: u16 = 9042;
 /// A fault that heals by itself does so within a week.
 const LONGEST_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Between two looks at whether something has come into force.
+const LOOK: Duration = Duration::from_millis(20);
+/// The kinds that strike nodes, which the host of the load is none of.
+const OF_NODES: [&str; 6] = ["pause", "kill", "stop", "cpu", "disk", "clock"];
 
 /// A lab that stands.
 pub(super) struct Lab {
@@ -90,6 +95,12 @@ pub(super) struct Asked {
     pub(super) who: Option<Who>,
     pub(super) values: Map<String, Value>,
     pub(super) for_ns: Option<u64>,
+}
+
+/// What a command has put in force, with its id and since when, and what it could not.
+struct Put {
+    put: Vec<(Key, u64, Change)>,
+    failed: Vec<String>,
 }
 
 impl Lab {
@@ -172,8 +183,11 @@ impl Lab {
     /// Puts a fault in force; says what then is.
     pub(super) fn inject(self: &Arc<Self>, asked: Asked, by: &str) -> Result<Vec<String>, Failure> {
         let Asked { kind, who, mut values, for_ns } = asked;
-        let struck = who.as_ref().map(|who| self.hosts(who)).transpose()?;
-        if let Some(struck) = &struck {
+        let mut struck = who.as_ref().map(|who| self.hosts(who)).transpose()?;
+        if let Some(struck) = &mut struck {
+            if OF_NODES.contains(&kind.as_str()) {
+                *struck = struck.iter().map(|name| self.node(name)).collect::<Result<_, _>>()?;
+            }
             values.insert("host".to_owned(), json!(struck));
         }
         let limit = for_ns.map(Duration::from_nanos);
@@ -186,37 +200,37 @@ impl Lab {
         {
             return Err(Failure::cannot(format!("the disks of this lab cannot be slow: {reason}")));
         }
-        let mut put = Vec::new();
-        if let Err(failure) =
-            self.put(&kind, fault.as_ref(), struck.as_deref().unwrap_or_default(), &mut values, &mut put)
-        {
-            // All or nothing; what went wrong is what a person has to know.
-            let mut ledger = self.ledger();
-            put.iter().for_each(|(key, (id, _))| drop(ledger.heal_if(key, *id)));
-            return Err(failure);
+        let put = self.put(&kind, fault.as_ref(), struck.as_deref().unwrap_or_default(), &mut values);
+        let Put { put, failed } = put?;
+        let changes = put.iter().map(|(key, id, change)| self.wait_settled(key, *id).unwrap_or(*change));
+        let change = together(changes.collect::<Vec<_>>());
+        if put.is_empty() {
+            return Err(Failure::failed(failed.join("; ")));
         }
-        let (put, changes): (Vec<(Key, u64)>, Vec<Change>) =
-            put.into_iter().map(|(key, (id, change))| ((key, id), change)).unzip();
-        self.events.note(together(changes), &kind, &fault.subject(), &fault.text(), by);
+        self.events.note(change, &kind, &fault.subject(), &fault.text(), by);
         if let Some(limit) = limit {
             let text = format!("{} heals by itself after {}", kind, Delay::from(limit));
+            let put: Vec<(Key, u64)> = put.into_iter().map(|(key, id, _)| (key, id)).collect();
             self.timer.at(Instant::now() + limit, move |lab: &Arc<Lab>| lab.heal_later(&put, &text));
         }
         let mut lines = self.in_force(struck.as_deref(), fault.links())?;
+        if !failed.is_empty() {
+            return Err(Failure::failed(format!("{}; in force now: {}", failed.join("; "), lines.join("; "))));
+        }
         lines.push(format!("effect: {}", fault.effect()));
         lines.extend(limit.map(|limit| format!("heals by itself after {}", Delay::from(limit))));
         Ok(lines)
     }
 
-    /// Puts a fault in force, a part for each of its hosts or links.
+    /// Puts a fault in force, a part for each of its hosts or links: all of them or none. But a node that another part has
+    /// stopped or ended is not brought back because one was down already: that is told instead.
     fn put(
         &self,
         kind: &str,
         fault: &dyn Fault,
         struck: &[String],
         values: &mut Map<String, Value>,
-        put: &mut Vec<(Key, (u64, Change))>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Put, Failure> {
         let inward = values.get("direction").is_some_and(|direction| direction == "in");
         let owners = owners(kind, struck, inward, fault.links());
         let parts = owners.into_iter().filter_map(|(owner, links)| Some((owner, fault.on(links)?)));
@@ -227,24 +241,54 @@ impl Lab {
                 parts.push((host.clone(), self.fault(kind, values)?));
             }
         }
+        let mut done = Put { put: Vec::new(), failed: Vec::new() };
         for (owner, part) in parts {
             let key = Key::of(part.as_ref(), &owner);
-            let changed = self.put_part(key.clone(), part)?;
-            put.push((key, changed));
+            match self.put_part(&key, part) {
+                Ok((id, change)) => done.put.push((key, id, change)),
+                Err(failure) if key.kind == Key::PROCESS => done.failed.push(failure.message),
+                Err(failure) => {
+                    // What went wrong is what a person has to know.
+                    let mut ledger = self.ledger();
+                    done.put.iter().for_each(|(key, id, _)| drop(ledger.heal_if(key, *id)));
+                    return Err(failure);
+                }
+            }
         }
-        Ok(())
+        Ok(done)
     }
 
     /// Puts one part in force, in the place of what its key had.
-    fn put_part(&self, key: Key, part: Box<dyn Fault>) -> Result<(u64, Change), Failure> {
-        let part = match self.ledger().amend(&key, part)? {
+    fn put_part(&self, key: &Key, part: Box<dyn Fault>) -> Result<(u64, Change), Failure> {
+        let reach = self.stand.reach;
+        if key.kind == Key::PROCESS {
+            let mut ledger = self.ledger();
+            // A node that is up is not what a command has made it any more: somebody has undone that.
+            if self.control.state(&key.owner)? == NodeState::Up {
+                ledger.forget(key);
+            }
+            return Ok(ledger.put(key, part, reach)?);
+        }
+        let part = match self.ledger().amend(key, part)? {
             Amended::Yes(id, change) => return Ok((id, change)),
             Amended::No(part) => part,
         };
-        let healing = self.ledger().heal(&key);
+        let healing = self.ledger().heal(key);
         let healed = healing.map(|healing| healing.and_then(Healing::wait)).transpose()?;
-        let (id, change) = self.ledger().put(key, part, self.stand.reach)?;
+        let (id, change) = self.ledger().put(key, part, reach)?;
         Ok((id, together(healed.into_iter().chain([change]))))
+    }
+
+    /// Waits until what was asked for is there: a database that ends in good order takes seconds. None: somebody has healed
+    /// it meanwhile.
+    fn wait_settled(&self, key: &Key, id: u64) -> Option<Change> {
+        loop {
+            match self.ledger().settled(key, id)? {
+                Settled::Since(change) => return Some(change),
+                Settled::NotYet => {}
+            }
+            thread::sleep(LOOK);
+        }
     }
 
     fn entry(&self, kind: &str, values: &Map<String, Value>) -> Result<FaultEntry, Failure> {
@@ -292,7 +336,12 @@ impl Lab {
         };
         let mut lines = Vec::new();
         for host in self.layout.hosts.iter().filter(|host| told(&host.name)) {
-            let mut parts = words.get(&host.name).cloned().unwrap_or_default();
+            let mut parts = Vec::new();
+            if self.is_node(&host.name) {
+                let state = self.control.state(&host.name)?;
+                parts.extend((state != NodeState::Up).then(|| state.to_string()));
+            }
+            parts.extend(words.get(&host.name).cloned().unwrap_or_default());
             parts.extend(super::status::disk(self, &host.name)?.into_iter().map(|words| format!("disk {words}")));
             if self.is_node(&host.name) {
                 parts.extend(self.control.cpu_share(&host.name)?.map(|share| format!("cpu {share}")));

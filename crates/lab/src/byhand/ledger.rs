@@ -69,21 +69,17 @@ impl Ledger {
     }
 
     /// Injects this fault. What the key had in force before is dropped once this is there.
-    pub(super) fn put(&mut self, key: Key, fault: Box<dyn Fault>, reach: &Reach) -> Result<(u64, Change), LabError> {
+    pub(super) fn put(&mut self, key: &Key, fault: Box<dyn Fault>, reach: &Reach) -> Result<(u64, Change), LabError> {
         let guard = fault.inject(reach)?;
         let (id, change) = (self.next(), guard.change());
-        self.held.insert(key, Held { id, fault, guard });
+        self.held.insert(key.clone(), Held { id, fault, guard });
         Ok((id, change))
     }
 
-    /// Since when the key's fault is in force; none while it is on its way there.
-    pub(super) fn settled(&self, key: &Key, id: u64) -> Option<Change> {
-        match self.held.get(key).filter(|held| held.id == id) {
-            Some(held) if held.guard.is_settling() => None,
-            Some(held) => Some(held.guard.change()),
-            // Somebody else has healed it meanwhile.
-            None => Some(crate::faults::together([])),
-        }
+    /// Whether the key's fault is in force, if it still is what was put there then.
+    pub(super) fn settled(&self, key: &Key, id: u64) -> Option<Settled> {
+        let guard = &self.held.get(key).filter(|held| held.id == id)?.guard;
+        Some(if guard.is_settling() { Settled::NotYet } else { Settled::Since(guard.change()) })
     }
 
     /// Begins to take back what the key has in force; none if there is nothing. What takes its time is waited for without
@@ -98,8 +94,8 @@ impl Ledger {
         self.heal(key)
     }
 
-    /// Forgets what the key has in force: its guard is dropped.
-    pub(super) fn drop(&mut self, key: &Key) {
+    /// Drops what the key has in force.
+    pub(super) fn forget(&mut self, key: &Key) {
         self.held.remove(key);
     }
 
@@ -115,4 +111,12 @@ pub(super) enum Amended {
     Yes(u64, Change),
     /// It has to be injected.
     No(Box<dyn Fault>),
+}
+
+/// How far a fault has come.
+pub(super) enum Settled {
+    /// It is on its way.
+    NotYet,
+    /// It is in force since then.
+    Since(Change),
 }

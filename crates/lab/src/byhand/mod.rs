@@ -9,6 +9,7 @@
 mod answers;
 mod begin;
 mod chaos;
+mod check;
 mod client;
 mod clocks;
 mod events;
@@ -35,6 +36,7 @@ use serde::{Deserialize, Serialize};
 use crate::provided::Provided;
 
 pub use begin::{LabFile, Up, up};
+pub use check::CheckStatus;
 pub use client::{Client, end};
 pub use clocks::{ClockRow, Matrix};
 pub use events::Event;

@@ -1,84 +1,79 @@
-//! What is done to the nodes' processes: pause, kill, stop, start.
+//! Nodes that stand still or are down run again: what a command had put in force heals, and what nobody here did is undone.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
 use brownout_cluster::NodeState;
 use brownout_network::Change;
-use brownout_units::Delay;
 
 use super::{
     Failure,
     lab::Lab,
+    ledger::Key,
     protocol::{Verb, Who},
     status,
 };
-use crate::faults::together;
+use crate::{
+    LabError,
+    faults::{Healing, together},
+};
 
 /// A node that has been asked to end is killed after this.
 const STOP_WITHIN: Duration = Duration::from_secs(20);
 /// A node that does not answer by then, started again, will not.
 const BACK_WITHIN: Duration = Duration::from_secs(180);
-
-/// What is to be done to whom.
-pub(super) struct Deed {
-    pub(super) verb: Verb,
-    pub(super) who: Who,
-    pub(super) signal: i32,
-    pub(super) wait: bool,
-    pub(super) for_ns: Option<u64>,
-}
+/// A node that is being started has a process by then.
+const STARTED_WITHIN: Duration = Duration::from_secs(20);
+/// Between two looks at it.
+const LOOK: Duration = Duration::from_millis(20);
 
 impl Lab {
-    /// Does it to all of them at once; says how each is then.
-    pub(super) fn process(self: &Arc<Self>, deed: &Deed, by: &str) -> Result<Vec<String>, Failure> {
-        let nodes = self.hosts(&deed.who)?;
+    /// Lets all of them run again at once; says how each is then.
+    pub(super) fn process(
+        self: &Arc<Self>,
+        verb: Verb,
+        who: &Who,
+        wait: bool,
+        by: &str,
+    ) -> Result<Vec<String>, Failure> {
+        let nodes = self.hosts(who)?;
         let nodes = nodes.iter().map(|name| self.node(name)).collect::<Result<Vec<_>, _>>()?;
-        let undone = match (deed.verb, deed.for_ns) {
-            (_, None) => None,
-            (Verb::Pause, Some(after)) => Some((Verb::Unpause, after)),
-            (Verb::Kill | Verb::Stop, Some(after)) => Some((Verb::Start, after)),
-            (verb, Some(_)) => {
-                return Err(Failure::wrong(format!("{} cannot be undone after a while; leave --for out", verb.word())));
-            }
-        };
-        let done: Vec<(String, Result<String, Failure>)> = thread::scope(|scope| {
-            let threads: Vec<_> = nodes.iter().map(|node| (node, scope.spawn(|| self.one(deed, node, by)))).collect();
-            let ended = |(node, thread): (&String, thread::ScopedJoinHandle<'_, Result<String, Failure>>)| {
-                let done = thread
-                    .join()
-                    .unwrap_or_else(|_| Err(Failure::failed(format!("{node}: the lab's thread has died"))));
-                (node.clone(), done)
+        let (sender, receiver) = mpsc::channel();
+        for node in &nodes {
+            let (lab, node, by, sender) = (Arc::clone(self), node.clone(), by.to_owned(), sender.clone());
+            let body = move || {
+                let done = lab.one(verb, &node, &by);
+                // Whoever did not wait has the event log.
+                let _ = sender.send((node, done));
             };
-            threads.into_iter().map(ended).collect()
-        });
+            thread::Builder::new().name(verb.word().to_owned()).spawn(body)?;
+        }
+        drop(sender);
         let mut lines = Vec::new();
         let mut failed = Vec::new();
-        let mut changed = Vec::new();
-        for (node, done) in done {
-            match done {
-                Ok(text) => {
-                    lines.push(format!("{node}: {} {text}", status::state(self, &node)?));
-                    changed.push(node);
+        if wait || verb == Verb::Unpause {
+            for (node, done) in receiver {
+                match done {
+                    Ok(text) => lines.push(format!("{node}: {} {text}", status::state(self, &node)?)),
+                    Err(failure) => failed.push(failure.message),
                 }
-                Err(failure) => failed.push(failure.message),
             }
-        }
-        if let Some((verb, after)) = undone.filter(|_| !changed.is_empty()) {
-            lines.push(format!("{} by itself after {}", verb.word(), Delay::from_ns(after)));
-            let who = Who { names: changed, ..Who::default() };
-            let undo = Deed { verb, who, signal: libc::SIGKILL, wait: false, for_ns: None };
-            let by = format!("{by} (by itself)");
-            self.timer.at(Instant::now() + Duration::from_nanos(after), move |lab: &Arc<Lab>| {
-                // Somebody may have undone it already; the log tells both.
-                if let Err(failure) = lab.process(&undo, &by) {
-                    lab.events.note(together([]), "failed", &undo.who.names.join(", "), &failure.message, &by);
+        } else {
+            let limit = Instant::now() + STARTED_WITHIN + STOP_WITHIN;
+            for node in &nodes {
+                // One that failed at once, such as one that runs, is told; one that starts has a process soon.
+                while Instant::now() < limit && failed.is_empty() && self.control.state(node)? == NodeState::Down {
+                    failed.extend(receiver.try_iter().filter_map(|(_, done)| Some(done.err()?.message)));
+                    thread::sleep(LOOK);
                 }
-            });
+                lines.push(format!("{node}: {} (answers when `status` says UP)", status::state(self, node)?));
+            }
+            failed.extend(receiver.try_iter().filter_map(|(_, done)| Some(done.err()?.message)));
         }
+        lines.sort();
         if failed.is_empty() {
             return Ok(lines);
         }
@@ -86,42 +81,55 @@ impl Lab {
         Err(Failure::failed(format!("{}{well}", failed.join("; "))))
     }
 
-    fn one(&self, deed: &Deed, node: &str, by: &str) -> Result<String, Failure> {
-        let control = &self.control;
-        let (change, text): (Change, String) = match deed.verb {
-            Verb::Pause => {
-                (control.pause(node)?, "(SIGSTOP): its connections stay open, nothing is answered".to_owned())
-            }
-            Verb::Unpause => (control.unpause(node)?, "(SIGCONT)".to_owned()),
-            Verb::Kill => (control.kill(node, deed.signal)?, format!("(signal {})", deed.signal)),
-            Verb::Stop => {
-                let stopped = control.stop(node, STOP_WITHIN)?;
-                (stopped.change, ended(stopped.killed).to_owned())
-            }
-            Verb::Start => (control.start(node)?, String::new()),
-            Verb::Restart => {
-                // One that is down has only to be started.
-                let stopped = match control.state(node)? {
-                    NodeState::Down => None,
-                    _ => Some(control.stop(node, STOP_WITHIN)?),
-                };
-                let started = control.start(node)?;
-                let changes = stopped.iter().map(|stopped| stopped.change).chain([started]);
-                (together(changes), stopped.map_or("", |stopped| ended(stopped.killed)).to_owned())
+    fn one(&self, verb: Verb, node: &str, by: &str) -> Result<String, Failure> {
+        let begun = Instant::now();
+        let done = self.run_again(verb, node);
+        let change = match &done {
+            Ok(change) => *change,
+            Err(error) => {
+                let text = format!("{}: {error}", verb.word());
+                self.events.note(together([]), "failed", node, &text, by);
+                return Err(Failure::failed(error.to_string()));
             }
         };
-        self.events.note(change, deed.verb.word(), node, &format!("{node}: {} {text}", deed.verb.word()), by);
-        if matches!(deed.verb, Verb::Start | Verb::Restart) {
-            if !deed.wait {
-                return Ok("(answers when `status` says UP)".to_owned());
-            }
-            let took = control.wait_answers(node, BACK_WITHIN, &|| false)?;
-            return Ok(format!("(answers after {:.1}s)", took.as_secs_f64()));
-        }
-        Ok(text)
+        self.events.note(change, verb.word(), node, &format!("{node}: {}", verb.word()), by);
+        Ok(match verb {
+            Verb::Unpause => "(SIGCONT)".to_owned(),
+            Verb::Start | Verb::Restart => format!("(answers after {:.1}s)", begun.elapsed().as_secs_f64()),
+        })
     }
-}
 
-fn ended(killed: bool) -> &'static str {
-    if killed { "(it did not end by itself, and was killed)" } else { "(ended in good order)" }
+    fn run_again(&self, verb: Verb, node: &str) -> Result<Change, LabError> {
+        let control = &self.control;
+        let state = control.state(node)?;
+        let heals = match verb {
+            Verb::Unpause => state == NodeState::Paused,
+            Verb::Start => state == NodeState::Down,
+            Verb::Restart => {
+                // One that is down has only to be started.
+                if state != NodeState::Down {
+                    control.stop(node, STOP_WITHIN)?;
+                }
+                true
+            }
+        };
+        // Outside of the lock: others look into the ledger while a node starts.
+        let healing = if heals { self.ledger().heal(&Key::new(Key::PROCESS, node)) } else { None };
+        let healed = healing.map(|healing| healing.and_then(Healing::wait)).transpose()?;
+        // What no command has done, or another one than this undoes.
+        let now = control.state(node)?;
+        match (verb, now, healed) {
+            (Verb::Unpause, NodeState::Up, Some(change)) => Ok(change),
+            (Verb::Unpause, ..) => Ok(control.unpause(node)?),
+            (Verb::Start | Verb::Restart, NodeState::Up, Some(change)) => {
+                control.wait_answers(node, BACK_WITHIN, &|| false)?;
+                Ok(change)
+            }
+            (Verb::Start | Verb::Restart, ..) => {
+                let change = control.start(node)?;
+                control.wait_answers(node, BACK_WITHIN, &|| false)?;
+                Ok(change)
+            }
+        }
+    }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{Failure, clocks::Matrix, events::Event, status::Status};
 
 /// Both ends have to speak the same; raised with every change.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What is asked.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -39,7 +39,10 @@ pub struct Who {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Ask {
     /// How all is.
-    Status,
+    Status {
+        /// And whether what is in force shows: a look of some seconds.
+        check: bool,
+    },
     /// A fault, in the words of an experiment file.
     Fault {
         /// The word it begins with there.
@@ -71,18 +74,14 @@ pub enum Ask {
         /// Of whom.
         who: Who,
     },
-    /// Something is done to the nodes' processes.
+    /// Nodes that stand still or are down run again.
     Process {
-        /// What.
+        /// How.
         verb: Verb,
-        /// To whom.
+        /// Which.
         who: Who,
-        /// Which signal kills.
-        signal: i32,
         /// Until the nodes answer.
         wait: bool,
-        /// It is undone after this, ns.
-        for_ns: Option<u64>,
     },
     /// Faults at random, until they are stopped.
     ChaosStart {
@@ -151,18 +150,12 @@ pub enum Ask {
     Destroy,
 }
 
-/// What is done to processes.
+/// How a process runs again: what heals `pause`, and what heals `kill` and `stop`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verb {
-    /// SIGSTOP.
-    Pause,
     /// SIGCONT.
     Unpause,
-    /// A signal that ends it.
-    Kill,
-    /// In good order.
-    Stop,
     /// Again.
     Start,
     /// Stop, then start.
@@ -173,10 +166,7 @@ impl Verb {
     /// As it is typed.
     pub fn word(self) -> &'static str {
         match self {
-            Verb::Pause => "pause",
             Verb::Unpause => "unpause",
-            Verb::Kill => "kill",
-            Verb::Stop => "stop",
             Verb::Start => "start",
             Verb::Restart => "restart",
         }

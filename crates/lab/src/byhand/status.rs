@@ -14,7 +14,7 @@ use brownout_units::{Delay, Share};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Failure,
+    CheckStatus, Failure,
     lab::{CQL_PORT, Lab},
     layers::ReadBack,
 };
@@ -46,6 +46,9 @@ pub struct Status {
     pub chaos: Option<String>,
     /// What this lab cannot do.
     pub notes: Vec<String>,
+    /// Whether what commands have put in force shows; none: not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Vec<CheckStatus>>,
 }
 
 /// A host.
@@ -150,6 +153,7 @@ pub(super) fn status(lab: &Lab) -> Result<Status, Failure> {
         links: links.collect(),
         chaos: lab.chaos_words(),
         notes: lab.no_disk.iter().map(|reason| format!("no slow disks: {reason}")).collect(),
+        checks: None,
     })
 }
 
@@ -176,7 +180,7 @@ pub(super) fn state(lab: &Lab, name: &str) -> Result<String, Failure> {
 }
 
 /// Asked on the host itself, so that nothing of the network comes between.
-fn clock(host: &Host, drift_ppb: i64) -> Option<ClockStatus> {
+pub(super) fn clock(host: &Host, drift_ppb: i64) -> Option<ClockStatus> {
     let server = (host.address(), NTP_PORT).into();
     let sample = host.run(|| {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     LabError,
-    experiment::{Complaint, NodeFault},
+    experiment::{Complaint, Names, Signal},
     hosts::Hosts,
 };
 
@@ -35,8 +35,8 @@ const BACK_WITHIN: Duration = Duration::from_secs(120);
 /// How a process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// SIGKILL: at once, as by a power cut that spares the disk.
-    Kill,
+    /// By a signal; SIGKILL: at once, as by a power cut that spares the disk.
+    Kill(Signal),
     /// SIGTERM: in good order.
     Stop,
 }
@@ -49,22 +49,20 @@ pub struct Ends {
 }
 
 impl Ends {
-    pub(super) fn new(entry: &NodeFault, hosts: &Hosts, how: How) -> Result<Ends, Complaint> {
-        let nodes = known_nodes(&entry.host, hosts)?;
-        if nodes.len() == hosts.nodes().count() {
-            return Err(Complaint::at(
-                "host",
-                "with every node gone there is no cluster left to look at; leave one out",
-            ));
-        }
-        Ok(Ends { nodes, how })
+    pub(super) fn new(host: &Names, hosts: &Hosts, how: How) -> Result<Ends, Complaint> {
+        Ok(Ends { nodes: known_nodes(host, hosts)?, how })
+    }
+
+    /// Whether a process ends of this at once, without being asked.
+    fn at_once(&self) -> bool {
+        matches!(self.how, How::Kill(signal) if signal.number() == libc::SIGKILL)
     }
 }
 
 impl Fault for Ends {
     fn kind(&self) -> &'static str {
         match self.how {
-            How::Kill => "kill",
+            How::Kill(_) => "kill",
             How::Stop => "stop",
         }
     }
@@ -75,7 +73,9 @@ impl Fault for Ends {
 
     fn text(&self) -> String {
         let how = match self.how {
-            How::Kill => format!("{} killed (SIGKILL)", if self.nodes.len() == 1 { "is" } else { "are" }),
+            How::Kill(signal) => {
+                format!("{} killed (SIG{})", if self.nodes.len() == 1 { "is" } else { "are" }, signal.name())
+            }
             How::Stop => format!("end{} in good order (SIGTERM)", s(&self.nodes)),
         };
         format!("{} {how}, and started again in the end", join(&self.nodes))
@@ -94,10 +94,7 @@ impl Fault for Ends {
     }
 
     fn injects_within(&self) -> Delay {
-        match self.how {
-            How::Kill => Delay::ZERO,
-            How::Stop => ENDS_WITHIN,
-        }
+        if self.at_once() { Delay::ZERO } else { ENDS_WITHIN }
     }
 
     fn heals_within(&self) -> Delay {
@@ -127,7 +124,7 @@ impl Fault for Ends {
             }
         }
         // A kill takes a millisecond. To end in good order takes seconds, and the lab has other things to do meanwhile.
-        if self.how == How::Kill
+        if self.at_once()
             && let Err(error) = ended.wait()
         {
             return ended.give_up(error.into());
@@ -156,7 +153,7 @@ impl Ended {
         let (control, name, changes) = (Arc::clone(&self.control), node.to_owned(), Arc::clone(&self.changes));
         let end = move || {
             let change = match how {
-                How::Kill => control.kill(&name, libc::SIGKILL)?,
+                How::Kill(signal) => control.kill(&name, signal.number())?,
                 How::Stop => control.stop(&name, STOP_WITHIN)?,
             };
             // Each push is whole, whoever panicked in between.
@@ -235,9 +232,12 @@ mod tests {
 
     #[test]
     fn a_node_that_ends_is_given_the_time_to_end_and_to_start() {
-        let entry = serde_json::from_str::<NodeFault>(r#"{"host":["n1","n3"]}"#).unwrap();
-        let made = |how| Ends::new(&entry, &Hosts::new(3), how).unwrap();
-        let (kill, stop) = (made(How::Kill), made(How::Stop));
+        let names = Names(["n1", "n3"].map(str::to_owned).to_vec());
+        let made = |how| Ends::new(&names, &Hosts::new(3), how).unwrap();
+        let (kill, stop) = (made(How::Kill(Signal::default())), made(How::Stop));
+        let asked = made(How::Kill("sigterm".to_owned().try_into().unwrap()));
+        assert_eq!((asked.injects_within(), asked.kind()), (ENDS_WITHIN, "kill"));
+        assert!(asked.text().contains("SIGTERM") && Signal::try_from("STOP".to_owned()).is_err());
         assert_eq!((kill.injects_within(), stop.injects_within()), (Delay::ZERO, ENDS_WITHIN));
         assert_eq!((kill.heals_within(), stop.heals_within()), (STARTS_WITHIN, STARTS_WITHIN));
         assert_eq!(stop.stills(), ["n1", "n3"]);

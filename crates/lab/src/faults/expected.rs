@@ -25,7 +25,7 @@ const SHARE_TOLERANCE: f64 = 0.1;
 const RATE_TOLERANCE: f64 = 0.1;
 
 /// Every quantity that an impairment changes, how much, and how far from that what is seen may lie.
-pub(super) fn asked(impairment: &Impairment) -> Vec<(Quantity, f64, f64)> {
+pub(crate) fn asked(impairment: &Impairment) -> Vec<(Quantity, f64, f64)> {
     let mut all = Vec::new();
     if impairment.cut.is_some() {
         return vec![(Quantity::Loss, 1.0, 0.001)];

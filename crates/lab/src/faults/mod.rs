@@ -8,7 +8,7 @@ mod cpu;
 mod disk;
 mod duplicate;
 mod ends;
-mod expected;
+pub(crate) mod expected;
 mod flaky;
 mod link;
 mod links;
@@ -229,8 +229,8 @@ pub fn from_entry(entry: &FaultEntry, hosts: &Hosts, seed: u64) -> Result<Box<dy
         entry.link.as_ref().map(|link| made("link", link::fault(link, hosts))),
         entry.partition.as_ref().map(|partition| made("partition", partition::fault(partition, hosts, seed))),
         entry.pause.as_ref().map(|pause| made("pause", pause::Pause::new(pause, hosts))),
-        entry.kill.as_ref().map(|kill| made("kill", ends::Ends::new(kill, hosts, ends::How::Kill))),
-        entry.stop.as_ref().map(|stop| made("stop", ends::Ends::new(stop, hosts, ends::How::Stop))),
+        entry.kill.as_ref().map(|kill| made("kill", ends::Ends::new(&kill.host, hosts, ends::How::Kill(kill.signal)))),
+        entry.stop.as_ref().map(|stop| made("stop", ends::Ends::new(&stop.host, hosts, ends::How::Stop))),
         entry.cpu.as_ref().map(|cpu| made("cpu", cpu::Cpu::new(cpu, hosts))),
         entry.disk.as_ref().map(|disk| made("disk", disk::Disk::new(disk, hosts))),
         entry.clock.as_ref().map(|clock| made("clock", clock::Clock::new(clock, hosts))),

@@ -2,7 +2,9 @@
 
 use std::{thread, time::Duration};
 
-use brownout_lab::byhand::{Ask, Client, ClockRow, Event, Failure, HostStatus, Matrix, Place, Reply, Status};
+use brownout_lab::byhand::{
+    Ask, CheckStatus, Client, ClockRow, Event, Failure, HostStatus, Matrix, Place, Reply, Status,
+};
 use brownout_units::{Share, format_ns};
 use serde::Serialize;
 
@@ -21,6 +23,9 @@ pub struct StatusArguments {
     /// Again each second, until Ctrl-C.
     #[arg(long)]
     watch: bool,
+    /// And look for some seconds whether what is in force shows: proven, or not seen.
+    #[arg(long)]
+    check: bool,
     /// One JSON object with the whole matrix of links (docs/lab-by-hand.md).
     #[arg(long)]
     json: bool,
@@ -48,7 +53,7 @@ pub struct EventsArguments {
 pub fn status(arguments: &StatusArguments) -> Result<u8, Failure> {
     let (_, lab) = find(&arguments.lab)?;
     loop {
-        let client = Client::ask(&lab, Ask::Status, &who(), false)?;
+        let client = Client::ask(&lab, Ask::Status { check: arguments.check }, &who(), false)?;
         let Reply::Status(status) = client.reply()? else { return Err(unexpected()) };
         let printed = match (arguments.json, arguments.watch) {
             (true, false) => output::print_json(&status),
@@ -82,6 +87,18 @@ pub fn table(status: &Status) -> String {
     status.network.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
     text.push_str(&columns(&rows));
     text.extend(status.chaos.iter().map(|chaos| format!("chaos: {chaos}\n")));
+    if let Some(checks) = &status.checks {
+        let told = checks.iter().map(|one| {
+            let CheckStatus { kind, subject, verdict, evidence } = one;
+            vec![kind.clone(), subject.replace('>', " → "), verdict.to_uppercase(), evidence.clone()]
+        });
+        let rows: Vec<Vec<String>> = told.collect();
+        text.push_str(&if rows.is_empty() {
+            "no command has put anything in force\n".to_owned()
+        } else {
+            columns(&rows)
+        });
+    }
     text.extend(status.notes.iter().map(|note| format!("note: {note}\n")));
     text
 }
@@ -158,7 +175,7 @@ struct List {
 pub fn ls(arguments: &LsArguments) -> Result<u8, Failure> {
     let mut labs = Vec::new();
     for lab in Place::mine()?.labs()? {
-        let asked = Client::ask(&lab, Ask::Status, &who(), false).and_then(|client| {
+        let asked = Client::ask(&lab, Ask::Status { check: false }, &who(), false).and_then(|client| {
             client.patience(LS_WITHIN);
             client.any_reply()
         });

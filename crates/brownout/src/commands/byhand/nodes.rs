@@ -7,7 +7,6 @@ use brownout_units::{Delay, Share};
 use super::{
     LabName, ask, look,
     tokens::{Asked, For, Hosts, plain, reads},
-    wrong,
 };
 
 /// `start` and `restart`.
@@ -24,8 +23,7 @@ pub struct Start {
 
 impl Start {
     pub fn run(self, verb: Verb) -> Result<u8, Failure> {
-        let ask_for = Ask::Process { verb, who: self.hosts.who(), signal: 0, wait: !self.no_wait, for_ns: None };
-        ask(&self.lab, ask_for)
+        ask(&self.lab, Ask::Process { verb, who: self.hosts.who(), wait: !self.no_wait })
     }
 }
 
@@ -41,9 +39,9 @@ pub struct Stop {
 }
 
 impl Stop {
-    pub fn run(self, verb: Verb) -> Result<u8, Failure> {
-        let for_ns = self.length.ns();
-        ask(&self.lab, Ask::Process { verb, who: self.hosts.who(), signal: 0, wait: false, for_ns })
+    pub fn run(self, kind: &str) -> Result<u8, Failure> {
+        let (kind, who, values) = (kind.to_owned(), Some(self.hosts.who()), serde_json::Map::new());
+        ask(&self.lab, Ask::Fault { kind, who, values, for_ns: self.length.ns() })
     }
 }
 
@@ -57,21 +55,9 @@ pub struct Unpause {
 
 impl Unpause {
     pub fn run(self) -> Result<u8, Failure> {
-        let verb = Verb::Unpause;
-        ask(&self.lab, Ask::Process { verb, who: self.hosts.who(), signal: 0, wait: false, for_ns: None })
+        ask(&self.lab, Ask::Process { verb: Verb::Unpause, who: self.hosts.who(), wait: false })
     }
 }
-
-/// The signals that end a process, by name.
-const SIGNALS: [(&str, i32); 7] = [
-    ("KILL", libc::SIGKILL),
-    ("TERM", libc::SIGTERM),
-    ("INT", libc::SIGINT),
-    ("HUP", libc::SIGHUP),
-    ("QUIT", libc::SIGQUIT),
-    ("ABRT", libc::SIGABRT),
-    ("SEGV", libc::SIGSEGV),
-];
 
 #[derive(clap::Args)]
 pub struct Kill {
@@ -88,14 +74,9 @@ pub struct Kill {
 
 impl Kill {
     pub fn run(self) -> Result<u8, Failure> {
-        let asked = self.signal.to_ascii_uppercase();
-        let name = asked.strip_prefix("SIG").unwrap_or(&asked);
-        let Some((_, signal)) = SIGNALS.into_iter().find(|(known, _)| *known == name) else {
-            let known: Vec<&str> = SIGNALS.iter().map(|(known, _)| *known).collect();
-            return wrong(format!("'{}' is no signal that ends a node; they are {}", self.signal, known.join(", ")));
-        };
-        let for_ns = self.length.ns();
-        ask(&self.lab, Ask::Process { verb: Verb::Kill, who: self.hosts.who(), signal, wait: false, for_ns })
+        let values = [("signal".to_owned(), self.signal.into())].into_iter().collect();
+        let (kind, who) = ("kill".to_owned(), Some(self.hosts.who()));
+        ask(&self.lab, Ask::Fault { kind, who, values, for_ns: self.length.ns() })
     }
 }
 

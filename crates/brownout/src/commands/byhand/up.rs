@@ -71,7 +71,7 @@ pub fn up(arguments: &UpArguments) -> u8 {
 
 fn show(name: &str, json: bool) -> Result<u8, Failure> {
     let lab = Place::mine()?.find(Some(name))?;
-    let client = Client::ask(&lab, Ask::Status, &who(), false)?;
+    let client = Client::ask(&lab, Ask::Status { check: false }, &who(), false)?;
     let Reply::Status(status) = client.reply()? else { return Ok(output::INVALID) };
     let printed = if json { output::print_json(&status) } else { output::print(&look::table(&status)) };
     Ok(output::code(printed, 0))

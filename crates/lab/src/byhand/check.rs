@@ -1,0 +1,316 @@
+//! Does what commands have put in force show? A short look at the places that it hits, by the same means as the proof of a
+//! run: probes for links, the kernel for processes, NTP for clocks, timed operations for disks. It has no baseline and
+//! looks at no spared place; what it cannot tell in a second or two is "not seen".
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    thread,
+    time::Duration,
+};
+
+use brownout_cluster::NodeState;
+use brownout_disk::{Operation, Operations, Probe};
+use brownout_network::{Impairment, Link, ProbeSample, Probes};
+use brownout_record::{Expectation, Quantity, Subject};
+use brownout_units::Delay;
+use serde::{Deserialize, Serialize};
+
+use super::{Failure, lab::Lab, layers::ReadBack, status};
+use crate::{LabError, faults::expected};
+
+/// How long links are probed and disks are used.
+const LOOK: Duration = Duration::from_millis(1_200);
+/// Between two probes of a link, if there are not too many links.
+const PROBE_EVERY: Duration = Duration::from_millis(10);
+/// Between two rounds of operations on a disk.
+const DISK_EVERY: Duration = Duration::from_millis(25);
+/// Fewer cases than this tell no share.
+const LEAST_CASES: f64 = 5.0;
+
+/// One fault that a command has put in force, on one host or link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckStatus {
+    /// `slow`, `pause`, …
+    pub kind: String,
+    /// The host, or `n1>n2`; empty for a partition.
+    pub subject: String,
+    /// `proven` or `not seen`.
+    pub verdict: String,
+    /// What was seen, in words.
+    pub evidence: String,
+}
+
+/// What is asked in one place.
+struct Held {
+    kind: &'static str,
+    subject: String,
+    links: Vec<(String, String)>,
+    impairment: Option<Impairment>,
+    expected: Vec<Expectation>,
+}
+
+/// Whether a quantity shows what was asked, with what was seen; none: a short look cannot tell.
+type Seen = (Option<bool>, String);
+
+/// Looks at all that the ledger holds.
+pub(super) fn check(lab: &Lab) -> Result<Vec<CheckStatus>, Failure> {
+    let hosts = &lab.layout.hosts;
+    let held: Vec<Held> = {
+        let ledger = lab.ledger();
+        let of = |(key, held): (&super::ledger::Key, &super::ledger::Held)| Held {
+            kind: held.fault.kind(),
+            subject: key.owner.clone(),
+            links: held.fault.links().to_vec(),
+            impairment: held.fault.impairment(),
+            expected: held.fault.expectations(hosts).into_iter().filter(|one| one.hit && one.asked != 0.0).collect(),
+        };
+        ledger.iter().map(of).collect()
+    };
+    let links: BTreeSet<&(String, String)> = held.iter().flat_map(|held| &held.links).collect();
+    let read = ReadBack::of(lab.stand.handles, &lab.layout)?;
+    let (probed, disks) = thread::scope(|scope| {
+        let probed = scope.spawn(|| probe(lab, &links));
+        let disks = use_disks(lab, &held);
+        (probed.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), disks)
+    });
+    let (probed, disks) = (probed?, disks?);
+    held.iter()
+        .map(|held| {
+            let mut seen = match &held.impairment {
+                Some(impairment) => of_links(&held.links, impairment, &read, &probed),
+                None => Vec::new(),
+            };
+            for asked in held.expected.iter().filter(|_| held.impairment.is_none()) {
+                seen.extend(of_host(lab, held, asked, &disks)?);
+            }
+            let proven = seen.iter().any(|(shows, _)| *shows == Some(true))
+                && !seen.iter().any(|(shows, _)| *shows == Some(false));
+            let mut evidence: Vec<String> = seen.into_iter().map(|(_, words)| words).collect();
+            evidence.dedup();
+            Ok(CheckStatus {
+                kind: held.kind.to_owned(),
+                subject: held.subject.clone(),
+                verdict: if proven { "proven" } else { "not seen" }.to_owned(),
+                evidence: evidence.join("; "),
+            })
+        })
+        .collect()
+}
+
+type Probed = BTreeMap<(String, String), Vec<ProbeSample>>;
+
+/// Probes those links for a while, until each probe has arrived or is lost.
+fn probe(lab: &Lab, pairs: &BTreeSet<&(String, String)>) -> Result<Probed, LabError> {
+    let handles = lab.stand.handles;
+    let named: Vec<(&(String, String), Link)> =
+        pairs.iter().filter_map(|pair| Some((*pair, handles.link(&pair.0, &pair.1)?))).collect();
+    if named.is_empty() {
+        return Ok(Probed::new());
+    }
+    let links: Vec<Link> = named.iter().map(|(_, link)| *link).collect();
+    let every = Probes::shortest_interval(links.len()).max(PROBE_EVERY);
+    let probes = Probes::start_on(lab.stand.network, &links, every)?;
+    let until = brownout_network::monotonic_ns() + LOOK.as_nanos() as u64;
+    let settled = LOOK + probes.settles_within();
+    thread::sleep(settled);
+    let samples = probes.drain();
+    let of = |link: Link| samples.iter().filter(|one| one.link == link && one.sent_ns <= until).copied().collect();
+    Ok(named.into_iter().map(|(pair, link)| (pair.clone(), of(link))).collect())
+}
+
+/// What probes show of an impairment, beside all else that is on its links.
+fn of_links(links: &[(String, String)], own: &Impairment, read: &ReadBack, probed: &Probed) -> Vec<Seen> {
+    let none = Vec::new();
+    let samples = |pair: &(String, String)| probed.get(pair).unwrap_or(&none);
+    let others = |pair: &(String, String)| -> Vec<Impairment> {
+        let Some(layers) = read.0.get(pair) else { return Vec::new() };
+        let mut all: Vec<Impairment> = layers.distance.iter().chain(&layers.added).copied().collect();
+        // It is one of them, if it is there.
+        if let Some(at) = all.iter().rposition(|layer| layer == own) {
+            all.remove(at);
+        }
+        all
+    };
+    let asked_of_others = |pair: &(String, String), quantity| -> Vec<(f64, f64)> {
+        let all = others(pair).into_iter().flat_map(|other| expected::asked(&other));
+        all.filter(|(of, ..)| *of == quantity).map(|(_, asked, tolerance)| (asked, tolerance)).collect()
+    };
+    let judge = |(quantity, asked, tolerance): (Quantity, f64, f64)| -> Seen {
+        match quantity {
+            Quantity::OneWayDelay => {
+                let mut worst: Option<(f64, f64, f64)> = None;
+                for pair in links {
+                    let mut arrived: Vec<u64> = samples(pair).iter().filter_map(|one| one.delay_ns).collect();
+                    arrived.sort_unstable();
+                    let Some(median) = arrived.get(arrived.len() / 2) else {
+                        return (None, format!("no probe arrived from {} at {}", pair.0, pair.1));
+                    };
+                    let beside = asked_of_others(pair, quantity);
+                    let all: f64 = asked + beside.iter().map(|(asked, _)| asked).sum::<f64>();
+                    let within: f64 = tolerance + beside.iter().map(|(_, tolerance)| tolerance).sum::<f64>();
+                    let off = (*median as f64 - all).abs() / within.max(1.0);
+                    if worst.is_none_or(|(worst, ..)| off > worst) {
+                        worst = Some((off, *median as f64, all));
+                    }
+                }
+                let Some((off, median, all)) = worst else { return (None, "no link".to_owned()) };
+                let of = |ns: f64| Delay::from_ns((ns.max(0.0) / 1e4).round() as u64 * 10_000);
+                (Some(off <= 1.0), format!("one-way delay {}, expected {}", of(median), of(all)))
+            }
+            Quantity::Loss | Quantity::Duplicates | Quantity::Reordered => {
+                let (mut cases, mut count, mut all) = (0.0, 0.0, 0.0);
+                for pair in links {
+                    let beside = asked_of_others(pair, quantity);
+                    let spared = (1.0 - asked) * beside.iter().map(|(asked, _)| 1.0 - asked).product::<f64>();
+                    for sample in samples(pair) {
+                        let is = match quantity {
+                            Quantity::Loss => sample.delay_ns.is_none(),
+                            Quantity::Duplicates => sample.copies > 1,
+                            _ => sample.reordered,
+                        };
+                        if quantity == Quantity::Loss || sample.delay_ns.is_some() {
+                            (cases, count, all) = (cases + 1.0, count + f64::from(u8::from(is)), all + 1.0 - spared);
+                        }
+                    }
+                }
+                let what = match quantity {
+                    Quantity::Loss => "lost",
+                    Quantity::Duplicates => "twice",
+                    _ => "out of order",
+                };
+                share_seen(what, "probes", (count, cases), all / f64::max(cases, 1.0), tolerance)
+            }
+            other => (None, format!("no short look tells of: {}", other.name())),
+        }
+    };
+    expected::asked(own).into_iter().map(judge).collect()
+}
+
+/// Whether so many of so many are the share that was asked for.
+fn share_seen(what: &str, of: &str, (count, cases): (f64, f64), asked: f64, tolerance: f64) -> Seen {
+    let words = format!("{count} of {cases} {of} {what}, expected {:.1}%", asked * 100.0);
+    if cases * asked < LEAST_CASES {
+        return (None, format!("{words}: too few to tell"));
+    }
+    let error = 3.0 * (asked * (1.0 - asked) / cases).sqrt();
+    (Some(count > 0.0 && (count / cases - asked).abs() <= tolerance + error), words)
+}
+
+/// What a disk has shown: operation by operation, the times of those that succeeded, how many failed, and how many of how
+/// many waited.
+#[derive(Default)]
+struct Used {
+    took_ns: Vec<u64>,
+    failed: u64,
+    waited: (u64, u64),
+}
+
+type Disks = BTreeMap<(String, String), BTreeMap<String, Used>>;
+
+/// Uses the folders that are hit, and counts.
+fn use_disks(lab: &Lab, held: &[Held]) -> Result<Disks, LabError> {
+    let subjects = held.iter().flat_map(|held| &held.expected).filter_map(|one| folder_of(&one.subject));
+    let hit: BTreeSet<(String, String)> = subjects.map(|(host, folder)| (host.to_owned(), folder.to_owned())).collect();
+    let mut probes = Vec::new();
+    for (host, folder) in &hit {
+        let Some(place) = lab.stand.handles.disk(host, folder) else { continue };
+        place.control.take_counters();
+        let probe = Probe::start(&place.folder, DISK_EVERY, Operations::ALL)?;
+        probes.push(((host.clone(), folder.clone()), place, probe));
+    }
+    if !probes.is_empty() {
+        thread::sleep(LOOK);
+    }
+    let mut disks = Disks::new();
+    for (key, place, probe) in probes {
+        let used = disks.entry(key).or_default();
+        for sample in probe.drain() {
+            let used = used.entry(sample.operation.to_string()).or_default();
+            match sample.took_ns {
+                Ok(took) => used.took_ns.push(took),
+                Err(_) => used.failed += 1,
+            }
+        }
+        for (operation, counted) in place.control.take_counters().iter() {
+            used.entry(operation.to_string()).or_default().waited = (counted.delayed, counted.received);
+        }
+    }
+    Ok(disks)
+}
+
+/// What shows of a fault of processes, processors, clocks and disks.
+fn of_host(lab: &Lab, held: &Held, asked: &Expectation, disks: &Disks) -> Result<Option<Seen>, Failure> {
+    use Quantity::*;
+    let node = held.subject.as_str();
+    Ok(Some(match asked.quantity {
+        Running => {
+            let state = lab.control.state(node)?;
+            (Some(state != NodeState::Up), format!("the kernel shows it {state}"))
+        }
+        // A process that does not run answers nobody.
+        Answers => return Ok(None),
+        ProcessorShare => match lab.control.cpu_share(node)? {
+            Some(share) => {
+                (Some(share.fraction() <= asked.asked + asked.tolerance), format!("its processors are kept at {share}"))
+            }
+            None => (Some(false), "its processors are not limited".to_owned()),
+        },
+        ClockOffset if held.expected.iter().any(|one| one.quantity == ClockDrift) => return Ok(None),
+        ClockOffset => {
+            let host = lab.stand.network.host(node);
+            match host.and_then(|host| status::clock(host, 0)) {
+                Some(clock) => {
+                    let off = (clock.offset_ns as f64 - asked.asked).abs();
+                    let words = format!("NTP tells {}", super::lab::clock_words(clock.offset_ns, 0));
+                    (Some(off <= asked.tolerance + clock.error_ns as f64), words)
+                }
+                None => (None, "its clock does not answer".to_owned()),
+            }
+        }
+        quantity => {
+            let Some((host, folder)) = folder_of(&asked.subject) else {
+                return Ok(Some((None, format!("no short look tells of: {}", quantity.name()))));
+            };
+            let used = disks.get(&(host.to_owned(), folder.to_owned()));
+            of_disk(folder, asked, used)
+        }
+    }))
+}
+
+fn folder_of(subject: &Subject) -> Option<(&str, &str)> {
+    match subject {
+        Subject::Folder { host, folder } => Some((host, folder)),
+        Subject::Pair { .. } | Subject::Host { .. } => None,
+    }
+}
+
+fn of_disk(folder: &str, asked: &Expectation, used: Option<&BTreeMap<String, Used>>) -> Seen {
+    use Quantity::*;
+    let (operation, what) = match asked.quantity {
+        ReadTime | ReadErrors | ReadDelayed => (Operation::Read, asked.quantity),
+        WriteTime | WriteErrors | WriteDelayed => (Operation::Write, asked.quantity),
+        SyncTime | SyncErrors | SyncDelayed => (Operation::Sync, asked.quantity),
+        _ => (Operation::Metadata, asked.quantity),
+    };
+    let Some(used) = used.and_then(|used| used.get(&operation.to_string())) else {
+        return (None, format!("no {operation} was seen in {folder}"));
+    };
+    let of = format!("{operation} operations in {folder}");
+    match what {
+        ReadTime | WriteTime | SyncTime | MetadataTime => {
+            let mut took = used.took_ns.clone();
+            took.sort_unstable();
+            let Some(median) = took.get(took.len() / 2) else { return (None, format!("none of the {of} ended well")) };
+            // A disk takes its own time, too: that these waited is the filesystem's word.
+            let shows = *median as f64 >= asked.asked - asked.tolerance && used.waited.0 > 0;
+            let rounded = Delay::from_ns(*median / 10_000 * 10_000);
+            let words = format!("{of} take {rounded}, {} of {} waited", used.waited.0, used.waited.1);
+            (Some(shows), words)
+        }
+        ReadErrors | WriteErrors | SyncErrors | MetadataErrors => {
+            let all = used.failed + used.took_ns.len() as u64;
+            share_seen("failed", &of, (used.failed as f64, all as f64), asked.asked, asked.tolerance)
+        }
+        _ => share_seen("waited", &of, (used.waited.0 as f64, used.waited.1 as f64), asked.asked, asked.tolerance),
+    }
+}
