@@ -5,6 +5,8 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
+use brownout_base::clock::monotonic_ns;
+
 use super::{
     agenda::Agenda,
     buffers::{Buffer, Pool},
@@ -19,7 +21,6 @@ use super::{
     stages::{End, Fate},
 };
 use crate::{
-    clock::monotonic_ns,
     counters::LinkCounters,
     impairment::Impairment,
     link::{HostId, Link},

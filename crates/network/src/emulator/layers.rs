@@ -1,7 +1,7 @@
 //! The impairments on one link, one on top of another.
 
 use super::{
-    random::Random,
+    random,
     stages::{Fate, Gate, ORDER, Stage},
 };
 use crate::{
@@ -126,7 +126,7 @@ impl Layers {
                 match self.stages.binary_search_by_key(&place, |placed| placed.place) {
                     Ok(found) => self.stages[found].stage.configure(&impairment),
                     Err(free) if (how.is_asked)(&impairment) => {
-                        let mut stage = (how.make)(Random::of(self.seed, self.link, ordinal, stream));
+                        let mut stage = (how.make)(random::stream(self.seed, self.link, ordinal, stream));
                         stage.configure(&impairment);
                         self.stages.insert(free, Placed { place, stage });
                     }

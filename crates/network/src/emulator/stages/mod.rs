@@ -14,7 +14,8 @@ mod rate;
 mod reorder;
 
 pub(super) use self::rate::stretched;
-use super::random::Random;
+use brownout_base::random::Random;
+
 use crate::impairment::{Cut, Impairment};
 
 /// What becomes of one wire packet that has passed the gate.
@@ -148,7 +149,7 @@ mod testing {
     /// A stage of its own with this to do.
     pub(super) fn stage(kind: &Kind, impairment: Impairment) -> Box<dyn Stage> {
         assert!((kind.is_asked)(&impairment) && !(kind.is_asked)(&Impairment::NONE));
-        let mut stage = (kind.make)(Random::of(1, Link { from: HostId(0), to: HostId(1) }, 0, 0));
+        let mut stage = (kind.make)(crate::emulator::random::stream(1, Link { from: HostId(0), to: HostId(1) }, 0, 0));
         stage.configure(&impairment);
         let mut report = Impairment::NONE;
         stage.report(&mut report);
