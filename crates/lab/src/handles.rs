@@ -3,10 +3,11 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
+use brownout_base::Change;
 use brownout_clock::HostClock;
 use brownout_cluster::{ClusterControl, ClusterError, CpuLimit, NodeState};
 use brownout_disk::{DiskControl, DiskFault, DiskGuard};
-use brownout_network::{Change, Emulator, Impairment, ImpairmentGuard, Link, LinkControl};
+use brownout_network::{Emulator, Impairment, ImpairmentGuard, Link, LinkControl};
 use brownout_units::Share;
 
 use crate::{

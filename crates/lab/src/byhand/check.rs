@@ -110,7 +110,7 @@ fn probe(lab: &Lab, pairs: &BTreeSet<&(String, String)>) -> Result<Probed, LabEr
     let links: Vec<Link> = named.iter().map(|(_, link)| *link).collect();
     let every = Probes::shortest_interval(links.len()).max(PROBE_EVERY);
     let probes = Probes::start_on(lab.stand.network, &links, every)?;
-    let until = brownout_network::monotonic_ns() + LOOK.as_nanos() as u64;
+    let until = brownout_base::clock::monotonic_ns() + LOOK.as_nanos() as u64;
     let settled = LOOK + probes.settles_within();
     thread::sleep(settled);
     let samples = probes.drain();

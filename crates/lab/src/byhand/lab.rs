@@ -11,8 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use brownout_base::Change;
 use brownout_cluster::{ClusterControl, NodeState};
-use brownout_network::{Change, Link, Network};
+use brownout_network::{Link, Network};
 use brownout_units::Delay;
 use serde_json::{Map, Value, json};
 
@@ -32,7 +33,6 @@ use crate::{
     handles::Handles,
     hosts::Hosts,
     plan::Layout,
-    random::{self, Random},
     stand::Stand,
 };
 
@@ -123,7 +123,7 @@ impl Lab {
 
     /// The next number that is drawn for a command.
     pub(super) fn draw(&self) -> u64 {
-        random::part(self.seed, self.drawn.fetch_add(1, Ordering::Relaxed) + 1)
+        derive(self.seed, self.drawn.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// The name of a host, which has to be one.

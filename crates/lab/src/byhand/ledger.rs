@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use brownout_network::Change;
+use brownout_base::Change;
 
 use crate::{
     LabError,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use brownout_base::Change;
 use brownout_clock::MAX_DRIFT_PPB;
-use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
 

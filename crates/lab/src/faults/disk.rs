@@ -3,9 +3,9 @@
 use std::{sync::Arc, thread, time::Duration};
 
 use brownout_analysis::stats::samples_to_tell;
+use brownout_base::Change;
 use brownout_cluster::NodeState;
 use brownout_disk::{DiskErrno, DiskFault, Operation};
-use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::{Delay, Share};
 

@@ -24,7 +24,8 @@ mod slow;
 
 use std::{any::Any, fmt};
 
-use brownout_network::{Change, Impairment};
+use brownout_base::Change;
+use brownout_network::Impairment;
 use brownout_record::Expectation;
 use brownout_units::Delay;
 

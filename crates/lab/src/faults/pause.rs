@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use brownout_base::Change;
 use brownout_cluster::ClusterError;
-use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
 

@@ -3,9 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use brownout_base::Change;
 use brownout_cluster::{ClusterError, NodeState};
 use brownout_disk::DiskFault;
-use brownout_network::{Change, Impairment};
+use brownout_network::Impairment;
 use brownout_units::Share;
 
 use crate::LabError;
@@ -95,6 +96,6 @@ pub fn together(changes: impl IntoIterator<Item = Change>) -> Change {
 
 /// At this moment.
 pub(super) fn now() -> Change {
-    let now = brownout_network::monotonic_ns();
+    let now = brownout_base::clock::monotonic_ns();
     Change::between(now, now)
 }

@@ -3,9 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use brownout_base::Change;
 use brownout_cluster::{ClusterError, NodeState};
 use brownout_disk::DiskFault;
-use brownout_network::{Change, Impairment};
+use brownout_network::Impairment;
 use brownout_units::Share;
 
 use super::reach::{Clocks, Disks, Held, Links, Nodes, Reach, now};

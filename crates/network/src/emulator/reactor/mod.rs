@@ -18,8 +18,9 @@ use std::{
 };
 
 use self::{engine::Engine, pace::Pace};
+use brownout_base::clock::monotonic_ns;
+
 use crate::{
-    clock::monotonic_ns,
     control::{Command, Emulator, Shared},
     error::NetworkError,
     sys::{self, Epoll, Event, Scheduling, Tun, Wakeup},
