@@ -3,7 +3,7 @@
 use std::{
     net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket},
     thread,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use brownout_base::clock::realtime_ns;

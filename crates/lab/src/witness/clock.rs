@@ -3,7 +3,7 @@
 use std::{
     net::{Ipv4Addr, UdpSocket},
     sync::mpsc::Sender,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use brownout_base::clock::{monotonic_ns, realtime_ns};

@@ -244,7 +244,7 @@ impl Server {
                 session.executed += 1;
                 self.executed.fetch_add(1, Ordering::Relaxed);
                 if let Some(seasons) = &mut self.seasons {
-                    seasons.start_ns.get_or_insert_with(now_ns);
+                    seasons.start_ns.get_or_insert_with(monotonic_ns);
                 }
             }
             let mut act = Act::Now;

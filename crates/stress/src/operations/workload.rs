@@ -12,7 +12,7 @@ use brownout_base::clock::monotonic_ns;
 use brownout_generate::{distribution::Spec, java::WeightsError};
 use brownout_load::{
     Answer, Drawn, Ended, Ending, Next, Received, Request, Route, Sending, ServerError, Table, ThreadWorkload, Ticket,
-    Verdict, Workload, now_ns,
+    Verdict, Workload,
 };
 
 use super::{

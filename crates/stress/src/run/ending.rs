@@ -1,7 +1,6 @@
 //! The end of a run: the files that are written then, the last line, the exit code.
 
 use brownout_base::clock::monotonic_ns;
-use brownout_load::now_ns;
 
 use super::{
     RunError,

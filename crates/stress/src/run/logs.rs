@@ -216,7 +216,7 @@ impl Logs {
         }
         if let Some(mut record) = self.record.take() {
             let warned = warnings.iter().try_for_each(|text| record.warning(text, monotonic_ns()));
-            let over_ns = self.over_ns.unwrap_or_else(now_ns);
+            let over_ns = self.over_ns.unwrap_or_else(monotonic_ns);
             let done = warned.and_then(|()| record.end(over_ns, monotonic_ns(), ended, sheet, self.shown));
             self.check(done);
         }

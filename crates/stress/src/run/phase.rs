@@ -181,7 +181,7 @@ impl Phase {
         if planned_ns.is_none() {
             engine.set_paces(idle())?;
         }
-        watch.over(planned_ns.unwrap_or_else(now_ns));
+        watch.over(planned_ns.unwrap_or_else(monotonic_ns));
         let patience = if how == How::Interrupted { IMPATIENT } else { timeout + Duration::from_millis(500) };
         let deadline_ns = monotonic_ns() + patience.as_nanos() as u64;
         let mut over = false;

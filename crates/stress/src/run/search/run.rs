@@ -179,7 +179,7 @@ impl SearchWatch for SearchTelling<'_> {
     }
 
     fn step(&mut self, step: &Step, stretch: &[Bucket], known: Option<&Estimate>) {
-        let start_ns = stretch.first().map_or_else(now_ns, |bucket| bucket.start_ns);
+        let start_ns = stretch.first().map_or_else(monotonic_ns, |bucket| bucket.start_ns);
         let mut fold = Fold::new(start_ns, Measure::Response).with_conditional(self.workload.conditional());
         let end_ns = stretch.last().map_or(start_ns, |bucket| bucket.start_ns + bucket.length_ns);
         fold.interval(end_ns, stretch);
