@@ -30,7 +30,7 @@ pub struct Observer<'a> {
     cluster: &'a mut Cluster,
     probes: &'a Probes,
     witnesses: &'a Witnesses,
-    /// What each host's kernel had thrown away because of a checksum.
+    /// What each host's kernel had thrown away.
     last_kernels: BTreeMap<String, KernelCounts>,
     /// Intervals begin at this moment plus whole multiples of their length, `CLOCK_MONOTONIC`.
     epoch_ns: u64,
