@@ -52,7 +52,7 @@ pub use little::{ClosedLoop, Little};
 pub use operations::OperationEffect;
 pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
 pub use proof::{ENOUGH, FaultFindings, Proof, ProofRow, SourceSeen};
-pub use segments::{REACH_NS, SETTLE_NS, margin_within};
+pub use segments::{REACH_NS, SETTLE_NS, margin_within, reach_within};
 pub use stalls::{LATE_PROBE_NS, WAITED_SHARE};
 pub use timeline::{Point, phase_latencies, timeline};
 pub use verdict::{

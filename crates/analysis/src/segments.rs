@@ -101,6 +101,12 @@ pub fn margin_within(stretch_ns: u64, unsettled_ns: u64) -> u64 {
     least.max(stretch_ns / 4).min(unsettled_ns)
 }
 
+/// What is left out on either side of a change of which one side is there at once and wholly, as of a process that is stopped, ns.
+/// What lies between two such changes is looked at through half of its time at least, however short it is.
+pub fn reach_within(stretch_ns: u64) -> u64 {
+    REACH_NS.min(stretch_ns / 4)
+}
+
 /// The same by class of place: a fault unsettles those that it names; for the others a change is just a busy moment.
 fn margins(fault: &FaultRecord, next_ns: Option<u64>) -> [u64; 3] {
     let expectations = || fault.severities.iter().flat_map(|severity| &severity.expectations);
