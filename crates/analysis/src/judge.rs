@@ -6,9 +6,9 @@ use brownout_record::Quantity;
 
 use crate::{
     AnalysisError, Proof,
-    place::{Eye, Measure, Place},
+    place::{Source, Measure, Place},
     proof::{ENOUGH, SourceSeen},
-    ruling::{Row, Ruling, Statement, cannot_tell, enough, tells, too_few},
+    judgement::{Row, Judgement, Observation, cannot_tell, enough, tells, too_few},
     segments::{Class, Force, Segment},
     target::{Asks, HELD, Question},
     words::said,
@@ -21,70 +21,70 @@ const DATABASE: &str = "database";
 const READING_NS: u64 = 2_500_000_000;
 
 /// Segments with the same things in force.
-pub(crate) struct Scene {
+pub(crate) struct Window {
     /// Of its own in the trial.
     pub(crate) id: usize,
     pub(crate) segments: Vec<Segment>,
     pub(crate) forces: Vec<Force>,
 }
 
-/// The scenes in which one severity of one fault has to show itself.
-pub(crate) struct Scenes {
-    pub(crate) during: Vec<Scene>,
+/// The windows in which one severity of one fault has to show itself.
+pub(crate) struct Windows {
+    pub(crate) during: Vec<Window>,
     /// Between its periods, when it is not there.
-    pub(crate) pauses: Vec<Scene>,
+    pub(crate) pauses: Vec<Window>,
     /// After its last healing, in order of time.
-    pub(crate) after: Vec<Scene>,
+    pub(crate) after: Vec<Window>,
     /// It was healed for good.
     pub(crate) healed: bool,
 }
 
 /// A place, with all that was measured in it so far.
-pub(crate) struct Court<'a> {
+pub(crate) struct PlaceEvidence<'a> {
     pub(crate) place: Place<'a>,
     pub(crate) asks: Asks<'a>,
     /// Before the first injection of any fault.
-    pub(crate) before: &'a Scene,
-    known: RefCell<HashMap<(Eye<'a>, Quantity, usize), Measure>>,
+    pub(crate) before: &'a Window,
+    known: RefCell<HashMap<(Source<'a>, Quantity, usize), Measure>>,
 }
 
-impl<'a> Court<'a> {
-    pub(crate) fn new(place: Place<'a>, asks: Asks<'a>, before: &'a Scene) -> Self {
-        Court { place, asks, before, known: RefCell::default() }
+impl<'a> PlaceEvidence<'a> {
+    pub(crate) fn new(place: Place<'a>, asks: Asks<'a>, before: &'a Window) -> Self {
+        PlaceEvidence { place, asks, before, known: RefCell::default() }
     }
 
-    fn measure(&self, eye: Eye<'a>, quantity: Quantity, scene: &Scene) -> Result<Measure, AnalysisError> {
-        if let Some(known) = self.known.borrow().get(&(eye, quantity, scene.id)) {
+    fn measure(&self, source: Source<'a>, quantity: Quantity, window: &Window) -> Result<Measure, AnalysisError> {
+        if let Some(known) = self.known.borrow().get(&(source, quantity, window.id)) {
             return Ok(*known);
         }
-        let measure = match self.asks.drifting(&scene.forces).next().filter(|_| quantity == Quantity::ClockOffset) {
-            Some(drift) => self.place.offset_at_drift(eye, &scene.segments, drift),
-            None => self.place.measure(eye, quantity, &scene.segments)?,
+        let measure = match self.asks.drifting(&window.forces).next().filter(|_| quantity == Quantity::ClockOffset) {
+            Some(drift) => self.place.offset_at_drift(source, &window.segments, drift),
+            None => self.place.measure(source, quantity, &window.segments)?,
         };
-        self.known.borrow_mut().insert((eye, quantity, scene.id), measure);
+        self.known.borrow_mut().insert((source, quantity, window.id), measure);
         Ok(measure)
     }
 
-    /// What a source says of a scene; none where it cannot say anything.
-    fn state(&self, eye: Eye<'a>, row: &Row<'_>, scene: &Scene) -> Result<Option<Statement<'a>>, AnalysisError> {
+    /// What a source says of a window; none where it cannot say anything.
+    fn observe(&self, source: Source<'a>, row: &Row<'_>, window: &Window) -> Result<Option<Observation<'a>>, AnalysisError> {
         let quantity = row.asked.quantity;
-        let disturbed = scene.forces.iter().any(|(other, _)| *other != row.fault && row.disturbing.contains(other));
-        if disturbed && !self.asks.any(quantity, &scene.forces, None) {
+        let disturbed = window.forces.iter().any(|(other, _)| *other != row.fault && row.disturbing.contains(other));
+        if disturbed && !self.asks.any(quantity, &window.forces, None) {
             return Ok(None);
         }
-        let before = self.measure(eye, quantity, self.before)?;
-        let during = self.measure(eye, quantity, scene)?;
+        let before = self.measure(source, quantity, self.before)?;
+        let during = self.measure(source, quantity, window)?;
         let question = Question {
             asks: &self.asks,
-            eye,
+            source,
             quantity,
-            forces: &scene.forces,
+            forces: &window.forces,
             fault: row.fault,
             before: &before,
             during: &during,
         };
         let Some(target) = question.target() else { return Ok(None) };
-        let least = enough(eye, quantity);
+        let least = enough(source, quantity);
         let enough = during.samples >= least && (before.samples >= least || !question.needs_before());
         let measured = if target.change {
             during.value.zip(before.value).map(|(during, before)| during - before)
@@ -103,221 +103,221 @@ impl<'a> Court<'a> {
             Quantity::ClockOffset | Quantity::ClockDrift => allowed,
             _ => allowed - error * (1.0 - crate::stats::TELLING),
         };
-        let mut statement = Statement { eye, target, during, measured, allowed: narrow, enough, tells: false };
-        statement.tells = measured.is_some_and(|measured| tells(row, &statement, measured));
-        Ok(Some(Statement { allowed, ..statement }))
+        let mut observation = Observation { source, target, during, measured, allowed: narrow, enough, tells: false };
+        observation.tells = measured.is_some_and(|measured| tells(row, &observation, measured));
+        Ok(Some(Observation { allowed, ..observation }))
     }
 
-    pub(crate) fn judge(&self, row: &Row<'_>, scenes: &Scenes) -> Result<Ruling, AnalysisError> {
-        let eyes = self.place.eyes(row.asked.quantity);
-        let mut ruling = self.during(&eyes, row, scenes)?;
-        if ruling.verdict == Some(Proof::Refuted) {
-            return Ok(ruling);
+    pub(crate) fn judge(&self, row: &Row<'_>, windows: &Windows) -> Result<Judgement, AnalysisError> {
+        let sources = self.place.sources(row.asked.quantity);
+        let mut judgement = self.during(&sources, row, windows)?;
+        if judgement.verdict == Some(Proof::Refuted) {
+            return Ok(judgement);
         }
-        for scene in &scenes.pauses {
-            for eye in &eyes {
-                let Some(statement) = self.state(*eye, row, scene)?.filter(Statement::contradicts) else { continue };
-                ruling.refute(row, &statement, "while it was not in force");
-                return Ok(ruling);
+        for window in &windows.pauses {
+            for source in &sources {
+                let Some(observation) = self.observe(*source, row, window)?.filter(Observation::contradicts) else { continue };
+                judgement.refute(row, &observation, "while it was not in force");
+                return Ok(judgement);
             }
         }
-        self.after(&eyes, row, scenes, &mut ruling)?;
-        ruling.verdict = ruling.verdict.or(Some(Proof::Proven));
-        Ok(ruling)
+        self.after(&sources, row, windows, &mut judgement)?;
+        judgement.verdict = judgement.verdict.or(Some(Proof::Proven));
+        Ok(judgement)
     }
 
-    fn during(&self, eyes: &[Eye<'a>], row: &Row<'_>, scenes: &Scenes) -> Result<Ruling, AnalysisError> {
-        let mut ruling = Ruling::default();
+    fn during(&self, sources: &[Source<'a>], row: &Row<'_>, windows: &Windows) -> Result<Judgement, AnalysisError> {
+        let mut judgement = Judgement::default();
         let (mut lacking, mut untold, mut told, mut seen) = (Vec::new(), None, false, false);
-        let mut supported: Vec<Eye<'_>> = Vec::new();
+        let mut supported: Vec<Source<'_>> = Vec::new();
         let mut shown = None;
         // Of a clock that is to be wrong, who asks the lab's own servers reads what the lab itself wrote.
         let is_clock = matches!(row.asked.quantity, Quantity::ClockOffset | Quantity::ClockDrift);
         let mut by_database = !is_clock || !row.asked.hit || row.asked.asked == 0.0;
-        for (at, scene) in scenes.during.iter().enumerate() {
-            for eye in eyes {
-                let Some(statement) = self.state(*eye, row, scene)? else { continue };
+        for (at, window) in windows.during.iter().enumerate() {
+            for source in sources {
+                let Some(observation) = self.observe(*source, row, window)? else { continue };
                 seen = true;
-                if statement.contradicts() {
-                    ruling.refute(row, &statement, "");
-                    self.show(eyes, row, scenes, scene, &statement, &mut ruling)?;
-                    return Ok(ruling);
+                if observation.contradicts() {
+                    judgement.refute(row, &observation, "");
+                    self.show(sources, row, windows, window, &observation, &mut judgement)?;
+                    return Ok(judgement);
                 }
-                let due = self.due(*eye, row, scene);
-                if !statement.enough {
-                    lacking.push((*eye, due, self.lacking(&statement, row)));
+                let due = self.due(*source, row, window);
+                if !observation.enough {
+                    lacking.push((*source, due, self.lacking(&observation, row)));
                     continue;
                 }
-                supported.push(*eye);
-                told |= statement.tells;
-                by_database |= statement.tells && *eye == Eye::Witness(DATABASE);
-                if !statement.tells && statement.target.tells {
-                    untold = untold.or_else(|| Some(cannot_tell(row, &statement)));
+                supported.push(*source);
+                told |= observation.tells;
+                by_database |= observation.tells && *source == Source::Witness(DATABASE);
+                if !observation.tells && observation.target.tells {
+                    untold = untold.or_else(|| Some(cannot_tell(row, &observation)));
                 }
-                // The scene to be shown: the first that tells, with the source that does.
-                let better = shown.as_ref().is_none_or(|(_, other): &(usize, Statement<'_>)| {
+                // The window to be shown: the first that tells, with the source that does.
+                let better = shown.as_ref().is_none_or(|(_, other): &(usize, Observation<'_>)| {
                     // Of witnesses the one who knows it most exactly.
-                    let closer = matches!(other.eye, Eye::Witness(_)) && statement.allowed < other.allowed;
-                    statement.tells && (!other.tells || closer)
+                    let closer = matches!(other.source, Source::Witness(_)) && observation.allowed < other.allowed;
+                    observation.tells && (!other.tells || closer)
                 });
                 // For how long a node was held is not the share of the processors that was asked.
-                if better && *eye != Eye::Witness(HELD) {
-                    shown = Some((at, statement));
+                if better && *source != Source::Witness(HELD) {
+                    shown = Some((at, observation));
                 }
             }
         }
-        if let Some((at, statement)) = &shown {
-            self.show(eyes, row, scenes, &scenes.during[*at], statement, &mut ruling)?;
-        } else if let Some(scene) = scenes.during.first() {
-            ruling.sources = self.sources(eyes, row, scenes, scene)?;
-            ruling.expected = row.asked.asked;
-            ruling.allowed = row.asked.tolerance;
+        if let Some((at, observation)) = &shown {
+            self.show(sources, row, windows, &windows.during[*at], observation, &mut judgement)?;
+        } else if let Some(window) = windows.during.first() {
+            judgement.sources = self.seen(sources, row, windows, window)?;
+            judgement.expected = row.asked.asked;
+            judgement.allowed = row.asked.tolerance;
         }
         // Who has to have enough, has to have it somewhere; if nobody has, the first that has not is named.
-        let missed = lacking.iter().find(|(eye, due, _)| (*due || supported.is_empty()) && !supported.contains(eye));
+        let missed = lacking.iter().find(|(source, due, _)| (*due || supported.is_empty()) && !supported.contains(source));
         let missing = match missed {
-            _ if scenes.during.is_empty() => Some("it was never in force with this severity".to_owned()),
+            _ if windows.during.is_empty() => Some("it was never in force with this severity".to_owned()),
             Some((_, _, why)) => Some(why.clone()),
             _ if told && !by_database => Some(format!(
                 "{} tell nothing of it; SNTP alone does not say what the node's processes see",
-                said(Eye::Witness(DATABASE), row.asked.quantity).0
+                said(Source::Witness(DATABASE), row.asked.quantity).0
             )),
             _ if told => None,
             _ if seen => untold.or_else(|| Some(self.nothing_told(row))),
             // A place where other faults hide all that this one could have changed.
             _ if !row.asked.hit || row.asked.asked == 0.0 => {
-                ruling.why = Some("not judged: other faults hide it, or there is nothing to limit".to_owned());
+                judgement.why = Some("not judged: other faults hide it, or there is nothing to limit".to_owned());
                 None
             }
-            _ if eyes.is_empty() => Some("nothing was recorded of it".to_owned()),
+            _ if sources.is_empty() => Some("nothing was recorded of it".to_owned()),
             _ => Some("other faults in force hide it all the time".to_owned()),
         };
         // Whoever can have been limited, and was not, has no governor that could say so.
         let free = row.asked.quantity == Quantity::ProcessorShare && !row.asked.hit;
         if let Some(why) = missing.filter(|_| !free) {
-            ruling.fail(Proof::Unproven, row, why);
+            judgement.fail(Proof::Unproven, row, why);
         }
-        Ok(ruling)
+        Ok(judgement)
     }
 
-    /// Whether a source has to have enough in a scene.
-    fn due(&self, eye: Eye<'_>, row: &Row<'_>, scene: &Scene) -> bool {
-        match eye {
-            Eye::Probes => true,
-            Eye::Counters => {
-                let lengths = scene.segments.iter().map(|segment| {
+    /// Whether a source has to have enough in a window.
+    fn due(&self, source: Source<'_>, row: &Row<'_>, window: &Window) -> bool {
+        match source {
+            Source::Probes => true,
+            Source::Counters => {
+                let lengths = window.segments.iter().map(|segment| {
                     let (from, to) = segment.settled(Class::Pairs);
                     to.saturating_sub(from)
                 });
                 row.asked.hit && row.asked.quantity != Quantity::Rate && lengths.max().unwrap_or(0) >= READING_NS
             }
             // Where several look, one may have been unable to: a database that is down stamps nothing.
-            Eye::Checksums | Eye::Cpu | Eye::Witness(_) => false,
+            Source::Checksums | Source::Cpu | Source::Witness(_) => false,
         }
     }
 
     fn after(
         &self,
-        eyes: &[Eye<'a>],
+        sources: &[Source<'a>],
         row: &Row<'_>,
-        scenes: &Scenes,
-        ruling: &mut Ruling,
+        windows: &Windows,
+        judgement: &mut Judgement,
     ) -> Result<(), AnalysisError> {
         let (mut lacking, mut supported, mut seen) = (None, false, false);
         // That a node does not take less than it may says nothing of a limit; its governor does.
-        for eye in eyes.iter().filter(|eye| **eye != Eye::Cpu) {
-            for scene in &scenes.after {
-                let Some(statement) = self.state(*eye, row, scene)? else { continue };
+        for source in sources.iter().filter(|source| **source != Source::Cpu) {
+            for window in &windows.after {
+                let Some(observation) = self.observe(*source, row, window)? else { continue };
                 seen = true;
-                if statement.contradicts() {
-                    ruling.refute(row, &statement, "although the fault was healed");
+                if observation.contradicts() {
+                    judgement.refute(row, &observation, "although the fault was healed");
                     return Ok(());
                 }
-                if statement.enough {
+                if observation.enough {
                     supported = true;
-                    // The first scenes after the healing tell most of it; later ones are other faults' business.
+                    // The first windows after the healing tell most of it; later ones are other faults' business.
                     break;
                 }
-                lacking = lacking.or_else(|| Some(self.lacking_after(&statement, row)));
+                lacking = lacking.or_else(|| Some(self.lacking_after(&observation, row)));
             }
         }
         let nothing = || format!("nothing was seen of it after the healing ({ENOUGH} samples are needed)");
         let excused = row.asked.quantity == Quantity::ProcessorShare
-            || ((!row.asked.hit || row.asked.asked == 0.0) && !seen && scenes.healed);
-        if !supported && !excused && ruling.verdict.is_none() {
-            ruling.fail(Proof::Unproven, row, lacking.unwrap_or_else(nothing));
+            || ((!row.asked.hit || row.asked.asked == 0.0) && !seen && windows.healed);
+        if !supported && !excused && judgement.verdict.is_none() {
+            judgement.fail(Proof::Unproven, row, lacking.unwrap_or_else(nothing));
         }
         Ok(())
     }
 
     fn show(
         &self,
-        eyes: &[Eye<'a>],
+        sources: &[Source<'a>],
         row: &Row<'_>,
-        scenes: &Scenes,
-        scene: &Scene,
-        statement: &Statement<'_>,
-        ruling: &mut Ruling,
+        windows: &Windows,
+        window: &Window,
+        observation: &Observation<'_>,
+        judgement: &mut Judgement,
     ) -> Result<(), AnalysisError> {
-        ruling.expected = statement.target.expected;
-        ruling.measured = statement.measured;
-        ruling.allowed = statement.allowed;
-        ruling.change = statement.target.change;
-        ruling.together = scene.forces.iter().map(|force| force.0).filter(|fault| *fault != row.fault).collect();
-        ruling.sources = self.sources(eyes, row, scenes, scene)?;
+        judgement.expected = observation.target.expected;
+        judgement.measured = observation.measured;
+        judgement.allowed = observation.allowed;
+        judgement.change = observation.target.change;
+        judgement.together = window.forces.iter().map(|force| force.0).filter(|fault| *fault != row.fault).collect();
+        judgement.sources = self.seen(sources, row, windows, window)?;
         Ok(())
     }
 
-    fn sources(
+    fn seen(
         &self,
-        eyes: &[Eye<'a>],
+        sources: &[Source<'a>],
         row: &Row<'_>,
-        scenes: &Scenes,
-        scene: &Scene,
+        windows: &Windows,
+        window: &Window,
     ) -> Result<Vec<SourceSeen>, AnalysisError> {
         let quantity = row.asked.quantity;
-        let mut sources = Vec::new();
-        for eye in eyes {
-            let before = self.measure(*eye, quantity, self.before)?;
-            let during = self.measure(*eye, quantity, scene)?;
-            let statement = self.state(*eye, row, scene)?;
+        let mut rows = Vec::new();
+        for source in sources {
+            let before = self.measure(*source, quantity, self.before)?;
+            let during = self.measure(*source, quantity, window)?;
+            let observation = self.observe(*source, row, window)?;
             let mut after = Measure::default();
-            for scene in &scenes.after {
-                after = self.measure(*eye, quantity, scene)?;
-                if after.samples >= enough(*eye, quantity) {
+            for window in &windows.after {
+                after = self.measure(*source, quantity, window)?;
+                if after.samples >= enough(*source, quantity) {
                     break;
                 }
             }
-            let least = enough(*eye, quantity);
+            let least = enough(*source, quantity);
             let change = |of: &Measure| {
                 let enough = before.samples >= least && of.samples >= least;
                 of.value.zip(before.value).filter(|_| enough).map(|(value, before)| value - before)
             };
-            sources.push(SourceSeen {
-                source: eye.name().into_owned(),
+            rows.push(SourceSeen {
+                source: source.name().into_owned(),
                 before: before.value,
                 during: during.value,
                 after: after.value,
                 change: change(&during),
                 after_change: change(&after),
-                expected: statement.as_ref().map(|one| one.target.expected),
-                allowed: statement.as_ref().map(|one| one.allowed),
+                expected: observation.as_ref().map(|one| one.target.expected),
+                allowed: observation.as_ref().map(|one| one.allowed),
                 samples: [before.samples, during.samples, after.samples],
                 error: before.error.hypot(during.error),
-                tells: statement.is_some_and(|one| one.enough && one.tells),
+                tells: observation.is_some_and(|one| one.enough && one.tells),
             });
         }
-        Ok(sources)
+        Ok(rows)
     }
 
-    fn lacking(&self, statement: &Statement<'a>, row: &Row<'_>) -> String {
-        let before = self.measure(statement.eye, row.asked.quantity, self.before).unwrap_or_default();
-        too_few(statement.eye, row.asked.quantity, [("before", before.samples), ("during", statement.during.samples)])
+    fn lacking(&self, observation: &Observation<'a>, row: &Row<'_>) -> String {
+        let before = self.measure(observation.source, row.asked.quantity, self.before).unwrap_or_default();
+        too_few(observation.source, row.asked.quantity, [("before", before.samples), ("during", observation.during.samples)])
     }
 
-    fn lacking_after(&self, statement: &Statement<'a>, row: &Row<'_>) -> String {
-        let before = self.measure(statement.eye, row.asked.quantity, self.before).unwrap_or_default();
-        too_few(statement.eye, row.asked.quantity, [("before", before.samples), ("after", statement.during.samples)])
+    fn lacking_after(&self, observation: &Observation<'a>, row: &Row<'_>) -> String {
+        let before = self.measure(observation.source, row.asked.quantity, self.before).unwrap_or_default();
+        too_few(observation.source, row.asked.quantity, [("before", before.samples), ("after", observation.during.samples)])
     }
 
     fn nothing_told(&self, row: &Row<'_>) -> String {

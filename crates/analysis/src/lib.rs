@@ -26,7 +26,7 @@ mod phases;
 mod place;
 mod possible;
 mod proof;
-mod ruling;
+mod judgement;
 mod samples;
 mod segments;
 mod stalls;

@@ -22,7 +22,7 @@ pub(crate) const LEAN: f64 = 0.02;
 
 /// Who looked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Eye<'a> {
+pub(crate) enum Source<'a> {
     /// The probes, which cross the network like any packet.
     Probes,
     /// The emulator's own counters.
@@ -35,15 +35,15 @@ pub(crate) enum Eye<'a> {
     Witness(&'a str),
 }
 
-impl<'a> Eye<'a> {
+impl<'a> Source<'a> {
     /// Its name in the findings: `probes`, `counters`, `checksums`, `cpu`, or the witness's own.
     pub(crate) fn name(self) -> Cow<'a, str> {
         Cow::Borrowed(match self {
-            Eye::Probes => "probes",
-            Eye::Counters => "counters",
-            Eye::Checksums => "checksums",
-            Eye::Cpu => "cpu",
-            Eye::Witness(name) => name,
+            Source::Probes => "probes",
+            Source::Counters => "counters",
+            Source::Checksums => "checksums",
+            Source::Cpu => "cpu",
+            Source::Witness(name) => name,
         })
     }
 }
@@ -133,23 +133,23 @@ impl<'a> Place<'a> {
     }
 
     /// Who can have looked at a quantity here; the first of them has to.
-    pub(crate) fn eyes(&self, quantity: Quantity) -> Vec<Eye<'a>> {
+    pub(crate) fn sources(&self, quantity: Quantity) -> Vec<Source<'a>> {
         let witnesses = |quantity: Quantity| {
             let from = (quantity, "");
             self.witnesses
                 .range(from..)
                 .take_while(move |((of, _), _)| *of == quantity)
-                .map(|((_, by), _)| Eye::Witness(by))
+                .map(|((_, by), _)| Source::Witness(by))
         };
         match quantity {
             Quantity::OneWayDelay
             | Quantity::DelaySpread
             | Quantity::Loss
             | Quantity::Duplicates
-            | Quantity::Reordered => vec![Eye::Probes, Eye::Counters],
-            Quantity::Corruption => vec![Eye::Probes, Eye::Counters, Eye::Checksums],
-            Quantity::Rate => witnesses(quantity).chain([Eye::Counters]).collect(),
-            Quantity::ProcessorShare => [Eye::Cpu].into_iter().chain(witnesses(quantity)).collect(),
+            | Quantity::Reordered => vec![Source::Probes, Source::Counters],
+            Quantity::Corruption => vec![Source::Probes, Source::Counters, Source::Checksums],
+            Quantity::Rate => witnesses(quantity).chain([Source::Counters]).collect(),
+            Quantity::ProcessorShare => [Source::Cpu].into_iter().chain(witnesses(quantity)).collect(),
             // A drift is the slope of the offsets.
             Quantity::ClockDrift => witnesses(Quantity::ClockOffset).collect(),
             _ => witnesses(quantity).collect(),
@@ -159,23 +159,23 @@ impl<'a> Place<'a> {
     /// What one measured in some segments.
     pub(crate) fn measure(
         &self,
-        eye: Eye<'_>,
+        source: Source<'_>,
         quantity: Quantity,
         segments: &[Segment],
     ) -> Result<Measure, AnalysisError> {
-        Ok(match eye {
-            Eye::Probes => samples::measure(quantity, &self.samples, segments),
-            Eye::Counters => self.counters(quantity, segments)?,
-            Eye::Checksums => self.checksums(segments),
-            Eye::Cpu => self.processor(segments),
-            Eye::Witness(name) => self.witness(name, quantity, segments),
+        Ok(match source {
+            Source::Probes => samples::measure(quantity, &self.samples, segments),
+            Source::Counters => self.counters(quantity, segments)?,
+            Source::Checksums => self.checksums(segments),
+            Source::Cpu => self.processor(segments),
+            Source::Witness(name) => self.witness(name, quantity, segments),
         })
     }
 
     /// A clock's offset at the moment in which a fault began to make it drift: the line of its offsets in each segment, gone
     /// back to there. Its error is the worst that the bounds of the offsets allow.
-    pub(crate) fn offset_at_drift(&self, eye: Eye<'_>, segments: &[Segment], drift: usize) -> Measure {
-        let Eye::Witness(name) = eye else { return Measure::default() };
+    pub(crate) fn offset_at_drift(&self, source: Source<'_>, segments: &[Segment], drift: usize) -> Measure {
+        let Source::Witness(name) = source else { return Measure::default() };
         let Some(rows) = self.witnesses.get(&(Quantity::ClockOffset, name)) else { return Measure::default() };
         let (mut sum, mut bounds, mut count) = (0.0, 0.0, 0_u64);
         for segment in segments {

@@ -13,9 +13,9 @@ use crate::{
     AnalysisError, TrialEvidence,
     evidence::phase,
     index::Index,
-    judge::{Court, Scene, Scenes},
+    judge::{PlaceEvidence, Window, Windows},
     place::Place,
-    ruling::{Row, Ruling},
+    judgement::{Row, Judgement},
     segments::{Force, Segment, Segments},
     target::Asks,
 };
@@ -129,8 +129,8 @@ pub struct FaultFindings {
 /// Judges every fault of a trial.
 pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, AnalysisError> {
     let faults = &evidence.faults;
-    let before = Scene { id: 0, segments: Segments::before(evidence), forces: Vec::new() };
-    let mut stage = Stage { evidence, known: HashMap::new(), scenes: 1 };
+    let before = Window { id: 0, segments: Segments::before(evidence), forces: Vec::new() };
+    let mut timeline = Timeline { evidence, known: HashMap::new(), windows: 1 };
     let index = Index::of(evidence);
     let least: Vec<Vec<HashMap<Quantity, f64>>> = faults
         .iter()
@@ -142,7 +142,7 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
         let mut hit: Vec<usize> = asked.iter().filter(|(_, one)| one.hit).map(|((fault, _), _)| *fault).collect();
         hit.dedup();
         let place = Place::of(evidence, &index, subject, hit.is_empty());
-        let court = Court::new(place, Asks::new(asked.clone()), &before);
+        let place = PlaceEvidence::new(place, Asks::new(asked.clone()), &before);
         for ((fault, severity), asked) in asked {
             // Of all faults, those that hit this place cut its time line, and the one that is judged.
             let disturbing = match subject {
@@ -157,9 +157,9 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
             which.sort_unstable();
             which.dedup();
             let least = least[fault][severity].get(&asked.quantity).copied().unwrap_or(f64::INFINITY);
-            let scenes = stage.scenes(which, fault);
-            let ruling = court.judge(&Row { fault, asked, least, disturbing }, &scenes[severity])?;
-            rows[fault].push(row(faults, (fault, severity), asked, ruling));
+            let windows = timeline.windows(which, fault);
+            let judgement = place.judge(&Row { fault, asked, least, disturbing }, &windows[severity])?;
+            rows[fault].push(row(faults, (fault, severity), asked, judgement));
         }
     }
     let found = faults.iter().zip(rows).map(|(fault, mut rows)| {
@@ -230,31 +230,31 @@ fn touching(faults: &[FaultRecord]) -> BTreeMap<&str, Vec<usize>> {
     touching
 }
 
-/// The scenes of the trial; places that the same faults hit share theirs.
-struct Stage<'a> {
+/// The windows of the trial; places that the same faults hit share theirs.
+struct Timeline<'a> {
     evidence: &'a TrialEvidence,
-    known: HashMap<(Vec<usize>, usize), Vec<Scenes>>,
-    scenes: usize,
+    known: HashMap<(Vec<usize>, usize), Vec<Windows>>,
+    windows: usize,
 }
 
-impl Stage<'_> {
+impl Timeline<'_> {
     /// When each severity of a fault has to show itself, on the time line as some faults cut it.
-    fn scenes(&mut self, which: Vec<usize>, fault: usize) -> &[Scenes] {
-        let Stage { evidence, known, scenes } = self;
+    fn windows(&mut self, which: Vec<usize>, fault: usize) -> &[Windows] {
+        let Timeline { evidence, known, windows } = self;
         known.entry((which, fault)).or_insert_with_key(|(which, at)| {
             let record = &evidence.faults[*at];
             let segments = Segments::of(evidence, which);
-            let mut of = |groups: Vec<Vec<Segment>>| -> Vec<Scene> {
-                let scene = |segments: Vec<Segment>| {
-                    *scenes += 1;
-                    Scene { id: *scenes, forces: segments[0].forces.clone(), segments }
+            let mut of = |groups: Vec<Vec<Segment>>| -> Vec<Window> {
+                let window = |segments: Vec<Segment>| {
+                    *windows += 1;
+                    Window { id: *windows, forces: segments[0].forces.clone(), segments }
                 };
-                groups.into_iter().map(scene).collect()
+                groups.into_iter().map(window).collect()
             };
             let span = record.injected().zip(record.healed()).map(|(from, to)| (from.at_ns, to.at_ns));
             let severities = 0..record.severities.len();
             severities
-                .map(|severity| Scenes {
+                .map(|severity| Windows {
                     during: of(segments.during((*at, severity))),
                     pauses: of(span.map(|span| segments.pauses(*at, span)).unwrap_or_default()),
                     after: of(span.map(|span| segments.after(span.1)).unwrap_or_default()),
@@ -275,22 +275,22 @@ fn least_asked(expectations: &[Expectation]) -> HashMap<Quantity, f64> {
     least
 }
 
-fn row(faults: &[FaultRecord], force: Force, asked: &Expectation, ruling: Ruling) -> ProofRow {
+fn row(faults: &[FaultRecord], force: Force, asked: &Expectation, judgement: Judgement) -> ProofRow {
     ProofRow {
         subject: asked.subject.clone(),
         quantity: asked.quantity,
         hit: asked.hit,
         severity: force.1 as u32,
         asked: asked.asked,
-        expected: ruling.expected,
-        measured: ruling.measured,
-        change: ruling.change,
+        expected: judgement.expected,
+        measured: judgement.measured,
+        change: judgement.change,
         tolerance: asked.tolerance,
-        allowed: ruling.allowed,
-        together: ruling.together.iter().map(|other| faults[*other].index).collect(),
-        sources: ruling.sources,
-        verdict: ruling.verdict.unwrap_or(Proof::Unproven),
-        why: ruling.why,
+        allowed: judgement.allowed,
+        together: judgement.together.iter().map(|other| faults[*other].index).collect(),
+        sources: judgement.sources,
+        verdict: judgement.verdict.unwrap_or(Proof::Unproven),
+        why: judgement.why,
     }
 }
 

@@ -3,7 +3,7 @@
 use brownout_record::{Expectation, Quantity};
 
 use crate::{
-    place::{Eye, LEAN, Measure},
+    place::{Source, LEAN, Measure},
     segments::Force,
 };
 
@@ -121,7 +121,7 @@ impl Target {
 /// One question: what a source has to see of a quantity while some forces are there.
 pub(crate) struct Question<'a> {
     pub(crate) asks: &'a Asks<'a>,
-    pub(crate) eye: Eye<'a>,
+    pub(crate) source: Source<'a>,
     pub(crate) quantity: Quantity,
     pub(crate) forces: &'a [Force],
     /// The fault that is judged (by its place).
@@ -171,11 +171,11 @@ impl Question<'_> {
         Some(match self.quantity {
             Quantity::OneWayDelay => self.queued(sums(self.quantity)),
             Quantity::DelaySpread => self.spread(before)?,
-            Quantity::Loss if self.eye == Eye::Probes => self.queued(self.vanished(before)),
+            Quantity::Loss if self.source == Source::Probes => self.queued(self.vanished(before)),
             Quantity::Loss => shares(self.quantity),
-            Quantity::Corruption => match self.eye {
-                Eye::Probes => self.queued(self.vanished(before)),
-                Eye::Checksums => self.counted()?,
+            Quantity::Corruption => match self.source {
+                Source::Probes => self.queued(self.vanished(before)),
+                Source::Checksums => self.counted()?,
                 _ => self.staged(shares(self.quantity)),
             },
             Quantity::Duplicates => self.staged(shares(self.quantity)),
@@ -255,14 +255,14 @@ impl Question<'_> {
 
     fn reordered(&self) -> Option<Target> {
         let own = self.asks.of(Quantity::Reordered, self.forces, None);
-        if own.clone().count() > 1 || self.during.blind && self.eye == Eye::Probes {
+        if own.clone().count() > 1 || self.during.blind && self.source == Source::Probes {
             return None;
         }
         let asked = own.map(|one| one.asked).sum::<f64>();
         let without = self.asks.share(Quantity::Reordered, self.forces, Some(self.fault));
         let target = self.staged(Target::change(asked, without));
         // Where delays vary, packets overtake each other without having been chosen to.
-        let varies = self.eye == Eye::Probes && self.any(Quantity::DelaySpread);
+        let varies = self.source == Source::Probes && self.any(Quantity::DelaySpread);
         Some(Target { bound: if varies { Bound::AtLeast } else { Bound::Both }, tells: !varies, ..target })
     }
 
@@ -275,33 +275,33 @@ impl Question<'_> {
 
     fn rate(&self, limit: Option<f64>, without: Option<f64>, before: f64) -> Option<Target> {
         let free = (SPARED_RATE * before).min(UNLIMITED);
-        match (limit, self.eye) {
-            (Some(limit), Eye::Counters) => {
+        match (limit, self.source) {
+            (Some(limit), Source::Counters) => {
                 // Readings and the limiter do not begin with the same packet.
                 const PACKETS: f64 = 2.0 * 1500.0 * 8.0;
                 Some(Target { bound: Bound::AtMost, slack: PACKETS, tells: false, ..Target::value(limit, limit) })
             }
-            (None, Eye::Counters) => None,
+            (None, Source::Counters) => None,
             (Some(limit), _) => Some(Target::value(limit, without.unwrap_or(before).min(before))),
             (None, _) => Some(Target { bound: Bound::AtLeast, ..Target::value(free, free) }),
         }
     }
 
     fn processor(&self, limit: Option<f64>, without: Option<f64>, before: f64) -> Option<Target> {
-        match (limit, self.eye) {
-            (Some(limit), Eye::Cpu) => Some(Target {
+        match (limit, self.source) {
+            (Some(limit), Source::Cpu) => Some(Target {
                 bound: Bound::AtMost,
                 // It tells only a node that wanted more before, and takes all that it may now.
                 tells: self.during.value.is_some_and(|share| share >= (1.0 - UNCOUNTED) * limit),
                 ..Target::value(limit, without.unwrap_or(before).min(before))
             }),
-            (None, Eye::Cpu) => None,
+            (None, Source::Cpu) => None,
             // Being held at all tells, however long.
-            (Some(_), Eye::Witness(HELD)) => {
+            (Some(_), Source::Witness(HELD)) => {
                 let held = self.during.value.is_some_and(|share| share > SELDOM);
                 Some(Target { bound: Bound::AtLeast, tells: held, ..Target::value(0.0, f64::NEG_INFINITY) })
             }
-            (None, Eye::Witness(HELD)) => {
+            (None, Source::Witness(HELD)) => {
                 Some(Target { bound: Bound::AtMost, slack: SELDOM, ..Target::value(0.0, 0.0) })
             }
             // A governor says what it allows, not whether the node ever wanted more.
@@ -312,6 +312,6 @@ impl Question<'_> {
 
     /// Whether anything has to have been seen before: a governor comes with its fault.
     pub(crate) fn needs_before(&self) -> bool {
-        !matches!(self.quantity, Quantity::ProcessorShare) && self.eye != Eye::Checksums
+        !matches!(self.quantity, Quantity::ProcessorShare) && self.source != Source::Checksums
     }
 }

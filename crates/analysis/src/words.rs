@@ -3,7 +3,7 @@
 use brownout_record::Quantity;
 use brownout_units::format_ns;
 
-use crate::place::Eye;
+use crate::place::Source;
 
 /// A value or a change of a quantity in its unit, as short as can be.
 pub fn number(quantity: Quantity, value: f64) -> String {
@@ -94,23 +94,23 @@ pub fn name(quantity: Quantity) -> &'static str {
 }
 
 /// Who looked, and the verb that goes with it.
-pub(crate) fn said(eye: Eye<'_>, quantity: Quantity) -> (String, &'static str) {
-    let (name, verb) = match eye {
-        Eye::Probes => ("probes", "show"),
-        Eye::Counters => ("the emulator's counters", "show"),
-        Eye::Checksums => ("the receiving kernel's checksums", "show"),
-        Eye::Cpu => ("the node's CPU time", "shows"),
-        Eye::Witness("train") => ("trains of packets", "show"),
-        Eye::Witness("heartbeat") => ("heartbeats", "show"),
-        Eye::Witness("process") => ("the state of its process", "shows"),
-        Eye::Witness("governor") => ("the governor", "shows"),
-        Eye::Witness("held") => ("the time for which the governor held it", "shows"),
-        Eye::Witness("sizes") => ("packets of many sizes", "show"),
-        Eye::Witness("disk-probe") => ("the disk probe", "shows"),
-        Eye::Witness("disk") => ("the filesystem", "shows"),
-        Eye::Witness("sntp") => ("SNTP", "shows"),
-        Eye::Witness("database") => ("the database's timestamps", "show"),
-        Eye::Witness(other) => (other, "shows"),
+pub(crate) fn said(source: Source<'_>, quantity: Quantity) -> (String, &'static str) {
+    let (name, verb) = match source {
+        Source::Probes => ("probes", "show"),
+        Source::Counters => ("the emulator's counters", "show"),
+        Source::Checksums => ("the receiving kernel's checksums", "show"),
+        Source::Cpu => ("the node's CPU time", "shows"),
+        Source::Witness("train") => ("trains of packets", "show"),
+        Source::Witness("heartbeat") => ("heartbeats", "show"),
+        Source::Witness("process") => ("the state of its process", "shows"),
+        Source::Witness("governor") => ("the governor", "shows"),
+        Source::Witness("held") => ("the time for which the governor held it", "shows"),
+        Source::Witness("sizes") => ("packets of many sizes", "show"),
+        Source::Witness("disk-probe") => ("the disk probe", "shows"),
+        Source::Witness("disk") => ("the filesystem", "shows"),
+        Source::Witness("sntp") => ("SNTP", "shows"),
+        Source::Witness("database") => ("the database's timestamps", "show"),
+        Source::Witness(other) => (other, "shows"),
     };
     // One place may be asked several things that are written alike.
     let of = match quantity {

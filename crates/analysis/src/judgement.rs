@@ -4,16 +4,16 @@ use brownout_record::{Expectation, Quantity};
 
 use crate::{
     Proof,
-    place::{Eye, Measure},
+    place::{Source, Measure},
     proof::{ENOUGH, SourceSeen},
     target::{Bound, Target},
     words::{said, show},
 };
 
 /// What a window needs before it says anything.
-pub(crate) fn enough(eye: Eye<'_>, quantity: Quantity) -> u64 {
-    match (eye, quantity) {
-        (Eye::Probes | Eye::Counters | Eye::Checksums, _) => ENOUGH,
+pub(crate) fn enough(source: Source<'_>, quantity: Quantity) -> u64 {
+    match (source, quantity) {
+        (Source::Probes | Source::Counters | Source::Checksums, _) => ENOUGH,
         // A train or an exchange of clocks is many packets, and says by itself how far it can be wrong.
         (
             _,
@@ -23,7 +23,7 @@ pub(crate) fn enough(eye: Eye<'_>, quantity: Quantity) -> u64 {
             | Quantity::ClockDrift
             | Quantity::ProcessorShare,
         ) => 3,
-        (Eye::Witness(_) | Eye::Cpu, _) => 10,
+        (Source::Witness(_) | Source::Cpu, _) => 10,
     }
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct Row<'a> {
     pub(crate) disturbing: &'a [usize],
 }
 
-/// What one source says of one scene.
-pub(crate) struct Statement<'a> {
-    pub(crate) eye: Eye<'a>,
+/// What one source says of one window.
+pub(crate) struct Observation<'a> {
+    pub(crate) source: Source<'a>,
     pub(crate) target: Target,
     pub(crate) during: Measure,
     pub(crate) measured: Option<f64>,
@@ -49,7 +49,7 @@ pub(crate) struct Statement<'a> {
     pub(crate) tells: bool,
 }
 
-impl Statement<'_> {
+impl Observation<'_> {
     pub(crate) fn contradicts(&self) -> bool {
         self.enough && self.measured.is_some_and(|measured| self.target.deviation(measured) > self.allowed)
     }
@@ -57,7 +57,7 @@ impl Statement<'_> {
 
 /// What is said of a row.
 #[derive(Default)]
-pub(crate) struct Ruling {
+pub(crate) struct Judgement {
     pub(crate) verdict: Option<Proof>,
     pub(crate) why: Option<String>,
     pub(crate) expected: f64,
@@ -69,8 +69,8 @@ pub(crate) struct Ruling {
 }
 
 /// Whether agreeing says something: what was measured cannot be what there were without the fault.
-pub(crate) fn tells(row: &Row<'_>, statement: &Statement<'_>, measured: f64) -> bool {
-    let Statement { target, allowed, .. } = statement;
+pub(crate) fn tells(row: &Row<'_>, observation: &Observation<'_>, measured: f64) -> bool {
+    let Observation { target, allowed, .. } = observation;
     if !target.tells {
         return false;
     }
@@ -84,45 +84,45 @@ pub(crate) fn tells(row: &Row<'_>, statement: &Statement<'_>, measured: f64) -> 
     }
 }
 
-pub(crate) fn cannot_tell(row: &Row<'_>, statement: &Statement<'_>) -> String {
+pub(crate) fn cannot_tell(row: &Row<'_>, observation: &Observation<'_>) -> String {
     let quantity = row.asked.quantity;
     let number = |value: f64| show(quantity, value);
-    let (source, verb) = said(statement.eye, quantity);
-    let what = if statement.target.change { "a change of " } else { "" };
+    let (source, verb) = said(observation.source, quantity);
+    let what = if observation.target.change { "a change of " } else { "" };
     // What the fault takes away from what were there without it.
     let effect = if row.asked.hit && row.asked.asked != 0.0 {
-        (statement.target.expected - statement.target.without).abs()
+        (observation.target.expected - observation.target.without).abs()
     } else {
         row.least
     };
     format!(
         "{source} {verb} {what}{}, but ± {} cannot tell {} from none",
-        number(statement.measured.unwrap_or(0.0)),
-        number(statement.allowed),
+        number(observation.measured.unwrap_or(0.0)),
+        number(observation.allowed),
         number(if effect.is_finite() { effect } else { row.asked.asked })
     )
 }
 
 /// Which of the windows has too little in it.
-pub(crate) fn too_few(eye: Eye<'_>, quantity: Quantity, windows: [(&str, u64); 2]) -> String {
-    let least = enough(eye, quantity);
+pub(crate) fn too_few(source: Source<'_>, quantity: Quantity, windows: [(&str, u64); 2]) -> String {
+    let least = enough(source, quantity);
     let few = windows.iter().filter(|(_, samples)| *samples < least);
     let few: Vec<String> = few.map(|(name, samples)| format!("{samples} {name}")).collect();
-    format!("not enough evidence from {}: {} ({least} are needed)", said(eye, quantity).0, few.join(", "))
+    format!("not enough evidence from {}: {} ({least} are needed)", said(source, quantity).0, few.join(", "))
 }
 
-impl Ruling {
+impl Judgement {
     pub(crate) fn fail(&mut self, verdict: Proof, row: &Row<'_>, why: String) {
         self.verdict = Some(verdict);
         self.why = Some(format!("{}: {why}", row.asked.subject));
     }
 
-    pub(crate) fn refute(&mut self, row: &Row<'_>, statement: &Statement<'_>, when: &str) {
+    pub(crate) fn refute(&mut self, row: &Row<'_>, observation: &Observation<'_>, when: &str) {
         let number = |value: f64| show(row.asked.quantity, value);
-        let (source, verb) = said(statement.eye, row.asked.quantity);
+        let (source, verb) = said(observation.source, row.asked.quantity);
         let role = if row.asked.hit { "" } else { " (spared)" };
-        let what = if statement.target.change { "a change of " } else { "" };
-        let bound = match statement.target.bound {
+        let what = if observation.target.change { "a change of " } else { "" };
+        let bound = match observation.target.bound {
             Bound::Both => "",
             Bound::AtLeast => "at least ",
             Bound::AtMost => "at most ",
@@ -130,9 +130,9 @@ impl Ruling {
         let when = if when.is_empty() { String::new() } else { format!(" {when}") };
         let why = format!(
             "{source}{role} {verb} {what}{}{when} where {bound}{} ± {} was to be seen",
-            number(statement.measured.unwrap_or(0.0)),
-            number(statement.target.expected),
-            number(statement.allowed)
+            number(observation.measured.unwrap_or(0.0)),
+            number(observation.target.expected),
+            number(observation.allowed)
         );
         self.fail(Proof::Refuted, row, why);
     }
