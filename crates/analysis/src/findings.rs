@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::{
     AnalysisError, Balance, ClosedLoop, Effect, FaultFindings, Instrument, OperationEffect, PhaseFindings,
-    TrialEvidence, Verdict, balance, goodput, instrument, little, operations, phases::spread, proof, sums::PhaseSums,
-    verdict, warnings,
+    Standstill, TrialEvidence, Verdict, balance, goodput, instrument, little, operations, phases::spread, proof,
+    standstill, sums::PhaseSums, verdict, warnings,
 };
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.
@@ -46,6 +46,8 @@ pub struct TrialFindings {
     pub effect: Effect,
     /// Of a closed loop: what arithmetic alone explains. None for an open loop, where it does not apply.
     pub closed_loop: Option<ClosedLoop>,
+    /// Of an open loop while nodes stood still: what arithmetic alone explains. None where something else was in force, too.
+    pub standstill: Option<Standstill>,
     /// The proof of each fault.
     pub faults: Vec<FaultFindings>,
     /// The instrument's own errors.
@@ -173,6 +175,7 @@ fn trial(
         ends_ns: evidence.ends_ns,
         invalid: Vec::new(),
         closed_loop: little::closed_loop(description, evidence, &phases, effect.delivered_degradation),
+        standstill: standstill::standstill(description, evidence, sums, &phases),
         phases,
         effect,
         faults: proof::proofs(evidence)?,

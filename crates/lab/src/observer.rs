@@ -261,27 +261,25 @@ impl<'a> Observer<'a> {
         let (starts_ns, length_ns) = (self.recorder.at(self.links_read_ns), (now_ns - self.links_read_ns).max(1));
         self.links_read_ns = now_ns;
         let name = |host| self.network.name(host).unwrap_or_default().to_owned();
-        self.links.extend(counters
-            .into_iter()
-            .map(|counters| LinkRow {
-                starts_ns,
-                length_ns,
-                from: name(counters.link.from),
-                to: name(counters.link.to),
-                offered: counters.offered_packets,
-                offered_bytes: counters.offered_bytes,
-                delivered: counters.delivered_packets,
-                delivered_bytes: counters.delivered_bytes,
-                lost: counters.lost,
-                dropped_queue: counters.dropped_queue + counters.dropped_write,
-                duplicated: counters.duplicated,
-                corrupted: counters.corrupted,
-                reordered: counters.reordered,
-                cut: counters.cut,
-                too_big: counters.too_big,
-                release_error: counters.release_error,
-                held: counters.held,
-            }));
+        self.links.extend(counters.into_iter().map(|counters| LinkRow {
+            starts_ns,
+            length_ns,
+            from: name(counters.link.from),
+            to: name(counters.link.to),
+            offered: counters.offered_packets,
+            offered_bytes: counters.offered_bytes,
+            delivered: counters.delivered_packets,
+            delivered_bytes: counters.delivered_bytes,
+            lost: counters.lost,
+            dropped_queue: counters.dropped_queue + counters.dropped_write,
+            duplicated: counters.duplicated,
+            corrupted: counters.corrupted,
+            reordered: counters.reordered,
+            cut: counters.cut,
+            too_big: counters.too_big,
+            release_error: counters.release_error,
+            held: counters.held,
+        }));
         Ok(())
     }
 

@@ -310,7 +310,8 @@ impl Scheduled<'_> {
         let lasted = period.and_then(|period| Some(period.healed?.at_ns.saturating_sub(period.injected?.at_ns)));
         let untimely = planned.zip(lasted).and_then(|(planned, lasted)| untimely(planned, lasted));
         // One whose healing takes its time lasts as long as that takes.
-        if let Some(why) = untimely.filter(|_| self.planned.fault().is_some_and(|fault| fault.heals_within().ns() == 0)) {
+        if let Some(why) = untimely.filter(|_| self.planned.fault().is_some_and(|fault| fault.heals_within().ns() == 0))
+        {
             let now = monotonic_ns();
             self.write("warning", format!("{}: {why}", self.record.text), Change::between(now, now), trial, observer)?;
         }
@@ -362,9 +363,8 @@ fn missed((starts, ends): (u64, u64), now: u64) -> Option<String> {
 fn untimely(planned: u64, lasted: u64) -> Option<String> {
     let off = planned.abs_diff(lasted);
     let time = |ns: u64| brownout_units::Delay::from_ns(ns / 1_000_000 * 1_000_000);
-    (off > UNTIMELY_NS && off as f64 > UNTIMELY * planned as f64).then(|| {
-        format!("it lasted {} instead of {}", time(lasted), time(planned))
-    })
+    (off > UNTIMELY_NS && off as f64 > UNTIMELY * planned as f64)
+        .then(|| format!("it lasted {} instead of {}", time(lasted), time(planned)))
 }
 
 /// Whether a node was not as a fault needs it: that is something to be told, and no reason to end the trial.

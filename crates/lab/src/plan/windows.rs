@@ -1,16 +1,11 @@
 //! Whether a plan leaves enough time to prove its faults: one that could not be proven is refused now, not after minutes.
 
-use brownout_analysis::{margin_within, reach_within, stats::samples_to_tell};
+use brownout_analysis::{margin_within, reach_within, stall_margin, stats::samples_to_tell};
 use brownout_record::Quantity;
 use brownout_units::{Count, Delay};
 
 use super::{Phase, PlannedFault, PlannedPeriod, PlannedPhase, check::Check, probe_interval};
-use crate::{
-    experiment::FileError,
-    faults::Fault,
-    hosts::Hosts,
-    witness::Pace,
-};
+use crate::{experiment::FileError, faults::Fault, hosts::Hosts, witness::Pace};
 
 /// Probes that each of the windows before, during and after a fault has to have: three times what a verdict takes.
 const PROBES: u32 = 3 * brownout_analysis::ENOUGH as u32;
@@ -101,7 +96,11 @@ fn changes(faults: &[PlannedFault]) -> Vec<Change> {
             fault: index,
             at: *at,
             long: if *comes { injects } else { heals },
-            margin: if stall && *comes { reach_within(next(*at)) } else { margin_within(next(*at), unsettled) },
+            margin: if stall && *comes {
+                stall_margin(next(*at), unsettled)
+            } else {
+                margin_within(next(*at), unsettled)
+            },
             early: match (*comes, stall) {
                 (true, _) => 0,
                 (false, true) => reach_within(last(*at)),
@@ -160,9 +159,9 @@ fn too_little(fault: &PlannedFault, periods: &[&PlannedPeriod], need: u64, what:
 
 /// How long a period of a fault has to be at the longest, to be proven within it.
 fn longest(fault: &PlannedFault, need: u64) -> u64 {
-    if fault.fault().is_some_and(Fault::is_stall) {
-        return 2 * brownout_analysis::REACH_NS + (Pace::of(None).beat * BEATS).as_nanos() as u64;
-    }
+    // A long stall is looked at less often than a short one.
+    let stall = fault.fault().is_some_and(Fault::is_stall);
+    let need = if stall { (Pace::of(None).beat * BEATS).as_nanos() as u64 } else { need };
     let injects = fault.fault().map_or(0, |fault| fault.injects_within().ns());
     injects.saturating_add(unsettled(fault)).saturating_add(early(fault)).saturating_add(need)
 }
