@@ -186,7 +186,7 @@ pub fn standstill(findings: &Findings) -> Option<String> {
     let own: Vec<(u32, &Standstill)> =
         findings.trials.iter().filter_map(|trial| Some((trial.trial, trial.standstill.as_ref()?))).collect();
     let rows = own.iter().flat_map(|(trial, own)| standstill_cells(*trial, own));
-    let rows = rows.map(|cells| ("", cells.map(cell).to_vec()));
+    let rows = rows.map(|cells| ("", Vec::from(cells.map(cell))));
     let words: Vec<String> =
         own.iter().map(|(trial, own)| format!("trial {trial}: {}", standstill_words(own))).collect();
     let caption = format!("{STANDSTILL}; {}", words.join("; "));
