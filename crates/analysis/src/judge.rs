@@ -2,14 +2,15 @@
 
 use std::{cell::RefCell, collections::HashMap};
 
-use brownout_record::Quantity;
+use brownout_record::{Period, Quantity};
 
 use crate::{
     AnalysisError, Proof,
-    place::{Source, Measure, Place},
+    judgement::{Judgement, Observation, Row, Stretch, cannot_tell, enough, tells, too_few},
+    place::{Measure, Place, Source},
     proof::{ENOUGH, SourceSeen},
-    judgement::{Row, Judgement, Observation, cannot_tell, enough, tells, too_few},
-    segments::{Class, Force, Segment},
+    segments::{Class, Force, Segment, Span},
+    steady::Alone,
     target::{Asks, HELD, Question},
     words::said,
 };
@@ -45,47 +46,80 @@ pub(crate) struct PlaceEvidence<'a> {
     pub(crate) asks: Asks<'a>,
     /// Before the first injection of any fault.
     pub(crate) before: &'a Window,
+    /// When the kernel says that the emulator waited for a processor.
+    pub(crate) starved: &'a [Span],
     known: RefCell<HashMap<(Source<'a>, Quantity, usize), Measure>>,
 }
 
 impl<'a> PlaceEvidence<'a> {
-    pub(crate) fn new(place: Place<'a>, asks: Asks<'a>, before: &'a Window) -> Self {
-        PlaceEvidence { place, asks, before, known: RefCell::default() }
+    pub(crate) fn new(place: Place<'a>, asks: Asks<'a>, before: &'a Window, starved: &'a [Span]) -> Self {
+        PlaceEvidence { place, asks, before, starved, known: RefCell::default() }
     }
 
-    fn measure(&self, source: Source<'a>, quantity: Quantity, window: &Window) -> Result<Measure, AnalysisError> {
+    /// What a source measured in some segments with the same things in force.
+    pub(crate) fn place_measure(
+        &self,
+        source: Source<'a>,
+        quantity: Quantity,
+        segments: &[Segment],
+        forces: &[Force],
+    ) -> Result<Measure, AnalysisError> {
+        Ok(match self.asks.drifting(forces).next().filter(|_| quantity == Quantity::ClockOffset) {
+            Some(drift) => self.place.offset_at_drift(source, segments, drift),
+            None => self.place.measure(source, quantity, segments)?,
+        })
+    }
+
+    /// The same, known from the second time on.
+    pub(crate) fn measure(
+        &self,
+        source: Source<'a>,
+        quantity: Quantity,
+        window: &Window,
+    ) -> Result<Measure, AnalysisError> {
         if let Some(known) = self.known.borrow().get(&(source, quantity, window.id)) {
             return Ok(*known);
         }
-        let measure = match self.asks.drifting(&window.forces).next().filter(|_| quantity == Quantity::ClockOffset) {
-            Some(drift) => self.place.offset_at_drift(source, &window.segments, drift),
-            None => self.place.measure(source, quantity, &window.segments)?,
-        };
+        let measure = self.place_measure(source, quantity, &window.segments, &window.forces)?;
         self.known.borrow_mut().insert((source, quantity, window.id), measure);
         Ok(measure)
     }
 
     /// What a source says of a window; none where it cannot say anything.
-    fn observe(&self, source: Source<'a>, row: &Row<'_>, window: &Window) -> Result<Option<Observation<'a>>, AnalysisError> {
+    fn observe(
+        &self,
+        source: Source<'a>,
+        row: &Row<'_>,
+        window: &Window,
+    ) -> Result<Option<Observation<'a>>, AnalysisError> {
+        let during = self.measure(source, row.asked.quantity, window)?;
+        self.observation(source, row, &window.forces, &during, 0.0)
+    }
+
+    pub(crate) fn needs_before(&self, source: Source<'a>, row: &Row<'_>) -> bool {
+        row.asked.quantity != Quantity::ProcessorShare && source != Source::Checksums
+    }
+
+    /// The same of what was measured while some forces were there, with `widen` more allowed.
+    pub(crate) fn observation(
+        &self,
+        source: Source<'a>,
+        row: &Row<'_>,
+        forces: &[Force],
+        during: &Measure,
+        widen: f64,
+    ) -> Result<Option<Observation<'a>>, AnalysisError> {
         let quantity = row.asked.quantity;
-        let disturbed = window.forces.iter().any(|(other, _)| *other != row.fault && row.disturbing.contains(other));
-        if disturbed && !self.asks.any(quantity, &window.forces, None) {
+        let disturbed = forces.iter().any(|(other, _)| *other != row.fault && row.disturbing.contains(other));
+        if disturbed && !self.asks.any(quantity, forces, None) {
             return Ok(None);
         }
         let before = self.measure(source, quantity, self.before)?;
-        let during = self.measure(source, quantity, window)?;
-        let question = Question {
-            asks: &self.asks,
-            source,
-            quantity,
-            forces: &window.forces,
-            fault: row.fault,
-            before: &before,
-            during: &during,
-        };
+        let question =
+            Question { asks: &self.asks, source, quantity, forces, fault: row.fault, before: &before, during };
         let Some(target) = question.target() else { return Ok(None) };
         let least = enough(source, quantity);
-        let enough = during.samples >= least && (before.samples >= least || !question.needs_before());
+        let enough = during.samples >= least && (before.samples >= least || !self.needs_before(source, row));
         let measured = if target.change {
             during.value.zip(before.value).map(|(during, before)| during - before)
         } else {
@@ -97,13 +131,14 @@ impl<'a> PlaceEvidence<'a> {
             (true, _) => before.error.hypot(during.error),
             (false, _) => during.error,
         };
-        let allowed = row.asked.tolerance + question.others_tolerance() + error + target.slack;
+        let allowed = row.asked.tolerance + question.others_tolerance() + error + target.slack + widen;
         // What speaks for the fault need not be beyond the doubt that is given to what speaks against it.
         let narrow = match quantity {
             Quantity::ClockOffset | Quantity::ClockDrift => allowed,
             _ => allowed - error * (1.0 - crate::stats::TELLING),
         };
-        let mut observation = Observation { source, target, during, measured, allowed: narrow, enough, tells: false };
+        let mut observation =
+            Observation { source, target, during: *during, measured, allowed: narrow, enough, tells: false };
         observation.tells = measured.is_some_and(|measured| tells(row, &observation, measured));
         Ok(Some(Observation { allowed, ..observation }))
     }
@@ -111,12 +146,21 @@ impl<'a> PlaceEvidence<'a> {
     pub(crate) fn judge(&self, row: &Row<'_>, windows: &Windows) -> Result<Judgement, AnalysisError> {
         let sources = self.place.sources(row.asked.quantity);
         let mut judgement = self.during(&sources, row, windows)?;
+        if row.asked.hit && row.asked.asked != 0.0 {
+            judgement.stretches = self.stretches(&sources, row, &windows.during)?;
+        }
         if judgement.verdict == Some(Proof::Refuted) {
+            return Ok(judgement);
+        }
+        if let Some(why) = judgement.stretches.iter().find_map(|stretch| stretch.why.clone()) {
+            judgement.fail(Proof::Refuted, row, why);
             return Ok(judgement);
         }
         for window in &windows.pauses {
             for source in &sources {
-                let Some(observation) = self.observe(*source, row, window)?.filter(Observation::contradicts) else { continue };
+                let Some(observation) = self.observe(*source, row, window)?.filter(Observation::contradicts) else {
+                    continue;
+                };
                 judgement.refute(row, &observation, "while it was not in force");
                 return Ok(judgement);
             }
@@ -124,6 +168,46 @@ impl<'a> PlaceEvidence<'a> {
         self.after(&sources, row, windows, &mut judgement)?;
         judgement.verdict = judgement.verdict.or(Some(Proof::Proven));
         Ok(judgement)
+    }
+
+    /// What each stretch showed in which the fault was in force with this severity.
+    fn stretches(
+        &self,
+        sources: &[Source<'a>],
+        row: &Row<'_>,
+        windows: &[Window],
+    ) -> Result<Vec<Stretch>, AnalysisError> {
+        let mut stretches = Vec::new();
+        for window in windows {
+            for segment in &window.segments {
+                let mut stretch = Stretch { from_ns: segment.between.0, judged: false, why: None };
+                for source in sources.iter().filter(|source| !matches!(source, Source::Checksums)) {
+                    match self.alone(*source, row, window, segment)? {
+                        Alone::Few => {}
+                        Alone::Agrees => stretch.judged = true,
+                        Alone::Contradicts(why) => {
+                            stretch.judged = true;
+                            stretch.why = stretch.why.or(Some(format!("{}{why}", self.period(row, segment))));
+                        }
+                    }
+                }
+                stretches.push(stretch);
+            }
+        }
+        stretches.sort_by_key(|stretch| stretch.from_ns);
+        Ok(stretches)
+    }
+
+    /// "period 3 of 6 (12.0 s to 14.0 s): "; nothing, where there is but one that nothing else cuts.
+    fn period(&self, row: &Row<'_>, segment: &Segment) -> String {
+        let (from, to) = segment.between;
+        let periods = &self.place.fault(row.fault).periods;
+        let within = |period: &&Period| {
+            period.injected.is_some_and(|stamp| stamp.at_ns <= from)
+                && period.healed.is_none_or(|stamp| stamp.at_ns >= to)
+        };
+        let number = periods.iter().position(|period| within(&period)).map_or(1, |at| at + 1);
+        format!("period {number} of {} ({:.1} s to {:.1} s): ", periods.len(), from as f64 / 1e9, to as f64 / 1e9)
     }
 
     fn during(&self, sources: &[Source<'a>], row: &Row<'_>, windows: &Windows) -> Result<Judgement, AnalysisError> {
@@ -174,7 +258,8 @@ impl<'a> PlaceEvidence<'a> {
             judgement.allowed = row.asked.tolerance;
         }
         // Who has to have enough, has to have it somewhere; if nobody has, the first that has not is named.
-        let missed = lacking.iter().find(|(source, due, _)| (*due || supported.is_empty()) && !supported.contains(source));
+        let missed =
+            lacking.iter().find(|(source, due, _)| (*due || supported.is_empty()) && !supported.contains(source));
         let missing = match missed {
             _ if windows.during.is_empty() => Some("it was never in force with this severity".to_owned()),
             Some((_, _, why)) => Some(why.clone()),
@@ -312,12 +397,20 @@ impl<'a> PlaceEvidence<'a> {
 
     fn lacking(&self, observation: &Observation<'a>, row: &Row<'_>) -> String {
         let before = self.measure(observation.source, row.asked.quantity, self.before).unwrap_or_default();
-        too_few(observation.source, row.asked.quantity, [("before", before.samples), ("during", observation.during.samples)])
+        too_few(
+            observation.source,
+            row.asked.quantity,
+            [("before", before.samples), ("during", observation.during.samples)],
+        )
     }
 
     fn lacking_after(&self, observation: &Observation<'a>, row: &Row<'_>) -> String {
         let before = self.measure(observation.source, row.asked.quantity, self.before).unwrap_or_default();
-        too_few(observation.source, row.asked.quantity, [("before", before.samples), ("after", observation.during.samples)])
+        too_few(
+            observation.source,
+            row.asked.quantity,
+            [("before", before.samples), ("after", observation.during.samples)],
+        )
     }
 
     fn nothing_told(&self, row: &Row<'_>) -> String {

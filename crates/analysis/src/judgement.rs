@@ -4,7 +4,7 @@ use brownout_record::{Expectation, Quantity};
 
 use crate::{
     Proof,
-    place::{Source, Measure},
+    place::{Measure, Source},
     proof::{ENOUGH, SourceSeen},
     target::{Bound, Target},
     words::{said, show},
@@ -66,6 +66,17 @@ pub(crate) struct Judgement {
     pub(crate) change: bool,
     pub(crate) together: Vec<usize>,
     pub(crate) sources: Vec<SourceSeen>,
+    /// In a place that is hit: each stretch in which it was, in order of time.
+    pub(crate) stretches: Vec<Stretch>,
+}
+
+/// What was seen in one stretch in which a fault was in force.
+pub(crate) struct Stretch {
+    pub(crate) from_ns: u64,
+    /// It was long enough to be judged by itself.
+    pub(crate) judged: bool,
+    /// What contradicts.
+    pub(crate) why: Option<String>,
 }
 
 /// Whether agreeing says something: what was measured cannot be what there were without the fault.
@@ -118,22 +129,26 @@ impl Judgement {
     }
 
     pub(crate) fn refute(&mut self, row: &Row<'_>, observation: &Observation<'_>, when: &str) {
-        let number = |value: f64| show(row.asked.quantity, value);
-        let (source, verb) = said(observation.source, row.asked.quantity);
-        let role = if row.asked.hit { "" } else { " (spared)" };
-        let what = if observation.target.change { "a change of " } else { "" };
-        let bound = match observation.target.bound {
-            Bound::Both => "",
-            Bound::AtLeast => "at least ",
-            Bound::AtMost => "at most ",
-        };
-        let when = if when.is_empty() { String::new() } else { format!(" {when}") };
-        let why = format!(
-            "{source}{role} {verb} {what}{}{when} where {bound}{} ± {} was to be seen",
-            number(observation.measured.unwrap_or(0.0)),
-            number(observation.target.expected),
-            number(observation.allowed)
-        );
-        self.fail(Proof::Refuted, row, why);
+        self.fail(Proof::Refuted, row, refutation(row, observation, when));
     }
+}
+
+/// What a source showed where something else was to be seen.
+pub(crate) fn refutation(row: &Row<'_>, observation: &Observation<'_>, when: &str) -> String {
+    let number = |value: f64| show(row.asked.quantity, value);
+    let (source, verb) = said(observation.source, row.asked.quantity);
+    let role = if row.asked.hit { "" } else { " (spared)" };
+    let what = if observation.target.change { "a change of " } else { "" };
+    let bound = match observation.target.bound {
+        Bound::Both => "",
+        Bound::AtLeast => "at least ",
+        Bound::AtMost => "at most ",
+    };
+    let when = if when.is_empty() { String::new() } else { format!(" {when}") };
+    format!(
+        "{source}{role} {verb} {what}{}{when} where {bound}{} ± {} was to be seen",
+        number(observation.measured.unwrap_or(0.0)),
+        number(observation.target.expected),
+        number(observation.allowed)
+    )
 }

@@ -2,10 +2,11 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use brownout_record::{HostCounterRow, Quantity, Subject, WitnessRow};
+use brownout_record::{FaultRecord, HostCounterRow, Quantity, Subject, WitnessRow};
 
 use crate::{
     AnalysisError, TrialEvidence,
+    distribution::Distribution,
     index::Index,
     links::{LinkCounts, held},
     samples::{self, Sample},
@@ -156,6 +157,51 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// A fault of the trial, by its place.
+    pub(crate) fn fault(&self, at: usize) -> &'a FaultRecord {
+        &self.evidence.faults[at]
+    }
+
+    /// The single measurements of one in some segments, but for those begun within `without`; none where it makes none.
+    pub(crate) fn distribution(
+        &self,
+        source: Source<'_>,
+        quantity: Quantity,
+        segments: &[Segment],
+        without: &[Span],
+    ) -> Result<Option<Distribution>, AnalysisError> {
+        let counts = |at_ns: u64| !without.iter().any(|(from, to)| (*from..*to).contains(&at_ns));
+        Ok(match (source, quantity) {
+            (Source::Probes, Quantity::OneWayDelay) => {
+                let sent = segments.iter().flat_map(|segment| {
+                    let (from, to) = segment.sent();
+                    samples::sent(&self.samples, from, to)
+                });
+                let delays = sent.filter(|sample| counts(sample.sent_ns)).filter_map(|sample| sample.delay_ns);
+                Some(Distribution::of(delays.map(|delay| delay as f64).collect()))
+            }
+            (Source::Counters, Quantity::OneWayDelay) => {
+                let span = |row: &LinkCounts| (row.starts_ns, row.ends_ns());
+                let inside = inside(self.links, span, segments, self.class, self.spared);
+                Some(Distribution::Counted(held(inside.filter(|row| counts(row.starts_ns)))?))
+            }
+            (
+                Source::Witness(name),
+                Quantity::ReadTime
+                | Quantity::WriteTime
+                | Quantity::SyncTime
+                | Quantity::MetadataTime
+                | Quantity::LargestPacket
+                | Quantity::Rate
+                | Quantity::ClockOffset,
+            ) => {
+                let rows = self.looks(name, quantity, segments);
+                Some(Distribution::of(rows.flatten().map(|row| row.value).collect()))
+            }
+            _ => None,
+        })
+    }
+
     /// What one measured in some segments.
     pub(crate) fn measure(
         &self,
@@ -269,18 +315,28 @@ impl<'a> Place<'a> {
         Measure::exact((cores > 0).then(|| busy as f64 / cores as f64), readings)
     }
 
-    fn witness(&self, name: &str, quantity: Quantity, segments: &[Segment]) -> Measure {
-        if quantity == Quantity::Answers {
-            return self.answers(name, segments);
-        }
+    /// What a witness saw, segment by segment.
+    fn looks<'b>(
+        &'b self,
+        name: &'b str,
+        quantity: Quantity,
+        segments: &'b [Segment],
+    ) -> impl Iterator<Item = &'b [&'a WitnessRow]> + Clone {
         let of = if quantity == Quantity::ClockDrift { Quantity::ClockOffset } else { quantity };
-        let Some(rows) = self.witnesses.get(&(of, name)) else { return Measure::default() };
-        let spans = segments.iter().map(|segment| {
+        let rows = self.witnesses.get(&(of, name)).map_or(&[][..], Vec::as_slice);
+        segments.iter().map(move |segment| {
             let (from, to) = segment.begun(self.class);
             let first = rows.partition_point(|row| row.at_ns < from);
             let last = rows.partition_point(|row| row.at_ns < to).max(first);
             &rows[first..last]
-        });
+        })
+    }
+
+    fn witness(&self, name: &str, quantity: Quantity, segments: &[Segment]) -> Measure {
+        if quantity == Quantity::Answers {
+            return self.answers(name, segments);
+        }
+        let spans = self.looks(name, quantity, segments);
         let all = || spans.clone().flatten();
         let values = || all().map(|row| row.value).collect::<Vec<f64>>();
         let count = all().count() as u64;

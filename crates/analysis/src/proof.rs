@@ -14,9 +14,10 @@ use crate::{
     evidence::phase,
     index::Index,
     judge::{PlaceEvidence, Window, Windows},
+    judgement::{Judgement, Row, Stretch},
     place::Place,
-    judgement::{Row, Judgement},
     segments::{Force, Segment, Segments},
+    stalls::starved,
     target::Asks,
 };
 
@@ -96,6 +97,36 @@ pub struct ProofRow {
     pub why: Option<String>,
 }
 
+/// What one period of a fault showed by itself.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PeriodFindings {
+    /// From 1.
+    pub period: u32,
+    /// `proven`, if it was long enough to be judged by itself, and nothing contradicts in any place that is hit; `refuted`, if
+    /// something does; `unproven`, if it was too short, and was judged with the others alone.
+    pub verdict: Proof,
+    /// What contradicts, by place.
+    pub reasons: Vec<String>,
+}
+
+impl PeriodFindings {
+    fn add(&mut self, subject: &Subject, stretch: &Stretch) {
+        match &stretch.why {
+            Some(why) => {
+                self.verdict = Proof::Refuted;
+                self.reasons.push(format!("{subject}: {why}"));
+            }
+            None if stretch.judged && self.verdict == Proof::Unproven => self.verdict = Proof::Proven,
+            None => {}
+        }
+    }
+}
+
+fn periods_of(fault: &FaultRecord) -> Vec<PeriodFindings> {
+    let of = |period| PeriodFindings { period, verdict: Proof::Unproven, reasons: Vec::new() };
+    (1..=fault.periods.len() as u32).map(of).collect()
+}
+
 /// One fault of one trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FaultFindings {
@@ -115,6 +146,8 @@ pub struct FaultFindings {
     pub severities: Vec<String>,
     /// The stretches of time in which it was in force.
     pub periods: Vec<Period>,
+    /// What each of them showed by itself, in the same order.
+    pub outcomes: Vec<PeriodFindings>,
     /// Left out after each change, ns, if it is long enough in force: the delay asked for (packets already on their way)
     /// and a margin to settle.
     pub unsettled_ns: u64,
@@ -128,6 +161,7 @@ pub struct FaultFindings {
 
 /// Judges every fault of a trial.
 pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, AnalysisError> {
+    let starved = starved(evidence);
     let faults = &evidence.faults;
     let before = Window { id: 0, segments: Segments::before(evidence), forces: Vec::new() };
     let mut timeline = Timeline { evidence, known: HashMap::new(), windows: 1 };
@@ -138,11 +172,12 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
         .collect();
     let touching = touching(faults);
     let mut rows: Vec<Vec<ProofRow>> = faults.iter().map(|_| Vec::new()).collect();
+    let mut periods: Vec<Vec<PeriodFindings>> = faults.iter().map(periods_of).collect();
     for (subject, asked) in by_subject(faults) {
         let mut hit: Vec<usize> = asked.iter().filter(|(_, one)| one.hit).map(|((fault, _), _)| *fault).collect();
         hit.dedup();
         let place = Place::of(evidence, &index, subject, hit.is_empty());
-        let place = PlaceEvidence::new(place, Asks::new(asked.clone()), &before);
+        let place = PlaceEvidence::new(place, Asks::new(asked.clone()), &before, &starved);
         for ((fault, severity), asked) in asked {
             // Of all faults, those that hit this place cut its time line, and the one that is judged.
             let disturbing = match subject {
@@ -159,10 +194,19 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
             let least = least[fault][severity].get(&asked.quantity).copied().unwrap_or(f64::INFINITY);
             let windows = timeline.windows(which, fault);
             let judgement = place.judge(&Row { fault, asked, least, disturbing }, &windows[severity])?;
+            for stretch in &judgement.stretches {
+                let of = faults[fault]
+                    .periods
+                    .iter()
+                    .rposition(|period| period.injected.is_some_and(|stamp| stamp.at_ns <= stretch.from_ns));
+                if let Some(found) = of.and_then(|at| periods[fault].get_mut(at)) {
+                    found.add(subject, stretch);
+                }
+            }
             rows[fault].push(row(faults, (fault, severity), asked, judgement));
         }
     }
-    let found = faults.iter().zip(rows).map(|(fault, mut rows)| {
+    let found = faults.iter().zip(rows).zip(periods).map(|((fault, mut rows), outcomes)| {
         rows.sort_by(|one, other| {
             (!one.hit, one.severity, &one.subject).cmp(&(!other.hit, other.severity, &other.subject))
         });
@@ -176,6 +220,7 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
             healed: fault.healed(),
             severities: fault.severities.iter().map(|severity| severity.text.clone()).collect(),
             periods: fault.periods.clone(),
+            outcomes,
             unsettled_ns: fault.unsettled_ns,
             verdict,
             reasons,

@@ -69,6 +69,25 @@ impl Segment {
     pub(crate) fn begun(&self, class: Class) -> Span {
         self.begun[class as usize]
     }
+
+    /// Parts of what is looked at in it, each of a share of its length, and each half over the next.
+    pub(crate) fn parts(&self, class: Class, share: f64) -> impl Iterator<Item = Segment> {
+        let (from, to) = self.settled(class);
+        let length = (to.saturating_sub(from) as f64 * share) as u64;
+        let count = if length > 0 { 2 * (to - from) / length - 1 } else { 0 };
+        (0..count).map(move |at| self.within((from + at * length / 2, from + at * length / 2 + length)))
+    }
+
+    fn within(&self, span: Span) -> Segment {
+        let cut = |own: Span| (own.0.max(span.0), own.1.min(span.1));
+        Segment {
+            between: cut(self.between),
+            settled: self.settled.map(cut),
+            sent: cut(self.sent),
+            begun: self.begun.map(cut),
+            ..self.clone()
+        }
+    }
 }
 
 /// A moment in which a fault comes, goes or changes its severity.

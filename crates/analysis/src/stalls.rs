@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use brownout_record::Subject;
+use brownout_record::{CpuRow, Subject};
 
 use crate::{
     AnalysisError, TrialEvidence,
@@ -23,11 +23,8 @@ pub const WAITED_SHARE: f64 = 0.1;
 
 /// The spans in which it did, ns since the run's zero.
 pub(crate) fn stalls(evidence: &TrialEvidence) -> Result<Vec<(u64, u64)>, AnalysisError> {
-    let waited = evidence
-        .cpu
-        .iter()
-        .filter(|row| row.subject == "load-waited" && row.busy_ns as f64 > WAITED_SHARE * row.length_ns as f64);
-    let mut spans: Vec<(u64, u64)> = waited.map(|row| (row.starts_ns, row.starts_ns + row.length_ns)).collect();
+    let mut spans = starved(evidence);
+    spans.extend(waited(evidence, LOAD_WAITED));
     let usual = usual_delays(evidence)?;
     let mut excess: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for row in &evidence.probes {
@@ -45,6 +42,22 @@ pub(crate) fn stalls(evidence: &TrialEvidence) -> Result<Vec<(u64, u64)>, Analys
         }
     }
     Ok(spans)
+}
+
+/// The kernel's account of how long the load's threads waited for a processor.
+const LOAD_WAITED: &str = "load-waited";
+/// The same of the emulator's thread. Where a fault hits every pair, nobody else can say that packets were kept waiting.
+const EMULATOR_WAITED: &str = "emulator-waited";
+
+/// The spans in which the emulator's thread waited for a processor, by the kernel's account, ns since the run's zero.
+pub(crate) fn starved(evidence: &TrialEvidence) -> Vec<(u64, u64)> {
+    waited(evidence, EMULATOR_WAITED).collect()
+}
+
+fn waited<'a>(evidence: &'a TrialEvidence, who: &'static str) -> impl Iterator<Item = (u64, u64)> + 'a {
+    let too_long = |row: &&CpuRow| row.busy_ns as f64 > WAITED_SHARE * row.length_ns as f64;
+    let own = evidence.cpu.iter().filter(move |row| row.subject == who).filter(too_long);
+    own.map(|row| (row.starts_ns, row.starts_ns + row.length_ns))
 }
 
 /// What a packet may usually take on every pair that no fault hits, ns: the median in the baseline, and as much more as the

@@ -33,7 +33,7 @@ pub fn quantile(values: &mut [f64], q: f64) -> Option<f64> {
 
 /// Quantile of the two-sided normal interval that one true share in 100,000 lies outside of. A run compares hundreds of
 /// shares (every pair, every source, during and after every fault), and may not call one of them false by chance.
-const Z: f64 = 4.4172;
+pub const Z: f64 = 4.4172;
 
 /// The 99 % interval of a share is this much as wide as that of [`share_half_width`]: what tells a share from none has to
 /// lie outside of it.

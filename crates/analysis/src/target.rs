@@ -3,7 +3,7 @@
 use brownout_record::{Expectation, Quantity};
 
 use crate::{
-    place::{Source, LEAN, Measure},
+    place::{LEAN, Measure, Source},
     segments::Force,
 };
 
@@ -20,7 +20,7 @@ pub(crate) const HELD: &str = "held";
 const SELDOM: f64 = 0.005;
 
 /// A pair that loses this share of its packets shows nothing but that.
-const CUT: f64 = 0.999;
+pub(crate) const CUT: f64 = 0.999;
 
 /// What the faults in force ask of one place.
 pub(crate) struct Asks<'a> {
@@ -60,13 +60,13 @@ impl<'a> Asks<'a> {
         self.of(quantity, forces, without).next().is_some()
     }
 
-    fn sum(&self, quantity: Quantity, forces: &[Force], without: Option<usize>) -> f64 {
+    pub(crate) fn sum(&self, quantity: Quantity, forces: &[Force], without: Option<usize>) -> f64 {
         // Not `sum`: that of nothing is −0.
         self.of(quantity, forces, without).fold(0.0, |sum, one| sum + one.asked)
     }
 
     /// A packet, or an operation, has to survive each of them.
-    fn share(&self, quantity: Quantity, forces: &[Force], without: Option<usize>) -> f64 {
+    pub(crate) fn share(&self, quantity: Quantity, forces: &[Force], without: Option<usize>) -> f64 {
         1.0 - self.of(quantity, forces, without).map(|one| 1.0 - one.asked).product::<f64>()
     }
 
@@ -310,10 +310,5 @@ impl Question<'_> {
             (Some(limit), _) => Some(Target { tells: false, ..Target::value(limit, limit) }),
             (None, _) => Some(Target { bound: Bound::AtLeast, ..Target::value(1.0, 1.0) }),
         }
-    }
-
-    /// Whether anything has to have been seen before: a governor comes with its fault.
-    pub(crate) fn needs_before(&self) -> bool {
-        !matches!(self.quantity, Quantity::ProcessorShare) && self.source != Source::Checksums
     }
 }

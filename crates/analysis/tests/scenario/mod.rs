@@ -46,6 +46,8 @@ pub enum Does {
     FirstSeverity,
     /// Of its two quantities the first alone.
     OnlyFirst,
+    /// Nothing between these seconds since the fault phase began.
+    Gone(Vec<(f64, f64)>),
 }
 
 impl Made {

@@ -19,6 +19,9 @@ impl Made {
         if quantity != self.quantity || self.does == Does::Nothing || !(spills || self.hits.contains(place)) {
             return None;
         }
+        if matches!(&self.does, Does::Gone(when) if when.iter().any(|(from, to)| at >= *from && at < *to)) {
+            return None;
+        }
         let (first, last) = (self.periods.first()?, self.periods.last()?);
         let period = match self.does {
             Does::NoPauses if at >= first.1 && at < last.2 => Some(first),

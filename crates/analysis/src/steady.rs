@@ -1,0 +1,279 @@
+//! Whether every period of a fault, and every part of a period, shows what all of them together do.
+//!
+//! A median does not see a fault that was gone for a third of the time, nor a share one that was gone for a tenth. So
+//! each period is judged by itself, in three ways: as the whole is; by its single measurements, of which 95 % have
+//! to show what was asked; and, where there is only a share to look at, part by part, each of which may lack as much as
+//! the period may.
+
+use brownout_record::Quantity;
+
+use crate::{
+    AnalysisError,
+    distribution::Distribution,
+    judge::{PlaceEvidence, Window},
+    judgement::{Observation, Row, enough, refutation},
+    place::{Measure, Source},
+    segments::{Class, Segment},
+    stalls::LATE_PROBE_NS,
+    stats,
+    target::{Bound, CUT},
+    words::{said, show},
+};
+
+/// Of its own samples a period may lack what was asked in this share.
+pub(crate) const LACKING: f64 = 0.05;
+/// So few measurements that lie elsewhere are accidents, however short the period.
+const ACCIDENTS: u64 = 2;
+/// Fewer measurements than this say nothing of a period by themselves.
+const LEAST_ALONE: u64 = 5;
+/// A period is cut into parts of these shares of it, each half over the next.
+const PARTS: [f64; 2] = [0.1, 0.2];
+/// Of single delays: the first percentile of the normal distribution, in standard deviations.
+const P1: f64 = 2.3263;
+
+/// What one period showed a source.
+pub(crate) enum Alone {
+    /// Too little to be judged by itself, and nothing against it.
+    Few,
+    /// What was asked.
+    Agrees,
+    /// Something else, in words.
+    Contradicts(String),
+}
+
+impl<'a> PlaceEvidence<'a> {
+    /// What one stretch of a window shows by itself.
+    pub(crate) fn alone(
+        &self,
+        source: Source<'a>,
+        row: &Row<'_>,
+        window: &Window,
+        segment: &Segment,
+    ) -> Result<Alone, AnalysisError> {
+        let one = std::slice::from_ref(segment);
+        let quantity = row.asked.quantity;
+        let before = self.measure(source, quantity, self.before)?;
+        let during = self.place_measure(source, quantity, one, &window.forces)?;
+        let own = self.place.distribution(source, quantity, one, &[])?;
+        let widen = error_of_one(quantity, &during, &before, own.as_ref());
+        let Some(mut whole) = self.observation(source, row, &window.forces, &during, widen)? else {
+            return Ok(Alone::Few);
+        };
+        let least = enough(source, quantity).min(LEAST_ALONE);
+        let known = before.samples >= enough(source, quantity) || !self.needs_before(source, row);
+        if during.samples < least || !known {
+            return Ok(Alone::Few);
+        }
+        let judged = whole.enough;
+        // A short period is heard against, if not for, what was asked.
+        whole.enough = true;
+        if whole.contradicts() {
+            return Ok(Alone::Contradicts(refutation(row, &whole, "")));
+        }
+        if let Some(why) = self.too_many_missing(source, row, &whole) {
+            return Ok(Alone::Contradicts(why));
+        }
+        if let Some(why) = self.samples_elsewhere(source, row, window, segment, &whole)? {
+            return Ok(Alone::Contradicts(why));
+        }
+        if let Some(why) = self.parts_elsewhere(source, row, window, segment, &before)? {
+            return Ok(Alone::Contradicts(why));
+        }
+        Ok(if judged { Alone::Agrees } else { Alone::Few })
+    }
+
+    /// Where all is to be lost, or silent, every sample shows it or does not.
+    fn too_many_missing(&self, source: Source<'a>, row: &Row<'_>, whole: &Observation<'_>) -> Option<String> {
+        let all = row.asked.hit && row.asked.asked.abs() >= CUT;
+        let share = is_share(row.asked.quantity) || matches!(row.asked.quantity, Quantity::Answers | Quantity::Running);
+        let missing = whole.measured.map(|measured| whole.target.deviation(measured)).filter(|_| all && share)?;
+        let missed = missing * whole.during.samples as f64;
+        let allowed = (LACKING + self.before_error(source, row)).max(row.asked.tolerance);
+        (missing > allowed && missed > ACCIDENTS as f64 + 0.5).then(|| refutation(row, whole, ""))
+    }
+
+    fn before_error(&self, source: Source<'a>, row: &Row<'_>) -> f64 {
+        // What does not answer always cannot stop answering.
+        let before = self.measure(source, row.asked.quantity, self.before).unwrap_or_default();
+        before.value.map_or(0.0, |value| (1.0 - value).clamp(0.0, 1.0).min(value))
+    }
+
+    /// Single measurements that are not where 95 % of them have to be.
+    fn samples_elsewhere(
+        &self,
+        source: Source<'a>,
+        row: &Row<'_>,
+        window: &Window,
+        segment: &Segment,
+        whole: &Observation<'_>,
+    ) -> Result<Option<String>, AnalysisError> {
+        let quantity = row.asked.quantity;
+        let forces = &window.forces;
+        if self.asks.drifting(forces).next().is_some() && quantity == Quantity::ClockOffset {
+            return Ok(None);
+        }
+        let segments = std::slice::from_ref(segment);
+        let Some(during) = self.place.distribution(source, quantity, segments, &[])? else { return Ok(None) };
+        let Some(before) = self.place.distribution(source, quantity, &self.before.segments, &[])? else {
+            return Ok(None);
+        };
+        let (Some(first), Some(usual), Some(last)) =
+            (before.quantile(0.01), before.quantile(0.5), before.quantile(0.99))
+        else {
+            return Ok(None);
+        };
+        let expected = whole.target.expected + if whole.target.change { usual } else { 0.0 };
+        let spread = self.asks.sum(Quantity::DelaySpread, forces, None);
+        let (low, high) = match quantity {
+            // Nobody says that trains cannot be slow now and then; but none can be much faster than the limit.
+            Quantity::Rate => (f64::NEG_INFINITY, (expected.max(1.0) * usual.max(expected).max(1.0)).sqrt()),
+            Quantity::LargestPacket => (f64::NEG_INFINITY, expected + whole.allowed),
+            // A busy disk may be slower for a while than anybody asked, and that is no fault's doing.
+            Quantity::ReadTime | Quantity::WriteTime | Quantity::SyncTime | Quantity::MetadataTime => {
+                (expected - whole.allowed - (usual - first) - P1 * during.upper_deviation(), f64::INFINITY)
+            }
+            Quantity::OneWayDelay => {
+                let own = if row.asked.hit { P1 * during.upper_deviation() } else { 0.0 };
+                (
+                    expected - whole.allowed - (usual - first) - own.max(spread),
+                    expected + whole.allowed + (last - usual) + LATE_PROBE_NS as f64 + 3.0 * spread,
+                )
+            }
+            _ => (expected - whole.allowed - (usual - first), expected + whole.allowed + (last - usual)),
+        };
+        let skips = self.skipping(quantity, window);
+        let count = during.count();
+        let most = |share: f64| {
+            let mean = share * count as f64;
+            // With few measurements one more than the mean is no wonder where some may really skip it.
+            let doubt = if skips > 0.0 { stats::share_half_width(mean as u64, count) * count as f64 } else { 0.0 };
+            ((mean + doubt) as u64).max(ACCIDENTS)
+        };
+        let hits = row.asked.hit && row.asked.asked != 0.0;
+        let (below, above) = (during.below(low), during.above(high));
+        let tell = |outside: u64, count: u64, side: &str, limit: f64| {
+            let (who, verb) = said(source, quantity);
+            format!(
+                "{who}{} {verb} {outside} of {count} {side} {}, and 5% may be",
+                if hits { "" } else { " (spared)" },
+                show(quantity, limit)
+            )
+        };
+        if whole.target.bound != Bound::AtMost && below > most(LACKING + skips) {
+            return Ok(Some(tell(below, count, "below", low)));
+        }
+        if whole.target.bound != Bound::AtLeast && above > most(LACKING) {
+            // What the instrument itself held up, by the kernel's own account, says nothing.
+            let punctual = self.place.distribution(source, quantity, segments, self.starved)?;
+            let (above, count) = punctual.map_or((above, count), |own| (own.above(high), own.count()));
+            if above as f64 > (LACKING * count as f64).max(ACCIDENTS as f64) {
+                return Ok(Some(tell(above, count, "above", high)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The share that is let pass by what is in force itself: packets that skip a delay, operations that are not made to wait.
+    fn skipping(&self, quantity: Quantity, window: &Window) -> f64 {
+        let of = |quantity| self.asks.share(quantity, &window.forces, None);
+        let waits = |quantity| {
+            if self.asks.any(quantity, &window.forces, None) { 1.0 - of(quantity) } else { 0.0 }
+        };
+        match quantity {
+            Quantity::OneWayDelay => of(Quantity::Reordered),
+            Quantity::ReadTime => waits(Quantity::ReadDelayed),
+            Quantity::WriteTime => waits(Quantity::WriteDelayed),
+            Quantity::SyncTime => waits(Quantity::SyncDelayed),
+            Quantity::MetadataTime => waits(Quantity::MetadataDelayed),
+            _ => 0.0,
+        }
+    }
+
+    /// A part of a period, long enough to be judged, that lacks more than the whole may.
+    fn parts_elsewhere(
+        &self,
+        source: Source<'a>,
+        row: &Row<'_>,
+        window: &Window,
+        segment: &Segment,
+        before: &Measure,
+    ) -> Result<Option<String>, AnalysisError> {
+        let quantity = row.asked.quantity;
+        let parted = is_share(quantity)
+            || matches!(quantity, Quantity::Answers | Quantity::Running | Quantity::ProcessorShare)
+            // Histograms of the emulator are judged by their single packets.
+            || matches!(quantity, Quantity::OneWayDelay | Quantity::DelaySpread) && source == Source::Probes;
+        let Some(bursts) = bursts(row, before).filter(|_| parted) else { return Ok(None) };
+        for share in PARTS {
+            for part in segment.parts(Class::of(&row.asked.subject), share) {
+                let one = std::slice::from_ref(&part);
+                let during = self.place_measure(source, quantity, one, &window.forces)?;
+                if during.samples < enough(source, quantity) || during.leans {
+                    continue;
+                }
+                let own = match quantity {
+                    Quantity::OneWayDelay => self.place.distribution(source, quantity, one, &[])?,
+                    _ => None,
+                };
+                let widen = error_of_one(quantity, &during, before, own.as_ref())
+                    + during.error * ((2.0 * bursts - 1.0).sqrt() - 1.0)
+                    + LACKING / share * row.asked.asked.abs();
+                let found = self.observation(source, row, &window.forces, &during, widen)?;
+                if let Some(found) = found.filter(Observation::contradicts) {
+                    let (from, to) = part.between;
+                    let seconds = |at: u64| at as f64 / 1e9;
+                    let when = format!("from {:.1} s to {:.1} s", seconds(from), seconds(to));
+                    return Ok(Some(refutation(row, &found, &when)));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+pub(crate) fn is_share(quantity: Quantity) -> bool {
+    matches!(
+        quantity,
+        Quantity::Loss
+            | Quantity::Duplicates
+            | Quantity::Reordered
+            | Quantity::Corruption
+            | Quantity::ReadErrors
+            | Quantity::WriteErrors
+            | Quantity::SyncErrors
+            | Quantity::MetadataErrors
+            | Quantity::ReadDelayed
+            | Quantity::WriteDelayed
+            | Quantity::SyncDelayed
+            | Quantity::MetadataDelayed
+    )
+}
+
+/// What a figure of one period, beside those of all, may err for having few measurements: of a median 1.2533 σ ÷ √n, of a
+/// spread about as much as it is itself, with the heavy tails that a distribution may have.
+fn error_of_one(quantity: Quantity, during: &Measure, before: &Measure, own: Option<&Distribution>) -> f64 {
+    let root = (during.samples.max(1) as f64).sqrt();
+    match (quantity, own) {
+        (Quantity::DelaySpread, _) => {
+            let spread = |measure: &Measure| measure.value.unwrap_or(0.0);
+            4.5 * spread(during).max(spread(before)) / root
+        }
+        (_, Some(own)) => stats::Z * 1.2533 * own.upper_deviation() / root,
+        _ => 0.0,
+    }
+}
+
+/// How many packets at a time are hit, as far as the tolerance that was recorded says; none if nobody can say what a short
+/// part shows.
+fn bursts(row: &Row<'_>, before: &Measure) -> Option<f64> {
+    /// The tolerance of a share is a tenth of it for each packet of a mean burst, and half of it at most.
+    const OF_BURST: f64 = 0.1;
+    if !is_share(row.asked.quantity) {
+        return Some(1.0);
+    }
+    let asked = row.asked.asked.abs();
+    let bursts = if row.asked.hit && asked > 0.0 { (row.asked.tolerance / (OF_BURST * asked)).max(1.0) } else { 1.0 };
+    // Of what the network loses by itself nobody has recorded in which bursts.
+    let own = before.value.unwrap_or(0.0) > 0.01;
+    (bursts < 4.9 && !(own && !row.asked.hit)).then_some(bursts)
+}
