@@ -4,9 +4,9 @@ use brownout_record::{Description, Environment, HostDescription, LoadDescription
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, Balance, ClosedLoop, Effect, FaultFindings, Instrument, OperationEffect, PhaseFindings,
-    Standstill, TrialEvidence, Verdict, balance, goodput, instrument, little, operations, phases::spread, proof,
-    standstill, sums::PhaseSums, verdict, warnings,
+    AnalysisError, Balance, ClosedLoop, Effect, FaultFindings, Instrument, OperationEffect, PhaseFindings, Standstill,
+    TrialEvidence, Verdict, balance, goodput, instrument, little, operations, phases::spread, proof, standstill,
+    sums::PhaseSums, verdict, warnings,
 };
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.

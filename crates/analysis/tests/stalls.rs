@@ -29,7 +29,10 @@ fn stalls(seconds: f64, running: Does, answers: Does) -> Scenario {
 fn verdicts(scenario: &Scenario) -> (Vec<Proof>, String) {
     let found = analysed(scenario);
     let faults = &found.trials[0].faults;
-    (faults.iter().map(|fault| fault.verdict).collect(), format!("{:?}", faults.iter().map(|f| &f.reasons).collect::<Vec<_>>()))
+    (
+        faults.iter().map(|fault| fault.verdict).collect(),
+        format!("{:?}", faults.iter().map(|f| &f.reasons).collect::<Vec<_>>()),
+    )
 }
 
 #[test]
@@ -47,6 +50,16 @@ fn stalls_that_were_accepted_and_not_applied_are_refuted_by_each_witness() {
         assert_eq!(verdicts, [Proof::Refuted, Proof::Refuted], "{seconds}: {why}");
         let (verdicts, why) = self::verdicts(&stalls(seconds, Does::AsSaid, Does::Nothing));
         assert_eq!(verdicts[1], Proof::Refuted, "{seconds}: {why}");
+    }
+}
+
+#[test]
+fn one_stall_of_ten_that_did_not_come_is_refuted_and_named() {
+    for seconds in [0.05, 0.2] {
+        let fourth = || Does::Gone(vec![(9.6, 9.6 + seconds)]);
+        let (verdicts, why) = verdicts(&stalls(seconds, fourth(), fourth()));
+        assert_eq!(verdicts[0], Proof::Refuted, "{seconds}: {why}");
+        assert!(why.contains("period 4 of 10"), "{seconds}: {why}");
     }
 }
 
