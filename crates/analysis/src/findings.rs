@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::{
     AnalysisError, Balance, ClosedLoop, Effect, FaultFindings, HarmFindings, Instrument, OperationEffect,
-    PhaseFindings, TrialEvidence, Verdict, balance, goodput, harm, instrument, little, operations, phases::spread,
-    proof, sums::PhaseSums, verdict, warnings,
+    PhaseFindings, Standstill, TrialEvidence, Verdict, balance, goodput, harm, instrument, little, operations,
+    phases::spread, proof, standstill, sums::PhaseSums, verdict, warnings,
 };
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.
@@ -46,6 +46,8 @@ pub struct TrialFindings {
     pub effect: Effect,
     /// Of a closed loop: what arithmetic alone explains. None for an open loop, where it does not apply.
     pub closed_loop: Option<ClosedLoop>,
+    /// Of an open loop while nodes stood still: what arithmetic alone explains. None where something else was in force, too.
+    pub standstill: Option<Standstill>,
     /// The proof of each fault.
     pub faults: Vec<FaultFindings>,
     /// What places showed that no fault asked of them; the trial is invalid.
@@ -176,6 +178,7 @@ fn trial(
         ends_ns: evidence.ends_ns,
         invalid: Vec::new(),
         closed_loop: little::closed_loop(description, evidence, &phases, effect.delivered_degradation),
+        standstill: standstill::standstill(description, evidence, sums, &phases),
         phases,
         effect,
         harm: harm::harm(description, evidence, &faults)?,

@@ -111,6 +111,12 @@ impl Latencies {
         Some(Quantile { value_ns, at_least })
     }
 
+    /// The share of the operations, 0 to 1, that took longer than this.
+    pub(crate) fn share_above(&self, limit_ns: u64) -> f64 {
+        let within = self.all.count_between(0, limit_ns);
+        self.all.len().saturating_sub(within) as f64 / self.all.len().max(1) as f64
+    }
+
     /// The usual five percentiles; none without operations.
     pub fn response(&self) -> Option<Response> {
         Some(Response {

@@ -7,7 +7,7 @@
 //! [`proof`](FaultFindings) whether it was in force (its `segments` of time, the `place`s
 //! looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance) whether every operation ended somewhere,
 //! [`instrument`](Instrument) whether the measurement itself was sound, `possible` whether its latencies can be true,
-//! [`little`](ClosedLoop) what arithmetic alone explains, [`verdict`](Verdict) what follows; [`compare`] puts runs beside each other.
+//! [`little`](ClosedLoop) and [`standstill`](Standstill) what arithmetic alone explains, [`verdict`](Verdict) what follows; [`compare`] puts runs beside each other.
 
 mod balance;
 mod compare;
@@ -32,6 +32,7 @@ mod proof;
 mod samples;
 mod segments;
 mod stalls;
+mod standstill;
 pub mod stats;
 mod steady;
 mod sums;
@@ -56,8 +57,9 @@ pub use little::{ClosedLoop, Little};
 pub use operations::OperationEffect;
 pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
 pub use proof::{ENOUGH, FaultFindings, PeriodFindings, Proof, ProofRow, SourceSeen};
-pub use segments::{REACH_NS, SETTLE_NS, margin_within};
+pub use segments::{REACH_NS, SETTLE_NS, margin_within, reach_within, stall_margin};
 pub use stalls::{LATE_PROBE_NS, WAITED_SHARE};
+pub use standstill::{Standstill, StandstillQuantile};
 pub use timeline::{Point, phase_latencies, timeline};
 pub use verdict::{
     ENOUGH_TRIALS, EffectVerdict, LEAST_DIFFERENCE, LEAST_NOISE, ObjectiveMiss, Outcome, Validity, Verdict,

@@ -61,6 +61,9 @@ pub(crate) fn held<'a>(readings: impl Iterator<Item = &'a LinkCounts>) -> Result
     Ok(sum)
 }
 
+/// Readings that together are not longer than this count as one, ns: alone they come about once a second.
+const ONE_READING_NS: u64 = 1_200_000_000;
+
 /// What the emulator counted in a trial.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Links {
@@ -100,11 +103,18 @@ impl Links {
         if reading.dropped_emulator > 0 {
             self.dropping.push((reading.starts_ns, reading.starts_ns.saturating_add(reading.length_ns)));
         }
-        let (length_ns, sum) = match self.release.entry(reading.starts_ns) {
+        // Readings around a change are short, and hold too few packets for a percentile: they count as one until they are as long as
+        // the others. Readings come in order of time.
+        let ends_ns = reading.starts_ns + reading.length_ns;
+        let goes_on = self.release.last_key_value().filter(|(starts_ns, (length_ns, _))| {
+            reading.starts_ns < *starts_ns + length_ns || ends_ns - *starts_ns <= ONE_READING_NS
+        });
+        let starts_ns = goes_on.map_or(reading.starts_ns, |(starts_ns, _)| *starts_ns);
+        let (length_ns, sum) = match self.release.entry(starts_ns) {
             std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::btree_map::Entry::Vacant(entry) => entry.insert((0, empty()?)),
         };
-        *length_ns = reading.length_ns.max(*length_ns);
+        *length_ns = (ends_ns - starts_ns).max(*length_ns);
         Ok(add_encoded(reading.release_error, sum)?)
     }
 

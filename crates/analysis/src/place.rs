@@ -14,8 +14,8 @@ use crate::{
     stats,
 };
 
-/// A request to a host that is stopped is answered after all when the host goes on within this, ns: those begun less before a
-/// change say nothing.
+/// Of an answer of which the record does not say when it came (formats before [`Quantity::AnswerTime`]) it was at most this much later,
+/// ns: requests begun less before a change say nothing.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
 /// A reading that leans over a change may do so by this share of its length.
@@ -264,7 +264,12 @@ impl<'a> Place<'a> {
         };
         Ok(match quantity {
             Quantity::OneWayDelay | Quantity::DelaySpread => {
-                let times = held(inside())?;
+                let mut times = held(inside())?;
+                if times.is_empty() && quantity == Quantity::OneWayDelay {
+                    // Counters are also read right after a brief fault came and right before it goes. What was on its way when it came is
+                    // in such a reading, but does not move its median.
+                    times = held(between(self.links, segments))?;
+                }
                 let at = |q: f64| times.value_at_quantile(q) as f64;
                 let value = if quantity == Quantity::OneWayDelay { at(0.5) } else { at(0.9) - at(0.1) };
                 Measure::exact((!times.is_empty()).then_some(value), times.len())
@@ -321,7 +326,6 @@ impl<'a> Place<'a> {
         let rows = self.witnesses.get(&(of, name)).map_or(&[][..], Vec::as_slice);
         segments.iter().map(move |segment| {
             let (from, to) = segment.begun(self.class);
-            let to = if quantity == Quantity::Answers { to.saturating_sub(PATIENCE_NS) } else { to };
             let first = rows.partition_point(|row| row.at_ns < from);
             let last = rows.partition_point(|row| row.at_ns < to).max(first);
             &rows[first..last]
@@ -329,13 +333,15 @@ impl<'a> Place<'a> {
     }
 
     fn witness(&self, name: &str, quantity: Quantity, segments: &[Segment]) -> Measure {
+        if quantity == Quantity::Answers {
+            return self.answers(name, segments);
+        }
         let spans = self.looks(name, quantity, segments);
         let all = || spans.clone().flatten();
         let values = || all().map(|row| row.value).collect::<Vec<f64>>();
         let count = all().count() as u64;
         match quantity {
-            Quantity::Answers
-            | Quantity::Running
+            Quantity::Running
             | Quantity::ReadErrors
             | Quantity::WriteErrors
             | Quantity::SyncErrors
@@ -360,6 +366,31 @@ impl<'a> Place<'a> {
     }
 }
 
+impl Place<'_> {
+    /// The share of the requests begun in some segments that were answered while the same segment went on: what a host does with them
+    /// once it goes on says nothing of whether it stood still.
+    fn answers(&self, name: &str, segments: &[Segment]) -> Measure {
+        let of = |quantity| self.witnesses.get(&(quantity, name)).map_or(&[][..], Vec::as_slice);
+        let (rows, times) = (of(Quantity::Answers), of(Quantity::AnswerTime));
+        let (mut answered, mut count) = (0, 0);
+        for segment in segments {
+            let ((from, to), (_, ends)) = (segment.begun(self.class), segment.settled(self.class));
+            let first = rows.partition_point(|row| row.at_ns < from);
+            for row in rows[first..].iter().take_while(|row| row.at_ns < to) {
+                let took = times.binary_search_by_key(&row.at_ns, |time| time.at_ns).ok().map(|at| times[at].value);
+                let in_time = match took {
+                    Some(took) => row.value > 0.0 && row.at_ns + took as u64 <= ends,
+                    None if times.is_empty() && row.at_ns + PATIENCE_NS > to => continue,
+                    None => times.is_empty() && row.value > 0.0,
+                };
+                answered += u64::from(in_time);
+                count += 1;
+            }
+        }
+        Measure::share(answered, count)
+    }
+}
+
 /// Those rows that lie wholly inside a segment, or those that have any part in it. Rows and segments are in order of time.
 fn inside<'b, T>(
     rows: &'b [T],
@@ -373,6 +404,15 @@ fn inside<'b, T>(
         let begins = |row: &T| if partly { span(row).1 <= from } else { span(row).0 < from };
         let first = rows.partition_point(begins);
         rows[first..].iter().take_while(move |row| if partly { span(row).0 < to } else { span(row).1 <= to })
+    })
+}
+
+/// Those readings of counters that lie between two changes, however soon after the one.
+fn between<'b>(rows: &'b [LinkCounts], segments: &'b [Segment]) -> impl Iterator<Item = &'b LinkCounts> {
+    segments.iter().flat_map(|segment| {
+        let (from, to) = segment.between;
+        let first = rows.partition_point(|row| row.starts_ns < from);
+        rows[first..].iter().take_while(move |row| row.ends_ns() <= to)
     })
 }
 

@@ -126,6 +126,16 @@ pub fn margin_within(stretch_ns: u64, unsettled_ns: u64) -> u64 {
     least.max(stretch_ns / 4).min(unsettled_ns)
 }
 
+/// The same after a process was stopped, ns. That is there wholly and at once; only the others may take a moment.
+pub fn stall_margin(stretch_ns: u64, unsettled_ns: u64) -> u64 {
+    unsettled_ns.min(stretch_ns / 4)
+}
+
+/// Left out of a stretch before its end, ns, of what is asked of a host: with [`stall_margin`] half of the shortest stall is left.
+pub fn reach_within(stretch_ns: u64) -> u64 {
+    REACH_NS.min(stretch_ns / 4)
+}
+
 /// The same by class of place: a fault unsettles those that it names; for the others a change is just a busy moment.
 fn margins(fault: &FaultRecord, next_ns: Option<u64>) -> [u64; 3] {
     let expectations = || fault.severities.iter().flat_map(|severity| &severity.expectations);
@@ -136,6 +146,12 @@ fn margins(fault: &FaultRecord, next_ns: Option<u64>) -> [u64; 3] {
     })
 }
 
+/// Whether it stops processes.
+fn stops(fault: &FaultRecord) -> bool {
+    let mut expectations = fault.severities.iter().flat_map(|severity| &severity.expectations);
+    expectations.any(|one| matches!(one.quantity, Quantity::Running | Quantity::Answers) && one.hit && one.asked < 0.0)
+}
+
 fn changes_of(fault: &FaultRecord) -> Vec<Change> {
     let delay = longest_delay(fault);
     let mut stamps: Vec<(Stamp, bool)> = Vec::new();
@@ -144,11 +160,15 @@ fn changes_of(fault: &FaultRecord) -> Vec<Change> {
         stamps.extend(period.healed.filter(|_| period.injected.is_some()).map(|stamp| (stamp, true)));
     }
     let next = |at_ns: u64| stamps.iter().map(|(stamp, _)| stamp.at_ns).filter(|at| *at > at_ns).min();
-    let change = |(stamp, healed): &(Stamp, bool)| Change {
-        at_ns: stamp.at_ns,
-        error_ns: stamp.error_ns,
-        margins: margins(fault, next(stamp.at_ns).map(|next| next - stamp.at_ns)),
-        early_ns: if *healed { REACH_NS + delay } else { 0 },
+    let stops = stops(fault);
+    let change = |(stamp, healed): &(Stamp, bool)| {
+        let next_ns = next(stamp.at_ns).map(|next| next - stamp.at_ns);
+        let mut margins = margins(fault, next_ns);
+        if let (true, false, Some(next_ns)) = (stops, *healed, next_ns) {
+            margins[Class::Hosts as usize] = stall_margin(next_ns, fault.unsettled_ns);
+        }
+        let early_ns = if *healed { REACH_NS + delay } else { 0 };
+        Change { at_ns: stamp.at_ns, error_ns: stamp.error_ns, margins, early_ns }
     };
     stamps.iter().map(change).collect()
 }
@@ -253,20 +273,24 @@ fn trim(all: &mut [Segment], changes: &[Change]) {
         }
         segment.sent.0 = segment.sent.0.max(from[Class::Pairs as usize]);
     }
-    let (mut settled, mut sent, mut begun) = (u64::MAX, u64::MAX, u64::MAX);
+    let (mut settled, mut sent, mut begun) = (u64::MAX, u64::MAX, [u64::MAX; 3]);
     let mut left = changes.len();
     for segment in all.iter_mut().rev() {
+        // A request, once begun, must have had the time to be answered.
+        let mut reach = [REACH_NS; 3];
+        reach[Class::Hosts as usize] = reach_within(segment.between.1 - segment.between.0);
         while let Some(change) = changes[..left].last().filter(|change| change.at_ns >= segment.between.1) {
             let at = change.at_ns.saturating_sub(change.error_ns);
             settled = settled.min(at);
             sent = sent.min(at.saturating_sub(change.early_ns));
-            // A request to a host, once begun, must have had the time to be answered.
-            begun = begun.min(at.saturating_sub(REACH_NS));
+            for (begun, reach) in begun.iter_mut().zip(reach) {
+                *begun = (*begun).min(at.saturating_sub(reach));
+            }
             left -= 1;
         }
         for class in 0..3 {
             segment.settled[class].1 = segment.settled[class].1.min(settled);
-            segment.begun[class].1 = segment.begun[class].1.min(begun);
+            segment.begun[class].1 = segment.begun[class].1.min(begun[class]);
         }
         segment.sent.1 = segment.sent.1.min(sent);
     }

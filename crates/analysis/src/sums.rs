@@ -170,6 +170,11 @@ pub(crate) struct PhaseSums {
 }
 
 impl PhaseSums {
+    /// Response times of all of its operations.
+    pub(crate) fn response(&self) -> &Latencies {
+        &self.all.response
+    }
+
     /// Of one phase of one trial.
     pub(crate) fn of(
         evidence: &TrialEvidence,

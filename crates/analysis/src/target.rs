@@ -192,6 +192,8 @@ impl Question<'_> {
                 let stop = |without| limit(without).map_or(0.0, |asked| asked.max(-before));
                 Target::change(stop(with), stop(without))
             }
+            // It only says when the answers came.
+            Quantity::AnswerTime => return None,
             Quantity::ReadTime | Quantity::WriteTime | Quantity::SyncTime | Quantity::MetadataTime => {
                 sums(self.quantity)
             }

@@ -14,6 +14,7 @@ pub fn number(quantity: Quantity, value: f64) -> String {
         | Quantity::WriteTime
         | Quantity::SyncTime
         | Quantity::MetadataTime
+        | Quantity::AnswerTime
         | Quantity::ClockOffset => time(value),
         Quantity::Rate => rate(value),
         Quantity::LargestPacket => format!("{value:.0} bytes"),
@@ -72,6 +73,7 @@ pub fn name(quantity: Quantity) -> &'static str {
         Quantity::Rate => "rate",
         Quantity::LargestPacket => "largest packet",
         Quantity::Answers => "answers",
+        Quantity::AnswerTime => "answer time",
         Quantity::Running => "running",
         Quantity::ProcessorShare => "processors",
         Quantity::ReadTime => "read time",

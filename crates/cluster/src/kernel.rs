@@ -2,9 +2,11 @@
 
 use std::{fs, io};
 
-/// The state of process `pid` as one letter (`/proc/PID/stat`, proc(5)); `None` when it is not there.
+/// The state of process `pid` as one letter (proc(5)); `None` when it is not there.
+///
+/// It is that of its first thread, as in `/proc/PID/stat`; but that file adds up the times of all threads for every reader.
 pub(crate) fn state(pid: u32) -> Option<char> {
-    letter(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    letter(&fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).ok()?)
 }
 
 /// The states of all threads of process `pid`. Threads that end meanwhile are left out.

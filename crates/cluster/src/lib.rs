@@ -35,7 +35,7 @@ mod signals;
 mod supervisor;
 mod system;
 
-pub use cassandra::{Beat, CassandraSpec, Distribution, Heartbeats, How, Jit, Site, memory_needed};
+pub use cassandra::{Beat, CassandraSpec, Distribution, Heartbeats, How, Jit, Question, Site, memory_needed};
 pub use cluster::Cluster;
 pub use confine::Owner;
 pub use control::ClusterControl;

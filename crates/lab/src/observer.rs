@@ -35,6 +35,9 @@ pub struct Observer<'a> {
     /// Intervals begin at this moment plus whole multiples of their length, `CLOCK_MONOTONIC`.
     epoch_ns: u64,
     last_ns: u64,
+    /// The last reading of the links' counters, and what readings since the last look have shown.
+    links_read_ns: u64,
+    links: Vec<LinkRow>,
     last: CpuTimes,
     last_nodes: BTreeMap<String, u64>,
     last_load: u64,
@@ -85,6 +88,8 @@ impl<'a> Observer<'a> {
             last_kernels: BTreeMap::new(),
             epoch_ns,
             last_ns: now_ns,
+            links_read_ns: now_ns,
+            links: Vec::new(),
             last: cpu_now()?,
             last_nodes: BTreeMap::new(),
             last_load: 0,
@@ -206,7 +211,8 @@ impl<'a> Observer<'a> {
         let length_ns = (now_ns - self.last_ns).max(1);
         let cores = cpu::cores() * length_ns;
         let starts_ns = self.recorder.at(self.last_ns);
-        let links = self.link_rows(starts_ns, length_ns)?;
+        self.read_links()?;
+        let links = std::mem::take(&mut self.links);
         self.dropped += links.iter().map(|link| link.dropped_queue).sum::<u64>();
         self.dropped_emulator += links.iter().map(|link| link.dropped_emulator).sum::<u64>();
         let probes = self.probe_rows(self.probes.drain());
@@ -265,32 +271,35 @@ impl<'a> Observer<'a> {
         rows
     }
 
-    fn link_rows(&self, starts_ns: u64, length_ns: u64) -> Result<Vec<LinkRow>, LabError> {
-        let name = |host| self.network.name(host).unwrap_or_default().to_owned();
+    /// Reads the counters of all links; the next look writes them down. Read right before and after a fault comes or goes, they are
+    /// wholly of the one side or of the other.
+    pub fn read_links(&mut self) -> Result<(), LabError> {
         let counters = self.network.control().take_counters()?;
-        Ok(counters
-            .into_iter()
-            .map(|counters| LinkRow {
-                starts_ns,
-                length_ns,
-                from: name(counters.link.from),
-                to: name(counters.link.to),
-                offered: counters.offered_packets,
-                offered_bytes: counters.offered_bytes,
-                delivered: counters.delivered_packets,
-                delivered_bytes: counters.delivered_bytes,
-                lost: counters.lost,
-                dropped_queue: counters.dropped_queue,
-                dropped_emulator: counters.dropped_by_emulator(),
-                duplicated: counters.duplicated,
-                corrupted: counters.corrupted,
-                reordered: counters.reordered,
-                cut: counters.cut,
-                too_big: counters.too_big,
-                release_error: counters.release_error,
-                held: counters.held,
-            })
-            .collect())
+        let now_ns = brownout_base::clock::monotonic_ns();
+        let (starts_ns, length_ns) = (self.recorder.at(self.links_read_ns), (now_ns - self.links_read_ns).max(1));
+        self.links_read_ns = now_ns;
+        let name = |host| self.network.name(host).unwrap_or_default().to_owned();
+        self.links.extend(counters.into_iter().map(|counters| LinkRow {
+            starts_ns,
+            length_ns,
+            from: name(counters.link.from),
+            to: name(counters.link.to),
+            offered: counters.offered_packets,
+            offered_bytes: counters.offered_bytes,
+            delivered: counters.delivered_packets,
+            delivered_bytes: counters.delivered_bytes,
+            lost: counters.lost,
+            dropped_queue: counters.dropped_queue,
+            dropped_emulator: counters.dropped_by_emulator(),
+            duplicated: counters.duplicated,
+            corrupted: counters.corrupted,
+            reordered: counters.reordered,
+            cut: counters.cut,
+            too_big: counters.too_big,
+            release_error: counters.release_error,
+            held: counters.held,
+        }));
+        Ok(())
     }
 
     /// What the witnesses saw.

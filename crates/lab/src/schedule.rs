@@ -16,6 +16,13 @@ use crate::{
 
 /// A fault that would begin later than this is left out, ns: in force at another time it were another experiment.
 const LATE_NS: u64 = 1_000_000_000;
+/// The counters of links are read once a second. In periods shorter than this no such reading may lie, so they are read around
+/// each change as well.
+const BRIEF_NS: u64 = 1_000_000_000;
+/// A busy machine does not end a period in time. One that is longer or shorter by more than this share, and [`UNTIMELY_NS`], is told.
+const UNTIMELY: f64 = 0.1;
+/// What a change of a fault may take on a busy machine, ns.
+const UNTIMELY_NS: u64 = 20_000_000;
 /// Between two looks at whether a database has started.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -172,10 +179,17 @@ impl Scheduled<'_> {
         if let Some(why) = span.and_then(|span| missed(span, now)) {
             return self.never_injected(&why, trial, observer);
         }
+        let brief = self.is_brief_on_links();
+        if brief {
+            observer.read_links()?;
+        }
         let guard = match fault.inject(reach) {
             Err(error) if is_about_a_node(&error) => return self.never_injected(&error.to_string(), trial, observer),
             guard => guard?,
         };
+        if brief {
+            observer.read_links()?;
+        }
         let change = guard.change();
         self.settling = guard.is_settling();
         self.state = State::InForce(guard);
@@ -243,15 +257,25 @@ impl Scheduled<'_> {
             self.injected(change, observer);
         }
         match std::mem::replace(&mut self.state, State::Out) {
-            State::InForce(guard) => match guard.heal()? {
-                Healing::Done(change) => self.told_over(change, trial, observer).map(Some),
-                Healing::UnderWay(thread) => {
-                    self.state = State::Healing(thread);
-                    let text = format!("healing: {}", self.record.text);
-                    let now = monotonic_ns();
-                    self.write("healing", text, Change::between(now, now), trial, observer).map(Some)
+            State::InForce(guard) => {
+                let brief = self.is_brief_on_links();
+                if brief {
+                    observer.read_links()?;
                 }
-            },
+                let healing = guard.heal()?;
+                if brief {
+                    observer.read_links()?;
+                }
+                match healing {
+                    Healing::Done(change) => self.told_over(change, trial, observer).map(Some),
+                    Healing::UnderWay(thread) => {
+                        self.state = State::Healing(thread);
+                        let text = format!("healing: {}", self.record.text);
+                        let now = monotonic_ns();
+                        self.write("healing", text, Change::between(now, now), trial, observer).map(Some)
+                    }
+                }
+            }
             other => {
                 self.state = other;
                 Ok(None)
@@ -273,8 +297,24 @@ impl Scheduled<'_> {
         }
     }
 
+    /// Whether it is one of links, in a period in which no reading of their counters may lie.
+    fn is_brief_on_links(&self) -> bool {
+        let brief = self.current().is_some_and(|period| period.ends.ns() - period.starts.ns() < BRIEF_NS);
+        brief && self.planned.fault().is_some_and(|fault| !fault.links().is_empty())
+    }
+
     fn told_over(&mut self, change: Change, trial: u32, observer: &mut Observer<'_>) -> Result<String, LabError> {
+        let planned = self.current().map(|period| period.ends.ns() - period.starts.ns());
         self.over(change, observer);
+        let period = self.period.checked_sub(1).and_then(|last| self.record.periods.get(last));
+        let lasted = period.and_then(|period| Some(period.healed?.at_ns.saturating_sub(period.injected?.at_ns)));
+        let untimely = planned.zip(lasted).and_then(|(planned, lasted)| untimely(planned, lasted));
+        // One whose healing takes its time lasts as long as that takes.
+        if let Some(why) = untimely.filter(|_| self.planned.fault().is_some_and(|fault| fault.heals_within().ns() == 0))
+        {
+            let now = monotonic_ns();
+            self.write("warning", format!("{}: {why}", self.record.text), Change::between(now, now), trial, observer)?;
+        }
         let text = format!("over: {}", self.record.text);
         self.write("heal", text, change, trial, observer)
     }
@@ -319,6 +359,14 @@ fn missed((starts, ends): (u64, u64), now: u64) -> Option<String> {
     }
 }
 
+/// How long a period lasted, if that is not what was planned.
+fn untimely(planned: u64, lasted: u64) -> Option<String> {
+    let off = planned.abs_diff(lasted);
+    let time = |ns: u64| brownout_units::Delay::from_ns(ns / 1_000_000 * 1_000_000);
+    (off > UNTIMELY_NS && off as f64 > UNTIMELY * planned as f64)
+        .then(|| format!("it lasted {} instead of {}", time(lasted), time(planned)))
+}
+
 /// Whether a node was not as a fault needs it: that is something to be told, and no reason to end the trial.
 fn is_about_a_node(error: &LabError) -> bool {
     use ClusterError::{NodeDied, NotNow, NotShown};
@@ -339,6 +387,15 @@ mod tests {
         assert_eq!(missed((10 * S, 20 * S), 10 * S + S / 2), None);
         assert!(missed((10 * S, 20 * S), 13 * S).unwrap().contains("3s late"));
         assert!(missed((10 * S, 10 * S + S / 2), 10 * S + S / 2).unwrap().contains("had passed"));
+    }
+
+    #[test]
+    fn a_period_that_lasts_other_than_planned_is_told() {
+        const MS: u64 = 1_000_000;
+        assert_eq!(untimely(200 * MS, 215 * MS), None);
+        assert_eq!(untimely(10_000 * MS, 10_500 * MS), None);
+        assert!(untimely(200 * MS, 260 * MS).unwrap().contains("260ms instead of 200ms"));
+        assert!(untimely(200 * MS, 120 * MS).is_some());
     }
 
     #[test]

@@ -90,6 +90,9 @@ pub enum Quantity {
     LargestPacket,
     /// Of a host: share of the requests to its database that are answered; a fault asks −1.
     Answers,
+    /// Of a host: how long the answer to a request took that was answered, ns. No fault asks for it: it says when each of the
+    /// answers came that [`Quantity::Answers`] counts.
+    AnswerTime,
     /// Of a host: share of the time in which its process runs, that is: exists and is not stopped; a fault asks −1.
     Running,
     /// Of a host: share of all processors that it may use at most.
@@ -126,7 +129,7 @@ pub enum Quantity {
 
 impl Quantity {
     /// All of them.
-    pub const ALL: [Quantity; 25] = [
+    pub const ALL: [Quantity; 26] = [
         Quantity::OneWayDelay,
         Quantity::DelaySpread,
         Quantity::Loss,
@@ -136,6 +139,7 @@ impl Quantity {
         Quantity::Rate,
         Quantity::LargestPacket,
         Quantity::Answers,
+        Quantity::AnswerTime,
         Quantity::Running,
         Quantity::ProcessorShare,
         Quantity::ReadTime,
@@ -166,6 +170,7 @@ impl Quantity {
             Quantity::Rate => "rate",
             Quantity::LargestPacket => "largest-packet",
             Quantity::Answers => "answers",
+            Quantity::AnswerTime => "answer-time",
             Quantity::Running => "running",
             Quantity::ProcessorShare => "processor-share",
             Quantity::ReadTime => "read-time",

@@ -143,6 +143,7 @@ fn two_columns(findings: &Findings, evidence: &[TrialEvidence]) -> Result<String
     }
     right += &tables::operations(findings).unwrap_or_default();
     right += &tables::closed_loop(findings).unwrap_or_default();
+    right += &tables::standstill(findings).unwrap_or_default();
     Ok(section(
         "Latency and goodput",
         &format!("<div class=\"columns\">{curves}<div class=\"card\">{right}</div></div>"),

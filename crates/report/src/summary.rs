@@ -7,7 +7,7 @@ use crate::{
     page::{Page, Style},
     proofs,
     table::{Paint, Table},
-    text,
+    tables, text,
 };
 
 /// What a run says, as text. Ends with a line feed; where files lie is the caller's to add.
@@ -22,6 +22,7 @@ pub fn summary(findings: &Findings, style: Style) -> String {
         page.operations(findings);
     }
     page.closed_loop(findings);
+    page.standstill(findings);
     page.proofs(findings);
     page.balance(findings);
     page.instrument(findings);
@@ -227,6 +228,24 @@ impl Page {
         let why = findings.trials.iter().find_map(|trial| trial.closed_loop.as_ref()?.inapplicable.clone());
         if let Some(why) = why {
             self.line(Paint::Dim, &format!("  no prediction: {why}"));
+        }
+    }
+
+    fn standstill(&mut self, findings: &Findings) {
+        let all = || findings.trials.iter().filter_map(|trial| Some((trial, trial.standstill.as_ref()?)));
+        if all().next().is_none() {
+            return;
+        }
+        self.section(tables::STANDSTILL);
+        let mut table = Table::new(&tables::STANDSTILL_HEADINGS);
+        for (trial, own) in all() {
+            for cells in tables::standstill_cells(trial.trial, own) {
+                table.row(Paint::Plain, cells.to_vec());
+            }
+        }
+        self.table(&table);
+        for (trial, own) in all() {
+            self.line(Paint::Dim, &format!("  trial {}: {}", trial.trial, tables::standstill_words(own)));
         }
     }
 

@@ -1,6 +1,6 @@
 //! The tables of the HTML report.
 
-use brownout_analysis::{FaultFindings, Findings, Part, PhaseFindings, Proof, TrialFindings, phase, words};
+use brownout_analysis::{FaultFindings, Findings, Part, PhaseFindings, Proof, Standstill, TrialFindings, phase, words};
 use brownout_units::{Delay, format_ns};
 
 use crate::{
@@ -142,6 +142,55 @@ pub fn closed_loop(findings: &Findings) -> Option<String> {
     let caption = why.map_or(caption.clone(), |why| format!("{caption}; no prediction: {why}"));
     let headings = ["", "loss of throughput", "explained by the delay alone", "extra delay of a mean operation"];
     Some(table("", &caption, &headings, rows.collect()))
+}
+
+/// The caption of what arithmetic alone says about nodes that stood still.
+pub const STANDSTILL: &str = "Stalls: who starts in one waits for its end, whatever the database does";
+/// The headings of its table.
+pub const STANDSTILL_HEADINGS: [&str; 5] =
+    ["trial", "of the fault phase", "measured", "if its coordinator stood still", "if any replica it needs did"];
+
+/// The rows of that table for one trial.
+pub fn standstill_cells(trial: u32, own: &Standstill) -> Vec<[String; 5]> {
+    let slower = [
+        trial.to_string(),
+        format!("slower than {}", format_ns(own.slower_than_ns as f64)),
+        text::share(own.measured_share),
+        text::share(own.least_share),
+        text::or_none(own.most_share, text::share),
+    ];
+    let quantiles = own.quantiles.iter().map(|one| {
+        let name = if one.quantile < 1.0 { format!("p{}", one.quantile * 100.0) } else { "max".to_owned() };
+        let time = |ns: u64| format_ns(ns as f64);
+        [trial.to_string(), name, time(one.measured_ns), time(one.least_ns), text::or_none(one.most_ns, time)]
+    });
+    std::iter::once(slower).chain(quantiles).collect()
+}
+
+/// What was in force, in words.
+pub fn standstill_words(own: &Standstill) -> String {
+    let needed = own.needed.map_or(String::new(), |needed| {
+        format!(", and {} with those that need its answer if replicas are chosen evenly", text::share(needed))
+    });
+    format!(
+        "{} stalls of {} (median), {} of the phase; a node that stands still coordinates {} of the operations{needed}",
+        own.stalls,
+        format_ns(own.length_ns as f64),
+        text::share(own.stalled),
+        text::share(own.coordinated)
+    )
+}
+
+/// What arithmetic alone says about nodes that stood still, if nothing else was in force.
+pub fn standstill(findings: &Findings) -> Option<String> {
+    let own: Vec<(u32, &Standstill)> =
+        findings.trials.iter().filter_map(|trial| Some((trial.trial, trial.standstill.as_ref()?))).collect();
+    let rows = own.iter().flat_map(|(trial, own)| standstill_cells(*trial, own));
+    let rows = rows.map(|cells| ("", Vec::from(cells.map(cell))));
+    let words: Vec<String> =
+        own.iter().map(|(trial, own)| format!("trial {trial}: {}", standstill_words(own))).collect();
+    let caption = format!("{STANDSTILL}; {}", words.join("; "));
+    (!own.is_empty()).then(|| table("", &caption, &STANDSTILL_HEADINGS, rows.collect()))
 }
 
 /// The proof of one fault: the worst places, and all of them on demand.

@@ -99,6 +99,8 @@ pub struct Scenario {
     pub threads: Option<u32>,
     /// Witnesses that see nothing.
     pub silent: Vec<String>,
+    /// Whether the record says when each answer came, as it does since it has answer times.
+    pub answer_times: bool,
 }
 
 impl Default for Scenario {
@@ -117,6 +119,7 @@ impl Default for Scenario {
             held: false,
             threads: None,
             silent: Vec::new(),
+            answer_times: false,
         }
     }
 }
@@ -211,9 +214,10 @@ impl Scenario {
         } else {
             0
         };
+        let stops = matches!(made.quantity, Quantity::Answers | Quantity::Running);
         FaultRecord {
             index: index as u32,
-            kind: made.quantity.to_string(),
+            kind: if stops { "pause".to_owned() } else { made.quantity.to_string() },
             text: format!("fault {index}: {} of {}", made.quantity, made.hits[0]),
             effect: "as said".to_owned(),
             unsettled_ns: brownout_analysis::SETTLE_NS + delay,

@@ -296,12 +296,31 @@ impl Scenario {
                         }
                         let quantity = if quantity == Quantity::ClockDrift { Quantity::ClockOffset } else { quantity };
                         let (subject, source) = (place.clone(), source.to_owned());
+                        if quantity == Quantity::Answers && self.answer_times {
+                            self.answer(recorder, &here, &place, at_ns)?;
+                            continue;
+                        }
                         recorder.witness(1, &WitnessRow { at_ns, subject, quantity, source, value, error })?;
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    /// A node answers within 2 ms; one that stands still answers when it goes on, and who asked has waited for 400 ms at most.
+    fn answer(&self, recorder: &Recorder, here: &Scenario, place: &Subject, at_ns: u64) -> Done {
+        let stands = |at_ns| here.truth(place, Quantity::Answers, at_ns).least.is_some();
+        let waits = (0..).map(|ms| ms * MS).find(|wait| *wait > 400 * MS || !stands(at_ns + wait)).unwrap();
+        let row = |quantity, value| {
+            let (subject, source) = (place.clone(), "heartbeat".to_owned());
+            recorder.witness(1, &WitnessRow { at_ns, subject, quantity, source, value, error: 0.0 })
+        };
+        if waits > 400 * MS {
+            return row(Quantity::Answers, 0.0);
+        }
+        row(Quantity::Answers, 1.0)?;
+        row(Quantity::AnswerTime, (waits + 2 * MS) as f64)
     }
 
     fn looked(

@@ -17,6 +17,7 @@ const ERROR: u8 = 0x00;
 const STARTUP: u8 = 0x01;
 const READY: u8 = 0x02;
 const AUTHENTICATE: u8 = 0x03;
+const OPTIONS: u8 = 0x05;
 const QUERY: u8 = 0x07;
 const RESULT: u8 = 0x08;
 
@@ -109,7 +110,15 @@ pub(super) fn hello() -> Vec<u8> {
 
 /// A question whose answer will bear this stream's number; rows are at consistency ONE, one page.
 pub(super) fn query(stream: i16, query: &str) -> Vec<u8> {
-    let mut frame = frame(QUERY, &query_body(query));
+    on_stream(stream, frame(QUERY, &query_body(query)))
+}
+
+/// The cheapest question that there is (section 4.1.3): drivers ask it to see whether a node lives.
+pub(super) fn options(stream: i16) -> Vec<u8> {
+    on_stream(stream, frame(OPTIONS, &[]))
+}
+
+fn on_stream(stream: i16, mut frame: Vec<u8>) -> Vec<u8> {
     frame[2..4].copy_from_slice(&stream.to_be_bytes());
     frame
 }

@@ -24,8 +24,17 @@ use super::{
 };
 use crate::{ClusterControl, ClusterError};
 
+/// What nodes are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// Only whether they answer: next to nothing to do for them.
+    Alive,
+    /// What time it is.
+    Clock,
+}
+
 /// The coordinator's wall clock, in milliseconds since 1970, read while it answers.
-const QUESTION: &str = "SELECT toUnixTimestamp(currentTimestamp()) FROM system.local";
+const CLOCK: &str = "SELECT toUnixTimestamp(currentTimestamp()) FROM system.local";
 /// What the clock is rounded down to.
 const RESOLUTION_NS: i64 = 1_000_000;
 
@@ -38,7 +47,7 @@ pub struct Beat {
     pub asked_ns: u64,
     /// When it answered; none if not within the patience.
     pub answered_ns: Option<u64>,
-    /// What its clock showed − what this machine's clock showed, ns; none without an answer.
+    /// What its clock showed − what this machine's clock showed, ns; none without an answer, or if it was not asked.
     pub offset_ns: Option<i64>,
     /// The true offset lies within `offset_ns` ± this.
     pub error_ns: u64,
@@ -57,7 +66,12 @@ impl Heartbeats {
     ///
     /// # Errors
     /// When a thread cannot be started.
-    pub fn start(control: &ClusterControl, every: Duration, patience: Duration) -> Result<Heartbeats, ClusterError> {
+    pub fn start(
+        control: &ClusterControl,
+        question: Question,
+        every: Duration,
+        patience: Duration,
+    ) -> Result<Heartbeats, ClusterError> {
         let (sender, beats) = mpsc::channel();
         let mut started = Heartbeats { beats, stop: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
         for (member, network) in control.members() {
@@ -65,6 +79,7 @@ impl Heartbeats {
             let mut asker = Asker {
                 node: node.clone(),
                 address: SocketAddr::new(member.address.into(), CQL_PORT),
+                question,
                 patience,
                 session: None,
                 open: VecDeque::new(),
@@ -116,6 +131,7 @@ struct Session {
 struct Asker {
     node: String,
     address: SocketAddr,
+    question: Question,
     patience: Duration,
     session: Option<Session>,
     open: VecDeque<Open>,
@@ -150,9 +166,13 @@ impl Asker {
         let (asked_ns, asked_real_ns, stream) = (monotonic_ns(), realtime_ns() as i64, self.next_stream);
         self.next_stream = self.next_stream.checked_add(1).unwrap_or(0);
         self.open.push_back(Open { stream, asked_ns, asked_real_ns });
+        let question = match self.question {
+            Question::Alive => cql::options(stream),
+            Question::Clock => cql::query(stream, CLOCK),
+        };
         let sent = match &mut self.session {
             // Before the node has agreed to talk, there is no point in asking more.
-            Some(session) if session.ready => session.stream.write_all(&cql::query(stream, QUESTION)),
+            Some(session) if session.ready => session.stream.write_all(&question),
             Some(_) => Ok(()),
             None => Err(io::ErrorKind::NotConnected.into()),
         };

@@ -18,7 +18,7 @@ mod view;
 mod yaml;
 
 pub use distribution::{DEFAULT, Distribution, How, ProvisionError, Release, known, release};
-pub use heartbeat::{Beat, Heartbeats};
+pub use heartbeat::{Beat, Heartbeats, Question};
 pub use sites::Site;
 pub use spec::{CassandraSpec, Jit, memory_needed};
 pub(crate) use system::Cassandra;

@@ -77,6 +77,11 @@ pub trait Fault: Any + fmt::Debug + Send + Sync {
         &[]
     }
 
+    /// Whether it makes processes stand still, wholly and at once, so that a fraction of a second of it can be seen.
+    fn is_stall(&self) -> bool {
+        false
+    }
+
     /// How long a window has to be to prove it, if that is longer than what its witnesses take in general.
     fn evidence(&self) -> Delay {
         Delay::ZERO
@@ -171,6 +176,8 @@ pub struct Needs {
     pub clock_witness: bool,
     /// The nodes' processes and answers are watched.
     pub process_witness: bool,
+    /// The shortest time for which a process is to stand still: they are watched closely enough for that.
+    pub shortest_stall: Option<Delay>,
     /// Bursts measure the rate of these links, and of as many that are spared.
     pub trains: Vec<TrainNeed>,
     /// The largest packets of these links (from, to, the size that is asked for) are found out, and of others.
@@ -207,6 +214,7 @@ impl Needs {
         self.disk_counters |= other.disk_counters;
         self.clock_witness |= other.clock_witness;
         self.process_witness |= other.process_witness;
+        self.shortest_stall = [self.shortest_stall, other.shortest_stall].into_iter().flatten().min();
         self
     }
 }

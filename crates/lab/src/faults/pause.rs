@@ -59,6 +59,10 @@ impl Fault for Pause {
         &self.nodes
     }
 
+    fn is_stall(&self) -> bool {
+        true
+    }
+
     fn needs(&self) -> Needs {
         Needs { process_witness: true, ..Needs::default() }
     }

@@ -10,6 +10,7 @@ use crate::{
     experiment::{ChaosFault, FaultEntry, FileError},
     faults::{self, Drawn, Fault},
     hosts::Hosts,
+    witness::LEAST_STALL,
 };
 
 /// More changes than this in one phase are a mistake.
@@ -129,8 +130,10 @@ impl Check<'_> {
             }),
             (Some(flap), None) => {
                 let key = format!("{at}.flap");
-                if flap.on < LEAST_PERIOD || flap.off < LEAST_PERIOD {
-                    return self.complain(&key, format!("on and off last {LEAST_PERIOD} at least each"));
+                let least = if fault.is_stall() { LEAST_STALL } else { LEAST_PERIOD };
+                if flap.on < least || flap.off < LEAST_PERIOD {
+                    let message = format!("{} lasts {least} at least each time, and off {LEAST_PERIOD}", fault.kind());
+                    return self.complain(&key, message);
                 }
                 let heals = fault.heals_within();
                 if flap.off < heals {

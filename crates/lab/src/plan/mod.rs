@@ -161,6 +161,19 @@ impl PlannedFault {
         self.severities.last().map(AsRef::as_ref)
     }
 
+    /// What it needs of the lab from its start.
+    pub fn needs(&self) -> crate::faults::Needs {
+        let all = self.severities.iter().map(|fault| fault.needs());
+        let needs = all.fold(crate::faults::Needs::default(), crate::faults::Needs::and);
+        crate::faults::Needs { shortest_stall: self.shortest_stall(), ..needs }
+    }
+
+    /// The shortest of its periods, if in them processes stand still.
+    fn shortest_stall(&self) -> Option<Delay> {
+        let lengths = self.periods.iter().map(|period| Delay::from_ns(period.ends.ns() - period.starts.ns()));
+        lengths.min().filter(|_| self.fault().is_some_and(Fault::is_stall))
+    }
+
     /// What of it nobody judges, in words.
     fn unjudged(&self) -> Option<String> {
         let fault = self.fault()?;
@@ -276,8 +289,8 @@ impl Plan {
 
     /// What the faults need of the lab from its start.
     pub fn needs(&self) -> crate::faults::Needs {
-        let all = self.faults.iter().flat_map(|fault| &fault.severities);
-        all.fold(crate::faults::Needs::default(), |needs, fault| needs.and(fault.needs()))
+        let all = self.faults.iter().map(PlannedFault::needs);
+        all.fold(crate::faults::Needs::default(), crate::faults::Needs::and)
     }
 }
 

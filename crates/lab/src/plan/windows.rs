@@ -1,15 +1,19 @@
 //! Whether a plan leaves enough time to prove its faults: one that could not be proven is refused now, not after minutes.
 
-use brownout_analysis::{margin_within, stats::samples_to_tell};
+use brownout_analysis::{margin_within, reach_within, stall_margin, stats::samples_to_tell};
 use brownout_record::Quantity;
 use brownout_units::{Count, Delay};
 
 use super::{Phase, PlannedFault, PlannedPeriod, PlannedPhase, check::Check, probe_interval};
-use crate::{experiment::FileError, hosts::Hosts};
+use crate::{experiment::FileError, faults::Fault, hosts::Hosts, witness::Pace};
 
 /// Probes that each of the windows before, during and after a fault has to have: three times what a verdict takes.
 const PROBES: u32 = 3 * brownout_analysis::ENOUGH as u32;
-/// The same in time for what witnesses see, who look ten times a second.
+/// The same of questions to a node that stands still.
+const BEATS: u32 = 30;
+/// A node that stands still for a moment is best looked at between moments as far apart as this: it is wholly back by then.
+const BETWEEN_STALLS: Delay = Delay::from_secs(3);
+/// The same in time for what other witnesses see, who look ten times a second.
 const WITNESSES: Delay = Delay::from_secs(5);
 /// Bursts come once or twice a second.
 const TRAINS: Delay = Delay::from_secs(10);
@@ -44,19 +48,18 @@ impl Check<'_> {
             };
             let changes: Vec<Change> = changes.iter().map(felt).collect();
             for severity in 0..fault.severities.len() {
-                let periods = fault.periods.iter().filter(|period| period.severity == severity);
-                let during: u64 = periods.map(|period| quiet(&changes, period.starts.ns(), period.ends.ns())).sum();
+                let periods: Vec<&PlannedPeriod> =
+                    fault.periods.iter().filter(|period| period.severity == severity).collect();
+                let during = quiet_in(&changes, &periods);
                 if during < need {
-                    let have = fault.periods.iter().map(|period| period.ends.ns() - period.starts.ns()).max();
-                    let (have, longest) = (have.unwrap_or(0), longest(fault, need));
-                    if have < longest {
-                        return refuse(&key, have, longest, what);
-                    }
-                    let [during, have, need] = [during, have, need].map(Delay::from_ns);
-                    let message = format!(
-                        "other faults come, go or are still healing in its {have}: {during} are left to prove it by \
-                         {what}, and it needs {need}; write them further apart"
-                    );
+                    let message = too_little(fault, &periods, need, what).unwrap_or_else(|| {
+                        let have = periods.iter().map(|period| period.ends.ns() - period.starts.ns()).sum();
+                        let [during, have, need] = [during, have, need].map(Delay::from_ns);
+                        format!(
+                            "other faults come, go or are still healing in its {have}: {during} are left to prove it by \
+                             {what}, and it needs {need}; write them further apart"
+                        )
+                    });
                     return self.complain(&key, message);
                 }
             }
@@ -83,24 +86,82 @@ fn changes(faults: &[PlannedFault]) -> Vec<Change> {
         let (injects, heals) =
             fault.fault().map_or((0, 0), |fault| (fault.injects_within().ns(), fault.heals_within().ns()));
         let periods = fault.periods.iter();
-        let own: Vec<(u64, u64, u64)> =
-            periods.flat_map(|period| [(period.starts.ns(), 0, injects), (period.ends.ns(), early, heals)]).collect();
+        let own: Vec<(u64, bool)> =
+            periods.flat_map(|period| [(period.starts.ns(), true), (period.ends.ns(), false)]).collect();
         // Short stretches, as of a flapping link, leave less out.
-        let next = |at| own.iter().map(|(at, ..)| *at).filter(|next| *next > at).min().unwrap_or(u64::MAX);
-        changes.extend(own.iter().map(|(at, early, long)| Change {
+        let next = |at| own.iter().map(|(at, _)| *at).find(|next| *next > at).unwrap_or(u64::MAX) - at;
+        let last = |at| at - own.iter().rev().map(|(at, _)| *at).find(|last| *last < at).unwrap_or(0);
+        let stall = fault.fault().is_some_and(Fault::is_stall);
+        changes.extend(own.iter().map(|(at, comes)| Change {
             fault: index,
             at: *at,
-            long: *long,
-            margin: margin_within(next(*at).saturating_sub(*at), unsettled),
-            early: *early,
+            long: if *comes { injects } else { heals },
+            margin: if stall && *comes {
+                stall_margin(next(*at), unsettled)
+            } else {
+                margin_within(next(*at), unsettled)
+            },
+            early: match (*comes, stall) {
+                (true, _) => 0,
+                (false, true) => reach_within(last(*at)),
+                (false, false) => early,
+            },
         }));
     }
     changes.sort_by_key(|change| change.at);
     changes
 }
 
+/// Why a fault's periods leave too little time to prove it, though no other fault came between, and what to write instead.
+fn too_little(fault: &PlannedFault, periods: &[&PlannedPeriod], need: u64, what: &str) -> Option<String> {
+    let alone = quiet_in(&changes(std::slice::from_ref(fault)), periods);
+    if alone >= need {
+        return None;
+    }
+    let count = periods.len() as u64;
+    let length = periods.iter().map(|period| period.ends.ns() - period.starts.ns()).max().unwrap_or(0);
+    let once = longest(fault, need);
+    let delay = Delay::from_ns;
+    // How often it takes, and how long that is, with so much from one beginning to the next.
+    let repeated = |every: u64| {
+        let each = (alone > 0).then(|| alone / count.max(1)).filter(|each| *each > 0)?;
+        let times = need.div_ceil(each);
+        Some((times, delay(fault.starts().ns() + (times - 1) * every + length)))
+    };
+    let text = format!("{} is too short to prove this fault by {what}", delay(length));
+    let single = format!("it needs at least {}", delay(once));
+    Some(match periods {
+        [first, second, ..] => {
+            let every = second.starts.ns() - first.starts.ns();
+            match repeated(every) {
+                Some((times, phase)) => format!(
+                    "{count} periods of {} leave {} to prove this fault by {what}, and it takes {}: write at least {times} \
+                     periods (a phase 'fault' of {phase}), or longer ones (one alone takes {})",
+                    delay(length),
+                    delay(alone),
+                    delay(need),
+                    delay(once)
+                ),
+                None => format!("{text}, however often it comes; {single}"),
+            }
+        }
+        _ if fault.shortest_stall().is_some() => match repeated(length + BETWEEN_STALLS.ns()) {
+            Some((times, phase)) => format!(
+                "{text}; {single}, or {times} such: flap: {{ on: {}, off: {BETWEEN_STALLS} }} in a phase 'fault' of at least \
+                 {phase}",
+                delay(length)
+            ),
+            None => format!("{text}; {single}"),
+        },
+        _ => format!("{text}; {single}"),
+    })
+}
+
 /// How long a period of a fault has to be at the longest, to be proven within it.
 fn longest(fault: &PlannedFault, need: u64) -> u64 {
+    // A long stall is looked at less often than a short one.
+    let stall = fault.fault().is_some_and(Fault::is_stall);
+    let need = if stall { (Pace::of(None).beat * BEATS).as_nanos() as u64 } else { need };
     let injects = fault.fault().map_or(0, |fault| fault.injects_within().ns());
     injects.saturating_add(unsettled(fault)).saturating_add(early(fault)).saturating_add(need)
 }
@@ -137,7 +198,7 @@ pub(super) fn faint(hosts: &Hosts, phases: &[PlannedPhase], faults: &[PlannedFau
         warnings.push(format!(
             "to tell '{}' from nothing takes about {} packets on each of its links, before as well as in force, and the \
              probes send {}: only if the load itself sends the others, there too, will it be proven",
-            fault.fault().map(crate::faults::Fault::text).unwrap_or_default(),
+            fault.fault().map(Fault::text).unwrap_or_default(),
             Count(need),
             Count(probes)
         ));
@@ -167,6 +228,11 @@ struct Change {
     early: u64,
 }
 
+/// The same of some periods together.
+fn quiet_in(changes: &[Change], periods: &[&PlannedPeriod]) -> u64 {
+    periods.iter().map(|period| quiet(changes, period.starts.ns(), period.ends.ns())).sum()
+}
+
 /// Time between `from` and `to` in which nothing has just changed, or is about to. What takes its time may reach in from before.
 fn quiet(changes: &[Change], from: u64, to: u64) -> u64 {
     let mut settled = from;
@@ -184,8 +250,10 @@ fn quiet(changes: &[Change], from: u64, to: u64) -> u64 {
 
 /// How long a window has to be to tell something, and by what.
 fn evidence(fault: &PlannedFault, hosts: &Hosts) -> (Delay, &'static str) {
-    let needs = fault.fault().map(crate::faults::Fault::needs).unwrap_or_default();
-    let (length, what) = if !needs.trains.is_empty() {
+    let needs = fault.needs();
+    let (length, what) = if fault.fault().is_some_and(Fault::is_stall) {
+        (Delay::from(Pace::of(needs.shortest_stall).beat * BEATS), "heartbeats")
+    } else if !needs.trains.is_empty() {
         (TRAINS, "bursts")
     } else if needs.process_witness
         || needs.clock_witness

@@ -4,6 +4,7 @@
 mod clock;
 mod disk;
 mod largest;
+mod pace;
 mod process;
 mod trains;
 
@@ -18,16 +19,15 @@ use std::{
     time::Duration,
 };
 
-use brownout_cluster::{Beat, Heartbeats};
+use brownout_cluster::{Beat, Heartbeats, Question};
 use brownout_network::Network;
 use brownout_record::{Quantity, Subject, WitnessRow};
 
 pub(crate) use disk::EVERY as DISK_EVERY;
+pub(crate) use pace::{LEAST_STALL, Pace};
 
 use crate::{LabError, faults::Needs, handles::Handles};
 
-/// Between two looks at a node.
-const BEAT: Duration = Duration::from_millis(100);
 /// A live node answers within this, nearly always, also on a busy machine. It is short, because what is asked this long
 /// before a node goes on is answered all the same.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -50,8 +50,9 @@ impl Witnesses {
     pub fn start(needs: &Needs, network: &Network, mtu: u16, handles: &Handles) -> Result<Witnesses, LabError> {
         let (sender, seen) = mpsc::channel();
         let mut threads = Vec::new();
+        let pace = Pace::of(needs.shortest_stall);
         if needs.process_witness {
-            threads.push(process::start(handles.nodes.clone(), sender.clone())?);
+            threads.push(process::start(handles.nodes.clone(), pace.look, sender.clone())?);
         }
         if needs.clock_witness {
             threads.extend(clock::start(network, sender.clone())?);
@@ -65,7 +66,8 @@ impl Witnesses {
             threads.push(disk::count(all.collect(), sender)?);
         }
         let asked = needs.process_witness || needs.clock_witness;
-        let heartbeats = asked.then(|| Heartbeats::start(&handles.nodes, BEAT, PATIENCE)).transpose()?;
+        let question = if needs.clock_witness { Question::Clock } else { Question::Alive };
+        let heartbeats = asked.then(|| Heartbeats::start(&handles.nodes, question, pace.beat, PATIENCE)).transpose()?;
         Ok(Witnesses {
             seen,
             heartbeats,
@@ -98,6 +100,8 @@ impl Witnesses {
         };
         if self.answers {
             rows.push(row(Quantity::Answers, "heartbeat", f64::from(u8::from(answered_ns.is_some())), 0.0));
+            let took = answered_ns.map(|answered_ns| answered_ns.saturating_sub(at_ns) as f64);
+            rows.extend(took.map(|took| row(Quantity::AnswerTime, "heartbeat", took, 0.0)));
         }
         if let Some(offset) = offset_ns.filter(|_| self.clocks) {
             rows.push(row(Quantity::ClockOffset, "database", offset as f64, error_ns as f64));
