@@ -69,6 +69,8 @@ pub struct Findings {
     pub name: String,
     /// The question it asks.
     pub question: Option<String>,
+    /// What was changed in the file for this run (`--set`), each as KEY=VALUE.
+    pub set: Vec<String>,
     /// Wall-clock time of the run's start, ms since 1970 UTC.
     pub started_unix_ms: u64,
     /// "Cassandra 5.0.9".
@@ -144,6 +146,7 @@ pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
         trials,
         name: description.name,
         question: description.question,
+        set: run.document("set")?.unwrap_or_default().lines().map(str::to_owned).collect(),
         system: description.system,
         hosts: description.hosts,
         network: description.network,

@@ -86,7 +86,8 @@ fn a_fault_that_was_not_put_in_force_is_refuted_and_the_run_invalid() {
     let out = tempfile::tempdir().unwrap();
     // On the way: a share of the measured capacity, Poisson arrivals, any coordinator.
     let load = "--set=load={rate: 10%, arrivals: poisson, coordinators: round-robin, population: 2_000}";
-    let output = run(&["--sabotage", load], out.path());
+    let distance = "--set=network={links: [{ from: n1, to: n3, delay: 20ms }]}";
+    let output = run(&["--sabotage", load, distance], out.path());
     assert_eq!(output.status.code(), Some(3), "{}", both(&output));
     let findings = json(&brownout(&["show", only_run(out.path()).to_str().unwrap(), "--json"]));
     let rate = findings["trials"][0]["effect"]["baseline"].as_f64().unwrap();
@@ -95,7 +96,15 @@ fn a_fault_that_was_not_put_in_force_is_refuted_and_the_run_invalid() {
     let capacity: f64 = told.split("answered at ").nth(1).unwrap().split("/s").next().unwrap().parse().unwrap();
     assert!((rate / capacity - 0.1).abs() < 0.04, "{rate}/s of {capacity}/s");
     assert_eq!(findings["verdict"]["validity"], "invalid");
-    assert_eq!(findings["trials"][0]["faults"][0]["verdict"], "refuted");
+    let fault = &findings["trials"][0]["faults"][0];
+    assert_eq!(fault["verdict"], "refuted");
+    // It is the same lab but for its faults: the distances stay.
+    let rows = fault["rows"].as_array().unwrap();
+    let far = rows.iter().find(|row| row["subject"]["from"] == "n1" && row["subject"]["to"] == "n3").unwrap();
+    let probes = far["sources"].as_array().unwrap().iter().find(|source| source["source"] == "probes").unwrap();
+    for window in ["before", "during"] {
+        assert!(probes[window].as_f64().unwrap() >= 20e6, "{window}: {far}");
+    }
     assert!(text(&output.stdout).contains("n2 → n1"), "it says which pair showed what: {}", both(&output));
 }
 

@@ -32,8 +32,6 @@ pub struct Bench {
     pub owner: Option<Owner>,
     /// How the lab got its rights.
     pub privilege: Privilege,
-    /// Faults are accepted but not put in force: a test of the proof.
-    pub sabotage: bool,
 }
 
 /// What is learned when the first trial stands: for the record's environment.

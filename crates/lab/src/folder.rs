@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, TryLockError},
-    io,
+    io::{self, Write},
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
@@ -42,7 +42,11 @@ impl Folder {
             fs::create_dir(&part).map_err(failed("make", &part))?;
         }
         let lock_path = path.join(LOCK);
-        let lock = File::create(&lock_path).map_err(failed("make", &lock_path))?;
+        let mut lock = File::create(&lock_path).map_err(failed("make", &lock_path))?;
+        // Whoever finds it without its holder has to know what it holds.
+        if keep_scratch {
+            lock.write_all(KEPT.as_bytes()).map_err(failed("write", &lock_path))?;
+        }
         lock.try_lock().map_err(|error| failed("lock", &lock_path)(lock_error(error)))?;
         Ok(Folder { path, _lock: lock, keep_scratch })
     }
@@ -71,8 +75,11 @@ impl Drop for Folder {
 /// A run that is just being made has its file after this.
 const MADE_WITHIN: std::time::Duration = std::time::Duration::from_secs(60);
 const LOCK: &str = ".running";
+/// In the lock of a run whose scratch is kept.
+const KEPT: &str = "keep\n";
 
-/// Removes what killed runs left below `parent`: the scratch of every run whose lock nobody holds. Says which.
+/// Removes what killed runs left below `parent`: the scratch of every run whose lock nobody holds, unless it was to be kept.
+/// Says which.
 pub fn sweep(parent: &Path) -> Vec<PathBuf> {
     let mut swept = Vec::new();
     for run in fs::read_dir(parent).into_iter().flatten().flatten() {
@@ -83,7 +90,8 @@ pub fn sweep(parent: &Path) -> Vec<PathBuf> {
         let Some(lock) = File::open(&lock_path).ok().filter(|_| begun) else { continue };
         if lock.try_lock().is_ok() {
             let scratch = run.path().join("scratch");
-            if scratch.exists() && fs::remove_dir_all(&scratch).is_ok() {
+            let kept = fs::read(&lock_path).is_ok_and(|text| text == KEPT.as_bytes());
+            if !kept && scratch.exists() && fs::remove_dir_all(&scratch).is_ok() {
                 swept.push(scratch);
             }
             let _ = fs::remove_file(lock_path);
@@ -137,5 +145,18 @@ mod tests {
         assert!(!scratch.exists());
         drop(folder);
         assert!(sweep(parent.path()).is_empty());
+    }
+
+    #[test]
+    fn the_scratch_of_a_killed_run_that_was_to_be_kept_stays() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::create(parent.path(), "x", 0, true).unwrap();
+        fs::write(folder.path().join("run.db"), "").unwrap();
+        fs::write(folder.scratch().join("data"), "rows").unwrap();
+        // Killed: nothing was dropped, and the kernel has let go of the lock.
+        folder._lock.unlock().unwrap();
+        assert!(sweep(parent.path()).is_empty());
+        assert_eq!(fs::read(folder.scratch().join("data")).unwrap(), b"rows");
+        assert!(!folder.path().join(LOCK).exists(), "and nobody looks at it again");
     }
 }

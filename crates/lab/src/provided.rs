@@ -99,7 +99,7 @@ fn distribution(
 
 impl Provided {
     /// Inside: mounts what the lab needs of the machine, where everyone in it can reach it.
-    pub(crate) fn furnish(&self, layout: &Layout, sabotage: bool) -> Result<Bench, LabError> {
+    pub(crate) fn furnish(&self, layout: &Layout) -> Result<Bench, LabError> {
         let used: [&Path; 5] =
             [&self.folder, &self.cache, &self.distribution.root, &self.java.home, Path::new("/proc")];
         let ground: Furnished = ground::furnish(&layout.hosts, &used)?;
@@ -119,7 +119,7 @@ impl Provided {
         let owner = (privilege == Privilege::Root).then_some(Owner::NOBODY);
         let archive = archive::find(&distribution, &java, &cache);
         let layout = layout.clone();
-        Ok(Bench { layout, distribution, java, cache, archive, scratch, logs, owner, privilege, sabotage })
+        Ok(Bench { layout, distribution, java, cache, archive, scratch, logs, owner, privilege })
     }
 
     /// Inside: makes the class-data archive once per machine; without one, nodes only start more slowly.

@@ -58,7 +58,7 @@ fn trials(
     progress: &mut dyn Progress,
 ) -> Result<(), LabError> {
     progress.step("making the lab's namespaces");
-    let mut bench = request.provided.furnish(&plan.layout, request.sabotage)?;
+    let mut bench = request.provided.furnish(&plan.layout)?;
     request.provided.provide_archive(&mut bench, interrupts, progress)?;
     let run_seed = plan.experiment.seed.0;
     for number in 1..=plan.trials {
@@ -72,7 +72,7 @@ fn trials(
             Ok(recorder.batch(|recorder| recorder.json("environment", &environment))?)
         };
         let seed = derive(run_seed, u64::from(number));
-        let trial = Trial { bench: &bench, plan: &plan, number, seed, time_line };
+        let trial = Trial { bench: &bench, plan: &plan, number, seed, sabotage: request.sabotage, time_line };
         trial.run(recorder, progress, &mut stands)?;
         if !request.keep {
             // Only to save space: the end of the run removes all.

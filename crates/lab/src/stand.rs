@@ -18,7 +18,7 @@ use brownout_network::{Emulator, ImpairmentGuard, LinkControl, Network};
 use crate::{
     LabError,
     bench::Bench,
-    faults::{FOLDERS, Needs, Reach, sabotage::sabotaged},
+    faults::{FOLDERS, Needs, Reach},
     handles::{DiskPlace, Handles},
     hosts::Hosts,
 };
@@ -106,7 +106,6 @@ impl Stand {
             control,
         });
         let reach = handles.reach();
-        let reach = if bench.sabotage { sabotaged(&reach) } else { reach };
         Ok(Stand { cluster, reach, handles, _responder: responder, _disks: disks, _distances: distances, network })
     }
 }

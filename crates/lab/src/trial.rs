@@ -11,6 +11,7 @@ use crate::{
     bench::{Bench, Standing, standing},
     driver::Driver,
     experiment::CoordinatorsChoice,
+    faults::sabotage::sabotaged,
     filling::Filling,
     hosts::{HostPlan, Hosts},
     observer::Observer,
@@ -41,6 +42,8 @@ pub struct Trial<'a> {
     pub number: u32,
     /// All its randomness is drawn from this.
     pub seed: u64,
+    /// Faults are acknowledged and not put in force: the negative control.
+    pub sabotage: bool,
     /// Its marks.
     pub time_line: TimeLine,
 }
@@ -82,7 +85,7 @@ impl Trial<'_> {
         progress: &mut dyn Progress,
         stands: &mut Stands<'_>,
     ) -> Result<(), LabError> {
-        let Trial { bench, plan, number, seed, time_line } = *self;
+        let Trial { bench, plan, number, seed, sabotage, time_line } = *self;
         let hosts = &plan.layout.hosts;
         let title = format!("trial {number} of {}", plan.trials);
         let set_up = PhaseRow {
@@ -140,7 +143,8 @@ impl Trial<'_> {
         let mtu = to_u16(plan.layout.network.mtu.0);
         let witnesses = Witnesses::start(&needs, network, mtu, handles)?;
         let observer = Observer::new(number, recorder, network, cluster, &probes, &witnesses, time_line.epoch_ns)?;
-        let schedule = Schedule::new(&plan.faults, hosts, reach);
+        let reach = if sabotage { sabotaged(reach) } else { reach.clone() };
+        let schedule = Schedule::new(&plan.faults, hosts, &reach);
         Driver { plan, number, time_line, engine, filling, observer, schedule, progress, set_up }.run()
     }
 

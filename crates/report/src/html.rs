@@ -203,7 +203,14 @@ fn background(findings: &Findings, events: &[Event], experiment: Option<&str>) -
         out += &details("Environment and settings", &(terms(rows) + &settings));
     }
     if let Some(experiment) = experiment {
-        out += &details("The experiment file", &format!("<pre>{}</pre>", escape(experiment)));
+        let file = format!("<pre>{}</pre>", escape(experiment));
+        out += &if findings.set.is_empty() {
+            details("The experiment file", &file)
+        } else {
+            let set: String = findings.set.iter().map(|set| format!("--set {}\n", escape(set))).collect();
+            let set = format!("<p>Changed for this run, after the file was read:</p><pre>{set}</pre>");
+            details("The experiment file, and what --set changed in it", &(set + &file))
+        };
     }
     out += &details("What the words mean", &terms(glossary::TERMS.map(|(term, meaning)| (term, meaning.to_owned()))));
     section("Background", &out)

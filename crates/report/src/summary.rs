@@ -67,6 +67,9 @@ impl Page {
         for fault in &findings.planned_faults {
             self.line(Paint::Plain, &format!("fault: {fault}"));
         }
+        for set in &findings.set {
+            self.line(Paint::Plain, &format!("set: {set}"));
+        }
         let date = text::date(findings.started_unix_ms);
         self.line(
             Paint::Dim,

@@ -100,6 +100,14 @@ fn text_of_the_run_is_never_markup() {
 }
 
 #[test]
+fn the_experiment_is_shown_with_what_was_set_in_it() {
+    let page = report(&Synthetic::default());
+    assert!(page.contains("trials: 9 # of the file"));
+    assert!(page.contains("what --set changed in it") && page.contains("--set trials=2\n--set question=is 1 &lt; 2?"));
+    assert!(text(&Synthetic::default(), PLAIN).contains("set: trials=2\nset: question=is 1 < 2?\n"));
+}
+
+#[test]
 fn figures_have_a_line_for_each_thing_they_show() {
     let page = report(&Synthetic::default());
     for id in ["trial-1-throughput", "trial-1-latency", "trial-2-coordinators", "percentiles"] {

@@ -32,6 +32,8 @@ impl Synthetic {
     fn write(&self, recorder: &Recorder) -> Result<(), brownout_record::RecordError> {
         recorder.json("description", &self.description())?;
         recorder.json("environment", &environment())?;
+        recorder.document("experiment", "trials: 9 # of the file\n")?;
+        recorder.document("set", "trials=2\nquestion=is 1 < 2?")?;
         for (trial, kind, text) in self.events {
             recorder.event(&Event { trial: *trial, ..event(1, SECOND, kind, "run", text) })?;
         }

@@ -97,7 +97,16 @@ pub(super) fn check(lab: &Lab) -> Result<Vec<CheckStatus>, Failure> {
         .collect()
 }
 
-type Probed = BTreeMap<(String, String), Vec<ProbeSample>>;
+/// What became of one probe.
+#[derive(Debug, Clone, Copy)]
+struct Arrival {
+    /// None: it was lost.
+    delay_ns: Option<u64>,
+    copies: u8,
+    reordered: bool,
+}
+
+type Probed = BTreeMap<(String, String), Vec<Arrival>>;
 
 /// Probes those links for a while, until each probe has arrived or is lost.
 fn probe(lab: &Lab, pairs: &BTreeSet<&(String, String)>) -> Result<Probed, LabError> {
@@ -114,7 +123,8 @@ fn probe(lab: &Lab, pairs: &BTreeSet<&(String, String)>) -> Result<Probed, LabEr
     let settled = LOOK + probes.settles_within();
     thread::sleep(settled);
     let samples = probes.drain();
-    let of = |link: Link| samples.iter().filter(|one| one.link == link && one.sent_ns <= until).copied().collect();
+    let arrival = |one: &ProbeSample| Arrival { delay_ns: one.delay_ns, copies: one.copies, reordered: one.reordered };
+    let of = |link: Link| samples.iter().filter(|one| one.link == link && one.sent_ns <= until).map(arrival).collect();
     Ok(named.into_iter().map(|(pair, link)| (pair.clone(), of(link))).collect())
 }
 
@@ -312,5 +322,76 @@ fn of_disk(folder: &str, asked: &Expectation, used: Option<&BTreeMap<String, Use
             share_seen("failed", &of, (used.failed as f64, all as f64), asked.asked, asked.tolerance)
         }
         _ => share_seen("waited", &of, (used.waited.0 as f64, used.waited.1 as f64), asked.asked, asked.tolerance),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brownout_units::Share;
+
+    use super::*;
+    use crate::byhand::layers::Layers;
+
+    const MS: u64 = 1_000_000;
+
+    fn pair() -> (String, String) {
+        ("n1".to_owned(), "n2".to_owned())
+    }
+
+    /// Of 100 probes on a link with these layers, so many lost, the others so late.
+    fn seen(own: &Impairment, beside: &[Impairment], delay_ns: u64, lost: usize) -> Vec<Option<bool>> {
+        let arrival = |n| Arrival { delay_ns: (n >= lost).then_some(delay_ns), copies: 1, reordered: false };
+        let probed = Probed::from([(pair(), (0..100).map(arrival).collect())]);
+        let added = beside.iter().chain([own]).copied().collect();
+        let read = ReadBack(BTreeMap::from([(pair(), Layers { distance: Vec::new(), added })]));
+        of_links(&[pair()], own, &read, &probed).into_iter().map(|(shows, _)| shows).collect()
+    }
+
+    #[test]
+    fn a_delay_shows_with_all_else_that_is_on_its_link_and_one_that_is_not_there_does_not() {
+        let slow = Impairment::delay(Delay::from_ms(100));
+        assert_eq!(seen(&slow, &[], 100 * MS + 200_000, 0), [Some(true)]);
+        assert_eq!(seen(&slow, &[], 200_000, 0), [Some(false)]);
+        assert_eq!(seen(&slow, &[], 150 * MS, 0), [Some(false)]);
+        let beside = Impairment::delay(Delay::from_ms(50));
+        assert_eq!(seen(&slow, &[beside], 150 * MS + 200_000, 0), [Some(true)]);
+        assert_eq!(seen(&slow, &[beside], 100 * MS, 0), [Some(false)]);
+        assert_eq!(seen(&slow, &[], 0, 100), [None], "where no probe arrives there is no delay to see");
+    }
+
+    #[test]
+    fn a_share_shows_as_far_as_so_many_probes_can_tell() {
+        let flaky = |share: &str| Impairment::loss(share.parse::<Share>().unwrap());
+        assert_eq!(seen(&flaky("30%"), &[], MS, 33), [Some(true)]);
+        assert_eq!(seen(&flaky("30%"), &[], MS, 0), [Some(false)]);
+        assert_eq!(seen(&flaky("30%"), &[], MS, 80), [Some(false)]);
+        // Two of 20% each lose 36%.
+        assert_eq!(seen(&flaky("20%"), &[flaky("20%")], MS, 36), [Some(true)]);
+        assert_eq!(seen(&flaky("1%"), &[], MS, 1), [None]);
+        let cut = Impairment::cut(brownout_network::Cut::Drop);
+        assert_eq!((seen(&cut, &[], MS, 100), seen(&cut, &[], MS, 60)), (vec![Some(true)], vec![Some(false)]));
+    }
+
+    #[test]
+    fn what_no_short_look_tells_is_not_seen() {
+        assert_eq!(seen(&Impairment::NONE.with_mtu(1000), &[], MS, 0), [None]);
+    }
+
+    #[test]
+    fn a_disk_is_slow_if_its_operations_waited() {
+        let asked = Expectation {
+            subject: Subject::folder("n2", "data"),
+            quantity: Quantity::SyncTime,
+            hit: true,
+            asked: 20.0 * MS as f64,
+            tolerance: 2.0 * MS as f64,
+        };
+        let look = |took, waited| {
+            let used = Used { took_ns: vec![took; 9], failed: 0, waited: (waited, 9) };
+            of_disk("data", &asked, Some(&BTreeMap::from([("sync".to_owned(), used)]))).0
+        };
+        assert_eq!((look(22 * MS, 9), look(2 * MS, 9)), (Some(true), Some(false)));
+        assert_eq!(look(22 * MS, 0), Some(false), "a disk that is slow by itself is no fault");
+        assert_eq!(of_disk("data", &asked, None).0, None);
     }
 }

@@ -141,7 +141,7 @@ fn make(order: Order, interrupts: Interrupts, birth: &UnixStream) -> Result<Lab,
     let LabFile { layout, seed, .. } = LabFile::read(&order.file, &order.text, &order.set)?;
     progress.step("making the lab's namespaces");
     let asked_ns = monotonic_ns();
-    let mut bench = order.provided.furnish(&layout, false)?;
+    let mut bench = order.provided.furnish(&layout)?;
     order.provided.provide_archive(&mut bench, interrupts, &mut progress)?;
     let nodes: Vec<String> = layout.hosts.nodes().map(|node| node.name.clone()).collect();
     let s = if nodes.len() == 1 { "" } else { "s" };

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::{
     choice::{DriftChoice, Names, QueueChoice, Span, StepChoice},
     impairment::LinkEntry,
+    signal::Signal,
 };
 
 /// One entry of `faults:`: exactly one kind, and when.
@@ -314,53 +315,6 @@ pub struct KillFault {
     /// `KILL`, `TERM`, `INT`, `HUP`, `QUIT`, `ABRT` or `SEGV`. Default: KILL.
     #[serde(default)]
     pub signal: Signal,
-}
-
-/// A signal that ends a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Signal(i32);
-
-impl Signal {
-    const ALL: [(&str, i32); 7] = [
-        ("KILL", libc::SIGKILL),
-        ("TERM", libc::SIGTERM),
-        ("INT", libc::SIGINT),
-        ("HUP", libc::SIGHUP),
-        ("QUIT", libc::SIGQUIT),
-        ("ABRT", libc::SIGABRT),
-        ("SEGV", libc::SIGSEGV),
-    ];
-
-    /// SIGTERM.
-    pub fn number(self) -> i32 {
-        self.0
-    }
-
-    /// `TERM`.
-    pub fn name(self) -> &'static str {
-        Signal::ALL.into_iter().find(|(_, number)| *number == self.0).map_or("KILL", |(name, _)| name)
-    }
-}
-
-impl Default for Signal {
-    fn default() -> Signal {
-        Signal(libc::SIGKILL)
-    }
-}
-
-impl TryFrom<String> for Signal {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Signal, String> {
-        let upper = text.to_ascii_uppercase();
-        let name = upper.strip_prefix("SIG").unwrap_or(&upper);
-        let found = Signal::ALL.into_iter().find(|(known, _)| *known == name);
-        found.map(|(_, number)| Signal(number)).ok_or_else(|| {
-            let known = Signal::ALL.map(|(name, _)| name).join(", ");
-            format!("'{text}' is no signal that ends a node; they are {known}")
-        })
-    }
 }
 
 /// `cpu:`

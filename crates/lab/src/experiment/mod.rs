@@ -8,6 +8,7 @@ mod choice;
 mod fault;
 mod impairment;
 mod load;
+mod signal;
 mod source;
 mod topology;
 
@@ -21,6 +22,7 @@ pub use fault::*;
 pub use impairment::LinkEntry;
 pub(crate) use impairment::{checked, gap, limit, mtu};
 pub use load::{ArrivalsChoice, CoordinatorsChoice, LoadSection, Mix, OpShare, OpsChoice};
+pub use signal::Signal;
 pub(crate) use source::one_of;
 pub use source::{FileError, Source};
 pub use topology::{SiteSection, Topology};
