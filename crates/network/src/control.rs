@@ -10,7 +10,12 @@ use std::{
 };
 
 use crate::{
-    clock::monotonic_ns, counters::LinkCounters, error::NetworkError, impairment::Impairment, link::Link, sys::Wakeup,
+    clock::monotonic_ns,
+    counters::LinkCounters,
+    error::NetworkError,
+    impairment::Impairment,
+    link::{HostId, Link},
+    sys::Wakeup,
 };
 
 /// Who impairs links: here the emulator; elsewhere it may be the kernel of a host that was only entered.
@@ -119,6 +124,17 @@ impl fmt::Debug for ImpairmentGuard {
     }
 }
 
+/// A host that the emulator can reach no more: whatever it sends or should receive is lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostFailure {
+    /// Which host.
+    pub host: HostId,
+    /// When that was seen, on the monotonic clock.
+    pub at_ns: u64,
+    /// What the kernel said.
+    pub reason: String,
+}
+
 /// A handle to the emulator of a [`crate::Network`]: cheap to clone, usable from any thread.
 #[derive(Clone)]
 pub struct Emulator(Arc<Shared>);
@@ -129,6 +145,8 @@ pub(crate) struct Shared {
     pub(crate) wakeup: Wakeup,
     /// The longest that each link may hold a packet by the impairments in force, in nanoseconds.
     pub(crate) longest_holds_ns: Vec<AtomicU64>,
+    /// Hosts that failed since somebody asked.
+    pub(crate) failures: Mutex<Vec<HostFailure>>,
     links: Vec<Link>,
     hosts: usize,
     next_layer: AtomicU64,
@@ -165,6 +183,7 @@ impl Emulator {
             commands,
             wakeup,
             longest_holds_ns: links.iter().map(|_| AtomicU64::new(0)).collect(),
+            failures: Mutex::default(),
             links,
             hosts,
             next_layer: AtomicU64::new(0),
@@ -188,6 +207,11 @@ impl Emulator {
     pub fn longest_hold_of_ns(&self, link: Link) -> u64 {
         let hold = link.position(self.0.hosts).and_then(|place| self.0.longest_holds_ns.get(place));
         hold.map_or(0, |hold| hold.load(Ordering::Relaxed))
+    }
+
+    /// Hosts whose interface failed since this was last called, by whomever: each is told once. It stays failed.
+    pub fn take_failures(&self) -> Vec<HostFailure> {
+        std::mem::take(&mut *self.0.failures.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// **For testing the tester.** While on, the emulator accepts and acknowledges impairments as
