@@ -308,7 +308,8 @@ impl Driver<'_> {
         }
         let grace = if interrupted { Duration::ZERO } else { OPEN_AFTER_TIMEOUT };
         let (buckets, balance) = self.engine.stop(grace);
-        self.observer.look(None)?;
+        // What it says of a host that failed is told after all that is left has been recorded.
+        let looked = self.observer.look(None);
         self.observer.buckets(&buckets)?;
         self.observer.last_probes()?;
         tell_unbalanced(&mut self.observer, &balance)?;
@@ -317,7 +318,7 @@ impl Driver<'_> {
             self.observer.event("warning", "load", &text, now, 0)?;
         }
         self.observer.own_faults()?;
-        healed.and(filled)
+        healed.and(filled).and(looked.map(drop))
     }
 
     /// Until no operation is open and every probe has arrived or is lost.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brownout_cluster::Cluster;
 use brownout_load::{Bucket, Engine, Histogram, Live, Outcome};
-use brownout_network::{Host, LinkControl, Network, ProbeSample as Probe, Probes};
+use brownout_network::{Host, INTERFACE, LinkControl, Network, ProbeSample as Probe, Probes};
 use brownout_record::{CpuRow, Event, HostCounterRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Recorder, WitnessRow};
 use brownout_stress::output::write_bucket;
 
@@ -128,6 +128,9 @@ impl<'a> Observer<'a> {
     }
 
     /// Records all since the last look, as one batch.
+    ///
+    /// # Errors
+    /// Also, after all is recorded, when the emulator cannot reach a host any more: such a trial shows nothing.
     pub fn look(&mut self, engine: Option<&Engine>) -> Result<Seen, LabError> {
         let now_ns = brownout_base::clock::monotonic_ns();
         let buckets = engine.map(Engine::drain).unwrap_or_default();
@@ -144,6 +147,7 @@ impl<'a> Observer<'a> {
         }
         let seconds = (now_ns - self.last_ns) as f64 / 1e9;
         (self.last_ns, self.last, self.last_nodes, self.last_load) = (now_ns, cpu, nodes, load_cpu);
+        self.host_failures()?;
         let operations = by_operation(&buckets, now_ns);
         Ok(Seen { live: engine.map(Engine::live), operations, seconds, busy, deaths: self.deaths()? })
     }
@@ -355,6 +359,21 @@ impl<'a> Observer<'a> {
     fn node_cpu(&self) -> BTreeMap<String, u64> {
         let nodes = self.cluster.nodes().iter();
         nodes.filter_map(|node| Some((node.name.clone(), node.cpu_ns()?))).collect()
+    }
+
+    fn host_failures(&mut self) -> Result<(), LabError> {
+        let mut first = None;
+        for failure in self.network.control().take_failures() {
+            let name = self.network.name(failure.host).unwrap_or_default();
+            let text = format!(
+                "the network interface of {name} failed ({}): whatever {name} sends or should receive is lost, and no \
+                 fault asked for it; did something inside of the host delete {INTERFACE}?",
+                failure.reason
+            );
+            self.event("host-failed", name, &text, failure.at_ns, 0)?;
+            first.get_or_insert(text);
+        }
+        first.map_or(Ok(()), |text| Err(LabError::Trial(text)))
     }
 
     fn deaths(&mut self) -> Result<Vec<String>, LabError> {

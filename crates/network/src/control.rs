@@ -11,7 +11,13 @@ use std::{
 
 use brownout_base::{Change, clock::monotonic_ns};
 
-use crate::{counters::LinkCounters, error::NetworkError, impairment::Impairment, link::Link, sys::Wakeup};
+use crate::{
+    counters::LinkCounters,
+    error::NetworkError,
+    impairment::Impairment,
+    link::{HostId, Link},
+    sys::Wakeup,
+};
 
 /// Who impairs links: here the emulator; elsewhere it may be the kernel of a host that was only entered.
 pub trait LinkControl: Send + Sync {
@@ -102,6 +108,17 @@ impl fmt::Debug for ImpairmentGuard {
     }
 }
 
+/// A host that the emulator can reach no more: whatever it sends or should receive is lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostFailure {
+    /// Which host.
+    pub host: HostId,
+    /// When that was seen, on the monotonic clock.
+    pub at_ns: u64,
+    /// What the kernel said.
+    pub reason: String,
+}
+
 /// A handle to the emulator of a [`crate::Network`]: cheap to clone, usable from any thread.
 #[derive(Clone)]
 pub struct Emulator(Arc<Shared>);
@@ -112,6 +129,8 @@ pub(crate) struct Shared {
     pub(crate) wakeup: Wakeup,
     /// The longest that each link may hold a packet by the impairments in force, in nanoseconds.
     pub(crate) longest_holds_ns: Vec<AtomicU64>,
+    /// Hosts that failed since somebody asked.
+    pub(crate) failures: Mutex<Vec<HostFailure>>,
     links: Vec<Link>,
     hosts: usize,
     next_id: AtomicU64,
@@ -146,6 +165,7 @@ impl Emulator {
             commands,
             wakeup,
             longest_holds_ns: links.iter().map(|_| AtomicU64::new(0)).collect(),
+            failures: Mutex::default(),
             links,
             hosts,
             next_id: AtomicU64::new(0),
@@ -169,6 +189,11 @@ impl Emulator {
     pub fn longest_hold_of_ns(&self, link: Link) -> u64 {
         let hold = link.position(self.0.hosts).and_then(|place| self.0.longest_holds_ns.get(place));
         hold.map_or(0, |hold| hold.load(Ordering::Relaxed))
+    }
+
+    /// Hosts whose interface failed since this was last called, by whomever: each is told once. It stays failed.
+    pub fn take_failures(&self) -> Vec<HostFailure> {
+        std::mem::take(&mut *self.0.failures.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Per host, packets whose destination is no other host.

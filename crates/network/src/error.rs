@@ -37,6 +37,23 @@ pub enum NetworkError {
         source: io::Error,
     },
 
+    /// This process may not have as many files open as that many hosts take.
+    #[error(
+        "{hosts} hosts take up to {needed} open files, and this process may have {limit} ({source}); \
+         raise the hard limit of open files where you start it: as root `ulimit -Hn {needed}` and, if that is refused, \
+         `sysctl fs.nr_open={needed}` first; for a service LimitNOFILE={needed}, for a container --ulimit nofile={needed}"
+    )]
+    OpenFiles {
+        /// How many hosts there are.
+        hosts: usize,
+        /// How many open files they may take, with those that are open already.
+        needed: u64,
+        /// The limit.
+        limit: u64,
+        /// What the kernel said to raising it.
+        source: io::Error,
+    },
+
     /// A setting of a host could not be made.
     #[error("cannot {action} on host {host}: {source}")]
     Configure {

@@ -49,7 +49,7 @@ mod probe;
 mod subnet;
 mod sys;
 
-pub use control::{Emulator, ImpairmentGuard, LinkControl};
+pub use control::{Emulator, HostFailure, ImpairmentGuard, LinkControl};
 pub use counters::{HostCounters, LinkCounters};
 pub use error::NetworkError;
 pub use host::{ChecksumErrors, Host, HostSpec, INTERFACE};

@@ -16,7 +16,7 @@ use crate::{
     host::{ChecksumErrors, Host, HostSpec, Settings},
     link::{HostId, Link},
     subnet::Subnet,
-    sys::Scheduling,
+    sys::{self, Scheduling},
 };
 
 /// What IPv4 demands of every link (RFC 791).
@@ -25,6 +25,11 @@ const SMALLEST_MTU: u16 = 68;
 const LARGEST_MTU: u16 = 65_521;
 /// Every ordered pair has state of its own; this many hosts have a million pairs.
 const MOST_HOSTS: usize = 1_000;
+/// What one host takes: its TUN, its namespace, four of its kernel's counters, the sockets of its probes and trains, and
+/// what a lab may open in it (NTP, heartbeats).
+const FILES_PER_HOST: u64 = 12;
+/// What this process opens beside.
+const OTHER_FILES: u64 = 128;
 
 /// A network to be made.
 #[derive(Debug, Clone)]
@@ -59,10 +64,14 @@ impl Network {
     /// Needs `CAP_SYS_ADMIN` and `CAP_NET_ADMIN` in the caller's user namespace and `/dev/net/tun`.
     /// The caller's own network namespace is not touched.
     ///
+    /// Raises the limit of open files of this process, as far as the hosts need it and it may. Programs that it starts from
+    /// then on inherit that limit, unless they are given their own.
+    ///
     /// # Errors
     /// See [`NetworkError`]; nothing of a network that could not be made stays.
     pub fn start(spec: NetworkSpec) -> Result<Network, NetworkError> {
         check(&spec)?;
+        allow_files(spec.hosts.len())?;
         let settings = Settings {
             subnet: Subnet::of(spec.hosts.iter().map(|host| host.address))?,
             subnet6: Subnet::of6(spec.hosts.iter().map(HostSpec::address6))?,
@@ -173,6 +182,12 @@ impl Drop for Network {
 /// not running.
 fn run_delay_ns(text: &str) -> Option<u64> {
     text.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Lets this process open what so many hosts take.
+fn allow_files(hosts: usize) -> Result<(), NetworkError> {
+    let needed = sys::open_files() + OTHER_FILES + FILES_PER_HOST * hosts as u64;
+    sys::raise_file_limit(needed).map_err(|(limit, source)| NetworkError::OpenFiles { hosts, needed, limit, source })
 }
 
 fn check(spec: &NetworkSpec) -> Result<(), NetworkError> {

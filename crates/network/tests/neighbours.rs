@@ -50,7 +50,16 @@ fn a_host_that_deletes_its_interface_is_gone_and_the_others_go_on() {
     let network = network(3);
     let (to_gone, _gone) = udp_pair(&network, "h0", "h2");
     let (sender, receiver) = udp_pair(&network, "h0", "h1");
+    assert_eq!(network.control().take_failures(), []);
+    let before = monotonic_ns();
     delete_interface(&network, "h2");
+    let told = std::iter::repeat_with(|| network.control().take_failures()).find(|told| {
+        assert!(monotonic_ns() - before < PATIENCE.as_nanos() as u64, "nobody is told that h2 failed");
+        !told.is_empty()
+    });
+    let told = told.unwrap();
+    assert_eq!((told.len(), told[0].host), (1, network.host("h2").unwrap().id()));
+    assert!(told[0].at_ns >= before && !told[0].reason.is_empty(), "{told:?}");
     for n in 0..100u8 {
         to_gone.send(&[n]);
         sender.send(&[n]);
@@ -58,6 +67,7 @@ fn a_host_that_deletes_its_interface_is_gone_and_the_others_go_on() {
     }
     let lost = counters(&network, link(&network, "h0", "h2"));
     assert_eq!((lost.dropped_write, lost.delivered_packets), (100, 0));
+    assert_eq!(network.control().take_failures(), [], "each is told once");
 }
 
 #[test]

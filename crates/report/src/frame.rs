@@ -124,7 +124,7 @@ impl Frame<'_> {
                 let x = self.seconds(event.at_ns);
                 let label = format!("{} {}", event.kind, event.subject);
                 let text = format!("{:.3}s {}: {}", x, label, event.text);
-                let bad = matches!(event.kind.as_str(), "node-died" | "warning" | "balance" | "failed");
+                let bad = matches!(event.kind.as_str(), "node-died" | "host-failed" | "warning" | "balance" | "failed");
                 Mark { x, label: cut(label.trim(), LABEL), text, bad }
             })
             .collect()

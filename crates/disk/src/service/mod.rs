@@ -59,6 +59,9 @@ struct Service {
 pub(crate) struct Threads {
     count: Mutex<usize>,
     changed: Condvar,
+    /// The machine has no threads left.
+    #[cfg(test)]
+    none_left: std::sync::atomic::AtomicBool,
 }
 
 impl Threads {
@@ -113,10 +116,7 @@ pub(crate) fn start(
         let mounted = prepare(&source, &target, Arc::clone(&shared), their_threads);
         match mounted {
             Ok(service) => {
-                let service = Arc::new(service);
-                let timer = Arc::clone(&service);
-                let started = spawn(&service.threads, "disk-timer", move || timer.keep_time());
-                let _ = announce.send(started.map_err(|errno| ("start a thread", errno)));
+                let _ = announce.send(Ok(()));
                 service.readers.fetch_add(1, Ordering::AcqRel);
                 service.serve();
             }
@@ -131,16 +131,25 @@ pub(crate) fn start(
 }
 
 /// On the first serving thread: all that is needed, up to the mount.
-fn prepare(source: &CString, target: &CString, shared: Arc<Shared>, threads: Arc<Threads>) -> Result<Service, Failure> {
+fn prepare(
+    source: &CString,
+    target: &CString,
+    shared: Arc<Shared>,
+    threads: Arc<Threads>,
+) -> Result<Arc<Service>, Failure> {
     let named = |action| move |errno| (action, errno);
     sys::block_signals();
     sys::own_file_table().map_err(named("make a table of open files (Linux 5.9 or later)"))?;
     sys::own_umask().map_err(named("make a file mode mask"))?;
     let folder = Folder::open(source).map_err(named("open the source, by way of /proc/thread-self/fd,"))?;
     let device = sys::open(c"/dev/fuse", libc::O_RDWR).map_err(named("open /dev/fuse"))?;
+    // Before there is a mount, so that none is left without it. It gets the service once that is there, or ends.
+    let (serve, served) = mpsc::sync_channel::<Arc<Service>>(1);
+    let timer = move || served.recv().iter().for_each(Service::keep_time);
+    spawn(&threads, "disk-timer", timer).map_err(named("start a thread"))?;
     let mode = folder.mode().map_err(named("read the mode of the source"))?;
     sys::mount_fuse(device.as_fd(), target, mode).map_err(named("mount a FUSE filesystem"))?;
-    Ok(Service {
+    let service = Arc::new(Service {
         device,
         folder,
         shared,
@@ -149,11 +158,18 @@ fn prepare(source: &CString, target: &CString, shared: Arc<Shared>, threads: Arc
         workers: Workers::default(),
         debts: Debts::default(),
         threads,
-    })
+    });
+    // It waits for this.
+    let _ = serve.send(Arc::clone(&service));
+    Ok(service)
 }
 
 /// Starts a thread that serves; it gets the file table of the thread that calls.
 fn spawn(threads: &Arc<Threads>, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Errno> {
+    #[cfg(test)]
+    if threads.none_left.load(Ordering::Relaxed) {
+        return Err(libc::EAGAIN);
+    }
     threads.add(1);
     let counted = Counted(Arc::clone(threads));
     let work = move || {
@@ -234,5 +250,44 @@ impl Service {
                 service.finish(job, &mut reply);
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::{control::DiskControl, disk::c_string};
+
+    #[test]
+    fn a_disk_whose_timer_cannot_start_leaves_no_mount() {
+        // SAFETY: constants only.
+        unsafe {
+            let unshared = libc::unshare(libc::CLONE_NEWNS);
+            assert_eq!(unshared, 0, "this test needs root: {}", std::io::Error::last_os_error());
+            let none = std::ptr::null();
+            libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast());
+        }
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let [source, target] = [folders[0].path(), folders[1].path()];
+        let is_mounted = || {
+            let mounts = fs::read_to_string("/proc/thread-self/mountinfo").unwrap();
+            mounts.contains(target.to_str().unwrap())
+        };
+        let start = |threads: &Arc<Threads>| {
+            let shared = DiskControl::new(target.to_owned(), 0).shared();
+            super::start(c_string(source), c_string(target), shared, threads)
+        };
+        let threads = Arc::new(Threads::default());
+        threads.none_left.store(true, Ordering::Relaxed);
+        assert_eq!(start(&threads), Err(("start a thread", libc::EAGAIN)));
+        assert!(!is_mounted());
+        assert!(threads.wait(Duration::from_secs(60)), "a thread of it stays");
+        // With a timer it is one, and is seen here.
+        threads.none_left.store(false, Ordering::Relaxed);
+        start(&threads).unwrap();
+        assert!(is_mounted());
+        sys::unmount(&c_string(target), true).unwrap();
     }
 }

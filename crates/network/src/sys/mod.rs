@@ -2,6 +2,7 @@
 //!
 //! All `unsafe` of this crate is here, a line or two at a time.
 
+mod files;
 mod interface;
 mod netlink;
 mod netns;
@@ -13,6 +14,7 @@ mod udp;
 
 use std::io;
 
+pub(crate) use files::{open_files, raise_file_limit};
 pub(crate) use interface::Interface;
 pub(crate) use netlink::{add_address6, add_subnet_route, forbid_link_local, set_queue_length};
 pub(crate) use netns::{enter, prepare, unshare_network};

@@ -8,9 +8,10 @@ mod pace;
 
 use std::{
     fs::File,
+    io,
     net::{Ipv4Addr, Ipv6Addr},
     sync::{
-        Arc,
+        Arc, PoisonError,
         atomic::Ordering,
         mpsc::{self, Receiver},
     },
@@ -21,8 +22,9 @@ use self::{engine::Engine, pace::Pace};
 use brownout_base::clock::monotonic_ns;
 
 use crate::{
-    control::{Command, Emulator, Shared},
+    control::{Command, Emulator, HostFailure, Shared},
     error::NetworkError,
+    link::HostId,
     sys::{self, Epoll, Event, Scheduling, Tun, Wakeup},
 };
 
@@ -106,9 +108,10 @@ impl Thread {
                     }
                     host => {
                         let host = host as usize;
-                        if self.engine.receive(host).is_err() {
+                        if let Err(error) = self.engine.receive(host) {
                             // It would be reported as readable for ever.
                             self.epoll.remove(self.engine.tun(host));
+                            self.failed(host, &error);
                         }
                     }
                 }
@@ -149,6 +152,12 @@ impl Thread {
             }
         }
         Some(())
+    }
+
+    /// Tells whoever asks that a host is gone.
+    fn failed(&self, host: usize, error: &io::Error) {
+        let failure = HostFailure { host: HostId(host as u16), at_ns: monotonic_ns(), reason: error.to_string() };
+        self.shared.failures.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
     }
 
     fn changed(&self) {

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    io,
     sync::{Arc, PoisonError, atomic::Ordering},
     thread,
     time::Duration,
@@ -118,15 +119,9 @@ impl Trainer {
         }
         let target = self.sockets[link.to.index()].address;
         let socket = &self.sockets[link.from.index()].socket;
-        let (mut rest, end) = (payloads.as_mut_slice(), sent_ns + SENDING.as_nanos() as u64);
-        while !rest.is_empty() && monotonic_ns() < end {
-            match socket.send_burst(rest, self.payload, target) {
-                Ok(sent) => rest = &mut rest[sent * self.payload..],
-                // Full, or an ICMP message about an earlier packet: the next try tells.
-                Err(_) => thread::yield_now(),
-            }
-        }
-        let packets = plan.packets - (rest.len() / self.payload) as u32;
+        let end = sent_ns + SENDING.as_nanos() as u64;
+        let left = send_all(&mut payloads, self.payload, end, |rest| socket.send_burst(rest, self.payload, target));
+        let packets = plan.packets - left as u32;
         if packets > 0 {
             self.open.insert((link, train), Open::new(link, sent_ns, packets, self.packet_bytes));
         } else {
@@ -175,5 +170,61 @@ impl Trainer {
         discarded += settled.len().saturating_sub(room) as u64;
         samples.extend(settled.into_iter().take(room));
         self.shared.discarded.fetch_add(discarded, Ordering::Relaxed);
+    }
+}
+
+/// Hands all packets of `size` bytes to `send`, which says how many it took; tries again until `end_ns` if what is in the
+/// way can pass. Returns how many are left.
+fn send_all(
+    mut rest: &mut [u8],
+    size: usize,
+    end_ns: u64,
+    mut send: impl FnMut(&mut [u8]) -> io::Result<usize>,
+) -> usize {
+    while !rest.is_empty() && monotonic_ns() < end_ns {
+        match send(rest) {
+            Ok(sent) => rest = &mut rest[sent * size..],
+            Err(error) if can_pass(&error) => thread::yield_now(),
+            // A host without a way there has none 20 ms later, and this thread may be a real-time one.
+            Err(_) => break,
+        }
+    }
+    rest.len() / size
+}
+
+/// Whether what the kernel says to a send is that there is no room at the moment.
+fn can_pass(error: &io::Error) -> bool {
+    [libc::EAGAIN, libc::ENOBUFS, libc::EINTR].map(Some).contains(&error.raw_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_can_pass_is_tried_again() {
+        for (errno, passes) in [
+            (libc::ENETUNREACH, false),
+            (libc::EPERM, false),
+            (libc::EINVAL, false),
+            (libc::ENOBUFS, true),
+            (libc::EAGAIN, true),
+            (libc::EINTR, true),
+        ] {
+            let mut tried = 0;
+            // Three packets: one is taken, then there is an obstacle for three tries, then the rest is taken.
+            let left = send_all(&mut [0; 30], 10, u64::MAX, |rest| {
+                tried += 1;
+                match (rest.len(), tried) {
+                    (30, _) => Ok(1),
+                    (_, 2..=4) => Err(io::Error::from_raw_os_error(errno)),
+                    (length, _) => Ok(length / 10),
+                }
+            });
+            assert_eq!((tried, left), if passes { (5, 0) } else { (2, 2) }, "{errno}");
+        }
+        // What never passes ends with the time.
+        let full = |_: &mut [u8]| Err(io::Error::from_raw_os_error(libc::EAGAIN));
+        assert_eq!(send_all(&mut [0; 30], 10, monotonic_ns() + 1_000_000, full), 3);
     }
 }
