@@ -12,6 +12,7 @@ mod blob;
 mod description;
 mod error;
 mod fault;
+mod latencies;
 mod reader;
 mod recorder;
 mod rows;
@@ -20,6 +21,7 @@ pub use blob::{add_encoded, decode_histogram, encode_histogram};
 pub use description::{Description, Environment, HostDescription, LoadDescription, Objective, PhaseDescription};
 pub use error::RecordError;
 pub use fault::{Expectation, FaultRecord, Period, Quantity, Severity, Stamp, Subject};
+pub use latencies::{Latencies, Percentile, Population};
 pub use reader::Run;
 pub use recorder::Recorder;
 pub use rows::{

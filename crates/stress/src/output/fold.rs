@@ -45,12 +45,33 @@ impl Fold {
     /// The interval from the last one's end (at first: the start of the run) to `end_ns`, made of all that the buckets
     /// drained now have more than before; it is part of the total afterwards.
     pub fn interval(&mut self, end_ns: u64, buckets: &[Bucket]) -> Interval {
+        let interval = self.difference(end_ns, buckets);
+        self.total.add(&interval);
+        interval
+    }
+
+    /// The same, of a stretch in which nothing was due any more: what was open is waited for.
+    pub fn drain(&mut self, end_ns: u64, buckets: &[Bucket]) -> Interval {
+        let interval = self.difference(end_ns, buckets);
+        self.total.add_drain(&interval);
+        interval
+    }
+
+    fn difference(&mut self, end_ns: u64, buckets: &[Bucket]) -> Interval {
         let start_ns = self.total.interval.end_ns();
         let mut interval = Interval::new(start_ns, end_ns.saturating_sub(start_ns), self.measure);
         for name in &self.names {
             interval.operation(name);
         }
         for bucket in buckets {
+            if bucket.late() {
+                // The first one may have begun before the run.
+                let from_ns = bucket.start_ns.max(self.total.interval.start_ns);
+                let end_ns = bucket.start_ns.saturating_add(bucket.length_ns);
+                self.total.late_intervals.insert(from_ns, end_ns.saturating_sub(from_ns));
+            } else {
+                self.total.late_intervals.remove(&bucket.start_ns.max(self.total.interval.start_ns));
+            }
             let before = self.seen.remove(&bucket.start_ns).unwrap_or_default();
             before.difference(bucket, &mut interval);
             if may_change(bucket) {
@@ -63,7 +84,6 @@ impl Fold {
         if self.names.len() < interval.operations.len() {
             self.names = interval.operations.iter().map(|operation| operation.name.clone()).collect();
         }
-        self.total.add(&interval);
         interval
     }
 
@@ -109,6 +129,7 @@ struct Seen {
 #[derive(Default)]
 struct SeenCounts {
     never_sent: u64,
+    requests: u64,
     partitions: u64,
     rows: u64,
     not_applied: u64,
@@ -182,6 +203,7 @@ impl SeenCounts {
         let attempts = counts.attempts.as_ref();
         SeenCounts {
             never_sent: counts.never_sent,
+            requests: counts.requests,
             partitions: counts.partitions,
             rows: counts.rows,
             not_applied: counts.not_applied,
@@ -194,6 +216,7 @@ impl SeenCounts {
 
     fn difference(&self, counts: &OperationCounts, operation: &mut Operation) {
         operation.never_sent += counts.never_sent - self.never_sent;
+        operation.requests += counts.requests - self.requests;
         operation.partitions += counts.partitions - self.partitions;
         operation.rows += counts.rows - self.rows;
         operation.not_applied += counts.not_applied - self.not_applied;
@@ -299,6 +322,7 @@ mod tests {
         let counts = |rows, attempts, failed| OperationCounts {
             operation: "insert".to_owned(),
             never_sent: failed,
+            requests: attempts,
             partitions: rows,
             rows,
             not_applied: 1,
