@@ -377,6 +377,45 @@ mod tests {
     }
 
     #[test]
+    fn lateness_is_time_and_not_a_number_of_rows() {
+        const SECOND: u64 = 1_000_000_000;
+        let mut fold = Fold::new(0, Measure::Response);
+        let bucket = |second: u64, still_ns| Bucket {
+            stood_still_ns: still_ns,
+            ..sample::bucket(second * SECOND, true, &[("READ", "n1", Outcome::Ok, &[(0, 1)])])
+        };
+        fold.interval(SECOND, &[bucket(0, SECOND / 20)]);
+        // Ten seconds of standing still are one row.
+        let still: Vec<Bucket> = (1..11).map(|second| bucket(second, SECOND)).collect();
+        fold.interval(12 * SECOND, &still);
+        fold.interval(20 * SECOND, &(11..20).map(|second| bucket(second, 0)).collect::<Vec<_>>());
+        let total = fold.total();
+        assert_eq!((total.intervals, total.late_ns(), total.late_intervals.len()), (3, 10 * SECOND, 10));
+        assert!(total.too_late());
+    }
+
+    #[test]
+    fn what_is_waited_for_at_the_end_is_counted_and_makes_no_rate_smaller() {
+        const SECOND: u64 = 1_000_000_000;
+        let mut fold = Fold::new(0, Measure::Response);
+        let answered: &[sample::Sample<'_>] = &[("READ", "n1", Outcome::Ok, &[(0, 1); 9])];
+        fold.interval(SECOND, &[sample::bucket(0, false, answered)]);
+        let steady = fold.total().uncertainty.value();
+        let waited = [answered[0], ("READ", "n1", Outcome::TimedOut, &[(0, 12_000)])];
+        let drain = fold.drain(13 * SECOND, &[sample::bucket(0, true, &waited)]);
+        assert_eq!((drain.ended(), drain.length_ns), (1, 12 * SECOND));
+        fold.total_mut().due_ns = Some(SECOND);
+        let total = fold.total();
+        assert_eq!((total.rate(), total.interval.ended()), (10.0, 10));
+        assert_eq!(total.drain, Some(crate::output::Drain { length_ns: 12 * SECOND, ended: 1 }));
+        assert!(total.uncertainty.value().to_bits() == steady.to_bits());
+        let account = crate::output::account(total).join("\n");
+        assert!(account.contains("Drain                     : 12.0 s after"), "{account}");
+        let results = crate::output::results(total);
+        assert!(results.contains("Op rate                   :       10 op/s"), "{results}");
+    }
+
+    #[test]
     fn a_bucket_is_remembered_until_its_late_answers_have_come() {
         let mut fold = Fold::new(0, Measure::Response);
         let timed_out = sample::bucket(0, true, &[("READ", "n1", Outcome::TimedOut, &[(0, 500)])]);

@@ -41,8 +41,8 @@ impl<W: Write> HdrLog<W> {
         writeln!(to, "#[Histogram log format version 1.3]")?;
         writeln!(to, "#[BaseTime: {seconds} (seconds since epoch)]")?;
         writeln!(to, "#[StartTime: {seconds} (seconds since epoch), {date}]")?;
-        writeln!(to, "#[Population: {SHOWN}; {} in -ok]", Population::Ok)?;
         writeln!(to, "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"")?;
+        writeln!(to, "#[Population: {SHOWN}; {} in -ok]", Population::Ok)?;
         Ok(HdrLog { to, scheduled, unix_ms_at: (now_ns, now_unix_ms), base_ms })
     }
 
@@ -199,6 +199,8 @@ mod tests {
     fn another_reader_finds_every_tag_with_its_values_at_its_time() {
         let (interval, _) = sample::mixed();
         let text = log(&interval, true);
+        assert!(text.contains("#[Population: ok+timed-out; ok in -ok]"), "{text}");
+        assert!(text.contains("#[WRITE: 1 of 3 due are beyond every limit: failed or never sent]"), "{text}");
         let mut tags = Vec::new();
         for entry in IntervalLogIterator::new(text.as_bytes()) {
             let LogEntry::Interval(line) = entry.unwrap() else { continue };
@@ -228,6 +230,7 @@ mod tests {
                 "WRITE-wt",
                 "WRITE-rt@n1",
                 "WRITE-rt@n2",
+                "WRITE-rt-ok",
                 "WRITE-err"
             ]
         );
