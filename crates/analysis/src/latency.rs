@@ -1,6 +1,6 @@
-//! Latencies of answered and timed-out operations together, without losing which is which.
+//! Latencies of operations by their populations: one fold for all, that of the record.
 
-use brownout_record::{Histogram, LatencyRow};
+use brownout_record::{Histogram, LatencyRow, Percentile, Population};
 use serde::Serialize;
 
 use crate::{AnalysisError, sums::Outcome};
@@ -43,72 +43,93 @@ pub struct Short {
     pub p99: Quantile,
 }
 
-/// The latencies of operations that were answered ok and of those that timed out.
+/// Response times of all operations that were due, the failed and the never sent ones among them: they count as beyond
+/// every limit. An objective is of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Due {
+    /// Operations counted: all but those still open when the run was cut.
+    pub count: u64,
+    /// 50th percentile; none: it lies among operations that failed or were never sent.
+    pub p50: Option<Quantile>,
+    /// 95th percentile, likewise.
+    pub p95: Option<Quantile>,
+    /// 99th percentile, likewise.
+    pub p99: Option<Quantile>,
+    /// 99.9th percentile, likewise.
+    pub p999: Option<Quantile>,
+}
+
+/// The latencies of operations by their populations ([`Population`]). What does not say otherwise is of those answered ok
+/// and those that timed out.
 ///
 /// Leaving the timed-out ones away would make a fault look milder the worse it is; they count at
 /// the time-out, which is a lower bound of what they took.
 #[derive(Debug, Clone)]
-pub struct Latencies {
-    all: Histogram,
-    timed_out: Histogram,
-}
+pub struct Latencies(brownout_record::Latencies);
 
 impl Latencies {
     /// None yet.
     pub fn new() -> Result<Self, AnalysisError> {
-        Ok(Latencies { all: empty()?, timed_out: empty()? })
+        Ok(Latencies(brownout_record::Latencies::new()))
     }
 
     /// Adds answered operations.
     pub fn add_answered(&mut self, histogram: &Histogram) -> Result<(), AnalysisError> {
-        merge(&mut self.all, histogram, "latency")
+        self.0.add_ok(histogram);
+        Ok(())
     }
 
     /// Adds operations whose latency was cut off by the client's time-out.
     pub fn add_timed_out(&mut self, histogram: &Histogram) -> Result<(), AnalysisError> {
-        merge(&mut self.all, histogram, "latency")?;
-        merge(&mut self.timed_out, histogram, "latency")
+        self.0.add_timed_out(histogram);
+        Ok(())
+    }
+
+    /// Adds operations that were never sent.
+    pub fn add_never_sent(&mut self, count: u64) {
+        self.0.add_never_sent(count);
     }
 
     /// Adds the response times of a row of the record, if they count.
     pub fn add_row(&mut self, row: &LatencyRow) -> Result<(), AnalysisError> {
-        self.add_ended(Outcome::of(&row.outcome), &row.response)
+        self.add_ended(Outcome::of(&row.outcome), row.count, &row.response)
     }
 
-    /// Adds times of operations that ended so, if they count: those of failed operations do not, and an operation
-    /// answered late is already there as timed out.
-    pub(crate) fn add_ended(&mut self, outcome: Outcome<'_>, histogram: &Histogram) -> Result<(), AnalysisError> {
+    /// Adds times of so many operations that ended so: an operation answered late is already there as timed out.
+    pub(crate) fn add_ended(
+        &mut self,
+        outcome: Outcome<'_>,
+        count: u64,
+        histogram: &Histogram,
+    ) -> Result<(), AnalysisError> {
         match outcome {
-            Outcome::Ok => self.add_answered(histogram),
-            Outcome::TimedOut => self.add_timed_out(histogram),
-            Outcome::Late | Outcome::Failed(_) => Ok(()),
+            Outcome::Ok => self.0.add_ok(histogram),
+            Outcome::TimedOut => self.0.add_timed_out(histogram),
+            Outcome::Failed(_) => self.0.add_failed(count),
+            Outcome::Late => {}
         }
+        Ok(())
     }
 
     /// Adds all of another.
     pub fn add(&mut self, other: &Latencies) -> Result<(), AnalysisError> {
-        merge(&mut self.all, &other.all, "latency")?;
-        merge(&mut self.timed_out, &other.timed_out, "latency")
+        self.0.add(&other.0);
+        Ok(())
     }
 
-    /// How many operations.
+    /// How many operations were answered ok or timed out.
     pub fn count(&self) -> u64 {
-        self.all.len()
+        self.0.count(Population::OkAndTimedOut)
     }
 
-    /// Arithmetic mean, ns.
+    /// Arithmetic mean of these, ns.
     pub fn mean_ns(&self) -> f64 {
-        self.all.mean()
+        self.0.times(Population::OkAndTimedOut).mean()
     }
 
-    /// The latency that a share `q` (0 to 1) of the operations did not exceed; none without operations.
+    /// The latency that a share `q` (0 to 1) of these did not exceed; none without operations.
     pub fn quantile(&self, q: f64) -> Option<Quantile> {
-        if self.all.is_empty() {
-            return None;
-        }
-        let value_ns = self.all.value_at_quantile(q);
-        let at_least = !self.timed_out.is_empty() && value_ns >= self.timed_out.min();
-        Some(Quantile { value_ns, at_least })
+        self.0.percentile(Population::OkAndTimedOut, q * 100.0).and_then(quantile)
     }
 
     /// The share of the operations, 0 to 1, that took longer than this.
@@ -130,9 +151,25 @@ impl Latencies {
         })
     }
 
+    /// Percentiles of all that were due; none without operations.
+    pub fn due(&self) -> Option<Due> {
+        let count = self.0.count(Population::Due);
+        let at = |percent| self.0.percentile(Population::Due, percent).and_then(quantile);
+        (count > 0).then(|| Due { count, p50: at(50.0), p95: at(95.0), p99: at(99.0), p999: at(99.9) })
+    }
+
     /// p50 and p99; none without operations.
     pub fn short(&self) -> Option<Short> {
         Some(Short { p50: self.quantile(0.5)?, p99: self.quantile(0.99)? })
+    }
+}
+
+/// None of what is beyond every limit.
+fn quantile(percentile: Percentile) -> Option<Quantile> {
+    match percentile {
+        Percentile::Is(value_ns) => Some(Quantile { value_ns, at_least: false }),
+        Percentile::AtLeast(value_ns) => Some(Quantile { value_ns, at_least: true }),
+        Percentile::Never => None,
     }
 }
 

@@ -52,7 +52,7 @@ pub use harm::HarmFindings;
 pub use instrument::{
     CHANGED_SHARE, Cpu, Errors, Instrument, LATE_LOAD_NS, LATE_RELEASE_NS, LATE_SHARE, Punctuality, SATURATED_SHARE,
 };
-pub use latency::{Latencies, Quantile, Response, Short};
+pub use latency::{Due, Latencies, Quantile, Response, Short};
 pub use little::{ClosedLoop, Little};
 pub use operations::OperationEffect;
 pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::{Response, Short};
+use crate::{Due, Response, Short};
 
 /// Operations of a phase by what became of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -71,7 +71,7 @@ pub struct Part {
     pub timed_out: u64,
     /// Of these, answered later.
     pub late: u64,
-    /// Response times.
+    /// Response times, of operations answered ok and those that timed out.
     pub response: Option<Response>,
     /// Sent − intended.
     pub wait: Option<Short>,
@@ -126,8 +126,10 @@ pub struct PhaseFindings {
     pub counts: Counts,
     /// Operations per second; none without intervals.
     pub rates: Option<Rates>,
-    /// Response times from the intended start.
+    /// Response times from the intended start, of operations answered ok and those that timed out.
     pub response: Option<Response>,
+    /// The same of all that were due, failed and never sent ones too.
+    pub due: Option<Due>,
     /// Sent − intended.
     pub wait: Option<Short>,
     /// Ended − sent.

@@ -36,8 +36,8 @@ impl Group {
         if let Outcome::Ok = outcome {
             self.good += within(&row.response, objective.response_ns);
         }
-        self.response.add_ended(outcome, &row.response)?;
-        self.service.add_ended(outcome, &row.service)?;
+        self.response.add_ended(outcome, row.count, &row.response)?;
+        self.service.add_ended(outcome, row.count, &row.service)?;
         match outcome {
             // The wait of an operation that timed out in flight is known exactly.
             Outcome::Ok | Outcome::TimedOut => self.wait.add_answered(&row.wait),
@@ -225,6 +225,7 @@ impl PhaseSums {
         counts.scheduled += interval.scheduled;
         counts.sent += interval.sent;
         counts.never_sent += interval.never_sent;
+        self.all.response.add_never_sent(interval.never_sent);
         counts.stale += interval.stale;
         counts.good += good(interval, objective);
         counts.open += interval.scheduled.saturating_sub(interval.never_sent).saturating_sub(Ended::of(interval).all());
@@ -296,6 +297,7 @@ impl PhaseSums {
             measured_ns: self.measured_ns,
             rates,
             response: self.all.response.response(),
+            due: self.all.response.due(),
             wait: self.all.wait.short(),
             service: self.all.service.short(),
             coordinators: self.coordinators.iter().map(|(name, part)| part.part(name, self.measured_ns)).collect(),

@@ -241,7 +241,8 @@ fn a_reader_that_went_away_neither_ends_a_run_nor_hangs_it() {
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     // The reader is gone from here on.
-    assert_eq!(child.wait().unwrap().code(), Some(0), "{line}");
+    // On a busy machine the client may have been late, and then says so.
+    assert!(matches!(child.wait().unwrap().code(), Some(0 | 3)), "{line}");
     assert_eq!(stub.executed(), 300);
 }
 
@@ -250,7 +251,7 @@ fn the_header_comes_again_as_often_as_asked_and_no_summary_leaves_the_results_ou
     let stub = Stub::local(1).unwrap();
     let words = "write n=450 -rate threads=2 fixed=150/s -reporting output-frequency=250ms header-frequency=1s";
     let done = Load::start(&stub, words, "no-summary").done();
-    assert_eq!((done.code, done.last()), (Some(0), "END"), "{done}");
+    done.went_on();
     let headers = done.out.lines().filter(|line| line.starts_with("type ")).count();
     let rows = done.out.lines().filter(|line| line.starts_with("total,")).count();
     assert!((3..=4).contains(&headers) && rows >= 8, "{headers} headers, {rows} rows: {done}");

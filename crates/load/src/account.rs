@@ -167,6 +167,8 @@ pub struct OperationCounts {
     pub operation: String,
     /// Those that found no connection or no free stream within the timeout, or until the run ended.
     pub never_sent: u64,
+    /// Requests that were given to a connection: pages, steps and attempts, each by itself.
+    pub requests: u64,
     /// Partitions read or written.
     pub partitions: u64,
     /// Rows read or written.
@@ -221,6 +223,10 @@ pub struct Bucket {
     pub lateness: Histogram<u64>,
     /// How many of those were more than [`LATE_START_NS`] late, or than two of the engine's ticks if that is longer.
     pub late_starts: u64,
+    /// How much of the stretch the instrument stood still in, ns, to a 64th of its length: it owed an operation that
+    /// could have been sent, and did not send it. Time that counts however few operations show it: a client that stands
+    /// still starts none, and in a loop of users only they can show it.
+    pub stood_still_ns: u64,
     /// Reads answered with a version older than the newest write acknowledged before they were sent.
     pub stale: u64,
     /// Reads of keys for which no write was known, answered without a row. Not a failure, but a cheap read.
@@ -232,6 +238,15 @@ pub struct Bucket {
     pub mismatched: u64,
     /// Operations that went to another coordinator than the policy's choice, which was not connected.
     pub rerouted: u64,
+}
+
+impl Bucket {
+    /// Whether the instrument was late in this stretch: more than 1 % of its operations were sent late
+    /// ([`Bucket::late_starts`]), or it stood still for more than a tenth of it.
+    pub fn late(&self) -> bool {
+        self.late_starts.saturating_mul(100) > self.lateness.len()
+            || self.stood_still_ns.saturating_mul(10) > self.length_ns
+    }
 }
 
 /// After its timeout (ns) the late answer of an operation is waited for so long, ns. Whatever comes later is read and

@@ -14,6 +14,7 @@ mod document;
 mod error;
 mod fault;
 mod format;
+mod latencies;
 mod open;
 mod reader;
 mod recorder;
@@ -24,6 +25,7 @@ pub use description::{Description, Environment, HostDescription, LoadDescription
 pub use document::Document;
 pub use error::RecordError;
 pub use fault::{Expectation, FaultRecord, Period, Quantity, Severity, Stamp, Subject};
+pub use latencies::{Latencies, Percentile, Population};
 pub use reader::Run;
 pub use recorder::Recorder;
 pub use rows::{

@@ -78,7 +78,9 @@ impl Page {
     }
 
     fn phases(&mut self, findings: &Findings) {
-        self.section("Phases (operations by intended start; response time from the intended start)");
+        self.section(
+            "Phases (operations by intended start; response time from it, of those answered ok and timed out)",
+        );
         let mut table = Table::new(&[
             "phase",
             "offered/s",
@@ -90,6 +92,7 @@ impl Page {
             "p99",
             "p99.9",
             "max",
+            "p99 of all due",
         ]);
         for union in findings.phases.iter().filter(|phase| phase.name != phase::SET_UP) {
             table.row(Paint::Plain, phase_cells(&union.name, union));
@@ -126,7 +129,7 @@ impl Page {
             if names.is_empty() {
                 continue;
             }
-            self.section(&format!("Response p50 / p99 by {what}"));
+            self.section(&format!("Response p50 / p99 by {what}, of those answered ok and timed out"));
             let headings = phases.iter().map(|phase| phase.name.as_str());
             let mut table = Table::new(&[what].into_iter().chain(headings).collect::<Vec<_>>());
             for name in names {
@@ -405,6 +408,7 @@ fn phase_cells(name: &str, phase: &PhaseFindings) -> Vec<String> {
     let response = phase.response;
     let values = response.map(|response| [response.p50, response.p95, response.p99, response.p999, response.max]);
     cells.extend((0..5).map(|at| text::or_none(values, |values| text::quantile(values[at]))));
+    cells.push(text::or_none(phase.due, |due| text::limit(due.p99)));
     cells
 }
 

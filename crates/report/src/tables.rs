@@ -24,6 +24,7 @@ pub fn phases(findings: &Findings) -> String {
         "p99",
         "p99.9",
         "max",
+        "p99 of all due",
         "objective met by",
     ];
     let mut rows = Vec::new();
@@ -36,7 +37,7 @@ pub fn phases(findings: &Findings) -> String {
             }
         }
     }
-    let caption = "Operations by intended start, response time from the intended start. ≥: among these ranks are operations that timed out.";
+    let caption = "Operations by intended start, response time from the intended start, of those answered ok and those that timed out. ≥: among these ranks are operations that timed out. Of all due: failed and never sent ones are beyond every limit.";
     table("wide", caption, &headings, rows)
 }
 
@@ -52,6 +53,7 @@ fn phase_cells(name: &str, phase: &PhaseFindings) -> Vec<Cell> {
     }
     let values = phase.response.map(|response| [response.p50, response.p95, response.p99, response.p999, response.max]);
     cells.extend((0..5).map(|at| cell(text::or_none(values, |values| text::quantile(values[at])))));
+    cells.push(cell(text::or_none(phase.due, |due| text::limit(due.p99))));
     let class = if phase.objective_met == Some(false) { "warn" } else { "" };
     cells.push(marked(class, text::or_none(phase.objective_share, text::share)));
     cells

@@ -7,6 +7,11 @@ use brownout_units::format_ns;
 /// What stands where there is no value.
 pub const NONE: &str = "–";
 
+/// A percentile as [`quantile`] has it, or `never` where it lies beyond every limit.
+pub fn limit(value: Option<Quantile>) -> String {
+    value.map_or_else(|| "never".to_owned(), quantile)
+}
+
 /// `1.23ms`, or `≥2.00s` for a lower bound.
 pub fn quantile(value: Quantile) -> String {
     format!("{}{}", if value.at_least { "≥" } else { "" }, format_ns(value.value_ns as f64))

@@ -51,6 +51,7 @@ fn bucket(second: u64, generator: &mut Generator) -> Bucket {
         let ended = all[2 * place].count + all[2 * place + 1].count;
         OperationCounts {
             never_sent: 0,
+            requests: ended,
             operation: names[place].to_owned(),
             partitions: 2 * ended,
             rows: 3 * ended,
@@ -70,6 +71,7 @@ fn bucket(second: u64, generator: &mut Generator) -> Bucket {
         series: all,
         lateness: histogram(),
         late_starts: 0,
+        stood_still_ns: 0,
         stale: 0,
         empty: 0,
         missing: 0,

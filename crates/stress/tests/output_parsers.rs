@@ -54,6 +54,7 @@ fn printed() -> String {
             operations: vec![OperationCounts {
                 operation: "WRITE".to_owned(),
                 never_sent: 1,
+                requests: 6_005,
                 partitions: 0,
                 rows: 0,
                 not_applied: 0,
@@ -62,6 +63,7 @@ fn printed() -> String {
             }],
             lateness,
             late_starts: 50,
+            stood_still_ns: 0,
             stale: 1,
             empty: 2,
             missing: 3,

@@ -57,6 +57,7 @@ fn bucket(number: u64) -> Bucket {
         operations: Vec::new(),
         lateness,
         late_starts: 0,
+        stood_still_ns: 0,
         stale: 0,
         empty: 0,
         missing: 0,

@@ -88,9 +88,14 @@ impl Load {
 
     /// Ctrl-C.
     pub fn interrupt(&self) {
+        self.signal(libc::SIGINT);
+    }
+
+    /// Any signal.
+    pub fn signal(&self, signal: i32) {
         // SAFETY: the child is ours and has not been waited for, so that its number is its own.
         unsafe {
-            libc::kill(self.child.id() as i32, libc::SIGINT);
+            libc::kill(self.child.id() as i32, signal);
         }
     }
 

@@ -131,7 +131,7 @@ pub fn assert_due(count: u64, asked: u64, what: &str) {
 impl Ran {
     /// Whether it ended as one does that is no evidence.
     pub fn was_late(&self) -> bool {
-        self.code == Some(3) && self.err.contains("the client itself was late in most intervals")
+        self.code == Some(3) && self.err.contains("the client itself was late for more than a fifth of the time")
     }
 
     /// A number of the balance sheet.

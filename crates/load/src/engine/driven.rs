@@ -147,6 +147,7 @@ impl Worker {
         let sent_ns = monotonic_ns();
         driven.slots[slot as usize].open = Some(Open { handle, sent_ns, late: false });
         operation.place = (slot, 0);
+        self.ledger.request(operation.intended, operation.name);
         note_sent(operation, sent_ns, &mut self.ledger);
         self.watch_attempt(handle, number, now);
     }

@@ -1,5 +1,7 @@
 //! The account of one thread: what became of every operation, by the bucket of its intended start.
 
+use std::ops::Range;
+
 use hdrhistogram::Histogram;
 
 use super::{
@@ -47,12 +49,26 @@ pub(super) struct Ledger {
     /// Totals, without what is waiting and in flight: those are counted where they are.
     totals: Balance,
     recent: Recent,
+    /// The last stretch in which the client stood still, ns: what lies in it is in the pages.
+    stood_still: Range<u64>,
+    /// Pages that end before this are not begun any more.
+    drained_ns: u64,
 }
 
 impl Ledger {
     pub(super) fn new(epoch_ns: u64, length_ns: u64, shape: Shape) -> Self {
         let recent = Recent::new(shape.coordinators);
-        Ledger { epoch_ns, length_ns, shape, pages: Vec::new(), last: 0, totals: Balance::default(), recent }
+        Ledger {
+            epoch_ns,
+            length_ns,
+            shape,
+            pages: Vec::new(),
+            last: 0,
+            totals: Balance::default(),
+            recent,
+            stood_still: 0..0,
+            drained_ns: 0,
+        }
     }
 
     #[inline]
@@ -99,9 +115,40 @@ impl Ledger {
         self.page(intended).counts.sent += 1;
     }
 
+    /// A request of it was given to a connection.
+    pub(super) fn request(&mut self, intended: u64, name: u16) {
+        self.page(intended).work(name).requests += 1;
+    }
+
     /// The kernel took it, so much after its intended start, with nothing but this program in between.
     pub(super) fn lateness(&mut self, intended: u64, ns: u64) {
         self.page(intended).lateness(ns);
+        if ns > self.shape.late_ns {
+            self.stood_still(intended, intended + ns);
+        }
+    }
+
+    /// The client owed an operation all that time: it is not the operation alone that is late, it is the client, also
+    /// in buckets in which nothing was due that it could have sent.
+    fn stood_still(&mut self, from: u64, to: u64) {
+        let known = self.stood_still.clone();
+        if from >= known.start && to <= known.end {
+            return;
+        }
+        let touches = from <= known.end && to >= known.start;
+        self.stood_still = if touches { from.min(known.start)..to.max(known.end) } else { from..to };
+        // Only what is new, on either side: thousands of operations may tell of one pause.
+        let news = if touches { [from..known.start, known.end..to] } else { [from..to, 0..0] };
+        for Range { start, end } in news {
+            let mut at = start.max(self.epoch_ns);
+            while at < end {
+                let page_end = at - (at - self.epoch_ns) % self.length_ns + self.length_ns;
+                if page_end > self.drained_ns || self.keeps(at) {
+                    self.page(at).stood_still(start, end);
+                }
+                at = page_end;
+            }
+        }
     }
 
     /// It was given up before it found a connection.
@@ -228,6 +275,7 @@ impl Ledger {
     /// will be scheduled any more. Pages to which nothing can be added are forgotten.
     pub(super) fn drain(&mut self, horizon_ns: u64) -> Vec<(u64, Part)> {
         let mut parts = Vec::new();
+        self.drained_ns = self.drained_ns.max(horizon_ns);
         self.last = usize::MAX;
         self.pages.retain_mut(|page| {
             let settled = page.open == 0 && page.end_ns() <= horizon_ns;
@@ -271,6 +319,29 @@ mod tests {
         ledger.attempt(1_010, 0, AttemptEnd::Late, 7);
         assert!(ledger.drain(u64::MAX).is_empty());
         assert_eq!((ledger.balance(0, 0, 0).mismatched, ledger.balance(0, 0, 0).stale), (0, 1));
+    }
+
+    #[test]
+    fn one_operation_shows_how_long_the_client_stood_still_whoever_else_was_due() {
+        const SECOND: u64 = 1_000_000_000;
+        let shape = Shape { coordinators: 1, names: 1, late_ns: 1_000_000 };
+        let mut ledger = Ledger::new(SECOND, SECOND, shape);
+        // Those that show it come in no order, and do not add up.
+        for intended in [4 * SECOND, 3 * SECOND + SECOND / 2, 7 * SECOND] {
+            ledger.scheduled(intended);
+            ledger.lateness(intended, 9 * SECOND - intended);
+        }
+        let still = |parts: Vec<(u64, Part)>| -> Vec<(u64, u64)> {
+            parts.iter().map(|(number, part)| (*number, part.stood_still.of_length(SECOND))).collect()
+        };
+        let half = SECOND / 2;
+        let expected = vec![(2, half), (3, SECOND), (4, SECOND), (5, SECOND), (6, SECOND), (7, SECOND)];
+        assert_eq!(still(ledger.drain(5 * SECOND)), expected);
+        // What was handed out for the last time does not begin anew: nobody knows of bucket 1.
+        ledger.lateness(7 * SECOND, 4 * SECOND);
+        ledger.stood_still(2 * SECOND, 5 * SECOND);
+        let later = still(ledger.drain(5 * SECOND));
+        assert_eq!(later.iter().map(|(number, _)| *number).collect::<Vec<_>>(), vec![2, 6, 8, 9]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    page::{Cell, Counts, Part, Tries, Work},
+    page::{Cell, Counts, Part, Slices, Tries, Work},
     samples::{Latencies, Times},
 };
 use crate::{Attempts, Bucket, OperationCounts, Series};
@@ -25,6 +25,7 @@ pub(super) struct Merge {
 struct Sum {
     counts: Counts,
     lateness: Times,
+    stood_still: Slices,
     cells: Vec<Cell>,
     work: Vec<Work>,
     /// By thread; a thread that has said nothing has nothing of it.
@@ -74,6 +75,7 @@ impl Merge {
             operations: sum.work.iter().map(|work| self.counts(work)).collect(),
             lateness: sum.lateness.histogram(),
             late_starts,
+            stood_still_ns: sum.stood_still.of_length(self.length_ns),
             stale,
             empty,
             missing,
@@ -114,6 +116,7 @@ impl Merge {
         OperationCounts {
             operation: name(&self.operations, work.name),
             never_sent: work.never_sent,
+            requests: work.requests,
             partitions: work.partitions,
             rows: work.rows,
             not_applied: work.not_applied,
@@ -131,6 +134,8 @@ impl Sum {
     fn add(&mut self, thread: usize, part: Part) {
         self.counts.add(&part.counts);
         self.lateness.append(part.lateness);
+        // Every thread has a part of the load: if one stands still, the client is late.
+        self.stood_still.add(part.stood_still);
         for cell in part.cells {
             let same = |mine: &&mut Cell| {
                 (mine.coordinator, mine.name, mine.outcome) == (cell.coordinator, cell.name, cell.outcome)

@@ -68,6 +68,7 @@ pub(super) struct Cell {
 pub(super) struct Work {
     pub(super) name: u16,
     pub(super) never_sent: u64,
+    pub(super) requests: u64,
     pub(super) partitions: u64,
     pub(super) rows: u64,
     pub(super) not_applied: u64,
@@ -85,6 +86,32 @@ pub(super) struct Tries {
     pub(super) service: Times,
 }
 
+/// Which 64ths of a bucket something went on in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Slices(u64);
+
+impl Slices {
+    /// Adds the slices of `bucket` that lie wholly between two times.
+    fn cover(&mut self, bucket: Range<u64>, from: u64, to: u64) {
+        let length = bucket.end - bucket.start;
+        let slice = |at: u64| (at.clamp(bucket.start, bucket.end) - bucket.start) as u128 * 64;
+        let first = slice(from).div_ceil(u128::from(length)) as u32;
+        let end = (slice(to) / u128::from(length)) as u32;
+        if first < end {
+            self.0 |= (u64::MAX >> (64 - (end - first))) << first;
+        }
+    }
+
+    pub(super) fn add(&mut self, other: Slices) {
+        self.0 |= other.0;
+    }
+
+    /// How much of a bucket of this length they are.
+    pub(super) fn of_length(self, length_ns: u64) -> u64 {
+        (u128::from(length_ns) * u128::from(self.0.count_ones()) / 64) as u64
+    }
+}
+
 /// How an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AttemptEnd {
@@ -99,6 +126,7 @@ impl Work {
     /// Adds all of `other`, which has the same name.
     pub(super) fn add(&mut self, other: Work) {
         self.never_sent += other.never_sent;
+        self.requests += other.requests;
         self.partitions += other.partitions;
         self.rows += other.rows;
         self.not_applied += other.not_applied;
@@ -120,6 +148,7 @@ impl Work {
 pub(super) struct Part {
     pub(super) counts: Counts,
     pub(super) lateness: Times,
+    pub(super) stood_still: Slices,
     pub(super) cells: Vec<Cell>,
     pub(super) work: Vec<Work>,
     /// No operation of it is open and none can be added.
@@ -137,6 +166,7 @@ pub(super) struct Page {
     shape: Shape,
     pub(super) counts: Counts,
     lateness: Times,
+    stood_still: Slices,
     /// Where in `cells` a series is, plus one; 0 for not yet. Empty as long as there are none: it may be large, and
     /// pages that wait for late answers may be many.
     index: Box<[u32]>,
@@ -161,6 +191,7 @@ impl Page {
             shape,
             counts: Counts::default(),
             lateness: Times::default(),
+            stood_still: Slices::default(),
             index: Box::default(),
             cells: Vec::new(),
             work_index: vec![0; shape.names].into(),
@@ -183,6 +214,12 @@ impl Page {
     pub(super) fn lateness(&mut self, ns: u64) {
         self.lateness.push(ns);
         self.counts.late_starts += u64::from(ns > self.shape.late_ns);
+    }
+
+    /// The client stood still in this stretch of CLOCK_MONOTONIC, ns.
+    pub(super) fn stood_still(&mut self, from: u64, to: u64) {
+        self.stood_still.cover(self.range.clone(), from, to);
+        self.changed = true;
     }
 
     pub(super) fn record(&mut self, coordinator: u16, name: u16, outcome: Outcome, sample: Sample) {
@@ -231,6 +268,7 @@ impl Page {
         Part {
             counts: std::mem::take(&mut self.counts),
             lateness: std::mem::take(&mut self.lateness),
+            stood_still: std::mem::take(&mut self.stood_still),
             cells: std::mem::take(&mut self.cells),
             work: std::mem::take(&mut self.work),
             settled: self.settled,

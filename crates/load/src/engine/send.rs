@@ -177,6 +177,7 @@ impl Worker {
             }
         };
         operation.place = (index as u32, stream);
+        self.ledger.request(operation.intended, operation.name);
         self.touch(index);
         self.watch_attempt(handle, number, now);
     }

@@ -6,6 +6,7 @@ mod tls;
 mod verifier;
 
 use std::{
+    collections::VecDeque,
     io::{self, Read, Write},
     net::{SocketAddr, TcpStream},
     os::fd::{AsRawFd, RawFd},
@@ -20,7 +21,9 @@ pub use reason::tls_reason;
 pub use tls::{Identity, ServerTls, Tls, TlsError, TlsOptions, TrustStore};
 
 /// How much is encrypted at a time: four records, so that one write to the kernel carries many requests.
-const CHUNK: usize = 64 * 1024;
+const CHUNK: usize = 4 * RECORD;
+/// The most that one record of TLS carries (RFC 8446, section 5.1).
+const RECORD: usize = 16 * 1024;
 /// How much is read at a time to be decrypted. What that gives, with the rest of a record that was begun before, fits
 /// into the room that [`Transport::receive`] is given.
 const SEALED: usize = 32 * 1024;
@@ -39,8 +42,12 @@ pub(crate) struct Transport {
 struct Sealed {
     session: Connection,
     input: Vec<u8>,
-    /// So many bytes of what is to be written are encrypted, and not taken by the kernel as a whole.
-    encrypted: usize,
+    /// Encrypted bytes; the kernel has taken the first `written` of them.
+    output: Vec<u8>,
+    written: usize,
+    /// The records of what was to be written that the kernel has not wholly taken: where each ends in `output`, and
+    /// how many bytes it carries.
+    records: VecDeque<(usize, usize)>,
     /// When the last bytes came that were decrypted.
     stamp: Option<u64>,
 }
@@ -85,11 +92,12 @@ impl Transport {
 
     /// There is more for the kernel than what [`Transport::write`] has been given.
     pub(crate) fn wants_write(&self) -> bool {
-        self.sealed.as_ref().is_some_and(|sealed| sealed.session.wants_write())
+        self.sealed.as_ref().is_some_and(|sealed| sealed.session.wants_write() || sealed.written < sealed.output.len())
     }
 
-    /// Gives the kernel what it takes, and returns how many of these bytes are wholly on their way. After
-    /// [`io::ErrorKind::WouldBlock`], the next call must begin with the same bytes.
+    /// Gives the kernel what it takes, and returns how many of these bytes are wholly on their way: of TLS, those in
+    /// records that the kernel has to the last byte, for the server can read them, and answer, while others wait. The
+    /// next call must begin with what is left of the same bytes.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.sealed {
             None => self.socket.write(bytes),
@@ -115,31 +123,78 @@ impl AsRawFd for Transport {
 
 impl Sealed {
     fn new(session: Connection) -> Box<Self> {
-        Box::new(Sealed { session, input: vec![0; SEALED], encrypted: 0, stamp: None })
+        Box::new(Sealed {
+            session,
+            input: vec![0; SEALED],
+            output: Vec::new(),
+            written: 0,
+            records: VecDeque::new(),
+            stamp: None,
+        })
     }
 
-    fn flush(&mut self, socket: &mut TcpStream) -> io::Result<()> {
+    /// Takes over what the session has encrypted.
+    fn collect(&mut self) -> io::Result<()> {
         while self.session.wants_write() {
-            match self.session.write_tls(socket) {
+            self.session.write_tls(&mut self.output)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the kernel what it takes.
+    fn flush(&mut self, socket: &mut TcpStream) -> io::Result<()> {
+        self.collect()?;
+        while self.written < self.output.len() {
+            match socket.write(&self.output[self.written..]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(_) => {}
+                Ok(count) => self.written += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
+        }
+        if self.records.is_empty() {
+            self.output.clear();
+            self.written = 0;
         }
         Ok(())
     }
 
     fn write(&mut self, socket: &mut TcpStream, bytes: &[u8]) -> io::Result<usize> {
-        self.flush(socket)?;
-        if self.session.is_handshaking() {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        if self.encrypted == 0 {
-            self.encrypted = self.session.writer().write(&bytes[..bytes.len().min(CHUNK)])?;
+        if self.records.is_empty() {
             self.flush(socket)?;
+            if self.session.is_handshaking() {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            self.encrypt(bytes)?;
         }
-        Ok(std::mem::take(&mut self.encrypted))
+        let flushed = self.flush(socket);
+        let mut sent = 0;
+        while let Some((_, count)) = self.records.front().copied().filter(|(end, _)| *end <= self.written) {
+            self.records.pop_front();
+            sent += count;
+        }
+        if self.records.is_empty() && self.written == self.output.len() {
+            self.output.clear();
+            self.written = 0;
+        }
+        match flushed {
+            Err(error) if sent == 0 => Err(error),
+            // Whatever is in the way is still there the next time.
+            _ => Ok(sent),
+        }
+    }
+
+    /// Makes records of the first of these bytes.
+    fn encrypt(&mut self, bytes: &[u8]) -> io::Result<()> {
+        for part in bytes[..bytes.len().min(CHUNK)].chunks(RECORD) {
+            let count = self.session.writer().write(part)?;
+            self.collect()?;
+            self.records.push_back((self.output.len(), count));
+            if count < part.len() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn receive(&mut self, socket: &mut TcpStream, room: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
@@ -181,7 +236,9 @@ impl Sealed {
                 break;
             }
         }
-        match self.flush(socket) {
+        // Records leave in `write` alone, which tells when: an answer could come to what was never told to be sent.
+        let flushed = if self.records.is_empty() { self.flush(socket) } else { self.collect() };
+        match flushed {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => Ok((filled, ended)),
         }

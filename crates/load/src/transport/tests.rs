@@ -130,6 +130,54 @@ fn bytes_go_to_a_trusted_server_and_come_back_in_either_version() {
 }
 
 #[test]
+fn nothing_reaches_a_server_that_was_not_told_to_be_sent() {
+    let files = Files::new();
+    let server = ServerTls::new(&files.identity(&["127.0.0.1"]), None).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let tls = Tls::new(&files.options()).unwrap();
+    let mut client = Transport::connect(listener.local_addr().unwrap(), Some(&tls), "n1").unwrap();
+    let (socket, _) = listener.accept().unwrap();
+    let mut server = Transport::accepted(socket, Some(&server)).unwrap();
+    let passing = |error: &io::Error| matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected);
+    let mut room = vec![0; LEAST_ROOM];
+    let begun = Instant::now();
+    while !(client.is_open() && server.is_open()) {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        for end in [&mut client, &mut server] {
+            let _ = end.write(&[]).map_err(|error| assert!(passing(&error), "{error}"));
+            let _ = end.receive(&mut room).map_err(|error| assert!(passing(&error), "{error}"));
+        }
+    }
+    let bytes = vec![7; 8_000_000];
+    let (mut sent, mut came) = (0, 0);
+    // Whenever the kernel takes no more, the server reads a part of what is there.
+    while came < bytes.len() {
+        let blocked = loop {
+            match client.write(&bytes[sent..]) {
+                Ok(count) if count > 0 => sent += count,
+                Ok(_) => break false,
+                Err(error) => {
+                    assert!(passing(&error), "{error}");
+                    break true;
+                }
+            }
+        };
+        assert!(blocked || sent == bytes.len());
+        loop {
+            match server.receive(&mut room) {
+                Ok((count, _)) => came += count,
+                Err(error) => {
+                    assert!(passing(&error), "{error}");
+                    break;
+                }
+            }
+            assert!(came <= sent, "the server has {came} bytes, and only {sent} are told to be on their way");
+        }
+    }
+    assert_eq!(sent, bytes.len());
+}
+
+#[test]
 fn a_server_that_others_vouch_for_is_refused() {
     let (ours, theirs) = (Files::new(), Files::new());
     let server = ServerTls::new(&theirs.identity(&["127.0.0.1"]), None).unwrap();

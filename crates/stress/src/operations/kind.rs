@@ -18,7 +18,8 @@ pub trait Kind: Send + Sync {
 /// One load thread's part of a [`Kind`]. It keeps its open operations in places of its own, named by numbers.
 pub trait KindThread: Send {
     /// Draws the next operation, with everything that its requests need, so that a retry sends the same bytes again and
-    /// no time of the generator is counted as the database's. `None`: there is no more.
+    /// Draws the next operation, as far as it has to be known where it goes. What its requests carry is made before the
+    /// clock of its service starts, and stays: a retry sends the same bytes again. `None`: there is no more.
     fn draw(&mut self, permits: &Permits) -> Option<Place>;
 
     /// Whether operations of a visit that has begun are still to be drawn, whatever the permits say.

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -73,8 +73,8 @@ pub struct StressWorkload {
 struct Shared {
     permits: Permits,
     complaints: Complaints,
-    /// Users (or schedules) that found no more operation.
-    dry: AtomicUsize,
+    /// By flow: when users (or schedules) found that there is no more operation.
+    dry: Vec<Dry>,
     stop_on_error: bool,
     tell_statements: bool,
 }
@@ -98,7 +98,7 @@ impl StressWorkload {
         let shared = Arc::new(Shared {
             permits: std::mem::replace(&mut operations.permits, Permits::new(None)),
             complaints: Complaints::new(),
-            dry: AtomicUsize::new(0),
+            dry: operations.flows.iter().map(|_| Dry::default()).collect(),
             stop_on_error: operations.stop_on_error,
             tell_statements: operations.tell_statements,
         });
@@ -123,7 +123,14 @@ impl StressWorkload {
 
     /// Whether some user has found no more operation, so that it is worth asking the engine if all have.
     pub fn may_be_exhausted(&self) -> bool {
-        self.shared.dry.load(Ordering::Relaxed) > 0
+        self.shared.dry.iter().any(|dry| dry.count.load(Ordering::Relaxed) > 0)
+    }
+
+    /// Until when (CLOCK_MONOTONIC, ns) operations were due, once every flow has told somebody that there are no more: of
+    /// a schedule when it called for one in vain; of users, who are told one by one, the mean. A user whose last operation
+    /// is never answered has been busy all the time, and the others were not.
+    pub fn due_until_ns(&self) -> Option<u64> {
+        self.shared.dry.iter().map(Dry::mean_ns).try_fold(0, |latest, flow| Some(flow?.max(latest)))
     }
 }
 
@@ -159,6 +166,31 @@ impl Workload for StressWorkload {
             shared: Arc::clone(&self.shared),
             reasons: HashMap::new(),
         })
+    }
+}
+
+/// Those of a flow who were told that there is no more: how many, and the sum of when, ns.
+#[derive(Default)]
+struct Dry {
+    count: AtomicUsize,
+    first_ns: AtomicU64,
+    /// Since the first.
+    sum_ns: AtomicU64,
+}
+
+impl Dry {
+    fn told(&self, now_ns: u64) {
+        let first = self.first_ns.compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed);
+        let first_ns = first.unwrap_or_else(|known| known);
+        let since_ns = if first_ns == 0 { 0 } else { now_ns.saturating_sub(first_ns) };
+        self.sum_ns.fetch_add(since_ns, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Release);
+    }
+
+    fn mean_ns(&self) -> Option<u64> {
+        let count = self.count.load(Ordering::Acquire) as u64;
+        let since_ns = self.sum_ns.load(Ordering::Relaxed).checked_div(count)?;
+        Some(self.first_ns.load(Ordering::Relaxed) + since_ns)
     }
 }
 
@@ -199,8 +231,8 @@ impl ThreadWorkload for Part {
         // Another kind may have begun a visit that is not over.
         let begun = self.choices[flow].kinds().iter().copied().find(|kind| self.kinds[*kind].pending());
         let drawn = begun.and_then(|kind| self.draw_of(kind));
-        if drawn.is_none() {
-            self.shared.dry.fetch_add(1, Ordering::Relaxed);
+        if drawn.is_none() && !self.more_later(flow) {
+            self.shared.dry[flow].told(now_ns());
         }
         drawn
     }

@@ -7,12 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use brownout_load::{Histogram, Outcome, histogram};
+use brownout_load::{Histogram, Outcome};
+use brownout_record::{Latencies, Percentile, Population};
 
 use super::{
-    Measure, Operation, Total, ms,
+    Measure, Operation, SHOWN, Total, ms,
     number::{count, fixed},
-    snapshot::percentile,
 };
 
 /// The lines, without line breaks; the first is empty, to part them from the rows.
@@ -35,6 +35,9 @@ pub fn account(total: &Total) -> Vec<String> {
 
 /// So many late intervals are named; `-log json=` has all.
 const NAMED: usize = 20;
+
+/// A drain that nothing ended in is told from here on: 1 s.
+const LONG_DRAIN_NS: u64 = 1_000_000_000;
 
 struct Lines(Vec<String>);
 
@@ -83,10 +86,23 @@ fn balance(total: &Total, lines: &mut Lines) {
     if sheet.timed_out > 0 {
         let text = format!("{} of the {} timed out were answered after all", count(sheet.late), count(sheet.timed_out));
         lines.say("Answers that came too late", &text);
-        let late = merged(&total.interval.operations, |cell| cell == Outcome::Late, |cell| &cell.response);
-        if !late.is_empty() {
-            lines.say("", &format!("{} from the intended start", percentiles(&late)));
+        let mut late = Latencies::new();
+        let cells = total.interval.operations.iter().flat_map(|operation| &operation.cells);
+        cells.filter(|cell| cell.outcome == Outcome::Late).for_each(|cell| late.add_ok(&cell.response));
+        if late.count(Population::Ok) > 0 {
+            lines.say("", &format!("{} from the intended start", percentiles(&late, Population::Ok)));
         }
+    }
+    if let Some(drain) = &total.drain
+        && (drain.ended > 0 || drain.length_ns >= LONG_DRAIN_NS)
+    {
+        let text = format!(
+            "{} s after operations were due for {} s: {} ended in it; rates are of the time in which they were due",
+            fixed(drain.length_ns as f64 / 1e9, 1),
+            fixed(total.due_ns() as f64 / 1e9, 1),
+            count(drain.ended)
+        );
+        lines.say("Drain", &text);
     }
     if sheet.connections_lost > 0 {
         let text = format!(
@@ -98,27 +114,49 @@ fn balance(total: &Total, lines: &mut Lines) {
     }
 }
 
-/// Wait, service and response of each operation that was answered in time and right, and of its attempts and pages.
+/// Wait, service and response of each operation, and of its attempts and pages. What the rows show comes first; where
+/// another population says something else, it has a line of its own.
 fn latencies(total: &Total, lines: &mut Lines) {
     let shown = match total.interval.measure {
-        Measure::Service => "service times, as sent; the rows and the block below show these",
-        Measure::Response => "response times, from the intended start; the rows and the block below show these",
+        Measure::Service => "service times, as sent",
+        Measure::Response => "response times, from the intended start",
     };
-    lines.say("Times in the rows", shown);
+    lines.say("Times in the rows", &format!("{shown}; the block below shows these, too"));
+    let text = "those answered ok and those timed out (with the time-out: \u{2265}), unless a line says otherwise";
+    lines.say("Times are of", text);
     for operation in &total.interval.operations {
-        let own = std::slice::from_ref(operation);
-        let right = |outcome| outcome == Outcome::Ok;
-        let times = [
-            ("wait (held back)", merged(own, right, |cell| &cell.wait)),
-            ("service (answering)", merged(own, right, |cell| &cell.service)),
-            ("response (both)", merged(own, right, |cell| &cell.response)),
-            ("pages (each)", operation.pages.clone()),
-            ("attempts (each)", if retried(operation) { operation.attempt_service.clone() } else { histogram() }),
-        ];
-        for (name, times) in times.iter().filter(|(_, times)| !times.is_empty()) {
-            lines.say(&format!("{} {name}", operation.name), &percentiles(times));
+        let response = operation.latencies(|cell| &cell.response);
+        let mut say = |what: &str, latencies: &Latencies, of: Population| {
+            if latencies.count(of) > 0 {
+                lines.say(&format!("{} {what}", operation.name), &percentiles(latencies, of));
+            }
+        };
+        say("wait (held back)", &exact(&operation.latencies(|cell| &cell.wait)), SHOWN);
+        say("service (answering)", &operation.latencies(|cell| &cell.service), SHOWN);
+        say("response (both)", &response, SHOWN);
+        if response.count(Population::Ok) < response.count(SHOWN) {
+            say("response, ok", &response, Population::Ok);
+        }
+        if response.count(SHOWN) < response.count(Population::Due) {
+            say("response, all due", &response, Population::Due);
+        }
+        say("pages (each)", &plain(&operation.pages), Population::Ok);
+        if retried(operation) {
+            say("attempts (each)", &plain(&operation.attempt_service), Population::Ok);
         }
     }
+}
+
+/// Latencies of which only one population is known.
+fn plain(times: &Histogram<u64>) -> Latencies {
+    let mut latencies = Latencies::new();
+    latencies.add_ok(times);
+    latencies
+}
+
+/// The same operations, where what is known of the timed-out ones is all of it: how long they were held back.
+fn exact(latencies: &Latencies) -> Latencies {
+    plain(&latencies.times(SHOWN))
 }
 
 /// Whether attempts tell more than operations, or their pages, do.
@@ -139,6 +177,11 @@ fn errors(total: &Total, lines: &mut Lines) {
             lines.say(&format!("{} errors by class", operation.name), &listed(&classes));
         }
         let ended = operation.ended();
+        if let Some(each) = operation.requests_each() {
+            let text =
+                format!("{} for {} operations sent: {} each", count(operation.requests), count(ended), fixed(each, 2));
+            lines.say(&format!("{} requests", operation.name), &text);
+        }
         if retried(operation) {
             let failed: BTreeMap<&str, u64> =
                 operation.attempts_failed.iter().map(|(class, count)| (class.as_str(), *count)).collect();
@@ -171,10 +214,10 @@ fn coordinators(total: &Total, lines: &mut Lines) {
         }
         for (node, part) in by_node {
             let answered = part.count(Outcome::Ok);
-            let times = merged(std::slice::from_ref(&part), |outcome| outcome == Outcome::Ok, |cell| &cell.response);
+            let response = part.latencies(|cell| &cell.response);
             let mut text = format!("{} answered, {} errors", count(answered), count(part.errors()));
-            if !times.is_empty() {
-                text.push_str(&format!("; response {}", percentiles(&times)));
+            if response.count(SHOWN) > 0 {
+                text.push_str(&format!("; response {}", percentiles(&response, SHOWN)));
             }
             lines.say(&format!("{}@{node}", operation.name), &text);
         }
@@ -198,50 +241,35 @@ fn contents(total: &Total, lines: &mut Lines) {
 
 fn client(total: &Total, lines: &mut Lines) {
     let lateness = &total.interval.lateness;
-    if lateness.is_empty() {
-        return;
+    if !lateness.is_empty() {
+        let percentiles = percentiles(&plain(lateness), Population::Ok);
+        let text = format!("{percentiles}; {} beyond 1 ms or two ticks", count(total.interval.late_starts));
+        lines.say("Client's own lateness", &text);
     }
-    let text = format!("{}; {} beyond 1 ms or two ticks", percentiles(lateness), count(total.interval.late_starts));
-    lines.say("Client's own lateness", &text);
     if !total.late_intervals.is_empty() {
+        let seconds = |ns: u64| fixed(ns as f64 / 1e9, 1);
         let text = format!(
-            "{} of {} (more than 1 % of their operations were sent later than that: mistrust their times)",
-            total.late_intervals.len(),
-            total.intervals
+            "{} s of {} s (more than 1 % of the operations of an interval were sent later than that; or it stood still for a tenth: mistrust their times)",
+            seconds(total.late_ns()),
+            seconds(total.due_ns())
         );
-        lines.say("Intervals it was late in", &text);
-        let begins = |at: &u64| fixed(at.saturating_sub(total.interval.start_ns) as f64 / 1e9, 1);
-        let first: Vec<String> = total.late_intervals.iter().take(NAMED).map(begins).collect();
+        lines.say("It was late for", &text);
+        let begins = |at: &u64| seconds(at.saturating_sub(total.interval.start_ns));
+        let first: Vec<String> = total.late_intervals.keys().take(NAMED).map(begins).collect();
         let more = total.late_intervals.len() - first.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        lines.say("", &format!("they began after {} s{more}", first.join(" ")));
+        lines.say("", &format!("in intervals that began after {} s{more}", first.join(" ")));
     }
 }
 
-/// The latencies of all cells with such an outcome.
-fn merged(
-    operations: &[Operation],
-    outcome: impl Fn(Outcome) -> bool,
-    latency: impl Fn(&super::Cell) -> &Histogram<u64>,
-) -> Histogram<u64> {
-    let mut all = histogram();
-    for cell in operations.iter().flat_map(|operation| &operation.cells).filter(|cell| outcome(cell.outcome)) {
-        let _ = all.add(latency(cell));
-    }
-    all
-}
-
-/// `p50 1.234 p95 … max 20.100 ms`.
-fn percentiles(times: &Histogram<u64>) -> String {
-    let at = |share: f64| fixed(ms(percentile(times, share) as f64), 3);
-    format!(
-        "p50 {} p95 {} p99 {} p99.9 {} max {} ms",
-        at(50.0),
-        at(95.0),
-        at(99.0),
-        at(99.9),
-        fixed(ms(times.max() as f64), 3)
-    )
+/// `p50 1.234 p95 … max ≥ 20.100 ms`; `never` among operations that failed or were never sent.
+fn percentiles(times: &Latencies, of: Population) -> String {
+    let at = |share: f64| match times.percentile(of, share) {
+        Some(Percentile::Is(ns)) => fixed(ms(ns as f64), 3),
+        Some(Percentile::AtLeast(ns)) => format!("\u{2265}{}", fixed(ms(ns as f64), 3)),
+        Some(Percentile::Never) | None => "never".to_owned(),
+    };
+    format!("p50 {} p95 {} p99 {} p99.9 {} max {} ms", at(50.0), at(95.0), at(99.0), at(99.9), at(100.0))
 }
 
 /// `5 overloaded, 2 timed-out`.

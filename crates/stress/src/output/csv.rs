@@ -10,15 +10,17 @@ use std::{
     io::{self, Write},
 };
 
-use brownout_load::{Bucket, Histogram, Outcome, histogram, late_patience_ns};
+use brownout_load::{Bucket, Outcome, late_patience_ns};
+use brownout_record::{Latencies, Percentile, Population};
 
-use super::{ms, number::fixed, percentile};
+use super::{SHOWN, ms, number::fixed, percentile};
 
 /// The columns. Times are seconds and milliseconds as their names say.
 pub const HEADER: &str = "start_unix_s,length_s,operation,coordinator,scheduled,sent,never_sent,ok,failed,timed_out,late,\
                           wait_p50_ms,wait_p99_ms,wait_max_ms,service_p50_ms,service_p99_ms,service_max_ms,\
                           response_p50_ms,response_p95_ms,response_p99_ms,response_p999_ms,response_max_ms,\
-                          client_late_p99_ms,client_late_starts";
+                          client_late_p99_ms,client_late_starts,\
+                          response_ok_p50_ms,response_ok_p99_ms,response_due_p50_ms,response_due_p99_ms,client_stood_still_s";
 
 /// The engine looks seldom for answers that come no more; longer than this it does not take.
 const LOOK_NS: u64 = 3_000_000_000;
@@ -93,29 +95,43 @@ impl<W: Write> Csv<W> {
                 Outcome::Late => group.late += series.count,
                 Outcome::Failed(_) => group.failed += series.count,
             }
-            // As everywhere: latencies are those of who was served, or waited until the time-out.
-            if matches!(series.outcome, Outcome::Ok | Outcome::TimedOut) {
-                let _ = group.wait.add(&series.wait);
-                let _ = group.service.add(&series.service);
-                let _ = group.response.add(&series.response);
+            for (latencies, times) in [
+                (&mut group.wait, &series.wait),
+                (&mut group.service, &series.service),
+                (&mut group.response, &series.response),
+            ] {
+                match series.outcome {
+                    Outcome::Ok => latencies.add_ok(times),
+                    Outcome::TimedOut => latencies.add_timed_out(times),
+                    Outcome::Failed(_) => latencies.add_failed(series.count),
+                    Outcome::Late => {}
+                }
             }
+        }
+        // Those never sent belong to no coordinator.
+        for counts in bucket.operations.iter().filter(|counts| counts.never_sent > 0) {
+            groups.entry((&counts.operation, "")).or_default().never_send(counts.never_sent);
         }
         let mut lines = String::new();
         let mut total = Group::default();
         for ((operation, coordinator), group) in &groups {
             let name = [quoted(operation), quoted(coordinator)].join(",");
-            lines.push_str(&format!("{begin},{name},,,,{},,\n", group.fields()));
+            let never_sent = if coordinator.is_empty() { group.never_sent.to_string() } else { String::new() };
+            let (fields, populations) = (group.fields(), group.populations());
+            lines.push_str(&format!("{begin},{name},,,{never_sent},{fields},,,{populations},\n"));
             total.add(group);
         }
         let late = &bucket.lateness;
         let late_p99 = if late.is_empty() { String::new() } else { milliseconds(percentile(late, 99.0)) };
         lines.push_str(&format!(
-            "{begin},total,,{},{},{},{},{late_p99},{}\n",
+            "{begin},total,,{},{},{},{},{late_p99},{},{},{}\n",
             bucket.scheduled,
             bucket.sent,
             bucket.never_sent,
             total.fields(),
-            bucket.late_starts
+            bucket.late_starts,
+            total.populations(),
+            fixed(bucket.stood_still_ns as f64 / 1e9, 3)
         ));
         lines
     }
@@ -129,28 +145,16 @@ fn late_answers_awaited(bucket: &Bucket) -> u64 {
     count(Outcome::TimedOut).saturating_sub(count(Outcome::Late))
 }
 
+#[derive(Default)]
 struct Group {
     ok: u64,
     failed: u64,
     timed_out: u64,
     late: u64,
-    wait: Histogram<u64>,
-    service: Histogram<u64>,
-    response: Histogram<u64>,
-}
-
-impl Default for Group {
-    fn default() -> Self {
-        Group {
-            ok: 0,
-            failed: 0,
-            timed_out: 0,
-            late: 0,
-            wait: histogram(),
-            service: histogram(),
-            response: histogram(),
-        }
-    }
+    never_sent: u64,
+    wait: Latencies,
+    service: Latencies,
+    response: Latencies,
 }
 
 impl Group {
@@ -159,9 +163,29 @@ impl Group {
         self.failed += other.failed;
         self.timed_out += other.timed_out;
         self.late += other.late;
-        let _ = self.wait.add(&other.wait);
-        let _ = self.service.add(&other.service);
-        let _ = self.response.add(&other.response);
+        self.never_sent += other.never_sent;
+        self.wait.add(&other.wait);
+        self.service.add(&other.service);
+        self.response.add(&other.response);
+    }
+
+    fn never_send(&mut self, count: u64) {
+        self.never_sent += count;
+        self.response.add_never_sent(count);
+    }
+
+    /// Response times of those answered ok, and of all that were due: `inf` is beyond every limit.
+    fn populations(&self) -> String {
+        let mut fields = Vec::new();
+        for of in [Population::Ok, Population::Due] {
+            for share in [50.0, 99.0] {
+                fields.push(match self.response.percentile(of, share) {
+                    Some(found) => found.ns().map_or_else(|| "inf".to_owned(), milliseconds),
+                    None => String::new(),
+                });
+            }
+        }
+        fields.join(",")
     }
 
     /// From `ok` to `response_max_ms`; latencies are empty where there are none.
@@ -171,8 +195,8 @@ impl Group {
         let long: &[f64] = &[50.0, 95.0, 99.0, 99.9, 100.0];
         for (times, percentiles) in [(&self.wait, short), (&self.service, short), (&self.response, long)] {
             for share in percentiles {
-                let at = percentile(times, *share);
-                fields.push(if times.is_empty() { String::new() } else { milliseconds(at) });
+                let at = times.percentile(SHOWN, *share).and_then(Percentile::ns);
+                fields.push(at.map_or_else(String::new, milliseconds));
             }
         }
         fields.join(",")
@@ -221,9 +245,9 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "1700000000.000,1.000,READ,\"n,2\",,,,1,0,0,0,0.000,0.000,0.000,9.003,9.003,9.003,9.003,9.003,9.003,9.003,9.003,,",
-                "1700000000.000,1.000,READ,n1,,,,2,0,0,0,1.000,1.000,1.000,4.002,4.002,4.002,5.001,5.001,5.001,5.001,5.001,,",
-                "1700000000.000,1.000,total,,4,3,1,3,0,0,0,1.000,1.000,1.000,4.002,9.003,9.003,5.001,9.003,9.003,9.003,9.003,,0",
+                "1700000000.000,1.000,READ,\"n,2\",,,,1,0,0,0,0.000,0.000,0.000,9.003,9.003,9.003,9.003,9.003,9.003,9.003,9.003,,,9.003,9.003,9.003,9.003,",
+                "1700000000.000,1.000,READ,n1,,,,2,0,0,0,1.000,1.000,1.000,4.002,4.002,4.002,5.001,5.001,5.001,5.001,5.001,,,5.001,5.001,5.001,5.001,",
+                "1700000000.000,1.000,total,,4,3,1,3,0,0,0,1.000,1.000,1.000,4.002,9.003,9.003,5.001,9.003,9.003,9.003,9.003,,0,5.001,9.003,5.001,9.003,0.000",
             ]
         );
         assert_eq!(HEADER.split(',').count(), lines[2].split(',').count());

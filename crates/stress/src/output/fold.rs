@@ -45,12 +45,33 @@ impl Fold {
     /// The interval from the last one's end (at first: the start of the run) to `end_ns`, made of all that the buckets
     /// drained now have more than before; it is part of the total afterwards.
     pub fn interval(&mut self, end_ns: u64, buckets: &[Bucket]) -> Interval {
+        let interval = self.difference(end_ns, buckets);
+        self.total.add(&interval);
+        interval
+    }
+
+    /// The same, of a stretch in which nothing was due any more: what was open is waited for.
+    pub fn drain(&mut self, end_ns: u64, buckets: &[Bucket]) -> Interval {
+        let interval = self.difference(end_ns, buckets);
+        self.total.add_drain(&interval);
+        interval
+    }
+
+    fn difference(&mut self, end_ns: u64, buckets: &[Bucket]) -> Interval {
         let start_ns = self.total.interval.end_ns();
         let mut interval = Interval::new(start_ns, end_ns.saturating_sub(start_ns), self.measure);
         for name in &self.names {
             interval.operation(name);
         }
         for bucket in buckets {
+            if bucket.late() {
+                // The first one may have begun before the run.
+                let from_ns = bucket.start_ns.max(self.total.interval.start_ns);
+                let end_ns = bucket.start_ns.saturating_add(bucket.length_ns);
+                self.total.late_intervals.insert(from_ns, end_ns.saturating_sub(from_ns));
+            } else {
+                self.total.late_intervals.remove(&bucket.start_ns.max(self.total.interval.start_ns));
+            }
             let before = self.seen.remove(&bucket.start_ns).unwrap_or_default();
             before.difference(bucket, &mut interval);
             if may_change(bucket) {
@@ -63,7 +84,6 @@ impl Fold {
         if self.names.len() < interval.operations.len() {
             self.names = interval.operations.iter().map(|operation| operation.name.clone()).collect();
         }
-        self.total.add(&interval);
         interval
     }
 
@@ -109,6 +129,7 @@ struct Seen {
 #[derive(Default)]
 struct SeenCounts {
     never_sent: u64,
+    requests: u64,
     partitions: u64,
     rows: u64,
     not_applied: u64,
@@ -182,6 +203,7 @@ impl SeenCounts {
         let attempts = counts.attempts.as_ref();
         SeenCounts {
             never_sent: counts.never_sent,
+            requests: counts.requests,
             partitions: counts.partitions,
             rows: counts.rows,
             not_applied: counts.not_applied,
@@ -194,6 +216,7 @@ impl SeenCounts {
 
     fn difference(&self, counts: &OperationCounts, operation: &mut Operation) {
         operation.never_sent += counts.never_sent - self.never_sent;
+        operation.requests += counts.requests - self.requests;
         operation.partitions += counts.partitions - self.partitions;
         operation.rows += counts.rows - self.rows;
         operation.not_applied += counts.not_applied - self.not_applied;
@@ -299,6 +322,7 @@ mod tests {
         let counts = |rows, attempts, failed| OperationCounts {
             operation: "insert".to_owned(),
             never_sent: failed,
+            requests: attempts,
             partitions: rows,
             rows,
             not_applied: 1,
@@ -350,6 +374,45 @@ mod tests {
         let account = crate::output::account(fold.total()).join("\n");
         assert!(account.contains("claim applied             : 3 of 3 answered (100.0 %)"), "{account}");
         assert!(!account.contains("read applied"), "{account}");
+    }
+
+    #[test]
+    fn lateness_is_time_and_not_a_number_of_rows() {
+        const SECOND: u64 = 1_000_000_000;
+        let mut fold = Fold::new(0, Measure::Response);
+        let bucket = |second: u64, still_ns| Bucket {
+            stood_still_ns: still_ns,
+            ..sample::bucket(second * SECOND, true, &[("READ", "n1", Outcome::Ok, &[(0, 1)])])
+        };
+        fold.interval(SECOND, &[bucket(0, SECOND / 20)]);
+        // Ten seconds of standing still are one row.
+        let still: Vec<Bucket> = (1..11).map(|second| bucket(second, SECOND)).collect();
+        fold.interval(12 * SECOND, &still);
+        fold.interval(20 * SECOND, &(11..20).map(|second| bucket(second, 0)).collect::<Vec<_>>());
+        let total = fold.total();
+        assert_eq!((total.intervals, total.late_ns(), total.late_intervals.len()), (3, 10 * SECOND, 10));
+        assert!(total.too_late());
+    }
+
+    #[test]
+    fn what_is_waited_for_at_the_end_is_counted_and_makes_no_rate_smaller() {
+        const SECOND: u64 = 1_000_000_000;
+        let mut fold = Fold::new(0, Measure::Response);
+        let answered: &[sample::Sample<'_>] = &[("READ", "n1", Outcome::Ok, &[(0, 1); 9])];
+        fold.interval(SECOND, &[sample::bucket(0, false, answered)]);
+        let steady = fold.total().uncertainty.value();
+        let waited = [answered[0], ("READ", "n1", Outcome::TimedOut, &[(0, 12_000)])];
+        let drain = fold.drain(13 * SECOND, &[sample::bucket(0, true, &waited)]);
+        assert_eq!((drain.ended(), drain.length_ns), (1, 12 * SECOND));
+        fold.total_mut().due_ns = Some(SECOND);
+        let total = fold.total();
+        assert_eq!((total.rate(), total.interval.ended()), (10.0, 10));
+        assert_eq!(total.drain, Some(crate::output::Drain { length_ns: 12 * SECOND, ended: 1 }));
+        assert!(total.uncertainty.value().to_bits() == steady.to_bits());
+        let account = crate::output::account(total).join("\n");
+        assert!(account.contains("Drain                     : 12.0 s after"), "{account}");
+        let results = crate::output::results(total);
+        assert!(results.contains("Op rate                   :       10 op/s"), "{results}");
     }
 
     #[test]

@@ -73,6 +73,7 @@ impl GraphTest {
             test.insert(name.to_lowercase(), json!(text.trim()));
         }
         test.insert("metrics".into(), json!(COLUMNS));
+        test.insert("population".into(), json!(super::SHOWN.name()));
         test.insert("test".into(), json!(self.test));
         test.insert("revision".into(), json!(self.revision));
         test.insert("command".into(), json!(self.command));

@@ -12,10 +12,11 @@
 use std::io::{self, Write};
 
 use brownout_load::{Histogram, Outcome, histogram};
+use brownout_record::Population;
 use chrono::DateTime;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
-use super::{Cell, Interval, Measure, Operation, number::fixed};
+use super::{Cell, Interval, Measure, Operation, SHOWN, number::fixed};
 
 /// Writes a log, interval by interval.
 pub struct HdrLog<W: Write> {
@@ -41,6 +42,7 @@ impl<W: Write> HdrLog<W> {
         writeln!(to, "#[BaseTime: {seconds} (seconds since epoch)]")?;
         writeln!(to, "#[StartTime: {seconds} (seconds since epoch), {date}]")?;
         writeln!(to, "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"")?;
+        writeln!(to, "#[Population: {SHOWN}; {} in -ok]", Population::Ok)?;
         Ok(HdrLog { to, scheduled, unix_ms_at: (now_ns, now_unix_ms), base_ms })
     }
 
@@ -48,11 +50,10 @@ impl<W: Write> HdrLog<W> {
     pub fn interval(&mut self, interval: &Interval) -> io::Result<()> {
         for operation in &interval.operations {
             let name = &operation.name;
-            let waited = |cell: &&Cell| matches!(cell.outcome, Outcome::Ok | Outcome::TimedOut);
-            let mut lines = vec![(format!("{name}-st"), merged(operation, waited, |cell| &cell.service))];
+            let mut lines = vec![(format!("{name}-st"), operation.latencies(|cell| &cell.service).times(SHOWN))];
             if self.scheduled {
-                lines.push((format!("{name}-rt"), merged(operation, waited, |cell| &cell.response)));
-                lines.push((format!("{name}-wt"), merged(operation, waited, |cell| &cell.wait)));
+                lines.push((format!("{name}-rt"), operation.latencies(|cell| &cell.response).times(SHOWN)));
+                lines.push((format!("{name}-wt"), operation.latencies(|cell| &cell.wait).times(SHOWN)));
             }
             let mut nodes: Vec<&str> = operation.cells.iter().map(|cell| cell.coordinator.as_str()).collect();
             nodes.sort_unstable();
@@ -62,11 +63,13 @@ impl<W: Write> HdrLog<W> {
                 Measure::Service => "st",
             };
             for node in nodes {
-                let own = |cell: &&Cell| waited(cell) && cell.coordinator == node;
-                lines.push((
-                    format!("{name}-{kind}@{node}"),
-                    merged(operation, own, |cell| cell.latency(interval.measure)),
-                ));
+                let cells = operation.cells.iter().filter(|cell| cell.coordinator == node).cloned().collect();
+                let own = Operation { cells, ..Operation::new(name) };
+                lines.push((format!("{name}-{kind}@{node}"), own.latency(interval.measure)));
+            }
+            let shown = operation.latencies(|cell| cell.latency(interval.measure));
+            if shown.count(Population::Ok) < shown.count(Population::Due) {
+                lines.push((format!("{name}-{kind}-ok"), shown.times(Population::Ok)));
             }
             let failed = |cell: &&Cell| matches!(cell.outcome, Outcome::Failed(_));
             lines.push((format!("{name}-err"), merged(operation, failed, |cell| &cell.service)));
@@ -74,6 +77,16 @@ impl<W: Write> HdrLog<W> {
             lines.push((format!("{name}-late"), merged(operation, late, |cell| &cell.response)));
             for (tag, latencies) in lines {
                 self.line(&tag, interval.start_ns, interval.end_ns(), &latencies)?;
+            }
+            // What failed or was never sent has no time, and no place in a histogram: of all that were due it is beyond
+            // every limit.
+            let (due, timed) = (shown.count(Population::Due), shown.count(SHOWN));
+            if timed < due {
+                writeln!(
+                    self.to,
+                    "#[{name}: {} of {due} due are beyond every limit: failed or never sent]",
+                    due - timed
+                )?;
             }
         }
         self.to.flush()
@@ -186,6 +199,8 @@ mod tests {
     fn another_reader_finds_every_tag_with_its_values_at_its_time() {
         let (interval, _) = sample::mixed();
         let text = log(&interval, true);
+        assert!(text.contains("#[Population: ok+timed-out; ok in -ok]"), "{text}");
+        assert!(text.contains("#[WRITE: 1 of 3 due are beyond every limit: failed or never sent]"), "{text}");
         let mut tags = Vec::new();
         for entry in IntervalLogIterator::new(text.as_bytes()) {
             let LogEntry::Interval(line) = entry.unwrap() else { continue };
@@ -215,6 +230,7 @@ mod tests {
                 "WRITE-wt",
                 "WRITE-rt@n1",
                 "WRITE-rt@n2",
+                "WRITE-rt-ok",
                 "WRITE-err"
             ]
         );

@@ -6,9 +6,12 @@
 use std::collections::BTreeMap;
 
 use brownout_load::{Balance, Histogram};
+use brownout_record::{Latencies, Percentile, Population};
 use serde::Serialize;
 
-use super::{Cell, Measure, Operation, Total, hdrlog::encoded, per_second, percentile, words::without_passwords};
+use super::{
+    Cell, Measure, Operation, SHOWN, Total, hdrlog::encoded, per_second, percentile, words::without_passwords,
+};
 
 /// Version of the object: raised when a field changes its meaning or goes.
 pub const FORMAT: u32 = 1;
@@ -33,6 +36,8 @@ impl SearchFacts {
     pub const ALWAYS: &str = "always";
     /// Even the lowest rate tried misses them.
     pub const NEVER: &str = "never";
+    /// The client was late wherever the objectives were missed, so that it is the limit itself.
+    pub const CLIENT: &str = "client";
 }
 
 /// What a search has found. Rates are operations per second.
@@ -40,9 +45,9 @@ impl SearchFacts {
 pub struct SearchFacts {
     /// The objectives, as they were given.
     pub objectives: Vec<String>,
-    /// `threshold`, `always`, `never` or `interrupted`.
+    /// `threshold`, `always`, `never`, `client` (it is the limit itself) or `interrupted`.
     pub found: &'static str,
-    /// The threshold; of `always` and `never` the rate that was tried; none where nothing is known.
+    /// The threshold; of `always` and `never` the rate that was tried, of `client` the highest that was kept; none where nothing is known.
     pub rate: Option<f64>,
     /// The threshold is between these with 95 % probability.
     pub interval: Option<(f64, f64)>,
@@ -86,6 +91,9 @@ struct RunJson<'a> {
 struct StepJson<'a> {
     name: Option<&'a str>,
     duration_ns: u64,
+    due_ns: u64,
+    drain: DrainJson,
+    population: &'static str,
     measure: &'static str,
     stderr: Option<f64>,
     balance: BalanceJson<'a>,
@@ -100,19 +108,23 @@ struct StepJson<'a> {
 impl<'a> StepJson<'a> {
     fn of(name: Option<&'a str>, total: &'a Total) -> Self {
         let interval = &total.interval;
-        let of_each = |operation| OperationJson::of(operation, interval.length_ns);
+        let of_each = |operation| OperationJson::of(operation, total.due_ns());
+        let drain = total.drain.unwrap_or_default();
         let found = &interval.findings;
-        let late = total.late_intervals.iter().map(|at| at.saturating_sub(interval.start_ns));
+        let late = total.late_intervals.keys().map(|at| at.saturating_sub(interval.start_ns));
         StepJson {
             name,
             duration_ns: interval.length_ns,
+            due_ns: total.due_ns(),
+            drain: DrainJson { length_ns: drain.length_ns, ended: drain.ended },
+            population: SHOWN.name(),
             measure: match interval.measure {
                 Measure::Service => "service",
                 Measure::Response => "response",
             },
             stderr: Some(total.uncertainty.value()).filter(|value| value.is_finite()),
             balance: BalanceJson::of(&total.balance),
-            total: OperationJson::of(&interval.all(), interval.length_ns),
+            total: OperationJson::of(&interval.all(), total.due_ns()),
             operations: interval.operations.iter().map(of_each).collect(),
             findings: BTreeMap::from([
                 ("stale", found.stale),
@@ -126,6 +138,7 @@ impl<'a> StepJson<'a> {
                 late_starts: interval.late_starts,
                 intervals: total.intervals,
                 late_intervals_ns: late.collect(),
+                late_ns: total.late_ns(),
             },
             remarks: &total.remarks,
             warnings: &total.warnings,
@@ -180,6 +193,13 @@ struct ClientJson {
     late_starts: u64,
     intervals: u64,
     late_intervals_ns: Vec<u64>,
+    late_ns: u64,
+}
+
+#[derive(Serialize)]
+struct DrainJson {
+    length_ns: u64,
+    ended: u64,
 }
 
 #[derive(Serialize)]
@@ -188,6 +208,8 @@ struct OperationJson {
     ended: u64,
     errors: u64,
     never_sent: u64,
+    requests: u64,
+    requests_per_operation: Option<f64>,
     partitions: u64,
     rows: u64,
     conditional: u64,
@@ -196,6 +218,7 @@ struct OperationJson {
     operations_per_second: f64,
     partitions_per_second: f64,
     rows_per_second: f64,
+    populations: BTreeMap<&'static str, PopulationJson>,
     outcomes: BTreeMap<&'static str, OutcomeJson>,
     attempts: AttemptsJson,
     pages: Option<LatencyJson>,
@@ -218,6 +241,8 @@ impl OperationJson {
             ended: operation.ended(),
             errors: operation.errors(),
             never_sent: operation.never_sent,
+            requests: operation.requests,
+            requests_per_operation: operation.requests_each(),
             partitions: operation.partitions,
             rows: operation.rows,
             conditional: operation.conditional,
@@ -226,6 +251,7 @@ impl OperationJson {
             operations_per_second: per_second(operation.ended(), length_ns),
             partitions_per_second: per_second(operation.partitions, length_ns),
             rows_per_second: per_second(operation.rows, length_ns),
+            populations: PopulationJson::all(operation),
             outcomes: together.cells.iter().map(|cell| (cell.outcome.name(), OutcomeJson::of(cell))).collect(),
             attempts: AttemptsJson {
                 count: operation.attempts,
@@ -235,6 +261,49 @@ impl OperationJson {
             pages: latency(&operation.pages),
             coordinators,
         }
+    }
+}
+
+/// Service and response times of one population.
+#[derive(Serialize)]
+struct PopulationJson {
+    count: u64,
+    service: BTreeMap<&'static str, PercentileJson>,
+    response: BTreeMap<&'static str, PercentileJson>,
+}
+
+/// ns, and whether they are only the least; null where the rank lies among operations that failed or were never sent.
+#[derive(Serialize)]
+struct PercentileJson {
+    value_ns: Option<u64>,
+    at_least: bool,
+}
+
+impl PopulationJson {
+    fn all(operation: &Operation) -> BTreeMap<&'static str, Self> {
+        let service = operation.latencies(|cell| &cell.service);
+        let response = operation.latencies(|cell| &cell.response);
+        let each = |of: Population| {
+            let own = PopulationJson {
+                count: response.count(of),
+                service: PercentileJson::all(&service, of),
+                response: PercentileJson::all(&response, of),
+            };
+            (of.name(), own)
+        };
+        Population::ALL.into_iter().map(each).collect()
+    }
+}
+
+impl PercentileJson {
+    fn all(latencies: &Latencies, of: Population) -> BTreeMap<&'static str, Self> {
+        let names = [("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p999", 99.9), ("max", 100.0)];
+        let each = |(name, percent)| {
+            let found = latencies.percentile(of, percent)?;
+            let at_least = matches!(found, Percentile::AtLeast(_));
+            Some((name, PercentileJson { value_ns: found.ns(), at_least }))
+        };
+        names.into_iter().filter_map(each).collect()
     }
 }
 
@@ -347,7 +416,7 @@ mod tests {
         let mut names = BTreeSet::new();
         collect(&object(), &mut names);
         // What data names, not we: operations, coordinators, outcomes.
-        let of_data = ["n1", "n2", "ok", "timed-out", "overloaded"];
+        let of_data = ["n1", "n2", "ok", "timed-out", "overloaded", "ok+timed-out", "due"];
         for name in names.iter().filter(|name| !of_data.contains(&name.as_str())) {
             assert!(documented.contains(&format!("`{name}`")), "docs/stress-json.md says nothing of `{name}`");
         }

@@ -67,7 +67,8 @@ pub fn exposition(total: &Total, now: Now) -> String {
         text.sample(name, "", value);
     }
     type Count = fn(&super::Operation) -> u64;
-    let counts: [(&str, &str, Count); 5] = [
+    let counts: [(&str, &str, Count); 6] = [
+        ("requests_total", "Requests given to connections: pages, steps and attempts.", |operation| operation.requests),
         ("partitions_total", "Partitions read or written.", |operation| operation.partitions),
         ("rows_total", "Rows read or written.", |operation| operation.rows),
         ("applied_total", "Conditional statements that were applied.", |operation| operation.applied()),

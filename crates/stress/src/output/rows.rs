@@ -79,22 +79,22 @@ impl Rows {
         let mut lines: Vec<String> = interval
             .operations
             .iter()
-            .map(|operation| self.row(prefix, operation, operation, interval, total))
+            .map(|operation| self.row(prefix, operation, operation, interval, total, total.due_ns()))
             .collect();
         let all = interval.all();
-        lines.push(self.row(prefix, &all, &all, interval, total));
+        lines.push(self.row(prefix, &all, &all, interval, total, total.due_ns()));
         lines
     }
 
     fn table(&self, prefix: &str, interval: &Interval, so_far: &Total) -> Vec<String> {
-        let mut lines = Vec::new();
+        let (mut lines, length_ns) = (Vec::new(), interval.length_ns);
         if interval.operations.len() > 1 {
             for operation in &interval.operations {
                 let before = so_far.interval.operations.iter().find(|known| known.name == operation.name);
-                lines.push(self.row(prefix, operation, before.unwrap_or(operation), interval, so_far));
+                lines.push(self.row(prefix, operation, before.unwrap_or(operation), interval, so_far, length_ns));
             }
         }
-        lines.push(self.row(prefix, &interval.all(), &so_far.interval.all(), interval, so_far));
+        lines.push(self.row(prefix, &interval.all(), &so_far.interval.all(), interval, so_far, length_ns));
         lines
     }
 
@@ -105,8 +105,9 @@ impl Rows {
         so_far: &Operation,
         interval: &Interval,
         total: &Total,
+        length_ns: u64,
     ) -> String {
-        let figures = Figures::of(operation, interval.length_ns, interval.measure);
+        let figures = Figures::of(operation, length_ns, interval.measure);
         // Seconds are a 32-bit float there, made of whole milliseconds.
         let seconds = f64::from((total.interval.length_ns / 1_000_000) as f32 / 1000.0);
         let kind = format!("{},", operation.name);

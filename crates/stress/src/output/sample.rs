@@ -41,6 +41,7 @@ pub(super) fn bucket(start_ns: u64, settled: bool, samples: &[Sample<'_>]) -> Bu
         operations: Vec::new(),
         lateness: histogram(),
         late_starts: 0,
+        stood_still_ns: 0,
         stale: 0,
         empty: 0,
         missing: 0,
@@ -62,6 +63,7 @@ pub(super) fn mixed() -> (Interval, Total) {
     let counts = |operation: &str, touched| OperationCounts {
         operation: operation.to_owned(),
         never_sent: 0,
+        requests: touched,
         partitions: touched,
         rows: touched,
         not_applied: 0,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use brownout_load::{Balance, Histogram, Outcome, histogram};
+use brownout_record::{Latencies, Population};
 
 /// Which latency the columns and the `Results:` block show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,12 +48,6 @@ impl Cell {
         let _ = self.service.add(&other.service);
         let _ = self.response.add(&other.response);
     }
-
-    /// Whether its latencies are those of a user who was served, or who waited in vain: answered in time and right, or
-    /// timed out. An error that comes back at once is no short latency, and a late answer counts in its time-out.
-    fn was_waited_for(&self) -> bool {
-        matches!(self.outcome, Outcome::Ok | Outcome::TimedOut)
-    }
 }
 
 /// The operations of one name.
@@ -66,6 +61,8 @@ pub struct Operation {
     pub rows: u64,
     /// Given up before they could be sent.
     pub never_sent: u64,
+    /// Requests that were given to connections: pages, steps and attempts, each by itself.
+    pub requests: u64,
     /// Conditional statements (LWT) that were answered; they are among the successful operations.
     pub conditional: u64,
     /// Those of them that were not applied.
@@ -90,6 +87,7 @@ impl Operation {
             partitions: 0,
             rows: 0,
             never_sent: 0,
+            requests: 0,
             conditional: 0,
             not_applied: 0,
             attempts: 0,
@@ -120,20 +118,36 @@ impl Operation {
         self.conditional.saturating_sub(self.not_applied)
     }
 
-    /// Latencies of those answered right or timed out: see [`Measure`]. Failures are counted, not timed.
-    pub fn latency(&self, measure: Measure) -> Histogram<u64> {
-        let mut all = histogram();
-        for cell in self.cells.iter().filter(|cell| cell.was_waited_for()) {
-            // Both grow as needed.
-            let _ = all.add(cell.latency(measure));
+    /// One of its latencies with all populations that it can be of: whatever prints one takes it from here. A late answer
+    /// counts in its time-out.
+    pub fn latencies(&self, of: impl Fn(&Cell) -> &Histogram<u64>) -> Latencies {
+        let mut all = Latencies::new();
+        for cell in &self.cells {
+            match cell.outcome {
+                Outcome::Ok => all.add_ok(of(cell)),
+                Outcome::TimedOut => all.add_timed_out(of(cell)),
+                Outcome::Failed(_) => all.add_failed(cell.count),
+                Outcome::Late => {}
+            }
         }
+        all.add_never_sent(self.never_sent);
         all
+    }
+
+    /// What the columns of rows show: latencies of those answered right or timed out ([`SHOWN`]).
+    pub fn latency(&self, measure: Measure) -> Histogram<u64> {
+        self.latencies(|cell| cell.latency(measure)).times(SHOWN)
     }
 
     /// The largest of [`Operation::latency`], ns.
     pub fn largest_ns(&self, measure: Measure) -> u64 {
-        let cells = self.cells.iter().filter(|cell| cell.was_waited_for());
-        cells.map(|cell| cell.latency(measure).max()).max().unwrap_or(0)
+        self.latency(measure).max()
+    }
+
+    /// Requests for each operation that was sent; none if there is none.
+    pub fn requests_each(&self) -> Option<f64> {
+        let ended = self.ended();
+        (ended > 0).then(|| self.requests as f64 / ended as f64)
     }
 
     /// The cell of a coordinator and an outcome, made if there is none.
@@ -159,6 +173,7 @@ impl Operation {
         self.partitions += other.partitions;
         self.rows += other.rows;
         self.never_sent += other.never_sent;
+        self.requests += other.requests;
         self.conditional += other.conditional;
         self.not_applied += other.not_applied;
         self.attempts += other.attempts;
@@ -260,12 +275,6 @@ impl Interval {
         self.ended() == 0 && self.errors() == 0
     }
 
-    /// Whether the client itself was late: of the operations for which a connection was free, more than 1 % were sent
-    /// late ([`Interval::late_starts`]).
-    pub fn late(&self) -> bool {
-        self.late_starts.saturating_mul(100) > self.lateness.len()
-    }
-
     /// All operations as one, under the name `total`.
     pub fn all(&self) -> Operation {
         let mut total = Operation::new("total");
@@ -310,8 +319,14 @@ pub struct Total {
     pub interval: Interval,
     /// How many there were.
     pub intervals: u64,
-    /// Starts (CLOCK_MONOTONIC, ns) of those in which the client itself was late.
-    pub late_intervals: Vec<u64>,
+    /// Buckets of intended starts in which the client itself was late ([`brownout_load::Bucket::late`]): the start
+    /// (CLOCK_MONOTONIC, ns) and the length, ns. Lateness is a matter of time: a client that stands still starts nothing,
+    /// and prints no row.
+    pub late_intervals: BTreeMap<u64, u64>,
+    /// For how long operations were due, ns; `None`: all the time so far.
+    pub due_ns: Option<u64>,
+    /// What came after nothing was due any more, if that is told apart.
+    pub drain: Option<Drain>,
     /// The steadiness of its throughput.
     pub uncertainty: super::Uncertainty,
     /// Where every operation is, by the engine's own account; complete after the end.
@@ -328,7 +343,9 @@ impl Total {
         Total {
             interval: Interval::new(start_ns, 0, measure),
             intervals: 0,
-            late_intervals: Vec::new(),
+            late_intervals: BTreeMap::new(),
+            due_ns: None,
+            drain: None,
             uncertainty: super::Uncertainty::default(),
             balance: Balance::default(),
             remarks: Vec::new(),
@@ -340,17 +357,50 @@ impl Total {
     pub fn add(&mut self, interval: &Interval) {
         self.interval.add(interval);
         self.intervals += 1;
-        if interval.late() {
-            self.late_intervals.push(interval.start_ns);
-        }
         self.uncertainty.update(interval);
+    }
+
+    /// Takes in what ended when nothing was due any more. It says nothing of the throughput.
+    pub fn add_drain(&mut self, interval: &Interval) {
+        self.interval.add(interval);
+        let drain = self.drain.get_or_insert_default();
+        drain.length_ns += interval.length_ns;
+        drain.ended += interval.ended();
+    }
+
+    /// For how long operations were due, ns: what rates are of. One operation that is waited for makes no rate smaller.
+    pub fn due_ns(&self) -> u64 {
+        self.due_ns.unwrap_or(self.interval.length_ns)
+    }
+
+    /// How much of that time the client itself was late in, ns.
+    pub fn late_ns(&self) -> u64 {
+        self.late_intervals.values().sum()
+    }
+
+    /// Whether that is too much for a result: more than a fifth.
+    pub fn too_late(&self) -> bool {
+        self.late_ns().saturating_mul(5) > self.due_ns()
     }
 
     /// Operations per second over all of it.
     pub fn rate(&self) -> f64 {
-        per_second(self.interval.ended(), self.interval.length_ns)
+        per_second(self.interval.ended(), self.due_ns())
     }
 }
+
+/// The end of a run: nothing is due any more, and what is open is waited for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Drain {
+    /// How long it took, ns.
+    pub length_ns: u64,
+    /// How many operations ended in it.
+    pub ended: u64,
+}
+
+/// The population of what rows, `Results:` and all columns show that do not say otherwise: cassandra-stress's, but for
+/// failures, which it mixes in with the time at which they came back.
+pub const SHOWN: Population = Population::OkAndTimedOut;
 
 /// A count per second; 0 of a stretch without length.
 pub fn per_second(count: u64, length_ns: u64) -> f64 {

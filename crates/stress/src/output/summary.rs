@@ -29,7 +29,7 @@ pub fn results(total: &Total) -> String {
 pub(super) fn figures(total: &Total) -> Vec<(String, String)> {
     let interval = &total.interval;
     let all = interval.all();
-    let figures = |operation: &Operation| Figures::of(operation, interval.length_ns, interval.measure);
+    let figures = |operation: &Operation| Figures::of(operation, total.due_ns(), interval.measure);
     let own = figures(&all);
     let of_each = |text: &dyn Fn(&Operation) -> String| each(&interval.operations, text);
     let rate = |name: &str, unit: &str, rate: fn(Figures) -> f64| {
@@ -61,7 +61,7 @@ pub(super) fn figures(total: &Total) -> Vec<(String, String)> {
     ] {
         lines.push((name.to_owned(), text.to_owned()));
     }
-    let time = hours_minutes_seconds(interval.length_ns / 1_000_000_000);
+    let time = hours_minutes_seconds(total.due_ns() / 1_000_000_000);
     lines.push(("Total operation time".to_owned(), time));
     lines
 }

@@ -10,6 +10,7 @@ use super::{
     plan,
 };
 use crate::output::{self, Ended, Measure, RunFacts, SearchFacts, Total};
+use crate::settings::Rate;
 
 /// How a run has ended: what decides about its exit code.
 pub struct Outcome {
@@ -80,7 +81,7 @@ impl Run<'_> {
             self.stage.aside(format!("brownout: {text}"));
         }
         self.stage.line(if success && written { output::END } else { output::FAILURE });
-        let late = plan::is_open(settings) && total.late_intervals.len() as u64 * 2 > total.intervals;
+        let late = plan::has_schedule(settings) && !matches!(settings.rate, Rate::Search(_)) && total.too_late();
         match outcome.how {
             How::Interrupted => 130,
             How::Failed => outcome.error.as_ref().map_or(1, RunError::exit_code),
@@ -89,10 +90,11 @@ impl Run<'_> {
                 self.stage.aside("its account does not balance: this run is no evidence about the database");
                 3
             }
+            How::Done if outcome.search.as_ref().is_some_and(|search| search.found == SearchFacts::CLIENT) => 3,
             How::Done if late => {
                 self.stage.aside(
-                    "the client itself was late in most intervals: this run is no evidence about the database; use a \
-                     machine with a free processor, or a lower rate",
+                    "the client itself was late for more than a fifth of the time: this run is no evidence about the \
+                     database; use a machine with a free processor, or a lower rate",
                 );
                 3
             }

@@ -31,6 +31,7 @@ pub struct Logs {
     record: Option<RunFile>,
     graph: Option<GraphTest>,
     graphs: Vec<GraphTest>,
+    graphs_wanted: bool,
     revision: String,
     command: String,
     quiet: bool,
@@ -111,6 +112,7 @@ impl Logs {
             record,
             graph: None,
             graphs: Vec::new(),
+            graphs_wanted: settings.graph.file.is_some(),
             revision: settings.graph.revision.clone(),
             command: settings.words.join(" "),
             // As in cassandra-stress, whose level silences what is ignored and no more.
@@ -139,7 +141,8 @@ impl Logs {
             }
             None => self.revision.clone(),
         };
-        self.graph = Some(GraphTest::new(test, &revision, &self.command));
+        // Rows are kept for nobody else.
+        self.graph = self.graphs_wanted.then(|| GraphTest::new(test, &revision, &self.command));
         self.meter = Meter::new();
     }
 

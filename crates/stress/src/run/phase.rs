@@ -158,6 +158,7 @@ impl Phase {
             start_ns,
             live_ns: start_ns,
             intervals: 0,
+            drain: None,
         };
         // The first interval begins with the first operation and may be a short one; one that is nearly nothing is
         // made part of the next.
@@ -166,6 +167,9 @@ impl Phase {
         }
         let mut how = loop {
             std::thread::sleep(state.rest(&self));
+            if let Some(due_until_ns) = self.workload.due_until_ns() {
+                state.over(due_until_ns.min(now_ns()), watch);
+            }
             state.look(&self, watch)?;
             if interrupted() {
                 break How::Interrupted;
@@ -181,7 +185,10 @@ impl Phase {
         if planned_ns.is_none() {
             engine.set_paces(idle())?;
         }
-        watch.over(planned_ns.unwrap_or_else(monotonic_ns));
+        // Rates are of the time in which operations were due: what is open now may take as long as its time-out.
+        let due_until_ns = planned_ns.or_else(|| self.workload.due_until_ns()).unwrap_or_else(monotonic_ns);
+        watch.over(due_until_ns);
+        state.over(due_until_ns, watch);
         let patience = if how == How::Interrupted { IMPATIENT } else { timeout + Duration::from_millis(500) };
         let deadline_ns = monotonic_ns() + patience.as_nanos() as u64;
         let mut over = false;
@@ -197,14 +204,24 @@ impl Phase {
             // What is open now is cut off.
             how = How::Interrupted;
         }
-        let State { mut fold, .. } = state;
+        let State { mut fold, drain, .. } = state;
         let (cpu_ns, connections) = (engine.cpu_ns(), engine.connection_events());
         let (buckets, balance) = engine.stop(Duration::ZERO);
         let end_ns = monotonic_ns();
         self.tell(watch);
         watch.buckets(&buckets, cpu_ns, &connections);
-        let interval = fold.interval(end_ns, &buckets);
-        watch.interval(&interval, fold.total());
+        let mut last = fold.drain(end_ns, &buckets);
+        if let Some(mut drain) = drain {
+            drain.add(&last);
+            last = drain;
+        }
+        let total = fold.total_mut();
+        total.due_ns = Some(due_until_ns.saturating_sub(start_ns)).filter(|due_ns| *due_ns > 0);
+        if let Some(drain) = &mut total.drain {
+            // Of users it began with the first who was told that there is no more; here it is what is not due time.
+            drain.length_ns = end_ns.saturating_sub(due_until_ns);
+        }
+        watch.interval(&last, fold.total());
         fold.total_mut().balance = balance;
         let failed = self.stop_on_error && self.workload.complaints().any();
         let how = if how == How::Done && failed { How::Failed } else { how };
@@ -236,6 +253,8 @@ struct State<'a> {
     start_ns: u64,
     live_ns: u64,
     intervals: u32,
+    /// What ended since nothing was due any more: it has one row, and says nothing of the throughput.
+    drain: Option<Interval>,
 }
 
 impl State<'_> {
@@ -248,8 +267,13 @@ impl State<'_> {
             watch.buckets(&buckets, self.engine.cpu_ns(), &self.engine.connection_events());
             // After a pause of this process several boundaries may have passed: one interval then covers them all.
             let end_ns = self.next_ns + (now - self.next_ns) / self.interval_ns * self.interval_ns;
-            let interval = self.fold.interval(end_ns, &buckets);
-            watch.interval(&interval, self.fold.total());
+            match &mut self.drain {
+                Some(drain) => drain.add(&self.fold.drain(end_ns, &buckets)),
+                None => {
+                    let interval = self.fold.interval(end_ns, &buckets);
+                    watch.interval(&interval, self.fold.total());
+                }
+            }
             self.next_ns = end_ns + self.interval_ns;
             self.intervals += 1;
             self.engine.health()?;
@@ -259,6 +283,22 @@ impl State<'_> {
             watch.live(&self.engine.live(), phase.done(self.start_ns, phase.workload.permits().total()));
         }
         Ok(())
+    }
+
+    /// Nothing is due any more since then: the interval that is under way ends, and the drain begins.
+    fn over(&mut self, due_until_ns: u64, watch: &mut dyn Watch) {
+        if self.drain.is_some() {
+            return;
+        }
+        let (start_ns, measure) = (self.fold.total().interval.end_ns(), self.fold.total().interval.measure);
+        let begins_ns = due_until_ns.max(start_ns);
+        if begins_ns > start_ns {
+            let buckets = self.engine.drain();
+            watch.buckets(&buckets, self.engine.cpu_ns(), &self.engine.connection_events());
+            let interval = self.fold.interval(begins_ns, &buckets);
+            watch.interval(&interval, self.fold.total());
+        }
+        self.drain = Some(Interval::new(begins_ns, 0, measure));
     }
 
     /// Until the next look.

@@ -208,7 +208,7 @@ pub fn measure(settings: &Settings) -> Measure {
 
 /// Whether nothing but the clock makes operations start.
 pub fn is_open(settings: &Settings) -> bool {
-    matches!(settings.rate, Rate::Open(_) | Rate::PerOperation { .. } | Rate::Search(_))
+    settings.rate.is_open()
 }
 
 /// The most operations that are open at a time, where that is bounded.

@@ -30,6 +30,7 @@ impl Profiles {
         let mut settings = settings.clone();
         let mut notes: Vec<String> = profiles.iter().flat_map(|profile| profile.notes.clone()).collect();
         settings.rate = profile::rate(&settings, &ops, &profiles, &mut notes)?;
+        settings.errors.suit(settings.rate.is_open());
         if matches!(settings.rate, Rate::PerOperation { .. }) {
             ops.retain(Resolved::is_asked);
         }

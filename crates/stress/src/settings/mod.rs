@@ -156,7 +156,7 @@ impl Settings {
         let token_range = TokenRange::parse(group("-tokenrange").as_deref())?;
         let insert = Insert::parse(group("-insert").as_deref())?;
         let columns = Columns::parse(group("-col").as_deref(), &mut notes)?;
-        let errors = Errors::parse(group("-errors").as_deref())?;
+        let errors = Errors::parse(group("-errors").as_deref(), rate.is_open())?;
         let mut log = Log::parse(group("-log").as_deref())?;
         let mut mode = Mode::parse(group("-mode").as_deref(), &mut notes)?;
         let node = Node::parse(group("-node").as_deref(), files, &mut notes)?;

@@ -2,8 +2,6 @@
 //!
 //! An increment that was not answered may have happened or not; a retry may count it twice. That is so in every client.
 
-use std::ops::Range;
-
 use brownout_generate::distribution::{Distribution, Spec};
 use brownout_load::{Answer, Verdict};
 
@@ -39,11 +37,11 @@ impl RowOperation for Increment {
     // The server gives increments their times.
     const STAMPED: bool = false;
 
-    fn bind(&mut self, row: &mut PredefinedRow, seed: i64, bound: &mut Bound) -> Range<usize> {
+    fn bind(&mut self, row: &mut PredefinedRow, key: &[u8], bound: &mut Bound) {
         for _ in row.names() {
             bound.value(&self.add.next().to_be_bytes());
         }
-        bound.value_with(|out| row.key(seed, out))
+        bound.value(key);
     }
 
     fn judge(&mut self, _: &mut PredefinedRow, _: &[u8], answer: &Answer<'_>, _: Option<&mut Option<Why>>) -> Verdict {

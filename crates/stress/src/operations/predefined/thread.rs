@@ -1,7 +1,5 @@
 //! One load thread's part of a predefined operation: what the four have in common.
 
-use std::ops::Range;
-
 use brownout_generate::seeds::{Seed, SeedSource};
 use brownout_load::{Answer, ErrorClass, Parameters, Received, Request, Route, Sending, Verdict};
 
@@ -15,9 +13,9 @@ pub(super) trait RowOperation: Send {
     /// Its requests carry the client's time as their timestamp.
     const STAMPED: bool;
 
-    /// Binds the values of the statement for the partition of this seed; returns where its key lies.
-    fn bind(&mut self, row: &mut PredefinedRow, seed: i64, bound: &mut Bound) -> Range<usize> {
-        bound.value_with(|out| row.key(seed, out))
+    /// Binds the values of the statement for the partition of this key.
+    fn bind(&mut self, _: &mut PredefinedRow, key: &[u8], bound: &mut Bound) {
+        bound.value(key);
     }
 
     /// What an answer about the partition of this key means. What is wrong with it is put in words only if `told` is
@@ -41,16 +39,12 @@ pub(super) fn written(answer: &Answer<'_>) -> Verdict {
 
 #[derive(Default)]
 struct Open {
+    key: Vec<u8>,
+    /// The row, from when it is first sent: what waits for a database that stands still is a key, and no row. A retry sends
+    /// the same again.
     bound: Bound,
-    key: Range<usize>,
     /// Of a write, until it has ended.
     seed: Option<Seed>,
-}
-
-impl Open {
-    fn key(&self) -> &[u8] {
-        self.bound.at(&self.key)
-    }
 }
 
 /// The part of one load thread.
@@ -78,7 +72,8 @@ impl<O: RowOperation> KindThread for PredefinedThread<O> {
         let number = self.open.take();
         let Open { bound, key, seed: own } = &mut self.open[number];
         bound.clear();
-        *key = self.operation.bind(&mut self.common.row, seed.value(), bound);
+        key.clear();
+        self.common.row.key(seed.value(), key);
         if O::WRITES {
             self.seeds.manager().visited(&seed, true, true);
             *own = Some(seed);
@@ -87,21 +82,25 @@ impl<O: RowOperation> KindThread for PredefinedThread<O> {
     }
 
     fn route(&self, place: u32, by_token: bool) -> Route {
-        self.common.route(self.open[place].key(), by_token)
+        self.common.route(&self.open[place].key, by_token)
     }
 
     fn request(&mut self, place: u32, sending: &Sending, request: Request<'_>) {
         let timestamp_us = O::STAMPED.then_some(sending.unix_us as i64);
         let parameters = Parameters { timestamp_us, ..self.common.parameters() };
-        self.open[place].bound.cells().write(&mut self.common.send(request, &parameters));
+        let Open { bound, key, .. } = &mut self.open[place];
+        if bound.is_empty() {
+            self.operation.bind(&mut self.common.row, key, bound);
+        }
+        bound.cells().write(&mut self.common.send(request, &parameters));
     }
 
     fn answer(&mut self, place: u32, answer: &Answer<'_>, _: &Received, told: Option<&mut Option<Why>>) -> Verdict {
-        self.operation.judge(&mut self.common.row, self.open[place].key(), answer, told)
+        self.operation.judge(&mut self.common.row, &self.open[place].key, answer, told)
     }
 
     fn key(&self, place: u32) -> String {
-        key_text(self.open[place].key())
+        key_text(&self.open[place].key)
     }
 
     fn statement(&self) -> &str {

@@ -12,12 +12,15 @@ pub mod threshold;
 use std::time::Duration;
 
 use brownout_base::clock::monotonic_ns;
-use brownout_load::{Bucket, Engine, LoadError, Outcome, Pace, histogram};
+use brownout_load::{Bucket, Engine, LoadError, Outcome, Pace};
+use brownout_record::{Latencies, Percentile, Population};
 use brownout_units::Rate;
 
 use crate::settings::{Objective, Search};
 use threshold::{Estimate, Threshold};
 
+/// A step that misses while the client was late is tried so often in all.
+const TRIES: usize = 4;
 /// At most so many steps after the climb.
 const STEPS: usize = 24;
 /// Not beyond this, per second, unless a limit is given.
@@ -40,6 +43,14 @@ pub struct Step {
     pub late: bool,
 }
 
+impl Step {
+    /// It missed, and the client was late: the miss may be the client's. (What is kept in spite of a late client is kept:
+    /// its lateness is in the response times.)
+    pub fn teaches_nothing(&self) -> bool {
+        self.late && !self.kept
+    }
+}
+
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Found {
@@ -54,6 +65,14 @@ pub enum Found {
     Always {
         /// The highest rate tried.
         highest: f64,
+    },
+    /// The client is the limit: it was late in every try of a step that missed, so that the miss says nothing of the
+    /// database.
+    Client {
+        /// The highest rate that kept the objectives, if any did.
+        at_least: Option<f64>,
+        /// The rate that the client could not offer.
+        tried: f64,
     },
     /// The user asked for an end; what was known until then.
     Interrupted(Option<Estimate>),
@@ -108,9 +127,12 @@ impl Searcher<'_> {
         let mut outcomes: Vec<(f64, bool)> = Vec::new();
         // The climb: up by doubling, or down by halving.
         let (low, high) = loop {
-            let Some(step) = self.step(rate, watch, None, interrupted)? else {
+            let Some(step) = self.punctual(rate, watch, None, interrupted)? else {
                 return Ok(Found::Interrupted(None));
             };
+            if step.teaches_nothing() {
+                return Ok(limit(&outcomes, rate));
+            }
             outcomes.push((rate, step.kept));
             if step.kept {
                 kept = Some(rate);
@@ -140,11 +162,33 @@ impl Searcher<'_> {
                 break;
             }
             let rate = threshold.next().min(highest);
-            let Some(_) = self.step(rate, watch, Some(&mut threshold), interrupted)? else {
+            let Some(step) = self.punctual(rate, watch, Some(&mut threshold), interrupted)? else {
                 return Ok(Found::Interrupted(Some(threshold.estimate())));
             };
+            if step.teaches_nothing() {
+                return Ok(limit(&outcomes, rate));
+            }
+            outcomes.push((rate, step.kept));
         }
         Ok(Found::Threshold(threshold.estimate()))
+    }
+
+    /// A step that teaches something, or the last of several tries.
+    fn punctual(
+        &self,
+        rate: f64,
+        watch: &mut dyn SearchWatch,
+        mut threshold: Option<&mut Threshold>,
+        interrupted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<Step>, LoadError> {
+        let mut last = None;
+        for _ in 0..TRIES {
+            last = self.step(rate, watch, threshold.as_deref_mut(), interrupted)?;
+            if last.is_none_or(|step| !step.teaches_nothing()) {
+                break;
+            }
+        }
+        Ok(last)
     }
 
     fn step(
@@ -199,7 +243,9 @@ impl Searcher<'_> {
         });
         let step = judge(&self.asked.objectives, rate, &stretch, length_ns);
         let known = threshold.map(|threshold| {
-            threshold.learn(rate, step.kept);
+            if !step.teaches_nothing() {
+                threshold.learn(rate, step.kept);
+            }
             threshold.estimate()
         });
         watch.step(&step, &stretch, known.as_ref());
@@ -207,40 +253,53 @@ impl Searcher<'_> {
     }
 }
 
+/// The client could not offer this rate, whatever it had seen before.
+fn limit(outcomes: &[(f64, bool)], tried: f64) -> Found {
+    let kept = outcomes.iter().filter(|(_, kept)| *kept).map(|(rate, _)| *rate);
+    Found::Client { at_least: kept.max_by(f64::total_cmp), tried }
+}
+
 /// Judges the operations of the buckets of so long a stretch.
 fn judge(objectives: &[Objective], rate: f64, buckets: &[Bucket], length_ns: u64) -> Step {
-    let mut good = histogram();
-    let (mut operations, mut late, mut lateness) = (0u64, 0u64, 0u64);
+    let mut response = Latencies::new();
+    let (mut operations, mut late, mut lateness, mut still_ns) = (0u64, 0u64, 0u64, 0u64);
     for bucket in buckets {
         operations += bucket.scheduled;
         late += bucket.late_starts;
         lateness += bucket.lateness.len();
-        for series in bucket.series.iter().filter(|series| series.outcome == Outcome::Ok) {
-            let _ = good.add(&series.response);
+        still_ns += bucket.stood_still_ns;
+        for series in &bucket.series {
+            match series.outcome {
+                Outcome::Ok => response.add_ok(&series.response),
+                // A user who gave up, or was refused, was not served, however soon that was known.
+                Outcome::TimedOut | Outcome::Failed(_) => response.add_failed(series.count),
+                Outcome::Late => {}
+            }
         }
     }
-    let all = operations as f64;
-    let failed = all - good.len() as f64;
+    response.add_never_sent(operations.saturating_sub(response.count(Population::Due)));
+    let good = response.count(Population::Ok);
+    let failed = operations.saturating_sub(good);
     // Below the limit, as written; a histogram's cell is 0.1 % wide.
-    let within = |limit: Duration| good.count_between(0, limit.as_nanos() as u64) as f64;
     let holds = |objective: &Objective| match *objective {
-        Objective::Latency { quantile, below } => within(below) >= quantile * all,
-        Objective::Mean { below } => failed == 0.0 && good.mean() < below.as_nanos() as f64,
-        Objective::Errors { below } => failed < below * all,
+        Objective::Latency { quantile, below } => {
+            response.share_within(Population::Due, below.as_nanos() as u64) >= quantile
+        }
+        Objective::Mean { below } => failed == 0 && response.times(Population::Ok).mean() < below.as_nanos() as f64,
+        Objective::Errors { below } => (failed as f64) < below * operations as f64,
     };
     let quantile = objectives.iter().find_map(|objective| match objective {
         Objective::Latency { quantile, .. } => Some(*quantile),
         Objective::Mean { .. } | Objective::Errors { .. } => None,
     });
-    let rank = (quantile.unwrap_or(0.99) * all).ceil();
-    let at_quantile_ns = (!good.is_empty() && rank <= good.len() as f64)
-        .then(|| good.value_at_quantile((rank / good.len() as f64).min(1.0)));
+    let at_quantile_ns =
+        response.percentile(Population::Due, quantile.unwrap_or(0.99) * 100.0).and_then(Percentile::ns);
     Step {
         rate,
         kept: operations > 0 && objectives.iter().all(holds),
         operations,
-        goodput: crate::output::per_second(good.len(), length_ns),
+        goodput: crate::output::per_second(good, length_ns),
         at_quantile_ns,
-        late: late * 100 > lateness,
+        late: late * 100 > lateness || still_ns * 100 > length_ns,
     }
 }

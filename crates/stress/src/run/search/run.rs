@@ -117,6 +117,7 @@ fn facts(asked: &Search, found: &Found) -> SearchFacts {
         Found::Threshold(estimate) => ("threshold", Some(estimate.rate), Some(estimate)),
         Found::Always { highest } => (SearchFacts::ALWAYS, Some(highest), None),
         Found::Never { lowest } => (SearchFacts::NEVER, Some(lowest), None),
+        Found::Client { at_least, .. } => (SearchFacts::CLIENT, at_least, None),
         Found::Interrupted(known) => ("interrupted", known.map(|known| known.rate), known),
     };
     SearchFacts {
@@ -136,6 +137,14 @@ fn told_found(objectives: &str, found: &Found) -> String {
             format!("{objectives} was kept up to the highest rate tried, {highest:.0}/s; set to= higher")
         }
         Found::Never { lowest } => format!("{objectives} was missed even at the lowest rate tried, {lowest:.1}/s"),
+        Found::Client { at_least, tried } => {
+            let known =
+                at_least.map_or_else(|| "nothing is known yet".to_owned(), |rate| format!("at least {rate:.0}/s"));
+            format!(
+                "the client is the limit here: {known} ({objectives}; it was late itself in every step at {tried:.0}/s: use a \
+                 machine with a free processor)"
+            )
+        }
         Found::Interrupted(None) => "Interrupted; nothing is known yet".to_owned(),
         Found::Interrupted(Some(known)) => format!("Interrupted; {}", told_estimate(objectives, known)),
     }
@@ -197,12 +206,16 @@ impl SearchWatch for SearchTelling<'_> {
             format!("; threshold {:.0}/s ({:.0} to {:.0})", known.rate, known.interval.0, known.interval.1)
         });
         self.stage.line(format!(
-            "search: {:.0}/s {}: {} operations, {:.0}/s answered, {latency} at the quantile{}{so_far}",
+            "search: {:.0}/s {}: {} operations, {:.0}/s answered, {latency} at the quantile of all that were due{}{so_far}",
             step.rate,
             if step.kept { "keeps it" } else { "misses it" },
             step.operations,
             step.goodput,
-            if step.late { " (the client was late)" } else { "" },
+            match (step.late, step.teaches_nothing()) {
+                (_, true) => " (the client was late: this says nothing, and is tried again)",
+                (true, _) => " (although the client was late)",
+                _ => "",
+            },
         ));
     }
 
