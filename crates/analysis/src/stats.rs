@@ -1,5 +1,7 @@
 //! The little statistics that the verdicts stand on.
 
+use brownout_base::random::Random;
+
 /// Arithmetic mean; none of nothing.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -78,7 +80,7 @@ pub fn bootstrap_mean(values: &[f64], seed: u64) -> Option<(f64, f64)> {
     if count < 5 {
         return None;
     }
-    let mut random = SplitMix(seed);
+    let mut random = Random::new(seed);
     let means = (0..RESAMPLES).map(|_| resampled_mean(values, &mut random)).collect();
     Some(middle_95(means, count))
 }
@@ -96,16 +98,16 @@ pub fn bootstrap_change(
     if count < 5 {
         return None;
     }
-    let mut random = SplitMix(seed);
+    let mut random = Random::new(seed);
     let mut of_resamples = || change(resampled_mean(a, &mut random), resampled_mean(b, &mut random));
     let changes: Option<Vec<f64>> = (0..RESAMPLES).map(|_| of_resamples()).collect();
     Some(middle_95(changes?, count))
 }
 
 /// The mean of as many values, drawn with replacement.
-fn resampled_mean(values: &[f64], random: &mut SplitMix) -> f64 {
+fn resampled_mean(values: &[f64], random: &mut Random) -> f64 {
     let count = values.len();
-    (0..count).map(|_| values[random.below(count)]).sum::<f64>() / count as f64
+    (0..count).map(|_| values[random.below(count as u64) as usize]).sum::<f64>() / count as f64
 }
 
 /// The expanded percentiles of what was made of resamples of `count` values.
@@ -136,24 +138,6 @@ fn normal_below(x: f64) -> f64 {
     (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * polynomial
 }
 
-/// Steele, Lea and Flood's SplitMix64 ("Fast splittable pseudorandom number generators", OOPSLA 2014).
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform below `limit`; the bias of the multiplication is below 2^-50 for any number of trials.
-    fn below(&mut self, limit: usize) -> usize {
-        ((u128::from(self.next()) * limit as u128) >> 64) as usize
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,12 +153,6 @@ mod tests {
     fn the_deviation_is_the_samples() {
         assert_eq!(deviation(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).map(|sd| (sd * 1e4).round()), Some(21_381.0));
         assert_eq!(deviation(&[1.0]), None);
-    }
-
-    #[test]
-    fn splitmix_gives_the_published_sequence() {
-        let mut random = SplitMix(1_234_567);
-        assert_eq!([random.next(), random.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
     }
 
     #[test]

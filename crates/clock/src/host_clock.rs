@@ -10,6 +10,8 @@ use std::{
     time::Duration,
 };
 
+use brownout_base::clock::monotonic_ns;
+
 use crate::{
     ClockError,
     parameters::{FILE_VARIABLE, Shift},
@@ -196,10 +198,10 @@ impl HostClock {
     fn change(&self, next: impl FnOnce(Shift, i64) -> Result<Shift, ClockError>) -> Result<(u64, u64), ClockError> {
         // Nothing is half done under this lock: a thread that died with it has left the old shift or the new one.
         let _writing = self.0.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = sys::monotonic_ns();
+        let before = monotonic_ns();
         let shift = next(self.0.parameters.load(), sys::realtime_ns())?;
         self.0.parameters.store(shift);
-        Ok((before, sys::monotonic_ns()))
+        Ok((before, monotonic_ns()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The machine's clocks and a shared mapping: all that this crate asks of libc, but for sockets.
+//! The machine's wall clock and a shared mapping: all that this crate asks of libc, but for sockets.
 
 use std::{fs::File, io, os::fd::AsRawFd, ptr::NonNull};
 
@@ -9,18 +9,9 @@ use crate::parameters::Parameters;
 /// By a system call, which no preloaded object stands before: should this very process run with a shifted
 /// clock, the machine's is still the one to shift from.
 pub(crate) fn realtime_ns() -> i64 {
-    clock_ns(libc::CLOCK_REALTIME)
-}
-
-/// The monotonic clock, in nanoseconds since an arbitrary point of this boot: the one that all of a lab shares.
-pub(crate) fn monotonic_ns() -> u64 {
-    clock_ns(libc::CLOCK_MONOTONIC).unsigned_abs()
-}
-
-fn clock_ns(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is valid to write; these clocks exist on every Linux, so that the call cannot fail.
-    unsafe { libc::syscall(libc::SYS_clock_gettime, libc::c_long::from(clock), &raw mut time) };
+    // SAFETY: `time` is valid to write; the clock exists on every Linux, so that the call cannot fail.
+    unsafe { libc::syscall(libc::SYS_clock_gettime, libc::c_long::from(libc::CLOCK_REALTIME), &raw mut time) };
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 

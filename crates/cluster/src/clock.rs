@@ -1,4 +1,4 @@
-//! CPU time of processes. The time axis is the network's: [`brownout_network::monotonic_ns`].
+//! CPU time of processes.
 
 /// CPU time that process `pid` has used in all its threads, in nanoseconds; `None` when it is gone.
 ///
@@ -11,11 +11,6 @@ pub(crate) fn process_cpu_ns(pid: u32) -> Option<u64> {
         0 => read(clock),
         _ => None,
     }
-}
-
-/// This machine's wall clock, in nanoseconds since 1970.
-pub(crate) fn realtime_ns() -> i64 {
-    read(libc::CLOCK_REALTIME).and_then(|ns| i64::try_from(ns).ok()).unwrap_or(0)
 }
 
 fn read(clock: libc::clockid_t) -> Option<u64> {

@@ -162,7 +162,8 @@ impl Cluster {
         progress: &mut dyn FnMut(&str),
     ) -> Result<Readiness, ClusterError> {
         let begun = Instant::now();
-        let started_ns = self.nodes.iter().map(Node::started_ns).min().unwrap_or_else(brownout_network::monotonic_ns);
+        let started_ns =
+            self.nodes.iter().map(Node::started_ns).min().unwrap_or_else(brownout_base::clock::monotonic_ns);
         let Parts { system, members, networks, supervisors, .. } = &*self.parts;
         let mut shown = String::new();
         let schema = readiness::wait(system.as_ref(), members, networks, |missing| {
@@ -188,7 +189,7 @@ impl Cluster {
             Ok(())
         })?;
         Ok(Readiness {
-            took: Duration::from_nanos(brownout_network::monotonic_ns().saturating_sub(started_ns)),
+            took: Duration::from_nanos(brownout_base::clock::monotonic_ns().saturating_sub(started_ns)),
             schema,
         })
     }

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::Change;
+use brownout_base::Change;
 use brownout_units::Share;
 
 use crate::{

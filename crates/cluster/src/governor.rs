@@ -14,7 +14,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::{Change, Scheduling, monotonic_ns, run_urgently};
+use brownout_base::{Change, clock::monotonic_ns};
+use brownout_network::{Scheduling, run_urgently};
 use brownout_units::Share;
 
 use crate::{

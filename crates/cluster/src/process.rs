@@ -32,7 +32,7 @@ impl Process {
                     // When the caller is gone, the process group dies with this thread: by its death signal.
                     if to_caller.send(Ok(child)).is_ok() {
                         wait_without_reaping(pid);
-                        let _ = died.set(brownout_network::monotonic_ns());
+                        let _ = died.set(brownout_base::clock::monotonic_ns());
                     }
                 }
                 Err(error) => drop(to_caller.send(Err(error))),
@@ -150,10 +150,10 @@ mod tests {
 
     #[test]
     fn a_death_is_stamped_and_described() {
-        let before = brownout_network::monotonic_ns();
+        let before = brownout_base::clock::monotonic_ns();
         let mut process = shell("exit 3");
         assert_eq!(end(&mut process), "exit code 3");
-        assert!((before..=brownout_network::monotonic_ns()).contains(&process.died_ns().unwrap()));
+        assert!((before..=brownout_base::clock::monotonic_ns()).contains(&process.died_ns().unwrap()));
 
         let mut process = shell("kill -9 $$");
         assert!(end(&mut process).starts_with("killed by signal 9 (SIGKILL"));

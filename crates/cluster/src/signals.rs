@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use brownout_network::{Change, monotonic_ns};
+use brownout_base::{Change, clock::monotonic_ns};
 
 use crate::{ClusterError, NodeState, kernel, supervisor::Supervisor};
 

@@ -81,9 +81,9 @@ impl Supervisor {
             }
             life.process = None;
         }
-        let asked_ns = brownout_network::monotonic_ns();
+        let asked_ns = brownout_base::clock::monotonic_ns();
         let process = spawn()?;
-        let done_ns = brownout_network::monotonic_ns();
+        let done_ns = brownout_base::clock::monotonic_ns();
         let fresh = Life { process: Some(process), started_ns: asked_ns, ..Life::default() };
         let old = std::mem::replace(&mut *life, fresh);
         (life.untold, life.governing) = (old.untold, old.governing);

@@ -9,10 +9,9 @@ use std::{
     },
 };
 
-use crate::{
-    clock::monotonic_ns, counters::DiskCounters, error::DiskError, fault::DiskFault, held::Held, operation::Operation,
-    random::Random,
-};
+use brownout_base::{clock::monotonic_ns, random::Random};
+
+use crate::{counters::DiskCounters, error::DiskError, fault::DiskFault, held::Held, operation::Operation};
 
 /// A handle to a mounted disk: cheap to clone, usable from any thread.
 #[derive(Clone)]

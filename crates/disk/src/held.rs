@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
-use crate::{clock::monotonic_ns, control::DiskGuard, control::Verdict};
+use brownout_base::clock::monotonic_ns;
+
+use crate::{control::DiskGuard, control::Verdict};
 
 /// Interrupts remembered of requests that were not here (yet).
 const REMEMBERED: usize = 1024;

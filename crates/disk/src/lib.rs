@@ -42,7 +42,6 @@
 //! process may serve about as many files as its hard limit of open files says.
 
 mod available;
-mod clock;
 mod control;
 mod counters;
 mod disk;
@@ -54,7 +53,6 @@ mod held;
 mod operation;
 mod probe;
 mod protocol;
-mod random;
 mod service;
 mod sys;
 

@@ -14,9 +14,10 @@ use std::{
     time::Duration,
 };
 
+use brownout_base::clock::monotonic_ns;
+
 use self::subject::Subject;
 use crate::{
-    clock::monotonic_ns,
     error::DiskError,
     operation::{Operation, Operations},
 };

@@ -80,7 +80,7 @@ impl Driver<'_> {
     }
 
     fn phases(&mut self) -> Result<(), LabError> {
-        let mut mark = self.time_line.next_mark(brownout_network::monotonic_ns());
+        let mut mark = self.time_line.next_mark(brownout_base::clock::monotonic_ns());
         self.time_line.wait_until(mark)?;
         self.observer.look(None)?;
         let mut set_up = self.set_up.clone();
@@ -107,7 +107,7 @@ impl Driver<'_> {
                     let interrupted = matches!(error, LabError::Interrupted);
                     let by = if interrupted { EndedBy::Interrupt } else { EndedBy::Failure };
                     // What went wrong first is what a person has to know.
-                    let _ = self.phase_row(&mut row, brownout_network::monotonic_ns(), by);
+                    let _ = self.phase_row(&mut row, brownout_base::clock::monotonic_ns(), by);
                     return Err(error);
                 }
             }
@@ -128,7 +128,7 @@ impl Driver<'_> {
             self.schedule.begin(starts);
         }
         loop {
-            let mark = self.time_line.next_mark(brownout_network::monotonic_ns());
+            let mark = self.time_line.next_mark(brownout_base::clock::monotonic_ns());
             let due = self.schedule.next_action().filter(|at| *at <= mark);
             self.time_line.wait_until(due.unwrap_or(mark))?;
             for told in self.schedule.act(self.number, &mut self.observer)? {
@@ -167,7 +167,7 @@ impl Driver<'_> {
         let (measured, words) = paces::measured(self.plan, capacity)?;
         paces::set(&self.engine, self.plan, measured)?;
         let text = format!("the flood was answered at {capacity:.0}/s; the load from here on is {words}");
-        self.observer.event("capacity", "load", &text, brownout_network::monotonic_ns(), 0)?;
+        self.observer.event("capacity", "load", &text, brownout_base::clock::monotonic_ns(), 0)?;
         self.progress.note(&text);
         let mut seconds = Vec::new();
         loop {
@@ -185,7 +185,7 @@ impl Driver<'_> {
                     "the warm-up ended at its limit of {} before latency was stationary; give phases.warm-up more time",
                     phase.length
                 );
-                let now = brownout_network::monotonic_ns();
+                let now = brownout_base::clock::monotonic_ns();
                 self.observer.event("warning", "warm-up", &text, now, 0)?;
                 self.progress.note(&text);
                 return Ok((mark, EndedBy::Limit));
@@ -246,7 +246,7 @@ impl Driver<'_> {
     }
 
     fn next_tick(&mut self, phase: &str, ends: u64) -> Result<(u64, Seen), LabError> {
-        let mark = self.time_line.next_mark(brownout_network::monotonic_ns());
+        let mark = self.time_line.next_mark(brownout_base::clock::monotonic_ns());
         self.time_line.wait_until(mark)?;
         Ok((mark, self.tick(phase, ends)?))
     }
@@ -262,7 +262,7 @@ impl Driver<'_> {
             return Err(LabError::Trial("every node has died; their logs are in the run's folder".to_owned()));
         }
         if let Some(live) = &seen.live {
-            let left = ends.saturating_sub(brownout_network::monotonic_ns());
+            let left = ends.saturating_sub(brownout_base::clock::monotonic_ns());
             let median = |histogram: &brownout_record::Histogram| histogram.value_at_quantile(0.5);
             self.progress.tick(&Tick {
                 trial: self.number,
@@ -303,7 +303,7 @@ impl Driver<'_> {
         self.observer.buckets(&buckets)?;
         self.observer.last_probes()?;
         tell_unbalanced(&mut self.observer, &balance)?;
-        let now = brownout_network::monotonic_ns();
+        let now = brownout_base::clock::monotonic_ns();
         for text in findings_of(&balance) {
             self.observer.event("warning", "load", &text, now, 0)?;
         }
@@ -314,16 +314,16 @@ impl Driver<'_> {
     /// Until no operation is open and every probe has arrived or is lost.
     fn wait_for_the_last(&mut self) -> Result<(), LabError> {
         self.engine.set_pace(Pace::Idle)?;
-        let began = brownout_network::monotonic_ns();
+        let began = brownout_base::clock::monotonic_ns();
         let probes = began + (self.observer.probes_settle_within() + OPEN_AFTER_TIMEOUT).as_nanos() as u64;
         let operations = began + (self.plan.experiment.load.timeout.duration() + OPEN_AFTER_TIMEOUT).as_nanos() as u64;
         self.time_line.wait_until(probes)?;
-        while brownout_network::monotonic_ns() < operations {
+        while brownout_base::clock::monotonic_ns() < operations {
             let live = self.engine.live();
             if live.in_flight + live.waiting == 0 {
                 break;
             }
-            self.time_line.wait_until(brownout_network::monotonic_ns() + LOOK_EVERY.as_nanos() as u64)?;
+            self.time_line.wait_until(brownout_base::clock::monotonic_ns() + LOOK_EVERY.as_nanos() as u64)?;
         }
         Ok(())
     }
@@ -346,7 +346,7 @@ fn tell_unbalanced(observer: &mut Observer<'_>, balance: &Balance) -> Result<(),
         return Ok(());
     }
     let text = format!("the balance sheet of the load does not balance: {balance:?}");
-    observer.event("balance", "load", &text, brownout_network::monotonic_ns(), 0)
+    observer.event("balance", "load", &text, brownout_base::clock::monotonic_ns(), 0)
 }
 
 /// What a person should know of the load beside its latencies.

@@ -23,7 +23,6 @@ mod paces;
 pub mod plan;
 pub mod progress;
 mod provided;
-mod random;
 mod run;
 mod schedule;
 mod selftest;

@@ -74,7 +74,7 @@ impl<'a> Observer<'a> {
         epoch_ns: u64,
     ) -> Result<Self, LabError> {
         network.control().take_counters()?;
-        let now_ns = brownout_network::monotonic_ns();
+        let now_ns = brownout_base::clock::monotonic_ns();
         let mut observer = Observer {
             trial,
             recorder,
@@ -124,7 +124,7 @@ impl<'a> Observer<'a> {
 
     /// Records all since the last look, as one batch.
     pub fn look(&mut self, engine: Option<&Engine>) -> Result<Seen, LabError> {
-        let now_ns = brownout_network::monotonic_ns();
+        let now_ns = brownout_base::clock::monotonic_ns();
         let buckets = engine.map(Engine::drain).unwrap_or_default();
         let load_cpu = engine.map_or(self.last_load, Engine::cpu_ns);
         let cpu = cpu_now()?;
@@ -191,7 +191,7 @@ impl<'a> Observer<'a> {
         if unseen * 100 > probes.sent {
             told.push(format!("{unseen} of {} probes could not be sent or kept", probes.sent));
         }
-        let now_ns = brownout_network::monotonic_ns();
+        let now_ns = brownout_base::clock::monotonic_ns();
         told.into_iter().try_for_each(|text| self.event("warning", "network", &text, now_ns, 0))
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use brownout_base::random::derive;
 use brownout_record::{Environment, Event, Recorder};
 
 use crate::{
@@ -14,7 +15,6 @@ use crate::{
     machine,
     plan::Plan,
     progress::Progress,
-    random,
     timeline::TimeLine,
     trial::Trial,
 };
@@ -24,7 +24,7 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
     let mut source = Source::from_text(&request.file, request.text.clone())?.with_attached(request.attached.clone());
     request.set.iter().try_for_each(|assignment| source.set(assignment))?;
     let plan = Plan::new(&source)?;
-    let zero_ns = brownout_network::monotonic_ns();
+    let zero_ns = brownout_base::clock::monotonic_ns();
     let mut recorder = Recorder::create(&request.provided.folder.join("run.db"), zero_ns, request.started_unix_ms)?;
     let system = format!("Cassandra {}", request.provided.distribution.version);
     recorder.batch(|recorder| {
@@ -37,7 +37,7 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
     if let Err(error) = &result {
         let event = Event {
             trial: None,
-            at_ns: recorder.at(brownout_network::monotonic_ns()),
+            at_ns: recorder.at(brownout_base::clock::monotonic_ns()),
             error_ns: 0,
             kind: if matches!(error, LabError::Interrupted) { "interrupted" } else { "failed" }.to_owned(),
             subject: "run".to_owned(),
@@ -71,7 +71,7 @@ fn trials(
             let environment = environment(request, &bench, standing, run_seed);
             Ok(recorder.batch(|recorder| recorder.json("environment", &environment))?)
         };
-        let seed = random::part(run_seed, u64::from(number));
+        let seed = derive(run_seed, u64::from(number));
         let trial = Trial { bench: &bench, plan: &plan, number, seed, time_line };
         trial.run(recorder, progress, &mut stands)?;
         if !request.keep {

@@ -2,8 +2,8 @@
 
 use std::{thread::JoinHandle, time::Duration};
 
+use brownout_base::{Change, clock::monotonic_ns};
 use brownout_cluster::ClusterError;
-use brownout_network::{Change, monotonic_ns};
 use brownout_record::{FaultRecord, Period, Severity, Stamp};
 
 use crate::{

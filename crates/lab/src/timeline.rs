@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brownout_network::monotonic_ns;
+use brownout_base::clock::monotonic_ns;
 
 use crate::{LabError, ground::Interrupts, plan::INTERVAL_NS};
 

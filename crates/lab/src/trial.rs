@@ -65,7 +65,7 @@ impl Trial<'_> {
         };
         recorder.batch(|recorder| recorder.trial(&row))?;
         let result = self.build_and_drive(recorder, progress, stands);
-        row.ends_ns = Some(recorder.at(brownout_network::monotonic_ns()));
+        row.ends_ns = Some(recorder.at(brownout_base::clock::monotonic_ns()));
         row.state = match &result {
             Ok(()) => TrialState::Done,
             Err(LabError::Interrupted) => TrialState::Interrupted,

@@ -1,5 +1,7 @@
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
+use brownout_base::clock::monotonic_ns;
+
 use crate::{LoadError, Protocol, Retries, Version, WireOptions};
 
 /// A node that operations are sent to.
@@ -112,7 +114,7 @@ impl EngineConfig {
             timeout: Duration::from_secs(10),
             tick: DEFAULT_TICK,
             seed: 0,
-            epoch_ns: crate::now_ns(),
+            epoch_ns: monotonic_ns(),
             bucket: Duration::from_secs(1),
             retries: Retries::default(),
             dead_peer: None,

@@ -91,12 +91,11 @@ fn look(answer: &Answer<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::random::Random;
 
     #[test]
     fn the_corpus_and_what_is_near_it_is_read() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/frames");
-        let mut random = Random::new(7, 0);
+        let mut random = Random::new(7);
         let mut count = 0;
         for entry in std::fs::read_dir(folder).unwrap() {
             let seed = std::fs::read(entry.unwrap().path()).unwrap();
@@ -107,7 +106,7 @@ mod tests {
                 for _ in 0..=random.below(4) {
                     let place = random.below(near.len() as u64) as usize;
                     match random.below(3) {
-                        0 => near[place] = random.next() as u8,
+                        0 => near[place] = random.word() as u8,
                         1 => near[place] ^= 1 << random.below(8),
                         _ => near.truncate(place.max(2)),
                     }

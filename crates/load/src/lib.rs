@@ -11,7 +11,6 @@
 #![allow(unexpected_cfgs, reason = "cargo-fuzz sets cfg(fuzzing), which cargo does not know")]
 
 mod account;
-mod clock;
 mod config;
 mod consistency;
 pub mod control;
@@ -22,7 +21,6 @@ mod error;
 pub mod fuzz;
 mod pace;
 pub mod query;
-mod random;
 mod retries;
 mod ring;
 mod schedule;
@@ -38,7 +36,6 @@ pub use account::{
     Attempts, Balance, Bucket, ConnectionEvent, ErrorClass, LATE_START_NS, Live, OperationCounts, Outcome, Series,
     histogram, late_patience_ns,
 };
-pub use clock::now_ns;
 pub use config::{Balancing, Coordinator, DEFAULT_TICK, DataPath, EngineConfig, ThreadStart, stay};
 pub use consistency::{Consistency, SerialConsistency, UnknownConsistency};
 pub use engine::Engine;

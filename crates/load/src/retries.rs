@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{ErrorClass, LoadError, random::Random};
+use brownout_base::random::Random;
+
+use crate::{ErrorClass, LoadError};
 
 /// A set of [`ErrorClass`]es.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -157,7 +159,7 @@ mod tests {
 
     #[test]
     fn only_the_configured_classes_are_tried_again_and_wrong_content_never() {
-        let mut random = Random::new(1, 0);
+        let mut random = Random::new(1);
         let all = Retries { tries: 3, on: ErrorClass::all().collect(), ..Retries::default() };
         let some = Retries { tries: 3, on: [ErrorClass::ReadTimeout].into_iter().collect(), ..Retries::default() };
         for class in ErrorClass::all() {
@@ -172,7 +174,7 @@ mod tests {
     #[test]
     fn delays_grow_as_configured_and_stay_within_their_bounds() {
         let (min, max) = (Duration::from_millis(100), Duration::from_millis(1_000));
-        let mut random = Random::new(1, 0);
+        let mut random = Random::new(1);
         let mean = |delay, retry, random: &mut Random| {
             let retries = Retries { tries: 10, delay, delayed: ErrorClass::all().collect(), ..Retries::default() };
             let waits = (0..2_000).filter_map(|_| retries.wait_ns(retry, ErrorClass::Overloaded, random));

@@ -264,7 +264,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::clock::unix_ns;
+    use brownout_base::clock::realtime_ns;
 
     #[test]
     fn bytes_carry_the_time_at_which_they_came_however_late_they_are_read() {
@@ -275,10 +275,10 @@ mod tests {
         let mut buffer = [0; 16];
         // The kernel begins to stamp a moment after it was asked to.
         for attempt in 0.. {
-            let before = unix_ns();
+            let before = realtime_ns();
             sender.write_all(b"first").unwrap();
             sender.write_all(b"last").unwrap();
-            let after = unix_ns();
+            let after = realtime_ns();
             // This machine may stand still, but not for so long in every attempt.
             sleep(Duration::from_millis(50));
             let (count, stamp) = receive(socket.as_raw_fd(), &mut buffer).unwrap();

@@ -4,24 +4,23 @@
 //! cut to fit. The words are a SplitMix64 stream of (key, version): a byte lost, flipped, shifted or taken from
 //! another row or version cannot pass, and nothing compresses.
 
-use crate::random::{GOLDEN, mix};
+use brownout_base::random::{GOLDEN, Random, scramble};
 
 /// Bytes before the random words.
 pub(crate) const HEADER: usize = 16;
 
-fn stream(key: u64, version: u64) -> u64 {
-    mix(key.wrapping_add(GOLDEN)) ^ mix(version).rotate_left(17)
+fn stream(key: u64, version: u64) -> Random {
+    Random::new(scramble(key) ^ scramble(version.wrapping_sub(GOLDEN)).rotate_left(17))
 }
 
 /// Appends the value of `size` bytes (at least [`HEADER`]) to `out`.
 pub(crate) fn append(out: &mut Vec<u8>, key: u64, version: u64, size: usize) {
     out.extend_from_slice(&key.to_be_bytes());
     out.extend_from_slice(&version.to_be_bytes());
-    let mut state = stream(key, version);
+    let mut words = stream(key, version);
     let mut left = size.saturating_sub(HEADER);
     while left > 0 {
-        state = state.wrapping_add(GOLDEN);
-        let word = mix(state).to_le_bytes();
+        let word = words.word().to_le_bytes();
         let take = left.min(8);
         out.extend_from_slice(&word[..take]);
         left -= take;
@@ -38,11 +37,8 @@ pub(crate) fn verify(value: &[u8], key: u64, size: usize) -> Option<u64> {
         return None;
     }
     let version = u64::from_be_bytes(head[8..].try_into().ok()?);
-    let mut state = stream(key, version);
-    let intact = body.chunks(8).all(|chunk| {
-        state = state.wrapping_add(GOLDEN);
-        mix(state).to_le_bytes()[..chunk.len()] == *chunk
-    });
+    let mut words = stream(key, version);
+    let intact = body.chunks(8).all(|chunk| words.word().to_le_bytes()[..chunk.len()] == *chunk);
     intact.then_some(version)
 }
 

@@ -5,6 +5,7 @@ mod common;
 
 use std::thread::sleep;
 
+use brownout_base::clock::monotonic_ns;
 use brownout_load::{
     Balance, Balancing, Engine, EngineConfig, ErrorClass, KeyValue, Outcome, Pace,
     stub::{Answer, Behaviour, Stub},
@@ -228,7 +229,7 @@ fn out_of_streams_operations_wait_and_the_wait_is_seen() {
     engine.set_pace(open(60_000.0)).unwrap();
     sleep(ms(1_000));
     let change = engine.set_pace(Pace::Idle).unwrap();
-    wait_until("all is scheduled", || brownout_load::now_ns() > change.at_ns && engine.balance().scheduled > 55_000);
+    wait_until("all is scheduled", || monotonic_ns() > change.at_ns && engine.balance().scheduled > 55_000);
     let balance = engine.balance();
     assert!(balance.balances(), "{balance:#?}");
     assert_eq!(balance.in_flight, 32_767, "every stream is taken");

@@ -5,6 +5,7 @@ mod common;
 
 use std::{thread::sleep, time::Duration};
 
+use brownout_base::clock::monotonic_ns;
 use brownout_load::{
     Arrivals, Bucket, Engine, EngineConfig, Outcome, Pace, now_ns,
     stub::{Behaviour, Stub},
@@ -14,7 +15,7 @@ use common::*;
 
 /// Sleeps until a time on CLOCK_MONOTONIC.
 fn sleep_until(at_ns: u64) {
-    sleep(Duration::from_nanos(at_ns.saturating_sub(now_ns())));
+    sleep(Duration::from_nanos(at_ns.saturating_sub(monotonic_ns())));
 }
 
 /// The server freezes for the last of every 3 s, at 500/s. An operation intended at t in a freeze that ends at e is
@@ -188,9 +189,9 @@ fn what_is_due_when_the_run_ends_is_scheduled_even_if_it_was_held_back() {
     let engine = Engine::start(EngineConfig { tick: ms(300), ..config(&stub) }, workload()).unwrap();
     let start = engine.set_pace(open(1_000.0)).unwrap().at_ns;
     sleep(ms(450));
-    let before = now_ns();
+    let before = monotonic_ns();
     let (_, balance) = engine.stop(ms(2_000));
-    let after = now_ns();
+    let after = monotonic_ns();
     let due = |at: u64| (at - start).div_ceil(MS);
     assert!(balance.balances(), "{balance:#?}");
     assert!((due(before)..=due(after)).contains(&balance.scheduled), "{} due at the end", due(before));

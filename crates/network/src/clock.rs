@@ -1,13 +1,6 @@
-//! The one time axis of a lab: `CLOCK_MONOTONIC`, in nanoseconds.
+//! The wall clock beside the time axis.
 
-use crate::sys;
-
-/// The monotonic clock, in nanoseconds since an arbitrary point of this boot.
-///
-/// All hosts of a lab share it, because they share a kernel: one-way delays are plain differences.
-pub fn monotonic_ns() -> u64 {
-    sys::clock_ns(libc::CLOCK_MONOTONIC)
-}
+use brownout_base::clock::{monotonic_ns, realtime_ns};
 
 /// How far the wall clock is ahead of the monotonic one, in nanoseconds.
 ///
@@ -18,7 +11,7 @@ pub(crate) fn realtime_offset_ns() -> i128 {
     let mut best = (u64::MAX, 0);
     for _ in 0..4 {
         let before = monotonic_ns();
-        let real = sys::clock_ns(libc::CLOCK_REALTIME);
+        let real = realtime_ns();
         let after = monotonic_ns();
         let width = after - before;
         if width < best.0 {

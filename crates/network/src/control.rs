@@ -9,9 +9,9 @@ use std::{
     },
 };
 
-use crate::{
-    clock::monotonic_ns, counters::LinkCounters, error::NetworkError, impairment::Impairment, link::Link, sys::Wakeup,
-};
+use brownout_base::{Change, clock::monotonic_ns};
+
+use crate::{counters::LinkCounters, error::NetworkError, impairment::Impairment, link::Link, sys::Wakeup};
 
 /// Who impairs links: here the emulator; elsewhere it may be the kernel of a host that was only entered.
 pub trait LinkControl: Send + Sync {
@@ -33,23 +33,6 @@ pub trait LinkControl: Send + Sync {
     /// # Errors
     /// When the controller cannot be reached.
     fn take_counters(&self) -> Result<Vec<LinkCounters>, NetworkError>;
-}
-
-/// When something came into force, on the monotonic clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
-    /// The middle of the time between asking for it and its being done.
-    pub at_ns: u64,
-    /// Half of that time: it came into force at `at_ns` ± this.
-    pub error_ns: u64,
-}
-
-impl Change {
-    /// Asked for at `asked_ns`, known to be in force at `done_ns`.
-    pub fn between(asked_ns: u64, done_ns: u64) -> Change {
-        let width = done_ns.saturating_sub(asked_ns);
-        Change { at_ns: asked_ns + width / 2, error_ns: width.div_ceil(2) }
-    }
 }
 
 type Heal = Box<dyn FnOnce() -> Result<Change, NetworkError> + Send>;

@@ -49,8 +49,7 @@ mod probe;
 mod subnet;
 mod sys;
 
-pub use clock::monotonic_ns;
-pub use control::{Change, Emulator, ImpairmentGuard, LinkControl};
+pub use control::{Emulator, ImpairmentGuard, LinkControl};
 pub use counters::{HostCounters, LinkCounters};
 pub use error::NetworkError;
 pub use host::{ChecksumErrors, Host, HostSpec, INTERFACE};

@@ -11,9 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::{
-    Impairment, ImpairmentGuard, Link, LinkControl, Network, NetworkError, ProbeSample, Probes, monotonic_ns,
-};
+use brownout_base::clock::monotonic_ns;
+use brownout_network::{Impairment, ImpairmentGuard, Link, LinkControl, Network, NetworkError, ProbeSample, Probes};
 use brownout_units::Delay;
 use common::{PATIENCE, delays_ms, impair, lateness_ms, link, network, samples, udp_pair};
 

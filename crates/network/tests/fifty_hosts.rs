@@ -13,7 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::{Impairment, Link, LinkControl, Network, ProbeSample, Probes, monotonic_ns};
+use brownout_base::clock::monotonic_ns;
+use brownout_network::{Impairment, Link, LinkControl, Network, ProbeSample, Probes};
 use brownout_units::Delay;
 use common::{impair, network, quantile, samples};
 use machine::{Sleepers, until_quiet};

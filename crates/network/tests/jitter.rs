@@ -15,9 +15,8 @@ use std::{
     time::Duration,
 };
 
-use brownout_network::{
-    Distribution, Impairment, ImpairmentGuard, Link, LinkControl, Network, ProbeSample, Probes, monotonic_ns,
-};
+use brownout_base::clock::monotonic_ns;
+use brownout_network::{Distribution, Impairment, ImpairmentGuard, Link, LinkControl, Network, ProbeSample, Probes};
 use brownout_units::{Delay, Share};
 use common::{delays_ms, impair, link, network, quantile, samples};
 use machine::{Sleepers, until_quiet};

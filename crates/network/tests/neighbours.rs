@@ -12,7 +12,8 @@ use std::{
     time::Duration,
 };
 
-use brownout_network::{Network, monotonic_ns};
+use brownout_base::clock::monotonic_ns;
+use brownout_network::Network;
 use common::{PATIENCE, counters, link, network, quantile, udp_pair};
 
 /// Deletes a host's only interface, as root in there could (`RTM_DELLINK`, rtnetlink(7)).

@@ -11,9 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::{
-    Impairment, Link, NetworkError, Probes, QueueLimit, RateLimit, TrainSample, TrainSpec, Trains, monotonic_ns,
-};
+use brownout_base::clock::monotonic_ns;
+use brownout_network::{Impairment, Link, NetworkError, Probes, QueueLimit, RateLimit, TrainSample, TrainSpec, Trains};
 use brownout_units::BitRate;
 use common::{PATIENCE, impair, link, network};
 use machine::until_quiet;

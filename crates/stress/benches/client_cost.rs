@@ -19,6 +19,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use brownout_base::random::Random;
 use common::{
     asked, is_stub,
     process::{End, Running, Stub, sleeper},
@@ -139,16 +140,10 @@ fn measure(tool: &Tool, load: Load, warm_up: u64, window: u64, cell: &mut Cell) 
     true
 }
 
-/// Places below `count` in an order that differs from run to run (Fisher and Yates, by a xorshift of the time).
+/// Places below `count` in an order that differs from run to run.
 fn shuffled(count: usize) -> Vec<usize> {
-    let mut state = SystemTime::UNIX_EPOCH.elapsed().map_or(1, |time| time.as_nanos() as u64) | 1;
     let mut places: Vec<usize> = (0..count).collect();
-    for last in (1..count).rev() {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        places.swap(last, (state % (last as u64 + 1)) as usize);
-    }
+    Random::new(brownout_base::clock::realtime_ns()).shuffle(&mut places);
     places
 }
 

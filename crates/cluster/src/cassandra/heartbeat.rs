@@ -16,13 +16,13 @@ use std::{
     time::Duration,
 };
 
-use brownout_network::monotonic_ns;
+use brownout_base::clock::{monotonic_ns, realtime_ns};
 
 use super::{
     cql::{self, Input},
     view::CQL_PORT,
 };
-use crate::{ClusterControl, ClusterError, clock::realtime_ns};
+use crate::{ClusterControl, ClusterError};
 
 /// The coordinator's wall clock, in milliseconds since 1970, read while it answers.
 const QUESTION: &str = "SELECT toUnixTimestamp(currentTimestamp()) FROM system.local";
@@ -147,7 +147,7 @@ impl Asker {
         if self.session.is_none() {
             self.session = self.connect().ok();
         }
-        let (asked_ns, asked_real_ns, stream) = (monotonic_ns(), realtime_ns(), self.next_stream);
+        let (asked_ns, asked_real_ns, stream) = (monotonic_ns(), realtime_ns() as i64, self.next_stream);
         self.next_stream = self.next_stream.checked_add(1).unwrap_or(0);
         self.open.push_back(Open { stream, asked_ns, asked_real_ns });
         let sent = match &mut self.session {
@@ -186,7 +186,7 @@ impl Asker {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => return,
             Ok(0) | Err(_) => return self.lost(),
         }
-        let (now_ns, real_ns) = (monotonic_ns(), realtime_ns());
+        let (now_ns, real_ns) = (monotonic_ns(), realtime_ns() as i64);
         session.input.extend_from_slice(&bytes[..read.unwrap_or(0)]);
         loop {
             let Some(session) = &mut self.session else { return };

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use brownout_network::{monotonic_ns, run_urgently};
+use brownout_base::clock::monotonic_ns;
+use brownout_network::run_urgently;
 
 use super::*;
 

@@ -8,7 +8,7 @@ use crate::kernel;
 #[test]
 fn what_a_node_already_is_cannot_be_asked_for() {
     let (_cluster, control, _folder) = run(idle);
-    let said = |result: Result<brownout_network::Change, ClusterError>| result.unwrap_err().to_string();
+    let said = |result: Result<brownout_base::Change, ClusterError>| result.unwrap_err().to_string();
     assert!(said(control.unpause("n1")).contains("cannot unpause n1: it is not paused"));
     assert!(said(control.start("n1")).contains("cannot start n1: it runs already"));
     control.pause("n1").unwrap();

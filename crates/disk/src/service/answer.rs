@@ -6,9 +6,10 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
+use brownout_base::clock::monotonic_ns;
+
 use super::{Service, handshake};
 use crate::{
-    clock::monotonic_ns,
     folder::Done,
     held::Job,
     operation::Operation,

@@ -6,13 +6,14 @@
 
 use std::sync::Arc;
 
+use brownout_base::random::{below, scramble};
+
 use super::CompressError;
 use crate::{
     rows::{Cells, Column, Order, PartitionGenerator, PartitionLayout, RowSettings},
     seeds::Seed,
     sizes::RowSize,
     types::{ColumnKind, CqlType, wire},
-    values::mix::{below, scramble},
 };
 
 /// Timestamps are kept as microseconds since the oldest of the file; a file is taken to hold the writes of a minute.

@@ -62,7 +62,7 @@ impl Distribution {
             Sampler::Quantized(quantized) => quantized.set_seed(seed),
             // The first draws of java.util.Random from neighbouring seeds are close; what need not be compatible avoids that.
             Sampler::Zipf { .. } | Sampler::Latest(_) | Sampler::Hotspot(_) => {
-                self.random.set_seed(crate::values::mix::scramble(seed as u64) as i64);
+                self.random.set_seed(brownout_base::random::scramble(seed as u64) as i64);
                 return;
             }
             _ => {}
@@ -224,5 +224,5 @@ impl Distribution {
 
 /// Where the item of this rank lies among `items`: a permutation, so that each place belongs to one rank.
 fn scatter(rank: i64, items: i64) -> i64 {
-    crate::values::mix::permute(rank as u64, items as u64, SCATTER) as i64
+    crate::values::permute::permute(rank as u64, items as u64, SCATTER) as i64
 }

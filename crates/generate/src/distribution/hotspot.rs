@@ -1,7 +1,8 @@
 //! A few hot values and many cold ones, each group uniform: YCSB's "hotspot".
 
+use brownout_base::random::below;
+
 use crate::java::Random;
-use crate::values::mix::below;
 
 /// The first values of a range get a share of the draws, the others the rest.
 #[derive(Debug, Clone, Copy)]

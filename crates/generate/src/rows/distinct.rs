@@ -4,11 +4,10 @@
 //! drawn for that place alone. All is hashed from the partition's key, so that any row can be made without those before
 //! it, and siblings differ because each has a stratum of the column's values to itself.
 
+use brownout_base::random::{below, derive, fraction};
+
 use super::{cells::Cells, roll::Rolls, settings::Order};
-use crate::values::{
-    ColumnGenerator,
-    mix::{below, mix, permute, unit},
-};
+use crate::values::{ColumnGenerator, permute::permute};
 
 /// What is hashed into a partition's or place's number for each use of it, so that no two uses agree.
 const SHUFFLE: u64 = scramble_const(1);
@@ -128,7 +127,7 @@ impl DistinctWalk {
     }
 
     fn count(&self, columns: &mut [ColumnGenerator], level: usize, hash: u64) -> u64 {
-        (columns[level].cluster_count(mix(hash, COUNT)).max(1) as u64).min(self.domains[level])
+        (columns[level].cluster_count(derive(hash, COUNT)).max(1) as u64).min(self.domains[level])
     }
 
     /// The siblings of `level` under the values whose hash is `hash`, where all of them together have `rows` rows: how many
@@ -157,7 +156,7 @@ impl DistinctWalk {
     }
 
     fn child(&self, hash: u64, sibling: u64) -> u64 {
-        mix(sibling, hash)
+        derive(sibling, hash)
     }
 
     /// Which sibling, counted in ascending order of values, a step stands at.
@@ -177,7 +176,7 @@ impl DistinctWalk {
 
     /// Whether the row at hand is one of those that are written.
     fn is_chosen(&self) -> bool {
-        self.select >= 1.0 || unit(mix(self.row_hash(), CHOSEN)) < self.select
+        self.select >= 1.0 || fraction(derive(self.row_hash(), CHOSEN)) < self.select
     }
 
     /// Go to the first row under the present values of the columns before `level`.
@@ -410,7 +409,7 @@ impl DistinctWalk {
                 (u128::from(sibling) * u128::from(self.domains[level]) / u128::from(count.max(1))) as u64
             };
             let (from, to) = (edge(sibling), edge(sibling + 1));
-            let place = from + below(mix(sibling, hash ^ STRATUM), (to - from).max(1));
+            let place = from + below(derive(sibling, hash ^ STRATUM), (to - from).max(1));
             cells.push(|out| column.append_place(place, out));
         }
     }
@@ -424,5 +423,5 @@ impl DistinctWalk {
 
 /// Whether the column at `place` of the row with this seed is set, where a share `populated` of the columns is.
 pub(super) fn is_populated(row: u64, place: usize, populated: f64) -> bool {
-    populated >= 1.0 || unit(mix(place as u64, row ^ POPULATED)) < populated
+    populated >= 1.0 || fraction(derive(place as u64, row ^ POPULATED)) < populated
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use brownout_base::random::derive;
+
 use super::{
     Column, PartitionLayout, RowError,
     cells::Cells,
@@ -16,7 +18,7 @@ use crate::{
     java,
     seeds::Seed,
     types::ColumnKind,
-    values::{ColumnGenerator, Flavour, mix::mix},
+    values::{ColumnGenerator, Flavour},
 };
 
 /// Makes the rows of partitions. One per thread and operation: it keeps its place between calls, and its buffers.
@@ -286,7 +288,7 @@ impl PartitionGenerator {
                 }
                 match self.layout.flavour {
                     Flavour::Compat => self.base,
-                    Flavour::V2 => mix(0, self.base as u64) as i64,
+                    Flavour::V2 => derive(0, self.base as u64) as i64,
                 }
             }
             Steps::Compat(walk) => {
@@ -346,8 +348,8 @@ impl PartitionGenerator {
     /// In v2 the ratios are the partition's, so that readers know what writers did; in compat they are drawn anew.
     fn draw_ratios(&mut self, is_write: bool) {
         if self.layout.flavour == Flavour::V2 {
-            self.select.set_seed(mix(1, self.base as u64) as i64);
-            self.populated.set_seed(mix(2, self.base as u64) as i64);
+            self.select.set_seed(derive(1, self.base as u64) as i64);
+            self.populated.set_seed(derive(2, self.base as u64) as i64);
         }
         self.share_populated = self.populated.next();
         // cassandra-stress draws this one for writers only.

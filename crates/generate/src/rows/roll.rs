@@ -1,12 +1,12 @@
 //! Chance that is no part of the data: which rows a visit picks.
 
-use crate::values::mix::Stream;
+use brownout_base::random::Random;
 
 /// Where rolls come from.
 #[derive(Debug, Clone)]
 pub(super) enum Rolls {
     /// From a seed of the run.
-    Seeded(Stream),
+    Seeded(Random),
     /// As recorded.
     #[cfg(test)]
     Script(std::collections::VecDeque<f64>),
@@ -14,13 +14,13 @@ pub(super) enum Rolls {
 
 impl Rolls {
     pub(super) fn new(seed: u64) -> Self {
-        Rolls::Seeded(Stream::new(seed))
+        Rolls::Seeded(Random::new(seed))
     }
 
     /// From 0 to below 1.
     pub(super) fn roll(&mut self) -> f64 {
         match self {
-            Rolls::Seeded(stream) => stream.unit(),
+            Rolls::Seeded(stream) => stream.fraction(),
             #[cfg(test)]
             Rolls::Script(rolls) => rolls.pop_front().expect("a roll more than recorded"),
         }

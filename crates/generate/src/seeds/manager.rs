@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use brownout_base::random::derive;
+
 use super::Seed;
 use super::given_up::GivenUp;
 use super::progress::Progress;
 use super::revisit::Revisit;
 use crate::distribution::{Distribution, Newest, Spec};
-use crate::values::mix::mix;
 
 /// Whether seeds come as from cassandra-stress, faults included, or as its documentation says. The table is in [`super`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -161,7 +162,7 @@ impl SeedManager {
 
     /// The draws of one thread, or of one operation of a thread. Sources of different `index` draw independently.
     pub fn source(self: &Arc<Self>, index: u64) -> SeedSource {
-        let seed = |part: u64| mix(self.settings.seed, index.wrapping_mul(4).wrapping_add(part)) as i64;
+        let seed = |part: u64| derive(self.settings.seed, index.wrapping_mul(4).wrapping_add(part)) as i64;
         self.seeded_source(seed(0), seed(1), seed(2))
     }
 

@@ -1,5 +1,7 @@
 //! Partitions that follow a target.
 
+use brownout_base::random::GOLDEN;
+
 use super::{Amount, Point, SizeError, SizeTarget, bucket_of, target::not_rising};
 
 /// What a partition of a table takes on disk before compression, in bytes, as `nodetool tablehistograms` counts it.
@@ -79,7 +81,7 @@ impl PartitionSizes {
     /// Consecutive seeds are spread over the target as evenly as can be (multiples of the golden ratio, modulo one), so
     /// that even a few hundred partitions meet its percentiles.
     pub fn rows(&self, seed: i64) -> u64 {
-        let place = (seed as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let place = (seed as u64).wrapping_mul(GOLDEN);
         self.rows_at((place >> 11) as f64 / (1u64 << 53) as f64)
     }
 

@@ -1,6 +1,7 @@
 //! The bytes of texts and blobs in v2.
 
-use super::mix::{Stream, scramble};
+use brownout_base::random::{Random, scramble};
+
 use crate::types::CqlType;
 
 /// Whether values of the type hold texts or blobs whose content is free, so that a share of it can repeat. Keys of maps and
@@ -65,7 +66,7 @@ impl Content {
         let mut content = Content { alphabet, repeat: repeat.unwrap_or(0.0).clamp(0.0, 1.0), phrase: Vec::new() };
         if content.repeat > 0.0 {
             let mut phrase = Vec::with_capacity(PHRASE);
-            content.fresh(PHRASE, &mut Stream::new(scramble(0x0009_7a5e)), &mut phrase);
+            content.fresh(PHRASE, &mut Random::new(scramble(0x0009_7a5e)), &mut phrase);
             content.phrase = phrase.into_iter().cycle().take(BLOCK).collect();
         }
         content
@@ -74,7 +75,7 @@ impl Content {
     /// Append `size` bytes made from `seed`.
     #[inline]
     pub(super) fn append(&self, size: usize, seed: u64, out: &mut Vec<u8>) {
-        let mut stream = Stream::new(seed);
+        let mut stream = Random::new(seed);
         if self.repeat <= 0.0 {
             return self.fresh(size, &mut stream, out);
         }
@@ -82,14 +83,14 @@ impl Content {
         while left > 0 {
             let block = left.min(BLOCK);
             // Rounded up or down by chance, so that short values have the share in the mean.
-            let repeated = ((block as f64 * self.repeat + stream.unit()) as usize).min(block);
+            let repeated = ((block as f64 * self.repeat + stream.fraction()) as usize).min(block);
             self.fresh(block - repeated, &mut stream, out);
             out.extend_from_slice(&self.phrase[..repeated]);
             left -= block;
         }
     }
 
-    fn fresh(&self, size: usize, stream: &mut Stream, out: &mut Vec<u8>) {
+    fn fresh(&self, size: usize, stream: &mut Random, out: &mut Vec<u8>) {
         let end = out.len() + size;
         // Whole words, of which what is too much is cut off: no copy of a length that is only known here.
         out.reserve(size + 8);

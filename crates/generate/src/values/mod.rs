@@ -10,7 +10,7 @@
 mod compat;
 mod content;
 mod error;
-pub mod mix;
+pub(crate) mod permute;
 mod sibling;
 mod v2;
 

@@ -4,9 +4,11 @@
 //! places give other values, and greater places greater ones. So distinct values in their order cost no memory, and the
 //! n-th row of a partition can be made without the rows before it.
 
+use brownout_base::random::{below, derive};
+
 use super::{
     content::LETTERS,
-    mix::{below, mix, permute},
+    permute::permute,
     v2::{DAYS, MILLISECONDS, NANOSECONDS, Node, Shape, Source},
 };
 use crate::types::CqlType;
@@ -108,7 +110,7 @@ impl Node {
         let place = match &mut self.population {
             None => permute(seed as u64, domain, self.salt),
             Some(population) => {
-                population.set_seed((mix(seed as u64, self.salt) >> 1) as i64);
+                population.set_seed((derive(seed as u64, self.salt) >> 1) as i64);
                 (population.next().wrapping_sub(population.min()) as u64).min(domain - 1)
             }
         };

@@ -2,11 +2,12 @@
 
 use std::net::Ipv6Addr;
 
+use brownout_base::random::{Random, below, derive, fraction, scramble};
+
 use super::{
     ColumnSettings, DEFAULT_SIZE, ValueError,
     compat::{append_set, time_uuid_high},
     content::{Alphabet, Content, has_free_content},
-    mix::{Stream, below, mix, scramble, unit},
 };
 use crate::{
     distribution::{Distribution, Spec},
@@ -102,7 +103,7 @@ impl Node {
                 (None, CqlType::List(_) | CqlType::Set(_) | CqlType::Map(..)) => &few,
                 (None, _) => &DEFAULT_SIZE,
             };
-            Node::of(part, mix(parts, salt), size, settings.element_population.as_ref(), settings)
+            Node::of(part, derive(parts, salt), size, settings.element_population.as_ref(), settings)
         };
         let shape = match cql_type.unfrozen() {
             CqlType::Ascii | CqlType::Text => Shape::Content(Content::new(Alphabet::Letters, settings.repeat)),
@@ -129,7 +130,7 @@ impl Node {
     /// Append the value of this seed.
     #[inline]
     pub(super) fn append(&mut self, seed: u64, out: &mut Vec<u8>) {
-        let word = mix(seed, self.salt);
+        let word = derive(seed, self.salt);
         let source = match &mut self.population {
             None => Source::Free(word),
             Some(population) => draw(population, word, &self.cql_type),
@@ -141,8 +142,8 @@ impl Node {
     pub(super) fn bits(&self, source: Source) -> u64 {
         match source {
             Source::Free(word) => word,
-            Source::Draw(draw, _) => mix(draw as u64, self.salt),
-            Source::Place(place) => mix(!place, self.salt),
+            Source::Draw(draw, _) => derive(draw as u64, self.salt),
+            Source::Place(place) => derive(!place, self.salt),
         }
     }
 
@@ -169,7 +170,7 @@ impl Node {
                 _ => {
                     wire::put_count(out, count);
                     for place in 0..count as u64 {
-                        wire::put_bytes(out, |out| element.append(mix(place, bits), out));
+                        wire::put_bytes(out, |out| element.append(derive(place, bits), out));
                     }
                 }
             },
@@ -182,7 +183,7 @@ impl Node {
                 wire::put_count(out, room.parts.len());
                 for (place, (start, end)) in room.parts.iter().enumerate() {
                     wire::put_bytes(out, |out| out.extend_from_slice(&room.bytes[*start..*end]));
-                    wire::put_bytes(out, |out| value.append(mix(place as u64, bits), out));
+                    wire::put_bytes(out, |out| value.append(derive(place as u64, bits), out));
                 }
             }
             Shape::Fields(fields) => {
@@ -204,7 +205,7 @@ impl Node {
             Source::Place(place) => self.number_at(place),
         };
         let real = || match source {
-            Source::Free(word) => unit(word) * 2.0 - 1.0,
+            Source::Free(word) => fraction(word) * 2.0 - 1.0,
             Source::Draw(_, real) => real,
             Source::Place(place) => self.number_at(place) as f64,
         };
@@ -272,7 +273,7 @@ impl Node {
                 _ => append_v6(scramble(bits), out),
             },
             CqlType::Duration => {
-                let mut stream = Stream::new(bits);
+                let mut stream = Random::new(bits);
                 wire::put_vint(out, stream.below(24) as i64);
                 wire::put_vint(out, stream.below(31) as i64);
                 wire::put_vint(out, stream.below(NANOSECONDS) as i64);
@@ -307,12 +308,12 @@ fn append_v6(host: u64, out: &mut Vec<u8>) {
 
 fn append_vector(element: &mut Node, count: usize, bits: u64, out: &mut Vec<u8>) {
     if element.cql_type.fixed_length().is_some() {
-        (0..count as u64).for_each(|place| element.append(mix(place, bits), out));
+        (0..count as u64).for_each(|place| element.append(derive(place, bits), out));
         return;
     }
     for place in 0..count as u64 {
         let at = out.len();
-        element.append(mix(place, bits), out);
+        element.append(derive(place, bits), out);
         // The length stands before the element, and is itself of variable length: it is put behind and turned round.
         let length = out.len() - at;
         wire::put_unsigned_vint(out, length as u64);
@@ -327,7 +328,7 @@ fn distinct(element: &mut Node, count: usize, bits: u64, room: &mut Room) {
     for place in 0..count as u64 {
         for attempt in 0..TRIES {
             let start = room.bytes.len();
-            element.append(mix(place + (attempt << 32), bits), &mut room.bytes);
+            element.append(derive(place + (attempt << 32), bits), &mut room.bytes);
             let made = &room.bytes[start..];
             let order = |part: &(usize, usize)| compare(&room.bytes[part.0..part.1], made, &element.cql_type);
             match room.parts.binary_search_by(order) {

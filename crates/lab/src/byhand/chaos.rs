@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::Change;
+use brownout_base::{Change, random::derive};
 use brownout_units::Delay;
 use serde_json::Value;
 
@@ -18,7 +18,6 @@ use crate::{
     LabError,
     experiment::ChaosFault,
     faults::{self, Drawn, Healing, together},
-    random,
 };
 
 /// How many of the longest rounds are drawn at a time.
@@ -74,8 +73,7 @@ impl Lab {
         let (lab, told, who) = (Arc::clone(self), Arc::clone(&doing), format!("chaos, seed {seed}"));
         let body = move || {
             for number in 0.. {
-                let drawn =
-                    faults::draw(&chaos, &lab.layout.hosts, stretch, random::part(seed, number)).unwrap_or_default();
+                let drawn = faults::draw(&chaos, &lab.layout.hosts, stretch, derive(seed, number)).unwrap_or_default();
                 let began = Instant::now();
                 for one in drawn {
                     if !lab.round(&one, began, &stopped, &told, &who) {

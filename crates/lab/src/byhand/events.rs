@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use brownout_network::{Change, monotonic_ns};
+use brownout_base::{Change, clock::monotonic_ns};
 use serde::{Deserialize, Serialize};
 
 /// Older ones are forgotten, and that is told.

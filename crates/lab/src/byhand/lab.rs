@@ -10,8 +10,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use brownout_base::{
+    Change,
+    random::{Random, derive},
+};
 use brownout_cluster::ClusterControl;
-use brownout_network::{Change, Link, Network};
+use brownout_network::{Link, Network};
 use brownout_units::Delay;
 use serde_json::{Map, Value, json};
 
@@ -30,7 +34,6 @@ use crate::{
     faults::{self, Fault, Reach, together},
     hosts::Hosts,
     plan::Layout,
-    random::{self, Random},
     stand::Stand,
 };
 
@@ -109,7 +112,7 @@ impl Lab {
 
     /// The next number that is drawn for a command.
     pub(super) fn draw(&self) -> u64 {
-        random::part(self.seed, self.drawn.fetch_add(1, Ordering::Relaxed) + 1)
+        derive(self.seed, self.drawn.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// The name of a host, which has to be one.

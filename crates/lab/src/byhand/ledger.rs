@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use brownout_base::{Change, clock::monotonic_ns};
 use brownout_clock::HostClock;
-use brownout_network::{Change, Impairment, ImpairmentGuard, Link, monotonic_ns};
+use brownout_network::{Impairment, ImpairmentGuard, Link};
 
 use crate::{
     LabError,

@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use brownout_base::Change;
 use brownout_cluster::NodeState;
-use brownout_network::Change;
 use brownout_units::Delay;
 
 use super::{

@@ -13,8 +13,8 @@ use std::{
     time::Duration,
 };
 
+use brownout_base::{Change, clock::monotonic_ns};
 use brownout_clock::write_object;
-use brownout_network::{Change, monotonic_ns};
 
 use super::{
     Failure, LabFile, Order,

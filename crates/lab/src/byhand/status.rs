@@ -3,9 +3,10 @@
 use std::{
     net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket},
     thread,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
+use brownout_base::clock::realtime_ns;
 use brownout_clock::ntp::exchange;
 use brownout_cluster::NodeState;
 use brownout_disk::DiskFault;
@@ -184,11 +185,6 @@ fn clock(host: &Host, drift_ppb: i64) -> Option<ClockStatus> {
     });
     let sample = sample.ok()??;
     Some(ClockStatus { offset_ns: sample.offset_ns, error_ns: sample.error_bound_ns(), drift_ppb })
-}
-
-/// The true time, which the lab's own processes see.
-fn realtime_ns() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
 /// What each disk of a node says that it does; the same on all of them is told once.

@@ -1,13 +1,13 @@
 //! `chaos`: faults one after the other, or some at once, all drawn from a seed before anything starts, so that the same
 //! seed gives the same faults at the same times.
 
+use brownout_base::random::Random;
 use brownout_units::Delay;
 
 use super::{Fault, from_entry, known_nodes};
 use crate::{
     experiment::{ChaosFault, Complaint, FaultEntry, Names, Span},
     hosts::Hosts,
-    random::Random,
 };
 
 /// ns.
@@ -79,7 +79,7 @@ pub fn draw(entry: &ChaosFault, hosts: &Hosts, length: Delay, seed: u64) -> Resu
         random.shuffle(&mut struck);
         struck.truncate(count);
         struck.sort_unstable();
-        let seed = random.next();
+        let seed = random.word();
         let pause = within(&mut random, entry.pause);
         let Some(ends) = at.checked_add(run).filter(|ends| *ends <= length.ns()) else { break };
         let fault = one(&entry.faults[kind], kind, struck, hosts, seed)?;

@@ -1,7 +1,7 @@
 //! `clock`: a node's clock is wrong.
 
+use brownout_base::Change;
 use brownout_clock::{HostClock, MAX_DRIFT_PPB};
-use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
 

@@ -1,7 +1,7 @@
 //! `cpu`: a node's process gets little of the processors.
 
+use brownout_base::Change;
 use brownout_cluster::CpuLimit;
-use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::{Delay, Share};
 

@@ -6,8 +6,8 @@ use std::{
     time::Duration,
 };
 
+use brownout_base::{Change, clock::monotonic_ns};
 use brownout_cluster::{ClusterControl, ClusterError, NodeState};
-use brownout_network::{Change, monotonic_ns};
 use brownout_record::Expectation;
 use brownout_units::Delay;
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use brownout_network::{Change, Impairment, ImpairmentGuard, Link, Loss, RateLimit};
+use brownout_base::Change;
+use brownout_network::{Impairment, ImpairmentGuard, Link, Loss, RateLimit};
 use brownout_record::{Expectation, Subject};
 use brownout_units::{Delay, Share};
 

@@ -23,8 +23,9 @@ mod slow;
 
 use std::fmt;
 
+use brownout_base::Change;
 use brownout_disk::DiskFault;
-use brownout_network::{Change, Impairment};
+use brownout_network::Impairment;
 use brownout_record::Expectation;
 use brownout_units::Delay;
 

@@ -1,12 +1,12 @@
 //! `partition`: hosts cannot reach one another.
 
+use brownout_base::random::Random;
 use brownout_network::{Cut, Impairment};
 
 use super::{known, links::LinkFault};
 use crate::{
     experiment::{Complaint, CutChoice, Names, PartitionFault},
     hosts::Hosts,
-    random::Random,
 };
 
 /// The links between hosts that share no group are cut.

@@ -1,7 +1,7 @@
 //! `pause`: a node's process stands still, as under a long garbage collection or a frozen virtual machine.
 
+use brownout_base::Change;
 use brownout_cluster::{ClusterControl, ClusterError};
-use brownout_network::Change;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
 

@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use brownout_base::Change;
 use brownout_clock::HostClock;
 use brownout_cluster::ClusterControl;
 use brownout_disk::DiskControl;
-use brownout_network::{Change, Emulator, Link, LinkControl};
+use brownout_network::{Emulator, Link, LinkControl};
 
 use super::{Fault, Healing, InForce};
 use crate::LabError;
@@ -87,7 +88,7 @@ impl InForce for Untouched {
 }
 
 fn now() -> Change {
-    let now = brownout_network::monotonic_ns();
+    let now = brownout_base::clock::monotonic_ns();
     Change::between(now, now)
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use brownout_base::random::derive;
 use brownout_units::Delay;
 
 use super::{Phase, PlannedFault, PlannedPeriod, PlannedPhase, check::Check, windows::lasts};
@@ -9,7 +10,6 @@ use crate::{
     experiment::{ChaosFault, FaultEntry, FileError},
     faults::{self, Drawn, Fault},
     hosts::Hosts,
-    random,
 };
 
 /// More changes than this in one phase are a mistake.
@@ -28,7 +28,7 @@ impl Check<'_> {
         for (index, entry) in self.experiment.faults.iter().enumerate() {
             let at = format!("faults.{index}");
             let (starts, ends) = self.span(&at, entry, phase)?;
-            let seed = random::part(self.experiment.seed.0, index as u64 + 1);
+            let seed = derive(self.experiment.seed.0, index as u64 + 1);
             if let Some(chaos) = &entry.chaos {
                 self.whole(&at, entry)?;
                 let length = Delay::from_ns(ends.ns() - starts.ns());

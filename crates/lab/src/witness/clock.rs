@@ -3,11 +3,12 @@
 use std::{
     net::{Ipv4Addr, UdpSocket},
     sync::mpsc::Sender,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
+use brownout_base::clock::{monotonic_ns, realtime_ns};
 use brownout_clock::ntp::exchange;
-use brownout_network::{Network, monotonic_ns};
+use brownout_network::Network;
 use brownout_record::{Quantity, Subject, WitnessRow};
 
 use super::{Looker, PATIENCE, tell};
@@ -42,9 +43,4 @@ pub(super) fn start(network: &Network, seen: Sender<WitnessRow>) -> Result<Vec<L
             Looker::start(format!("witness-ntp-{}", host.name()), EVERY, move || inside.enter(), look)
         })
         .collect()
-}
-
-/// The true time, which the lab's own processes see.
-fn realtime_ns() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }

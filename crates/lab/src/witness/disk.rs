@@ -3,8 +3,8 @@
 
 use std::{sync::mpsc::Sender, time::Duration};
 
+use brownout_base::clock::monotonic_ns;
 use brownout_disk::{DiskControl, Operation, Operations, Probe};
-use brownout_network::monotonic_ns;
 use brownout_record::{Quantity, Subject, WitnessRow};
 
 use super::{Looker, tell};

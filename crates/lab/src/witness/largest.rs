@@ -10,7 +10,8 @@ use std::{
     time::Duration,
 };
 
-use brownout_network::{Host, Network, monotonic_ns};
+use brownout_base::clock::monotonic_ns;
+use brownout_network::{Host, Network};
 use brownout_record::{Quantity, Subject, WitnessRow};
 
 use super::{Looker, tell};

@@ -2,8 +2,8 @@
 
 use std::sync::mpsc::Sender;
 
+use brownout_base::clock::monotonic_ns;
 use brownout_cluster::{ClusterControl, NodeState};
-use brownout_network::monotonic_ns;
 use brownout_record::{Quantity, Subject, WitnessRow};
 
 use super::{BEAT, Looker, tell};

@@ -20,6 +20,7 @@ use std::{
     time::Duration,
 };
 
+use brownout_base::clock::monotonic_ns;
 use scylla::{
     client::{PoolSize, execution_profile::ExecutionProfile, session::Session, session_builder::SessionBuilder},
     policies::{
@@ -32,7 +33,6 @@ use tokio::{io::unix::AsyncFd, runtime::Runtime, sync::Notify};
 
 use crate::{
     Balancing, Compression, Credentials, EngineConfig, LoadError, RequestError, Tls,
-    clock::now_ns,
     sys::{Epoll, Timer},
     tls_reason,
     wire::{Statements, Version},
@@ -135,13 +135,13 @@ impl Driver {
         mut goes_on: impl FnMut() -> bool,
     ) -> Result<bool, LoadError> {
         let mut connecting = Box::pin(connect(config, statements));
-        let deadline_ns = now_ns() + patience.as_nanos() as u64;
+        let deadline_ns = monotonic_ns() + patience.as_nanos() as u64;
         let ready = loop {
             let turn = async { tokio::time::timeout(LOOK, &mut connecting).await };
             match self.runtime.block_on(turn) {
                 Ok(ready) => break ready?,
                 Err(_) if !goes_on() => return Ok(false),
-                Err(_) if now_ns() < deadline_ns => {}
+                Err(_) if monotonic_ns() < deadline_ns => {}
                 Err(_) => return Err(connect_error(config, 0, "connecting", format!("no answer within {patience:?}"))),
             }
         };
@@ -175,7 +175,7 @@ impl Driver {
 
     /// Lets the driver work until `until`, until a request is done, or until something is ready on `epoll`.
     pub(crate) fn wait(&mut self, epoll: &mut Epoll, until: u64) -> io::Result<()> {
-        let waits = until > now_ns() && self.done.list.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        let waits = until > monotonic_ns() && self.done.list.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         if waits {
             self.timer.arm(until)?;
         }
@@ -186,7 +186,7 @@ impl Driver {
                     let (session, done) = (Arc::clone(&ready.session), Arc::clone(done));
                     tokio::spawn(ASKED.scope(Asking { chosen, pin }, async move {
                         let reply = asked.run(&session).await;
-                        let completion = Completion { slot, at_ns: now_ns(), reply };
+                        let completion = Completion { slot, at_ns: monotonic_ns(), reply };
                         done.list.lock().unwrap_or_else(PoisonError::into_inner).push(completion);
                         done.news.notify_one();
                     }));

@@ -2,13 +2,14 @@
 
 use std::{io, os::fd::AsRawFd, sync::Arc, time::Duration};
 
+use brownout_base::clock::{monotonic_ns, realtime_ns};
+
 use super::{
     ledger::Ledger,
     operations::{Handle, Operations, Stage},
 };
 use crate::{
     Coordinator, Request, RequestError, WireOptions,
-    clock::{now_ns, unix_ns},
     sys::{self, Epoll},
     transport::{LEAST_ROOM, Transport},
     wire::{
@@ -255,7 +256,7 @@ impl Connection {
     }
 
     fn advance(&mut self, next: Step) {
-        self.state = State::Opening { step: next, deadline_ns: now_ns() + self.patience_ns };
+        self.state = State::Opening { step: next, deadline_ns: monotonic_ns() + self.patience_ns };
     }
 
     /// Keeps the id of the prepared statement with this number.
@@ -299,7 +300,7 @@ impl Connection {
         self.outbox.seal();
         let slots = &mut self.slots;
         while !self.outbox.is_empty() || transport.wants_write() {
-            let sent_ns = now_ns();
+            let sent_ns = monotonic_ns();
             let count = match transport.write(self.outbox.unwritten()) {
                 Ok(0) if !self.outbox.is_empty() => return Err(Loss::because("the socket takes no more bytes")),
                 Ok(count) => count,
@@ -350,9 +351,9 @@ impl Connection {
             Ok((count, stamp)) => {
                 let more = count == room.len();
                 self.inbox.filled(count);
-                let now = now_ns();
+                let now = monotonic_ns();
                 // The kernel stamps with the other clock. Should that have been set just now, the bounds still hold.
-                let age = stamp.map_or(0, |stamp| unix_ns().saturating_sub(stamp));
+                let age = stamp.map_or(0, |stamp| realtime_ns().saturating_sub(stamp));
                 Ok(Filled { at: now.saturating_sub(age).max(earliest_ns).min(now), more })
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(nothing),
@@ -418,7 +419,7 @@ mod tests {
         let mut connection = Connection::new(0, target, Arc::default(), 0, 16, 1_000_000_000, None);
         for statement in 0..2 {
             // The step before took all its time but 1 ns.
-            let deadline_ns = now_ns() + 1;
+            let deadline_ns = monotonic_ns() + 1;
             connection.state = State::Opening { step: Step::Startup, deadline_ns };
             connection.prepare(statement, "SELECT");
             assert!(connection.attention_ns() >= deadline_ns - 1 + connection.patience_ns);

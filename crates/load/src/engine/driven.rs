@@ -1,5 +1,7 @@
 //! Operations on the data path through the driver: the same account, another way there and back.
 
+use brownout_base::clock::monotonic_ns;
+
 use super::{
     connection::Open,
     ledger::Ledger,
@@ -8,7 +10,6 @@ use super::{
 };
 use crate::{
     EngineConfig, LoadError, Received, Route, Sending, ServerError, Verdict,
-    clock::now_ns,
     driver::{Chosen, Completion, Driver, Failed, Reply},
     sys::Epoll,
     wire::{self, answer::answer},
@@ -143,7 +144,7 @@ impl Worker {
             self.unwritable(handle, coordinator, &error.to_string(), now);
             return;
         }
-        let sent_ns = now_ns();
+        let sent_ns = monotonic_ns();
         driven.slots[slot as usize].open = Some(Open { handle, sent_ns, late: false });
         operation.place = (slot, 0);
         note_sent(operation, sent_ns, &mut self.ledger);
@@ -161,7 +162,7 @@ impl Worker {
         if let Some(driven) = &mut self.driven {
             driven.done = done;
         }
-        self.pump_driven(now_ns());
+        self.pump_driven(monotonic_ns());
     }
 
     fn completed(&mut self, completion: Completion) {

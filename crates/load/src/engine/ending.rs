@@ -1,5 +1,7 @@
 //! The ends of operations: answered, failed, timed out, never sent; and what may come after the end.
 
+use brownout_base::clock::monotonic_ns;
+
 use super::{
     connection::{Connection, Loss, Open, State, Step},
     driven::Driven,
@@ -8,7 +10,7 @@ use super::{
     page::AttemptEnd,
     worker::Worker,
 };
-use crate::{Ended, Ending, ErrorClass, Outcome, clock::now_ns, late_patience_ns};
+use crate::{Ended, Ending, ErrorClass, Outcome, late_patience_ns};
 
 /// How long after its start an engine takes an error that may pass for one that has not passed yet.
 const PASSES_WITHIN_NS: u64 = 10_000_000_000;
@@ -205,7 +207,7 @@ impl Worker {
 
     /// Closes a connection and ends what was on its way; what waited for its coordinator goes elsewhere.
     pub(super) fn lose(&mut self, index: usize, loss: Loss) {
-        let now = now_ns();
+        let now = monotonic_ns();
         let connection = &mut self.connections[index];
         let coordinator = connection.coordinator;
         let (state, established) = (connection.state, connection.established);

@@ -33,6 +33,7 @@ use crate::{
     ring::Replicas,
     workload::{FILLING, KeyValueLoad, MIX, Population},
 };
+use brownout_base::clock::{monotonic_ns, thread_cpu_ns};
 use merge::Merge;
 use thread::{Command, Thread, spawn};
 use worker::{Final, Worker};
@@ -209,7 +210,7 @@ impl Engine {
             }
             None => {}
         }
-        let at_ns = from_ns.max(crate::now_ns() + PACE_LEAD_NS);
+        let at_ns = from_ns.max(monotonic_ns() + PACE_LEAD_NS);
         let starts = self.ask(move |worker| worker.change_paces(at_ns, paces.clone()));
         self.alive()?;
         Ok(PaceChange { at_ns: starts.into_iter().min().unwrap_or(at_ns) })
@@ -241,7 +242,7 @@ impl Engine {
         // One horizon for all: a bucket is settled when no thread can add to it.
         let horizon_ns = self.ask(|worker| worker.horizon_ns()).into_iter().min().unwrap_or(0);
         let part = move |worker: &mut Worker| {
-            worker.stop_waiting(crate::now_ns());
+            worker.stop_waiting(monotonic_ns());
             worker.drain(horizon_ns)
         };
         let answers: Vec<_> = self.threads.iter().map(|thread| thread.post(part)).collect();
@@ -299,7 +300,7 @@ impl Engine {
 
     /// CPU time used by the engine's threads so far, in ns.
     pub fn cpu_ns(&self) -> u64 {
-        self.ask(|_| crate::clock::thread_cpu_ns()).into_iter().sum()
+        self.ask(|_| thread_cpu_ns()).into_iter().sum()
     }
 
     /// Whether every thread is alive, and a population that was asked for can be completed.
@@ -331,7 +332,7 @@ impl Engine {
     /// If a thread has died, its part of both is missing; [`Balance::lost_threads`] says why, and the sheet does not
     /// balance.
     pub fn stop(mut self, grace: Duration) -> (Vec<Bucket>, Balance) {
-        let deadline_ns = crate::now_ns().saturating_add(grace.as_nanos() as u64);
+        let deadline_ns = monotonic_ns().saturating_add(grace.as_nanos() as u64);
         drop(self.ask(move |worker| worker.stop(deadline_ns)));
         let mut balance = Balance::default();
         let mut parts = Vec::new();

@@ -2,8 +2,10 @@
 
 use std::cmp::Reverse;
 
+use brownout_base::clock::monotonic_ns;
+
 use super::{connection::Connection, worker::Worker};
-use crate::{LoadError, clock::now_ns, sys};
+use crate::{LoadError, sys};
 
 /// How long answers may lie unread, see [`Worker::wait`]: half a millisecond, or longer if few come on one connection
 /// or if operations are held back for as long.
@@ -25,14 +27,14 @@ impl Worker {
     pub(super) fn wait(&mut self, until: u64) -> Result<u64, LoadError> {
         if let Some(driven) = &mut self.driven {
             driven.driver.wait(&mut self.epoll, until).map_err(LoadError::system("waiting for the driver"))?;
-            return Ok(now_ns());
+            return Ok(monotonic_ns());
         }
-        let now = now_ns();
+        let now = monotonic_ns();
         let mut limit_ns = until.saturating_sub(now);
         let mut looked_ns = now;
         if limit_ns > 0 && limit_ns <= self.longest_deaf_ns() && self.may_be_deaf() {
             sys::sleep_until(until);
-            (limit_ns, looked_ns) = (0, now_ns());
+            (limit_ns, looked_ns) = (0, monotonic_ns());
         }
         let limit = (until < u64::MAX).then_some(limit_ns);
         self.epoll.wait(limit).map_err(LoadError::system("waiting for events"))?;

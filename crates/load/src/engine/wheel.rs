@@ -74,12 +74,14 @@ impl Wheel {
 
 #[cfg(test)]
 mod tests {
+    use brownout_base::random::Random;
+
     use super::*;
 
     #[test]
     fn everything_watched_is_due_once_within_a_tick_after_its_deadline() {
         let mut wheel = Wheel::default();
-        let mut random = crate::random::Random::new(1, 0);
+        let mut random = Random::new(1);
         let mut waiting = std::collections::HashMap::new();
         let mut now = 5 * TICK_NS;
         for id in 0..10_000 {

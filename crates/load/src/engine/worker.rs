@@ -9,6 +9,11 @@ use std::{
     time::Duration,
 };
 
+use brownout_base::{
+    clock::{monotonic_ns, realtime_ns},
+    random::{Random, derive},
+};
+
 use super::{
     Command,
     connection::{Connection, Loss, State, Step},
@@ -22,9 +27,7 @@ use super::{
 use crate::{
     Balance, ConnectionEvent, DataPath, EngineConfig, LoadError, Pace, ThreadWorkload, Workload,
     account::late_start_ns,
-    clock::{now_ns, unix_us},
     driver::TIMER,
-    random::Random,
     ring::Replicas,
     sys::{Epoll, Waker},
 };
@@ -220,8 +223,8 @@ impl Worker {
             wheel: Wheel::default(),
             events: Vec::new(),
             // A stream that no schedule and no workload uses.
-            random: Random::new(config.seed, u64::MAX - index as u64),
-            unix_offset_us: unix_us().saturating_sub(now_ns() / 1_000),
+            random: Random::new(derive(config.seed, u64::MAX - index as u64)),
+            unix_offset_us: (realtime_ns() / 1_000).saturating_sub(monotonic_ns() / 1_000),
             flows: (0..workload.flows()).map(|_| Flow::new()).collect(),
             pending: VecDeque::new(),
             tier_ends: config.tier_ends(),
@@ -233,7 +236,7 @@ impl Worker {
             last_start_ns: 0,
             last_starts: 0,
             stopping: None,
-            begun_ns: now_ns(),
+            begun_ns: monotonic_ns(),
             fatal: None,
         })
     }
@@ -242,7 +245,7 @@ impl Worker {
     pub(super) fn run(mut self) -> Result<Final, LoadError> {
         self.connect_driver()?;
         loop {
-            let now = now_ns();
+            let now = monotonic_ns();
             self.attend(now);
             self.expire(now);
             self.wake_rested(now);
@@ -368,7 +371,7 @@ impl Worker {
     pub(super) fn event(&mut self, coordinator: usize, lost: Option<String>) {
         if self.events.len() < MOST_EVENTS {
             let coordinator = self.setup.config.coordinators[coordinator].name.clone();
-            self.events.push(ConnectionEvent { at_ns: now_ns(), coordinator, lost });
+            self.events.push(ConnectionEvent { at_ns: monotonic_ns(), coordinator, lost });
         }
     }
 
@@ -400,7 +403,7 @@ impl Worker {
 
     pub(super) fn balance(&self) -> Balance {
         let (waiting, in_flight) = self.operations.count();
-        let now = now_ns();
+        let now = monotonic_ns();
         let withheld = self.flows.iter().map(|flow| flow.withheld(now)).sum();
         self.ledger.balance(waiting, in_flight, withheld)
     }
@@ -417,7 +420,7 @@ impl Worker {
 
     /// Schedules nothing more and ends when nothing is open, or at `deadline_ns`.
     pub(super) fn stop(&mut self, deadline_ns: u64) {
-        let now = now_ns();
+        let now = monotonic_ns();
         // What is due until now is scheduled, however far behind this thread may be.
         self.pending.retain(|(at, _)| *at < now);
         self.pending.push_back((now, vec![Pace::Idle; self.flows.len()]));

@@ -6,7 +6,9 @@ mod profile;
 pub(crate) use limiter::Limiter;
 pub use profile::RateProfile;
 
-use crate::{Arrivals, random::Random};
+use brownout_base::random::{Random, derive};
+
+use crate::Arrivals;
 
 /// The intended starts of one thread's part of an open loop.
 ///
@@ -42,7 +44,7 @@ impl Schedule {
         let (count, random) = match arrivals {
             Arrivals::Constant => (thread as f64, None),
             Arrivals::Poisson => {
-                let mut random = Random::new(seed, thread as u64);
+                let mut random = Random::new(derive(seed, thread as u64));
                 (stride * random.exponential(), Some(random))
             }
         };

@@ -13,6 +13,8 @@ use std::{
     },
 };
 
+use brownout_base::clock::monotonic_ns;
+
 use super::{
     Behaviour, Freeze, StubOptions,
     database::{Act, Database, is_system, refuse_stranger},
@@ -20,7 +22,6 @@ use super::{
 };
 use crate::{
     ServerTls,
-    clock::now_ns,
     sys::{self, Epoll, Timer, Waker},
     wire::opcode,
 };
@@ -139,7 +140,7 @@ impl Server {
             }
             self.release();
             if let Some(seasons) = &self.seasons {
-                next = seasons.at(now_ns()).1;
+                next = seasons.at(monotonic_ns()).1;
             }
             let due = self.delayed.peek().map_or(u64::MAX, |Reverse(first)| first.due_ns);
             self.timer.arm(next.min(due))?;
@@ -149,7 +150,7 @@ impl Server {
     /// Freezes, or lets go what was held back. Tells when that changes again.
     fn turn_seasons(&mut self) -> u64 {
         let Some(seasons) = &mut self.seasons else { return u64::MAX };
-        let (frozen, next) = seasons.at(now_ns());
+        let (frozen, next) = seasons.at(monotonic_ns());
         if std::mem::replace(&mut seasons.frozen, frozen) && !frozen {
             self.flush_where(|_| true);
         }
@@ -243,14 +244,14 @@ impl Server {
                 session.executed += 1;
                 self.executed.fetch_add(1, Ordering::Relaxed);
                 if let Some(seasons) = &mut self.seasons {
-                    seasons.start_ns.get_or_insert_with(now_ns);
+                    seasons.start_ns.get_or_insert_with(monotonic_ns);
                 }
             }
             let mut act = Act::Now;
             if executes && !delay.is_zero() {
                 let mut frame = Vec::new();
                 act = self.database.reply(session, *node, header, body, behaviour, &mut frame);
-                let due_ns = now_ns() + delay.as_nanos() as u64;
+                let due_ns = monotonic_ns() + delay.as_nanos() as u64;
                 self.order += 1;
                 self.delayed.push(Reverse(Delayed { due_ns, order: self.order, token, frame }));
             } else {
@@ -271,7 +272,7 @@ impl Server {
 
     /// Hands out the delayed answers that are due.
     fn release(&mut self) {
-        let now = now_ns();
+        let now = monotonic_ns();
         let mut touched = Vec::new();
         while self.delayed.peek().is_some_and(|Reverse(first)| first.due_ns <= now)
             && let Some(Reverse(Delayed { token, frame, .. })) = self.delayed.pop()

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use brownout_base::random::{Random, derive};
+
 use super::{
     Drawn, Ended, Ending, Finding, KeyValue, Received, Route, Sending, ServerError, Table, ThreadWorkload, Ticket,
     Verdict, Workload, keys::Keys, population::Population,
 };
-use crate::{Answer, ErrorClass, Parameters, Request, murmur3_token, random::Random, value};
+use crate::{Answer, ErrorClass, Parameters, Request, murmur3_token, value};
 
 /// The flow of reads and writes by weight.
 pub(crate) const MIX: usize = 0;
@@ -51,7 +53,7 @@ impl Workload for KeyValueLoad {
             population: Arc::clone(&self.population),
             keys: Keys::new(thread, threads, self.workload.population),
             // Streams 0 .. threads are the schedule's.
-            random: Random::new(self.seed, (threads + thread) as u64),
+            random: Random::new(derive(self.seed, (threads + thread) as u64)),
             open: Vec::new(),
             free: Vec::new(),
             filling: Filling::default(),

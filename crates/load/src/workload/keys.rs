@@ -1,6 +1,6 @@
 //! The keys of one thread, and what is known of their rows.
 
-use crate::random::Random;
+use brownout_base::random::Random;
 
 /// Every `threads`-th key belongs to one thread alone: it orders their writes and knows their newest acknowledged
 /// version without sharing anything.

@@ -9,9 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use brownout_base::clock::monotonic_ns;
 use brownout_load::{
     Arrivals, Balance, Bucket, Consistency, Engine, EngineConfig, Histogram, Identity, KeyValue, Outcome, Pace,
-    ServerTls, Tls, TlsOptions, TrustStore, histogram, now_ns, stub::Stub,
+    ServerTls, Tls, TlsOptions, TrustStore, histogram, stub::Stub,
 };
 use brownout_units::Rate;
 
@@ -65,9 +66,9 @@ pub struct Moment {
 
 impl Moment {
     pub fn of(act: impl FnOnce()) -> Moment {
-        let before = now_ns();
+        let before = monotonic_ns();
         act();
-        Moment { before, after: now_ns() }
+        Moment { before, after: monotonic_ns() }
     }
 }
 

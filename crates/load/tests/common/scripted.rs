@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use brownout_base::clock::monotonic_ns;
 use brownout_load::{
     Answer, Consistency, Coordinator, Drawn, Ended, Ending, ErrorClass, Next, Parameters, Received, Request, Route,
     Sending, ServerError, ThreadWorkload, Ticket, Verdict, Workload, now_ns,
@@ -275,7 +276,7 @@ impl ThreadWorkload for Part {
         diary.late += u64::from(received.late);
         assert!(!diary.released.contains_key(&ticket.0), "an answer after the release");
         drop(diary);
-        assert!(received.at_ns <= now_ns());
+        assert!(received.at_ns <= monotonic_ns());
         let plan = self.plan(ticket);
         let done = Verdict { page: plan.next == Next::Page && plan.steps > 1, ..Verdict::done(plan.partitions, 10) };
         if received.step + 1 < plan.steps { Verdict { next: plan.next, partitions: 0, ..done } } else { done }

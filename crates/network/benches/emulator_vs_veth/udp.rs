@@ -13,6 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use brownout_base::clock::realtime_ns;
 use hdrhistogram::Histogram;
 
 use super::Ground;
@@ -163,15 +164,6 @@ fn stamp_ns(message: &libc::msghdr) -> Option<u64> {
         }
         let time = libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned();
         Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
-    }
-}
-
-fn realtime_ns() -> u64 {
-    // SAFETY: `time` is a valid timespec to write to.
-    unsafe {
-        let mut time: libc::timespec = zeroed();
-        libc::clock_gettime(libc::CLOCK_REALTIME, &mut time);
-        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
     }
 }
 

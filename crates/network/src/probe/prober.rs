@@ -10,6 +10,8 @@ use std::{
     time::Duration,
 };
 
+use brownout_base::clock::monotonic_ns;
+
 use super::{
     ProbeSample, Probes, Shared,
     datagram::{self, Datagram},
@@ -18,7 +20,7 @@ use super::{
     stamps::{STAMPS_AFTER_NS, WallClock},
     window::{COPY_GRACE_NS, Window},
 };
-use crate::{clock::monotonic_ns, control::Emulator, link::Link, sys::ProbeSocket};
+use crate::{control::Emulator, link::Link, sys::ProbeSocket};
 
 /// Probes of the same slot are sent together: waking up, here and in the emulator, costs more than
 /// sending does.

@@ -14,7 +14,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::{monotonic_ns, run_urgently};
+use brownout_base::clock::monotonic_ns;
+use brownout_network::run_urgently;
 
 use super::common::{PATIENCE, quantile};
 

@@ -8,10 +8,11 @@ use std::{
     },
 };
 
+use brownout_base::clock::monotonic_ns;
 use brownout_generate::{distribution::Spec, java::WeightsError};
 use brownout_load::{
     Answer, Drawn, Ended, Ending, Next, Received, Request, Route, Sending, ServerError, Table, ThreadWorkload, Ticket,
-    Verdict, Workload, now_ns,
+    Verdict, Workload,
 };
 
 use super::{
@@ -255,7 +256,7 @@ impl ThreadWorkload for Part {
             let timed_out = matches!(ending.result, Ended::TimedOut | Ended::NeverSent);
             let kinds = &self.kinds;
             let tell_statements = self.shared.tell_statements;
-            self.shared.complaints.failed(now_ns(), ending.requests, || {
+            self.shared.complaints.failed(monotonic_ns(), ending.requests, || {
                 let mut why = match reason {
                     // What an earlier try was refused with is not why the last one was not answered.
                     Some(reason) if !timed_out => reason,

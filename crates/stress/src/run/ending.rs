@@ -1,6 +1,6 @@
 //! The end of a run: the files that are written then, the last line, the exit code.
 
-use brownout_load::now_ns;
+use brownout_base::clock::monotonic_ns;
 
 use super::{
     RunError,
@@ -34,7 +34,7 @@ impl Outcome {
     /// Of one that could not begin, or not go on.
     pub fn without_figures(error: RunError) -> Self {
         let how = if error.exit_code() == 130 { How::Interrupted } else { How::Failed };
-        Outcome { error: Some(error), ..Outcome::of(Total::new(now_ns(), Measure::default()), Vec::new(), how) }
+        Outcome { error: Some(error), ..Outcome::of(Total::new(monotonic_ns(), Measure::default()), Vec::new(), how) }
     }
 }
 

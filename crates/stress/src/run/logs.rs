@@ -7,7 +7,8 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use brownout_load::{Balance, Bucket, ConnectionEvent, Live, now_ns};
+use brownout_base::clock::monotonic_ns;
+use brownout_load::{Balance, Bucket, ConnectionEvent, Live};
 
 use super::{RunError, phase::Watch, plan, stage::Stage};
 use crate::{
@@ -55,7 +56,7 @@ fn create(path: &Path) -> Result<BufWriter<File>, RunError> {
 /// Now on both clocks: CLOCK_MONOTONIC in ns, and ms since 1970.
 pub fn both_clocks() -> (u64, u64) {
     let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    (now_ns(), unix.as_millis() as u64)
+    (monotonic_ns(), unix.as_millis() as u64)
 }
 
 impl Logs {
@@ -214,9 +215,9 @@ impl Logs {
             self.check_io("-log csv=", csv.end());
         }
         if let Some(mut record) = self.record.take() {
-            let warned = warnings.iter().try_for_each(|text| record.warning(text, now_ns()));
-            let over_ns = self.over_ns.unwrap_or_else(now_ns);
-            let done = warned.and_then(|()| record.end(over_ns, now_ns(), ended, sheet, self.shown));
+            let warned = warnings.iter().try_for_each(|text| record.warning(text, monotonic_ns()));
+            let over_ns = self.over_ns.unwrap_or_else(monotonic_ns);
+            let done = warned.and_then(|()| record.end(over_ns, monotonic_ns(), ended, sheet, self.shown));
             self.check(done);
         }
         (self.graphs, self.broken)
@@ -256,7 +257,7 @@ impl Watch for Telling<'_> {
     }
 
     fn buckets(&mut self, buckets: &[Bucket], load_cpu_ns: u64, connections: &[ConnectionEvent]) {
-        let at = now_ns();
+        let at = monotonic_ns();
         if let Some(csv) = &mut self.logs.csv {
             let done = csv.buckets(at, buckets);
             if !self.logs.check_io("-log csv=", done) {

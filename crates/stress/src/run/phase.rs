@@ -5,7 +5,8 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use brownout_load::{Bucket, ConnectionEvent, Engine, EngineConfig, Live, LoadError, Pace, now_ns};
+use brownout_base::clock::monotonic_ns;
+use brownout_load::{Bucket, ConnectionEvent, Engine, EngineConfig, Live, LoadError, Pace};
 
 use crate::{
     operations::StressWorkload,
@@ -176,15 +177,15 @@ impl Phase {
                 break How::Done;
             }
         };
-        let planned_ns = self.end.at_ns(start_ns).filter(|end_ns| *end_ns <= now_ns());
+        let planned_ns = self.end.at_ns(start_ns).filter(|end_ns| *end_ns <= monotonic_ns());
         if planned_ns.is_none() {
             engine.set_paces(idle())?;
         }
-        watch.over(planned_ns.unwrap_or_else(now_ns));
+        watch.over(planned_ns.unwrap_or_else(monotonic_ns));
         let patience = if how == How::Interrupted { IMPATIENT } else { timeout + Duration::from_millis(500) };
-        let deadline_ns = now_ns() + patience.as_nanos() as u64;
+        let deadline_ns = monotonic_ns() + patience.as_nanos() as u64;
         let mut over = false;
-        while !over && now_ns() < deadline_ns && (how == How::Interrupted || !interrupted()) {
+        while !over && monotonic_ns() < deadline_ns && (how == How::Interrupted || !interrupted()) {
             // Not before the idle pace is in force: until then operations may begin.
             over = engine.exhausted();
             if !over {
@@ -199,7 +200,7 @@ impl Phase {
         let State { mut fold, .. } = state;
         let (cpu_ns, connections) = (engine.cpu_ns(), engine.connection_events());
         let (buckets, balance) = engine.stop(Duration::ZERO);
-        let end_ns = now_ns();
+        let end_ns = monotonic_ns();
         self.tell(watch);
         watch.buckets(&buckets, cpu_ns, &connections);
         let interval = fold.interval(end_ns, &buckets);
@@ -219,7 +220,7 @@ impl Phase {
     /// How much of it is done, 0 to 1, where that is known.
     fn done(&self, start_ns: u64, n: Option<u64>) -> Option<f64> {
         match (self.end, n, self.workload.permits().left()) {
-            (End::After(time), ..) => Some((now_ns() - start_ns) as f64 / time.as_nanos() as f64),
+            (End::After(time), ..) => Some((monotonic_ns() - start_ns) as f64 / time.as_nanos() as f64),
             (_, Some(n), Some(left)) if n > 0 => Some(1.0 - left as f64 / n as f64),
             _ => None,
         }
@@ -241,7 +242,7 @@ impl State<'_> {
     /// Tells what there is to tell.
     fn look(&mut self, phase: &Phase, watch: &mut dyn Watch) -> Result<(), LoadError> {
         phase.tell(watch);
-        let now = now_ns();
+        let now = monotonic_ns();
         if now >= self.next_ns {
             let buckets = self.engine.drain();
             watch.buckets(&buckets, self.engine.cpu_ns(), &self.engine.connection_events());
@@ -264,14 +265,14 @@ impl State<'_> {
     fn rest(&self, phase: &Phase) -> Duration {
         let by_time = matches!(phase.end, End::After(_)) && phase.workload.permits().total().is_none();
         let end_ns = phase.end.at_ns(self.start_ns);
-        let next_ns = self.next_ns.min(end_ns.unwrap_or(u64::MAX)).saturating_sub(now_ns()).max(100_000);
+        let next_ns = self.next_ns.min(end_ns.unwrap_or(u64::MAX)).saturating_sub(monotonic_ns()).max(100_000);
         Duration::from_nanos(next_ns).min(if by_time { SELDOM } else { LOOK })
     }
 
     fn is_over(&self, phase: &Phase, engine: &Engine) -> bool {
         let by_end = match phase.end {
             End::Dry => false,
-            End::After(_) => phase.end.at_ns(self.start_ns).is_some_and(|end_ns| end_ns <= now_ns()),
+            End::After(_) => phase.end.at_ns(self.start_ns).is_some_and(|end_ns| end_ns <= monotonic_ns()),
             End::Sure { target, least, most } => self.fold.total().uncertainty.converged(target, least, most),
         };
         // Asking the engine wakes its threads, so it is asked only when somebody went away empty-handed.
@@ -282,5 +283,5 @@ impl State<'_> {
 /// The last moment, on CLOCK_MONOTONIC, at which the wall's clock showed a whole multiple of `interval_ns`.
 fn last_boundary(interval_ns: u64) -> u64 {
     let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-    now_ns().saturating_sub(unix % interval_ns)
+    monotonic_ns().saturating_sub(unix % interval_ns)
 }

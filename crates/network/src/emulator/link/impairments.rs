@@ -2,7 +2,7 @@
 
 use super::{
     bottleneck::Bottleneck,
-    random::Random,
+    random,
     stages::{FLIGHT, Fate, ORDER, Stage},
 };
 use crate::{
@@ -145,7 +145,7 @@ impl Impairments {
                 match self.stages.binary_search_by_key(&place, |placed| placed.place) {
                     Ok(found) => self.stages[found].asked = asked,
                     Err(free) if (how.is_asked)(&asked) => {
-                        let stage = (how.make)(Random::of(self.seed, self.link, ordinal, stream));
+                        let stage = (how.make)(random::stream(self.seed, self.link, ordinal, stream));
                         self.stages.insert(free, Placed { place, stage, asked });
                     }
                     Err(_) => {}

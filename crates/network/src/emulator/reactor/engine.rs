@@ -5,9 +5,10 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
+use brownout_base::clock::monotonic_ns;
+
 use super::{agenda::Agenda, entrance::Whole, memory::Limits};
 use crate::{
-    clock::monotonic_ns,
     counters::LinkCounters,
     emulator::{
         link::{End, Fate, Held, LinkChange, LinkState, Times, memory_of},

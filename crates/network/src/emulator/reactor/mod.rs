@@ -17,9 +17,10 @@ use std::{
     thread::{self, JoinHandle},
 };
 
+use brownout_base::clock::monotonic_ns;
+
 use self::{engine::Engine, pace::Pace};
 use crate::{
-    clock::monotonic_ns,
     control::{Command, Emulator, Shared},
     error::NetworkError,
     sys::{self, Epoll, Event, Scheduling, Tun, Wakeup},

@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+use brownout_base::clock::monotonic_ns;
+
 use super::{
     Shared,
     car::{self, Car},
@@ -14,7 +16,6 @@ use super::{
     plan::Plan,
 };
 use crate::{
-    clock::monotonic_ns,
     control::Emulator,
     link::Link,
     probe::{

@@ -14,6 +14,7 @@ pub use validate::Validate;
 
 use std::sync::Arc;
 
+use brownout_base::random::GOLDEN;
 use brownout_generate::{
     rows::{Cell, Cells, Column, PartitionGenerator, PartitionLayout, RowError, RowSettings},
     seeds::{SeedManager, SeedSource},
@@ -56,7 +57,7 @@ impl Common {
     /// Rows that cannot be made as asked.
     pub fn generator(&self, thread: usize) -> Result<PartitionGenerator, RowError> {
         let own = super::source_index(thread, self.number);
-        let rows = RowSettings { seed: self.rows.seed ^ own.wrapping_mul(0x9E37_79B9_7F4A_7C15), ..self.rows.clone() };
+        let rows = RowSettings { seed: self.rows.seed ^ own.wrapping_mul(GOLDEN), ..self.rows.clone() };
         PartitionGenerator::new(&self.layout, &rows)
     }
 

@@ -11,7 +11,8 @@ pub mod threshold;
 
 use std::time::Duration;
 
-use brownout_load::{Bucket, Engine, LoadError, Outcome, Pace, histogram, now_ns};
+use brownout_base::clock::monotonic_ns;
+use brownout_load::{Bucket, Engine, LoadError, Outcome, Pace, histogram};
 use brownout_units::Rate;
 
 use crate::settings::{Objective, Search};
@@ -165,15 +166,15 @@ impl Searcher<'_> {
         let step_ns = self.asked.step.as_nanos() as u64;
         let (from_ns, to_ns) = (start_ns + step_ns / 4, start_ns + step_ns);
         let mut told_ns = start_ns;
-        while now_ns() < to_ns {
+        while monotonic_ns() < to_ns {
             if interrupted() {
                 self.engine.set_pace(Pace::Idle)?;
                 return Ok(None);
             }
             std::thread::sleep(Duration::from_millis(20));
             self.engine.health()?;
-            if now_ns() >= told_ns + TELL_NS {
-                told_ns = now_ns();
+            if monotonic_ns() >= told_ns + TELL_NS {
+                told_ns = monotonic_ns();
                 take(watch);
             }
         }

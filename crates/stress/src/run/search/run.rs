@@ -2,7 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use brownout_load::{Balance, Bucket, ConnectionEvent, Engine, Outcome as Ended, now_ns};
+use brownout_base::clock::monotonic_ns;
+use brownout_load::{Balance, Bucket, ConnectionEvent, Engine, Outcome as Ended};
 
 use super::{Found, SearchWatch, Step, bucket, search, threshold::Estimate};
 use crate::{
@@ -30,7 +31,7 @@ impl Run<'_> {
         let engine = Engine::launch_unless(phase.config.clone(), Arc::clone(&phase.workload) as _, self.interrupted)?;
         logs.begin(&settings.graph.operation, None);
         let mut told = SearchTelling {
-            fold: Fold::new(now_ns(), Measure::Response).with_conditional(phase.workload.conditional()),
+            fold: Fold::new(monotonic_ns(), Measure::Response).with_conditional(phase.workload.conditional()),
             steps: Vec::new(),
             workload: &phase.workload,
             stage: &mut *self.stage,
@@ -166,7 +167,7 @@ impl SearchTelling<'_> {
 
     fn take(&mut self, buckets: &[Bucket], cpu_ns: u64, connections: &[ConnectionEvent]) {
         self.telling().buckets(buckets, cpu_ns, connections);
-        let interval = self.fold.interval(now_ns(), buckets);
+        let interval = self.fold.interval(monotonic_ns(), buckets);
         self.logs.interval(&interval, self.fold.total());
     }
 }
@@ -178,7 +179,7 @@ impl SearchWatch for SearchTelling<'_> {
     }
 
     fn step(&mut self, step: &Step, stretch: &[Bucket], known: Option<&Estimate>) {
-        let start_ns = stretch.first().map_or_else(now_ns, |bucket| bucket.start_ns);
+        let start_ns = stretch.first().map_or_else(monotonic_ns, |bucket| bucket.start_ns);
         let mut fold = Fold::new(start_ns, Measure::Response).with_conditional(self.workload.conditional());
         let end_ns = stretch.last().map_or(start_ns, |bucket| bucket.start_ns + bucket.length_ns);
         fold.interval(end_ns, stretch);

@@ -170,27 +170,16 @@ fn chance(at: f64, theta: f64, sigma: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use brownout_base::random::Random;
+
     use super::*;
 
-    /// A deterministic source of chance (SplitMix64).
-    struct Chance(u64);
-
-    impl Chance {
-        fn next(&mut self) -> f64 {
-            self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let mut z = self.0;
-            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-        }
-    }
-
     fn search(truth: f64, blur: f64, steps: usize, seed: u64) -> Estimate {
-        let mut chance = Chance(seed);
+        let mut chance = Random::new(seed);
         let mut threshold = Threshold::between(truth * 0.6, truth * 1.9);
         for _ in 0..steps {
             let rate = threshold.next();
-            let kept = chance.next() < 1.0 / (1.0 + ((rate / truth).ln() / blur).exp());
+            let kept = chance.fraction() < 1.0 / (1.0 + ((rate / truth).ln() / blur).exp());
             threshold.learn(rate, kept);
         }
         threshold.estimate()

@@ -18,7 +18,7 @@ impl Stage for Corrupt {
     fn decide(&mut self, asked: &Impairment, fates: &mut Vec<Fate>) {
         for fate in fates {
             if self.draws.next(asked.corrupt, &mut self.random) {
-                let draw = self.random.next();
+                let draw = self.random.word();
                 // One flip, whoever asks for more: two could cancel in the checksum, and reach an application.
                 fate.flip = fate.flip.or(Some(draw));
             }

@@ -44,9 +44,9 @@ impl Delay {
         }
         let offset = match (delay_correlation == Share::ZERO, distribution) {
             (true, Distribution::Uniform) => {
-                return delay.saturating_add(self.random.up_to(jitter.saturating_mul(2))).saturating_sub(jitter);
+                return delay.saturating_add(self.random.between(0, jitter.saturating_mul(2))).saturating_sub(jitter);
             }
-            (true, _) => distribution.quantile(self.random.between()),
+            (true, _) => distribution.quantile(self.random.open_fraction()),
             (false, _) => distribution.at_normal(self.correlated(distribution, delay_correlation)),
         };
         // A conversion from floating point saturates.
@@ -57,7 +57,7 @@ impl Delay {
     /// A standard normal value, correlated with the last: a first-order autoregression, z′ = ρ·z + √(1 − ρ²)·n. Through
     /// the quantiles of a distribution (a Gaussian copula) it becomes a delay that is distributed exactly so.
     fn correlated(&mut self, distribution: Distribution, correlation: Share) -> f64 {
-        let fresh = normal_quantile(self.random.between());
+        let fresh = normal_quantile(self.random.open_fraction());
         let rho = distribution.underlying_correlation(correlation.fraction());
         let value = match self.last {
             Some(last) => rho * last + (1.0 - rho * rho).max(0.0).sqrt() * fresh,

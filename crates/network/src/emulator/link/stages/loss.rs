@@ -59,7 +59,7 @@ impl Loss {
             impairment::Loss::Markov { p13, p31, p32, p23, p14 } => {
                 let [p13, p31, p32, p23, p14] = [p13, p31, p32, p23, p14].map(|share| share.fraction());
                 // As in netem, the state changes, and the loss follows from the new one.
-                let draw = self.random.between();
+                let draw = self.random.open_fraction();
                 let next = match self.state {
                     None => begin(&model, draw),
                     Some(2) if draw < p23 => 3,

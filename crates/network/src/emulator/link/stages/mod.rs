@@ -10,7 +10,8 @@ mod duplicate;
 mod loss;
 mod reorder;
 
-use super::random::Random;
+use brownout_base::random::Random;
+
 use crate::impairment::Impairment;
 
 /// What becomes of one wire packet that has passed the gate.
@@ -123,7 +124,8 @@ mod testing {
 
     pub(in crate::emulator) fn stage(kind: &Kind, asked: Impairment) -> Asked {
         assert!((kind.is_asked)(&asked) && !(kind.is_asked)(&Impairment::NONE));
-        let stage = (kind.make)(Random::of(1, Link { from: HostId(0), to: HostId(1) }, 0, 0));
+        let stage =
+            (kind.make)(crate::emulator::link::random::stream(1, Link { from: HostId(0), to: HostId(1) }, 0, 0));
         Asked { stage, asked }
     }
 
