@@ -4,11 +4,11 @@ use brownout_base::random::{Random, derive};
 
 use crate::link::Link;
 
-/// The stream of one stage of the `layer`-th impairment that this link has had: it depends on nothing else, so that
+/// The stream of one stage of the `ordinal`-th impairment that this link has had: it depends on nothing else, so that
 /// neither traffic on other links nor another stage nor another impairment changes what is drawn.
-pub(in crate::emulator) fn stream(seed: u64, link: Link, layer: u32, stage: u8) -> Random {
+pub(in crate::emulator) fn stream(seed: u64, link: Link, ordinal: u32, stage: u8) -> Random {
     let pair = u64::from(link.from.0) << 32 | u64::from(link.to.0);
-    Random::new([pair, u64::from(layer), u64::from(stage)].into_iter().fold(seed, derive))
+    Random::new([pair, u64::from(ordinal), u64::from(stage)].into_iter().fold(seed, derive))
 }
 
 #[cfg(test)]
@@ -20,8 +20,8 @@ mod tests {
         Link { from: HostId(from), to: HostId(to) }
     }
 
-    fn first(seed: u64, link: Link, layer: u32, stage: u8) -> [u64; 4] {
-        let mut random = stream(seed, link, layer, stage);
+    fn first(seed: u64, link: Link, ordinal: u32, stage: u8) -> [u64; 4] {
+        let mut random = stream(seed, link, ordinal, stage);
         std::array::from_fn(|_| random.word())
     }
 

@@ -18,9 +18,9 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use self::{engine::Engine, pace::Pace};
 use brownout_base::clock::monotonic_ns;
 
+use self::{engine::Engine, pace::Pace};
 use crate::{
     control::{Command, Emulator, HostFailure, Shared},
     error::NetworkError,
