@@ -102,7 +102,6 @@ fn what_faults_do_beside_what_they_ask_is_no_harm() {
     let one = || vec![pair("n2", "n1")];
     let kinds = [
         Made::new(Quantity::OneWayDelay, one(), 50e6, 2e6),
-        Made { also: Some((Quantity::DelaySpread, 16e6, 6e6)), ..Made::new(Quantity::OneWayDelay, one(), 50e6, 5e6) },
         Made::new(Quantity::DelaySpread, one(), 20e6, 7e6),
         Made::new(Quantity::Loss, one(), 0.3, 0.03),
         Made::new(Quantity::Loss, one(), 1.0, 0.001),
