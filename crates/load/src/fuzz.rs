@@ -91,6 +91,7 @@ fn look(answer: &Answer<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use brownout_base::random::Random;
 
     #[test]
     fn the_corpus_and_what_is_near_it_is_read() {

@@ -7,7 +7,7 @@ use std::{thread::sleep, time::Duration};
 
 use brownout_base::clock::monotonic_ns;
 use brownout_load::{
-    Arrivals, Bucket, Engine, EngineConfig, Outcome, Pace, now_ns,
+    Arrivals, Bucket, Engine, EngineConfig, Outcome, Pace,
     stub::{Behaviour, Stub},
 };
 use brownout_units::Rate;

@@ -13,11 +13,7 @@
 
 mod common;
 
-use std::{
-    collections::BTreeMap,
-    thread::sleep,
-    time::{Duration, SystemTime},
-};
+use std::{collections::BTreeMap, thread::sleep, time::Duration};
 
 use brownout_base::random::Random;
 use common::{

@@ -15,7 +15,7 @@ use std::{
 use brownout_base::clock::monotonic_ns;
 use brownout_load::{
     Answer, Consistency, Coordinator, Drawn, Ended, Ending, ErrorClass, Next, Parameters, Received, Request, Route,
-    Sending, ServerError, ThreadWorkload, Ticket, Verdict, Workload, now_ns,
+    Sending, ServerError, ThreadWorkload, Ticket, Verdict, Workload,
 };
 
 /// What the server does with an EXECUTE.
