@@ -132,10 +132,9 @@ impl Latencies {
         self.0.percentile(Population::OkAndTimedOut, q * 100.0).and_then(quantile)
     }
 
-    /// The share of the operations, 0 to 1, that took longer than this.
+    /// The share of these, 0 to 1, that took longer than this.
     pub(crate) fn share_above(&self, limit_ns: u64) -> f64 {
-        let within = self.all.count_between(0, limit_ns);
-        self.all.len().saturating_sub(within) as f64 / self.all.len().max(1) as f64
+        if self.count() == 0 { 0.0 } else { 1.0 - self.0.share_within(Population::OkAndTimedOut, limit_ns) }
     }
 
     /// The usual five percentiles; none without operations.

@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use brownout_base::random::derive;
 use brownout_units::Delay;
 use serde_json::Value;
 

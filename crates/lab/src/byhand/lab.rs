@@ -11,7 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_base::Change;
+use brownout_base::{
+    Change,
+    random::{Random, derive},
+};
 use brownout_cluster::{ClusterControl, NodeState};
 use brownout_network::{Link, Network};
 use brownout_units::Delay;

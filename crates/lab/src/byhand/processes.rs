@@ -7,7 +7,6 @@ use std::{
 };
 
 use brownout_base::Change;
-use brownout_base::Change;
 use brownout_cluster::NodeState;
 
 use super::{

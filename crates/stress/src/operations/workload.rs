@@ -232,7 +232,7 @@ impl ThreadWorkload for Part {
         let begun = self.choices[flow].kinds().iter().copied().find(|kind| self.kinds[*kind].pending());
         let drawn = begun.and_then(|kind| self.draw_of(kind));
         if drawn.is_none() && !self.more_later(flow) {
-            self.shared.dry[flow].told(now_ns());
+            self.shared.dry[flow].told(monotonic_ns());
         }
         drawn
     }

@@ -168,7 +168,7 @@ impl Phase {
         let mut how = loop {
             std::thread::sleep(state.rest(&self));
             if let Some(due_until_ns) = self.workload.due_until_ns() {
-                state.over(due_until_ns.min(now_ns()), watch);
+                state.over(due_until_ns.min(monotonic_ns()), watch);
             }
             state.look(&self, watch)?;
             if interrupted() {
