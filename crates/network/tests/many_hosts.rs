@@ -49,9 +49,15 @@ fn in_another_process(files: u64, may_raise: bool) -> String {
     // SAFETY: only system calls, of constants and of a local that outlives them.
     unsafe {
         command.pre_exec(move || {
-            let limit = libc::rlimit { rlim_cur: files, rlim_max: files };
-            let done = libc::setrlimit(libc::RLIMIT_NOFILE, &limit) == 0
-                && (may_raise || libc::prctl(libc::PR_CAPBSET_DROP, CAP_SYS_RESOURCE, 0, 0, 0) == 0);
+            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            let mut done = libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0;
+            limit.rlim_cur = files;
+            if !may_raise {
+                limit.rlim_max = files;
+                // Root may not have it; then there is nothing to drop.
+                libc::prctl(libc::PR_CAPBSET_DROP, CAP_SYS_RESOURCE, 0, 0, 0);
+            }
+            done &= libc::setrlimit(libc::RLIMIT_NOFILE, &limit) == 0;
             if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
         });
     }
