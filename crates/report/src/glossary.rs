@@ -40,4 +40,9 @@ pub const TERMS: [(&str, &str); 18] = [
         "late interval",
         "one in which the instrument itself was more than 5 ms late for 1 % of its packets or operations",
     ),
+    (
+        "disturbed interval",
+        "one in which programs outside of the lab, or the hypervisor, took more than 5 % of the lab's processors, and the \
+         instrument was late or the nodes' work took more than 25 % longer because of them",
+    ),
 ];
