@@ -139,6 +139,7 @@ impl Trial<'_> {
         let probes = Probes::start(network, crate::plan::probe_interval(hosts))?;
         let mtu = to_u16(plan.layout.network.mtu.0);
         let witnesses = Witnesses::start(&needs, network, mtu, reach)?;
+        let sources = Sources { network, probes: &probes, witnesses: &witnesses, proc: &bench.proc };
         let observer = Observer::new(number, recorder, cluster, sources, time_line.epoch_ns)?;
         let schedule = Schedule::new(&plan.faults, hosts, reach);
         Driver { plan, number, time_line, engine, filling, observer, schedule, progress, set_up }.run()

@@ -1,7 +1,7 @@
 //! What the words of a report mean; `docs/definitions.md` has the exact definitions and their sources.
 
 /// Terms and their meanings.
-pub const TERMS: [(&str, &str); 18] = [
+pub const TERMS: [(&str, &str); 19] = [
     ("intended start", "when the schedule says that an operation begins, whether or not it could be sent then"),
     ("response time", "from the intended start to the end of an operation: what a user would have waited"),
     ("wait", "from the intended start to the sending of an operation"),
