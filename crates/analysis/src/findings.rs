@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::{
     AnalysisError, Balance, ClosedLoop, Effect, FaultFindings, HarmFindings, Instrument, OperationEffect,
-    PhaseFindings, Standstill, TrialEvidence, Verdict, balance, goodput, harm, instrument, little, operations,
-    phases::spread, proof, standstill, sums::PhaseSums, verdict, warnings,
+    PhaseFindings, Standstill, TrialEvidence, Validity, Verdict, balance, goodput, harm, instrument, little,
+    operations, phases::spread, proof, standstill, sums::PhaseSums, verdict, warnings,
 };
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.
@@ -38,7 +38,9 @@ pub struct TrialFindings {
     pub starts_ns: u64,
     /// Its end; of a cut one the last thing seen.
     pub ends_ns: u64,
-    /// Why it is invalid; empty if it is not.
+    /// Whether its evidence can be used.
+    pub validity: Validity,
+    /// Why not: why it is invalid or disturbed; empty if it is neither.
     pub invalid: Vec<String>,
     /// Its phases, in order.
     pub phases: Vec<PhaseFindings>,
@@ -179,6 +181,7 @@ fn trial(
         cut: evidence.cut(),
         starts_ns: evidence.row.starts_ns,
         ends_ns: evidence.ends_ns,
+        validity: Validity::Valid,
         invalid: Vec::new(),
         closed_loop: little::closed_loop(description, evidence, &phases, effect.delivered_degradation),
         standstill: standstill::standstill(description, evidence, sums, &phases),
@@ -190,6 +193,6 @@ fn trial(
         balance: balance::balance(evidence),
         deaths: deaths.collect(),
     };
-    trial.invalid = verdict::trial_reasons(description, evidence, &trial);
+    (trial.validity, trial.invalid) = verdict::of_trial(description, evidence, &trial);
     Ok(trial)
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::{
     AnalysisError, TrialEvidence,
+    disturbance::{self, Reading, Taker},
     evidence::phase,
     latency::{empty, merge},
     stalls::stalls,
@@ -42,12 +43,12 @@ pub struct Errors {
     pub max_ns: u64,
 }
 
-/// Who used the machine in a phase; shares of all its cores, 0 to 1.
+/// Who used the lab's processors in a phase; shares of all of them, 0 to 1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cpu {
     /// The phase.
     pub phase: String,
-    /// Cores there were.
+    /// Processors there were: those that the lab might use, and no whole number where a quota was.
     pub cores: f64,
     /// Busy with anything at all.
     pub busy: f64,
@@ -63,6 +64,18 @@ pub struct Cpu {
     pub instrument: f64,
     /// Busy, but neither a node nor Brownout: the kernel's own work and other programs.
     pub other: f64,
+    /// Programs outside of the lab (part of `other`); none where the record does not say.
+    pub programs: Option<f64>,
+    /// The largest of them.
+    pub takers: Vec<Taker>,
+    /// How long each node's threads waited for a processor, as a share of the CPU time that they used: for each other and for
+    /// the rest of the lab, too.
+    pub waited: BTreeMap<String, f64>,
+    /// By how much longer the nodes' work took because of programs outside of the lab and the hypervisor, as a share of the
+    /// CPU time that it took; none where the record does not say.
+    pub hindered: Option<f64>,
+    /// Share of the time in which something waited for a processor, as the kernel counts it (PSI); none where it does not.
+    pub pressure: Option<f64>,
 }
 
 /// How punctual the instrument was in one phase.
@@ -74,17 +87,43 @@ pub struct Punctuality {
     pub intervals: u64,
     /// Those in which the instrument was late.
     pub late: u64,
+    /// Those of the late ones in which others took processors.
+    pub late_by_others: u64,
+    /// Those in which others took processors, and the nodes or the instrument had to wait for them.
+    pub disturbed: u64,
 }
 
 impl Punctuality {
     /// Late in too large a share of the intervals.
     pub fn too_late(&self) -> bool {
-        too_late(self.late, self.intervals)
+        too_many(self.late, self.intervals)
+    }
+
+    /// The same without those in which others took processors.
+    pub fn too_late_by_itself(&self) -> bool {
+        too_many(self.late - self.late_by_others, self.intervals)
+    }
+
+    /// Disturbed in too large a share of the intervals.
+    pub fn too_disturbed(&self) -> bool {
+        too_many(self.disturbed, self.intervals)
+    }
+
+    /// All phases together.
+    fn sum(phases: &[Punctuality]) -> Punctuality {
+        let sum = |of: fn(&Punctuality) -> u64| phases.iter().map(of).sum();
+        Punctuality {
+            phase: String::new(),
+            intervals: sum(|phase| phase.intervals),
+            late: sum(|phase| phase.late),
+            late_by_others: sum(|phase| phase.late_by_others),
+            disturbed: sum(|phase| phase.disturbed),
+        }
     }
 }
 
-fn too_late(late: u64, intervals: u64) -> bool {
-    late as f64 > LATE_SHARE * intervals as f64
+fn too_many(some: u64, intervals: u64) -> bool {
+    some as f64 > LATE_SHARE * intervals as f64
 }
 
 /// The instrument in one trial.
@@ -102,8 +141,17 @@ pub struct Instrument {
     pub late_share: f64,
     /// The same for each of these phases.
     pub punctuality: Vec<Punctuality>,
-    /// Late in too many intervals, of all or of one phase: the trial is invalid.
+    /// Late in too many intervals, of all or of one phase: the trial is not valid.
     pub too_late: bool,
+    /// The same without the intervals in which others took processors.
+    pub too_late_by_itself: bool,
+    /// Starts of the intervals in which others took processors, and the nodes or the instrument had to wait for them, ns
+    /// since the run's zero.
+    pub disturbed_intervals: Vec<u64>,
+    /// Disturbed in too many intervals, of all or of one phase, or late in too many because of others.
+    pub disturbed: bool,
+    /// Who disturbed, most first; what they took is of the disturbed intervals.
+    pub disturbed_by: Vec<Taker>,
     /// Those of these phases that kept the machine too busy: latency is then the queue for the processors, not the system.
     pub saturated: Vec<String>,
     /// CPU time by phase.
@@ -135,12 +183,19 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
     let dropping: Vec<(u64, u64)> = evidence.links.dropping.iter().copied().chain(unread).collect();
     let stalls = stalls(evidence)?;
     let mut punctuality: Vec<Punctuality> = Vec::new();
-    let mut late = Vec::new();
+    let readings = Reading::all(evidence);
+    let (mut late, mut disturbed, mut disturbing) = (Vec::new(), Vec::new(), Vec::new());
     for interval in &evidence.intervals {
         let Some(phase) = measured(interval.starts_ns, interval.length_ns) else { continue };
         // Phases follow each other in time: the last one begun is the one that goes on.
         if punctuality.last().is_none_or(|last| last.phase != phase) {
-            punctuality.push(Punctuality { phase: phase.to_owned(), intervals: 0, late: 0 });
+            punctuality.push(Punctuality {
+                phase: phase.to_owned(),
+                intervals: 0,
+                late: 0,
+                late_by_others: 0,
+                disturbed: 0,
+            });
         }
         let Some(own) = punctuality.last_mut() else { continue };
         own.intervals += 1;
@@ -148,23 +203,38 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         let middle = interval.starts_ns + interval.length_ns / 2;
         let emulator_late =
             late_readings.iter().chain(&stalls).chain(&dropping).any(|(from, to)| (*from..*to).contains(&middle));
-        if emulator_late || p99(&interval.lateness) > LATE_LOAD_NS {
+        let is_late = emulator_late || p99(&interval.lateness) > LATE_LOAD_NS;
+        if is_late {
             own.late += 1;
             late.push(interval.starts_ns);
         }
+        let reading = readings.range(..=middle).next_back().map(|(_, reading)| reading);
+        let Some(reading) = reading.filter(|reading| reading.crowded()) else { continue };
+        own.late_by_others += u64::from(is_late);
+        if is_late || reading.disturbed() {
+            own.disturbed += 1;
+            disturbed.push(interval.starts_ns);
+            disturbing.push(reading);
+        }
     }
-    let intervals: u64 = punctuality.iter().map(|own| own.intervals).sum();
-    let late_count = late.len() as u64;
-    let cpu = cpu(evidence);
+    let all = Punctuality::sum(&punctuality);
+    let any = |too_many: fn(&Punctuality) -> bool| too_many(&all) || punctuality.iter().any(too_many);
+    let too_late = any(Punctuality::too_late);
+    let too_late_by_itself = any(Punctuality::too_late_by_itself);
+    let cpu = cpu(evidence, &readings);
     let measured = cpu.iter().filter(|row| phase::MEASURED.contains(&row.phase.as_str()));
     let saturated = measured.filter(|row| row.busy > SATURATED_SHARE);
     Ok(Instrument {
         release_error: errors(&release),
         lateness: errors(&lateness),
-        intervals,
+        intervals: all.intervals,
         late_intervals: late,
-        late_share: late_count as f64 / intervals.max(1) as f64,
-        too_late: too_late(late_count, intervals) || punctuality.iter().any(Punctuality::too_late),
+        late_share: all.late as f64 / all.intervals.max(1) as f64,
+        too_late,
+        too_late_by_itself,
+        disturbed_intervals: disturbed,
+        disturbed: any(Punctuality::too_disturbed) || (too_late && !too_late_by_itself),
+        disturbed_by: disturbance::takers(disturbing.into_iter()),
         punctuality,
         saturated: saturated.map(|row| row.phase.clone()).collect(),
         cpu,
@@ -185,7 +255,7 @@ fn errors(histogram: &Histogram) -> Option<Errors> {
     })
 }
 
-fn cpu(evidence: &TrialEvidence) -> Vec<Cpu> {
+fn cpu(evidence: &TrialEvidence, readings: &BTreeMap<u64, Reading<'_>>) -> Vec<Cpu> {
     let of_phase = |window: &crate::PhaseWindow| {
         let mut busy: BTreeMap<&str, u64> = BTreeMap::new();
         let mut starts = BTreeMap::new();
@@ -203,6 +273,12 @@ fn cpu(evidence: &TrialEvidence) -> Vec<Cpu> {
             .keys()
             .filter_map(|subject| subject.strip_prefix("node:").map(|name| (name.to_owned(), share(subject))))
             .collect();
+        let waited = nodes.keys().filter_map(|node| {
+            let (waited, ran) =
+                (busy.get(format!("waited:{node}").as_str())?, busy.get(format!("node:{node}").as_str())?);
+            (*ran > 0).then(|| (node.clone(), *waited as f64 / *ran as f64))
+        });
+        let of_phase = || readings.iter().filter(|(starts_ns, _)| starts.contains_key(starts_ns)).map(|(_, one)| one);
         let known = nodes.values().sum::<f64>() + share("instrument");
         Some(Cpu {
             phase: window.name.clone(),
@@ -214,6 +290,11 @@ fn cpu(evidence: &TrialEvidence) -> Vec<Cpu> {
             instrument: share("instrument"),
             // Two clocks of the kernel, read one after the other, may differ by a tick.
             other: (share("machine") - known).max(0.0),
+            programs: busy.contains_key("programs").then(|| share("programs")),
+            takers: disturbance::takers(of_phase()),
+            waited: waited.collect(),
+            hindered: disturbance::hindered(of_phase()),
+            pressure: busy.get("pressure").map(|waited| *waited as f64 / length as f64),
             nodes,
         })
     };

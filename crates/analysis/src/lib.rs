@@ -6,12 +6,15 @@
 //! One file has one definition: [`phases`](PhaseFindings) what the load met, [`goodput`](Effect) what the fault took,
 //! [`proof`](FaultFindings) whether it was in force (its `segments` of time, the `place`s
 //! looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance) whether every operation ended somewhere,
-//! [`instrument`](Instrument) whether the measurement itself was sound, `possible` whether its latencies can be true,
-//! [`little`](ClosedLoop) and [`standstill`](Standstill) what arithmetic alone explains, [`verdict`](Verdict) what follows; [`compare`] puts runs beside each other.
+//! [`instrument`](Instrument) whether the measurement itself was sound, `disturbance` whether the nodes had the processors to
+//! themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be true,
+//! [`little`](ClosedLoop) and [`standstill`](Standstill) what arithmetic alone explains, [`verdict`](Verdict) what follows;
+//! [`compare`] puts runs beside each other.
 
 mod balance;
 mod compare;
 mod distribution;
+mod disturbance;
 mod error;
 mod evidence;
 mod findings;
@@ -44,6 +47,7 @@ pub mod words;
 
 pub use balance::Balance;
 pub use compare::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side, compare};
+pub use disturbance::{HINDERED_SHARE, OTHERS_SHARE, Taker, UNSEEN_SHARE};
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
 pub use findings::{FORMAT, Findings, NodeDeath, TrialFindings, findings};
@@ -66,7 +70,7 @@ pub use verdict::{
 };
 
 /// The exit code that follows from findings: 0 valid · 1 the objective was missed in a phase in which it must hold ·
-/// 3 the evidence is invalid or inconclusive · 130 interrupted.
+/// 3 the evidence is disturbed, invalid or inconclusive · 130 interrupted.
 pub fn exit_code(findings: &Findings) -> u8 {
     findings.verdict.exit_code
 }

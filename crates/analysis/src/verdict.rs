@@ -3,7 +3,9 @@
 use brownout_record::{Description, Event, TrialState};
 use serde::Serialize;
 
-use crate::{Proof, Punctuality, TrialEvidence, TrialFindings, evidence::phase, harm, possible, stats};
+use crate::{
+    Instrument, Proof, Punctuality, Taker, TrialEvidence, TrialFindings, evidence::phase, harm, possible, stats,
+};
 
 /// Trials below which no confidence interval is worth quoting.
 pub const ENOUGH_TRIALS: usize = 5;
@@ -18,7 +20,10 @@ pub const LEAST_DIFFERENCE: f64 = 0.01;
 pub enum Validity {
     /// Every trial ran, every fault is proven, the balance sheet balances, the instrument was punctual.
     Valid,
-    /// Something of that is not so.
+    /// Programs outside of the lab, or the hypervisor, took processors that the nodes or the instrument waited for: the
+    /// trial shows the machine, and is to be repeated.
+    Disturbed,
+    /// Something else of that is not so.
     Invalid,
     /// The run was ended by its user or killed (or is still running).
     Interrupted,
@@ -107,8 +112,55 @@ fn of_kind<'a>(events: impl IntoIterator<Item = &'a Event>, kind: &str) -> Vec<S
 /// Places named that were harmed; a host that is slow is so on many pairs.
 const NAMED: usize = 4;
 
-/// What makes a trial invalid.
-pub(crate) fn trial_reasons(description: &Description, evidence: &TrialEvidence, trial: &TrialFindings) -> Vec<String> {
+/// Whether a trial's evidence can be used, and why not.
+///
+/// On a disturbed machine a fault may seem to be none, or another one, and the instrument may be late: such a trial is to be
+/// repeated before anything is said of it. What a busy machine does not explain makes it invalid all the same.
+pub(crate) fn of_trial(
+    description: &Description,
+    evidence: &TrialEvidence,
+    trial: &TrialFindings,
+) -> (Validity, Vec<String>) {
+    let disturbed = disturbance(&trial.instrument);
+    let explained = unless_disturbed(evidence, trial);
+    let unexplained = broken(description, evidence, trial);
+    let validity = if trial.cut {
+        Validity::Interrupted
+    } else if !unexplained.is_empty() {
+        Validity::Invalid
+    } else if disturbed.is_some() {
+        Validity::Disturbed
+    } else if !explained.is_empty() {
+        Validity::Invalid
+    } else {
+        Validity::Valid
+    };
+    (validity, unexplained.into_iter().chain(disturbed).chain(explained).collect())
+}
+
+/// Who disturbed, and how much.
+fn disturbance(instrument: &Instrument) -> Option<String> {
+    if !instrument.disturbed {
+        return None;
+    }
+    let by: Vec<String> = instrument.disturbed_by.iter().map(Taker::text).collect();
+    let by_phase = instrument.punctuality.iter().filter(|phase| phase.disturbed > 0);
+    let by_phase = by_phase.map(|phase| format!("; {} of {} in the {}", phase.disturbed, phase.intervals, phase.phase));
+    let hindered = instrument.cpu.iter().filter(|cpu| phase::MEASURED.contains(&cpu.phase.as_str()));
+    let hindered = hindered.filter_map(|cpu| cpu.hindered).fold(0.0, f64::max);
+    Some(format!(
+        "the machine was busy with other work: {}; {} of {} intervals were disturbed{}; because of it, what the nodes had to \
+         do took up to {:.0}% longer",
+        by.join(", "),
+        instrument.disturbed_intervals.len(),
+        instrument.intervals,
+        by_phase.collect::<String>(),
+        hindered * 100.0
+    ))
+}
+
+/// What is wrong with a trial, and what no other program explains.
+fn broken(description: &Description, evidence: &TrialEvidence, trial: &TrialFindings) -> Vec<String> {
     let mut reasons = of_kind(&evidence.events, FAILED);
     if trial.state == TrialState::Failed.to_string() {
         reasons.push("it failed, and did not come to its end".to_owned());
@@ -126,6 +178,24 @@ pub(crate) fn trial_reasons(description: &Description, evidence: &TrialEvidence,
             }
         }
     }
+    if !trial.balance.balances {
+        reasons.push(format!("the balance sheet does not balance: {}", trial.balance.errors.join("; ")));
+    }
+    reasons.extend(of_kind(&evidence.events, UNBALANCED));
+    reasons.extend(possible::impossible(description, evidence));
+    for death in &trial.deaths {
+        reasons.push(format!(
+            "node {} died at {:.1} s, and no fault asked for it",
+            death.node,
+            death.at_ns as f64 / 1e9
+        ));
+    }
+    reasons
+}
+
+/// What is wrong with a trial, unless others took the processors.
+fn unless_disturbed(evidence: &TrialEvidence, trial: &TrialFindings) -> Vec<String> {
+    let mut reasons = Vec::new();
     for fault in &trial.faults {
         let verdict = match fault.verdict {
             Proof::Proven => continue,
@@ -139,28 +209,17 @@ pub(crate) fn trial_reasons(description: &Description, evidence: &TrialEvidence,
     if trial.harm.len() > NAMED {
         reasons.push(format!("nobody asked for what {} more places and quantities showed", trial.harm.len() - NAMED));
     }
-    if !trial.balance.balances {
-        reasons.push(format!("the balance sheet does not balance: {}", trial.balance.errors.join("; ")));
-    }
-    reasons.extend(of_kind(&evidence.events, UNBALANCED));
-    reasons.extend(possible::impossible(description, evidence));
     let instrument = &trial.instrument;
-    if instrument.too_late {
+    // What others did to the instrument is said in their reason.
+    if instrument.too_late_by_itself {
         let by_phase = instrument.punctuality.iter().filter(|phase| phase.too_late());
-        let by_phase =
-            by_phase.map(|Punctuality { phase, intervals, late }| format!("; {late} of {intervals} in the {phase}"));
+        let by_phase = by_phase
+            .map(|Punctuality { phase, intervals, late, .. }| format!("; {late} of {intervals} in the {phase}"));
         reasons.push(format!(
             "the instrument was late in {} of {} intervals{}",
             instrument.late_intervals.len(),
             instrument.intervals,
             by_phase.collect::<String>()
-        ));
-    }
-    for death in &trial.deaths {
-        reasons.push(format!(
-            "node {} died at {:.1} s, and no fault asked for it",
-            death.node,
-            death.at_ns as f64 / 1e9
         ));
     }
     reasons
@@ -193,19 +252,26 @@ pub(crate) fn verdict(description: &Description, trials: &[TrialFindings], event
     if trials.len() < planned {
         reasons.push(format!("{} of {planned} trials were run", trials.len()));
     }
+    // What the run itself came to, before what its trials did.
+    let broken = !reasons.is_empty();
     for trial in trials {
         reasons.extend(trial.invalid.iter().map(|reason| format!("trial {}: {reason}", trial.trial)));
     }
-    let validity = match (interrupted, reasons.is_empty()) {
-        (true, _) => Validity::Interrupted,
-        (false, true) => Validity::Valid,
-        (false, false) => Validity::Invalid,
+    let any = |validity| trials.iter().any(|trial| trial.validity == validity);
+    let validity = if interrupted {
+        Validity::Interrupted
+    } else if broken || any(Validity::Invalid) {
+        Validity::Invalid
+    } else if any(Validity::Disturbed) {
+        Validity::Disturbed
+    } else {
+        Validity::Valid
     };
     let effect = effect(description, trials, validity, seed);
     let objective_misses = misses(description, trials);
     let exit_code = match validity {
         Validity::Interrupted => 130,
-        Validity::Invalid => 3,
+        Validity::Disturbed | Validity::Invalid => 3,
         Validity::Valid if !objective_misses.is_empty() => 1,
         Validity::Valid if effect.outcome == Outcome::Inconclusive => 3,
         Validity::Valid => 0,
@@ -297,6 +363,11 @@ fn sentence(
         Validity::Invalid => {
             let about = if faults { " about the fault" } else { "" };
             return format!("Invalid: {first}{end} Nothing follows from this run{about}.");
+        }
+        Validity::Disturbed => {
+            return format!(
+                "Disturbed: {first}{end} Nothing follows from this run: stop the other work, and repeat it."
+            );
         }
         Validity::Valid => {}
     }

@@ -28,6 +28,16 @@ pub(crate) fn warnings(description: &Description, events: &[Event], trials: &[Tr
 fn of_trial(trial: &TrialFindings) -> Vec<String> {
     let mut warnings = machine(&trial.instrument);
     let late = &trial.instrument.late_intervals;
+    let disturbed = &trial.instrument.disturbed_intervals;
+    if !disturbed.is_empty() && !trial.instrument.disturbed {
+        let intervals = trial.instrument.intervals;
+        let by: Vec<String> = trial.instrument.disturbed_by.iter().map(|taker| taker.text()).collect();
+        warnings.push(format!(
+            "other work disturbed {} of {intervals} intervals, in which {}",
+            disturbed.len(),
+            by.join(", ")
+        ));
+    }
     if !late.is_empty() && !trial.instrument.too_late {
         let intervals = trial.instrument.intervals;
         warnings.push(format!("the instrument was late in {} of {intervals} intervals", late.len()));
@@ -62,7 +72,7 @@ fn machine(instrument: &Instrument) -> Vec<String> {
     }
     let (Some(baseline), Some(fault)) = (of_phase(phase::BASELINE), of_phase(phase::FAULT)) else { return warnings };
     for (what, before, during) in [
-        ("programs beside the lab took", baseline.other, fault.other),
+        ("programs outside of the lab took", baseline.programs.unwrap_or(0.0), fault.programs.unwrap_or(0.0)),
         ("the hypervisor took for other machines", baseline.stolen, fault.stolen),
     ] {
         if (during - before).abs() > CHANGED_SHARE {

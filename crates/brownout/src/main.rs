@@ -2,7 +2,7 @@
 //!
 //! One file per command under `commands/`; each returns the process's exit code:
 //! 0 done and valid · 1 an objective was missed · 2 the file or the arguments are wrong · 3 done, but the
-//! evidence is invalid or inconclusive · 4 this machine cannot build the lab · 130 interrupted.
+//! evidence is disturbed, invalid or inconclusive · 4 this machine cannot build the lab · 130 interrupted.
 
 mod commands;
 mod output;

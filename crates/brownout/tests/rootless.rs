@@ -51,7 +51,8 @@ fn an_ordinary_user_runs_the_experiment_in_a_user_namespace() {
     assert_eq!(findings["environment"]["privilege"], "user namespace");
     assert_eq!(findings["environment"]["emulator_scheduling"], "SCHED_OTHER");
     // It may make the instrument late, too, or miss the objective; the run has to say so then, and only then.
-    let too_late = findings["trials"][0]["instrument"]["too_late"].as_bool().unwrap();
+    let instrument = &findings["trials"][0]["instrument"];
+    let too_late = instrument["too_late"] == true || instrument["disturbed"] == true;
     let missed = findings["verdict"]["objective_misses"].as_array().unwrap();
     let expected = if too_late { 3 } else { i32::from(!missed.is_empty()) };
     assert_eq!(output.status.code(), Some(expected), "{}", both(&output));

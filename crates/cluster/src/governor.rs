@@ -15,6 +15,7 @@ use std::{
 };
 
 use brownout_base::{Change, clock::monotonic_ns};
+use brownout_machine::Processors;
 use brownout_network::{Scheduling, run_urgently};
 use brownout_units::Share;
 
@@ -97,7 +98,7 @@ pub struct CpuLimit {
     supervisor: Arc<Supervisor>,
     number: u64,
     share: Share,
-    processors: u32,
+    processors: f64,
     since: Change,
     scheduling: Scheduling,
     before: Tally,
@@ -112,7 +113,8 @@ impl CpuLimit {
                 least: Share::new(LEAST).unwrap_or_default().to_string(),
             });
         }
-        let processors = processors();
+        let processors = Processors::of_this_process();
+        let (capacity, count) = (processors.capacity(), u64::from(processors.count()));
         let asked_ns = monotonic_ns();
         let mut life = supervisor.open()?;
         if life.governing.running.is_some() {
@@ -126,7 +128,7 @@ impl CpuLimit {
         if life.governing.running.is_none() {
             let spawned = thread::Builder::new().name(format!("cpu-{}", supervisor.name)).spawn({
                 let supervisor = Arc::clone(supervisor);
-                move || govern(&supervisor, u64::from(processors))
+                move || govern(&supervisor, capacity, count)
             });
             if let Err(source) = spawned {
                 life.governing.limits.retain(|(other, _)| *other != number);
@@ -150,7 +152,15 @@ impl CpuLimit {
         };
         drop(life);
         let since = Change::between(asked_ns, monotonic_ns());
-        Ok(CpuLimit { supervisor: Arc::clone(supervisor), number, share, processors, since, scheduling, before })
+        Ok(CpuLimit {
+            supervisor: Arc::clone(supervisor),
+            number,
+            share,
+            processors: capacity,
+            since,
+            scheduling,
+            before,
+        })
     }
 
     /// Since when it is in force.
@@ -163,8 +173,8 @@ impl CpuLimit {
         self.share
     }
 
-    /// The processors that the lab may use.
-    pub fn processors(&self) -> u32 {
+    /// The processors that the lab may use; no whole number where a quota of a cgroup is less.
+    pub fn processors(&self) -> f64 {
         self.processors
     }
 
@@ -219,11 +229,6 @@ impl std::fmt::Debug for CpuLimit {
         let name = &self.supervisor.name;
         f.debug_struct("CpuLimit").field("node", name).field("share", &self.share).finish_non_exhaustive()
     }
-}
-
-/// The processors that we may use: by affinity, and by the quota of the cgroup that we are in.
-fn processors() -> u32 {
-    thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
 }
 
 impl Life {
@@ -289,8 +294,9 @@ impl Drop for Release<'_> {
     }
 }
 
-/// Keeps the limits of a node while there are any.
-fn govern(supervisor: &Supervisor, processors: u64) {
+/// Keeps the limits of a node while there are any. `capacity` is the CPU time that there is in a second, s; `count` is how
+/// many threads may use it at once.
+fn govern(supervisor: &Supervisor, capacity: f64, count: u64) {
     let scheduling = run_urgently(PRIORITY);
     let release = Release(supervisor);
     let mut life = supervisor.life();
@@ -312,7 +318,7 @@ fn govern(supervisor: &Supervisor, processors: u64) {
         };
         #[cfg(test)]
         assert!(!std::mem::take(&mut life.governing.sabotaged), "a panic of the test's making");
-        let quota_ns = (share.fraction() * (processors * PERIOD_NS) as f64) as u64;
+        let quota_ns = (share.fraction() * capacity * PERIOD_NS as f64) as u64;
         let used_ns = life.count();
         account.used_ns += used_ns;
         let now_ns = monotonic_ns();
@@ -330,7 +336,7 @@ fn govern(supervisor: &Supervisor, processors: u64) {
         } else {
             life.let_go();
         }
-        let nap = account.nap_ns(now_ns, quota_ns, processors);
+        let nap = account.nap_ns(now_ns, quota_ns, count);
         life = match supervisor.changed.wait_timeout(life, Duration::from_nanos(nap)) {
             Ok((life, _)) => life,
             Err(poisoned) => poisoned.into_inner().0,

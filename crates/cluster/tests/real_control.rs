@@ -137,7 +137,7 @@ impl Lab {
         self.nodetool("n3", &["flush"]);
         let sample = limit.sample();
         eprintln!("{sample:?}");
-        let processors = f64::from(limit.processors());
+        let processors = limit.processors();
         let allowed_ns = 0.2 * processors * (sample.periods + 1) as f64 * 1e8;
         // What it takes while the machine keeps the limit's thread from running is paid back in later periods, of which
         // there may be none yet.

@@ -1,6 +1,6 @@
 //! What labs are built from: the layout of the plan, and what was provided for it.
 
-use std::path::PathBuf;
+use std::{fs::File, path::PathBuf};
 
 use brownout_cluster::{CassandraSpec, Distribution, Jit, Owner, Paths, Site, java::Java};
 use brownout_network::{Host, HostSpec, NetworkSpec, Scheduling};
@@ -30,6 +30,8 @@ pub struct Bench {
     pub logs: PathBuf,
     /// Who nodes run as; none: as this process.
     pub owner: Option<Owner>,
+    /// The machine's `/proc`, as it is seen from outside of the lab.
+    pub proc: File,
     /// How the lab got its rights.
     pub privilege: Privilege,
 }

@@ -7,6 +7,7 @@
 
 mod bench;
 pub mod byhand;
+mod competition;
 mod cpu;
 mod driver;
 mod error;

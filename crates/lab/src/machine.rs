@@ -14,6 +14,7 @@ use brownout_cluster::{
     cassandra::{self, maven},
     java, memory_needed,
 };
+use brownout_machine::{Processors, available_memory};
 use brownout_units::{Bytes, Delay, format_ns};
 use serde::{Deserialize, Serialize};
 
@@ -100,9 +101,9 @@ fn kernel() -> Check {
 }
 
 fn processors() -> Check {
-    let cores = crate::cpu::allowed_cores();
-    let found = format!("{cores} × {}", cpu_model());
-    match cores {
+    let processors = Processors::of_this_process();
+    let found = format!("{processors} × {}", cpu_model());
+    match processors.whole() {
         1 => Check::not(
             State::Limited,
             "processors",
@@ -337,22 +338,6 @@ fn memory_for(nodes: usize, heap: Bytes) -> Check {
         ),
         _ => Check::good("memory", format!("{} MB for {nodes} nodes", needed >> 20)),
     }
-}
-
-/// Bytes that programs can still take without swapping (proc(5), MemAvailable).
-fn available_memory() -> Option<u64> {
-    meminfo("MemAvailable:")
-}
-
-/// Bytes of memory in the machine.
-pub fn total_memory() -> u64 {
-    meminfo("MemTotal:").unwrap_or(0)
-}
-
-fn meminfo(key: &str) -> Option<u64> {
-    let info = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = info.lines().find_map(|line| line.strip_prefix(key))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
 }
 
 fn disk(runs: &Path) -> Check {

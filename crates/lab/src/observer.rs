@@ -1,16 +1,18 @@
 //! Once a second, everything that was seen goes into the record: load, latencies, links, probes, processors, deaths.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs::File, io};
 
 use brownout_cluster::Cluster;
 use brownout_load::{Bucket, Engine, Histogram, Live, Outcome};
+use brownout_machine::Processors;
 use brownout_network::{Host, INTERFACE, LinkControl, Network, ProbeSample as Probe, Probes};
 use brownout_record::{CpuRow, Event, HostCounterRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Recorder, WitnessRow};
 use brownout_stress::output::write_bucket;
 
 use crate::{
     LabError,
-    cpu::{self, CpuTimes},
+    competition::{Competition, Own},
+    cpu::CpuTimes,
     plan::INTERVAL_NS,
     witness::Witnesses,
 };
@@ -38,7 +40,9 @@ pub struct Observer<'a> {
     /// The last reading of the links' counters, and what readings since the last look have shown.
     links_read_ns: u64,
     links: Vec<LinkRow>,
+    processors: Processors,
     last: CpuTimes,
+    competition: Competition,
     last_nodes: BTreeMap<String, u64>,
     last_load: u64,
     last_waited: u64,
@@ -49,6 +53,18 @@ pub struct Observer<'a> {
     dropped_emulator: u64,
     /// Up to here, intervals without an operation have been written too.
     filled_ns: u64,
+}
+
+/// Where an observer looks, beside the cluster.
+pub struct Sources<'a> {
+    /// Counters of links and hosts.
+    pub network: &'a Network,
+    /// Its own packets.
+    pub probes: &'a Probes,
+    /// Those who look at the places of faults.
+    pub witnesses: &'a Witnesses,
+    /// The machine's `/proc`, as it is seen from outside of the lab.
+    pub proc: &'a File,
 }
 
 /// What a second looked like, for progress and for the warm-up's decision.
@@ -70,13 +86,14 @@ impl<'a> Observer<'a> {
     pub fn new(
         trial: u32,
         recorder: &'a mut Recorder,
-        network: &'a Network,
         cluster: &'a mut Cluster,
-        probes: &'a Probes,
-        witnesses: &'a Witnesses,
+        sources: Sources<'a>,
         epoch_ns: u64,
     ) -> Result<Self, LabError> {
+        let Sources { network, probes, witnesses, proc } = sources;
         network.control().take_counters()?;
+        let processors = Processors::of_this_process();
+        let competition = Competition::begin(proc, cluster).map_err(unseen)?;
         let now_ns = brownout_base::clock::monotonic_ns();
         let mut observer = Observer {
             trial,
@@ -90,7 +107,9 @@ impl<'a> Observer<'a> {
             last_ns: now_ns,
             links_read_ns: now_ns,
             links: Vec::new(),
-            last: cpu_now()?,
+            last: CpuTimes::now(&processors).map_err(unseen)?,
+            processors,
+            competition,
             last_nodes: BTreeMap::new(),
             last_load: 0,
             last_waited: network.waited_ns().unwrap_or(0),
@@ -135,7 +154,7 @@ impl<'a> Observer<'a> {
         let now_ns = brownout_base::clock::monotonic_ns();
         let buckets = engine.map(Engine::drain).unwrap_or_default();
         let load_cpu = engine.map_or(self.last_load, Engine::cpu_ns);
-        let cpu = cpu_now()?;
+        let cpu = CpuTimes::now(&self.processors).map_err(unseen)?;
         let nodes = self.node_cpu();
         let busy = self.record(now_ns, &buckets, &cpu, &nodes, load_cpu)?;
         for event in engine.map(Engine::connection_events).unwrap_or_default() {
@@ -213,7 +232,7 @@ impl<'a> Observer<'a> {
         load_cpu: u64,
     ) -> Result<f64, LabError> {
         let length_ns = (now_ns - self.last_ns).max(1);
-        let cores = cpu::cores() * length_ns;
+        let cores = (self.processors.capacity() * length_ns as f64) as u64;
         let starts_ns = self.recorder.at(self.last_ns);
         self.read_links()?;
         let links = std::mem::take(&mut self.links);
@@ -222,21 +241,28 @@ impl<'a> Observer<'a> {
         let probes = self.probe_rows(self.probes.drain());
         // Packets that wait for the emulator to read them are in none of its own counters.
         let waited = self.network.waited_ns().unwrap_or(0);
-        let machine = cpu.machine.saturating_sub(self.last.machine);
+        let machine = cpu.machine.since(&self.last.machine);
         let mut subjects = vec![
-            ("machine".to_owned(), machine),
-            ("stolen".to_owned(), cpu.stolen.saturating_sub(self.last.stolen)),
+            ("machine".to_owned(), machine.busy_ns),
+            ("interrupts".to_owned(), machine.interrupts_ns),
+            ("stolen".to_owned(), machine.stolen_ns),
             ("cores".to_owned(), cores),
             ("emulator".to_owned(), cpu.emulator.saturating_sub(self.last.emulator)),
             ("load".to_owned(), load_cpu.saturating_sub(self.last_load)),
             ("emulator-waited".to_owned(), waited.saturating_sub(self.last_waited)),
             ("load-waited".to_owned(), cpu.load_waited.saturating_sub(self.last.load_waited)),
-            ("instrument".to_owned(), cpu.instrument.saturating_sub(self.last.instrument)),
         ];
+        let instrument = cpu.instrument.saturating_sub(self.last.instrument);
+        let mut lab = instrument + machine.interrupts_ns;
+        subjects.push(("instrument".to_owned(), instrument));
         for (node, used) in nodes {
-            let before = self.last_nodes.get(node).copied().unwrap_or(0);
-            subjects.push((format!("node:{node}"), used.saturating_sub(before)));
+            let used = used.saturating_sub(self.last_nodes.get(node).copied().unwrap_or(0));
+            lab += used;
+            subjects.push((format!("node:{node}"), used));
         }
+        let (are_a_part, by_others_ns) = (self.processors.are_a_part(), machine.all_ns.saturating_sub(lab));
+        let own = Own { length_ns, are_a_part, by_others_ns };
+        subjects.extend(self.competition.look(self.cluster, own).map_err(unseen)?);
         let trial = self.trial;
         let empty = self.empty_intervals(now_ns);
         let witnessed = self.witness_rows();
@@ -253,7 +279,7 @@ impl<'a> Observer<'a> {
             })
         })?;
         self.last_waited = waited;
-        Ok(machine as f64 / cores as f64)
+        Ok(machine.busy_ns as f64 / cores as f64)
     }
 
     /// Every whole interval since the last call: one in which nothing was to start counts as well as any other.
@@ -391,8 +417,8 @@ impl<'a> Observer<'a> {
     }
 }
 
-fn cpu_now() -> Result<CpuTimes, LabError> {
-    CpuTimes::now().map_err(|source| LabError::Ground { doing: "read CPU times", source })
+fn unseen(source: io::Error) -> LabError {
+    LabError::Ground { doing: "read who uses the processors", source }
 }
 
 /// Operations of the last bucket that is over, by name.

@@ -103,6 +103,8 @@ impl Provided {
         let used: [&Path; 5] =
             [&self.folder, &self.cache, &self.distribution.root, &self.java.home, Path::new("/proc")];
         let ground: Furnished = ground::furnish(&layout.hosts, &used)?;
+        let proc =
+            ground.proc.try_clone().map_err(|source| LabError::Ground { doing: "keep the machine's /proc", source })?;
         let root = ground.bind(&self.distribution.root, "cassandra", true)?;
         let java_home = ground.bind(&self.java.home, "java", true)?;
         let cache = ground.bind(&self.cache, "cache", false)?;
@@ -119,7 +121,7 @@ impl Provided {
         let owner = (privilege == Privilege::Root).then_some(Owner::NOBODY);
         let archive = archive::find(&distribution, &java, &cache);
         let layout = layout.clone();
-        Ok(Bench { layout, distribution, java, cache, archive, scratch, logs, owner, privilege })
+        Ok(Bench { layout, distribution, java, cache, archive, scratch, logs, owner, proc, privilege })
     }
 
     /// Inside: makes the class-data archive once per machine; without one, nodes only start more slowly.

@@ -3,12 +3,12 @@
 use std::fs;
 
 use brownout_base::random::derive;
+use brownout_machine::Processors;
 use brownout_record::{Environment, Event, Recorder};
 
 use crate::{
     LabError,
     bench::{Bench, Standing},
-    cpu,
     experiment::Source,
     ground::Interrupts,
     launch::RunRequest,
@@ -88,8 +88,8 @@ fn environment(request: &RunRequest, bench: &Bench, standing: Standing, seed: u6
         version: env!("CARGO_PKG_VERSION").to_owned(),
         kernel: release.trim().to_owned(),
         cpu: machine::cpu_model(),
-        cores: cpu::allowed_cores(),
-        memory: machine::total_memory(),
+        cores: Processors::of_this_process().whole(),
+        memory: brownout_machine::total_memory(),
         clock_source: machine::clock_source_name(),
         privilege: bench.privilege.name().to_owned(),
         emulator_scheduling: standing.emulator_scheduling,

@@ -14,7 +14,7 @@ use crate::{
     faults::sabotage::sabotaged,
     filling::Filling,
     hosts::{HostPlan, Hosts},
-    observer::Observer,
+    observer::{Observer, Sources},
     plan::{Plan, Work, to_u16},
     progress::Progress,
     schedule::Schedule,
@@ -142,7 +142,8 @@ impl Trial<'_> {
         let probes = Probes::start(network, crate::plan::probe_interval(hosts))?;
         let mtu = to_u16(plan.layout.network.mtu.0);
         let witnesses = Witnesses::start(&needs, network, mtu, handles)?;
-        let observer = Observer::new(number, recorder, network, cluster, &probes, &witnesses, time_line.epoch_ns)?;
+        let sources = Sources { network, probes: &probes, witnesses: &witnesses, proc: &bench.proc };
+        let observer = Observer::new(number, recorder, cluster, sources, time_line.epoch_ns)?;
         let reach = if sabotage { sabotaged(reach) } else { reach.clone() };
         let schedule = Schedule::new(&plan.faults, hosts, &reach);
         Driver { plan, number, time_line, engine, filling, observer, schedule, progress, set_up }.run()

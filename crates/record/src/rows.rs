@@ -224,8 +224,8 @@ pub struct CpuRow {
     pub starts_ns: u64,
     /// Its length.
     pub length_ns: u64,
-    /// `machine`, `stolen`, `cores`, `node:NAME`, `emulator`, `load`, `instrument`, `emulator-waited`,
-    /// `load-waited`; see `schema.sql`.
+    /// `machine`, `stolen`, `cores`, `node:NAME`, `emulator`, `load`, `instrument`, `interrupts`, `programs`,
+    /// `program:PID:NAME`, `kernel`, `waited:NODE`, `emulator-waited`, `load-waited`, `pressure`; see `schema.sql`.
     pub subject: String,
     /// CPU time, ns; for `cores` the number of cores × the length.
     pub busy_ns: u64,

@@ -53,9 +53,10 @@ CREATE TABLE probe (
     samples BLOB NOT NULL,
     PRIMARY KEY (trial, starts_ns, sender, receiver)
 ) WITHOUT ROWID;
--- CPU time used in an interval; subject: 'machine' (of all cores together), 'stolen', 'cores' (what there was),
--- 'node:NAME', 'emulator', 'load', 'instrument' (all of Brownout); not CPU time but time spent waiting for a
--- processor: 'emulator-waited', 'load-waited'
+-- CPU time used in an interval; subject: 'machine' (of the lab's processors together), 'stolen', 'cores' (what there was),
+-- 'node:NAME', 'emulator', 'load', 'instrument' (all of Brownout), 'interrupts'; outside of the lab 'programs', the largest of
+-- them 'program:PID:NAME', 'kernel' (its threads); not CPU time but time spent waiting for a processor: 'waited:NODE',
+-- 'emulator-waited', 'load-waited', 'pressure' (in which anything waited)
 CREATE TABLE cpu (
     trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, length_ns INTEGER NOT NULL,
     subject TEXT NOT NULL, busy_ns INTEGER NOT NULL,

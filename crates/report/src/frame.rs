@@ -79,7 +79,13 @@ impl Frame<'_> {
             label: "the instrument was late in this interval".to_owned(),
             kind: WindowKind::Late,
         });
-        phases.chain(faults).chain(late).collect()
+        let disturbed = self.trial.instrument.disturbed_intervals.iter().map(|starts| Window {
+            from: self.seconds(*starts),
+            to: self.seconds(starts + lengths),
+            label: "other programs disturbed this interval".to_owned(),
+            kind: WindowKind::Late,
+        });
+        phases.chain(faults).chain(late).chain(disturbed).collect()
     }
 
     /// A lane for each fault, with a bar for each period: a ramp's rises. Of many faults, the last lane has all that are left.

@@ -1,7 +1,7 @@
 //! What the words of a report mean; `docs/definitions.md` has the exact definitions and their sources.
 
 /// Terms and their meanings.
-pub const TERMS: [(&str, &str); 18] = [
+pub const TERMS: [(&str, &str); 19] = [
     ("intended start", "when the schedule says that an operation begins, whether or not it could be sent then"),
     ("response time", "from the intended start to the end of an operation: what a user would have waited"),
     ("wait", "from the intended start to the sending of an operation"),
@@ -39,5 +39,10 @@ pub const TERMS: [(&str, &str); 18] = [
     (
         "late interval",
         "one in which the instrument itself was more than 5 ms late for 1 % of its packets or operations",
+    ),
+    (
+        "disturbed interval",
+        "one in which programs outside of the lab, or the hypervisor, took more than 5 % of the lab's processors, and the \
+         instrument was late or the nodes' work took more than 25 % longer because of them",
     ),
 ];

@@ -70,6 +70,7 @@ fn banner(findings: &Findings) -> String {
         (Validity::Valid, 0) => ("good", "✓", "valid evidence"),
         (Validity::Valid, 1) => ("warn", "!", "valid evidence, objective missed"),
         (Validity::Valid, _) => ("warn", "?", "valid evidence, no conclusion"),
+        (Validity::Disturbed, _) => ("bad", "✗", "disturbed by other work"),
         (Validity::Invalid, _) => ("bad", "✗", "invalid evidence"),
         (Validity::Interrupted, _) => ("warn", "…", "interrupted"),
     };

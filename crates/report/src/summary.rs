@@ -337,12 +337,14 @@ impl Page {
                 if findings.trials.len() > 1 { format!("CPU, trial {}", trial.trial) } else { "CPU".to_owned() };
             let mut headings = vec![title.as_str(), "machine"];
             headings.extend(nodes.iter().map(String::as_str));
-            headings.extend(["emulator", "load", "instrument", "other", "stolen"]);
+            headings.extend(["emulator", "load", "instrument", "programs", "other", "stolen", "hindered"]);
             let mut table = Table::new(&headings);
             for row in cpu {
                 let mut shares = vec![Some(row.busy)];
                 shares.extend(nodes.iter().map(|node| row.nodes.get(node).copied()));
-                shares.extend([row.emulator, row.load, row.instrument, row.other, row.stolen].map(Some));
+                let rest = row.other - row.programs.unwrap_or(0.0);
+                shares.extend([row.emulator, row.load, row.instrument].map(Some));
+                shares.extend([row.programs, Some(rest.max(0.0)), Some(row.stolen), row.hindered]);
                 let mut cells = vec![row.phase.clone()];
                 cells.extend(
                     shares.into_iter().map(|share| text::or_none(share, |share| format!("{:.0}%", share * 100.0))),
@@ -352,6 +354,10 @@ impl Page {
             }
             self.table(&table);
         }
+        self.line(
+            Paint::Dim,
+            "  programs: those outside of the lab; hindered: by how much longer the nodes' work took because of others",
+        );
     }
 
     fn notes(&mut self, findings: &Findings) {

@@ -354,7 +354,9 @@ pub fn cpu(trial: &TrialFindings) -> String {
         parts.push(("ink-emulator", "emulator", row.emulator));
         parts.push(("ink-load", "load", row.load));
         parts.push(("ink-rest", "rest of Brownout", (row.instrument - row.emulator - row.load).max(0.0)));
-        parts.push(("gray", "other", row.other));
+        let programs = row.programs.unwrap_or(0.0);
+        parts.push(("gray", "other", (row.other - programs).max(0.0)));
+        parts.push(("ink-programs", "programs outside of the lab", programs));
         parts.push(("ink-stolen", "stolen", row.stolen));
         let bars: String = parts.iter().map(|(class, what, share)| bar(class, what, *share)).collect();
         let said: Vec<String> = parts.iter().map(|(_, what, share)| format!("{what} {:.0}%", share * 100.0)).collect();
@@ -367,11 +369,15 @@ pub fn cpu(trial: &TrialFindings) -> String {
                 format!(r#"<div class="bar" role="img" aria-label="{}">{bars}</div>"#, escape(&said.join(", "))),
             ),
             marked("words small", said.join(" · ")),
+            cell(text::or_none(row.hindered, |share| format!("{:.0}%", share * 100.0))),
         ];
         ("", cells)
     });
-    let caption = format!("CPU by phase, trial {}: shares of all cores", trial.trial);
-    table("wide", &caption, &["phase", "busy", "of the machine", ""], rows.collect())
+    let caption = format!(
+        "CPU by phase, trial {}: shares of the lab's processors; hindered: by how much longer the nodes' work took because of others",
+        trial.trial
+    );
+    table("wide", &caption, &["phase", "busy", "of the lab's processors", "", "hindered"], rows.collect())
 }
 
 /// All events of the run.

@@ -73,10 +73,16 @@ pub struct Synthetic {
     pub overrun: u64,
     /// Share of the machine that is busy with the lab.
     pub busy: f64,
-    /// Share of the machine that other programs take in the fault phase …
+    /// Share of the machine that another program, `spin`, takes …
     pub foreign: f64,
-    /// … and that the hypervisor takes.
+    /// … and that the hypervisor takes …
     pub stolen: f64,
+    /// … in these phases.
+    pub crowded: &'static [&'static str],
+    /// The other program cannot be seen from where the lab was started.
+    pub hidden: bool,
+    /// How long the nodes' threads wait for a processor, as a share of the CPU time that they use.
+    pub queued: f64,
     /// Events besides: trial, kind, text.
     pub events: &'static [(Option<u32>, &'static str, &'static str)],
     /// A node dies in the fault phase.
@@ -131,6 +137,9 @@ impl Default for Synthetic {
             busy: 0.4,
             foreign: 0.0,
             stolen: 0.01,
+            crowded: &["fault"],
+            hidden: false,
+            queued: 0.1,
             events: &[],
             death: false,
             failing: |_, _, _| 0.0,

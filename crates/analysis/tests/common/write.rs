@@ -213,11 +213,8 @@ impl Synthetic {
             self.load(recorder, trial, starts_ns, into, open, &mut noise)?;
         }
         self.network(recorder, trial, starts_ns, into, &mut noise)?;
-        let (busy, others) = match phase {
-            "set-up" => (0.95, (0.0, 0.01)),
-            "fault" => (self.busy, (self.foreign, self.stolen)),
-            _ => (self.busy, (0.0, 0.01)),
-        };
+        let busy = if phase == "set-up" { 0.95 } else { self.busy };
+        let others = if self.crowded.contains(&phase) { (self.foreign, self.stolen) } else { (0.0, 0.01) };
         let cores = 2.0 * SECOND as f64;
         let share = |share: f64| (share * cores) as u64;
         let rows = [
@@ -227,6 +224,14 @@ impl Synthetic {
             ("node:n1", share(busy * 0.27)),
             ("node:n2", share(busy * 0.26)),
             ("node:n3", share(busy * 0.25)),
+            ("waited:n1", share(busy * 0.27 * self.queued)),
+            ("waited:n2", share(busy * 0.26 * self.queued)),
+            ("waited:n3", share(busy * 0.25 * self.queued)),
+            ("interrupts", share(busy * 0.1)),
+            ("kernel", share(0.01)),
+            ("programs", if self.hidden { 0 } else { share(others.0) }),
+            ("program:4711:spin", if self.hidden { 0 } else { share(others.0) }),
+            ("pressure", SECOND / 4),
             ("emulator", share(0.03)),
             ("load", share(0.02)),
             ("instrument", share(0.06)),

@@ -74,7 +74,7 @@ fn measure(control: &ClusterControl, percent: u32, seconds: u64) -> Measured {
     let ran = (to - from) as f64;
     let allowed_of_each = (to_ns - from_ns) as f64 * f64::from(percent) / 100.0;
     let measured = Measured {
-        found: ran / (allowed_of_each * f64::from(limit.processors())),
+        found: ran / (allowed_of_each * limit.processors()),
         counted: (sample.ran_ns - before.ran_ns) as f64 / ran,
         felt: (sample.throttled_periods - before.throttled_periods) as f64 / (sample.periods - before.periods) as f64,
         unsure: late.as_nanos() as f64 / allowed_of_each,
@@ -106,7 +106,7 @@ fn a_healed_limit_lets_the_node_take_all_it_can_and_of_two_the_lesser_counts() {
         thread::sleep(Duration::from_millis(length_ms));
         (cpu_ns(&control) - before) as f64 / (monotonic_ns() - at) as f64
     };
-    let processors = thread::available_parallelism().unwrap().get() as f64;
+    let processors = brownout_machine::Processors::of_this_process().capacity();
     let loose = control.limit_cpu("n1", share(60)).unwrap();
     let tight = control.limit_cpu("n1", share(5)).unwrap();
     assert_eq!(control.cpu_share("n1").unwrap(), Some(share(5)));

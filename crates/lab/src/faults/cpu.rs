@@ -18,7 +18,7 @@ use crate::{
 /// A governor cannot keep less.
 const LEAST_SHARE: f64 = 0.01;
 
-/// The nodes' processes run for a share of the machine's time at most.
+/// The nodes' processes run for a share of the time of the lab's processors at most.
 #[derive(Debug, Clone)]
 pub struct Cpu {
     nodes: Vec<String>,

@@ -2,7 +2,8 @@
 
 use std::{
     ffi::CString,
-    fs, io,
+    fs::{self, File},
+    io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
@@ -11,10 +12,12 @@ use crate::{LabError, hosts::Hosts};
 
 /// Where things of the machine stand inside the lab: at the same short paths for every user and
 /// every run, reachable for the database's user whatever the rights of the folders above them are.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Furnished {
     /// The lab's own folder, a tmpfs.
     pub root: PathBuf,
+    /// The `/proc` that the lab's first process came with: it goes on to show what runs outside of the lab.
+    pub proc: File,
 }
 
 /// Candidates for the lab's folder: on every Linux, and rarely home to what a lab needs.
@@ -25,6 +28,7 @@ const PLACES: [&str; 5] = ["/run", "/mnt", "/media", "/srv", "/opt"];
 pub fn furnish(hosts: &Hosts, used: &[&Path]) -> Result<Furnished, LabError> {
     let failed = |doing: &'static str| move |source: io::Error| LabError::Ground { doing, source };
     mount(None, Path::new("/"), None, libc::MS_REC | libc::MS_PRIVATE).map_err(failed("make the mounts private"))?;
+    let proc = File::open("/proc").map_err(failed("open the machine's /proc"))?;
     mount(
         Some(Path::new("proc")),
         Path::new("/proc"),
@@ -50,7 +54,7 @@ pub fn furnish(hosts: &Hosts, used: &[&Path]) -> Result<Furnished, LabError> {
     }
     fs::write(&table, lines).map_err(failed("write the lab's /etc/hosts"))?;
     mount(Some(&table), Path::new("/etc/hosts"), None, libc::MS_BIND).map_err(failed("mount the lab's /etc/hosts"))?;
-    Ok(Furnished { root })
+    Ok(Furnished { root, proc })
 }
 
 impl Furnished {

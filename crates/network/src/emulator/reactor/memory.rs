@@ -1,7 +1,5 @@
 //! How much memory packets on their way may take.
 
-use std::fs;
-
 const MIB: u64 = 1 << 20;
 
 /// Bytes of memory that may be held; what comes beyond is dropped and counted. Buffers count as large as they are, with
@@ -15,10 +13,9 @@ pub(in crate::emulator) struct Limits {
 }
 
 impl Limits {
-    /// A quarter of what is available now, within reason, for all; 128 MiB for each.
+    /// A quarter of what is available now, of the machine and of our cgroup, within reason, for all; 128 MiB for each.
     pub(in crate::emulator) fn of_this_machine() -> Limits {
-        let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        Limits::given(available(&meminfo))
+        Limits::given(brownout_machine::available_memory())
     }
 
     fn given(available: Option<u64>) -> Limits {
@@ -28,23 +25,16 @@ impl Limits {
     }
 }
 
-/// MemAvailable of proc(5), in bytes.
-fn available(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1_024)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn all_links_get_a_quarter_of_what_is_available_within_reason() {
-        let of_all = |meminfo| Limits::given(available(meminfo)).of_all / MIB;
-        assert_eq!(of_all("MemTotal:  9 kB\nMemAvailable:    4194304 kB\n"), 1_024);
-        assert_eq!(of_all("MemAvailable:    99999999999 kB\n"), 2_048);
-        assert_eq!(of_all("MemAvailable:    1000 kB\n"), 128);
-        assert_eq!(of_all("nothing of the kind"), 128);
-        assert!(available(&fs::read_to_string("/proc/meminfo").unwrap()).is_some());
+        let of_all = |available| Limits::given(available).of_all / MIB;
+        assert_eq!(of_all(Some(4_096 * MIB)), 1_024);
+        assert_eq!(of_all(Some(u64::MAX)), 2_048);
+        assert_eq!(of_all(Some(MIB)), 128);
+        assert_eq!(of_all(None), 128);
     }
 }

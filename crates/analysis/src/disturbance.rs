@@ -1,0 +1,186 @@
+//! Whether the nodes had the processors to themselves.
+//!
+//! Three databases on one machine wait for each other, and for the load: that is their own doing, and the experiment's. What
+//! others take is not: programs outside of the lab, and the hypervisor for other machines. The kernel counts how long each
+//! thread could have run and did not, but not for whom it waited. Whoever waits, waits for those who run; so of a wait,
+//! others have caused the share that they had in all that ran meanwhile.
+//!
+//! The limits are those below and [`crate::LATE_SHARE`]; the figures that they are compared with are in the findings of
+//! every run (`instrument.cpu`: `hindered`, `programs`, `stolen`). They are set between what a quiet machine shows and what one shows
+//! on which another program runs: compare `experiments/slow-replica.yaml` alone with the same beside
+//! `sh -c 'while :; do :; done'`, on one processor and on all.
+
+use std::collections::BTreeMap;
+
+use brownout_record::CpuRow;
+use serde::Serialize;
+
+use crate::TrialEvidence;
+
+/// What others took counts from this share of the lab's processors on: less is what the services of a quiet machine take,
+/// however long the nodes wait for each other.
+pub const OTHERS_SHARE: f64 = 0.05;
+/// An interval is disturbed when others made the nodes' work take longer by this share of the CPU time that it took. Three
+/// nodes that compile beside two busy processors reach 0.6 to 5.
+pub const HINDERED_SHARE: f64 = 0.25;
+/// What nobody accounts for (`/proc` shows only the programs of one's own container) counts as others' from this share of the
+/// lab's processors on. Below it may be an error: the machine's time is counted in ticks, that of programs exactly. In a
+/// reading of a second the two differ by up to 4 %.
+pub const UNSEEN_SHARE: f64 = 0.1;
+/// A program is named when it took this share of a processor, and the one that took most in any case.
+const NAMED_SHARE: f64 = 0.05;
+/// At most so many are.
+const NAMED: usize = 3;
+
+/// A program outside of the lab.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Taker {
+    /// Its name.
+    pub name: String,
+    /// Its processes, as the machine numbers them.
+    pub pids: Vec<u32>,
+    /// What it took, as a share of one processor; above 1 of more than one.
+    pub processors: f64,
+}
+
+/// What one reading of the processors shows, ns.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reading<'a> {
+    length: u64,
+    cores: u64,
+    machine: u64,
+    stolen: u64,
+    nodes: u64,
+    instrument: u64,
+    interrupts: u64,
+    kernel: u64,
+    waited: u64,
+    /// None: the record does not know of any program outside of the lab.
+    programs: Option<u64>,
+    takers: Vec<(&'a str, u32, u64)>,
+}
+
+impl<'a> Reading<'a> {
+    /// The readings of a trial, by their beginning.
+    pub(crate) fn all(evidence: &'a TrialEvidence) -> BTreeMap<u64, Self> {
+        let mut readings: BTreeMap<u64, Self> = BTreeMap::new();
+        for row in &evidence.cpu {
+            readings.entry(row.starts_ns).or_default().add(row);
+        }
+        readings
+    }
+
+    fn add(&mut self, row: &'a CpuRow) {
+        self.length = row.length_ns;
+        let used = row.busy_ns;
+        match row.subject.as_str() {
+            "cores" => self.cores += used,
+            "machine" => self.machine += used,
+            "stolen" => self.stolen += used,
+            "instrument" => self.instrument += used,
+            "interrupts" => self.interrupts += used,
+            "kernel" => self.kernel += used,
+            "programs" => *self.programs.get_or_insert(0) += used,
+            other => match other.split_once(':') {
+                Some(("node", _)) => self.nodes += used,
+                Some(("waited", _)) => self.waited += used,
+                Some(("program", program)) => {
+                    let named = program.split_once(':').and_then(|(pid, name)| Some((name, pid.parse().ok()?)));
+                    self.takers.extend(named.map(|(name, pid)| (name, pid, used)));
+                }
+                _ => {}
+            },
+        }
+    }
+
+    /// Used by nobody who is known, where that is more than an error of the counting.
+    fn unseen(&self) -> u64 {
+        let programs = self.programs.unwrap_or(0);
+        let known = [self.nodes, self.instrument, self.interrupts, self.kernel, programs].into_iter().sum();
+        let unseen = self.machine.saturating_sub(known);
+        if unseen as f64 > UNSEEN_SHARE * self.cores as f64 { unseen } else { 0 }
+    }
+
+    /// Taken by others than the lab; none where the record does not say.
+    fn others(&self) -> Option<u64> {
+        Some(self.programs? + self.unseen() + self.stolen)
+    }
+
+    /// Whether that is more than a quiet machine takes.
+    pub(crate) fn crowded(&self) -> bool {
+        self.others().is_some_and(|others| others as f64 > OTHERS_SHARE * self.cores as f64)
+    }
+
+    /// By how much longer the nodes' work took because of others, ns of all their threads together: the share of their waiting
+    /// in which others ran, and what the hypervisor took while they seemed to run themselves.
+    fn hindered(&self) -> f64 {
+        let Some(others) = self.others() else { return 0.0 };
+        let lab = self.nodes + self.instrument;
+        let ran = lab + others - self.stolen;
+        let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+        self.waited as f64 * share(others, lab + others) + self.stolen as f64 * share(self.nodes, ran)
+    }
+
+    /// Whether the nodes were disturbed.
+    pub(crate) fn disturbed(&self) -> bool {
+        self.crowded() && self.hindered() > HINDERED_SHARE * self.nodes as f64
+    }
+}
+
+/// By how much longer the nodes' work took because of others, as a share of the CPU time that it took.
+pub(crate) fn hindered<'a, 'b: 'a>(readings: impl Iterator<Item = &'a Reading<'b>>) -> Option<f64> {
+    let (mut hindered, mut nodes) = (0.0, 0);
+    for reading in readings.filter(|reading| reading.programs.is_some()) {
+        hindered += reading.hindered();
+        nodes += reading.nodes;
+    }
+    (nodes > 0).then(|| hindered / nodes as f64)
+}
+
+/// Who took most, the hypervisor and what cannot be seen among them.
+pub(crate) fn takers<'a, 'b: 'a>(readings: impl Iterator<Item = &'a Reading<'b>>) -> Vec<Taker> {
+    let mut sums: BTreeMap<&str, (Vec<u32>, u64)> = BTreeMap::new();
+    let mut length = 0;
+    for reading in readings {
+        length += reading.length;
+        for (name, pid, used) in &reading.takers {
+            let (pids, sum) = sums.entry(name).or_default();
+            if !pids.contains(pid) {
+                pids.push(*pid);
+            }
+            *sum += used;
+        }
+        for (name, used) in [(HYPERVISOR, reading.stolen), (UNSEEN, reading.unseen())] {
+            sums.entry(name).or_default().1 += used;
+        }
+    }
+    let taker = |(name, (pids, used)): (&str, (Vec<u32>, u64))| Taker {
+        name: name.to_owned(),
+        pids,
+        processors: used as f64 / length.max(1) as f64,
+    };
+    let mut takers: Vec<Taker> = sums.into_iter().map(taker).filter(|taker| taker.processors > 0.0).collect();
+    takers.sort_by(|a, b| b.processors.total_cmp(&a.processors));
+    let named = takers.iter().take(NAMED).filter(|taker| taker.processors >= NAMED_SHARE).count();
+    takers.truncate(named.max(1));
+    takers
+}
+
+const HYPERVISOR: &str = "the hypervisor, for other machines,";
+const UNSEEN: &str = "something that cannot be seen from here (another container?)";
+
+impl Taker {
+    /// "spin (pid 4711) took 98% of a processor".
+    pub(crate) fn text(&self) -> String {
+        let who = match self.pids.as_slice() {
+            [] => self.name.clone(),
+            [pid] => format!("{} (pid {pid})", self.name),
+            pids => format!("{} ({} processes)", self.name, pids.len()),
+        };
+        if self.processors > 1.05 {
+            format!("{who} took {:.1} processors", self.processors)
+        } else {
+            format!("{who} took {:.0}% of a processor", self.processors * 100.0)
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Who competes for the processors: how long the nodes waited for them, and which programs outside of the lab had them.
+
+use std::{collections::BTreeMap, fs::File, io};
+
+use brownout_cluster::Cluster;
+use brownout_machine::{Programs, Waits, pressure_ns};
+
+/// A program is recorded by name when it used this share of a processor …
+const NAMED_SHARE: f64 = 0.01;
+/// … and so many of them at most.
+const NAMED: usize = 5;
+
+/// Looks at who competes, from interval to interval.
+pub struct Competition {
+    programs: Programs,
+    waits: BTreeMap<String, Waits>,
+    pressure_ns: Option<u64>,
+}
+
+/// What the lab itself used of its processors in an interval, ns.
+#[derive(Debug, Clone, Copy)]
+pub struct Own {
+    /// Length of the interval, ns.
+    pub length_ns: u64,
+    /// Whether the machine has processors that are not the lab's: programs may then run where they disturb nobody.
+    pub are_a_part: bool,
+    /// What was used of the lab's processors by others than the lab and interrupts.
+    pub by_others_ns: u64,
+}
+
+impl Competition {
+    /// Begins to look. `proc` is the machine's `/proc`, as it is seen from outside of the lab.
+    pub fn begin(proc: &File, cluster: &Cluster) -> io::Result<Self> {
+        let programs = Programs::watch(proc.try_clone()?)?;
+        let mut competition = Competition { programs, waits: BTreeMap::new(), pressure_ns: pressure_ns() };
+        competition.waited(cluster);
+        Ok(competition)
+    }
+
+    /// Who competed since the last look: rows of the record, ns.
+    pub fn look(&mut self, cluster: &Cluster, own: Own) -> io::Result<Vec<(String, u64)>> {
+        let mut rows = self.waited(cluster);
+        let others = self.programs.look()?;
+        let programs_ns = others.programs_ns();
+        // Programs that share no processor with the lab do not compete with it. Who ran where is not told; how much was
+        // used of the lab's processors is.
+        let counted_ns = if own.are_a_part { programs_ns.min(own.by_others_ns) } else { programs_ns };
+        rows.push(("programs".to_owned(), counted_ns));
+        rows.push(("kernel".to_owned(), others.kernel_ns));
+        let counted = counted_ns as f64 / programs_ns.max(1) as f64;
+        let used = others.programs.iter().map(|program| (program, (program.used_ns as f64 * counted) as u64));
+        let used = used.filter(|(_, used_ns)| *used_ns as f64 > NAMED_SHARE * own.length_ns as f64).take(NAMED);
+        rows.extend(used.map(|(program, used_ns)| (format!("program:{}:{}", program.pid, program.name), used_ns)));
+        if let Some(now) = pressure_ns() {
+            let before = self.pressure_ns.replace(now).unwrap_or(now);
+            rows.push(("pressure".to_owned(), now.saturating_sub(before)));
+        }
+        Ok(rows)
+    }
+
+    /// How long the threads of each node waited since the last look. A node that is not there did not.
+    fn waited(&mut self, cluster: &Cluster) -> Vec<(String, u64)> {
+        let nodes = cluster.nodes().iter().filter(|node| node.alive());
+        let waited = nodes.filter_map(|node| {
+            let waits = self.waits.entry(node.name.clone()).or_default();
+            Some((format!("waited:{}", node.name), waits.look(node.pid())?))
+        });
+        waited.collect()
+    }
+}

@@ -1,0 +1,98 @@
+//! How long threads ran, and how long they could have run and did not.
+
+use std::{collections::HashMap, fs};
+
+/// One thread, as the scheduler counts it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// Its number.
+    pub tid: u32,
+    /// Time on a processor, ns.
+    pub ran_ns: u64,
+    /// Time in which it was ready to run and waited for a processor, ns.
+    pub waited_ns: u64,
+}
+
+/// The threads of a process (`self`, or a number). One that ends meanwhile is left out.
+pub fn threads(process: &str) -> impl Iterator<Item = Thread> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    tasks.filter_map(|task| {
+        let tid = task.file_name().to_str()?.parse().ok()?;
+        let (ran_ns, waited_ns) = schedstat(&fs::read_to_string(task.path().join("schedstat")).ok()?)?;
+        Some(Thread { tid, ran_ns, waited_ns })
+    })
+}
+
+/// `schedstat` of a task (Documentation/scheduler/sched-stats.rst): ns on a processor, ns waiting for one, turns.
+fn schedstat(text: &str) -> Option<(u64, u64)> {
+    let mut fields = text.split_whitespace().map(str::parse);
+    Some((fields.next()?.ok()?, fields.next()?.ok()?))
+}
+
+/// Adds up how long a process's threads waited, from look to look.
+///
+/// The kernel keeps no sum for a process, and a thread that ends takes its count with it: what it waited since the last
+/// look is missing then.
+#[derive(Debug, Default)]
+pub struct Waits {
+    process: u32,
+    threads: HashMap<u32, u64>,
+}
+
+impl Waits {
+    /// What the threads of a process waited since the last look, ns; of another process than before (a node that was
+    /// started again), all that they ever did. The first look counts nothing. None when it is not there.
+    pub fn look(&mut self, process: u32) -> Option<u64> {
+        let first = self.process == 0;
+        if std::mem::replace(&mut self.process, process) != process {
+            self.threads.clear();
+        }
+        let now: HashMap<u32, u64> =
+            threads(&process.to_string()).map(|thread| (thread.tid, thread.waited_ns)).collect();
+        if now.is_empty() {
+            return None;
+        }
+        let since = |(tid, waited): (&u32, &u64)| waited.saturating_sub(self.threads.get(tid).copied().unwrap_or(0));
+        let waited = if first { 0 } else { now.iter().map(since).sum() };
+        self.threads = now;
+        Some(waited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_ran_and_waited() {
+        assert_eq!(schedstat("899691 1200 2\n"), Some((899_691, 1_200)));
+        assert_eq!(schedstat(""), None);
+    }
+
+    #[test]
+    fn threads_that_share_too_few_processors_wait() {
+        let mut waits = Waits::default();
+        let own = std::process::id();
+        assert_eq!(waits.look(own), Some(0), "the first look counts nothing");
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        let spin = || {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        };
+        let several = 1 + std::thread::available_parallelism().unwrap().get();
+        std::thread::scope(|scope| {
+            for _ in 0..several {
+                scope.spawn(spin);
+            }
+            // However busy the machine is: more threads than processors cannot all run.
+            let mut waited = 0;
+            while waited < 20_000_000 {
+                waited += waits.look(own).unwrap();
+                std::thread::yield_now();
+            }
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        assert_eq!(waits.look(1 << 27), None);
+    }
+}
