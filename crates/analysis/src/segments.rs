@@ -74,7 +74,7 @@ impl Segment {
     pub(crate) fn parts(&self, class: Class, share: f64) -> impl Iterator<Item = Segment> {
         let (from, to) = self.settled(class);
         let length = (to.saturating_sub(from) as f64 * share) as u64;
-        let count = if length > 0 { 2 * (to - from) / length - 1 } else { 0 };
+        let count = (2 * to.saturating_sub(from)).checked_div(length).map_or(0, |halves| halves - 1);
         (0..count).map(move |at| self.within((from + at * length / 2, from + at * length / 2 + length)))
     }
 
@@ -288,10 +288,8 @@ fn trim(all: &mut [Segment], changes: &[Change]) {
             }
             left -= 1;
         }
-        for class in 0..3 {
-            segment.settled[class].1 = segment.settled[class].1.min(settled);
-            segment.begun[class].1 = segment.begun[class].1.min(begun[class]);
-        }
+        segment.settled.iter_mut().for_each(|span| span.1 = span.1.min(settled));
+        segment.begun.iter_mut().zip(begun).for_each(|(span, begun)| span.1 = span.1.min(begun));
         segment.sent.1 = segment.sent.1.min(sent);
     }
 }

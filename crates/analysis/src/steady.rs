@@ -275,5 +275,5 @@ fn bursts(row: &Row<'_>, before: &Measure) -> Option<f64> {
     let bursts = if row.asked.hit && asked > 0.0 { (row.asked.tolerance / (OF_BURST * asked)).max(1.0) } else { 1.0 };
     // Of what the network loses by itself nobody has recorded in which bursts.
     let own = before.value.unwrap_or(0.0) > 0.01;
-    (bursts < 4.9 && !(own && !row.asked.hit)).then_some(bursts)
+    (bursts < 4.9 && (row.asked.hit || !own)).then_some(bursts)
 }
