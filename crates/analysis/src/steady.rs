@@ -61,6 +61,9 @@ impl<'a> PlaceEvidence<'a> {
         };
         let least = enough(source, quantity).min(LEAST_ALONE);
         let known = before.samples >= enough(source, quantity) || !self.needs_before(source, row);
+        if known && self.none_shows(row, &whole) {
+            return Ok(Alone::Contradicts(refutation(row, &whole, "")));
+        }
         if during.samples < least || !known {
             return Ok(Alone::Few);
         }
@@ -90,6 +93,13 @@ impl<'a> PlaceEvidence<'a> {
         let missed = missing * whole.during.samples as f64;
         let allowed = (LACKING + self.before_error(source, row)).max(row.asked.tolerance);
         (missing > allowed && missed > ACCIDENTS as f64 + 0.5).then(|| refutation(row, whole, ""))
+    }
+
+    /// Not one of several looks saw a process stand still, or stay silent: however short the stretch, that is no accident.
+    fn none_shows(&self, row: &Row<'_>, whole: &Observation<'_>) -> bool {
+        let stands = matches!(row.asked.quantity, Quantity::Answers | Quantity::Running) && row.asked.asked <= -CUT;
+        let missing = whole.measured.filter(|_| stands).map(|measured| whole.target.deviation(measured));
+        whole.during.samples >= ACCIDENTS && missing.is_some_and(|missing| missing >= CUT)
     }
 
     fn before_error(&self, source: Source<'a>, row: &Row<'_>) -> f64 {

@@ -11,7 +11,7 @@ use common::Synthetic;
 use serde_json::Value;
 
 /// Keys that are names of things in the run, not fields.
-const MAPS: [&str; 2] = ["nodes", "failed_by_class"];
+const MAPS: [&str; 3] = ["nodes", "failed_by_class", "waited"];
 
 fn keys(value: &Value, found: &mut BTreeSet<String>) {
     match value {

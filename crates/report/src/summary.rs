@@ -79,7 +79,7 @@ impl Page {
 
     fn phases(&mut self, findings: &Findings) {
         self.section(
-            "Phases (operations by intended start; response time from it, of those answered ok and timed out)",
+            "Phases (by intended start; response times from it, of those ok and timed out; p99 due: of all due)",
         );
         let mut table = Table::new(&[
             "phase",
@@ -92,7 +92,7 @@ impl Page {
             "p99",
             "p99.9",
             "max",
-            "p99 of all due",
+            "p99 due",
         ]);
         for union in findings.phases.iter().filter(|phase| phase.name != phase::SET_UP) {
             table.row(Paint::Plain, phase_cells(&union.name, union));

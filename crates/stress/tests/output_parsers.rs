@@ -103,7 +103,7 @@ fn the_parser_of_graphs_finds_every_row_and_every_figure() {
     let (mut mode, mut rows, mut figures) = ("start", 0, BTreeMap::new());
     let header = Rows::default().header("");
     let text = printed();
-    assert!(text.contains("they began after 0.0 1.0 2.0 s"), "{text}");
+    assert!(text.contains("in intervals that began after 0.0 1.0 2.0 s"), "{text}");
     for line in text.lines() {
         match line {
             line if line == header => mode = "metrics",

@@ -38,7 +38,12 @@ const RETRIES: u32 = 9;
 
 pub(super) fn alternatives() -> Vec<Alternative> {
     let options = vec![
-        value("retries=", Pattern::Digits, "how often a failed operation is tried again; 9, and in an open loop 0"),
+        value(
+            "retries=",
+            Pattern::Digits,
+            "how often a failed operation is tried again; in an open loop the default is 0",
+        )
+        .or("9"),
         value("ignore", Pattern::Nothing, "go on after errors"),
         value("fail-fast", Pattern::Nothing, "end a run of a given duration at the first failure"),
         value("skip-read-validation", Pattern::Nothing, "do not compare what is read"),
@@ -66,7 +71,7 @@ impl Errors {
     pub(super) fn parse(words: Option<&[String]>, open: bool) -> Result<Self, SettingsError> {
         let (_, taken) = select("-errors", words.unwrap_or_default(), alternatives())?;
         let given: Option<u32> =
-            taken.get("retries=").map(|text| number::whole("-errors retries=", text)).transpose()?;
+            taken.given("retries=").map(|text| number::whole("-errors retries=", text)).transpose()?;
         let bounds_ms = (
             number::whole("-errors min-delay-ms=", taken.text("min-delay-ms="))?,
             number::whole("-errors max-delay-ms=", taken.text("max-delay-ms="))?,
