@@ -222,6 +222,9 @@ fn processes(place: &Place) {
     place.good(&["start", "n3", "--no-wait"]);
     assert_eq!(state("n3"), "STARTING");
     place.until("n3 answers", || state("n3") == "UP");
+    // Who waits for the answer notes it a moment after the status shows it; a kill before that would be the end of the start.
+    let started = || place.good(&["events", "--json"]).lines().any(|line| line.contains("\"kind\":\"start\""));
+    place.until("its start is noted", started);
     timers_while_a_node_starts(place);
 }
 

@@ -179,7 +179,7 @@ fn connections_that_close_in_mid_flight_cost_their_operations_and_no_others() {
 fn one_dead_node_of_three_costs_no_operation_that_is_tried_again() {
     for_each(&PACES, |pace| {
         let stub = Stub::local(3).unwrap();
-        let load = Load::start(&stub, &format!("write duration=2s -rate {pace}"), "");
+        let load = Load::start(&stub, &format!("write duration=2s -rate {pace} -errors retries=9"), "");
         wait_for_operations(&stub, 60);
         stub.kill(1);
         let done = load.done();

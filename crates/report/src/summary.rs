@@ -84,7 +84,7 @@ impl Page {
         let mut table = Table::new(&[
             "phase",
             "offered/s",
-            "delivered/s",
+            "ok/s",
             "failed",
             "timed out",
             "p50",

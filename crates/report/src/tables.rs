@@ -14,7 +14,7 @@ pub fn phases(findings: &Findings) -> String {
     let headings = [
         "phase",
         "offered/s",
-        "delivered/s",
+        "ok/s",
         "good/s",
         "failed",
         "timed out",
