@@ -192,11 +192,18 @@ impl<'a> Place<'a> {
                 | Quantity::SyncTime
                 | Quantity::MetadataTime
                 | Quantity::LargestPacket
-                | Quantity::Rate
-                | Quantity::ClockOffset,
+                | Quantity::Rate,
             ) => {
                 let rows = self.looks(name, quantity, segments);
                 Some(Distribution::of(rows.flatten().map(|row| row.value).collect()))
+            }
+            (Source::Witness(name), Quantity::ClockOffset) => {
+                let rows = || self.looks(name, quantity, segments).flatten();
+                let mut values: Vec<f64> = rows().map(|row| row.value).collect();
+                let usual = stats::quantile(&mut values, 0.5).unwrap_or_default();
+                // A reading that took long is known within a wide bound: it shows no more than its nearest end.
+                let nearest = |row: &&WitnessRow| usual.clamp(row.value - row.error.abs(), row.value + row.error.abs());
+                Some(Distribution::of(rows().map(nearest).collect()))
             }
             _ => None,
         })
