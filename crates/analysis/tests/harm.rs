@@ -140,6 +140,15 @@ fn a_node_that_is_silent_and_a_clock_that_is_wrong_for_no_reason_are_harm() {
     }
 }
 
+/// The nearest end of its bound is all that a late reading of a clock shows.
+#[test]
+fn a_clock_that_is_read_late_now_and_then_is_neither_wrong_nor_harmed() {
+    let fault = Made::new(Quantity::ClockOffset, vec![Subject::host("n2")], 500e6, 5e6);
+    let found = analysed(&Scenario { late_answers: true, ..Scenario::of(vec![fault]) });
+    assert_eq!(found.trials[0].invalid, [""; 0]);
+    assert_eq!(found.trials[0].faults[0].verdict, Proof::Proven);
+}
+
 /// A fault that hits every pair leaves none that could show that the emulator had to wait.
 #[test]
 fn intervals_are_late_in_which_the_emulator_waited_though_every_pair_is_hit() {

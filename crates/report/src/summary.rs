@@ -335,7 +335,7 @@ impl Page {
             };
             let title =
                 if findings.trials.len() > 1 { format!("CPU, trial {}", trial.trial) } else { "CPU".to_owned() };
-            let mut headings = vec![title.as_str(), "machine"];
+            let mut headings = vec![title.as_str(), "busy"];
             headings.extend(nodes.iter().map(String::as_str));
             headings.extend(["emulator", "load", "instrument", "programs", "other", "stolen", "hindered"]);
             let mut table = Table::new(&headings);

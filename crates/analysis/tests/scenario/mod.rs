@@ -101,6 +101,8 @@ pub struct Scenario {
     pub silent: Vec<String>,
     /// Whether the record says when each answer came, as it does since it has answer times.
     pub answer_times: bool,
+    /// Whether a database answers late now and then.
+    pub late_answers: bool,
 }
 
 impl Default for Scenario {
@@ -120,6 +122,7 @@ impl Default for Scenario {
             threads: None,
             silent: Vec::new(),
             answer_times: false,
+            late_answers: false,
         }
     }
 }

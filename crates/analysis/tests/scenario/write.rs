@@ -357,7 +357,7 @@ impl Scenario {
             }
             Quantity::ClockOffset | Quantity::ClockDrift => {
                 // Now and then a database answers late: its time is then known the less exactly, and proves nothing.
-                let late = if noise.unit() < 0.08 { 150e6 } else { 0.0 };
+                let late = if self.late_answers && noise.unit() < 0.08 { 150e6 } else { 0.0 };
                 vec![
                     ("sntp", truth.sum + 2e4 * noise.around(), 5e4),
                     ("database", truth.sum + 5e5 * noise.around() + late, 1e6 + late),
