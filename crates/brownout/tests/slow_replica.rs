@@ -45,8 +45,9 @@ fn one_slow_replica_is_proven_measured_and_shown() {
     assert!(baseline["scheduled"].as_u64().unwrap() >= 11 * 399);
 
     let during = |name| coordinator_p50(trial, "fault", name);
+    // Who asks n2 waits twice; another coordinator may wait for n2's answer once, or ask somebody else.
     for other in ["n1", "n3"] {
-        assert!(during("n2") >= during(other) + 100e6, "n2 {} {other} {}", during("n2"), during(other));
+        assert!(during("n2") >= during(other) + 95e6, "n2 {} {other} {}", during("n2"), during(other));
     }
     let before = |name| coordinator_p50(trial, "baseline", name);
     assert!(before("n2") < before("n1") + 50e6, "n2 is no slower without the fault");
@@ -95,7 +96,9 @@ fn a_fault_that_was_not_put_in_force_is_refuted_and_the_run_invalid() {
     let told = told.lines().find(|line| line.contains("the flood was answered at")).unwrap();
     let capacity: f64 = told.split("answered at ").nth(1).unwrap().split("/s").next().unwrap().parse().unwrap();
     assert!((rate / capacity - 0.1).abs() < 0.04, "{rate}/s of {capacity}/s");
-    assert_eq!(findings["verdict"]["validity"], "invalid");
+    // Other programs may disturb it, too: that is told first, and changes nothing of the proof.
+    let validity = &findings["verdict"]["validity"];
+    assert!(validity == "invalid" || validity == "disturbed", "{}", findings["verdict"]);
     let fault = &findings["trials"][0]["faults"][0];
     assert_eq!(fault["verdict"], "refuted");
     // It is the same lab but for its faults: the distances stay.
