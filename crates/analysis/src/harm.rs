@@ -161,7 +161,7 @@ fn seen(place: &PlaceEvidence<'_>, row: &Row<'_>, segment: &Segment) -> Result<O
     Ok(None)
 }
 
-/// Every ordered pair that was probed, and every host and folder that a witness looked at.
+/// Every ordered pair that was probed, and every host and directory that a witness looked at.
 fn places(evidence: &TrialEvidence) -> BTreeSet<Subject> {
     let pairs: BTreeSet<(&str, &str)> =
         evidence.probes.iter().map(|row| (row.from.as_str(), row.to.as_str())).collect();

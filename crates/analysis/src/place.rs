@@ -21,6 +21,25 @@ const PATIENCE_NS: u64 = 1_000_000_000;
 /// A reading that leans over a change may do so by this share of its length.
 pub(crate) const LEAN: f64 = 0.02;
 
+/// Whether a quantity is a share of packets or operations.
+pub(crate) fn is_share(quantity: Quantity) -> bool {
+    matches!(
+        quantity,
+        Quantity::Loss
+            | Quantity::Duplicates
+            | Quantity::Reordered
+            | Quantity::Corruption
+            | Quantity::ReadErrors
+            | Quantity::WriteErrors
+            | Quantity::SyncErrors
+            | Quantity::MetadataErrors
+            | Quantity::ReadDelayed
+            | Quantity::WriteDelayed
+            | Quantity::SyncDelayed
+            | Quantity::MetadataDelayed
+    )
+}
+
 /// Who looked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Source<'a> {
@@ -348,15 +367,7 @@ impl<'a> Place<'a> {
         let values = || all().map(|row| row.value).collect::<Vec<f64>>();
         let count = all().count() as u64;
         match quantity {
-            Quantity::Running
-            | Quantity::ReadErrors
-            | Quantity::WriteErrors
-            | Quantity::SyncErrors
-            | Quantity::MetadataErrors
-            | Quantity::ReadDelayed
-            | Quantity::WriteDelayed
-            | Quantity::SyncDelayed
-            | Quantity::MetadataDelayed => {
+            _ if quantity == Quantity::Running || is_share(quantity) => {
                 let sum = all().map(|row| row.value).sum::<f64>();
                 let error = stats::share_half_width(sum.round().max(0.0) as u64, count);
                 Measure { error, ..Measure::exact((count > 0).then(|| sum / count as f64), count) }

@@ -12,7 +12,7 @@ use crate::{
     distribution::Distribution,
     judge::{PlaceEvidence, Window},
     judgement::{Observation, Row, enough, refutation},
-    place::{Measure, Source},
+    place::{Measure, Source, is_share},
     segments::{Class, Segment},
     stalls::LATE_PROBE_NS,
     stats,
@@ -239,24 +239,6 @@ impl<'a> PlaceEvidence<'a> {
         }
         Ok(None)
     }
-}
-
-pub(crate) fn is_share(quantity: Quantity) -> bool {
-    matches!(
-        quantity,
-        Quantity::Loss
-            | Quantity::Duplicates
-            | Quantity::Reordered
-            | Quantity::Corruption
-            | Quantity::ReadErrors
-            | Quantity::WriteErrors
-            | Quantity::SyncErrors
-            | Quantity::MetadataErrors
-            | Quantity::ReadDelayed
-            | Quantity::WriteDelayed
-            | Quantity::SyncDelayed
-            | Quantity::MetadataDelayed
-    )
 }
 
 /// What a figure of one period, beside those of all, may err for having few measurements: of a median 1.2533 σ ÷ √n, of a

@@ -111,13 +111,7 @@ mod tests {
 
     #[test]
     fn threads_that_cannot_be_woken_by_force_are_woken_by_questions() {
-        // SAFETY: constants only.
-        unsafe {
-            let unshared = libc::unshare(libc::CLONE_NEWNS);
-            assert_eq!(unshared, 0, "this test needs root: {}", std::io::Error::last_os_error());
-            let none = std::ptr::null();
-            libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast());
-        }
+        crate::testing::own_mounts();
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let disk = Disk::mount(folders[0].path(), folders[1].path()).unwrap();
         // More readers than one.

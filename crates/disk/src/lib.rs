@@ -55,6 +55,8 @@ mod probe;
 mod protocol;
 mod service;
 mod sys;
+#[cfg(test)]
+mod testing;
 
 pub use control::{DiskControl, DiskGuard};
 pub use counters::{DiskCounters, OperationCounters};

@@ -77,8 +77,8 @@ fn what_a_run_of_an_earlier_format_holds_is_read_and_the_file_stays_as_it_is() {
 
 #[test]
 fn a_killed_run_of_an_earlier_format_is_read_with_its_log() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.db");
     fs::copy(fixture(2), &path).unwrap();
     let writer = rusqlite::Connection::open(&path).unwrap();
     writer.execute_batch("PRAGMA journal_mode = wal; UPDATE trial SET state = 'running', ends_ns = NULL").unwrap();
@@ -91,8 +91,8 @@ fn a_killed_run_of_an_earlier_format_is_read_with_its_log() {
 
 #[test]
 fn a_run_of_a_newer_format_is_refused_with_both_formats() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.db");
     Recorder::create(&path, 0, 0).unwrap().finish().unwrap();
     let set = |format: i32| {
         rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", format).unwrap();

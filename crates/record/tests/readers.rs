@@ -65,8 +65,8 @@ fn reads_until_it_is_killed() {
 
 #[test]
 fn a_reader_that_stays_from_the_beginning_to_after_the_end_harms_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.db");
     let mut recorder = Recorder::create(&path, 0, 0).unwrap();
     write(&mut recorder, 0..10);
     let shell = Connection::open(&path).unwrap();
@@ -94,8 +94,8 @@ fn a_reader_that_stays_from_the_beginning_to_after_the_end_harms_nothing() {
 
 #[test]
 fn a_reader_that_was_killed_in_its_transaction_leaves_nothing_in_the_way() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.db");
     let mut recorder = Recorder::create(&path, 0, 0).unwrap();
     write(&mut recorder, 0..10);
     drop(Reader::of(&path));
@@ -107,8 +107,8 @@ fn a_reader_that_was_killed_in_its_transaction_leaves_nothing_in_the_way() {
 
 #[test]
 fn a_view_of_a_run_being_made_is_of_one_moment() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.db");
     let mut recorder = Recorder::create(&path, 0, 0).unwrap();
     write(&mut recorder, 0..10);
     let view = Run::open(&path).unwrap();

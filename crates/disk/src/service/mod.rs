@@ -262,13 +262,7 @@ mod tests {
 
     #[test]
     fn a_disk_whose_timer_cannot_start_leaves_no_mount() {
-        // SAFETY: constants only.
-        unsafe {
-            let unshared = libc::unshare(libc::CLONE_NEWNS);
-            assert_eq!(unshared, 0, "this test needs root: {}", std::io::Error::last_os_error());
-            let none = std::ptr::null();
-            libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast());
-        }
+        crate::testing::own_mounts();
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let [source, target] = [folders[0].path(), folders[1].path()];
         let is_mounted = || {
