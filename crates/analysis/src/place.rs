@@ -144,7 +144,7 @@ impl<'a> Place<'a> {
                     })
                     .collect();
             }
-            Subject::Folder { .. } => {}
+            Subject::Directory { .. } => {}
         }
         for row in index.witnesses(subject) {
             place.witnesses.entry((row.quantity, &row.source)).or_default().push(row);

@@ -262,7 +262,7 @@ pub(crate) fn touching(faults: &[FaultRecord]) -> BTreeMap<&str, Vec<usize>> {
         for one in asked.filter(|one| one.hit && one.asked != 0.0 && (own(one) || !brief)) {
             let (host, other) = match &one.subject {
                 Subject::Pair { from, to } => (from, Some(to)),
-                Subject::Host { host } | Subject::Folder { host, .. } => (host, None),
+                Subject::Host { host } | Subject::Directory { host, .. } => (host, None),
             };
             for host in [Some(host), other].into_iter().flatten() {
                 let known = touching.entry(host).or_default();

@@ -25,17 +25,17 @@ pub(crate) type Span = (u64, u64);
 pub(crate) enum Class {
     Pairs,
     Hosts,
-    Folders,
+    Directories,
 }
 
 impl Class {
-    const ALL: [Class; 3] = [Class::Pairs, Class::Hosts, Class::Folders];
+    const ALL: [Class; 3] = [Class::Pairs, Class::Hosts, Class::Directories];
 
     pub(crate) fn of(subject: &Subject) -> Self {
         match subject {
             Subject::Pair { .. } => Class::Pairs,
             Subject::Host { .. } => Class::Hosts,
-            Subject::Folder { .. } => Class::Folders,
+            Subject::Directory { .. } => Class::Directories,
         }
     }
 }

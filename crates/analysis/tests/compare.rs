@@ -82,8 +82,8 @@ fn one_trial_tells_nothing_and_says_so() {
 
 #[test]
 fn several_runs_make_one_side() {
-    let folders: Vec<_> = (0..4).map(|_| tempfile::tempdir().unwrap()).collect();
-    let runs: Vec<Run> = folders.iter().map(|folder| trials(1, |_, _, _| 0.0).run(folder.path())).collect();
+    let directories: Vec<_> = (0..4).map(|_| tempfile::tempdir().unwrap()).collect();
+    let runs: Vec<Run> = directories.iter().map(|directory| trials(1, |_, _, _| 0.0).run(directory.path())).collect();
     let comparison = compare(&runs[..2], &runs[2..]).unwrap();
     assert_eq!((comparison.a.trials, comparison.b.trials), (2, 2));
     assert_eq!(figure(&comparison, "baseline", "delivered").outcome, Outcome::NoDifference);

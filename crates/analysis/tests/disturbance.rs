@@ -10,8 +10,8 @@ use common::{MS, SECOND, Synthetic};
 const MEASURED: &[&str] = &["baseline", "fault", "recovery"];
 
 fn analysed(synthetic: &Synthetic) -> Findings {
-    let folder = tempfile::tempdir().unwrap();
-    findings(&synthetic.run(folder.path())).unwrap()
+    let directory = tempfile::tempdir().unwrap();
+    findings(&synthetic.run(directory.path())).unwrap()
 }
 
 /// The run of a machine on which another program took this share of the processors.

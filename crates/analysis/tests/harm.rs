@@ -112,7 +112,7 @@ fn what_faults_do_beside_what_they_ask_is_no_harm() {
         Made::new(Quantity::LargestPacket, one(), 1400.0, 0.0),
         Made::new(Quantity::Answers, vec![Subject::host("n2")], -1.0, 0.05),
         Made::new(Quantity::ProcessorShare, vec![Subject::host("n2")], 0.2, 0.02),
-        Made::new(Quantity::SyncTime, vec![Subject::folder("n2", "data")], 20e6, 2e6),
+        Made::new(Quantity::SyncTime, vec![Subject::directory("n2", "data")], 20e6, 2e6),
         Made::new(Quantity::ClockOffset, vec![Subject::host("n2")], 500e6, 5e6),
         Made::new(Quantity::ClockDrift, vec![Subject::host("n2")], 20e6, 5e6),
     ];

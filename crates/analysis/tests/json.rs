@@ -30,7 +30,7 @@ fn keys(value: &Value, found: &mut BTreeSet<String>) {
 
 #[test]
 fn every_field_is_documented() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let everything = Synthetic {
         threads: Some(8),
         time_outs: 1,
@@ -39,7 +39,7 @@ fn every_field_is_documented() {
         objective_phases: &["fault"],
         ..Synthetic::default()
     };
-    let found = serde_json::to_value(findings(&everything.run(folder.path())).unwrap()).unwrap();
+    let found = serde_json::to_value(findings(&everything.run(directory.path())).unwrap()).unwrap();
     let text = include_str!("../../../docs/json.md");
     let mut names = BTreeSet::new();
     keys(&found, &mut names);
@@ -53,8 +53,8 @@ fn every_field_is_documented() {
 
 #[test]
 fn the_same_run_gives_the_same_object() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = Synthetic { trials: 5, planned_trials: 5, ..Synthetic::default() }.run(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let run = Synthetic { trials: 5, planned_trials: 5, ..Synthetic::default() }.run(directory.path());
     let object = || serde_json::to_string(&findings(&run).unwrap()).unwrap();
     assert_eq!(object(), object());
 }

@@ -9,8 +9,8 @@ use brownout_record::{Quantity, Subject};
 use scenario::{Does, MS, Made, Scenario};
 
 fn analysed(scenario: &Scenario) -> Findings {
-    let folder = tempfile::tempdir().unwrap();
-    findings(&scenario.run(folder.path())).unwrap()
+    let directory = tempfile::tempdir().unwrap();
+    findings(&scenario.run(directory.path())).unwrap()
 }
 
 fn faults(scenario: &Scenario) -> Vec<FaultFindings> {
@@ -68,7 +68,7 @@ fn one(quantity: Quantity) -> Vec<Subject> {
     let places = Scenario::default().places(quantity);
     let hits = |place: &Subject| match place {
         Subject::Pair { from, to } => from == "n2" && to == "n1",
-        Subject::Host { host } | Subject::Folder { host, .. } => host == "n2",
+        Subject::Host { host } | Subject::Directory { host, .. } => host == "n2",
     };
     places.into_iter().filter(hits).collect()
 }
@@ -311,8 +311,8 @@ fn fifty_hosts_and_twenty_faults_are_judged_without_looking_at_everything_again_
     };
     let faults = (0..20).map(slow).collect();
     let many = Scenario { hosts: hosts.clone(), faults, probes: 20, counted: true, ..Scenario::default() };
-    let folder = tempfile::tempdir().unwrap();
-    let run = many.run(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let run = many.run(directory.path());
     let started = std::time::Instant::now();
     let found = findings(&run).unwrap();
     eprintln!("judged in {:?}", started.elapsed());
@@ -352,7 +352,7 @@ fn a_node_that_is_healed_is_not_blamed_for_what_another_fault_does_to_its_disk()
     let twice = Made::new(Quantity::Answers, vec![Subject::host("n2")], -1.0, 0.05);
     let twice = twice.during(&[(0, 0.0, 4.0), (0, 12.0, 16.0)]).does(Does::NoPauses);
     let disk = |host: &str| {
-        Made::new(Quantity::SyncErrors, vec![Subject::folder(host, "data")], 0.9, 0.05).during(&[(0, 4.0, 12.0)])
+        Made::new(Quantity::SyncErrors, vec![Subject::directory(host, "data")], 0.9, 0.05).during(&[(0, 4.0, 12.0)])
     };
     let found = faults(&Scenario::of(vec![twice.clone(), disk("n2")]));
     assert_eq!((found[0].verdict, &found[0].reasons[..]), (Proof::Proven, &[][..]));

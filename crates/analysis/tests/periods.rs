@@ -25,7 +25,7 @@ fn node() -> Vec<Subject> {
 }
 
 fn data() -> Vec<Subject> {
-    vec![Subject::folder("n2", "data")]
+    vec![Subject::directory("n2", "data")]
 }
 
 /// One of each kind whose absence shows in a share of its samples.

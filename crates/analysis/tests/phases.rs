@@ -8,8 +8,8 @@ use brownout_analysis::{Findings, PhaseFindings, Validity, exit_code, findings};
 use common::{MS, SECOND, Synthetic};
 
 fn analysed(synthetic: &Synthetic) -> Findings {
-    let folder = tempfile::tempdir().unwrap();
-    findings(&synthetic.run(folder.path())).unwrap()
+    let directory = tempfile::tempdir().unwrap();
+    findings(&synthetic.run(directory.path())).unwrap()
 }
 
 fn phase<'a>(phases: &'a [PhaseFindings], name: &str) -> &'a PhaseFindings {

@@ -9,8 +9,8 @@ use brownout_record::Subject;
 use common::{MS, SECOND, Synthetic};
 
 fn analysed(synthetic: &Synthetic) -> Findings {
-    let folder = tempfile::tempdir().unwrap();
-    findings(&synthetic.run(folder.path())).unwrap()
+    let directory = tempfile::tempdir().unwrap();
+    findings(&synthetic.run(directory.path())).unwrap()
 }
 
 /// The first fault of the first trial is not proven; returns the verdict and the reasons.

@@ -9,8 +9,8 @@ use brownout_record::{Quantity, Subject};
 use scenario::{Does, Made, Scenario};
 
 fn analysed(scenario: &Scenario) -> Findings {
-    let folder = tempfile::tempdir().unwrap();
-    findings(&scenario.run(folder.path())).unwrap()
+    let directory = tempfile::tempdir().unwrap();
+    findings(&scenario.run(directory.path())).unwrap()
 }
 
 /// n2 stands still ten times, each time for so many seconds, every 3.2 s: that its process does not run is one fault here, that it does

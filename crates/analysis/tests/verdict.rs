@@ -9,8 +9,8 @@ use brownout_record::TrialState;
 use common::{MS, SECOND, Synthetic};
 
 fn analysed(synthetic: &Synthetic) -> Findings {
-    let folder = tempfile::tempdir().unwrap();
-    findings(&synthetic.run(folder.path())).unwrap()
+    let directory = tempfile::tempdir().unwrap();
+    findings(&synthetic.run(directory.path())).unwrap()
 }
 
 fn trials(count: u32, failing: fn(u32, &str, u64) -> f64) -> Synthetic {

@@ -78,7 +78,7 @@ pub struct Shown {
     pub findings: Findings,
 }
 
-/// Opens a run, by its folder or file, and analyses it. The error is already told.
+/// Opens a run, by its directory or file, and analyses it. The error is already told.
 pub fn open(path: &Path) -> Result<Shown, u8> {
     let run = Run::open(path).map_err(|error| {
         fail(error);

@@ -92,7 +92,7 @@ const TABLE: &[(&str, &str, &str, &[&str])] = &[
     ("slow: { host: n2, delay: 100ms }", "disk: { host: n2 }", ":7:", &["neither a delay nor an error"]),
     (
         "slow: { host: n2, delay: 100ms }",
-        "disk: { host: n2, delay: 5ms, folders: [date] }",
+        "disk: { host: n2, delay: 5ms, directories: [date] }",
         ":7:",
         &["'date'", "did you mean 'data'?"],
     ),
@@ -293,14 +293,14 @@ const TABLE: &[(&str, &str, &str, &[&str])] = &[
 
 #[test]
 fn a_wrong_file_is_refused_with_place_value_and_remedy() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("x.yaml");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("x.yaml");
     for (good, bad, place, says) in TABLE {
         assert!(GOOD.contains(good), "{good}");
         fs::write(&file, GOOD.replacen(good, bad, 1)).unwrap();
         for command in ["check", "run"] {
             let mut arguments = vec![command, file.to_str().unwrap()];
-            let out = folder.path().join("runs");
+            let out = directory.path().join("runs");
             if command == "run" {
                 arguments.extend(["--out", out.to_str().unwrap()]);
             }
@@ -319,8 +319,8 @@ fn a_wrong_file_is_refused_with_place_value_and_remedy() {
 
 #[test]
 fn short_stalls_and_periods_are_good_if_there_are_enough_of_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("x.yaml");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("x.yaml");
     for (phase, fault) in [
         ("17s", "pause: { host: n2 }\n    flap: { on: 200ms, off: 3s }"),
         ("40s", "pause: { host: n2 }\n    flap: { on: 50ms, off: 3s }"),
@@ -337,8 +337,8 @@ fn short_stalls_and_periods_are_good_if_there_are_enough_of_them() {
 
 #[test]
 fn the_good_file_is_good() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("x.yaml");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("x.yaml");
     fs::write(&file, GOOD).unwrap();
     let output = brownout(&["check", file.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", both(&output));

@@ -70,9 +70,12 @@ fn the_whole_tour_with_a_real_cluster() {
             (&"UP".into(), &Value::Array(Vec::new()))
         );
     }
-    let folder = place.runtime();
+    let directory = place.runtime();
     let mode = |path: &std::path::Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&folder), mode(&folder.join("tour")), mode(&folder.join("tour/lab.sock"))), (0o700, 0o700, 0o600));
+    assert_eq!(
+        (mode(&directory), mode(&directory.join("tour")), mode(&directory.join("tour/lab.sock"))),
+        (0o700, 0o700, 0o600)
+    );
 
     links(&place);
     wrong_words(&place);
@@ -299,7 +302,7 @@ fn clocks(place: &Place) {
 fn disks_and_processors(place: &Place) {
     let said = place.good(&["disk", "n2", "20ms"]);
     assert!(said.contains("disk SLOW 20ms (sync)"), "{said}");
-    place.good(&["disk", "n3", "--error", "io", "--operations", "read", "--folders", "hints"]);
+    place.good(&["disk", "n3", "--error", "io", "--operations", "read", "--directories", "hints"]);
     place.good(&["cpu", "n1", "50%"]);
     for (kind, node) in [("disk", "n2"), ("disk", "n3"), ("cpu", "n1")] {
         until_proven(place, kind, node);

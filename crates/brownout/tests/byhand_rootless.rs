@@ -16,7 +16,7 @@ fn an_ordinary_user_has_labs_of_his_own() {
     require_root();
     let home = tempfile::Builder::new().prefix("bh-user-").tempdir_in("/tmp").unwrap();
     let place = home.path().display();
-    // The program too is copied: root's folders are not theirs to read.
+    // The program too is copied: root's directories are not theirs to read.
     fs::copy(common::BROWNOUT, home.path().join("brownout")).unwrap();
     let cache = std::env::var("BROWNOUT_CACHE")
         .unwrap_or_else(|_| format!("{}/.cache/brownout", std::env::var("HOME").unwrap()));

@@ -2,7 +2,7 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, dead_code, reason = "a test may")]
 
-/// Of the folder of that name only what this file needs.
+/// Of the directory of that name only what this file needs.
 mod common {
     pub mod stress;
 }
@@ -33,11 +33,11 @@ fn both(output: &Output) -> String {
 ///
 /// On a machine with other work a recording may be late. That is no defect if it is told, and told alone. Intervals are
 /// short, so that one that the machine was late in makes few of them late.
-fn recorded(folder: &Path, name: &str, takes: Duration) -> String {
+fn recorded(directory: &Path, name: &str, takes: Duration) -> String {
     let stub = Stub::local(1).unwrap();
     stub.set(0, Behaviour::slow(takes));
     for attempt in 1.. {
-        let path = folder.join(format!("{name}-{attempt}.db")).display().to_string();
+        let path = directory.join(format!("{name}-{attempt}.db")).display().to_string();
         let words = format!("write duration=4s --record {path} -rate open=100/s");
         let done = Load::start(&stub, &words, "interval=100ms").done();
         assert_eq!(done.out.lines().last(), Some("END"), "{done}");
@@ -59,8 +59,8 @@ fn recorded(folder: &Path, name: &str, takes: Duration) -> String {
 
 #[test]
 fn recorded_loads_of_a_slower_server_are_worse() {
-    let folder = tempfile::tempdir().unwrap();
-    let of = |side: &str, takes| [1, 2].map(|run| recorded(folder.path(), &format!("{side}{run}"), takes));
+    let directory = tempfile::tempdir().unwrap();
+    let of = |side: &str, takes| [1, 2].map(|run| recorded(directory.path(), &format!("{side}{run}"), takes));
     let (quick, slow) = (of("a", Duration::from_millis(20)), of("b", Duration::from_millis(200)));
     let printed = brownout(&["compare", &quick[0], &quick[1], "--with", &slow[0], &slow[1]]);
     assert_eq!(printed.status.code(), Some(0), "{}", both(&printed));
@@ -75,8 +75,8 @@ fn recorded_loads_of_a_slower_server_are_worse() {
 
 #[test]
 fn the_measured_phase_is_as_long_as_the_load_and_not_as_the_wait_for_its_last_answer() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.db");
     let stub = Stub::local(1).unwrap();
     stub.set(0, Behaviour::slow(Duration::from_secs(2)));
     let words = format!("write duration=1s --record {} -rate open=50/s", path.display());
@@ -91,8 +91,8 @@ fn the_measured_phase_is_as_long_as_the_load_and_not_as_the_wait_for_its_last_an
 
 #[test]
 fn a_recorded_load_says_what_its_profile_was() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.db");
     let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/profiles/shop-stock.yaml");
     let stub = Stub::local(1).unwrap();
     let words =
@@ -106,8 +106,8 @@ fn a_recorded_load_says_what_its_profile_was() {
 
 #[test]
 fn what_is_no_run_or_no_pair_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let none = folder.path().join("none.db");
+    let directory = tempfile::tempdir().unwrap();
+    let none = directory.path().join("none.db");
     let none = none.to_str().unwrap();
     let refused = brownout(&["compare", none, none]);
     assert_eq!(refused.status.code(), Some(2), "{}", both(&refused));

@@ -18,8 +18,8 @@ struct Spinners(Vec<Child>);
 
 impl Spinners {
     /// A shell under a name of its own.
-    fn start(folder: &Path) -> Self {
-        let program = folder.join("spin");
+    fn start(directory: &Path) -> Self {
+        let program = directory.join("spin");
         fs::copy("/bin/sh", &program).unwrap();
         let spin = |_| {
             let mut command = Command::new(&program);

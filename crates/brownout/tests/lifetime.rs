@@ -82,9 +82,9 @@ fn ctrl_c_heals_ends_the_trial_and_leaves_a_readable_run() {
         let (code, seen) = running.finish();
         assert_eq!(code, Some(130), "{seen}");
         assert_nothing_is_left(&processes, &machine, &namespaces);
-        let folder = only_run(out.path());
-        assert!(!folder.join("scratch").exists());
-        let shown = brownout(&["show", folder.to_str().unwrap(), "--json"]);
+        let directory = only_run(out.path());
+        assert!(!directory.join("scratch").exists());
+        let shown = brownout(&["show", directory.to_str().unwrap(), "--json"]);
         assert_eq!(shown.status.code(), Some(130), "{}", common::both(&shown));
         let trial = &json(&shown)["trials"][0];
         assert_eq!(trial["state"], "interrupted");
@@ -130,11 +130,11 @@ fn what_a_killed_run_left_on_the_disk_goes_with_the_next_run() {
     while !alive(&processes).is_empty() {
         std::thread::sleep(Duration::from_millis(20));
     }
-    let folder = only_run(out.path());
-    assert!(folder.join("scratch").exists());
+    let directory = only_run(out.path());
+    assert!(directory.join("scratch").exists());
     let mut next = start(out.path());
     next.wait_for("removed what a killed run had left");
-    assert!(!folder.join("scratch").exists());
+    assert!(!directory.join("scratch").exists());
     next.signal(libc::SIGINT);
     next.finish();
 }
@@ -157,7 +157,7 @@ faults:
   - partition: { from: n3, to: n1, how: reject }
   - cpu: { host: n2, share: 5% }
   - disk: { host: n1, operations: [sync, write], delay: 150ms }
-  - disk: { host: n2, folders: [hints], error: no-space, operations: [write] }
+  - disk: { host: n2, directories: [hints], error: no-space, operations: [write] }
   - clock: { host: n2, offset: -5s, drift: 1% }
   - pause: { host: n3 }
   - LAST
@@ -165,10 +165,10 @@ objective: { p99: 100ms }
 ";
 
 /// Starts it; the processes of the command, of the lab's first process and of the nodes, in that order.
-fn start_all_at_once(folder: &Path, last: &str) -> Running {
-    let file = folder.join("all-at-once.yaml");
+fn start_all_at_once(directory: &Path, last: &str) -> Running {
+    let file = directory.join("all-at-once.yaml");
     std::fs::write(&file, ALL_AT_ONCE.replace("LAST", last)).unwrap();
-    let out = folder.join("runs");
+    let out = directory.join("runs");
     let mut running = Running::start(&[file.to_str().unwrap(), "--out", out.to_str().unwrap()]);
     running.wait_for_any(&["fault  6s left", "fault  5s left"]);
     running
@@ -187,8 +187,8 @@ fn sigkill_of_any_process_during_every_kind_of_fault_leaves_nothing() {
     for (last, victim) in
         [("stop: { host: n2 }", ""), ("kill: { host: n2 }", "inside-lab"), ("kill: { host: n2 }", "CassandraDaemon")]
     {
-        let folder = tempfile::tempdir().unwrap();
-        let mut running = start_all_at_once(folder.path(), last);
+        let directory = tempfile::tempdir().unwrap();
+        let mut running = start_all_at_once(directory.path(), last);
         let processes = descendants(running.child.id());
         let victims = match victim {
             "" => vec![running.child.id()],

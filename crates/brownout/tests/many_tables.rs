@@ -44,13 +44,13 @@ fn each_table_has_its_own_figures_and_its_reads_find_what_was_filled() {
     assert_eq!(effects.len(), 4);
     assert!(effects.iter().all(|effect| effect["baseline"].as_f64().unwrap() > 0.0), "{effects:?}");
 
-    let folder = only_run(out.path());
-    let summary = text(&brownout(&["show", folder.to_str().unwrap()]).stdout);
+    let directory = only_run(out.path());
+    let summary = text(&brownout(&["show", directory.to_str().unwrap()]).stdout);
     for part in ["Goodput by operation", "stock.pieces", "operation stock.pieces answered within", "orders.insert"] {
         assert!(summary.contains(part), "'{part}' is not in:\n{summary}");
     }
     // What was asked of each operation stays with the run.
-    let profile = brownout_record::Run::open(&folder).unwrap();
+    let profile = brownout_record::Run::open(&directory).unwrap();
     let path = experiment("profiles/shop-stock.yaml");
     assert_eq!(profile.document(&format!("file {}", path.display())).unwrap(), std::fs::read_to_string(path).ok());
 }

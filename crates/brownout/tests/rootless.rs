@@ -11,10 +11,10 @@ use common::{SHORT, both, brownout, experiment, in_private_mounts, json, only_ru
 /// No account has it; a user is a number to the kernel.
 const USER: u32 = 61_847;
 
-/// The experiment as that user runs it, from a folder of its own.
+/// The experiment as that user runs it, from a directory of its own.
 fn run(home: &Path) -> Output {
     let place = home.display();
-    // The experiment and the program too are copied: root's folders are not theirs to read.
+    // The experiment and the program too are copied: root's directories are not theirs to read.
     fs::copy(common::BROWNOUT, home.join("brownout")).unwrap();
     fs::copy(experiment("slow-replica.yaml"), home.join("slow-replica.yaml")).unwrap();
     let root_cache = std::env::var_os("BROWNOUT_CACHE").map_or_else(

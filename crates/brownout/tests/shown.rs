@@ -11,8 +11,8 @@ use brownout_record::Recorder;
 use common::{both, brownout, experiment, in_private_mounts, text};
 
 /// A run that was planned and ended before its first trial.
-fn write_run(folder: &Path) {
-    let recorder = Recorder::create(&folder.join("run.db"), 0, 0).unwrap();
+fn write_run(directory: &Path) {
+    let recorder = Recorder::create(&directory.join("run.db"), 0, 0).unwrap();
     let plan = Plan::new(&Source::read(&experiment("slow-replica.yaml")).unwrap()).unwrap();
     recorder.json("description", &plan.description("Cassandra 5.0.9")).unwrap();
     recorder.finish().unwrap();
@@ -20,13 +20,13 @@ fn write_run(folder: &Path) {
 
 #[test]
 fn a_run_is_shown_from_where_nothing_may_be_written() {
-    let folder = tempfile::tempdir().unwrap();
-    write_run(folder.path());
-    let here = brownout(&["show", folder.path().to_str().unwrap()]);
+    let directory = tempfile::tempdir().unwrap();
+    write_run(directory.path());
+    let here = brownout(&["show", directory.path().to_str().unwrap()]);
     assert!(text(&here.stdout).contains("slow-replica"), "{}", both(&here));
     let script = format!(
         "mount --bind {0} {0}; mount -o remount,bind,ro {0}; code=0; \"$BROWNOUT\" show {0} || code=$?; exit $code",
-        folder.path().display()
+        directory.path().display()
     );
     let there = in_private_mounts(&script);
     assert_eq!(text(&there.stdout), text(&here.stdout), "{}", both(&there));

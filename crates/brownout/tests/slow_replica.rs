@@ -53,20 +53,20 @@ fn one_slow_replica_is_proven_measured_and_shown() {
     assert!(before("n2") < before("n1") + 50e6, "n2 is no slower without the fault");
 
     // What was shown can be shown again from the file alone, wherever it lies.
-    let folder = only_run(out.path());
+    let directory = only_run(out.path());
     let elsewhere = tempfile::tempdir().unwrap();
-    fs::copy(folder.join("run.db"), elsewhere.path().join("run.db")).unwrap();
+    fs::copy(directory.join("run.db"), elsewhere.path().join("run.db")).unwrap();
     let again = brownout(&["show", elsewhere.path().to_str().unwrap(), "--json"]);
     assert_eq!(json(&again), findings);
     assert_eq!(again.status.code(), output.status.code());
-    let summary = text(&brownout(&["show", folder.to_str().unwrap()]).stdout);
+    let summary = text(&brownout(&["show", directory.to_str().unwrap()]).stdout);
     // Which of the hit links is the worst is chance; that it begins at n2 is not.
     for part in ["baseline", "p99.9", "3 hit, worst n2 → ", "proven", "balances", "the warm-up ended"] {
         assert!(summary.contains(part), "'{part}' is not in:\n{summary}");
     }
-    let report = fs::read_to_string(folder.join("report.html")).unwrap();
+    let report = fs::read_to_string(directory.join("report.html")).unwrap();
     let rebuilt =
-        brownout(&["report", folder.to_str().unwrap(), "--to", elsewhere.path().join("r.html").to_str().unwrap()]);
+        brownout(&["report", directory.to_str().unwrap(), "--to", elsewhere.path().join("r.html").to_str().unwrap()]);
     assert_eq!(rebuilt.status.code(), Some(0), "{}", both(&rebuilt));
     assert_eq!(
         fs::read_to_string(elsewhere.path().join("r.html")).unwrap(),
@@ -74,11 +74,11 @@ fn one_slow_replica_is_proven_measured_and_shown() {
         "a report is a function of the run"
     );
     for node in ["n1", "n2", "n3"] {
-        let log = folder.join("logs/trial-1").join(node);
+        let log = directory.join("logs/trial-1").join(node);
         assert!(fs::read_dir(&log).unwrap().count() > 0, "no logs in {}", log.display());
     }
-    assert!(!folder.join("scratch").exists(), "the nodes' data is gone");
-    assert!(!folder.join("run.db-wal").exists(), "the run is one file");
+    assert!(!directory.join("scratch").exists(), "the nodes' data is gone");
+    assert!(!directory.join("run.db-wal").exists(), "the run is one file");
 }
 
 #[test]

@@ -85,8 +85,8 @@ fn a_dry_run_finds_what_is_known_to_be_wrong_without_a_cluster() {
 }
 
 /// A profile of one table, in a file of its own.
-fn profile(folder: &TempDir, table: &str, lines: &str) -> String {
-    let path = folder.path().join(format!("{table}.yaml"));
+fn profile(directory: &TempDir, table: &str, lines: &str) -> String {
+    let path = directory.path().join(format!("{table}.yaml"));
     let text = format!(
         "specname: {table}
 keyspace: ks
@@ -141,10 +141,10 @@ fn a_plan_has_the_steps_before_the_load_and_what_ends_it() {
 
 #[test]
 fn a_plan_of_profiles_has_their_levels_and_rates() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let lines = "insert: {rate: 500/s, consistencyLevel: ALL, pin: 127.0.0.1}
 queries: {sel: {cql: SELECT * FROM t WHERE k = ?, rate: 30/s}}";
-    let profile = profile(&folder, "t", lines);
+    let profile = profile(&directory, "t", lines);
     let out = plan(&format!("user profile={profile} ops(insert=1,sel=0) duration=1s"));
     assert!(out.contains("insert 500/s, constant") && !out.contains("sel:"), "weight 0 leaves it out: {out}");
     assert!(out.contains("ask     insert: at ALL") && out.contains("pin     insert: 127.0.0.1"), "{out}");
@@ -154,12 +154,15 @@ queries: {sel: {cql: SELECT * FROM t WHERE k = ?, rate: 30/s}}";
 
 #[test]
 fn sizes_that_cannot_be_verified_for_want_of_nodetool_are_refused_before_a_server_is_asked() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let lines = "columnspec: [{name: c, cluster: fixed(3)}]\npartition_sizes: {max: 3 rows}";
-    let profile = format!("profile={}", profile(&folder, "t", lines));
+    let profile = format!("profile={}", profile(&directory, "t", lines));
     for more in [&["--dry-run"][..], &[]] {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_brownout"));
-        command.args(["stress", "verify-sizes", &profile, "-port", "native=1"]).args(more).env("PATH", folder.path());
+        command
+            .args(["stress", "verify-sizes", &profile, "-port", "native=1"])
+            .args(more)
+            .env("PATH", directory.path());
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{}", both(&output));
         assert!(text(&output.stderr).contains("--nodetool 'ssh {host} nodetool'"), "{}", both(&output));
@@ -168,10 +171,10 @@ fn sizes_that_cannot_be_verified_for_want_of_nodetool_are_refused_before_a_serve
 
 #[test]
 fn the_rate_of_applied_conditions_is_told_even_if_all_are() {
-    let (stub, folder) = (Stub::local(1).unwrap(), tempfile::tempdir().unwrap());
+    let (stub, directory) = (Stub::local(1).unwrap(), tempfile::tempdir().unwrap());
     let lines = "queries: {claim: {cql: INSERT INTO t (k) VALUES (?) IF NOT EXISTS, fields: samerow}, \
                  sel: {cql: SELECT * FROM t WHERE k = ?}}";
-    let profile = profile(&folder, "t", lines);
+    let profile = profile(&directory, "t", lines);
     let words = format!("user profile={profile} ops(claim=1,sel=0) n=30 -pop seq=1..30 -rate threads=2");
     let done = Load::start(&stub, &words, "").done();
     done.went_on();
@@ -183,8 +186,8 @@ fn the_rate_of_applied_conditions_is_told_even_if_all_are() {
 
 #[test]
 fn several_tables_with_rates_are_loaded_each_with_all_of_the_partitions() {
-    let (stub, folder) = (Stub::local(1).unwrap(), tempfile::tempdir().unwrap());
-    let [a, b] = ["a", "b"].map(|table| profile(&folder, table, ""));
+    let (stub, directory) = (Stub::local(1).unwrap(), tempfile::tempdir().unwrap());
+    let [a, b] = ["a", "b"].map(|table| profile(&directory, table, ""));
     let words = format!("user profile={a},{b} ops(a.insert=400/s,b.insert=200/s) n=100 -pop seq=1..50 no-wrap");
     let done = Load::start(&stub, &words, "").done();
     done.went_on();
@@ -195,8 +198,8 @@ fn several_tables_with_rates_are_loaded_each_with_all_of_the_partitions() {
 
 #[test]
 fn a_log_of_an_earlier_run_is_not_touched_by_one_that_does_not_begin() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("log.txt");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.txt");
     std::fs::write(&path, "an earlier run").unwrap();
     let log = format!("file={}", path.display());
     for words in [

@@ -2,7 +2,7 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, dead_code, reason = "a test may")]
 
-/// Of the folder of that name only what this file needs.
+/// Of the directory of that name only what this file needs.
 mod common {
     pub mod stress;
 }
@@ -37,8 +37,8 @@ fn every_output_tells_the_same_of_what_became_of_operations() {
             let what = format!("{name}, {rate}");
             let stub = Stub::local(1).unwrap();
             stub.set(0, node);
-            let folder = tempfile::tempdir().unwrap();
-            let file = |name: &str| folder.path().join(name);
+            let directory = tempfile::tempdir().unwrap();
+            let file = |name: &str| directory.path().join(name);
             let graph = file("graph.html");
             let words = format!(
                 "write duration=1500ms --record {} -rate {rate} -errors ignore retries=0 -mode requestTimeout=300 {words} \

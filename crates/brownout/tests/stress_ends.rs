@@ -3,7 +3,7 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, dead_code, reason = "a test may")]
 
-/// Of the folder of that name only what this file needs.
+/// Of the directory of that name only what this file needs.
 mod common {
     pub mod stress;
 }
@@ -145,20 +145,20 @@ fn a_second_ctrl_c_changes_nothing_and_breaks_nothing() {
 
 #[test]
 fn a_path_that_cannot_be_written_is_found_before_anything_is_asked() {
-    let folder = tempfile::tempdir().unwrap();
-    let text = folder.path().join("no-graph.html");
+    let directory = tempfile::tempdir().unwrap();
+    let text = directory.path().join("no-graph.html");
     fs::write(&text, "somebody's letter").unwrap();
-    let (folder, text) = (folder.path().display(), text.display());
+    let (directory, text) = (directory.path().display(), text.display());
     for words in [
-        format!("-log file={folder}/no/such"),
-        format!("-log hdrfile={folder}/no/such"),
-        format!("-log csv={folder}/no/such"),
-        format!("-log json={folder}/no/such"),
-        format!("-log json={folder}"),
-        format!("-graph file={folder}/no/such"),
+        format!("-log file={directory}/no/such"),
+        format!("-log hdrfile={directory}/no/such"),
+        format!("-log csv={directory}/no/such"),
+        format!("-log json={directory}/no/such"),
+        format!("-log json={directory}"),
+        format!("-graph file={directory}/no/such"),
         format!("-graph file={text}"),
         "-graph file=/dev/full".to_owned(),
-        format!("--record {folder}/no/such"),
+        format!("--record {directory}/no/such"),
         format!("--record {text}"),
     ] {
         // Nobody listens there: it would be told so if it asked.
@@ -211,9 +211,9 @@ fn starts_as_coarse_as_asked_for_are_not_late() {
 #[test]
 fn results_that_find_no_room_cost_the_exit_code_but_not_the_others() {
     let stub = Stub::local(1).unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let port = format!("native={}", stub.addresses()[0].port());
-    let graph = format!("file={}", folder.path().join("graph.html").display());
+    let graph = format!("file={}", directory.path().join("graph.html").display());
     let words = ["stress", "write", "n=50", "no-warmup", "-rate", "threads=2", "-node", "127.0.0.1", "-port", &port];
     let mut command = Command::new(BROWNOUT);
     command.args(words).args(["-log", "json=/dev/full", "-graph", &graph]).stdin(Stdio::null());
@@ -221,7 +221,7 @@ fn results_that_find_no_room_cost_the_exit_code_but_not_the_others() {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!((output.status.code(), out.lines().last()), (Some(1), Some("FAILURE")), "{out}{err}");
     assert!(err.contains("cannot write /dev/full") && err.contains("No space left"), "{err}");
-    assert!(out.contains("Results:") && folder.path().join("graph.html").exists(), "{out}");
+    assert!(out.contains("Results:") && directory.path().join("graph.html").exists(), "{out}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, dead_code, reason = "a test may")]
 
-/// Of the folder of that name only what this file needs.
+/// Of the directory of that name only what this file needs.
 mod common {
     pub mod stress;
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, dead_code, reason = "a test may")]
 
-/// Of the folder of that name only what this file needs.
+/// Of the directory of that name only what this file needs.
 mod common {
     pub mod stress;
 }
@@ -18,8 +18,8 @@ fn run(stub: &Stub, words: &str) -> Done {
 }
 
 /// A profile with these lines beside its table.
-fn profile(folder: &TempDir, lines: &str) -> PathBuf {
-    let path = folder.path().join("rows.yaml");
+fn profile(directory: &TempDir, lines: &str) -> PathBuf {
+    let path = directory.path().join("rows.yaml");
     let text = format!(
         "keyspace: ks
 keyspace_definition: \"CREATE KEYSPACE ks WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}\"
@@ -53,11 +53,11 @@ fn readers_that_look_back_are_not_sent_to_writes_that_failed() {
 
 #[test]
 fn rows_without_a_batch_are_all_written_whatever_the_size_of_a_batch_is() {
-    let (stub, folder) = (Stub::local(1).unwrap(), tempfile::tempdir().unwrap());
+    let (stub, directory) = (Stub::local(1).unwrap(), tempfile::tempdir().unwrap());
     for (insert, requests) in
         [("{batchtype: NONE, batch-size: 3}", 40), ("{batch-size: 3}", 15), ("{batchtype: UNLOGGED}", 5)]
     {
-        let profile = profile(&folder, &format!("generator: v2\ninsert: {insert}"));
+        let profile = profile(&directory, &format!("generator: v2\ninsert: {insert}"));
         let before = stub.executed();
         let words = format!("user profile={} ops(insert=1) n=5 truncate=once -rate threads=2", profile.display());
         let done = run(&stub, &words);
@@ -76,11 +76,11 @@ fn rows_without_a_batch_are_all_written_whatever_the_size_of_a_batch_is() {
 fn a_query_comes_in_pages_of_five_thousand_rows_unless_it_says_otherwise() {
     let content = Content::Canned { rows: 12_000, size: 1 };
     let stub = Stub::local_with(1, StubOptions { content, ..StubOptions::default() }).unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for (key, requests, pages) in
         [("", 3, Some(3)), (", page_size: 6000", 2, Some(2)), (", page_size: 2147483647", 1, Some(1))]
     {
-        let profile = profile(&folder, &format!("queries: {{all: {{cql: SELECT * FROM t WHERE k = ?{key}}}}}"));
+        let profile = profile(&directory, &format!("queries: {{all: {{cql: SELECT * FROM t WHERE k = ?{key}}}}}"));
         let before = stub.executed();
         let words = format!("user profile={} ops(all=1) n=1 -rate threads=1", profile.display());
         let done = run(&stub, &words);
@@ -94,9 +94,9 @@ fn a_query_comes_in_pages_of_five_thousand_rows_unless_it_says_otherwise() {
 
 #[test]
 fn one_page_is_told_as_such_only_if_pages_were_asked_for() {
-    let (stub, folder) = (Stub::local(1).unwrap(), tempfile::tempdir().unwrap());
+    let (stub, directory) = (Stub::local(1).unwrap(), tempfile::tempdir().unwrap());
     for (key, pages) in [("", None), (", page_size: 100", Some(3))] {
-        let profile = profile(&folder, &format!("queries: {{all: {{cql: SELECT * FROM t WHERE k = ?{key}}}}}"));
+        let profile = profile(&directory, &format!("queries: {{all: {{cql: SELECT * FROM t WHERE k = ?{key}}}}}"));
         let words = format!("user profile={} ops(all=1) n=3 -rate threads=1", profile.display());
         let done = run(&stub, &words);
         done.went_on();
@@ -119,13 +119,13 @@ fn a_predefined_command_empties_all_predefined_tables() {
 
 #[test]
 fn a_plan_tells_what_holds_the_rows_of_an_insert() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for (lines, told) in [
         ("", "  batch   insert: LOGGED, all rows of a visit in one\n"),
         ("insert: {rate: 5/s}", "  batch   insert: NONE, each row by itself\n"),
         ("insert: {batch-size: 4}", "  batch   insert: LOGGED, at most 4 rows in one\n"),
     ] {
-        let profile = profile(&folder, lines);
+        let profile = profile(&directory, lines);
         let words = format!("user profile={} ops(insert=1) n=5 --dry-run", profile.display());
         let done = Load::start_at("127.0.0.1", 1, &words, "").done();
         assert!(done.code == Some(0) && done.out.contains(told), "{lines}: {done}");

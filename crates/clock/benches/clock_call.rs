@@ -24,9 +24,9 @@ fn main() {
     let rounds = arguments.iter().position(|argument| argument == "--rounds");
     let rounds = rounds.map_or(7, |at| arguments[at + 1].parse().expect("--rounds takes a number"));
 
-    let folder = tempfile::tempdir().unwrap();
-    let object = write_object(folder.path()).unwrap();
-    let clock = HostClock::create(folder.path().join("clock")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let object = write_object(directory.path()).unwrap();
+    let clock = HostClock::create(directory.path().join("clock")).unwrap();
     clock.set(Skew { offset_ns: 3_600_000_000_000, drift_ppb: 50_000 }).unwrap();
 
     let mut plain: [Vec<f64>; 3] = Default::default();

@@ -29,10 +29,10 @@ pub enum ClockError {
     /// The loader could not be told of this place.
     #[error(
         "the object that shifts clocks cannot lie in {path}: the loader's list of such objects \
-         (LD_PRELOAD) cannot hold a path with a space, a colon or a dollar sign; use another folder", path = path.display()
+         (LD_PRELOAD) cannot hold a path with a space, a colon or a dollar sign; use another directory", path = path.display()
     )]
     Unlistable {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
     },
 

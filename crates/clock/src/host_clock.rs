@@ -56,7 +56,7 @@ struct Inner {
 }
 
 impl HostClock {
-    /// A clock that does not differ yet, by way of the new file `path` (mode 0644; its folder must be
+    /// A clock that does not differ yet, by way of the new file `path` (mode 0644; its directory must be
     /// accessible to the users whose processes shall see the clock).
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl HostClock {
     pub fn create(path: impl AsRef<Path>) -> Result<Self, ClockError> {
         let given = path.as_ref();
         let failed = |action| move |source: io::Error| ClockError::File { action, path: given.to_owned(), source };
-        // Absolute, because the processes that open it work in folders of their own.
+        // Absolute, because the processes that open it work in directories of their own.
         let path = std::path::absolute(given).map_err(failed("find"))?;
         let mut options = fs::OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o644);
@@ -213,7 +213,7 @@ impl std::fmt::Debug for HostClock {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Gone already, or its folder is: as it should be.
+        // Gone already, or its directory is: as it should be.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -19,10 +19,10 @@ static OBJECT: &[u8] = include_bytes!(env!("BROWNOUT_CLOCK_OBJECT"));
 
 const NAME: &str = "libbrownout-clock.so";
 
-/// Writes the object that shifts clocks into the folder `dir`, readable and executable by all, and gives its path,
+/// Writes the object that shifts clocks into the directory `dir`, readable and executable by all, and gives its path,
 /// absolute, for [`crate::HostClock::environment`]. Once is enough for all hosts; once more does nothing.
 ///
-/// Each user whose processes shall see a shifted clock must be able to enter the folder. If the object
+/// Each user whose processes shall see a shifted clock must be able to enter the directory. If the object
 /// cannot be loaded, the loader says so on the standard error of the process and goes on without it.
 ///
 /// # Errors
@@ -33,7 +33,7 @@ pub fn write_object(dir: &Path) -> Result<PathBuf, ClockError> {
         move |source: io::Error| ClockError::File { action, path, source }
     };
     // Links are resolved: a relative path would mean another file in each working directory.
-    let dir = dir.canonicalize().map_err(failed("find the folder", dir))?;
+    let dir = dir.canonicalize().map_err(failed("find the directory", dir))?;
     if dir.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b' ' | b':' | b'$')) {
         return Err(ClockError::Unlistable { path: dir });
     }

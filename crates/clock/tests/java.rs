@@ -109,10 +109,10 @@ fn machine_ns(clock: libc::clockid_t) -> i64 {
 
 #[test]
 fn java_sees_its_wall_clock_shifted_while_it_runs_and_measures_and_waits_as_ever() {
-    let folder = tempfile::tempdir().unwrap();
-    let object = write_object(folder.path()).unwrap();
-    let clock = HostClock::create(folder.path().join("clock")).unwrap();
-    let source = folder.path().join("Witness.java");
+    let directory = tempfile::tempdir().unwrap();
+    let object = write_object(directory.path()).unwrap();
+    let clock = HostClock::create(directory.path().join("clock")).unwrap();
+    let source = directory.path().join("Witness.java");
     fs::write(&source, PROGRAM).unwrap();
     let mut child = Command::new("java")
         .arg(&source)

@@ -28,20 +28,20 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const BRIEFLY: Duration = Duration::from_secs(3);
 const LOCALHOSTS: [&str; 2] = ["127.0.0.1:0", "[::1]:0"];
 
-/// Clocks in a folder of their own.
+/// Clocks in a directory of their own.
 struct Clocks {
-    folder: TempDir,
+    directory: TempDir,
     number: Cell<u32>,
 }
 
 impl Clocks {
     fn new() -> Self {
-        Clocks { folder: tempfile::tempdir().unwrap(), number: Cell::new(0) }
+        Clocks { directory: tempfile::tempdir().unwrap(), number: Cell::new(0) }
     }
 
     fn off_by(&self, offset_ns: i64) -> HostClock {
         self.number.set(self.number.get() + 1);
-        let clock = HostClock::create(self.folder.path().join(self.number.get().to_string())).unwrap();
+        let clock = HostClock::create(self.directory.path().join(self.number.get().to_string())).unwrap();
         clock.set(Skew { offset_ns, drift_ppb: 0 }).unwrap();
         clock
     }

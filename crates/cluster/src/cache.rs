@@ -1,4 +1,4 @@
-//! The folder where what is slow to get is kept between runs.
+//! The directory where what is slow to get is kept between runs.
 
 use std::{
     env,
@@ -14,10 +14,12 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum CacheError {
     /// No environment variable tells where it could be.
-    #[error("no folder for the cache: HOME is not set; set BROWNOUT_CACHE to a folder that you may write to")]
+    #[error("no directory for the cache: HOME is not set; set BROWNOUT_CACHE to a directory that you may write to")]
     Nowhere,
-    /// The folder, or something in it, cannot be written.
-    #[error("cannot {action} in the cache at {path}: {source}; set BROWNOUT_CACHE to a folder that you may write to")]
+    /// The directory, or something in it, cannot be written.
+    #[error(
+        "cannot {action} in the cache at {path}: {source}; set BROWNOUT_CACHE to a directory that you may write to"
+    )]
     Files {
         /// What was tried.
         action: &'static str,
@@ -52,7 +54,7 @@ fn choose(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<PathBuf, CacheEr
         .ok_or(CacheError::Nowhere)
 }
 
-/// Lets every user read the folder or file at `path`, whatever our umask is: databases run as another user than the
+/// Lets every user read the directory or file at `path`, whatever our umask is: databases run as another user than the
 /// one whose cache this is.
 pub(crate) fn open_up(path: &Path) -> io::Result<()> {
     let mode = if path.is_dir() { 0o755 } else { 0o644 };
@@ -66,7 +68,7 @@ impl Lock {
     /// Makes `cache` if need be and waits for the right to write in it; false from `go_on` ends the wait.
     pub(crate) fn take(cache: &Path, go_on: &dyn Fn() -> bool) -> Result<Option<Lock>, CacheError> {
         if !cache.is_dir() {
-            fs::create_dir_all(cache).map_err(CacheError::files("create a folder", cache))?;
+            fs::create_dir_all(cache).map_err(CacheError::files("create a directory", cache))?;
             open_up(cache).map_err(CacheError::files("open up", cache))?;
         }
         let path = cache.join("lock");

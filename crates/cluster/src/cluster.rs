@@ -10,11 +10,11 @@ use std::{
 };
 
 use crate::{
-    CassandraSpec, ClusterControl, ClusterError, Death, Distribution, InForce, Node, NodeFolders, Owner, Paths, Place,
-    Readiness, Variables,
+    CassandraSpec, ClusterControl, ClusterError, Death, Distribution, InForce, Node, NodeDirectories, Owner, Paths,
+    Place, Readiness, Variables,
     cassandra::Cassandra,
     confine::confine,
-    folders::{check_names, make_folders},
+    directories::{check_names, make_directories},
     java::Java,
     logs,
     place::Network,
@@ -41,9 +41,9 @@ pub(crate) struct Parts {
     owner: Option<Owner>,
 }
 
-/// What a caller does with a node's folders before its first start; the variables that it answers with are set at
+/// What a caller does with a node's directories before its first start; the variables that it answers with are set at
 /// every start of that node.
-type Prepare<'a> = dyn FnMut(&NodeFolders) -> io::Result<Variables> + 'a;
+type Prepare<'a> = dyn FnMut(&NodeDirectories) -> io::Result<Variables> + 'a;
 
 impl Cluster {
     /// Starts a Cassandra node on each of `places`; they are not ready yet (see [`Cluster::wait_ready`]).
@@ -52,7 +52,7 @@ impl Cluster {
     /// The jars, Java and the archive must be readable for `paths.owner`.
     ///
     /// # Errors
-    /// When a folder cannot be made (one left from an earlier cluster is not reused), a setting is not allowed,
+    /// When a directory cannot be made (one left from an earlier cluster is not reused), a setting is not allowed,
     /// or a process cannot be spawned. Nothing runs then.
     pub fn start(
         spec: &CassandraSpec,
@@ -65,7 +65,7 @@ impl Cluster {
         Cluster::start_with(spec, distribution, java, places, paths, archive, &mut |_| Ok(Vec::new()))
     }
 
-    /// The same, and calls `prepare` once for each node, after all folders were made and before any node is started: it
+    /// The same, and calls `prepare` once for each node, after all directories were made and before any node is started: it
     /// may mount something over them, and returns environment variables for that node, now and whenever it is started
     /// again.
     ///
@@ -78,7 +78,7 @@ impl Cluster {
         places: &[&dyn Place],
         paths: &Paths,
         archive: Option<&Path>,
-        prepare: &mut dyn FnMut(&NodeFolders) -> io::Result<Variables>,
+        prepare: &mut dyn FnMut(&NodeDirectories) -> io::Result<Variables>,
     ) -> Result<Cluster, ClusterError> {
         let system = Cassandra::new(spec, distribution, java, archive)?;
         Cluster::start_system(Box::new(system), places, paths, prepare)
@@ -91,7 +91,7 @@ impl Cluster {
         prepare: &mut Prepare<'_>,
     ) -> Result<Cluster, ClusterError> {
         check_names(places)?;
-        // A node works in its own folder, where a relative path would mean another place.
+        // A node works in its own directory, where a relative path would mean another place.
         let absolute = |path: &Path| std::path::absolute(path).map_err(ClusterError::files("find", path));
         let (scratch, logs) = (absolute(&paths.scratch)?, absolute(&paths.logs)?);
         let members: Vec<Member> = places
@@ -110,7 +110,7 @@ impl Cluster {
             networks.push(network.map_err(|source| ClusterError::Network { node: place.name().to_owned(), source })?);
         }
         for member in &members {
-            make_folders(member, system.folders(), paths.owner)?;
+            make_directories(member, system.directories(), paths.owner)?;
         }
         if let Some(owner) = paths.owner {
             let theirs = members.iter().flat_map(|member| [&member.home, &member.logs]).cloned();
@@ -121,7 +121,7 @@ impl Cluster {
         let mut variables = Vec::new();
         for (index, member) in members.iter().enumerate() {
             system.configure(&members, index)?;
-            let prepared = prepare(&NodeFolders::of(member));
+            let prepared = prepare(&NodeDirectories::of(member));
             variables.push(prepared.map_err(|source| ClusterError::Prepare { node: member.name.clone(), source })?);
         }
         let supervisor =
@@ -264,7 +264,7 @@ impl Parts {
         })
     }
 
-    /// Makes `command` run as the node does: in its folder, its network, as its user, and without rights.
+    /// Makes `command` run as the node does: in its directory, its network, as its user, and without rights.
     pub(crate) fn confine(&self, index: usize, command: &mut Command) -> io::Result<()> {
         let member = &self.members[index];
         command.current_dir(&member.home);
@@ -275,7 +275,7 @@ impl Parts {
     fn console(&self, member: &Member) -> Result<(File, File), ClusterError> {
         let path = member.logs.join(logs::CONSOLE);
         let open = || -> io::Result<(File, File)> {
-            // The folder is the node's: what it puts there must not lead us elsewhere.
+            // The directory is the node's: what it puts there must not lead us elsewhere.
             let file = OpenOptions::new().create(true).append(true).custom_flags(libc::O_NOFOLLOW).open(&path)?;
             Ok((file.try_clone()?, file))
         };
@@ -294,7 +294,7 @@ mod tests {
     struct ShortLived;
 
     impl System for ShortLived {
-        fn folders(&self) -> &[&str] {
+        fn directories(&self) -> &[&str] {
             &[]
         }
         fn log_files(&self) -> &'static [&'static str] {
@@ -350,8 +350,9 @@ mod tests {
 
     #[test]
     fn a_cluster_with_a_dead_node_is_not_ready_whatever_the_views_say() {
-        let folder = tempfile::tempdir().unwrap();
-        let paths = Paths { scratch: folder.path().join("scratch"), logs: folder.path().join("logs"), owner: None };
+        let directory = tempfile::tempdir().unwrap();
+        let paths =
+            Paths { scratch: directory.path().join("scratch"), logs: directory.path().join("logs"), owner: None };
         let mut cluster = Cluster::start_system(Box::new(ShortLived), &[&Here], &paths, &mut |_| Ok(Vec::new()))
             .unwrap_or_else(|error| panic!("this test starts a confined process: run it as root: {error}"));
         while cluster.nodes()[0].alive() {

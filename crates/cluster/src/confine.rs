@@ -40,7 +40,7 @@ impl Owner {
                 () => 0,
             };
             let bits = (file.mode() >> shift) & 0o7;
-            // Folders on the way have to be passed, the goal has to be read.
+            // Directories on the way have to be passed, the goal has to be read.
             let (passes, reads) = (bits & 0o1 != 0, bits & 0o4 != 0);
             if (file.is_dir() && !passes) || (at == path && !reads) {
                 return Err(ClusterError::OutOfReach { uid: self.uid, path: path.to_owned(), at: at.to_owned() });
@@ -157,12 +157,12 @@ mod tests {
 
     #[test]
     fn what_another_user_cannot_reach_is_named_with_the_closed_door() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-        let (room, jar) = (folder.path().join("room"), folder.path().join("room/a.jar"));
+        let (room, jar) = (directory.path().join("room"), directory.path().join("room/a.jar"));
         fs::create_dir(&room).unwrap();
         fs::write(&jar, "").unwrap();
-        mode(folder.path(), 0o755);
+        mode(directory.path(), 0o755);
         mode(&jar, 0o644);
         let stranger = Owner { uid: 4_000_000, gid: 4_000_000 };
         let closed_at = |path: &Path| match stranger.check_reach(path) {

@@ -186,7 +186,7 @@ impl ClusterControl {
     }
 
     /// A command that asks or tells the node by its own tool of administration: `nodetool` with these arguments. It runs as
-    /// the node does (its network, user, folder, no rights), in a session of its own, and dies with the thread that spawns
+    /// the node does (its network, user, directory, no rights), in a session of its own, and dies with the thread that spawns
     /// it. The caller sets its stdin, stdout and stderr, and spawns it.
     ///
     /// # Errors
@@ -223,8 +223,8 @@ impl ClusterControl {
     /// # Errors
     /// Only for a name that no node bears.
     pub fn log_path(&self, name: &str) -> Result<PathBuf, ClusterError> {
-        let folder = &self.0.members[self.find(name)?].logs;
-        Ok(folder.join(self.0.system.log_files().last().unwrap_or(&logs::CONSOLE)))
+        let directory = &self.0.members[self.find(name)?].logs;
+        Ok(directory.join(self.0.system.log_files().last().unwrap_or(&logs::CONSOLE)))
     }
 
     /// What the node's process itself prints: the words of its JVM.

@@ -13,7 +13,7 @@ pub enum ClusterError {
     /// Two hosts share a name or an address, so their nodes could not be told apart.
     #[error("two hosts of the cluster share {0}: give each a name and an address of its own")]
     SamePlace(String),
-    /// A host's name cannot be a folder and a host name.
+    /// A host's name cannot be a directory and a host name.
     #[error("'{0}' cannot be a node's name: use up to 63 letters, digits, - and _")]
     Name(String),
     /// The user that the nodes run as cannot get at something that they need.
@@ -37,7 +37,7 @@ pub enum ClusterError {
         /// Why not, and what to do instead.
         why: String,
     },
-    /// A folder or file of a node could not be made.
+    /// A directory or file of a node could not be made.
     #[error("cannot {action} {path}: {source}")]
     Files {
         /// What was tried: "create", "write", "give to user 65534".
@@ -68,8 +68,8 @@ pub enum ClusterError {
         /// What happened.
         source: io::Error,
     },
-    /// What the caller does with a node's folders before its start went wrong.
-    #[error("cannot prepare the folders of {node}: {source}")]
+    /// What the caller does with a node's directories before its start went wrong.
+    #[error("cannot prepare the directories of {node}: {source}")]
     Prepare {
         /// The node.
         node: String,

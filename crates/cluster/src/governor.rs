@@ -1,6 +1,6 @@
 //! A limit on a node's CPU time: at most a share of all processors, in every period.
 //!
-//! The kernel's own limit (cgroups: `cpu.max`, `cpu.cfs_quota_us`) is a folder in a tree that belongs to the machine. It
+//! The kernel's own limit (cgroups: `cpu.max`, `cpu.cfs_quota_us`) is a directory in a tree that belongs to the machine. It
 //! would outlive a lab that is killed, and nothing of a lab may; it takes a delegated tree, which few containers and no
 //! user namespace have. So the limit is kept here: a thread that reads the process's CPU clock, stops the process (SIGSTOP)
 //! when it has used what it may in a period, and lets it go on in the next. When the lab dies, so does the process.

@@ -13,7 +13,7 @@ use thiserror::Error;
 /// An installed Java.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Java {
-    /// The folder that holds `bin/java`.
+    /// The directory that holds `bin/java`.
     pub home: PathBuf,
     /// What it says of itself.
     pub version: JavaVersion,
@@ -61,7 +61,7 @@ pub struct JavaError {
 
 fn looked_at(found: &[(PathBuf, Result<JavaVersion, String>)]) -> String {
     if found.is_empty() {
-        return "JAVA_HOME, PATH, /usr/lib/jvm and the folders of SDKMAN, asdf, mise and IDEs hold no Java at all"
+        return "JAVA_HOME, PATH, /usr/lib/jvm and the directories of SDKMAN, asdf, mise and IDEs hold no Java at all"
             .into();
     }
     let one = |(path, version): &(PathBuf, Result<JavaVersion, String>)| match version {
@@ -121,21 +121,22 @@ fn candidates() -> Candidates {
         .unwrap_or_default()
         .into_iter()
         // `home/bin` is on PATH; /usr/bin/java leads to its home by a link, which `choose` follows.
-        .filter_map(|folder| folder.parent().map(Path::to_owned))
+        .filter_map(|directory| directory.parent().map(Path::to_owned))
         .collect();
     let mut usual = Vec::new();
-    let mut children = |folder: &Path| {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut children = |directory: &Path| {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
         let mut entries: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         entries.sort();
         usual.extend(entries);
     };
-    for folder in ["/usr/lib/jvm", "/usr/java", "/opt/java"] {
-        children(Path::new(folder));
+    for directory in ["/usr/lib/jvm", "/usr/java", "/opt/java"] {
+        children(Path::new(directory));
     }
     if let Some(home) = env::var_os("HOME").map(PathBuf::from) {
-        for folder in [".sdkman/candidates/java", ".asdf/installs/java", ".local/share/mise/installs/java", ".jdks"] {
-            children(&home.join(folder));
+        for directory in [".sdkman/candidates/java", ".asdf/installs/java", ".local/share/mise/installs/java", ".jdks"]
+        {
+            children(&home.join(directory));
         }
     }
     vec![env::var_os("JAVA_HOME").map(PathBuf::from).into_iter().collect(), from_path, usual]
@@ -199,7 +200,7 @@ mod tests {
         assert_eq!(version_in("Error: no JVM"), None);
     }
 
-    /// A folder with a script that says it is Java `version`.
+    /// A directory with a script that says it is Java `version`.
     fn fake(root: &Path, name: &str, version: &str) -> PathBuf {
         let home = root.join(name);
         fs::create_dir_all(home.join("bin")).unwrap();

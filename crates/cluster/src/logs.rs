@@ -16,12 +16,12 @@ const WIDTH: usize = 300;
 /// Bytes read from a log's end; lines of a Java stack trace are about 100 bytes long.
 const BYTES: u64 = 16 * 1024;
 
-/// The last lines of the console's log and of each of `files` in `folder`, under the file's name; what is empty or
+/// The last lines of the console's log and of each of `files` in `directory`, under the file's name; what is empty or
 /// absent is left out.
-pub(crate) fn tail(folder: &Path, files: &[&str]) -> String {
+pub(crate) fn tail(directory: &Path, files: &[&str]) -> String {
     let mut text = String::new();
     for file in [&CONSOLE].into_iter().chain(files) {
-        match last_lines(&folder.join(file)) {
+        match last_lines(&directory.join(file)) {
             Ok(lines) if !lines.is_empty() => {
                 for line in lines.lines() {
                     let shown: String = line.chars().take(WIDTH).collect();
@@ -32,7 +32,11 @@ pub(crate) fn tail(folder: &Path, files: &[&str]) -> String {
             _ => {}
         }
     }
-    if text.is_empty() { format!("  (nothing was logged in {})", folder.display()) } else { text.trim_end().to_owned() }
+    if text.is_empty() {
+        format!("  (nothing was logged in {})", directory.display())
+    } else {
+        text.trim_end().to_owned()
+    }
 }
 
 fn last_lines(path: &Path) -> io::Result<String> {
@@ -52,11 +56,12 @@ mod tests {
 
     #[test]
     fn the_tail_holds_the_last_lines_of_each_log_and_names_the_file() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let long: String = (0..2_000).map(|i| format!("line {i} of a rather long log\n")).collect();
-        std::fs::write(folder.path().join("system.log"), long).unwrap();
-        std::fs::write(folder.path().join("console.log"), format!("{}\nTerminating\n\n", "x".repeat(5_000))).unwrap();
-        let tail = tail(folder.path(), &["system.log", "absent.log"]);
+        std::fs::write(directory.path().join("system.log"), long).unwrap();
+        std::fs::write(directory.path().join("console.log"), format!("{}\nTerminating\n\n", "x".repeat(5_000)))
+            .unwrap();
+        let tail = tail(directory.path(), &["system.log", "absent.log"]);
         assert_eq!(tail.lines().count(), 2 + LINES);
         assert!(tail.starts_with("  console.log: xxx"), "{tail}");
         assert!(tail.contains("xxx …\n  console.log: Terminating\n") && tail.len() < 2_000, "{tail}");
@@ -65,7 +70,7 @@ mod tests {
 
     #[test]
     fn no_log_at_all_is_said() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(tail(folder.path(), &["system.log"]).contains("nothing was logged"));
+        let directory = tempfile::tempdir().unwrap();
+        assert!(tail(directory.path(), &["system.log"]).contains("nothing was logged"));
     }
 }

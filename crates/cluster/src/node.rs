@@ -14,7 +14,7 @@ pub struct Node {
     pub name: String,
     /// Where it listens.
     pub address: Ipv4Addr,
-    /// The folder of its logs, which outlives it.
+    /// The directory of its logs, which outlives it.
     pub logs: PathBuf,
     pub(crate) supervisor: Arc<Supervisor>,
 }

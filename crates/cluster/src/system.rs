@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::ClusterError;
 
-/// One node of the cluster to be, with the folders that are its own.
+/// One node of the cluster to be, with the directories that are its own.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) name: String,
@@ -25,13 +25,13 @@ pub(crate) enum Start {
 /// What a database has to bring so that a cluster of it can be started, awaited and read: the seam
 /// between this crate's processes and the database they run.
 pub(crate) trait System: Send + Sync {
-    /// Subfolders of a member's home that the database itself writes to.
-    fn folders(&self) -> &[&str];
+    /// Subdirectories of a member's home that the database itself writes to.
+    fn directories(&self) -> &[&str];
 
-    /// The log files in a member's log folder, most telling last.
+    /// The log files in a member's log directory, most telling last.
     fn log_files(&self) -> &'static [&'static str];
 
-    /// What a node has to read besides its own folders.
+    /// What a node has to read besides its own directories.
     fn reads(&self) -> Vec<PathBuf>;
 
     /// Refuses members that it cannot run. Asked before anything is made.
@@ -73,12 +73,12 @@ pub struct InForce {
     pub system: String,
     /// Its full version: `5.0.9`.
     pub version: String,
-    /// Where it came from: `maven`, or the folder of a tarball.
+    /// Where it came from: `maven`, or the directory of a tarball.
     pub origin: String,
     /// Everything else that may explain a result, by name: Java, heap, garbage collector, JIT, archive.
     pub settings: BTreeMap<String, String>,
     /// In what the configuration differs from the one that the database ships with, one sentence each, but for names,
-    /// addresses, folders and what the experiment set.
+    /// addresses, directories and what the experiment set.
     pub deviations: Vec<String>,
     /// Command line options of a node, in their order; node 1 stands for all.
     pub options: Vec<String>,

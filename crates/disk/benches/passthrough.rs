@@ -1,9 +1,9 @@
-//! What a disk without faults costs, beside the real folder behind it.
+//! What a disk without faults costs, beside the real directory behind it.
 //!
 //! Both are measured in turn, in one run, in a mount namespace of this program's own. Read the ratios; the absolute
 //! numbers are this machine's and its disk's, at this moment.
 //!
-//! Needs root. Options after `cargo bench -p brownout-disk --`: `--rounds 5`, `--folder /tmp` (on the disk to be measured).
+//! Needs root. Options after `cargo bench -p brownout-disk --`: `--rounds 5`, `--directory /tmp` (on the disk to be measured).
 
 // A program may end with a message; what it needs, it names.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -25,50 +25,50 @@ const SMALL_OPERATIONS: usize = 500;
 /// What is measured: its name, its unit, whether more is better, and how.
 type Measure = (&'static str, &'static str, bool, fn(&Path, &Path) -> Vec<f64>);
 
-/// Each gets the folder to work in, and the same folder past the mount, whose pages have to be forgotten as well.
+/// Each gets the directory to work in, and the same directory past the mount, whose pages have to be forgotten as well.
 const MEASURES: [Measure; 7] = [
-    ("write 512 B", "µs", false, |folder, _| {
-        let file = open(&folder.join("log"));
+    ("write 512 B", "µs", false, |directory, _| {
+        let file = open(&directory.join("log"));
         each(SMALL_OPERATIONS, |n| file.write_all_at(&[1; 512], n as u64 * 512).unwrap())
     }),
-    ("write 512 B + fdatasync", "µs", false, |folder, _| {
-        let file = open(&folder.join("log"));
+    ("write 512 B + fdatasync", "µs", false, |directory, _| {
+        let file = open(&directory.join("log"));
         each(SMALL_OPERATIONS, |n| {
             file.write_all_at(&[1; 512], n as u64 * 512).unwrap();
             file.sync_data().unwrap();
         })
     }),
-    ("read 4 KiB, uncached", "µs", false, |folder, source| {
-        let file = large(folder);
-        forget(&[folder, source]);
+    ("read 4 KiB, uncached", "µs", false, |directory, source| {
+        let file = large(directory);
+        forget(&[directory, source]);
         // A stride that no readahead follows.
         each(SMALL_OPERATIONS, |n| {
             file.read_exact_at(&mut [0; 4096], ((n * 7_919_000) % LARGE) as u64 & !4095).unwrap()
         })
     }),
-    ("read 4 KiB, cached", "µs", false, |folder, _| {
-        let file = large(folder);
+    ("read 4 KiB, cached", "µs", false, |directory, _| {
+        let file = large(directory);
         let mut buffer = [0; 4096];
         file.read_exact_at(&mut buffer, 0).unwrap();
         each(SMALL_OPERATIONS, |_| file.read_exact_at(&mut buffer, 0).unwrap())
     }),
-    ("create + unlink", "µs", false, |folder, _| {
-        let path = folder.join("new");
+    ("create + unlink", "µs", false, |directory, _| {
+        let path = directory.join("new");
         each(SMALL_OPERATIONS, |_| {
             File::create(&path).unwrap();
             fs::remove_file(&path).unwrap();
         })
     }),
-    ("sequential write", "MiB/s", true, |folder, _| {
-        let file = open(&folder.join("stream"));
+    ("sequential write", "MiB/s", true, |directory, _| {
+        let file = open(&directory.join("stream"));
         let piece = vec![1; MIB];
         let begun = Instant::now();
         (0..LARGE / MIB).for_each(|n| file.write_all_at(&piece, (n * MIB) as u64).unwrap());
         vec![(LARGE / MIB) as f64 / begun.elapsed().as_secs_f64()]
     }),
-    ("sequential read, uncached", "MiB/s", true, |folder, source| {
-        let file = large(folder);
-        forget(&[folder, source]);
+    ("sequential read, uncached", "MiB/s", true, |directory, source| {
+        let file = large(directory);
+        forget(&[directory, source]);
         let mut piece = vec![0; MIB];
         let begun = Instant::now();
         (0..LARGE / MIB).for_each(|n| file.read_exact_at(&mut piece, (n * MIB) as u64).unwrap());
@@ -80,15 +80,15 @@ fn open(path: &Path) -> File {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
 }
 
-fn large(folder: &Path) -> File {
-    open(&folder.join("large"))
+fn large(directory: &Path) -> File {
+    open(&directory.join("large"))
 }
 
 /// The pages of the large file leave the page cache, on every way to it.
-fn forget(folders: &[&Path]) {
-    for folder in folders {
+fn forget(directories: &[&Path]) {
+    for directory in directories {
         // SAFETY: no memory is involved.
-        unsafe { libc::posix_fadvise(large(folder).as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        unsafe { libc::posix_fadvise(large(directory).as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     }
 }
 
@@ -111,7 +111,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let option = |name: &str| Some(arguments.get(arguments.iter().position(|argument| argument == name)? + 1)?.clone());
     let rounds: usize = option("--rounds").map_or(5, |text| text.parse().expect("--rounds takes a number"));
-    let parent = option("--folder").map_or_else(std::env::temp_dir, PathBuf::from);
+    let parent = option("--directory").map_or_else(std::env::temp_dir, PathBuf::from);
 
     // SAFETY: constants only.
     unsafe {
@@ -119,20 +119,22 @@ fn main() {
         let none = std::ptr::null();
         libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast());
     }
-    let folder = tempfile::tempdir_in(parent).unwrap();
-    let [plain, source, target] = ["plain", "source", "target"].map(|name| folder.path().join(name));
-    for folder in [&plain, &source, &target] {
-        fs::create_dir(folder).unwrap();
+    let directory = tempfile::tempdir_in(parent).unwrap();
+    let [plain, source, target] = ["plain", "source", "target"].map(|name| directory.path().join(name));
+    for directory in [&plain, &source, &target] {
+        fs::create_dir(directory).unwrap();
     }
     let disk = Disk::mount(&source, &target).unwrap();
-    for folder in [&plain, &target] {
-        let file = large(folder);
+    for directory in [&plain, &target] {
+        let file = large(directory);
         (0..LARGE / MIB).for_each(|n| file.write_all_at(&vec![n as u8; MIB], (n * MIB) as u64).unwrap());
         file.sync_all().unwrap();
     }
 
-    println!("{rounds} rounds; median over all operations (p99 behind it), through the mount and on the real folder");
-    println!("{:<26} {:>20} {:>20} {:>8}", "", "mount", "real folder", "ratio");
+    println!(
+        "{rounds} rounds; median over all operations (p99 behind it), through the mount and on the real directory"
+    );
+    println!("{:<26} {:>20} {:>20} {:>8}", "", "mount", "real directory", "ratio");
     for (name, unit, more_is_better, measure) in MEASURES {
         let (mut served, mut real) = (Vec::new(), Vec::new());
         for _ in 0..rounds {

@@ -13,8 +13,8 @@ pub(crate) fn available() -> Result<(), String> {
             "there is no {DEVICE}; load the module with `modprobe fuse`, and in a container start it with --device {DEVICE}"
         ));
     }
-    let folder = std::env::temp_dir();
-    let name = CString::new(folder.as_os_str().as_bytes()).unwrap_or_default();
+    let directory = std::env::temp_dir();
+    let name = CString::new(directory.as_os_str().as_bytes()).unwrap_or_default();
     sys::try_mount(&name).map_err(|(step, error)| reason(step, &error))
 }
 

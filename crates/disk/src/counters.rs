@@ -25,14 +25,14 @@ pub struct OperationCounters {
     pub delayed: u64,
     /// Requests answered with the error of a fault.
     pub failed: u64,
-    /// Requests that the real folder itself answered with an error.
+    /// Requests that the real directory itself answered with an error.
     pub refused: u64,
     /// Requests given up while they waited, because their caller was killed.
     pub interrupted: u64,
     /// Bytes read or written.
     pub bytes: u64,
     /// For each request answered: from its receipt until it was carried out or failed, in nanoseconds. For what no fault
-    /// hits this is what the disk itself costs, without the real folder's time. Kept to three digits, or 1 µs.
+    /// hits this is what the disk itself costs, without the real directory's time. Kept to three digits, or 1 µs.
     pub added_ns: Histogram<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! A disk: a real folder, served at another place.
+//! A disk: a real directory, served at another place.
 
 use std::{
     ffi::CString,
@@ -24,7 +24,7 @@ pub struct DiskOptions {
     pub seed: u64,
 }
 
-/// A real folder, served at another place until this is dropped, or the process ends by whatever way.
+/// A real directory, served at another place until this is dropped, or the process ends by whatever way.
 pub struct Disk {
     source: PathBuf,
     target: PathBuf,
@@ -34,7 +34,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Serves the folder `source` at `target`, an existing empty folder, with [`DiskOptions::default`].
+    /// Serves the directory `source` at `target`, an existing empty directory, with [`DiskOptions::default`].
     ///
     /// # Errors
     /// As [`Disk::mount_with`].
@@ -42,9 +42,9 @@ impl Disk {
         Disk::mount_with(source, target, DiskOptions::default())
     }
 
-    /// Serves the folder `source` at `target` in the mount namespace of the calling thread, for every user.
+    /// Serves the directory `source` at `target` in the mount namespace of the calling thread, for every user.
     ///
-    /// `target` is an existing empty folder, or `source` itself, which is then covered. While it is mounted, what is in
+    /// `target` is an existing empty directory, or `source` itself, which is then covered. While it is mounted, what is in
     /// `source` is to be changed through `target` only: the kernel keeps pages it has read, and names for a second. What
     /// is mounted below `source` is served as far as it was there when this was called.
     ///
@@ -52,19 +52,19 @@ impl Disk {
     /// the mount takes one. Programs that it starts from then on inherit that limit, unless they are given their own.
     ///
     /// # Errors
-    /// [`DiskError::Folder`] when one of the two is no folder, or `target` is not empty; [`DiskError::Mount`] when the
+    /// [`DiskError::Directory`] when one of the two is no directory, or `target` is not empty; [`DiskError::Mount`] when the
     /// kernel refuses a step. Nothing is mounted then.
     pub fn mount_with(source: &Path, target: &Path, options: DiskOptions) -> Result<Disk, DiskError> {
-        let source = folder(source, "the source")?;
-        let target = folder(target, "the mount point")?;
+        let source = directory(source, "the source")?;
+        let target = directory(target, "the mount point")?;
         if source != target && target.starts_with(&source) {
             // Serving it would be asking ourselves.
-            let reason = format!("it lies inside the source, {}; use a folder outside", source.display());
-            return Err(DiskError::Folder { path: target, role: "the mount point", reason });
+            let reason = format!("it lies inside the source, {}; use a directory outside", source.display());
+            return Err(DiskError::Directory { path: target, role: "the mount point", reason });
         }
         if source != target && fs::read_dir(&target).is_ok_and(|mut entries| entries.next().is_some()) {
-            let reason = "it is not empty, and the mount would hide what is in it; use an empty folder".to_owned();
-            return Err(DiskError::Folder { path: target, role: "the mount point", reason });
+            let reason = "it is not empty, and the mount would hide what is in it; use an empty directory".to_owned();
+            return Err(DiskError::Directory { path: target, role: "the mount point", reason });
         }
         sys::raise_file_limit();
         let control = DiskControl::new(target.clone(), options.seed);
@@ -94,7 +94,7 @@ impl Disk {
         self.control.clone()
     }
 
-    /// The real folder.
+    /// The real directory.
     pub fn source(&self) -> &Path {
         &self.source
     }
@@ -147,11 +147,11 @@ impl std::fmt::Debug for Disk {
     }
 }
 
-/// The full path of a folder.
-fn folder(path: &Path, role: &'static str) -> Result<PathBuf, DiskError> {
-    let refused = |reason: String| DiskError::Folder { path: path.to_owned(), role, reason };
+/// The full path of a directory.
+fn directory(path: &Path, role: &'static str) -> Result<PathBuf, DiskError> {
+    let refused = |reason: String| DiskError::Directory { path: path.to_owned(), role, reason };
     let full = fs::canonicalize(path).map_err(|error| refused(format!("{error}; create it first")))?;
-    if full.is_dir() { Ok(full) } else { Err(refused("it is no folder".to_owned())) }
+    if full.is_dir() { Ok(full) } else { Err(refused("it is no directory".to_owned())) }
 }
 
 /// A path that came from the system holds no zero byte.

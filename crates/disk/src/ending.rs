@@ -22,7 +22,7 @@ use crate::{
     sys::{self, Errno},
 };
 
-/// How long an end may take before its threads are left to themselves (one may be in a slow operation of the real folder).
+/// How long an end may take before its threads are left to themselves (one may be in a slow operation of the real directory).
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The thread that will end a disk. Dropped, it ends itself and nothing else.
@@ -41,7 +41,7 @@ impl Ending {
         let mount = Mount { target: target.to_owned(), shared, threads };
         let spawned = thread::Builder::new().name("disk-end".to_owned()).spawn(move || {
             sys::block_signals();
-            // Root and working folder of its own, too, which no other thread changes. Without: those of the process.
+            // Root and working directory of its own, too, which no other thread changes. Without: those of the process.
             let _ = sys::own_umask();
             if let Ok(tell) = ordered.recv() {
                 // Whoever ordered it waits.
@@ -112,13 +112,15 @@ mod tests {
     #[test]
     fn threads_that_cannot_be_woken_by_force_are_woken_by_questions() {
         crate::testing::own_mounts();
-        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-        let disk = Disk::mount(folders[0].path(), folders[1].path()).unwrap();
+        let directories = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let disk = Disk::mount(directories[0].path(), directories[1].path()).unwrap();
         // More readers than one.
         std::thread::scope(|scope| {
             for n in 0..8 {
-                let folder = folders[1].path();
-                scope.spawn(move || (0..100).for_each(|k| fs::write(folder.join(format!("{n}-{k}")), "text").unwrap()));
+                let directory = directories[1].path();
+                scope.spawn(move || {
+                    (0..100).for_each(|k| fs::write(directory.join(format!("{n}-{k}")), "text").unwrap())
+                });
             }
         });
         assert!(disk.threads() >= 3);

@@ -12,10 +12,10 @@ pub enum DiskError {
     #[error("cannot serve a disk: {0}")]
     Unavailable(String),
 
-    /// A folder is not what it must be.
+    /// A directory is not what it must be.
     #[error("cannot use {path} as {role} of a disk: {reason}", path = path.display())]
-    Folder {
-        /// Which folder.
+    Directory {
+        /// Which directory.
         path: PathBuf,
         /// `the source` or `the mount point`.
         role: &'static str,
@@ -53,10 +53,10 @@ pub enum DiskError {
     Gone(PathBuf),
 
     /// The probe could not be started.
-    #[error("cannot probe the disk at {folder}: cannot {action}: {source}", folder = folder.display())]
+    #[error("cannot probe the disk at {directory}: cannot {action}: {source}", directory = directory.display())]
     Probe {
-        /// The folder to be probed.
-        folder: PathBuf,
+        /// The directory to be probed.
+        directory: PathBuf,
         /// What was tried.
         action: &'static str,
         /// What the kernel said.

@@ -68,7 +68,7 @@ impl FromStr for DiskErrno {
 
 /// A fault: operations of some kinds, or a share of them, take longer, fail, or both.
 ///
-/// An operation that is hit waits first, then is carried out on the real folder, or fails without being carried out.
+/// An operation that is hit waits first, then is carried out on the real directory, or fails without being carried out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DiskFault {
     /// Which kinds are hit.

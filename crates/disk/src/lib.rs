@@ -1,7 +1,7 @@
-//! A slow or failing disk: a real folder, served through FUSE at another place, with faults.
+//! A slow or failing disk: a real directory, served through FUSE at another place, with faults.
 //!
 //! A database that keeps its files there meets a disk whose reads, writes, syncs or changes of names take longer, fail, or
-//! both, all of them or a share. Without a fault it is a plain folder, at a cost that `cargo bench -p brownout-disk` tells.
+//! both, all of them or a share. Without a fault it is a plain directory, at a cost that `cargo bench -p brownout-disk` tells.
 //!
 //! ```no_run
 //! use brownout_disk::{Disk, DiskFault, Operation, Operations, Probe};
@@ -25,13 +25,13 @@
 //! - The page cache stays: what is cached is read without asking the disk, so that no fault on reads shows. Every `write`
 //!   and every `fsync` asks it.
 //! - While a file is being synced or written to, other writes and syncs of the same file wait (the kernel holds its lock for
-//!   the whole request); while a name in a folder is changed, so do other changes in the same folder. Everything else goes
+//!   the whole request); while a name in a directory is changed, so do other changes in the same directory. Everything else goes
 //!   on: requests that wait for a fault hold up no other.
 //! - What is written to a shared mapping is slow where the program waits for it: at its `msync` or `fsync`. An error shows
 //!   there, too.
 //! - Waits end early for who is killed. No other signal cuts them short, as on a disk.
 //! - There are no extended attributes, no access control lists, no `O_TMPFILE` and no set-user-ID programs on it.
-//! - The processes that use it are answered with the modes and owners of the real folder, which the kernel enforces.
+//! - The processes that use it are answered with the modes and owners of the real directory, which the kernel enforces.
 //!
 //! # What it needs
 //!
@@ -48,9 +48,9 @@ mod disk;
 mod ending;
 mod error;
 mod fault;
-mod folder;
 mod held;
 mod operation;
+mod passthrough;
 mod probe;
 mod protocol;
 mod service;

@@ -14,7 +14,7 @@ pub enum Operation {
     /// `write` and its kin, `copy_file_range`, and the writing back of pages that were changed through a mapping. The last
     /// nobody waits for: what a fault makes it wait, the next sync of the file waits for.
     Write,
-    /// `fsync`, `fdatasync`, `fsync` of a folder, `msync`, and the sync behind each write to an `O_SYNC` or `O_DSYNC`
+    /// `fsync`, `fdatasync`, `fsync` of a directory, `msync`, and the sync behind each write to an `O_SYNC` or `O_DSYNC`
     /// file.
     Sync,
     /// All that changes names or attributes: create, mkdir, mknod, symlink, link, unlink, rmdir, rename, truncate,

@@ -1,7 +1,7 @@
 //! A disk probe: small operations on a mounted disk, each timed, all the time.
 //!
 //! It does what a database does to a disk, with files of its own, through the same mount: what it is made to wait, or the
-//! error that it gets, is what the database gets. It works on any folder, mounted or not.
+//! error that it gets, is what the database gets. It works on any directory, mounted or not.
 
 mod subject;
 
@@ -41,9 +41,9 @@ pub struct DiskSample {
 
 /// A probe that runs until this is dropped.
 ///
-/// Its file is in a folder of its own, [`Probe::FOLDER`], inside the folder that it probes; both go when it ends.
-/// Cassandra takes what it needs from its folders by the form of the names (`CommitLog-7-….log`, `….hints`, SSTable
-/// components in folders of keyspaces), and leaves alone what has another.
+/// Its file is in a directory of its own, [`Probe::DIRECTORY`], inside the directory that it probes; both go when it ends.
+/// Cassandra takes what it needs from its directories by the form of the names (`CommitLog-7-….log`, `….hints`, SSTable
+/// components in directories of keyspaces), and leaves alone what has another.
 #[derive(Debug)]
 pub struct Probe {
     shared: Arc<Shared>,
@@ -70,26 +70,26 @@ impl Shared {
 }
 
 impl Probe {
-    /// The folder of the probe's files, inside the folder that it probes.
-    pub const FOLDER: &str = ".brownout";
-    /// The file that is written and read, inside of [`Probe::FOLDER`].
+    /// The directory of the probe's files, inside the directory that it probes.
+    pub const DIRECTORY: &str = ".brownout";
+    /// The file that is written and read, inside of [`Probe::DIRECTORY`].
     pub const FILE: &str = ".brownout-probe";
 
-    /// Starts to probe the disk on which `folder` lies: every `every`, one of each of `operations`, one after the other.
+    /// Starts to probe the disk on which `directory` lies: every `every`, one of each of `operations`, one after the other.
     /// (For a sync, something is written first, without being timed.) What takes longer than `every` puts off the next.
     ///
     /// Returns when its files are made, so start it before the disk is impaired.
     ///
     /// # Errors
     /// [`DiskError::Probe`] when its files cannot be made within five seconds, or its thread cannot be started.
-    pub fn start(folder: &Path, every: Duration, operations: Operations) -> Result<Probe, DiskError> {
+    pub fn start(directory: &Path, every: Duration, operations: Operations) -> Result<Probe, DiskError> {
         let failed = {
-            let folder = folder.to_owned();
-            move |action, source| DiskError::Probe { folder, action, source }
+            let directory = directory.to_owned();
+            move |action, source| DiskError::Probe { directory, action, source }
         };
         let shared = Arc::new(Shared::default());
         let (announce, announced) = mpsc::sync_channel(1);
-        let (path, theirs) = (folder.join(Self::FOLDER), Arc::clone(&shared));
+        let (path, theirs) = (directory.join(Self::DIRECTORY), Arc::clone(&shared));
         let work = move || {
             let opened = Subject::open(&path);
             let prober = opened.map(|subject| Prober { subject, shared: Arc::clone(&theirs), every, operations });
@@ -205,8 +205,8 @@ impl Prober {
     }
 }
 
-/// Takes the probe's folder away, if nobody else's file is in it.
-fn clean(folder: &Path) {
-    let _ = fs::remove_file(folder.join(Probe::FILE));
-    let _ = fs::remove_dir(folder);
+/// Takes the probe's directory away, if nobody else's file is in it.
+fn clean(directory: &Path) {
+    let _ = fs::remove_file(directory.join(Probe::FILE));
+    let _ = fs::remove_dir(directory);
 }

@@ -1,6 +1,6 @@
-//! Whatever is done through the mount does what it does on the real folder: the same answers, the same files.
+//! Whatever is done through the mount does what it does on the real directory: the same answers, the same files.
 //!
-//! Each row of the tables is carried out twice, in a folder on the mount and in a plain one, and the answers and then the
+//! Each row of the tables is carried out twice, in a directory on the mount and in a plain one, and the answers and then the
 //! two trees are compared.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -135,7 +135,7 @@ const ROWS: &[Row] = &[
         let copied = unsafe { libc::copy_file_range(from.as_raw_fd(), &mut at, to.as_raw_fd(), &mut into, 100_000, 0) };
         vec![answer(copied), Ok(at), Ok(into)]
     }),
-    ("folders", |d| {
+    ("directories", |d| {
         let at = |n: &str| d.join(n);
         vec![
             done(fs::create_dir(at("a"))),
@@ -150,14 +150,14 @@ const ROWS: &[Row] = &[
             done(File::create(at("a"))),
         ]
     }),
-    ("a folder of 5,000 names, read while it is changed", |d| {
+    ("a directory of 5,000 names, read while it is changed", |d| {
         for n in 0..5000 {
             File::create(d.join(format!("name-{n}"))).unwrap();
         }
         let removed = fs::read_dir(d).unwrap().filter(|entry| fs::remove_file(entry.as_ref().unwrap().path()).is_ok());
         vec![Ok(removed.count() as i64), Ok(fs::read_dir(d).unwrap().count() as i64)]
     }),
-    ("rename, over files, folders and with flags", |d| {
+    ("rename, over files, directories and with flags", |d| {
         let at = |n: &str| d.join(n);
         fs::write(at("a"), "a").unwrap();
         fs::write(at("b"), "b").unwrap();
@@ -316,9 +316,9 @@ const ROWS: &[Row] = &[
 ];
 
 #[test]
-fn every_row_does_on_the_mount_what_it_does_on_the_real_folder() {
+fn every_row_does_on_the_mount_what_it_does_on_the_real_directory() {
     let mounted = Mounted::new();
-    let plain = mounted.folder.path().join("plain");
+    let plain = mounted.directory.path().join("plain");
     for (what, row) in ROWS {
         let (served, plain, real) = (mounted.target.join("row"), plain.join("row"), mounted.source.join("row"));
         fs::create_dir_all(&served).unwrap();
@@ -337,30 +337,30 @@ fn every_row_does_on_the_mount_what_it_does_on_the_real_folder() {
 #[test]
 fn every_user_is_held_to_the_modes_and_owns_what_it_makes() {
     let mounted = Mounted::new();
-    let plain = mounted.folder.path().join("plain");
+    let plain = mounted.directory.path().join("plain");
     fs::create_dir(&plain).unwrap();
-    fs::set_permissions(mounted.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(mounted.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let script =
-        "umask 022; echo text > own; mkdir folder; ln -s own link; mkfifo pipe; : > shared/new; mkdir shared/sub
+        "umask 022; echo text > own; mkdir directory; ln -s own link; mkfifo pipe; : > shared/new; mkdir shared/sub
         : > closed/new; cat secret; rm sticky/theirs; echo x >> secret; chmod 777 secret; mv secret stolen; ls";
     let results: Vec<_> = [&mounted.target, &plain]
         .into_iter()
-        .map(|folder| {
-            fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
+        .map(|directory| {
+            fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).unwrap();
             for (name, mode) in [("shared", 0o2777), ("closed", 0o755), ("sticky", 0o1777)] {
-                fs::create_dir(folder.join(name)).unwrap();
-                fs::set_permissions(folder.join(name), fs::Permissions::from_mode(mode)).unwrap();
+                fs::create_dir(directory.join(name)).unwrap();
+                fs::set_permissions(directory.join(name), fs::Permissions::from_mode(mode)).unwrap();
             }
-            std::os::unix::fs::chown(folder.join("shared"), None, Some(55)).unwrap();
-            fs::write(folder.join("sticky/theirs"), "").unwrap();
-            fs::write(folder.join("secret"), "secret").unwrap();
-            fs::set_permissions(folder.join("secret"), fs::Permissions::from_mode(0o600)).unwrap();
+            std::os::unix::fs::chown(directory.join("shared"), None, Some(55)).unwrap();
+            fs::write(directory.join("sticky/theirs"), "").unwrap();
+            fs::write(directory.join("secret"), "secret").unwrap();
+            fs::set_permissions(directory.join("secret"), fs::Permissions::from_mode(0o600)).unwrap();
             use std::os::unix::process::CommandExt;
             let mut shell = Command::new("sh");
-            shell.args(["-c", script]).current_dir(folder).uid(65_534).gid(65_533).env("LC_ALL", "C");
+            shell.args(["-c", script]).current_dir(directory).uid(65_534).gid(65_533).env("LC_ALL", "C");
             let output = shell.output().unwrap();
             let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-            (text(output.stdout), text(output.stderr), picture(folder))
+            (text(output.stdout), text(output.stderr), picture(directory))
         })
         .collect();
     assert_eq!(results[0], results[1]);
@@ -371,20 +371,20 @@ fn every_user_is_held_to_the_modes_and_owns_what_it_makes() {
 }
 
 #[test]
-fn a_random_course_of_operations_leaves_the_same_behind_as_on_the_real_folder() {
+fn a_random_course_of_operations_leaves_the_same_behind_as_on_the_real_directory() {
     let mounted = Mounted::new();
-    let plain = mounted.folder.path().join("plain");
+    let plain = mounted.directory.path().join("plain");
     fs::create_dir(&plain).unwrap();
     for seed in 1..=20 {
-        let folders = [mounted.target.join(seed.to_string()), plain.join(seed.to_string())];
-        let answers = folders.each_ref().map(|folder| {
-            fs::create_dir(folder).unwrap();
-            tree::wander(folder, seed, 500)
+        let directories = [mounted.target.join(seed.to_string()), plain.join(seed.to_string())];
+        let answers = directories.each_ref().map(|directory| {
+            fs::create_dir(directory).unwrap();
+            tree::wander(directory, seed, 500)
         });
         for (step, (served, real)) in answers[0].iter().zip(&answers[1]).enumerate() {
             assert_eq!(served, real, "seed {seed}, step {step}");
         }
-        assert_eq!(picture(&folders[0]), picture(&folders[1]), "seed {seed}");
-        assert_eq!(picture(&mounted.source.join(seed.to_string())), picture(&folders[1]), "seed {seed}");
+        assert_eq!(picture(&directories[0]), picture(&directories[1]), "seed {seed}");
+        assert_eq!(picture(&mounted.source.join(seed.to_string())), picture(&directories[1]), "seed {seed}");
     }
 }

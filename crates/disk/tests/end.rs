@@ -21,7 +21,7 @@ use common::{METADATA, Mounted, PATIENCE, READ, SYNC, WRITE, delayed, errno, eve
 
 /// What a child of these tests is to do; it runs this same program.
 const TASK: &str = "DISK_TEST_TASK";
-const FOLDER: &str = "DISK_TEST_FOLDER";
+const DIRECTORY: &str = "DISK_TEST_DIRECTORY";
 const MINUTE: Delay = Delay::from_secs(60);
 
 /// Kills a child that a failed test leaves behind.
@@ -38,10 +38,15 @@ impl Drop for Killed {
     }
 }
 
-fn child(task: &str, folder: &Path) -> Killed {
+fn child(task: &str, directory: &Path) -> Killed {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", "what_a_child_does", "--ignored", "--nocapture"]);
-    command.env(TASK, task).env(FOLDER, folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .env(TASK, task)
+        .env(DIRECTORY, directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     Killed(command.spawn().unwrap())
 }
 
@@ -74,22 +79,22 @@ impl Killed {
 #[test]
 #[ignore = "run by the other tests, as a child"]
 fn what_a_child_does() {
-    let Some(folder) = env::var_os(FOLDER) else { return };
-    let folder = Path::new(&folder);
+    let Some(directory) = env::var_os(DIRECTORY) else { return };
+    let directory = Path::new(&directory);
     let say = |word: &str| {
         println!("{word}");
         std::io::stdout().flush().unwrap();
     };
     match env::var(TASK).unwrap().as_str() {
         "fsync" => {
-            let file = fs::File::create(folder.join("child")).unwrap();
+            let file = fs::File::create(directory.join("child")).unwrap();
             say("ready");
             std::io::stdin().read_line(&mut String::new()).unwrap();
             let result = file.sync_all();
             say(if result.is_ok() { "synced" } else { "failed" });
         }
         "write" => {
-            let mut file = fs::File::create(folder.join("child")).unwrap();
+            let mut file = fs::File::create(directory.join("child")).unwrap();
             say("ready");
             std::io::stdin().read_line(&mut String::new()).unwrap();
             file.write_all(b"text").unwrap();
@@ -97,10 +102,10 @@ fn what_a_child_does() {
         "mkdir" => {
             say("ready");
             std::io::stdin().read_line(&mut String::new()).unwrap();
-            let _ = fs::create_dir(folder.join("made by the child"));
+            let _ = fs::create_dir(directory.join("made by the child"));
         }
         task @ ("write to a mapping" | "sync a mapping" | "read a mapping" | "read") => {
-            let file = fs::OpenOptions::new().read(true).write(true).open(folder.join("file")).unwrap();
+            let file = fs::OpenOptions::new().read(true).write(true).open(directory.join("file")).unwrap();
             let (shared, both) = (libc::MAP_SHARED, libc::PROT_READ | libc::PROT_WRITE);
             // SAFETY: the mapping is as long as the file and stays until the child is killed.
             let map = unsafe {
@@ -110,7 +115,7 @@ fn what_a_child_does() {
             say("ready");
             std::io::stdin().read_line(&mut String::new()).unwrap();
             match task {
-                "read" => drop(fs::read(folder.join("file"))),
+                "read" => drop(fs::read(directory.join("file"))),
                 "read a mapping" => assert_eq!(map.iter().map(|byte| u32::from(*byte)).sum::<u32>(), 1 << 20),
                 _ => map.fill(7),
             }
@@ -122,10 +127,10 @@ fn what_a_child_does() {
             thread::sleep(PATIENCE * 2);
         }
         "serve" => {
-            let disk = Disk::mount(&folder.join("source"), &folder.join("target")).unwrap();
+            let disk = Disk::mount(&directory.join("source"), &directory.join("target")).unwrap();
             let _guard = disk.control().impair(&DiskFault::slow(SYNC, MINUTE)).unwrap();
             // It uses the disk itself, too: a thread of its own hangs in it, and a child of it has all it could inherit.
-            let file = fs::File::create(folder.join("target/own")).unwrap();
+            let file = fs::File::create(directory.join("target/own")).unwrap();
             let _own = thread::spawn(move || file.sync_all());
             #[allow(clippy::zombie_processes, reason = "it is there to outlive this process")]
             let sleeper = Command::new("sleep").arg("120").spawn().unwrap();
@@ -283,17 +288,17 @@ fn what_waits_fails_when_the_disk_is_unmounted_and_its_threads_end() {
 
 #[test]
 fn a_disk_ends_from_any_mount_namespace() {
-    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let directories = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     thread::scope(|scope| {
         // Mounted where only that thread, which is gone then, and those that serve can see it.
         let mount = scope.spawn(|| {
             own_mounts();
-            Disk::mount(folders[0].path(), folders[1].path()).unwrap()
+            Disk::mount(directories[0].path(), directories[1].path()).unwrap()
         });
         let disk = mount.join().unwrap();
         let control = disk.control();
         own_mounts();
-        assert_eq!(common::count(folders[1].path()), 0);
+        assert_eq!(common::count(directories[1].path()), 0);
         assert!(control.effective().is_ok() && disk.threads() > 0);
         disk.unmount().unwrap();
         assert!(control.effective().is_err());
@@ -301,7 +306,7 @@ fn a_disk_ends_from_any_mount_namespace() {
     eventually("the threads to end", || {
         let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
         let mounts = tasks.filter_map(|task| fs::read_to_string(task.path().join("mountinfo")).ok());
-        let target = folders[1].path().to_str().unwrap();
+        let target = directories[1].path().to_str().unwrap();
         !mounts.into_iter().any(|mounts| mounts.contains(target))
     });
 }
@@ -309,18 +314,18 @@ fn a_disk_ends_from_any_mount_namespace() {
 #[test]
 fn killing_the_process_that_serves_hangs_nobody_not_even_itself() {
     own_mounts();
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for name in ["source", "target"] {
-        fs::create_dir(folder.path().join(name)).unwrap();
+        fs::create_dir(directory.path().join(name)).unwrap();
     }
-    let mut server = child("serve", folder.path());
+    let mut server = child("serve", directory.path());
     let mut sleeper = String::new();
     BufReader::new(server.0.stdout.as_mut().unwrap())
         .lines()
         .map_while(Result::ok)
         .take_while(|line| !line.ends_with("serving"))
         .for_each(|line| sleeper = line);
-    let target = folder.path().join("target");
+    let target = directory.path().join("target");
     let file = fs::File::create(target.join("ours")).unwrap();
     let (announce, announced) = std::sync::mpsc::channel();
     let client = thread::spawn(move || {
@@ -342,10 +347,10 @@ fn killing_the_process_that_serves_hangs_nobody_not_even_itself() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_used_is_refused() {
+fn a_directory_that_cannot_be_used_is_refused() {
     own_mounts();
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     fs::create_dir_all(at("source/inside")).unwrap();
     fs::create_dir_all(at("full/of")).unwrap();
     fs::write(at("file"), "").unwrap();
@@ -353,6 +358,6 @@ fn a_folder_that_cannot_be_used_is_refused() {
         [("none", "full"), ("source", "none"), ("source", "full"), ("file", "full/of"), ("source", "source/inside")];
     for (source, target) in refused {
         let error = Disk::mount(&at(source), &at(target)).unwrap_err();
-        assert!(matches!(error, DiskError::Folder { .. }), "{source} at {target}: {error}");
+        assert!(matches!(error, DiskError::Directory { .. }), "{source} at {target}: {error}");
     }
 }

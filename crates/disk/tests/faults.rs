@@ -22,7 +22,7 @@ const MS: Duration = Duration::from_millis(1);
 
 /// Does one operation of that kind, and says how long it took.
 fn operate(mounted: &Mounted, file: &mut fs::File, operation: Operation) -> Duration {
-    let name = mounted.target.join("folder");
+    let name = mounted.target.join("directory");
     match operation {
         Operation::Read => {
             uncached(file);

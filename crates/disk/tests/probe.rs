@@ -77,24 +77,24 @@ fn it_leaves_nothing() {
     let mounted = Mounted::new();
     let probe = Probe::start(&mounted.target, EVERY, Operations::ALL).unwrap();
     samples(&probe, 0, 3);
-    assert!(mounted.source.join(Probe::FOLDER).join(Probe::FILE).exists());
+    assert!(mounted.source.join(Probe::DIRECTORY).join(Probe::FILE).exists());
     drop(probe);
     eventually("its files to go", || common::count(&mounted.source) == 0);
 }
 
 #[test]
-fn a_folder_that_cannot_be_probed_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let error = Probe::start(&folder.path().join("none"), EVERY, METADATA.into()).unwrap_err();
-    assert!(error.to_string().contains("make the folder of its files"), "{error}");
+fn a_directory_that_cannot_be_probed_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let error = Probe::start(&directory.path().join("none"), EVERY, METADATA.into()).unwrap_err();
+    assert!(error.to_string().contains("make the directory of its files"), "{error}");
 }
 
 #[test]
-fn it_works_on_a_plain_folder_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let probe = Probe::start(folder.path(), EVERY, Operations::ALL).unwrap();
+fn it_works_on_a_plain_directory_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let probe = Probe::start(directory.path(), EVERY, Operations::ALL).unwrap();
     assert!(samples(&probe, 0, 3).iter().all(|sample| sample.took_ns.is_ok()));
     drop(probe);
-    eventually("its files to go", || fs::read_dir(folder.path()).unwrap().count() == 0);
+    eventually("its files to go", || fs::read_dir(directory.path()).unwrap().count() == 0);
     Disk::available().unwrap();
 }

@@ -49,7 +49,7 @@ fn a_database_on_a_disk_that_is_slow_at_times_stays_whole() {
         }
     });
     drop((connection, guard));
-    // As the mount shows it, and as the real folder holds it.
+    // As the mount shows it, and as the real directory holds it.
     for path in [&path, &mounted.source.join("database")] {
         let connection = Connection::open(path).unwrap();
         let check: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
@@ -63,10 +63,10 @@ fn a_database_on_a_disk_that_is_slow_at_times_stays_whole() {
 #[test]
 fn what_is_forgotten_and_closed_takes_no_descriptor_any_more() {
     let mounted = Mounted::new();
-    fs::create_dir(mounted.target.join("folder")).unwrap();
+    fs::create_dir(mounted.target.join("directory")).unwrap();
     let before = descriptors_of_service(&mounted.source);
     for round in 0..20 {
-        let names: Vec<_> = (0..200).map(|n| mounted.target.join(format!("folder/{round}-{n}"))).collect();
+        let names: Vec<_> = (0..200).map(|n| mounted.target.join(format!("directory/{round}-{n}"))).collect();
         for name in &names {
             let mut file = File::create(name).unwrap();
             file.write_all(b"text").unwrap();
@@ -74,7 +74,7 @@ fn what_is_forgotten_and_closed_takes_no_descriptor_any_more() {
             fs::rename(name.with_extension("linked"), name.with_extension("moved")).unwrap();
             assert!(fs::metadata(name.with_extension("none")).is_err());
         }
-        assert_eq!(fs::read_dir(mounted.target.join("folder")).unwrap().count(), 400);
+        assert_eq!(fs::read_dir(mounted.target.join("directory")).unwrap().count(), 400);
         for name in &names {
             fs::remove_file(name).unwrap();
             fs::remove_file(name.with_extension("moved")).unwrap();
@@ -88,8 +88,8 @@ fn what_is_forgotten_and_closed_takes_no_descriptor_any_more() {
 fn the_process_shares_no_descriptor_with_the_threads_that_serve() {
     let mounted = Mounted::new();
     let files: Vec<_> = (0..50).map(|n| mounted.create(&n.to_string())).collect();
-    let links = |folder: &Path| -> Vec<String> {
-        let entries = fs::read_dir(folder).unwrap().flatten();
+    let links = |directory: &Path| -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap().flatten();
         entries.filter_map(|entry| Some(fs::read_link(entry.path()).ok()?.to_str()?.to_owned())).collect()
     };
     let ours = links(Path::new("/proc/self/fd"));
@@ -106,14 +106,14 @@ fn the_process_shares_no_descriptor_with_the_threads_that_serve() {
 #[test]
 fn a_disk_can_cover_its_own_source() {
     own_mounts();
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("file"), "text").unwrap();
-    let disk = Disk::mount(folder.path(), folder.path()).unwrap();
-    assert_eq!(fs::read_to_string(folder.path().join("file")).unwrap(), "text");
-    fs::write(folder.path().join("new"), "new").unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("file"), "text").unwrap();
+    let disk = Disk::mount(directory.path(), directory.path()).unwrap();
+    assert_eq!(fs::read_to_string(directory.path().join("file")).unwrap(), "text");
+    fs::write(directory.path().join("new"), "new").unwrap();
     assert_eq!(disk.control().take_counters().of(WRITE).bytes, 3);
     disk.unmount().unwrap();
-    assert_eq!(fs::read_to_string(folder.path().join("new")).unwrap(), "new");
+    assert_eq!(fs::read_to_string(directory.path().join("new")).unwrap(), "new");
 }
 
 #[test]
@@ -130,16 +130,16 @@ fn many_disks_are_independent() {
 #[test]
 #[ignore = "run by another test, as a child"]
 fn what_a_child_in_a_user_namespace_does() {
-    let Some(folder) = env::var_os("DISK_TEST_FOLDER") else { return };
-    let folder = Path::new(&folder);
+    let Some(directory) = env::var_os("DISK_TEST_DIRECTORY") else { return };
+    let directory = Path::new(&directory);
     Disk::available().unwrap();
-    let target = folder.join("target");
-    let disk = Disk::mount(&folder.join("source"), &target).unwrap();
+    let target = directory.join("target");
+    let disk = Disk::mount(&directory.join("source"), &target).unwrap();
     let guard = disk.control().impair(&DiskFault::slow(SYNC, Delay::from_secs(60))).unwrap();
     let file = File::create(target.join("file")).unwrap();
     let waiting = std::thread::spawn(move || file.sync_all());
     eventually("the fsync to wait", || disk.control().waiting() == 1);
-    fs::create_dir(target.join("folder")).unwrap();
+    fs::create_dir(target.join("directory")).unwrap();
     disk.unmount().unwrap();
     assert!(waiting.join().unwrap().is_err());
     drop(guard);
@@ -148,16 +148,16 @@ fn what_a_child_in_a_user_namespace_does() {
 
 #[test]
 fn it_works_without_root_in_a_user_namespace() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for name in ["source", "target"] {
-        fs::create_dir(folder.path().join(name)).unwrap();
+        fs::create_dir(directory.path().join(name)).unwrap();
     }
     let mut child = Command::new("unshare");
     child.args(["--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"]);
     child.arg(env::current_exe().unwrap());
     child.args(["--exact", "what_a_child_in_a_user_namespace_does", "--ignored", "--nocapture"]);
-    let output = child.env("DISK_TEST_FOLDER", folder.path()).output().unwrap();
+    let output = child.env("DISK_TEST_DIRECTORY", directory.path()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("all is well"), "{text}");
-    assert!(folder.path().join("source/folder").is_dir());
+    assert!(directory.path().join("source/directory").is_dir());
 }

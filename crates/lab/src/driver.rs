@@ -268,7 +268,7 @@ impl Driver<'_> {
             self.progress.note(death);
         }
         if self.observer.dead().len() >= self.plan.layout.hosts.nodes().count() {
-            return Err(LabError::Trial("every node has died; their logs are in the run's folder".to_owned()));
+            return Err(LabError::Trial("every node has died; their logs are in the run's directory".to_owned()));
         }
         if let Some(live) = &seen.live {
             let left = ends.saturating_sub(brownout_base::clock::monotonic_ns());

@@ -33,20 +33,20 @@ pub enum LabError {
         /// What the kernel said.
         source: io::Error,
     },
-    /// A folder could not be shown inside the lab.
-    #[error("cannot show {folder} inside the lab: {source}", folder = folder.display())]
+    /// A directory could not be shown inside the lab.
+    #[error("cannot show {directory} inside the lab: {source}", directory = directory.display())]
     Bind {
-        /// The folder.
-        folder: PathBuf,
+        /// The directory.
+        directory: PathBuf,
         /// What the kernel said.
         source: io::Error,
     },
-    /// A file or folder of the run.
-    #[error("cannot {doing} {path}: {source}; check the space and the rights there, or choose another folder with --out", path = path.display())]
-    Folder {
+    /// A file or directory of the run.
+    #[error("cannot {doing} {path}: {source}; check the space and the rights there, or choose another directory with --out", path = path.display())]
+    Directory {
         /// What was tried.
         doing: &'static str,
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

@@ -27,18 +27,18 @@ pub struct Handles {
     pub by_name: BTreeMap<(String, String), Link>,
     /// The nodes' processes.
     pub nodes: ClusterControl,
-    /// Disks that can be slow, by node and folder.
+    /// Disks that can be slow, by node and directory.
     pub disks: BTreeMap<(String, String), DiskPlace>,
     /// Clocks that can be wrong, by node.
     pub clocks: BTreeMap<String, HostClock>,
 }
 
-/// A folder that lies on a disk of its own.
+/// A directory that lies on a disk of its own.
 pub struct DiskPlace {
     /// Who makes it slow.
     pub control: DiskControl,
     /// Where the database sees it.
-    pub folder: PathBuf,
+    pub directory: PathBuf,
 }
 
 impl Handles {
@@ -57,9 +57,9 @@ impl Handles {
         self.by_name.get(&(from.to_owned(), to.to_owned())).copied()
     }
 
-    /// A folder's disk; none: it lies on none that can be slow.
-    pub fn disk(&self, node: &str, folder: &str) -> Option<&DiskPlace> {
-        self.disks.get(&(node.to_owned(), folder.to_owned()))
+    /// A directory's disk; none: it lies on none that can be slow.
+    pub fn disk(&self, node: &str, directory: &str) -> Option<&DiskPlace> {
+        self.disks.get(&(node.to_owned(), directory.to_owned()))
     }
 }
 
@@ -137,10 +137,10 @@ impl Held<Share> for CpuLimit {
 }
 
 impl Disks for Handles {
-    fn impair(&self, node: &str, folder: &str, fault: &DiskFault) -> Result<Box<dyn Held<DiskFault>>, LabError> {
-        let place = self.disk(node, folder).ok_or_else(|| {
+    fn impair(&self, node: &str, directory: &str, fault: &DiskFault) -> Result<Box<dyn Held<DiskFault>>, LabError> {
+        let place = self.disk(node, directory).ok_or_else(|| {
             LabError::Trial(format!(
-                "the {folder} of {node} lies on no disk that can be slow; was the lab made without?"
+                "the {directory} of {node} lies on no disk that can be slow; was the lab made without?"
             ))
         })?;
         Ok(Box::new(place.control.impair(fault)?))

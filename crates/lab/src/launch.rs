@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use crate::{
     LabError, byhand,
     experiment::Source,
-    folder::{self, Folder},
     ground::{self, Interrupts},
     machine,
     plan::Plan,
     progress::Progress,
     provided::{Found, Provided},
+    run_directory::{self, RunDirectory},
     selftest,
 };
 
@@ -53,7 +53,7 @@ pub(crate) struct RunRequest {
 /// What a user asked for beside the experiment.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// Runs are kept below this folder.
+    /// Runs are kept below this directory.
     pub out: PathBuf,
     /// `--set` assignments, already applied to the source.
     pub set: Vec<String>,
@@ -68,8 +68,8 @@ pub struct RunOptions {
 /// A run that has ended, whichever way.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its folder.
-    pub folder: PathBuf,
+    /// Its directory.
+    pub directory: PathBuf,
     /// Of the lab's first process.
     pub status: ExitStatus,
 }
@@ -82,20 +82,20 @@ pub fn launch(
     interrupts: Interrupts,
     progress: &mut dyn Progress,
 ) -> Result<Ended, LabError> {
-    for swept in folder::sweep(&options.out) {
+    for swept in run_directory::sweep(&options.out) {
         progress.note(&format!("removed what a killed run had left: {}", swept.display()));
     }
     machine::refuse(plan, &options.out)?;
     let found = Found::find(&plan.experiment.cluster.cassandra, interrupts, progress)?;
     let started_unix_ms =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0));
-    let folder = Folder::create(&options.out, &plan.name, started_unix_ms, options.keep)?;
+    let directory = RunDirectory::create(&options.out, &plan.name, started_unix_ms, options.keep)?;
     let request = Request::Run(Box::new(RunRequest {
         file: source.file().to_owned(),
         text: source.text().to_owned(),
         set: options.set.clone(),
         attached: source.attached(),
-        provided: found.in_folder(folder.path()),
+        provided: found.in_directory(directory.path()),
         started_unix_ms,
         keep: options.keep,
         sabotage: options.sabotage,
@@ -105,7 +105,7 @@ pub fn launch(
     progress.hand_over();
     let enclosed = ground::enclose(&[INSIDE], &request, interrupts)?;
     let status = enclosed.wait().map_err(|source| LabError::Ground { doing: "wait for the lab", source })?;
-    Ok(Ended { folder: folder.path().to_owned(), status })
+    Ok(Ended { directory: directory.path().to_owned(), status })
 }
 
 /// In the lab's first process: does what it was asked, and returns its exit code. `view` makes the

@@ -1,7 +1,7 @@
 //! The lab: an experiment file becomes a plan, a plan becomes trials, and all of it happens in
 //! namespaces that vanish with it.
 //!
-//! Outside ([`launch()`]): check the machine, provide Cassandra and Java, make the run's folder, start the
+//! Outside ([`launch()`]): check the machine, provide Cassandra and Java, make the run's directory, start the
 //! lab's first process and wait. Inside ([`inside`]): furnish the mounts, then per trial a network, a
 //! cluster, the load, the phases and the faults, everything recorded second by second.
 
@@ -14,7 +14,6 @@ mod error;
 pub mod experiment;
 pub mod faults;
 mod filling;
-mod folder;
 mod ground;
 mod handles;
 pub mod hosts;
@@ -26,6 +25,7 @@ pub mod plan;
 pub mod progress;
 mod provided;
 mod run;
+mod run_directory;
 mod schedule;
 mod selftest;
 mod stand;

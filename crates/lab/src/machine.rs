@@ -25,7 +25,7 @@ use crate::{LabError, Plan, ground::Privilege, selftest};
 const JAVA: std::ops::RangeInclusive<u32> = 11..=17;
 /// The device every host's interface is made from.
 const TUN: &str = "/dev/net/tun";
-/// What a run needs on the disk of its folder: logs, data, the run's file.
+/// What a run needs on the disk of its directory: logs, data, the run's file.
 const DISK_NEEDED: u64 = 1 << 30;
 
 /// One thing the machine has, lacks, or has only half.
@@ -270,17 +270,18 @@ fn java_found() -> Check {
 
 /// Whether Cassandra is in the cache, and if not, whether it can be resolved.
 fn cassandra_found() -> Vec<Check> {
-    let folder = match cache::directory() {
-        Ok(folder) => folder,
+    let directory = match cache::directory() {
+        Ok(directory) => directory,
         Err(error) => {
-            return vec![Check::not(State::Lacking, "cache", error.to_string(), "set BROWNOUT_CACHE to a folder")];
+            return vec![Check::not(State::Lacking, "cache", error.to_string(), "set BROWNOUT_CACHE to a directory")];
         }
     };
-    let cached = cassandra::release(cassandra::DEFAULT).is_ok_and(|release| maven::folder(release, &folder).is_dir());
+    let cached =
+        cassandra::release(cassandra::DEFAULT).is_ok_and(|release| maven::directory(release, &directory).is_dir());
     let cassandra = if cached {
-        Check::good("Cassandra", format!("{} is in {}", cassandra::DEFAULT, folder.display()))
+        Check::good("Cassandra", format!("{} is in {}", cassandra::DEFAULT, directory.display()))
     } else {
-        Check::good("Cassandra", format!("{} will be resolved into {}", cassandra::DEFAULT, folder.display()))
+        Check::good("Cassandra", format!("{} will be resolved into {}", cassandra::DEFAULT, directory.display()))
     };
     let maven = match (maven_version(), cached) {
         (Ok(version), _) => Check::good("Maven", version),
@@ -341,29 +342,32 @@ fn memory_for(nodes: usize, heap: Bytes) -> Check {
 }
 
 fn disk(runs: &Path) -> Check {
-    let existing = runs.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
-    // A relative path ends in "", which stands for the current folder.
+    let existing = runs.ancestors().find(|directory| directory.exists()).unwrap_or(Path::new("."));
+    // A relative path ends in "", which stands for the current directory.
     let existing = if existing.as_os_str().is_empty() { Path::new(".") } else { existing };
     match free_space(existing) {
         Ok(free) if free < DISK_NEEDED => Check::not(
             State::Lacking,
             "disk",
             format!("{} MB free for {}", free >> 20, runs.display()),
-            format!("a run needs up to {} MB; free some space or choose another folder with --out", DISK_NEEDED >> 20),
+            format!(
+                "a run needs up to {} MB; free some space or choose another directory with --out",
+                DISK_NEEDED >> 20
+            ),
         ),
         Ok(free) => Check::good("disk", format!("{} MB free for {}", free >> 20, runs.display())),
         Err(error) => Check::not(
             State::Lacking,
             "disk",
             format!("{}: {error}", existing.display()),
-            "choose another folder with --out",
+            "choose another directory with --out",
         ),
     }
 }
 
-fn free_space(folder: &Path) -> io::Result<u64> {
+fn free_space(directory: &Path) -> io::Result<u64> {
     use std::os::unix::ffi::OsStrExt;
-    let path = std::ffi::CString::new(folder.as_os_str().as_bytes())?;
+    let path = std::ffi::CString::new(directory.as_os_str().as_bytes())?;
     // SAFETY: the path ends in NUL, and a zeroed statvfs is a valid place for the answer.
     unsafe {
         let mut answer: libc::statvfs = std::mem::zeroed();

@@ -1,4 +1,4 @@
-//! What a lab is given from the machine: Cassandra, Java, folders. Provided outside, furnished inside; the same for runs
+//! What a lab is given from the machine: Cassandra, Java, directories. Provided outside, furnished inside; the same for runs
 //! and for labs by hand.
 
 use std::{
@@ -27,7 +27,7 @@ use crate::{
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Provided {
     /// Of the run or the lab: `scratch/` and `logs/` lie in it.
-    pub(crate) folder: PathBuf,
+    pub(crate) directory: PathBuf,
     /// What is kept between labs.
     pub(crate) cache: PathBuf,
     /// Cassandra.
@@ -43,7 +43,7 @@ pub(crate) struct JavaFound {
     pub(crate) version: String,
 }
 
-/// What lies on the machine beside the folder, which is made last.
+/// What lies on the machine beside the directory, which is made last.
 pub(crate) struct Found {
     cache: PathBuf,
     distribution: Distribution,
@@ -63,7 +63,8 @@ impl Found {
         if interrupts.any() {
             return Err(LabError::Interrupted);
         }
-        let cache = cache.canonicalize().map_err(|source| LabError::Folder { doing: "find", path: cache, source })?;
+        let cache =
+            cache.canonicalize().map_err(|source| LabError::Directory { doing: "find", path: cache, source })?;
         Ok(Found {
             cache,
             distribution,
@@ -71,10 +72,10 @@ impl Found {
         })
     }
 
-    /// For a lab in this folder.
-    pub(crate) fn in_folder(self, folder: &Path) -> Provided {
+    /// For a lab in this directory.
+    pub(crate) fn in_directory(self, directory: &Path) -> Provided {
         let Found { cache, distribution, java } = self;
-        Provided { folder: folder.to_owned(), cache, distribution, java }
+        Provided { directory: directory.to_owned(), cache, distribution, java }
     }
 }
 
@@ -101,15 +102,15 @@ impl Provided {
     /// Inside: mounts what the lab needs of the machine, where everyone in it can reach it.
     pub(crate) fn furnish(&self, layout: &Layout) -> Result<Bench, LabError> {
         let used: [&Path; 5] =
-            [&self.folder, &self.cache, &self.distribution.root, &self.java.home, Path::new("/proc")];
+            [&self.directory, &self.cache, &self.distribution.root, &self.java.home, Path::new("/proc")];
         let ground: Furnished = ground::furnish(&layout.hosts, &used)?;
         let proc =
             ground.proc.try_clone().map_err(|source| LabError::Ground { doing: "keep the machine's /proc", source })?;
         let root = ground.bind(&self.distribution.root, "cassandra", true)?;
         let java_home = ground.bind(&self.java.home, "java", true)?;
         let cache = ground.bind(&self.cache, "cache", false)?;
-        let scratch = ground.bind(&self.folder.join("scratch"), "scratch", false)?;
-        let logs = ground.bind(&self.folder.join("logs"), "logs", false)?;
+        let scratch = ground.bind(&self.directory.join("scratch"), "scratch", false)?;
+        let logs = ground.bind(&self.directory.join("logs"), "logs", false)?;
         let distribution = self.distribution.seen_at(&root);
         let java = Java {
             path: java_home.join("bin/java"),
@@ -151,7 +152,7 @@ impl Provided {
             Err(_) if interrupts.any() => return Err(LabError::Interrupted),
             Err(error) => progress.note(&format!(
                 "no class-data archive, so nodes start more slowly: {error} (logs in {})",
-                self.folder.join("logs").display()
+                self.directory.join("logs").display()
             )),
         }
         Ok(())

@@ -25,7 +25,7 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
     request.set.iter().try_for_each(|assignment| source.set(assignment))?;
     let plan = Plan::new(&source)?;
     let zero_ns = brownout_base::clock::monotonic_ns();
-    let mut recorder = Recorder::create(&request.provided.folder.join("run.db"), zero_ns, request.started_unix_ms)?;
+    let mut recorder = Recorder::create(&request.provided.directory.join("run.db"), zero_ns, request.started_unix_ms)?;
     let system = format!("Cassandra {}", request.provided.distribution.version);
     recorder.batch(|recorder| {
         recorder.json("description", &plan.description(&system))?;

@@ -11,14 +11,14 @@ use std::{
 };
 
 use brownout_clock::{HostClock, ntp::Responder, write_object};
-use brownout_cluster::{Cluster, NodeFolders, Place};
+use brownout_cluster::{Cluster, NodeDirectories, Place};
 use brownout_disk::Disk;
 use brownout_network::{Emulator, ImpairmentGuard, LinkControl, Network};
 
 use crate::{
     LabError,
     bench::Bench,
-    faults::{FOLDERS, Needs, Reach},
+    faults::{DIRECTORIES, Needs, Reach},
     handles::{DiskPlace, Handles},
     hosts::Hosts,
 };
@@ -58,7 +58,7 @@ impl Stand {
             .filter_map(|node| network.host(&node.name))
             .map(|host| host as &dyn Place)
             .collect();
-        let mut prepare = |node: &NodeFolders| -> io::Result<Vec<(OsString, OsString)>> {
+        let mut prepare = |node: &NodeDirectories| -> io::Result<Vec<(OsString, OsString)>> {
             let mut environment = Vec::new();
             if needs.clocks.contains(&node.name) {
                 let object = write_object(&paths.scratch).map_err(io::Error::other)?;
@@ -68,10 +68,10 @@ impl Stand {
                 clocks.insert(node.name.clone(), clock);
             }
             if needs.disks.contains(&node.name) {
-                for (folder, target) in FOLDERS.iter().zip([&node.data, &node.commitlog, &node.hints]) {
-                    let disk = disk(&node.home, folder, target)?;
-                    let place = DiskPlace { control: disk.control(), folder: target.clone() };
-                    controls.insert((node.name.clone(), (*folder).to_owned()), place);
+                for (directory, target) in DIRECTORIES.iter().zip([&node.data, &node.commitlog, &node.hints]) {
+                    let disk = disk(&node.home, directory, target)?;
+                    let place = DiskPlace { control: disk.control(), directory: target.clone() };
+                    controls.insert((node.name.clone(), (*directory).to_owned()), place);
                     disks.push(disk);
                 }
             }
@@ -119,11 +119,11 @@ fn distances(bench: &Bench, network: &Network, control: &Emulator) -> Result<Vec
     all.collect()
 }
 
-/// A folder of a node on a disk that can be slow; what it holds lies beside it.
-fn disk(home: &Path, folder: &str, target: &Path) -> io::Result<Disk> {
-    let source: PathBuf = home.join(".disk").join(folder);
+/// A directory of a node on a disk that can be slow; what it holds lies beside it.
+fn disk(home: &Path, directory: &str, target: &Path) -> io::Result<Disk> {
+    let source: PathBuf = home.join(".disk").join(directory);
     fs::create_dir_all(&source)?;
-    // The root of the disk is as the folder was: the node's own.
+    // The root of the disk is as the directory was: the node's own.
     let owner = fs::metadata(target)?;
     chown(&source, Some(owner.uid()), Some(owner.gid()))?;
     fs::set_permissions(&source, owner.permissions())?;

@@ -34,11 +34,11 @@ objective: { p99: 100ms }
 
 /// The plan of an experiment beside profiles.
 fn plan_of(experiment: &str, profiles: &[(&str, &str)]) -> Result<(Plan, Source), FileError> {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for (name, text) in profiles {
-        fs::write(folder.path().join(name), text).unwrap();
+        fs::write(directory.path().join(name), text).unwrap();
     }
-    let source = Source::from_text(&folder.path().join("experiment.yaml"), experiment.to_owned())?;
+    let source = Source::from_text(&directory.path().join("experiment.yaml"), experiment.to_owned())?;
     Plan::new(&source).map(|plan| (plan, source))
 }
 
@@ -104,11 +104,11 @@ fn a_run_can_be_planned_again_from_what_was_read_without_the_files() {
 
 #[test]
 fn what_is_set_on_the_command_line_counts_for_operations_too() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("users.yaml"), USERS).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("users.yaml"), USERS).unwrap();
     let experiment =
         EXPERIMENT.replace("insert: 1, one: 2", "insert: 1/s, users.one: 2/s").replace("  rate: 300/s\n", "");
-    let mut source = Source::from_text(&folder.path().join("e.yaml"), experiment).unwrap();
+    let mut source = Source::from_text(&directory.path().join("e.yaml"), experiment).unwrap();
     source.set("load.ops.users.one=40/s").unwrap();
     assert_eq!(Plan::new(&source).unwrap().description("").load.rate, Some(41.0));
 }

@@ -95,10 +95,10 @@ mod tests {
 
     #[test]
     fn the_corpus_and_what_is_near_it_is_read() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/frames");
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/frames");
         let mut random = Random::new(7);
         let mut count = 0;
-        for entry in std::fs::read_dir(folder).unwrap() {
+        for entry in std::fs::read_dir(directory).unwrap() {
             let seed = std::fs::read(entry.unwrap().path()).unwrap();
             super::frames(&seed);
             count += 1;
@@ -115,6 +115,6 @@ mod tests {
                 super::frames(&near);
             }
         }
-        assert!(count >= 200, "{count} files in {folder}");
+        assert!(count >= 200, "{count} files in {directory}");
     }
 }

@@ -63,7 +63,7 @@ fn token_aware_operations_go_to_the_replica_of_their_key() {
 
 #[test]
 fn the_ring_is_asked_for_with_the_encryption_and_the_password_of_the_load() {
-    let (_folder, server, client) = certificates();
+    let (_directory, server, client) = certificates();
     let (_other, _, stranger) = certificates();
     let credentials = Some(Credentials { user: "ada".into(), password: "lovelace".into() });
     let options = StubOptions { tls: Some(server), credentials: credentials.clone(), ..StubOptions::default() };

@@ -203,7 +203,7 @@ fn an_operation_bound_to_a_node_goes_there_and_nowhere_else() {
 
 #[test]
 fn what_the_driver_cannot_do_is_said_at_the_start() {
-    let (_folder, server, client) = certificates();
+    let (_directory, server, client) = certificates();
     let (_other, _, stranger) = certificates();
     let sealed = Stub::local_with(1, StubOptions { tls: Some(server), ..StubOptions::default() }).unwrap();
     let wire = |tls| WireOptions { tls: Some(tls), ..WireOptions::default() };

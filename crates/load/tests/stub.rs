@@ -213,7 +213,7 @@ fn hear_on(path: DataPath, stub: StubOptions, behaviour: Behaviour, wire: WireOp
 
 #[test]
 fn all_that_the_wire_can_speak_says_the_same() {
-    let (_folder, server, client) = certificates();
+    let (_directory, server, client) = certificates();
     let credentials = Credentials { user: "ada".into(), password: "lovelace".into() };
     for protocol in [Protocol::Exactly(Version::V4), Protocol::Exactly(Version::V5), Protocol::Auto] {
         for compression in [None, Some(Compression::Lz4), Some(Compression::Snappy)] {
@@ -263,8 +263,8 @@ fn an_old_server_is_spoken_to_in_its_version() {
 #[test]
 fn what_a_server_refuses_is_said_at_the_start() {
     let credentials = |password: &str| Some(Credentials { user: "ada".into(), password: password.into() });
-    let (_folder, server, client) = certificates();
-    let (_other_folder, _, stranger) = certificates();
+    let (_directory, server, client) = certificates();
+    let (_other_directory, _, stranger) = certificates();
     let plain = StubOptions::default;
     let v5 = Protocol::Exactly(Version::V5);
     let secret = || StubOptions { credentials: credentials("lovelace"), ..plain() };

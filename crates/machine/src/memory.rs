@@ -52,9 +52,9 @@ mod tests {
 
     #[test]
     fn what_a_group_may_still_take_leaves_idle_file_pages_out() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |file: &str, text: &str| fs::write(folder.path().join(file), text).unwrap();
-        let two = Directory { version: Version::Two, path: folder.path().to_owned() };
+        let directory = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| fs::write(directory.path().join(file), text).unwrap();
+        let two = Directory { version: Version::Two, path: directory.path().to_owned() };
         assert_eq!(left(&two), None, "the root has no limit");
         write("memory.max", "1000000\n");
         write("memory.high", "max\n");
@@ -66,7 +66,7 @@ mod tests {
         write("memory.current", "9000000\n");
         assert_eq!(left(&two), Some(0));
 
-        let one = Directory { version: Version::One, path: folder.path().to_owned() };
+        let one = Directory { version: Version::One, path: directory.path().to_owned() };
         write("memory.limit_in_bytes", "9223372036854771712\n");
         write("memory.usage_in_bytes", "700\n");
         assert_eq!(left(&one), None, "no limit");

@@ -137,25 +137,25 @@ mod tests {
 
     #[test]
     fn the_quota_of_a_group_is_read_in_both_versions() {
-        let folder = tempfile::tempdir().unwrap();
-        let directory = |version| Directory { version, path: folder.path().to_owned() };
-        assert_eq!(quota(&directory(Version::Two)), None, "the root has no such file");
-        fs::write(folder.path().join("cpu.max"), "150000 100000\n").unwrap();
-        assert_eq!(quota(&directory(Version::Two)), Some(1.5));
-        fs::write(folder.path().join("cpu.max"), "max 100000\n").unwrap();
-        assert_eq!(quota(&directory(Version::Two)), None);
-        fs::write(folder.path().join("cpu.cfs_period_us"), "50000\n").unwrap();
-        fs::write(folder.path().join("cpu.cfs_quota_us"), "25000\n").unwrap();
-        assert_eq!(quota(&directory(Version::One)), Some(0.5));
-        fs::write(folder.path().join("cpu.cfs_quota_us"), "-1\n").unwrap();
-        assert_eq!(quota(&directory(Version::One)), None);
+        let directory = tempfile::tempdir().unwrap();
+        let group = |version| Directory { version, path: directory.path().to_owned() };
+        assert_eq!(quota(&group(Version::Two)), None, "the root has no such file");
+        fs::write(directory.path().join("cpu.max"), "150000 100000\n").unwrap();
+        assert_eq!(quota(&group(Version::Two)), Some(1.5));
+        fs::write(directory.path().join("cpu.max"), "max 100000\n").unwrap();
+        assert_eq!(quota(&group(Version::Two)), None);
+        fs::write(directory.path().join("cpu.cfs_period_us"), "50000\n").unwrap();
+        fs::write(directory.path().join("cpu.cfs_quota_us"), "25000\n").unwrap();
+        assert_eq!(quota(&group(Version::One)), Some(0.5));
+        fs::write(directory.path().join("cpu.cfs_quota_us"), "-1\n").unwrap();
+        assert_eq!(quota(&group(Version::One)), None);
     }
 
     #[test]
     fn the_time_that_a_quota_gave_is_counted_where_it_is_the_limit() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("cpu.stat"), "usage_usec 1234\nuser_usec 1000\n").unwrap();
-        let directory = Directory { version: Version::Two, path: folder.path().to_owned() };
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("cpu.stat"), "usage_usec 1234\nuser_usec 1000\n").unwrap();
+        let directory = Directory { version: Version::Two, path: directory.path().to_owned() };
         let of = |processors| Processors {
             cpus: vec![0, 1],
             online: 2,

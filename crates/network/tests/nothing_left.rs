@@ -14,8 +14,8 @@ use std::{
 use brownout_network::{Impairment, Network, NetworkSpec, Probes};
 use brownout_units::Delay;
 
-fn count(folder: &str) -> usize {
-    fs::read_dir(folder).unwrap().count()
+fn count(directory: &str) -> usize {
+    fs::read_dir(directory).unwrap().count()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum RecordError {
     /// The file is not there.
-    #[error("no run at {path}: {why}; name a run folder or its run.db")]
+    #[error("no run at {path}: {why}; name a run directory or its run.db")]
     NotFound {
         /// What was looked for.
         path: PathBuf,

@@ -32,12 +32,14 @@ pub enum Subject {
         /// Its name.
         host: String,
     },
-    /// A folder of a host, that is: a disk.
-    Folder {
+    /// A directory of a host, that is: a disk. Runs made before format 4 say `folder`.
+    #[serde(alias = "folder")]
+    Directory {
         /// The host.
         host: String,
         /// `data`, `commitlog`, `hints`.
-        folder: String,
+        #[serde(alias = "folder")]
+        directory: String,
     },
 }
 
@@ -52,9 +54,9 @@ impl Subject {
         Subject::Host { host: host.into() }
     }
 
-    /// A folder of a host.
-    pub fn folder(host: impl Into<String>, folder: impl Into<String>) -> Self {
-        Subject::Folder { host: host.into(), folder: folder.into() }
+    /// A directory of a host.
+    pub fn directory(host: impl Into<String>, directory: impl Into<String>) -> Self {
+        Subject::Directory { host: host.into(), directory: directory.into() }
     }
 }
 
@@ -63,7 +65,7 @@ impl fmt::Display for Subject {
         match self {
             Subject::Pair { from, to } => f.pad(&format!("{from} → {to}")),
             Subject::Host { host } => f.pad(host),
-            Subject::Folder { host, folder } => f.pad(&format!("{host} {folder}")),
+            Subject::Directory { host, directory } => f.pad(&format!("{host} {directory}")),
         }
     }
 }
@@ -97,23 +99,23 @@ pub enum Quantity {
     Running,
     /// Of a host: share of all processors that it may use at most.
     ProcessorShare,
-    /// Of a folder: growth of the time of a read that reaches the disk, ns.
+    /// Of a directory: growth of the time of a read that reaches the disk, ns.
     ReadTime,
-    /// Of a folder: growth of the time of a write, ns.
+    /// Of a directory: growth of the time of a write, ns.
     WriteTime,
-    /// Of a folder: growth of the time of an fsync, ns.
+    /// Of a directory: growth of the time of an fsync, ns.
     SyncTime,
-    /// Of a folder: share of the reads that fail.
+    /// Of a directory: share of the reads that fail.
     ReadErrors,
-    /// Of a folder: share of the writes that fail.
+    /// Of a directory: share of the writes that fail.
     WriteErrors,
-    /// Of a folder: share of the fsyncs that fail.
+    /// Of a directory: share of the fsyncs that fail.
     SyncErrors,
-    /// Of a folder: growth of the time of a change of its metadata, ns.
+    /// Of a directory: growth of the time of a change of its metadata, ns.
     MetadataTime,
-    /// Of a folder: share of the changes of its metadata that fail.
+    /// Of a directory: share of the changes of its metadata that fail.
     MetadataErrors,
-    /// Of a folder: share of the reads that a fault makes wait, by the filesystem's own count.
+    /// Of a directory: share of the reads that a fault makes wait, by the filesystem's own count.
     ReadDelayed,
     /// The same of writes.
     WriteDelayed,
@@ -321,7 +323,7 @@ mod tests {
         for (subject, words, json) in [
             (Subject::pair("n1", "n2"), "n1 → n2", r#"{"kind":"pair","from":"n1","to":"n2"}"#),
             (Subject::host("n2"), "n2", r#"{"kind":"host","host":"n2"}"#),
-            (Subject::folder("n2", "data"), "n2 data", r#"{"kind":"folder","host":"n2","folder":"data"}"#),
+            (Subject::directory("n2", "data"), "n2 data", r#"{"kind":"directory","host":"n2","directory":"data"}"#),
         ] {
             assert_eq!(subject.to_string(), words);
             assert_eq!(serde_json::to_string(&subject).unwrap(), json);

@@ -44,19 +44,19 @@ fn beside(path: &Path) -> [PathBuf; 2] {
 /// Opens a copy of the run, with what lies beside it.
 fn open_aside(path: &Path) -> rusqlite::Result<Connection> {
     let copies = || -> io::Result<(tempfile::TempDir, PathBuf)> {
-        let folder = tempfile::tempdir()?;
-        let copy = folder.path().join("run.db");
+        let directory = tempfile::tempdir()?;
+        let copy = directory.path().join("run.db");
         fs::copy(path, &copy)?;
         for (from, to) in beside(path).iter().zip(beside(&copy)) {
             if from.exists() {
                 fs::copy(from, to)?;
             }
         }
-        Ok((folder, copy))
+        Ok((directory, copy))
     };
     let failed = |error: io::Error| rusqlite::Error::ToSqlConversionFailure(Box::new(error));
-    let (_folder, copy) = copies().map_err(failed)?;
-    // Once more, so that the folder can go.
+    let (_directory, copy) = copies().map_err(failed)?;
+    // Once more, so that the directory can go.
     format::copy(&Connection::open(copy)?)
 }
 
@@ -68,8 +68,8 @@ mod tests {
 
     #[test]
     fn where_nothing_may_be_written_what_the_log_holds_is_read_too() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("run.db");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run.db");
         let writer = Connection::open(&path).unwrap();
         let made = "PRAGMA journal_mode = wal; CREATE TABLE seen (at); INSERT INTO seen VALUES (1), (2)";
         writer.execute_batch(made).unwrap();

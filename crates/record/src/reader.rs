@@ -24,7 +24,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Opens a run by its folder or by its `run.db`.
+    /// Opens a run by its directory or by its `run.db`.
     pub fn open(path: &Path) -> Result<Self, RecordError> {
         let path = if path.is_dir() { path.join("run.db") } else { path.to_owned() };
         if let Err(error) = std::fs::metadata(&path) {
@@ -297,7 +297,7 @@ impl Run {
                 let host: String = row.get(1)?;
                 let subject = match (row.get::<_, Option<String>>(2)?, row.get::<_, Option<String>>(3)?) {
                     (Some(to), _) => Subject::Pair { from: host, to },
-                    (None, Some(folder)) => Subject::Folder { host, folder },
+                    (None, Some(directory)) => Subject::Directory { host, directory },
                     (None, None) => Subject::Host { host },
                 };
                 let name: String = row.get(4)?;

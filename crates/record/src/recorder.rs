@@ -236,10 +236,10 @@ impl Recorder {
 
     /// Appends a measurement of a witness.
     pub fn witness(&self, trial: u32, row: &WitnessRow) -> Result<(), RecordError> {
-        let (host, receiver, folder) = match &row.subject {
+        let (host, receiver, directory) = match &row.subject {
             Subject::Pair { from, to } => (from, Some(to), None),
             Subject::Host { host } => (host, None, None),
-            Subject::Folder { host, folder } => (host, None, Some(folder)),
+            Subject::Directory { host, directory } => (host, None, Some(directory)),
         };
         self.execute(
             "write what a witness saw",
@@ -250,7 +250,7 @@ impl Recorder {
                 sql_ns(row.at_ns),
                 host,
                 receiver,
-                folder,
+                directory,
                 row.quantity.name(),
                 row.source,
                 row.value,

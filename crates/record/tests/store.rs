@@ -30,18 +30,18 @@ fn load_row(starts_ns: u64, settled: bool) -> LoadRow {
 
 #[test]
 fn an_interval_written_twice_is_updated() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(&folder.path().join("run.db"), 0, 0).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(&directory.path().join("run.db"), 0, 0).unwrap();
     recorder.batch(|recorder| recorder.load(1, &load_row(0, false))).unwrap();
     recorder.batch(|recorder| recorder.load(1, &load_row(0, true))).unwrap();
-    let rows = Run::open(folder.path()).unwrap().load(1).unwrap();
+    let rows = Run::open(directory.path()).unwrap().load(1).unwrap();
     assert_eq!(rows, [load_row(0, true)]);
 }
 
 #[test]
 fn late_probes_are_appended_to_their_interval() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(&folder.path().join("run.db"), 0, 0).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(&directory.path().join("run.db"), 0, 0).unwrap();
     let sample = |seq| ProbeSample { seq, sent_ns: seq * 20, delay_ns: Some(5), copies: 1, reordered: false };
     let row = |seqs: &[u64]| ProbeRow {
         starts_ns: 0,
@@ -51,25 +51,25 @@ fn late_probes_are_appended_to_their_interval() {
     };
     recorder.batch(|recorder| recorder.probe(1, &row(&[0, 1]))).unwrap();
     recorder.batch(|recorder| recorder.probe(1, &row(&[2]))).unwrap();
-    assert_eq!(Run::open(folder.path()).unwrap().probes(1).unwrap(), [row(&[0, 1, 2])]);
+    assert_eq!(Run::open(directory.path()).unwrap().probes(1).unwrap(), [row(&[0, 1, 2])]);
 }
 
 #[test]
 fn a_failed_batch_leaves_nothing_of_itself() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(&folder.path().join("run.db"), 0, 0).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(&directory.path().join("run.db"), 0, 0).unwrap();
     let failed: Result<(), _> = recorder.batch(|recorder| {
         recorder.load(1, &load_row(0, true))?;
         Err(brownout_record::RecordError::Damaged { what: "test", why: "on purpose".to_owned() })
     });
     assert!(failed.is_err());
-    assert_eq!(Run::open(folder.path()).unwrap().load(1).unwrap(), []);
+    assert_eq!(Run::open(directory.path()).unwrap().load(1).unwrap(), []);
 }
 
 #[test]
 fn a_run_is_readable_while_it_is_written_and_after_its_writer_vanished() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(&folder.path().join("run.db"), 1_000, 7).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(&directory.path().join("run.db"), 1_000, 7).unwrap();
     let trial = TrialRow { trial: 1, seed: u64::MAX, starts_ns: 5, ends_ns: None, state: TrialState::Running };
     let event = Event {
         trial: Some(1),
@@ -98,7 +98,7 @@ fn a_run_is_readable_while_it_is_written_and_after_its_writer_vanished() {
         .unwrap();
     // A writer killed by SIGKILL runs no destructor: its log stays beside the file.
     std::mem::forget(recorder);
-    let run = Run::open(folder.path()).unwrap();
+    let run = Run::open(directory.path()).unwrap();
     assert_eq!(run.trials().unwrap(), [trial]);
     assert_eq!(run.events().unwrap(), [event]);
     assert_eq!(run.latencies(1, 0..u64::MAX).unwrap(), [latency]);
@@ -108,17 +108,17 @@ fn a_run_is_readable_while_it_is_written_and_after_its_writer_vanished() {
 
 #[test]
 fn what_is_no_run_is_refused_with_a_reason() {
-    let folder = tempfile::tempdir().unwrap();
-    let refusal = |name: &str| Run::open(&folder.path().join(name)).err().unwrap().to_string();
+    let directory = tempfile::tempdir().unwrap();
+    let refusal = |name: &str| Run::open(&directory.path().join(name)).err().unwrap().to_string();
     assert!(refusal("missing").contains("no run at"));
-    std::fs::write(folder.path().join("text"), "this is not a database, it is a text of some length").unwrap();
+    std::fs::write(directory.path().join("text"), "this is not a database, it is a text of some length").unwrap();
     assert!(refusal("text").contains("not a run"));
 }
 
 #[test]
 fn counters_and_what_witnesses_saw_come_back_as_they_were() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(&folder.path().join("run.db"), 0, 0).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(&directory.path().join("run.db"), 0, 0).unwrap();
     let link = LinkRow {
         starts_ns: 1,
         length_ns: 2,
@@ -141,7 +141,7 @@ fn counters_and_what_witnesses_saw_come_back_as_they_were() {
     };
     let counted =
         HostCounterRow { starts_ns: 1, length_ns: 2, host: "n2".to_owned(), checksum_errors: 3, interface_dropped: 4 };
-    let subjects = [Subject::pair("n1", "n2"), Subject::host("n2"), Subject::folder("n2", "data")];
+    let subjects = [Subject::pair("n1", "n2"), Subject::host("n2"), Subject::directory("n2", "data")];
     let seen: Vec<WitnessRow> = (0..)
         .zip(Quantity::ALL)
         .map(|(at_ns, quantity)| WitnessRow {
@@ -160,7 +160,7 @@ fn counters_and_what_witnesses_saw_come_back_as_they_were() {
             seen.iter().rev().try_for_each(|row| recorder.witness(1, row))
         })
         .unwrap();
-    let run = Run::open(folder.path()).unwrap();
+    let run = Run::open(directory.path()).unwrap();
     assert_eq!(run.links(1, 0..u64::MAX).unwrap(), [link]);
     assert_eq!(run.host_counters(1).unwrap(), [counted]);
     assert_eq!(run.witnesses(1).unwrap(), seen, "in order of time");

@@ -28,7 +28,7 @@ pub const TERMS: [(&str, &str); 19] = [
     ("noise floor", "how far the two halves of the same baseline differ: what no fault at all looks like"),
     (
         "hit, spared",
-        "pairs of hosts, hosts or folders that the fault is meant to change, and those it must leave alone",
+        "pairs of hosts, hosts or directories that the fault is meant to change, and those it must leave alone",
     ),
     (
         "proven, refuted, unproven",

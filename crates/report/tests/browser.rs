@@ -117,20 +117,20 @@ fn attribute<'a>(dom: &'a str, name: &str) -> &'a str {
 }
 
 /// Writes the report of a run with the means to see what goes wrong in it.
-fn watched(run: &brownout_record::Run, folder: &Path) -> std::path::PathBuf {
+fn watched(run: &brownout_record::Run, directory: &Path) -> std::path::PathBuf {
     let page = html(run, &findings(run).unwrap()).unwrap();
     let watched =
         page.replacen("<head>", &format!("<head>{WATCH}"), 1).replacen("</body>", &format!("{LOOK}</body>"), 1);
-    let file = folder.join("report.html");
+    let file = directory.join("report.html");
     std::fs::write(&file, watched).unwrap();
     file
 }
 
 #[test]
 fn many_faults_and_their_witnesses_stay_legible() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = scenario::many().run(folder.path());
-    let file = watched(&run, folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let run = scenario::many().run(directory.path());
+    let file = watched(&run, directory.path());
     for (width, dark) in [(1000, true), (1600, false)] {
         let dom = load(&file, width, dark);
         assert_eq!(attribute(&dom, "data-problems"), "", "at {width} px");
@@ -140,10 +140,10 @@ fn many_faults_and_their_witnesses_stay_legible() {
 
 #[test]
 fn the_report_works_in_a_browser_at_usual_widths() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let run = Synthetic { death: true, lag: 2, lateness: 6_000_000, flood: Some(3000), ..Synthetic::default() };
-    let run = run.run(folder.path());
-    let file = watched(&run, folder.path());
+    let run = run.run(directory.path());
+    let file = watched(&run, directory.path());
     for (width, dark) in [(1000, false), (1280, true), (1600, false)] {
         let dom = load(&file, width, dark);
         assert_eq!(attribute(&dom, "data-problems"), "", "at {width} px");

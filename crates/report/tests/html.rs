@@ -12,14 +12,14 @@ use brownout_report::{Style, html, summary, svg};
 use common::{SECOND, Synthetic};
 
 fn report(synthetic: &Synthetic) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let run = synthetic.run(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let run = synthetic.run(directory.path());
     html(&run, &findings(&run).unwrap()).unwrap()
 }
 
 fn text(synthetic: &Synthetic, style: Style) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    summary(&findings(&synthetic.run(folder.path())).unwrap(), style)
+    let directory = tempfile::tempdir().unwrap();
+    summary(&findings(&synthetic.run(directory.path())).unwrap(), style)
 }
 
 const PLAIN: Style = Style { color: false, width: 100 };
@@ -121,8 +121,8 @@ fn figures_have_a_line_for_each_thing_they_show() {
 #[test]
 fn the_warm_ups_flood_does_not_dwarf_what_is_measured() {
     let figure = |synthetic: &Synthetic, which: &str| {
-        let folder = tempfile::tempdir().unwrap();
-        let run = synthetic.run(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let run = synthetic.run(directory.path());
         svg(&run, &findings(&run).unwrap(), which).unwrap().unwrap()
     };
     let flooded = Synthetic { flood: Some(30_000), ..Synthetic::default() };
@@ -151,8 +151,8 @@ fn what_failed_is_told_with_its_log() {
 
 #[test]
 fn a_figure_can_be_had_as_a_file_of_its_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = Synthetic::default().run(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let run = Synthetic::default().run(directory.path());
     let found = findings(&run).unwrap();
     let file = svg(&run, &found, "trial-2-latency").unwrap().unwrap();
     assert!(file.starts_with("<svg xmlns=") && file.contains("<style>") && file.ends_with("</svg>"));
@@ -194,8 +194,8 @@ fn the_summary_says_what_happened() {
 
 #[test]
 fn many_faults_are_told_in_few_lines_that_fit() {
-    let folder = tempfile::tempdir().unwrap();
-    let text = summary(&findings(&scenario::many().run(folder.path())).unwrap(), PLAIN);
+    let directory = tempfile::tempdir().unwrap();
+    let text = summary(&findings(&scenario::many().run(directory.path())).unwrap(), PLAIN);
     for line in text.lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }
@@ -211,8 +211,8 @@ fn many_faults_are_told_in_few_lines_that_fit() {
 
 #[test]
 fn the_end_of_the_load_is_not_drawn_as_a_fall() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = scenario::Scenario { idle: 5, ..scenario::Scenario::default() }.run(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let run = scenario::Scenario { idle: 5, ..scenario::Scenario::default() }.run(directory.path());
     let figure = svg(&run, &findings(&run).unwrap(), "trial-1-throughput").unwrap().unwrap();
     let (line, _) = figure.split_once("\"><title>delivered").unwrap();
     let (_, end) = line.rsplit_once('H').unwrap();

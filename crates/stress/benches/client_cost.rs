@@ -92,7 +92,7 @@ fn main() {
 
 /// `false` if the tool does not live through the window.
 fn measure(tool: &Tool, load: Load, warm_up: u64, window: u64, cell: &mut Cell) -> bool {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut stub = Stub::start(&[1, 0]);
     // Connecting may count as running: a JVM takes a while.
     let seconds = warm_up + window + 3;
@@ -102,9 +102,9 @@ fn measure(tool: &Tool, load: Load, warm_up: u64, window: u64, cell: &mut Cell) 
         // once a millisecond, as latte does; 200 at once, 200 ms apart, would be cheap, and another load.
         command.args(["-concurrency", &(rate / 1_000).max(1).to_string()]);
     }
-    let mut running = Running::start(command, Some(0), folder.path(), "printed");
+    let mut running = Running::start(command, Some(0), directory.path(), "printed");
     if !running.writes(&mut stub) {
-        let printed = std::fs::read_to_string(folder.path().join("printed")).unwrap_or_default();
+        let printed = std::fs::read_to_string(directory.path().join("printed")).unwrap_or_default();
         let last: Vec<&str> = printed.lines().rev().filter(|line| !line.is_empty()).take(3).collect();
         eprintln!("{}: {}", tool.name, last.join(" | "));
         return false;
@@ -128,7 +128,7 @@ fn measure(tool: &Tool, load: Load, warm_up: u64, window: u64, cell: &mut Cell) 
     let end = running.end(Duration::from_secs(seconds + 40));
     cell.doubtful |= end == End::Doubtful;
     if end != End::Badly {
-        let told = tool.told(folder.path(), "printed");
+        let told = tool.told(directory.path(), "printed");
         cell.late_p50.extend(told.late_p50_us);
         cell.late_p99.extend(told.late_p99_us);
         cell.p99.extend(told.p99);

@@ -59,16 +59,16 @@ fn run(tools: &[&Tool], seconds: u64, nodes: u8, stub: &[u64], truth: &[(u32, f6
     let running: Vec<_> = tools
         .iter()
         .map(|tool| {
-            let (folder, stub) = (tempfile::tempdir().unwrap(), Stub::start(stub));
+            let (directory, stub) = (tempfile::tempdir().unwrap(), Stub::start(stub));
             let command = tool.command(Load::Rate(RATE), seconds, stub.port, nodes);
-            let running = Running::start(command, None, folder.path(), "printed");
-            (tool, folder, stub, running)
+            let running = Running::start(command, None, directory.path(), "printed");
+            (tool, directory, stub, running)
         })
         .collect();
     let mut right = true;
-    for (tool, folder, mut stub, running) in running {
+    for (tool, directory, mut stub, running) in running {
         let ended = running.end(Duration::from_secs(seconds + 60));
-        let told = tool.told(folder.path(), "printed");
+        let told = tool.told(directory.path(), "printed");
         let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
         let verdict = if tool.ours {
             let (server, client) = (stub.late_ms(), told.late_max_us.unwrap_or(0.0) / 1e3);

@@ -56,12 +56,12 @@ pub fn profile(text: &str) {
 mod tests {
     /// Calls `target` with all of a corpus, and with what comes of taking pieces out and putting others' pieces in.
     fn replay(corpus: &str, least: usize, target: fn(&str)) {
-        let folder = format!("{}/fuzz/corpus/{corpus}", env!("CARGO_MANIFEST_DIR"));
-        let entries = std::fs::read_dir(&folder).unwrap();
+        let directory = format!("{}/fuzz/corpus/{corpus}", env!("CARGO_MANIFEST_DIR"));
+        let entries = std::fs::read_dir(&directory).unwrap();
         let mut seeds: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
         seeds.sort();
         let seeds: Vec<String> = seeds.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
-        assert!(seeds.len() >= least, "{} files in {folder}", seeds.len());
+        assert!(seeds.len() >= least, "{} files in {directory}", seeds.len());
         let mut state = 7_u64;
         let mut below = |bound: usize| {
             // Knuth's MMIX; its high bits are the better ones.

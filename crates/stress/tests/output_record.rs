@@ -80,7 +80,7 @@ fn write(path: &Path, plan: &RunPlan, ended: Ended<'_>) {
 
 #[test]
 fn of_several_steps_one_is_the_baseline_and_the_others_are_phases_of_their_own() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     // Steps of a second and a half, the last half of which counts.
     for (shown, names) in [
         (None, ["step 1, 20/s", "step 2, 40/s", "baseline"]),
@@ -88,7 +88,7 @@ fn of_several_steps_one_is_the_baseline_and_the_others_are_phases_of_their_own()
         (Some(1), ["step 1, 20/s", "baseline", "step 3, 80/s"]),
         (Some(2), ["step 1, 20/s", "step 2, 40/s", "baseline"]),
     ] {
-        let path = folder.path().join(format!("{shown:?}.db"));
+        let path = directory.path().join(format!("{shown:?}.db"));
         let mut file = RunFile::begin(&path, &plan(), ZERO, 1_700_000_000_000).unwrap();
         let at = |halves: u64| ZERO + halves * SECOND / 2;
         let mut before = ZERO;
@@ -112,8 +112,8 @@ fn of_several_steps_one_is_the_baseline_and_the_others_are_phases_of_their_own()
 
 #[test]
 fn a_load_that_did_what_it_was_told_is_a_valid_run() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.db");
     write(&path, &plan(), Ended::Done);
     let findings = findings(&Run::open(&path).unwrap()).unwrap();
     assert_eq!(findings.verdict.validity, Validity::Valid, "{:?}", findings.verdict.reasons);
@@ -130,8 +130,8 @@ fn a_load_that_did_what_it_was_told_is_a_valid_run() {
 
 #[test]
 fn a_warm_up_is_a_phase_of_its_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.db");
     write(&path, &RunPlan { warm_up_ns: Some(SECOND), ..plan() }, Ended::Done);
     let findings = findings(&Run::open(&path).unwrap()).unwrap();
     let phases: Vec<(&str, u64)> =
@@ -141,8 +141,8 @@ fn a_warm_up_is_a_phase_of_its_own() {
 
 #[test]
 fn an_objective_that_is_missed_is_told() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.db");
     write(&path, &RunPlan { objective: Some((5_000_000, 0.99)), ..plan() }, Ended::Done);
     let findings = findings(&Run::open(&path).unwrap()).unwrap();
     assert_eq!(exit_code(&findings), 1, "{}", findings.verdict.sentence);
@@ -150,9 +150,9 @@ fn an_objective_that_is_missed_is_told() {
 
 #[test]
 fn what_was_cut_short_or_failed_is_no_valid_run() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for (name, ended, code) in [("a.db", Ended::Interrupted, 130), ("b.db", Ended::Failed("no host answers"), 3)] {
-        let path = folder.path().join(name);
+        let path = directory.path().join(name);
         write(&path, &plan(), ended);
         let findings = findings(&Run::open(&path).unwrap()).unwrap();
         assert_eq!(exit_code(&findings), code, "{}", findings.verdict.sentence);
@@ -161,8 +161,8 @@ fn what_was_cut_short_or_failed_is_no_valid_run() {
 
 #[test]
 fn no_run_is_written_over_another_and_no_password_into_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.db");
     write(&path, &plan(), Ended::Done);
     let again = RunFile::begin(&path, &plan(), ZERO, 0).map(|_| ());
     assert!(matches!(again, Err(OutputError::Exists { .. })), "{again:?}");

@@ -23,10 +23,10 @@ impl Synthetic {
     }
 
     /// Writes the run and opens it.
-    pub fn run(&self, folder: &Path) -> Run {
-        let mut recorder = Recorder::create(&folder.join("run.db"), 0, 1_780_000_000_000).unwrap();
+    pub fn run(&self, directory: &Path) -> Run {
+        let mut recorder = Recorder::create(&directory.join("run.db"), 0, 1_780_000_000_000).unwrap();
         recorder.batch(|recorder| self.write(recorder)).unwrap();
-        Run::open(folder).unwrap()
+        Run::open(directory).unwrap()
     }
 
     fn write(&self, recorder: &Recorder) -> Result<(), brownout_record::RecordError> {

@@ -172,7 +172,7 @@ impl Scenario {
             | Quantity::ReadDelayed
             | Quantity::WriteDelayed
             | Quantity::SyncDelayed
-            | Quantity::MetadataDelayed => nodes().map(|host| Subject::folder(host, "data")).collect(),
+            | Quantity::MetadataDelayed => nodes().map(|host| Subject::directory(host, "data")).collect(),
             _ => nodes().map(Subject::host).collect(),
         }
     }
@@ -249,7 +249,7 @@ pub fn many() -> Scenario {
             made(Quantity::Loss, vec![pair("load", "n1")], 0.2, 0.03).during(&flaps),
             made(Quantity::Loss, cut, 1.0, 0.001).during(&[(0, 36.0, 44.0)]),
             made(Quantity::ClockDrift, vec![Subject::host("n3")], 20e6, 4e6).during(&[(0, 5.0, 40.0)]),
-            made(Quantity::SyncTime, vec![Subject::folder("n1", "data")], 20e6, 2e6).during(&[(0, 20.0, 50.0)]),
+            made(Quantity::SyncTime, vec![Subject::directory("n1", "data")], 20e6, 2e6).during(&[(0, 20.0, 50.0)]),
             made(Quantity::Rate, vec![pair("n3", "n2")], 10e6, 0.3e6).during(&[(0, 10.0, 30.0)]),
             made(Quantity::Answers, vec![Subject::host("n2")], -1.0, 0.05).during(&[(0, 48.0, 56.0)]),
             made(Quantity::ProcessorShare, vec![Subject::host("n1")], 0.2, 0.02).during(&[(0, 30.0, 60.0)]),

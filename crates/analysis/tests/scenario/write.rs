@@ -48,16 +48,16 @@ fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram {
 fn names(place: &Subject) -> (String, String) {
     match place {
         Subject::Pair { from, to } => (from.clone(), to.clone()),
-        Subject::Host { host } | Subject::Folder { host, .. } => (host.clone(), String::new()),
+        Subject::Host { host } | Subject::Directory { host, .. } => (host.clone(), String::new()),
     }
 }
 
 impl Scenario {
     /// Writes the run and opens it.
-    pub fn run(&self, folder: &Path) -> Run {
-        let mut recorder = Recorder::create(&folder.join("run.db"), 0, 1_780_000_000_000).unwrap();
+    pub fn run(&self, directory: &Path) -> Run {
+        let mut recorder = Recorder::create(&directory.join("run.db"), 0, 1_780_000_000_000).unwrap();
         recorder.batch(|recorder| self.write(recorder)).unwrap();
-        Run::open(folder).unwrap()
+        Run::open(directory).unwrap()
     }
 
     fn write(&self, recorder: &Recorder) -> Done {

@@ -6,7 +6,7 @@ use crate::output;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Runs (folders, or files of a run or of `stress --record`): A and B; or, before --with, all those of A.
+    /// Runs (directories, or files of a run or of `stress --record`): A and B; or, before --with, all those of A.
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// The runs of B.

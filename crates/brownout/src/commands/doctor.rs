@@ -8,7 +8,7 @@ use crate::output::{self, CANNOT};
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Where runs would be kept.
-    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    #[arg(long, value_name = "DIRECTORY", default_value = "runs")]
     out: PathBuf,
     /// Print the checks as one JSON object (docs/json.md).
     #[arg(long)]

@@ -4,7 +4,7 @@ use crate::output;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The run: its folder or its run.db.
+    /// The run: its directory or its run.db.
     run: PathBuf,
     /// The file to write; default: report.html beside the run's file.
     #[arg(long, value_name = "FILE")]

@@ -18,8 +18,8 @@ pub struct Arguments {
     /// Replace a value of the file: faults.0.slow.delay=10ms. May be given more than once.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Keep runs below this folder.
-    #[arg(long, value_name = "FOLDER", default_value = RUNS)]
+    /// Keep runs below this directory.
+    #[arg(long, value_name = "DIRECTORY", default_value = RUNS)]
     out: PathBuf,
     /// Keep the nodes' data (RUN/scratch) after the run.
     #[arg(long)]
@@ -71,10 +71,10 @@ fn finish(arguments: &Arguments, ended: &Ended, interrupted: bool) -> u8 {
     if let Some(signal) = ended.status.signal() {
         output::fail(format!(
             "the lab was ended by signal {signal}; all it had is gone, what it recorded is in {}",
-            ended.folder.display()
+            ended.directory.display()
         ));
     }
-    let shown = match output::open(&ended.folder) {
+    let shown = match output::open(&ended.directory) {
         Ok(shown) => shown,
         // The lab has said why it ended before there was anything to show.
         Err(code) => return lab.unwrap_or(code),
@@ -84,7 +84,7 @@ fn finish(arguments: &Arguments, ended: &Ended, interrupted: bool) -> u8 {
         output::print_json(&shown.findings)
     } else {
         let mut text = brownout_report::summary(&shown.findings, output::style());
-        text.push_str(&format!("\nrun     {}\n", ended.folder.display()));
+        text.push_str(&format!("\nrun     {}\n", ended.directory.display()));
         if let Ok(report) = &report {
             text.push_str(&format!("report  {}\n", report.display()));
         }

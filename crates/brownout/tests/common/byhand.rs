@@ -16,26 +16,26 @@ use super::{BROWNOUT, both, descendants, json, text};
 
 /// A place for labs, and all that is in it.
 pub struct Place {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Place {
     pub fn new() -> Place {
         // Short: the path of a socket has 107 bytes.
-        Place { folder: tempfile::Builder::new().prefix("bh-").tempdir_in("/tmp").unwrap() }
+        Place { directory: tempfile::Builder::new().prefix("bh-").tempdir_in("/tmp").unwrap() }
     }
 
     pub fn runtime(&self) -> PathBuf {
-        self.folder.path().join("brownout")
+        self.directory.path().join("brownout")
     }
 
     pub fn work(&self) -> PathBuf {
-        self.folder.path().join("work")
+        self.directory.path().join("work")
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(BROWNOUT);
-        command.args(arguments).env("XDG_RUNTIME_DIR", self.folder.path()).stdin(Stdio::null());
+        command.args(arguments).env("XDG_RUNTIME_DIR", self.directory.path()).stdin(Stdio::null());
         command
     }
 
@@ -121,7 +121,7 @@ impl Drop for Place {
 pub struct Traces {
     processes: BTreeSet<(u32, u64)>,
     namespaces: BTreeSet<PathBuf>,
-    folders: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
 }
 
 impl Traces {
@@ -136,22 +136,29 @@ impl Traces {
             ["net", "mnt", "pid"].iter().filter_map(|kind| namespace(std::process::id(), kind)).collect();
         let all = processes.iter().flat_map(|(pid, _)| ["net", "mnt", "pid"].map(|kind| namespace(*pid, kind)));
         let namespaces = all.flatten().filter(|namespace| !ours.contains(namespace)).collect();
-        Traces { processes, namespaces, folders: vec![place.runtime().join(name), place.work().join(name)] }
+        Traces { processes, namespaces, directories: vec![place.runtime().join(name), place.work().join(name)] }
     }
 
-    /// None of its processes lives, nobody is in its namespaces, and its folders are gone.
-    pub fn assert_gone(&self, folders_too: bool) {
+    /// None of its processes lives, nobody is in its namespaces, and its directories are gone.
+    pub fn assert_gone(&self, directories_too: bool) {
         assert!(self.processes.len() > 1, "a lab has processes");
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
             let alive = super::alive(&self.processes);
             let inhabited = self.inhabited();
-            let left: Vec<&Path> =
-                self.folders.iter().filter(|folder| folders_too && folder.exists()).map(PathBuf::as_path).collect();
+            let left: Vec<&Path> = self
+                .directories
+                .iter()
+                .filter(|directory| directories_too && directory.exists())
+                .map(PathBuf::as_path)
+                .collect();
             if alive.is_empty() && inhabited.is_empty() && left.is_empty() {
                 return;
             }
-            assert!(Instant::now() < deadline, "left: processes {alive:?}, namespaces {inhabited:?}, folders {left:?}");
+            assert!(
+                Instant::now() < deadline,
+                "left: processes {alive:?}, namespaces {inhabited:?}, directories {left:?}"
+            );
             thread::sleep(Duration::from_millis(20));
         }
     }

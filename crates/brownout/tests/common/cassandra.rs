@@ -40,7 +40,7 @@ impl Place for Loopback {
 /// A node that runs until it is dropped; it dies with the test, however that ends.
 pub struct Cassandra {
     cluster: Cluster,
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     address: Ipv4Addr,
     credentials: Option<(String, String)>,
     has_vectors: bool,
@@ -58,13 +58,14 @@ impl Cassandra {
         let cache = cache::directory().unwrap();
         let distribution = maven::resolve(version, &cache, &|line| eprintln!("{line}"), &|| false).unwrap();
         let java = java::find(distribution.java()).unwrap();
-        let folder = tempfile::Builder::new().prefix("stress-").tempdir().unwrap();
-        let paths = Paths { scratch: folder.path().join("scratch"), logs: folder.path().join("logs"), owner: None };
+        let directory = tempfile::Builder::new().prefix("stress-").tempdir().unwrap();
+        let paths =
+            Paths { scratch: directory.path().join("scratch"), logs: directory.path().join("logs"), owner: None };
         // What another Cassandra of this machine may have is left to it.
         let jmx_port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
         let spec = CassandraSpec { jit: Jit::C1, heap: Bytes(448 << 20), jmx_port, ..CassandraSpec::default() };
-        let mut prepare = |folders: &brownout_cluster::NodeFolders| {
-            let path = folders.home.join("conf/cassandra.yaml");
+        let mut prepare = |directories: &brownout_cluster::NodeDirectories| {
+            let path = directories.home.join("conf/cassandra.yaml");
             let text = fs::read_to_string(&path)?;
             fs::write(&path, format!("{text}{lines}\n"))?;
             Ok(Vec::new())
@@ -78,7 +79,7 @@ impl Cassandra {
             cluster.wait_ready(PATIENCE, &|| false, &mut |line| eprintln!("{version}: waiting: {line}")).unwrap();
         }
         let has_vectors = !version.starts_with('4');
-        let node = Cassandra { cluster, folder, address, credentials, has_vectors };
+        let node = Cassandra { cluster, directory, address, credentials, has_vectors };
         node.wait_listening();
         node
     }
@@ -107,9 +108,9 @@ impl Cassandra {
         (self.address, 9042).into()
     }
 
-    /// A folder that goes with the node.
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
+    /// A directory that goes with the node.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// Ends it by SIGKILL.
@@ -146,7 +147,7 @@ impl Cassandra {
             script.push_str(&format!(" {}", quoted(argument)));
         }
         script.push_str(" \"$@\"\n");
-        let path = self.folder.path().join("nodetool");
+        let path = self.directory.path().join("nodetool");
         fs::write(&path, script).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path

@@ -69,7 +69,7 @@ pub fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", both(output)))
 }
 
-/// Runs an experiment into a new folder until it is valid, four times at most.
+/// Runs an experiment into a new directory until it is valid, four times at most.
 ///
 /// On a machine with other work a run may be disturbed or late. That is no defect if it says so: it has to be disturbed, or
 /// invalid for that reason, among others that follow from it, and to end with 3. What it would have shown is then asked of the next one.
@@ -92,7 +92,7 @@ pub fn punctual(run: impl Fn(&Path) -> Output) -> (TempDir, Output, Value) {
     })
 }
 
-/// Runs an experiment into a new folder until it is as it has to be, so often at most, and each time once the machine is
+/// Runs an experiment into a new directory until it is as it has to be, so often at most, and each time once the machine is
 /// quiet again.
 pub fn until(
     attempts: u32,
@@ -100,11 +100,11 @@ pub fn until(
     mut holds: impl FnMut(&Output, &Value) -> Result<(), String>,
 ) -> (TempDir, Output, Value) {
     for attempt in 1..=attempts {
-        let folder = tempfile::tempdir().unwrap();
-        let output = run(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let output = run(directory.path());
         let findings = json(&output);
         match holds(&output, &findings) {
-            Ok(()) => return (folder, output, findings),
+            Ok(()) => return (directory, output, findings),
             Err(why) => {
                 assert!(attempt < attempts, "{why}\n{}", text(&output.stderr));
                 eprintln!("Run {attempt} of {attempts} at most: {why}");

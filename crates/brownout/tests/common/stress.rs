@@ -38,7 +38,7 @@ pub struct Done {
 pub struct Load {
     child: Child,
     words: String,
-    folder: TempDir,
+    directory: TempDir,
     out: mpsc::Receiver<String>,
     err: mpsc::Receiver<String>,
 }
@@ -63,8 +63,8 @@ impl Load {
 
     /// The same against whoever is there. The host may be followed by other words of `-node`.
     pub fn start_at(host: &str, port: u16, words: &str, log: &str) -> Load {
-        let folder = tempfile::tempdir().unwrap();
-        let json = folder.path().join("results.json");
+        let directory = tempfile::tempdir().unwrap();
+        let json = directory.path().join("results.json");
         let mut command = Command::new(BROWNOUT);
         let (first, others) = words.split_once(' ').unwrap();
         let others = format!(" {others}");
@@ -83,7 +83,7 @@ impl Load {
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = child.unwrap();
         let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        Load { child, words: words.to_owned(), folder, out: drained(out), err: drained(err) }
+        Load { child, words: words.to_owned(), directory, out: drained(out), err: drained(err) }
     }
 
     /// Ctrl-C.
@@ -114,7 +114,7 @@ impl Load {
             }
             std::thread::sleep(Duration::from_millis(10));
         };
-        let json = std::fs::read(self.folder.path().join("results.json")).unwrap_or_default();
+        let json = std::fs::read(self.directory.path().join("results.json")).unwrap_or_default();
         let json = serde_json::from_slice(&json).unwrap_or_default();
         let done = Done { code, out: self.out.recv().unwrap(), err: self.err.recv().unwrap(), json };
         assert!(!done.err.contains("panicked"), "{}: {done}", self.words);

@@ -63,7 +63,7 @@ pub fn a_password_is_asked_for(version: &str, address: Ipv4Addr) {
         assert_eq!(ran.balance("answered_ok"), 100);
         assert!(!ran.json["command"].as_str().unwrap().contains("password=cassandra"), "{}", ran.json["command"]);
     }
-    let file = node.folder().join("credentials");
+    let file = node.directory().join("credentials");
     fs::write(&file, "cql.username=load\ncql.password=a secret, and =\n").unwrap();
     let ran = good(&node, &[&words[..], &["-credentials-file", file.to_str().unwrap()]].concat());
     assert_eq!(ran.balance("answered_ok"), 100);

@@ -21,14 +21,14 @@ pub const SECTIONS: &[Section] = &[
 
 const PARTITIONS: u64 = 300;
 
-/// A profile of the repository, changed, in the node's folder.
+/// A profile of the repository, changed, in the node's directory.
 fn profile(node: &Cassandra, name: &str, changes: &[(&str, &str)]) -> String {
     let mut text = fs::read_to_string(repository().join("crates/stress/profiles").join(name)).unwrap();
     for (from, to) in changes {
         assert!(text.contains(from), "{name} has no '{from}'");
         text = text.replace(from, to);
     }
-    let path: PathBuf = node.folder().join(name);
+    let path: PathBuf = node.directory().join(name);
     fs::write(&path, text).unwrap();
     format!("profile={}", path.display())
 }

@@ -93,7 +93,7 @@ impl Started {
 
 /// Begins a run. The words have no `-log` of their own.
 pub fn start(node: &Cassandra, words: &[&str]) -> Started {
-    let file = node.folder().join(format!("run{}.json", RUNS.fetch_add(1, Ordering::Relaxed)));
+    let file = node.directory().join(format!("run{}.json", RUNS.fetch_add(1, Ordering::Relaxed)));
     let log = format!("json={}", file.display());
     let mut command: Command = node.stress(words);
     command.args(["-log", "no-settings", &log]).stdout(Stdio::piped()).stderr(Stdio::piped());

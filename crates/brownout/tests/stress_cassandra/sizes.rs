@@ -72,7 +72,7 @@ fn sizes(node: &Cassandra) {
     assert!(line(&out, "min").ends_with("not judged") && line(&out, "max").ends_with("not judged"), "{out}");
 
     // What nodetool printed of one table, as a target for another.
-    let printed = node.folder().join("production.txt");
+    let printed = node.directory().join("production.txt");
     fs::write(&printed, node.nodetool(&["tablehistograms", "stress_sizes", "by_rows"])).unwrap();
     let saved = sized(node, "like_production", &format!("{{ tablehistograms: '{}' }}", printed.display()));
     insert(&saved);

@@ -11,13 +11,13 @@ use super::{
 };
 
 /// An authority's certificate, and what it has signed, as files in PEM.
-fn certificates(folder: &Path, node: Ipv4Addr) {
+fn certificates(directory: &Path, node: Ipv4Addr) {
     let authority = |name: &str| {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.distinguished_name.push(DnType::CommonName, name);
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        fs::write(folder.join(format!("{name}.pem")), authority.pem()).unwrap();
+        fs::write(directory.join(format!("{name}.pem")), authority.pem()).unwrap();
         authority
     };
     let ours = authority("ours");
@@ -25,7 +25,7 @@ fn certificates(folder: &Path, node: Ipv4Addr) {
     for (file, name) in [("node", node.to_string()), ("client", "client".to_owned())] {
         let key = KeyPair::generate().unwrap();
         let signed = CertificateParams::new(vec![name]).unwrap().signed_by(&key, &ours).unwrap();
-        fs::write(folder.join(format!("{file}.pem")), key.serialize_pem() + &signed.pem()).unwrap();
+        fs::write(directory.join(format!("{file}.pem")), key.serialize_pem() + &signed.pem()).unwrap();
     }
 }
 
@@ -34,22 +34,22 @@ const KEYS: [(&str, &str); 3] = [("EC", "256"), ("EC", "384"), ("RSA", "2048")];
 
 /// What users of cassandra-stress have: stores that Java's own tool has made, with certificates that sign themselves. The
 /// node is told to trust those, too.
-fn key_stores(folder: &Path) {
+fn key_stores(directory: &Path) {
     let keytool = |words: &str| {
         let mut command = Command::new(java::find(11..=17).unwrap().home.join("bin/keytool"));
-        command.args(words.split(' ')).args(["-storetype", "PKCS12", "-storepass", "changeit"]).current_dir(folder);
+        command.args(words.split(' ')).args(["-storetype", "PKCS12", "-storepass", "changeit"]).current_dir(directory);
         let done = command.output().unwrap();
         assert!(done.status.success(), "keytool {words}: {}", String::from_utf8_lossy(&done.stdout));
     };
-    let mut known = fs::read_to_string(folder.join("ours.pem")).unwrap();
+    let mut known = fs::read_to_string(directory.join("ours.pem")).unwrap();
     for (algorithm, bits) in KEYS {
         let store = format!("-alias me -keystore {algorithm}{bits}.p12");
         keytool(&format!("-genkeypair {store} -keyalg {algorithm} -keysize {bits} -dname CN={algorithm}{bits}"));
         keytool(&format!("-exportcert -rfc {store} -file me.pem"));
-        known += &fs::read_to_string(folder.join("me.pem")).unwrap();
+        known += &fs::read_to_string(directory.join("me.pem")).unwrap();
     }
     keytool("-importcert -noprompt -alias ours -file ours.pem -keystore trust.p12");
-    fs::write(folder.join("known.pem"), known).unwrap();
+    fs::write(directory.join("known.pem"), known).unwrap();
 }
 
 pub fn only_the_right_certificates_come_in(version: &str, address: Ipv4Addr) {

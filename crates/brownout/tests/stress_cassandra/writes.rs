@@ -18,9 +18,9 @@ pub const SECTIONS: &[Section] = &[
     ("consistency is that of each query", consistency),
 ];
 
-/// A profile in the node's folder.
+/// A profile in the node's directory.
 pub fn profile(node: &Cassandra, name: &str, text: &str) -> String {
-    let path = node.folder().join(name);
+    let path = node.directory().join(name);
     fs::write(&path, text).unwrap();
     format!("profile={}", path.display())
 }

@@ -20,7 +20,7 @@ use crate::witness::VARIABLE;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub struct Ground {
-    pub folder: TempDir,
+    pub directory: TempDir,
     pub object: PathBuf,
     pub clock: HostClock,
     pub began_ns: i64,
@@ -28,11 +28,11 @@ pub struct Ground {
 
 impl Ground {
     pub fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let object = write_object(folder.path()).unwrap();
-        let clock = HostClock::create(folder.path().join("clock")).unwrap();
-        Ground { folder, object, clock, began_ns: machine_ns() }
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let object = write_object(directory.path()).unwrap();
+        let clock = HostClock::create(directory.path().join("clock")).unwrap();
+        Ground { directory, object, clock, began_ns: machine_ns() }
     }
 
     pub fn command(&self, program: &[&str]) -> Command {

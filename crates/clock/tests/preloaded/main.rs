@@ -256,25 +256,25 @@ fn a_file_that_is_missing_or_no_clock_leaves_the_machines_time_and_the_program_r
     let ground = Ground::new();
     ground.clock.set(offset(HOUR)).unwrap();
     let valid = fs::read(ground.clock.path()).unwrap();
-    let in_folder = |name: &str| ground.folder.path().join(name);
+    let in_directory = |name: &str| ground.directory.path().join(name);
     let write = |name: &str, bytes: &[u8]| {
-        fs::write(in_folder(name), bytes).unwrap();
-        in_folder(name)
+        fs::write(in_directory(name), bytes).unwrap();
+        in_directory(name)
     };
     let mut newer = valid.clone();
     // The magic is a number of this machine, its last byte the version.
     newer[0] += 1;
-    let fifo = in_folder("fifo");
+    let fifo = in_directory("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    let circle = in_folder("circle");
+    let circle = in_directory("circle");
     symlink(&circle, &circle).unwrap();
     for (what, path) in [
-        ("missing", in_folder("missing")),
+        ("missing", in_directory("missing")),
         ("empty", write("empty", b"")),
         ("too short", write("short", &valid[..valid.len() - 1])),
         ("text", write("text", &[b'x'; 4096])),
         ("another version", write("newer", &newer)),
-        ("a folder", ground.folder.path().to_owned()),
+        ("a directory", ground.directory.path().to_owned()),
         ("a FIFO", fifo),
         ("a circle of links", circle),
         ("a device", "/dev/zero".into()),
@@ -297,7 +297,7 @@ fn a_running_program_keeps_its_shift_when_the_file_is_removed() {
     ground.clock.set(offset(HOUR)).unwrap();
     let mut witness = Witness::start(&ground);
     let path = ground.clock.path().to_owned();
-    let Ground { folder, clock, .. } = ground;
+    let Ground { directory, clock, .. } = ground;
     let clone = clock.clone();
     drop(clock);
     assert!(path.exists(), "removed while there is a clone");
@@ -305,7 +305,7 @@ fn a_running_program_keeps_its_shift_when_the_file_is_removed() {
     assert!(!path.exists());
     let (low, high) = witness.skew();
     assert!((low..=high).contains(&HOUR));
-    drop(folder);
+    drop(directory);
 }
 
 #[test]
@@ -315,32 +315,32 @@ fn the_file_of_another_clock_is_not_taken_over() {
     assert!(matches!(HostClock::create(ground.clock.path()), Err(ClockError::Exists { .. })));
     assert_eq!(ground.clock.skew(), offset(HOUR));
     assert!(ground.clock.path().exists());
-    let nowhere = ground.folder.path().join("no/folder");
+    let nowhere = ground.directory.path().join("no/directory");
     assert!(matches!(HostClock::create(nowhere), Err(ClockError::File { .. })));
 }
 
 #[test]
 fn the_object_is_written_once_whole_and_for_everybody() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = write_object(folder.path()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = write_object(directory.path()).unwrap();
     let bytes = fs::read(&path).unwrap();
     assert!(bytes.starts_with(b"\x7fELF"));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o755);
     let written = fs::metadata(&path).unwrap().modified().unwrap();
-    assert_eq!(write_object(folder.path()).unwrap(), path);
+    assert_eq!(write_object(directory.path()).unwrap(), path);
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), written, "written again for nothing");
     // What somebody has spoiled is mended.
     fs::write(&path, b"spoiled").unwrap();
-    write_object(folder.path()).unwrap();
+    write_object(directory.path()).unwrap();
     assert_eq!(fs::read(&path).unwrap(), bytes);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "drafts were left");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "drafts were left");
 
     for name in ["with space", "with:colon", "$ORIGIN"] {
-        let unlistable = folder.path().join(name);
+        let unlistable = directory.path().join(name);
         fs::create_dir(&unlistable).unwrap();
         assert!(matches!(write_object(&unlistable), Err(ClockError::Unlistable { .. })), "{name}");
     }
-    assert!(matches!(write_object(&folder.path().join("missing")), Err(ClockError::File { .. })));
+    assert!(matches!(write_object(&directory.path().join("missing")), Err(ClockError::File { .. })));
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub fn build(
     if target.is_file() {
         return Ok(target);
     }
-    // The node can write to its own folders only.
+    // The node can write to its own directories only.
     let written = paths.scratch.join(place.name()).join("tmp/classes.jsa");
     let spec = CassandraSpec { jit: Jit::C1, ..CassandraSpec::default() };
     let system = Cassandra::with(&spec, distribution, java, Some(Archive::Make(written.clone())))?;

@@ -1,4 +1,4 @@
-//! The folder of a node's configuration: `cassandra.yaml` and the small files beside it.
+//! The directory of a node's configuration: `cassandra.yaml` and the small files beside it.
 
 use std::{
     collections::BTreeMap,
@@ -46,7 +46,7 @@ fn hosts(members: &[Member]) -> String {
     format!("127.0.0.1 localhost\n{}", lines.collect::<String>())
 }
 
-/// The files of a member's `conf` folder, by name.
+/// The files of a member's `conf` directory, by name.
 pub(super) fn files(
     spec: &CassandraSpec,
     members: &[Member],

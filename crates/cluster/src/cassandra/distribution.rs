@@ -66,7 +66,7 @@ pub struct Distribution {
     pub version: String,
     /// Its jars, sorted by name.
     pub classpath: Vec<PathBuf>,
-    /// The folder that holds them: what must be readable for the user that the nodes run as.
+    /// The directory that holds them: what must be readable for the user that the nodes run as.
     pub root: PathBuf,
     /// Where it came from.
     pub how: How,
@@ -88,7 +88,7 @@ impl Distribution {
         JAVA
     }
 
-    /// The same jars where their folder is seen as `root`: a lab mounts it elsewhere.
+    /// The same jars where their directory is seen as `root`: a lab mounts it elsewhere.
     pub fn seen_at(&self, root: &Path) -> Distribution {
         let seen = |jar: &PathBuf| root.join(jar.strip_prefix(&self.root).unwrap_or(jar));
         Distribution { classpath: self.classpath.iter().map(seen).collect(), root: root.to_owned(), ..self.clone() }
@@ -131,14 +131,14 @@ pub enum ProvisionError {
         /// What was verified.
         version: String,
         /// Where they were verified; gone by now.
-        folder: PathBuf,
+        directory: PathBuf,
         /// What differs, one half sentence each.
         what: Vec<String>,
     },
-    /// The folder given is not an unpacked Cassandra.
-    #[error("{home} is not an unpacked Cassandra: {why}; give the folder that holds lib/ and conf/")]
+    /// The directory given is not an unpacked Cassandra.
+    #[error("{home} is not an unpacked Cassandra: {why}; give the directory that holds lib/ and conf/")]
     NotCassandra {
-        /// The folder given.
+        /// The directory given.
         home: PathBuf,
         /// What was looked for and not found.
         why: String,
@@ -151,10 +151,10 @@ pub enum ProvisionError {
     Cache(#[from] CacheError),
 }
 
-/// The jars directly in `folder`, sorted; the order of a class path must not depend on the file system.
-pub(crate) fn jars_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+/// The jars directly in `directory`, sorted; the order of a class path must not depend on the file system.
+pub(crate) fn jars_in(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut jars = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
+    for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "jar") {
             jars.push(path);

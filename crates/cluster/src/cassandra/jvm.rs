@@ -144,7 +144,7 @@ impl Jvm<'_> {
             Some(Archive::Make(path)) => all.push(set("-XX:ArchiveClassesAtExit", path)),
             None => {}
         }
-        // Nothing may be written outside the node's own folders, and no name may be asked of a network.
+        // Nothing may be written outside the node's own directories, and no name may be asked of a network.
         let tmp = home.join("tmp");
         for property in ["-Djava.io.tmpdir", "-Djna.tmpdir", "-Dio.netty.native.workdir"] {
             all.push(set(property, &tmp));

@@ -1,4 +1,4 @@
-//! Verifying a folder of jars against pinned checksums.
+//! Verifying a directory of jars against pinned checksums.
 
 use std::{
     collections::BTreeMap,
@@ -11,14 +11,14 @@ use sha2::{Digest, Sha256};
 
 use super::distribution::jars_in;
 
-/// What differs between the jars in `folder` and `pins` (lines of `sha256sum`): nothing when they are the same.
+/// What differs between the jars in `directory` and `pins` (lines of `sha256sum`): nothing when they are the same.
 ///
 /// Every jar is read (67 MB: a fraction of a second), so that a damaged disk is found as well as a changed file.
-pub(crate) fn differences(folder: &Path, pins: &str) -> io::Result<Vec<String>> {
+pub(crate) fn differences(directory: &Path, pins: &str) -> io::Result<Vec<String>> {
     let mut pinned: BTreeMap<&str, &str> =
         pins.lines().filter_map(|line| line.split_once("  ")).map(|(sum, name)| (name, sum)).collect();
     let mut differences = Vec::new();
-    for jar in jars_in(folder)? {
+    for jar in jars_in(directory)? {
         let name = jar.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match pinned.remove(name.as_str()) {
             None => differences.push(format!("{name} does not belong there")),
@@ -59,13 +59,13 @@ mod tests {
 
     #[test]
     fn a_changed_missing_or_foreign_jar_is_detected() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
         let pins = format!("{ABC}  a.jar\n{EMPTY}  b.jar\n");
         write("a.jar", "abc");
         write("b.jar", "");
         write("notes.txt", "not a jar");
-        let look = || differences(folder.path(), &pins).unwrap();
+        let look = || differences(directory.path(), &pins).unwrap();
         assert_eq!(look(), Vec::<String>::new());
 
         write("a.jar", "abd");
@@ -73,8 +73,8 @@ mod tests {
         write("a.jar", "abc");
         write("c.jar", "");
         assert_eq!(look(), ["c.jar does not belong there"]);
-        fs::remove_file(folder.path().join("c.jar")).unwrap();
-        fs::remove_file(folder.path().join("b.jar")).unwrap();
+        fs::remove_file(directory.path().join("c.jar")).unwrap();
+        fs::remove_file(directory.path().join("b.jar")).unwrap();
         assert_eq!(look(), ["b.jar is missing"]);
     }
 }

@@ -22,7 +22,7 @@ use crate::{
     confine::die_with_us,
 };
 
-/// Begins the names of unfinished folders in the cache.
+/// Begins the names of unfinished directories in the cache.
 const UNFINISHED: &str = ".unfinished-";
 
 /// The jars of `version` (a series or a full version), from the cache, or brought into it by the user's Maven with
@@ -51,7 +51,7 @@ fn resolve_with(
     progress: &dyn Fn(&str),
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Distribution, ProvisionError> {
-    let root = std::path::absolute(folder(release, cache)).map_err(CacheError::files("find a path", cache))?;
+    let root = std::path::absolute(directory(release, cache)).map_err(CacheError::files("find a path", cache))?;
     if !is_intact(release, &root)? {
         let cache = root.parent().unwrap_or(cache);
         let Some(_lock) = Lock::take(cache, &|| !interrupted())? else { return Err(ProvisionError::Interrupted) };
@@ -70,11 +70,11 @@ fn resolve_with(
 }
 
 /// Where the jars of a release lie once they are in the cache.
-pub fn folder(release: &Release, cache: &Path) -> PathBuf {
+pub fn directory(release: &Release, cache: &Path) -> PathBuf {
     cache.join(format!("cassandra-{}", release.version))
 }
 
-/// Fills a folder beside `root`, verifies it, and moves it into place in one step.
+/// Fills a directory beside `root`, verifies it, and moves it into place in one step.
 fn bring(
     mvn: &OsStr,
     release: &Release,
@@ -86,7 +86,7 @@ fn bring(
     let unfinished = tempfile::Builder::new()
         .prefix(UNFINISHED)
         .tempdir_in(cache)
-        .map_err(CacheError::files("create a folder", cache))?;
+        .map_err(CacheError::files("create a directory", cache))?;
     let pom = unfinished.path().join("pom.xml");
     let jars = unfinished.path().join("jars");
     fs::write(&pom, pom_text(release.version)).map_err(CacheError::files("write", &pom))?;
@@ -94,7 +94,7 @@ fn bring(
     run_maven(mvn, release, &pom, &jars, progress, interrupted)?;
     let what = differences(release, &jars)?;
     if !what.is_empty() {
-        return Err(ProvisionError::Altered { version: release.version.to_owned(), folder: jars, what });
+        return Err(ProvisionError::Altered { version: release.version.to_owned(), directory: jars, what });
     }
     for path in jars_in(&jars).map_err(CacheError::files("read the jars", &jars))?.iter().chain([&jars]) {
         open_up(path).map_err(CacheError::files("open up", path))?;
@@ -103,13 +103,13 @@ fn bring(
     Ok(())
 }
 
-/// Whether `folder` is there and holds the jars that were published.
-fn is_intact(release: &Release, folder: &Path) -> Result<bool, ProvisionError> {
-    Ok(folder.is_dir() && differences(release, folder)?.is_empty())
+/// Whether `directory` is there and holds the jars that were published.
+fn is_intact(release: &Release, directory: &Path) -> Result<bool, ProvisionError> {
+    Ok(directory.is_dir() && differences(release, directory)?.is_empty())
 }
 
-fn differences(release: &Release, folder: &Path) -> Result<Vec<String>, CacheError> {
-    manifest::differences(folder, release.pins).map_err(CacheError::files("read the jars", folder))
+fn differences(release: &Release, directory: &Path) -> Result<Vec<String>, CacheError> {
+    manifest::differences(directory, release.pins).map_err(CacheError::files("read the jars", directory))
 }
 
 /// Moves `root` aside, in one step, before its files go: nobody sees half a distribution.
@@ -117,7 +117,7 @@ fn throw_away(cache: &Path, root: &Path) -> Result<(), CacheError> {
     let aside = tempfile::Builder::new()
         .prefix(UNFINISHED)
         .tempdir_in(cache)
-        .map_err(CacheError::files("create a folder", cache))?;
+        .map_err(CacheError::files("create a directory", cache))?;
     fs::rename(root, aside.path().join("damaged")).map_err(CacheError::files("move damaged jars aside", root))?;
     Ok(())
 }
@@ -245,7 +245,7 @@ fn remedy(words: &str) -> Option<&'static str> {
         ("JAVA_HOME", "Maven itself needs a Java: set JAVA_HOME, or apt-get install openjdk-17-jre-headless"),
         (
             "Could not create local repository",
-            "Maven's local repository cannot be written: set MAVEN_OPTS=-Dmaven.repo.local=DIR to a folder that can be",
+            "Maven's local repository cannot be written: set MAVEN_OPTS=-Dmaven.repo.local=DIR to a directory that can be",
         ),
         (
             "No plugin found for prefix",
@@ -277,22 +277,22 @@ mod tests {
         pins: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  a.jar\n",
     };
 
-    /// A folder for the cache, and a program that is called as Maven would be; `$out` is where jars belong.
+    /// A directory for the cache, and a program that is called as Maven would be; `$out` is where jars belong.
     fn maven(script: &str) -> (tempfile::TempDir, PathBuf) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("mvn");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mvn");
         let find_out = r#"for a; do case "$a" in -DoutputDirectory=*) out="${a#*=}";; esac; done; mkdir -p "$out""#;
         fs::write(&path, format!("#!/bin/sh\n{find_out}\n{script}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        (folder, path)
+        (directory, path)
     }
 
     fn resolve_empty(
         script: &str,
         interrupted: &dyn Fn() -> bool,
     ) -> (Result<Distribution, ProvisionError>, Vec<String>) {
-        let (folder, mvn) = maven(script);
-        let cache = folder.path().join("cache");
+        let (directory, mvn) = maven(script);
+        let cache = directory.path().join("cache");
         let result = resolve_with(mvn.as_os_str(), &EMPTY, &cache, &|_| (), interrupted);
         let mut left: Vec<String> =
             fs::read_dir(cache).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -338,13 +338,13 @@ mod tests {
 
     #[test]
     fn damaged_jars_in_the_cache_are_brought_anew_once_and_said_to_be() {
-        let (folder, mvn) = maven("echo run >> ${0%/*}/runs; touch $out/a.jar");
-        let cache = folder.path().join("cache");
+        let (directory, mvn) = maven("echo run >> ${0%/*}/runs; touch $out/a.jar");
+        let cache = directory.path().join("cache");
         let told = RefCell::new(Vec::new());
         let told_to = |line: &str| told.borrow_mut().push(line.to_owned());
         let resolve = || resolve_with(mvn.as_os_str(), &EMPTY, &cache, &told_to, &|| false);
         let jar = cache.join("cassandra-0.0.1/a.jar");
-        let runs = || fs::read_to_string(folder.path().join("runs")).unwrap().lines().count();
+        let runs = || fs::read_to_string(directory.path().join("runs")).unwrap().lines().count();
         resolve().unwrap();
         assert!(!told.borrow().iter().any(|line| line.contains("damaged")), "{told:?}");
 
@@ -363,22 +363,22 @@ mod tests {
         assert_eq!(left, ["lock"]);
     }
 
-    /// Resolves in the cache beside the program `mvn` of this folder, when it is given.
-    const FOLDER: &str = "BROWNOUT_TEST_FOLDER";
+    /// Resolves in the cache beside the program `mvn` of this directory, when it is given.
+    const DIRECTORY: &str = "BROWNOUT_TEST_DIRECTORY";
 
     /// Not a test but the process that the two below watch.
     #[test]
     #[ignore = "other tests run it, in a process of its own"]
     fn resolve_in_a_process_of_its_own() {
-        let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else { return };
-        let mvn = folder.join("mvn");
-        resolve_with(mvn.as_os_str(), &EMPTY, &folder.join("cache"), &|_| (), &|| false).unwrap();
+        let Some(directory) = env::var_os(DIRECTORY).map(PathBuf::from) else { return };
+        let mvn = directory.join("mvn");
+        resolve_with(mvn.as_os_str(), &EMPTY, &directory.join("cache"), &|_| (), &|| false).unwrap();
     }
 
-    fn own_process(folder: &Path) -> Command {
+    fn own_process(directory: &Path) -> Command {
         let mut command = Command::new(env::current_exe().unwrap());
         let name = concat!(module_path!(), "::resolve_in_a_process_of_its_own");
-        command.args(["--ignored", "--exact", name.split_once("::").unwrap().1]).env(FOLDER, folder);
+        command.args(["--ignored", "--exact", name.split_once("::").unwrap().1]).env(DIRECTORY, directory);
         command.stdout(Stdio::null());
         command
     }
@@ -386,11 +386,11 @@ mod tests {
     #[test]
     fn maven_dies_with_a_killed_process() {
         // As Maven's script does: it makes itself known, and becomes the program that works.
-        let (folder, _mvn) = maven("echo $$ > ${0%/*}/pid.part; mv ${0%/*}/pid.part ${0%/*}/pid; exec sleep 600");
-        let mut us = own_process(folder.path()).spawn().unwrap();
+        let (directory, _mvn) = maven("echo $$ > ${0%/*}/pid.part; mv ${0%/*}/pid.part ${0%/*}/pid; exec sleep 600");
+        let mut us = own_process(directory.path()).spawn().unwrap();
         let patience = Instant::now() + Duration::from_secs(60);
         let pid: libc::pid_t = loop {
-            if let Ok(text) = fs::read_to_string(folder.path().join("pid")) {
+            if let Ok(text) = fs::read_to_string(directory.path().join("pid")) {
                 break text.trim().parse().unwrap();
             }
             assert!(Instant::now() < patience, "Maven was not started");
@@ -416,8 +416,8 @@ mod tests {
 
     #[test]
     fn the_cache_is_readable_for_the_nodes_whatever_the_umask_is() {
-        let (folder, _mvn) = maven("touch $out/a.jar");
-        let mut command = own_process(folder.path());
+        let (directory, _mvn) = maven("touch $out/a.jar");
+        let mut command = own_process(directory.path());
         // SAFETY: umask is async-signal-safe and cannot fail.
         unsafe {
             command.pre_exec(|| {
@@ -428,15 +428,15 @@ mod tests {
         assert!(command.status().unwrap().success());
         for (path, mode) in [("cache", 0o755), ("cache/cassandra-0.0.1", 0o755), ("cache/cassandra-0.0.1/a.jar", 0o644)]
         {
-            let found = fs::metadata(folder.path().join(path)).unwrap().permissions().mode() & 0o777;
+            let found = fs::metadata(directory.path().join(path)).unwrap().permissions().mode() & 0o777;
             assert_eq!(found, mode, "{path}: {found:o}");
         }
     }
 
     #[test]
     fn what_a_killed_process_left_is_removed() {
-        let (folder, mvn) = maven("touch $out/a.jar");
-        let cache = folder.path().join("cache");
+        let (directory, mvn) = maven("touch $out/a.jar");
+        let cache = directory.path().join("cache");
         fs::create_dir_all(cache.join(".unfinished-x/jars")).unwrap();
         resolve_with(mvn.as_os_str(), &EMPTY, &cache, &|_| (), &|| false).unwrap();
         assert!(!cache.join(".unfinished-x").exists());

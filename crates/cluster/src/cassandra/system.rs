@@ -72,8 +72,8 @@ impl Cassandra {
 }
 
 impl System for Cassandra {
-    fn folders(&self) -> &[&str] {
-        &yaml::FOLDERS
+    fn directories(&self) -> &[&str] {
+        &yaml::DIRECTORIES
     }
 
     fn reads(&self) -> Vec<PathBuf> {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::system::Member;
 
-/// For a JVM that lives for a second: little memory, the quick compiler, no files outside the node's folder.
+/// For a JVM that lives for a second: little memory, the quick compiler, no files outside the node's directory.
 /// Its name server is the hosts file; the node's JMX port is open on its own loopback address only.
 const OPTIONS: [&str; 8] = [
     "-Xmx64m",
@@ -25,16 +25,16 @@ const OPTIONS: [&str; 8] = [
 /// All arguments of `java` for `nodetool` with these arguments of its own.
 pub(super) fn arguments(member: &Member, jmx_port: u16, class_path: &[PathBuf], own: &[String]) -> Vec<OsString> {
     let home = &member.home;
-    let folder = home.join("conf");
+    let directory = home.join("conf");
     let mut all: Vec<OsString> = OPTIONS.map(OsString::from).into();
     all.extend(modules());
     all.push(set("-Djava.io.tmpdir", &home.join("tmp")));
     // It keeps a history there.
     all.push(set("-Duser.home", home));
     all.push(set("-Dcassandra.storagedir", home));
-    all.push(set("-Djdk.net.hosts.file", &folder.join("hosts")));
-    all.push(set("-Dlogback.configurationFile", &folder.join(conf::TOOLS_LOGBACK)));
-    all.push(format!("-Dcassandra.config={}", file_uri(&folder.join("cassandra.yaml"))).into());
+    all.push(set("-Djdk.net.hosts.file", &directory.join("hosts")));
+    all.push(set("-Dlogback.configurationFile", &directory.join(conf::TOOLS_LOGBACK)));
+    all.push(format!("-Dcassandra.config={}", file_uri(&directory.join("cassandra.yaml"))).into());
     all.push("-cp".into());
     all.push(joined(class_path));
     all.extend(["org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p"].map(OsString::from));

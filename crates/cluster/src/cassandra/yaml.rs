@@ -13,19 +13,19 @@ const OWNED: [(&str, &str); 18] = [
     ("auto_bootstrap", "all nodes start at once, from nothing"),
     ("broadcast_address", "each host has one address"),
     ("broadcast_rpc_address", "each host has one address"),
-    ("cdc_raw_directory", "each node's data lies in the run's scratch folder"),
+    ("cdc_raw_directory", "each node's data lies in the run's scratch directory"),
     ("client_encryption_options", "Brownout does not speak TLS to a cluster yet"),
     ("cluster_name", "it is the cluster's own field"),
-    ("commitlog_directory", "each node's data lies in the run's scratch folder"),
-    ("data_file_directories", "each node's data lies in the run's scratch folder"),
-    ("hints_directory", "each node's data lies in the run's scratch folder"),
+    ("commitlog_directory", "each node's data lies in the run's scratch directory"),
+    ("data_file_directories", "each node's data lies in the run's scratch directory"),
+    ("hints_directory", "each node's data lies in the run's scratch directory"),
     ("initial_token", "Brownout spaces the tokens evenly, one per node, and reads through them to see who is up"),
     ("listen_address", "each host has one address"),
     ("native_transport_port", "clients of the lab use 9042"),
     ("num_tokens", "Brownout spaces the tokens evenly, one per node, and reads through them to see who is up"),
     ("partitioner", "Brownout spaces the tokens of Murmur3Partitioner"),
     ("rpc_address", "each host has one address"),
-    ("saved_caches_directory", "each node's data lies in the run's scratch folder"),
+    ("saved_caches_directory", "each node's data lies in the run's scratch directory"),
     ("seed_provider", "every node is a seed"),
 ];
 
@@ -103,7 +103,7 @@ const DEVIATIONS: [Deviation; 9] = [
 /// Knows of no data centres.
 const SHIPPED_SNITCH: &str = "SimpleSnitch";
 
-/// In what the generated `cassandra.yaml` differs from the one shipped, but for names, addresses and folders; one
+/// In what the generated `cassandra.yaml` differs from the one shipped, but for names, addresses and directories; one
 /// sentence each. What the experiment itself sets is its own affair.
 pub(super) fn deviations(spec: &CassandraSpec) -> Vec<String> {
     let ours = DEVIATIONS.iter().filter(|deviation| !spec.settings.contains_key(deviation.key));
@@ -129,8 +129,8 @@ pub const fn largest_value() -> Bytes {
     Bytes((SEGMENT_MIB << 20) / 2 - AROUND_A_VALUE)
 }
 
-/// Folders under a node's home that Cassandra writes to, and that of temporary files.
-pub(super) const FOLDERS: [&str; 6] = ["data", "commitlog", "hints", "saved_caches", "cdc_raw", "tmp"];
+/// Directories under a node's home that Cassandra writes to, and that of temporary files.
+pub(super) const DIRECTORIES: [&str; 6] = ["data", "commitlog", "hints", "saved_caches", "cdc_raw", "tmp"];
 
 /// Refuses settings that Brownout owns and those that are not one key and one line.
 pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), ClusterError> {
@@ -157,7 +157,7 @@ pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), ClusterEr
 /// Every entry is one line, so that a setting of the user's can take its place.
 pub(super) fn cassandra_yaml(spec: &CassandraSpec, members: &[Member], tokens: &[i64], index: usize) -> String {
     let me = &members[index];
-    let folder = |name: &str| quoted(&me.home.join(name).to_string_lossy());
+    let directory = |name: &str| quoted(&me.home.join(name).to_string_lossy());
     let seeds = members.iter().map(|member| member.address.to_string()).collect::<Vec<_>>().join(",");
     let mut yaml = Yaml { text: String::new(), settings: spec.settings.clone() };
 
@@ -176,11 +176,11 @@ pub(super) fn cassandra_yaml(spec: &CassandraSpec, members: &[Member], tokens: &
     yaml.entry("auto_bootstrap", false);
     yaml.entry("listen_address", me.address);
     yaml.entry("rpc_address", me.address);
-    yaml.entry("data_file_directories", format!("[{}]", folder("data")));
+    yaml.entry("data_file_directories", format!("[{}]", directory("data")));
     for name in ["commitlog", "hints", "saved_caches"] {
-        yaml.entry(&format!("{name}_directory"), folder(name));
+        yaml.entry(&format!("{name}_directory"), directory(name));
     }
-    yaml.entry("cdc_raw_directory", folder("cdc_raw"));
+    yaml.entry("cdc_raw_directory", directory("cdc_raw"));
 
     yaml.comment("For a small machine: memory and threads. Not as shipped, so a larger cluster may behave otherwise.");
     for key in [
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_of_ours_that_names_a_node_or_a_folder_is_owned() {
+    fn every_key_of_ours_that_names_a_node_or_a_directory_is_owned() {
         let text = cassandra_yaml(&CassandraSpec::default(), &members(), &[i64::MIN, 0], 0);
         let identity = text.split("# For a small machine").next().unwrap();
         for key in identity.lines().filter_map(|line| line.split_once(": ")).map(|(key, _)| key) {

@@ -86,7 +86,7 @@ fn measure(control: &ClusterControl, percent: u32, seconds: u64) -> Measured {
 
 #[test]
 fn a_spinning_node_gets_the_share_it_is_limited_to() {
-    let (_cluster, control, _folder) = spin();
+    let (_cluster, control, _directory) = spin();
     // The less it may use, the longer, lest a moment's lateness be much of it.
     for (percent, seconds) in [(10, 10), (30, 4), (50, 4)] {
         // A machine that is too busy to tell spoils a measurement; four in a row are a failure.
@@ -100,7 +100,7 @@ fn a_spinning_node_gets_the_share_it_is_limited_to() {
 
 #[test]
 fn a_healed_limit_lets_the_node_take_all_it_can_and_of_two_the_lesser_counts() {
-    let (_cluster, control, _folder) = spin();
+    let (_cluster, control, _directory) = spin();
     let used = |length_ms: u64| {
         let (at, before) = (monotonic_ns(), cpu_ns(&control));
         thread::sleep(Duration::from_millis(length_ms));
@@ -136,7 +136,7 @@ fn a_healed_limit_lets_the_node_take_all_it_can_and_of_two_the_lesser_counts() {
 
 #[test]
 fn a_paused_node_stays_paused_whatever_its_limit_does() {
-    let (_cluster, control, _folder) = spin();
+    let (_cluster, control, _directory) = spin();
     let stands = || {
         let before = cpu_ns(&control);
         thread::sleep(Duration::from_millis(350));
@@ -161,7 +161,7 @@ fn a_paused_node_stays_paused_whatever_its_limit_does() {
 
 #[test]
 fn a_node_goes_on_when_its_governor_dies() {
-    let (_cluster, control, _folder) = spin();
+    let (_cluster, control, _directory) = spin();
     let node = control.node("n1").unwrap();
     let limit = control.limit_cpu("n1", share(1)).unwrap();
     // Its thread meets a poisoned wait by a panic of our making, in place of a defect.
@@ -181,7 +181,7 @@ fn a_node_goes_on_when_its_governor_dies() {
 
 #[test]
 fn a_limit_stays_through_a_restart() {
-    let (_cluster, control, _folder) = spin();
+    let (_cluster, control, _directory) = spin();
     let limit = control.limit_cpu("n1", share(5)).unwrap();
     control.kill("n1", libc::SIGKILL).unwrap();
     control.start("n1").unwrap();
@@ -196,7 +196,7 @@ fn a_limit_stays_through_a_restart() {
 
 #[test]
 fn too_small_a_share_is_refused() {
-    let (_cluster, control, _folder) = run(idle);
+    let (_cluster, control, _directory) = run(idle);
     let error = control.limit_cpu("n1", Share::new(0.005).unwrap()).unwrap_err().to_string();
     assert!(error.contains("0.5%") && error.contains("least is 1%"), "{error}");
     assert_eq!(control.cpu_share("n1").unwrap(), None);

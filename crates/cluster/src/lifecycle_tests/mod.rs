@@ -28,7 +28,7 @@ const SPIN: &str = "BROWNOUT_TEST_SPIN";
 struct Program(fn() -> Command);
 
 impl System for Program {
-    fn folders(&self) -> &[&str] {
+    fn directories(&self) -> &[&str] {
         &["data", "commitlog", "hints"]
     }
     fn log_files(&self) -> &'static [&'static str] {
@@ -76,21 +76,21 @@ impl Place for Here {
     }
 }
 
-/// One node that runs `program`; its folders go with the second part.
+/// One node that runs `program`; its directories go with the second part.
 fn run(program: fn() -> Command) -> (Cluster, ClusterControl, tempfile::TempDir) {
     run_with(program, &mut |_| Ok(Vec::new()))
 }
 
 fn run_with(
     program: fn() -> Command,
-    prepare: &mut dyn FnMut(&crate::NodeFolders) -> std::io::Result<crate::Variables>,
+    prepare: &mut dyn FnMut(&crate::NodeDirectories) -> std::io::Result<crate::Variables>,
 ) -> (Cluster, ClusterControl, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    let paths = Paths { scratch: folder.path().join("scratch"), logs: folder.path().join("logs"), owner: None };
+    let directory = tempfile::tempdir().unwrap();
+    let paths = Paths { scratch: directory.path().join("scratch"), logs: directory.path().join("logs"), owner: None };
     let cluster = Cluster::start_system(Box::new(Program(program)), &[&Here], &paths, prepare)
         .unwrap_or_else(|error| panic!("this test starts a confined process: run it as root: {error}"));
     let control = cluster.control();
-    (cluster, control, folder)
+    (cluster, control, directory)
 }
 
 fn shell(script: &str) -> Command {
@@ -153,12 +153,12 @@ fn wait_for_death(cluster: &mut Cluster) -> Death {
 
 /// Starts a spinning node whose threads go before whatever else runs on this machine.
 fn spin() -> (Cluster, ClusterControl, tempfile::TempDir) {
-    let (cluster, control, folder) = run(spinning);
+    let (cluster, control, directory) = run(spinning);
     until(|| cpu_ns(&control) > 50_000_000);
     let pid = control.pid("n1").unwrap().unwrap();
     // SAFETY: no memory is involved.
     assert_eq!(unsafe { libc::setpriority(libc::PRIO_PGRP, pid, -20) }, 0, "{}", std::io::Error::last_os_error());
-    (cluster, control, folder)
+    (cluster, control, directory)
 }
 
 fn share(percent: u32) -> Share {

@@ -7,7 +7,7 @@ use crate::kernel;
 
 #[test]
 fn what_a_node_already_is_cannot_be_asked_for() {
-    let (_cluster, control, _folder) = run(idle);
+    let (_cluster, control, _directory) = run(idle);
     let said = |result: Result<brownout_base::Change, ClusterError>| result.unwrap_err().to_string();
     assert!(said(control.unpause("n1")).contains("cannot unpause n1: it is not paused"));
     assert!(said(control.start("n1")).contains("cannot start n1: it runs already"));
@@ -34,7 +34,7 @@ fn what_a_node_already_is_cannot_be_asked_for() {
 
 #[test]
 fn signals_that_do_not_kill_are_refused() {
-    let (_cluster, control, _folder) = run(idle);
+    let (_cluster, control, _directory) = run(idle);
     for signal in [0, -9, libc::SIGSTOP, libc::SIGCONT, libc::SIGCHLD, libc::SIGQUIT, 64, 999] {
         let error = control.kill("n1", signal).unwrap_err();
         assert!(matches!(error, ClusterError::NotDeadly { .. }), "{error}");
@@ -44,7 +44,7 @@ fn signals_that_do_not_kill_are_refused() {
 
 #[test]
 fn deaths_that_were_asked_for_are_told_apart_and_none_is_lost_by_a_start() {
-    let (mut cluster, control, _folder) = run(idle);
+    let (mut cluster, control, _directory) = run(idle);
     let killed = control.kill("n1", libc::SIGKILL).unwrap();
     let first = control.pid("n1").unwrap();
     let started = control.start("n1").unwrap();
@@ -71,7 +71,7 @@ fn deaths_that_were_asked_for_are_told_apart_and_none_is_lost_by_a_start() {
 
 #[test]
 fn a_node_that_does_not_end_when_asked_is_killed_after_the_deadline() {
-    let (mut cluster, control, _folder) = run(deaf);
+    let (mut cluster, control, _directory) = run(deaf);
     let console = control.console_path("n1").unwrap();
     until(|| std::fs::read_to_string(&console).unwrap().contains("deaf"));
     let begun = Instant::now();
@@ -83,7 +83,7 @@ fn a_node_that_does_not_end_when_asked_is_killed_after_the_deadline() {
 
 #[test]
 fn a_paused_node_that_is_stopped_ends_by_itself() {
-    let (_cluster, control, _folder) = run(idle);
+    let (_cluster, control, _directory) = run(idle);
     control.pause("n1").unwrap();
     let restarted = control.restart("n1", PATIENCE).unwrap();
     assert!(!restarted.stopped.killed);
@@ -95,7 +95,7 @@ fn a_paused_node_that_is_stopped_ends_by_itself() {
 
 #[test]
 fn a_node_that_was_let_go_on_by_somebody_else_can_be_paused_again() {
-    let (_cluster, control, _folder) = run(idle);
+    let (_cluster, control, _directory) = run(idle);
     let signal = |signal| {
         let pid = control.pid("n1").unwrap().unwrap() as libc::pid_t;
         // SAFETY: the process is ours and not yet reaped.
@@ -114,7 +114,7 @@ fn a_node_that_was_let_go_on_by_somebody_else_can_be_paused_again() {
 
 #[test]
 fn waiting_for_an_answer_ends_with_the_deadline_the_death_or_the_interruption() {
-    let (_cluster, control, _folder) = run(idle);
+    let (_cluster, control, _directory) = run(idle);
     let error = control.wait_answers("n1", Duration::from_secs(2), &|| false).unwrap_err().to_string();
     assert!(error.contains("n1 does not answer clients") && error.contains("it is no database"), "{error}");
     let error = control.wait_answers("n1", PATIENCE, &|| true).unwrap_err();
@@ -131,12 +131,16 @@ fn waiting_for_an_answer_ends_with_the_deadline_the_death_or_the_interruption() 
 }
 
 #[test]
-fn variables_of_the_caller_are_set_at_every_start_and_its_folders_are_there_before_the_first() {
+fn variables_of_the_caller_are_set_at_every_start_and_its_directories_are_there_before_the_first() {
     let mut calls = Vec::new();
-    let (_cluster, control, _folder) = run_with(|| shell("echo \"=$TOLD=\"; exec sleep 600"), &mut |folders| {
-        assert!([&folders.data, &folders.commitlog, &folders.hints, &folders.logs].iter().all(|path| path.is_dir()));
-        assert!(folders.data.starts_with(&folders.home) && !folders.logs.join("console.log").exists());
-        calls.push(folders.name.clone());
+    let (_cluster, control, _directory) = run_with(|| shell("echo \"=$TOLD=\"; exec sleep 600"), &mut |directories| {
+        assert!(
+            [&directories.data, &directories.commitlog, &directories.hints, &directories.logs]
+                .iter()
+                .all(|path| path.is_dir())
+        );
+        assert!(directories.data.starts_with(&directories.home) && !directories.logs.join("console.log").exists());
+        calls.push(directories.name.clone());
         Ok(vec![("TOLD".into(), "once".into())])
     });
     assert_eq!(calls, ["n1"]);
@@ -149,18 +153,18 @@ fn variables_of_the_caller_are_set_at_every_start_and_its_folders_are_there_befo
 
 #[test]
 fn a_start_whose_preparation_fails_is_an_error_that_names_the_node() {
-    let folder = tempfile::tempdir().unwrap();
-    let paths = Paths { scratch: folder.path().join("scratch"), logs: folder.path().join("logs"), owner: None };
-    let mut no = |_: &crate::NodeFolders| Err(std::io::Error::other("no disk"));
+    let directory = tempfile::tempdir().unwrap();
+    let paths = Paths { scratch: directory.path().join("scratch"), logs: directory.path().join("logs"), owner: None };
+    let mut no = |_: &crate::NodeDirectories| Err(std::io::Error::other("no disk"));
     let Err(error) = Cluster::start_system(Box::new(Program(idle)), &[&Here], &paths, &mut no) else {
         panic!("it was started")
     };
-    assert_eq!(error.to_string(), "cannot prepare the folders of n1: no disk");
+    assert_eq!(error.to_string(), "cannot prepare the directories of n1: no disk");
 }
 
 #[test]
 fn once_the_cluster_has_ended_its_nodes_are_down_and_stay_so() {
-    let (cluster, control, _folder) = spin();
+    let (cluster, control, _directory) = spin();
     let limit = control.limit_cpu("n1", share(5)).unwrap();
     control.pause("n1").unwrap();
     let pid = control.pid("n1").unwrap().unwrap();
@@ -176,14 +180,14 @@ fn once_the_cluster_has_ended_its_nodes_are_down_and_stay_so() {
 
 #[test]
 fn a_paused_cluster_that_is_stopped_ends_by_itself() {
-    let (cluster, control, _folder) = run(idle);
+    let (cluster, control, _directory) = run(idle);
     control.pause("n1").unwrap();
     assert!(cluster.stop(PATIENCE));
 }
 
 #[test]
-fn a_tool_runs_in_the_nodes_folder_and_session() {
-    let (_cluster, control, _folder) = run(idle);
+fn a_tool_runs_in_the_nodes_directory_and_session() {
+    let (_cluster, control, _directory) = run(idle);
     let output = control.nodetool("n1", &["status".to_owned(), "a b".to_owned()]).unwrap().output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "status a b\n");
 }
@@ -194,7 +198,7 @@ const HOLD: &str = "BROWNOUT_TEST_HOLD";
 #[ignore = "other tests run it, in a process of its own"]
 fn hold_in_a_process_of_its_own() {
     let Some(told) = env::var_os(HOLD).map(PathBuf::from) else { return };
-    let (_cluster, control, _folder) = run(spinning);
+    let (_cluster, control, _directory) = run(spinning);
     let limit = control.limit_cpu("n1", share(1)).unwrap();
     until(|| limit.sample().throttled_periods > 1);
     if told.ends_with("paused") {
@@ -219,14 +223,14 @@ impl Drop for Killed {
 #[test]
 fn a_held_node_dies_with_the_process_that_holds_it() {
     for how in ["paused", "throttled"] {
-        let folder = tempfile::tempdir().unwrap();
-        let told = folder.path().join(how);
+        let directory = tempfile::tempdir().unwrap();
+        let told = directory.path().join(how);
         let name = concat!(module_path!(), "::hold_in_a_process_of_its_own");
         let us = Command::new(env::current_exe().unwrap())
             .args(["--ignored", "--exact", name.split_once("::").unwrap().1])
             .env(HOLD, &told)
             // What it cannot remove, being killed, goes with ours.
-            .env("TMPDIR", folder.path())
+            .env("TMPDIR", directory.path())
             .stdout(std::process::Stdio::null())
             .spawn()
             .map(Killed)

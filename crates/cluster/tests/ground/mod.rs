@@ -64,7 +64,7 @@ pub struct Ground {
     pub distribution: Distribution,
     pub java: java::Java,
     pub cache: PathBuf,
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -91,19 +91,19 @@ impl Ground {
             realtime: false,
         })
         .unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        Ground { network, distribution, java, cache, folder, _turn: turn }
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        Ground { network, distribution, java, cache, directory, _turn: turn }
     }
 
     pub fn places(&self) -> Vec<&dyn Place> {
         self.network.hosts().iter().map(|host| host as &dyn Place).collect()
     }
 
-    /// Fresh folders for the cluster called `name`.
+    /// Fresh directories for the cluster called `name`.
     pub fn paths(&self, name: &str) -> Paths {
-        let folder = self.folder.path().join(name);
-        Paths { scratch: folder.join("scratch"), logs: folder.join("logs"), owner: owner() }
+        let directory = self.directory.path().join(name);
+        Paths { scratch: directory.join("scratch"), logs: directory.join("logs"), owner: owner() }
     }
 }
 

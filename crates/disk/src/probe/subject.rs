@@ -31,21 +31,21 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// Makes them in `folder`, which is made, too.
+    /// Makes them in `directory`, which is made, too.
     ///
     /// # Errors
     /// What could not be done, and why.
-    pub(super) fn open(folder: &Path) -> Result<Subject, (&'static str, io::Error)> {
-        match fs::create_dir(folder) {
+    pub(super) fn open(directory: &Path) -> Result<Subject, (&'static str, io::Error)> {
+        match fs::create_dir(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(("make the folder of its files", error));
+                return Err(("make the directory of its files", error));
             }
             _ => {}
         }
-        // A database that walks its folders when it starts must be able to look into this one, whoever it runs as.
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
-            .map_err(|error| ("open the folder of its files to all", error))?;
-        let path = folder.join(Probe::FILE);
+        // A database that walks its directories when it starts must be able to look into this one, whoever it runs as.
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o755))
+            .map_err(|error| ("open the directory of its files to all", error))?;
+        let path = directory.join(Probe::FILE);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true).mode(0o600);
         let file = options.open(&path).map_err(|error| ("make its file", error))?;
@@ -74,7 +74,7 @@ impl Subject {
             Operation::Write => self.write(),
             Operation::Sync => self.file.sync_data(),
             Operation::Read => self.direct.as_ref().unwrap_or(&self.file).read_exact_at(&mut self.page.0, 0),
-            // No names come and go: a database that walks its folders meanwhile would trip over them.
+            // No names come and go: a database that walks its directories meanwhile would trip over them.
             Operation::Metadata if self.allocates => return sys::allocate(self.file.as_fd(), 0, 0, READ as i64),
             Operation::Metadata => self.file.set_len(READ as u64),
         };

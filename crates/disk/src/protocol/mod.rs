@@ -22,7 +22,7 @@ pub(crate) const MINOR: u32 = 31;
 /// The oldest minor version whose messages have the sizes used here (7.23, Linux 3.15).
 pub(crate) const OLDEST_MINOR: u32 = 23;
 
-/// The number of the folder that is mounted.
+/// The number of the directory that is mounted.
 pub(crate) const ROOT: u64 = 1;
 
 /// The largest write in one request. Reads are as large at most.
@@ -38,7 +38,7 @@ pub(crate) mod init {
     pub(crate) const ASYNC_READ: u32 = 1 << 0;
     /// Writes may be larger than a page.
     pub(crate) const BIG_WRITES: u32 = 1 << 5;
-    /// Lookups in one folder may be under way together.
+    /// Lookups in one directory may be under way together.
     pub(crate) const PARALLEL_DIROPS: u32 = 1 << 18;
     /// `max_pages` is given.
     pub(crate) const MAX_PAGES: u32 = 1 << 22;

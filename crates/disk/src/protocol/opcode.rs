@@ -13,9 +13,9 @@ pub(crate) enum Opcode {
     ReadLink,
     Symlink,
     MakeNode,
-    MakeFolder,
+    MakeDirectory,
     Unlink,
-    RemoveFolder,
+    RemoveDirectory,
     Rename,
     Link,
     Open,
@@ -25,10 +25,10 @@ pub(crate) enum Opcode {
     Release,
     Sync,
     Init,
-    OpenFolder,
-    ReadFolder,
-    ReleaseFolder,
-    SyncFolder,
+    OpenDirectory,
+    ReadDirectory,
+    ReleaseDirectory,
+    SyncDirectory,
     Create,
     Interrupt,
     Destroy,
@@ -43,7 +43,7 @@ impl Opcode {
     /// From the number of `enum fuse_opcode`.
     ///
     /// Left out on purpose: extended attributes and ACLs (the kernel would ask for `security.capability` before each
-    /// write), locks (the kernel keeps them itself, and nobody else has the folder), `FLUSH` and `ACCESS` (it need not
+    /// write), locks (the kernel keeps them itself, and nobody else has the directory), `FLUSH` and `ACCESS` (it need not
     /// ask), `READDIRPLUS`, `STATX`, `TMPFILE`, `SYNCFS`, ioctls and what belongs to other kinds of filesystems.
     pub(crate) fn from_number(number: u32) -> Option<Opcode> {
         Some(match number {
@@ -54,9 +54,9 @@ impl Opcode {
             5 => Opcode::ReadLink,
             6 => Opcode::Symlink,
             8 => Opcode::MakeNode,
-            9 => Opcode::MakeFolder,
+            9 => Opcode::MakeDirectory,
             10 => Opcode::Unlink,
-            11 => Opcode::RemoveFolder,
+            11 => Opcode::RemoveDirectory,
             12 => Opcode::Rename,
             13 => Opcode::Link,
             14 => Opcode::Open,
@@ -66,10 +66,10 @@ impl Opcode {
             18 => Opcode::Release,
             20 => Opcode::Sync,
             26 => Opcode::Init,
-            27 => Opcode::OpenFolder,
-            28 => Opcode::ReadFolder,
-            29 => Opcode::ReleaseFolder,
-            30 => Opcode::SyncFolder,
+            27 => Opcode::OpenDirectory,
+            28 => Opcode::ReadDirectory,
+            29 => Opcode::ReleaseDirectory,
+            30 => Opcode::SyncDirectory,
             35 => Opcode::Create,
             36 => Opcode::Interrupt,
             38 => Opcode::Destroy,
@@ -87,13 +87,13 @@ impl Opcode {
         match self {
             Opcode::Read => Some(Operation::Read),
             Opcode::Write | Opcode::CopyRange => Some(Operation::Write),
-            Opcode::Sync | Opcode::SyncFolder => Some(Operation::Sync),
+            Opcode::Sync | Opcode::SyncDirectory => Some(Operation::Sync),
             Opcode::SetAttributes
             | Opcode::Symlink
             | Opcode::MakeNode
-            | Opcode::MakeFolder
+            | Opcode::MakeDirectory
             | Opcode::Unlink
-            | Opcode::RemoveFolder
+            | Opcode::RemoveDirectory
             | Opcode::Rename
             | Opcode::Rename2
             | Opcode::Link
@@ -110,10 +110,10 @@ impl Opcode {
             Opcode::Write
                 | Opcode::CopyRange
                 | Opcode::Sync
-                | Opcode::SyncFolder
+                | Opcode::SyncDirectory
                 | Opcode::Symlink
                 | Opcode::MakeNode
-                | Opcode::MakeFolder
+                | Opcode::MakeDirectory
                 | Opcode::Link
                 | Opcode::Create
                 | Opcode::Allocate

@@ -10,7 +10,7 @@ pub(crate) struct Header {
     pub(crate) opcode: u32,
     /// The number by which it is answered. Never used again.
     pub(crate) unique: u64,
-    /// The file or folder it is about.
+    /// The file or directory it is about.
     pub(crate) node: u64,
     /// Who asks, in our user namespace.
     pub(crate) uid: u32,
@@ -75,10 +75,10 @@ impl<'a> Arguments<'a> {
         Ok(text)
     }
 
-    /// The name of an entry of a folder.
+    /// The name of an entry of a directory.
     pub(crate) fn name(&mut self) -> Result<&'a CStr, Errno> {
         let name = self.text()?;
-        // The kernel never asks for these; a name that led out of the folder must not depend on that.
+        // The kernel never asks for these; a name that led out of the directory must not depend on that.
         let leads_out = matches!(name.to_bytes(), b"" | b"." | b"..") || name.to_bytes().contains(&b'/');
         if leads_out { Err(libc::EINVAL) } else { Ok(name) }
     }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_leads_out_of_its_folder() {
+    fn no_name_leads_out_of_its_directory() {
         for name in [&b".\0"[..], b"..\0", b"a/b\0", b"/\0", b"\0", b"endless"] {
             let bytes = lookup(name);
             let (_, mut arguments) = Header::parse(&bytes).unwrap();

@@ -10,9 +10,9 @@ use brownout_base::clock::monotonic_ns;
 
 use super::{Service, handshake};
 use crate::{
-    folder::Done,
     held::Job,
     operation::Operation,
+    passthrough::Done,
     protocol::{Arguments, Header, Opcode, Reply},
     sys::{self, Errno},
 };
@@ -129,7 +129,7 @@ impl Service {
         reply: &mut Reply,
     ) -> Result<Done, Errno> {
         // A request that is never answered hangs its caller; a panic must not do that.
-        let attempt = AssertUnwindSafe(|| self.folder.carry_out(opcode, header, arguments, reply));
+        let attempt = AssertUnwindSafe(|| self.passthrough.carry_out(opcode, header, arguments, reply));
         catch_unwind(attempt).unwrap_or(Err(libc::EIO))
     }
 
@@ -147,13 +147,13 @@ impl Service {
     fn forget(&self, opcode: Opcode, header: &Header, mut arguments: Arguments<'_>) {
         let mut forget_all = || -> Result<(), Errno> {
             if opcode == Opcode::Forget {
-                self.folder.forget(header.node, arguments.u64()?);
+                self.passthrough.forget(header.node, arguments.u64()?);
                 return Ok(());
             }
             let count = (arguments.u32()?, arguments.u32()?).0;
             for _ in 0..count {
                 let (node, lookups) = (arguments.u64()?, arguments.u64()?);
-                self.folder.forget(node, lookups);
+                self.passthrough.forget(node, lookups);
             }
             Ok(())
         };

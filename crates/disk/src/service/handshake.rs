@@ -12,7 +12,7 @@ const BACKGROUND: u16 = 1024;
 /// Answers `FUSE_INIT`.
 ///
 /// What is not asked for matters as much. No `WRITEBACK_CACHE`: every `write` reaches us when it is made, as one made on
-/// a real folder reaches its page cache; with it, the kernel would answer from memory, a fault on writes would hit only
+/// a real directory reaches its page cache; with it, the kernel would answer from memory, a fault on writes would hit only
 /// what it writes back later, and an error would reach nobody. Mappings that are shared and written to work without it.
 /// No `PASSTHROUGH`: reads and `msync` would go past us. No `ATOMIC_O_TRUNC`: the kernel then asks for the truncation by
 /// itself, and that is an operation that can be slow or fail. No locks: the kernel keeps them.

@@ -1,7 +1,7 @@
 //! The threads that serve a disk.
 //!
 //! Readers take requests from the kernel and carry them out; there is always one more of them than are busy, so that a
-//! slow operation of the real folder holds up nobody. A request that a fault makes wait is put aside ([`crate::held`]); one
+//! slow operation of the real directory holds up nobody. A request that a fault makes wait is put aside ([`crate::held`]); one
 //! thread, the timer, takes it out again when its time has come, and hands it to a pool of workers.
 //!
 //! **These threads share a table of open files with one another and with nobody else.** A process that serves a disk and
@@ -29,8 +29,8 @@ use std::{
 
 use crate::{
     control::Shared,
-    folder::Folder,
     held::Over,
+    passthrough::Passthrough,
     protocol::{REQUEST_SIZE, Reply},
     sys::{self, Errno},
 };
@@ -44,7 +44,7 @@ const MOST_READERS: usize = 64;
 /// What the serving threads share.
 struct Service {
     device: OwnedFd,
-    folder: Folder,
+    passthrough: Passthrough,
     shared: Arc<Shared>,
     /// Readers that wait for a request.
     idle: AtomicUsize,
@@ -141,17 +141,17 @@ fn prepare(
     sys::block_signals();
     sys::own_file_table().map_err(named("make a table of open files (Linux 5.9 or later)"))?;
     sys::own_umask().map_err(named("make a file mode mask"))?;
-    let folder = Folder::open(source).map_err(named("open the source, by way of /proc/thread-self/fd,"))?;
+    let passthrough = Passthrough::open(source).map_err(named("open the source, by way of /proc/thread-self/fd,"))?;
     let device = sys::open(c"/dev/fuse", libc::O_RDWR).map_err(named("open /dev/fuse"))?;
     // Before there is a mount, so that none is left without it. It gets the service once that is there, or ends.
     let (serve, served) = mpsc::sync_channel::<Arc<Service>>(1);
     let timer = move || served.recv().iter().for_each(Service::keep_time);
     spawn(&threads, "disk-timer", timer).map_err(named("start a thread"))?;
-    let mode = folder.mode().map_err(named("read the mode of the source"))?;
+    let mode = passthrough.mode().map_err(named("read the mode of the source"))?;
     sys::mount_fuse(device.as_fd(), target, mode).map_err(named("mount a FUSE filesystem"))?;
     let service = Arc::new(Service {
         device,
-        folder,
+        passthrough,
         shared,
         idle: AtomicUsize::new(0),
         readers: AtomicUsize::new(0),
@@ -263,8 +263,8 @@ mod tests {
     #[test]
     fn a_disk_whose_timer_cannot_start_leaves_no_mount() {
         crate::testing::own_mounts();
-        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-        let [source, target] = [folders[0].path(), folders[1].path()];
+        let directories = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let [source, target] = [directories[0].path(), directories[1].path()];
         let is_mounted = || {
             let mounts = fs::read_to_string("/proc/thread-self/mountinfo").unwrap();
             mounts.contains(target.to_str().unwrap())

@@ -9,15 +9,15 @@ use std::{
 use super::{Errno, check, check_len};
 
 /// `openat`, with `O_CLOEXEC`.
-pub(crate) fn open_at(folder: BorrowedFd<'_>, name: &CStr, flags: i32, mode: u32) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_at(directory: BorrowedFd<'_>, name: &CStr, flags: i32, mode: u32) -> Result<OwnedFd, Errno> {
     // SAFETY: `name` ends with a zero byte; a descriptor that comes back is new and ours.
     unsafe {
-        let fd = check(libc::openat(folder.as_raw_fd(), name.as_ptr(), flags | libc::O_CLOEXEC, mode))?;
+        let fd = check(libc::openat(directory.as_raw_fd(), name.as_ptr(), flags | libc::O_CLOEXEC, mode))?;
         Ok(OwnedFd::from_raw_fd(fd))
     }
 }
 
-/// `open`, with `O_CLOEXEC`, relative to the working folder of the thread.
+/// `open`, with `O_CLOEXEC`, relative to the working directory of the thread.
 pub(crate) fn open(path: &CStr, flags: i32) -> Result<OwnedFd, Errno> {
     // SAFETY: as above.
     unsafe { Ok(OwnedFd::from_raw_fd(check(libc::open(path.as_ptr(), flags | libc::O_CLOEXEC))?)) }
@@ -75,7 +75,7 @@ pub(crate) fn read_at(fd: BorrowedFd<'_>, buffer: &mut [u8], offset: i64) -> Res
     Ok(done)
 }
 
-/// Writes all of `bytes` at `offset`; says how much was written, which is less only when the folder's disk failed midway.
+/// Writes all of `bytes` at `offset`; says how much was written, which is less only when the directory's disk failed midway.
 pub(crate) fn write_at(fd: BorrowedFd<'_>, bytes: &[u8], offset: i64) -> Result<usize, Errno> {
     let mut done = 0;
     while done < bytes.len() {

@@ -1,4 +1,4 @@
-//! What is done to a name in an open folder.
+//! What is done to a name in an open directory.
 
 use std::{
     ffi::{CStr, CString},
@@ -8,21 +8,21 @@ use std::{
 use super::{Errno, check, check_len};
 
 /// `mkdirat`.
-pub(crate) fn make_folder(folder: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<(), Errno> {
+pub(crate) fn make_directory(directory: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<(), Errno> {
     // SAFETY: `name` ends with a zero byte.
-    check(unsafe { libc::mkdirat(folder.as_raw_fd(), name.as_ptr(), mode) }).map(drop)
+    check(unsafe { libc::mkdirat(directory.as_raw_fd(), name.as_ptr(), mode) }).map(drop)
 }
 
 /// `mknodat`.
-pub(crate) fn make_node(folder: BorrowedFd<'_>, name: &CStr, mode: u32, device: u32) -> Result<(), Errno> {
+pub(crate) fn make_node(directory: BorrowedFd<'_>, name: &CStr, mode: u32, device: u32) -> Result<(), Errno> {
     // SAFETY: `name` ends with a zero byte.
-    check(unsafe { libc::mknodat(folder.as_raw_fd(), name.as_ptr(), mode, device.into()) }).map(drop)
+    check(unsafe { libc::mknodat(directory.as_raw_fd(), name.as_ptr(), mode, device.into()) }).map(drop)
 }
 
 /// `symlinkat`.
-pub(crate) fn make_symlink(content: &CStr, folder: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+pub(crate) fn make_symlink(content: &CStr, directory: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
     // SAFETY: both strings end with a zero byte.
-    check(unsafe { libc::symlinkat(content.as_ptr(), folder.as_raw_fd(), name.as_ptr()) }).map(drop)
+    check(unsafe { libc::symlinkat(content.as_ptr(), directory.as_raw_fd(), name.as_ptr()) }).map(drop)
 }
 
 /// `linkat`, through a magic link of `/proc` (which is followed to the file it stands for).
@@ -33,11 +33,11 @@ pub(crate) fn link(from: (BorrowedFd<'_>, &CStr), to: (BorrowedFd<'_>, &CStr)) -
     check(unsafe { libc::linkat(from, from_name.as_ptr(), to, to_name.as_ptr(), libc::AT_SYMLINK_FOLLOW) }).map(drop)
 }
 
-/// `unlinkat`; of a folder, if `folders`.
-pub(crate) fn remove(folder: BorrowedFd<'_>, name: &CStr, folders: bool) -> Result<(), Errno> {
-    let flags = if folders { libc::AT_REMOVEDIR } else { 0 };
+/// `unlinkat`; of a directory, if `directories`.
+pub(crate) fn remove(directory: BorrowedFd<'_>, name: &CStr, directories: bool) -> Result<(), Errno> {
+    let flags = if directories { libc::AT_REMOVEDIR } else { 0 };
     // SAFETY: `name` ends with a zero byte.
-    check(unsafe { libc::unlinkat(folder.as_raw_fd(), name.as_ptr(), flags) }).map(drop)
+    check(unsafe { libc::unlinkat(directory.as_raw_fd(), name.as_ptr(), flags) }).map(drop)
 }
 
 /// `renameat2`.
@@ -70,9 +70,9 @@ pub(crate) fn read_link(link: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
 }
 
 /// `fchmodat`, through a magic link of `/proc`.
-pub(crate) fn change_mode(folder: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<(), Errno> {
+pub(crate) fn change_mode(directory: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<(), Errno> {
     // SAFETY: `name` ends with a zero byte.
-    check(unsafe { libc::fchmodat(folder.as_raw_fd(), name.as_ptr(), mode, 0) }).map(drop)
+    check(unsafe { libc::fchmodat(directory.as_raw_fd(), name.as_ptr(), mode, 0) }).map(drop)
 }
 
 /// The name of a descriptor in `/proc/…/fd`.

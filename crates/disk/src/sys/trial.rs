@@ -22,11 +22,11 @@ pub(crate) enum Step {
 
 const STEPS: [Step; 4] = [Step::Fork, Step::Open, Step::Namespace, Step::Mount];
 
-/// Opens `/dev/fuse` and mounts it on `folder`, in a child process and in a mount namespace that ends with it.
+/// Opens `/dev/fuse` and mounts it on `directory`, in a child process and in a mount namespace that ends with it.
 ///
 /// # Errors
 /// The step that failed, and why.
-pub(crate) fn try_mount(folder: &CStr) -> Result<(), (Step, io::Error)> {
+pub(crate) fn try_mount(directory: &CStr) -> Result<(), (Step, io::Error)> {
     // SAFETY: these two only answer.
     let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
     let maps = Maps {
@@ -44,7 +44,7 @@ pub(crate) fn try_mount(folder: &CStr) -> Result<(), (Step, io::Error)> {
             return failed(Step::Fork, last());
         }
         if child == 0 {
-            let (step, errno) = match attempt(folder, &maps, &options, uid == 0) {
+            let (step, errno) = match attempt(directory, &maps, &options, uid == 0) {
                 Ok(()) => (0, 0),
                 Err((step, errno)) => (step as i32, errno),
             };
@@ -72,7 +72,7 @@ struct Maps {
 }
 
 /// What the child does. Only system calls.
-unsafe fn attempt(folder: &CStr, maps: &Maps, options: &[CString], root: bool) -> Result<(), (Step, Errno)> {
+unsafe fn attempt(directory: &CStr, maps: &Maps, options: &[CString], root: bool) -> Result<(), (Step, Errno)> {
     // SAFETY: every string ends with a zero byte; no memory is handed over otherwise.
     unsafe {
         let device = libc::open(c"/dev/fuse".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
@@ -97,7 +97,7 @@ unsafe fn attempt(folder: &CStr, maps: &Maps, options: &[CString], root: bool) -
             return Err((Step::Open, libc::EMFILE));
         };
         let kind = c"fuse.brownout".as_ptr();
-        if libc::mount(c"brownout".as_ptr(), folder.as_ptr(), kind, 0, options.as_ptr().cast()) < 0 {
+        if libc::mount(c"brownout".as_ptr(), directory.as_ptr(), kind, 0, options.as_ptr().cast()) < 0 {
             return Err((Step::Mount, last()));
         }
         Ok(())

@@ -29,7 +29,7 @@ pub struct Mounted {
     pub source: PathBuf,
     pub target: PathBuf,
     // Last, so that it is removed when nothing is mounted in it any more.
-    pub folder: TempDir,
+    pub directory: TempDir,
 }
 
 impl Mounted {
@@ -41,19 +41,19 @@ impl Mounted {
         Mounted::on(tempfile::tempdir().unwrap(), seed)
     }
 
-    /// Serves a folder in memory, where there is one: what takes a real disk its time is no matter then.
+    /// Serves a directory in memory, where there is one: what takes a real disk its time is no matter then.
     pub fn in_memory() -> Mounted {
         Mounted::on(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap(), 1)
     }
 
-    fn on(folder: TempDir, seed: u64) -> Mounted {
+    fn on(directory: TempDir, seed: u64) -> Mounted {
         own_mounts();
-        let (source, target) = (folder.path().join("source"), folder.path().join("target"));
+        let (source, target) = (directory.path().join("source"), directory.path().join("target"));
         fs::create_dir(&source).unwrap();
         fs::create_dir(&target).unwrap();
         let disk = Disk::mount_with(&source, &target, DiskOptions { seed });
         let disk = Some(disk.unwrap_or_else(|error| panic!("this test needs root and /dev/fuse: {error}")));
-        Mounted { disk, source, target, folder }
+        Mounted { disk, source, target, directory }
     }
 
     pub fn disk(&self) -> &Disk {
@@ -169,16 +169,16 @@ pub fn descriptors_of_service(source: &Path) -> usize {
     let tasks = fs::read_dir("/proc/self/task").unwrap().flatten().map(|task| task.path());
     let is_timer = |task: &PathBuf| fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "disk-timer");
     // Other tests of the same program have disks, too.
-    let serves = |folder: &PathBuf| {
-        let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let serves = |directory: &PathBuf| {
+        let mut entries = fs::read_dir(directory).into_iter().flatten().flatten();
         entries.any(|entry| fs::read_link(entry.path()).is_ok_and(|link| link.starts_with(source)))
     };
     let table = tasks.filter(is_timer).map(|task| task.join("fd")).find(serves);
     count(&table.expect("a disk is mounted"))
 }
 
-pub fn count(folder: &Path) -> usize {
-    fs::read_dir(folder).unwrap().count()
+pub fn count(directory: &Path) -> usize {
+    fs::read_dir(directory).unwrap().count()
 }
 
 pub const SYNC: Operation = Operation::Sync;

@@ -26,12 +26,12 @@ final class Distributions {
     };
     private static final long[] SEEDS = {1, 12345, -1L, 1L << 40};
 
-    static void write(Path folder) throws Exception {
-        try (Table samples = new Table(folder, "distributions/samples.tsv", "specification, seed, 12 whole draws, 6 real draws as bits (- where it has none);",
+    static void write(Path directory) throws Exception {
+        try (Table samples = new Table(directory, "distributions/samples.tsv", "specification, seed, 12 whole draws, 6 real draws as bits (- where it has none);",
                         "qextreme: its second generator is set to the complement of the seed (cassandra-stress leaves it to the clock)");
-                Table facts = new Table(folder, "distributions/facts.tsv", "specification, smallest, largest, average, line of the settings block");
-                Table inverse = new Table(folder, "distributions/inverse.tsv", "specification, values at p = 0, 1/64, 2/64 ... 1");
-                Table print = new Table(folder, "distributions/print.tsv", "specification, what `print dist=` prints")) {
+                Table facts = new Table(directory, "distributions/facts.tsv", "specification, smallest, largest, average, line of the settings block");
+                Table inverse = new Table(directory, "distributions/inverse.tsv", "specification, values at p = 0, 1/64, 2/64 ... 1");
+                Table print = new Table(directory, "distributions/print.tsv", "specification, what `print dist=` prints")) {
             for (String spec : SPECS) {
                 Distribution d = OptionDistribution.get(spec).get();
                 for (long seed : SEEDS) samples.row(spec, seed, whole(d, seed, 12), real(d, seed, 6));
@@ -42,7 +42,7 @@ final class Distributions {
                 print.row(spec, Table.line(printed(d)));
             }
         }
-        try (Table out = new Table(folder, "distributions/ratios.tsv", "specification, seed, 6 draws as bits, smallest and largest as bits, settings line")) {
+        try (Table out = new Table(directory, "distributions/ratios.tsv", "specification, seed, 6 draws as bits, smallest and largest as bits, settings line")) {
             for (String spec : new String[] {"fixed(1)/1", "fixed(1)/10", "uniform(1..10)/10", "gaussian(1..100)/50", "exp(1..10)/1k", "fixed(-1)/2", "~exp(1..10)/10"}) {
                 RatioDistribution ratio = OptionRatioDistribution.get(spec).get();
                 Distribution d = (Distribution) Table.field(ratio, "distribution");
@@ -52,7 +52,7 @@ final class Distributions {
                 out.row(spec, 77, text, Table.bits(ratio.min()), Table.bits(ratio.max()), OptionRatioDistribution.get(spec).getConfigAsString());
             }
         }
-        try (Table out = new Table(folder, "distributions/errors.tsv", "kind, what cassandra-stress refuses, its words")) {
+        try (Table out = new Table(directory, "distributions/errors.tsv", "kind, what cassandra-stress refuses, its words")) {
             for (String spec : BAD) out.row("distribution", spec, refusal(() -> OptionDistribution.get(spec)));
             for (String spec : new String[] {"", "fixed(1)", "fixed(1)/", "fixed(1)/x", "fixed(1)/1.5", "foo(1)/2"})
                 out.row("ratio", spec, refusal(() -> OptionRatioDistribution.get(spec)));

@@ -21,14 +21,14 @@ import org.apache.commons.math3.util.Pair;
 final class Randoms {
     private static final long[] SEEDS = {0, 1, -1, 42, 1L << 47, -987654321987654321L};
 
-    static void write(Path folder) throws Exception {
-        generators(folder);
-        hashes(folder);
-        commons(folder);
+    static void write(Path directory) throws Exception {
+        generators(directory);
+        hashes(directory);
+        commons(directory);
     }
 
-    private static void generators(Path folder) throws Exception {
-        try (Table out = new Table(folder, "random/generators.tsv", "method, seed, draws in order after it; doubles as bits")) {
+    private static void generators(Path directory) throws Exception {
+        try (Table out = new Table(directory, "random/generators.tsv", "method, seed, draws in order after it; doubles as bits")) {
             for (long seed : SEEDS) {
                 Random random = new Random(seed);
                 StringBuilder text = new StringBuilder();
@@ -56,8 +56,8 @@ final class Randoms {
         }
     }
 
-    private static void hashes(Path folder) throws Exception {
-        try (Table out = new Table(folder, "random/murmur.tsv", "bytes, seed, both words of murmur3_x64_128")) {
+    private static void hashes(Path directory) throws Exception {
+        try (Table out = new Table(directory, "random/murmur.tsv", "bytes, seed, both words of murmur3_x64_128")) {
             List<byte[]> inputs = new ArrayList<>();
             for (String text : new String[] {"randomstrkey", "randomstrC0", "seed for stressName_2", "é€𝄞"})
                 inputs.add(text.getBytes(StandardCharsets.UTF_8));
@@ -77,8 +77,8 @@ final class Randoms {
         }
     }
 
-    private static void commons(Path folder) throws Exception {
-        try (Table out = new Table(folder, "random/commons.tsv",
+    private static void commons(Path directory) throws Exception {
+        try (Table out = new Table(directory, "random/commons.tsv",
                 "distribution, parameters as bits, seed, draws after reseeding; or inverse, p and its value in turn; all as bits")) {
             double[][] normals = {{0, 1}, {5.5, 1.5}, {-100, 33.3}};
             for (double[] p : normals) draws(out, "normal", new NormalDistribution(new JDKRandomGenerator(), p[0], p[1], 1e-9), p);
@@ -89,7 +89,7 @@ final class Randoms {
             double[][] shapes = {{1, 1}, {0.6, 100}, {2, 3.5}, {7.3, 1e6}};
             for (double[] p : shapes) draws(out, "weibull", new WeibullDistribution(new JDKRandomGenerator(), p[0], p[1], 1e-9), p);
         }
-        try (Table out = new Table(folder, "random/functions.tsv", "ln x value, or pow base exponent value, as bits (commons-math's FastMath)")) {
+        try (Table out = new Table(directory, "random/functions.tsv", "ln x value, or pow base exponent value, as bits (commons-math's FastMath)")) {
             Random random = new Random(9);
             for (int i = 0; i < 150; i++) {
                 double x = i < 50 ? random.nextDouble() : i < 100 ? 1 - Math.pow(random.nextDouble(), 12) : Math.exp(50 * random.nextGaussian());
@@ -98,7 +98,7 @@ final class Randoms {
                 out.row("pow", Table.bits(base), Table.bits(exponent), Table.bits(FastMath.pow(base, exponent)));
             }
         }
-        try (Table out = new Table(folder, "random/weighted.tsv", "weights, seed, which one was drawn each time (commons-math's EnumeratedDistribution)")) {
+        try (Table out = new Table(directory, "random/weighted.tsv", "weights, seed, which one was drawn each time (commons-math's EnumeratedDistribution)")) {
             for (double[] weights : new double[][] {{1}, {1, 1}, {3, 0, 1}, {0.1, 0.7, 0.15, 0.05}, {5, 2, 1, 1, 1}}) {
                 for (long seed : SEEDS) {
                     List<Pair<Integer, Double>> pairs = new ArrayList<>();

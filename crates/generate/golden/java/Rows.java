@@ -36,8 +36,8 @@ final class Rows {
         this.seeds = new SeedManager(StressSettings.parse(new String[] {"write", "n=10", "-insert", "visits=fixed(2)"}));
     }
 
-    static void write(Path folder) throws Exception {
-        try (Table out = new Table(folder, "rows/rows.tsv",
+    static void write(Path directory) throws Exception {
+        try (Table out = new Table(directory, "rows/rows.tsv",
                 "profile NAME ORDER: a table follows; column KIND NAME TYPE SIZE POPULATION CLUSTER (k partition key, c clustering, v value; - not given)",
                 "counts MIN MAX DESCENDANT-AVERAGES COMPONENT-AVERAGES: what the generator derives from the clustering distributions",
                 "partition SEED VISITS IDSEED KEY: a partition, its key's cells",
@@ -52,7 +52,7 @@ final class Rows {
             rows.wide();
             rows.typed();
         }
-        try (Table out = new Table(folder, "rows/bounds.tsv",
+        try (Table out = new Table(directory, "rows/bounds.tsv",
                 "as rows.tsv, but: bounds DEPTH LAST LOWER UPPER: the range that validation picks (LAST: positions of its last row),",
                 "then the rows of it, which are always in sorted order")) {
             new Rows(out).ranges();

@@ -48,8 +48,8 @@ final class Seeds {
         public void run(JavaDriverV4Client client) {}
     }
 
-    static void write(Path folder) throws Exception {
-        try (Table out = new Table(folder, "seeds/seeds.tsv",
+    static void write(Path directory) throws Exception {
+        try (Table out = new Table(directory, "seeds/seeds.tsv",
                 "case OPTIONS: seeds of the distributions: population or lookback 3, visits 1, revisit 2; each write visits one of its partition's parts",
                 "w SEED:POSITION (a write, finished at once) or r SEED (a read); none where there is no more; late: writes finish when three more have begun")) {
             run(out, "now", "wwrwrwwwwwwww", "-pop", "seq=1..5");

@@ -10,8 +10,8 @@ import java.nio.file.Path;
 final class Table implements AutoCloseable {
     private final PrintWriter out;
 
-    Table(Path folder, String name, String... about) throws IOException {
-        Path file = folder.resolve(name);
+    Table(Path directory, String name, String... about) throws IOException {
+        Path file = directory.resolve(name);
         Files.createDirectories(file.getParent());
         out = new PrintWriter(Files.newBufferedWriter(file));
         for (String line : about) out.print("# " + line + "\n");

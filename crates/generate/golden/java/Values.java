@@ -17,8 +17,8 @@ final class Values {
     };
     private static final long[] SEEDS = {1, 2, 1000, -77, 123456789012345L, Long.MIN_VALUE};
 
-    static void write(Path folder) throws Exception {
-        try (Table out = new Table(folder, "values/values.tsv",
+    static void write(Path directory) throws Exception {
+        try (Table out = new Table(directory, "values/values.tsv",
                 "type, text hashed before the name, name, size, population, seed, three values after one setSeed(seed), as bytes of the type")) {
             for (String type : SIZED) {
                 for (String size : SIZES) values(out, type, Columns.PROFILE, "col", size, "-", SEEDS);
@@ -40,7 +40,7 @@ final class Values {
                 }
             }
         }
-        try (Table out = new Table(folder, "values/predefined.tsv",
+        try (Table out = new Table(directory, "values/predefined.tsv",
                 "the columns of standard1: generator, text hashed before the name, name, size, population, seed, three values after one setSeed(seed)")) {
             for (String size : new String[] {"fixed(10)", "fixed(1)", "fixed(16)", "fixed(17)", "fixed(40)"})
                 values(out, "hexbytes", "randomstr", "key", size, "-", SEEDS);

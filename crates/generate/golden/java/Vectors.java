@@ -1,13 +1,13 @@
 import java.nio.file.Path;
 
-/** Prints vectors with cassandra-stress's own classes. Argument: the folder to write to. */
+/** Prints vectors with cassandra-stress's own classes. Argument: the directory to write to. */
 public final class Vectors {
     public static void main(String[] arguments) throws Exception {
-        Path folder = Path.of(arguments[0]);
-        Randoms.write(folder);
-        Distributions.write(folder);
-        Seeds.write(folder);
-        Values.write(folder);
-        Rows.write(folder);
+        Path directory = Path.of(arguments[0]);
+        Randoms.write(directory);
+        Distributions.write(directory);
+        Seeds.write(directory);
+        Values.write(directory);
+        Rows.write(directory);
     }
 }

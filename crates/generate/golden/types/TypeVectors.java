@@ -1,6 +1,6 @@
 // Prints vectors of CQL types from Cassandra's own classes: how values are serialized, and how they are ordered.
 //
-//   java -cp 'DIR/*' TypeVectors.java vectors.tsv      (DIR: the jars of a Cassandra 5.0, its lib folder)
+//   java -cp 'DIR/*' TypeVectors.java vectors.tsv      (DIR: the jars of a Cassandra 5.0, its lib directory)
 //
 // Each line: type, value as JSON, bytes in hexadecimal, and how the value compares with that of the line before, if that
 // has the same type ('=' equal, '>' greater; the values of a type are sorted by the type's own order).

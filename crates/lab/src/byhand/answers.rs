@@ -55,8 +55,8 @@ pub(super) fn answer(
         Ask::ChaosStart { entry, seed } => lab.chaos_start(&entry, seed, &who)?,
         Ask::ChaosStop => lab.chaos_stop(&who)?,
         Ask::ChaosStatus => vec![lab.chaos_words().unwrap_or_else(|| "chaos is not on".to_owned())],
-        Ask::Exec { host, command, environment, folder } => {
-            return exec::run(lab, exec::program(lab, &host, &command, &environment, &folder)?, streams, client);
+        Ask::Exec { host, command, environment, directory } => {
+            return exec::run(lab, exec::program(lab, &host, &command, &environment, &directory)?, streams, client);
         }
         Ask::Nodetool { host, arguments } => {
             let node = lab.node(&host)?;

@@ -85,7 +85,7 @@ pub struct Up {
     pub set: Vec<String>,
     /// How many nodes; none: as the file says.
     pub nodes: Option<u64>,
-    /// Where the nodes keep their data, in a folder of the lab's name. Default: in the cache.
+    /// Where the nodes keep their data, in a directory of the lab's name. Default: in the cache.
     pub dir: Option<PathBuf>,
     /// No disks that can be slow.
     pub no_disk: bool,
@@ -128,7 +128,7 @@ pub fn up(asked: &Up, interrupts: Interrupts, progress: &mut dyn Progress) -> Re
     let born = unborn.born(&base, |work, birth, claim, listener| Order {
         name: name.clone(),
         place: place.root().to_owned(),
-        provided: found.in_folder(work),
+        provided: found.in_directory(work),
         file: file.clone(),
         text: text.clone(),
         set: set.clone(),
@@ -154,34 +154,34 @@ impl Drop for Unborn {
     fn drop(&mut self) {
         if let Some(claim) = self.claim.take() {
             if let Some(work) = self.work.take() {
-                place::remove_folder(&work);
+                place::remove_directory(&work);
             }
-            self.place.remove(&claim.folder);
+            self.place.remove(&claim.directory);
         }
     }
 }
 
 impl Unborn {
-    /// Makes its folders and its socket, and starts its keeper.
+    /// Makes its directories and its socket, and starts its keeper.
     fn born(&mut self, base: &Path, order: impl FnOnce(&Path, i32, i32, i32) -> Order) -> Result<Born, Failure> {
         let Some(claim) = &self.claim else { return Err(Failure::failed("the lab has been started already")) };
         let failed = |doing: &str, path: &Path, error: io::Error| {
             let path = path.display();
             Failure::cannot(format!("cannot {doing} {path}: {error}; check the space and the rights there"))
         };
-        let name = &claim.folder.name;
+        let name = &claim.directory.name;
         fs::create_dir_all(base).map_err(|error| failed("make", base, error))?;
         let base = base.canonicalize().map_err(|error| failed("find", base, error))?;
         let work = base.join(name);
         DirBuilder::new().mode(0o700).create(&work).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Failure::cannot(format!(
-                "{} is there already, and belongs to no lab of yours that runs; remove it, or choose another folder with --dir",
+                "{} is there already, and belongs to no lab of yours that runs; remove it, or choose another directory with --dir",
                 work.display()
             )),
             _ => failed("make", &work, error),
         })?;
         self.work = Some(work.clone());
-        claim.folder.write_work(&work).map_err(|error| failed("write in the folder of", &work, error))?;
+        claim.directory.write_work(&work).map_err(|error| failed("write in the directory of", &work, error))?;
         for part in ["scratch", "logs"] {
             let part = work.join(part);
             fs::create_dir(&part).map_err(|error| failed("make", &part, error))?;
@@ -189,7 +189,7 @@ impl Unborn {
         let log_path = work.join("keeper.log");
         let log = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&log_path);
         let log = log.map_err(|error| failed("make", &log_path, error))?;
-        let socket = claim.folder.socket();
+        let socket = claim.directory.socket();
         let listener = UnixListener::bind(&socket).map_err(|error| failed("listen on", &socket, error))?;
         fs::set_permissions(&socket, fs::Permissions::from_mode(0o600))
             .map_err(|error| failed("protect", &socket, error))?;

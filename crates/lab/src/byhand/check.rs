@@ -217,16 +217,17 @@ struct Used {
 
 type Disks = BTreeMap<(String, String), BTreeMap<String, Used>>;
 
-/// Uses the folders that are hit, and counts.
+/// Uses the directories that are hit, and counts.
 fn use_disks(lab: &Lab, held: &[Held]) -> Result<Disks, LabError> {
-    let subjects = held.iter().flat_map(|held| &held.expected).filter_map(|one| folder_of(&one.subject));
-    let hit: BTreeSet<(String, String)> = subjects.map(|(host, folder)| (host.to_owned(), folder.to_owned())).collect();
+    let subjects = held.iter().flat_map(|held| &held.expected).filter_map(|one| directory_of(&one.subject));
+    let hit: BTreeSet<(String, String)> =
+        subjects.map(|(host, directory)| (host.to_owned(), directory.to_owned())).collect();
     let mut probes = Vec::new();
-    for (host, folder) in &hit {
-        let Some(place) = lab.stand.handles.disk(host, folder) else { continue };
+    for (host, directory) in &hit {
+        let Some(place) = lab.stand.handles.disk(host, directory) else { continue };
         place.control.take_counters();
-        let probe = Probe::start(&place.folder, DISK_EVERY, Operations::ALL)?;
-        probes.push(((host.clone(), folder.clone()), place, probe));
+        let probe = Probe::start(&place.directory, DISK_EVERY, Operations::ALL)?;
+        probes.push(((host.clone(), directory.clone()), place, probe));
     }
     if !probes.is_empty() {
         thread::sleep(LOOK);
@@ -278,23 +279,23 @@ fn of_host(lab: &Lab, held: &Held, asked: &Expectation, disks: &Disks) -> Result
             }
         }
         quantity => {
-            let Some((host, folder)) = folder_of(&asked.subject) else {
+            let Some((host, directory)) = directory_of(&asked.subject) else {
                 return Ok(Some((None, format!("no short look tells of: {}", quantity.name()))));
             };
-            let used = disks.get(&(host.to_owned(), folder.to_owned()));
-            of_disk(folder, asked, used)
+            let used = disks.get(&(host.to_owned(), directory.to_owned()));
+            of_disk(directory, asked, used)
         }
     }))
 }
 
-fn folder_of(subject: &Subject) -> Option<(&str, &str)> {
+fn directory_of(subject: &Subject) -> Option<(&str, &str)> {
     match subject {
-        Subject::Folder { host, folder } => Some((host, folder)),
+        Subject::Directory { host, directory } => Some((host, directory)),
         Subject::Pair { .. } | Subject::Host { .. } => None,
     }
 }
 
-fn of_disk(folder: &str, asked: &Expectation, used: Option<&BTreeMap<String, Used>>) -> Seen {
+fn of_disk(directory: &str, asked: &Expectation, used: Option<&BTreeMap<String, Used>>) -> Seen {
     use Quantity::*;
     let (operation, what) = match asked.quantity {
         ReadTime | ReadErrors | ReadDelayed => (Operation::Read, asked.quantity),
@@ -303,9 +304,9 @@ fn of_disk(folder: &str, asked: &Expectation, used: Option<&BTreeMap<String, Use
         _ => (Operation::Metadata, asked.quantity),
     };
     let Some(used) = used.and_then(|used| used.get(&operation.to_string())) else {
-        return (None, format!("no {operation} was seen in {folder}"));
+        return (None, format!("no {operation} was seen in {directory}"));
     };
-    let of = format!("{operation} operations in {folder}");
+    let of = format!("{operation} operations in {directory}");
     match what {
         ReadTime | WriteTime | SyncTime | MetadataTime => {
             let mut took = used.took_ns.clone();
@@ -380,7 +381,7 @@ mod tests {
     #[test]
     fn a_disk_is_slow_if_its_operations_waited() {
         let asked = Expectation {
-            subject: Subject::folder("n2", "data"),
+            subject: Subject::directory("n2", "data"),
             quantity: Quantity::SyncTime,
             hit: true,
             asked: 20.0 * MS as f64,

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    Ask, Failure, LabFolder, Place,
+    Ask, Failure, LabDirectory, Place,
     protocol::{Reply, Request, VERSION},
     wire,
 };
@@ -26,7 +26,7 @@ pub struct Client {
 
 impl Client {
     /// Asks. With `streams`, this process's stdin, stdout and stderr go along, for a program in the lab.
-    pub fn ask(lab: &LabFolder, ask: Ask, who: &str, streams: bool) -> Result<Client, Failure> {
+    pub fn ask(lab: &LabDirectory, ask: Ask, who: &str, streams: bool) -> Result<Client, Failure> {
         let failed = |error: io::Error| Failure::failed(format!("the lab '{}' does not answer: {error}", lab.name));
         let stream = UnixStream::connect(lab.socket()).map_err(failed)?;
         let request = Request { version: VERSION, who: who.to_owned(), ask };
@@ -81,7 +81,7 @@ impl Client {
 }
 
 /// Ends a lab, and returns when nothing is left of it: by asking, else by ending its keeper.
-pub fn end(place: &Place, lab: &LabFolder, who: &str) -> Result<(), Failure> {
+pub fn end(place: &Place, lab: &LabDirectory, who: &str) -> Result<(), Failure> {
     let asked = Client::ask(lab, Ask::Destroy, who, false).and_then(|client| {
         client.patience(END_WITHIN);
         client.reply()

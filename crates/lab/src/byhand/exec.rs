@@ -30,7 +30,7 @@ pub(super) fn program(
     host: &str,
     command: &[String],
     environment: &BTreeMap<String, String>,
-    folder: &Path,
+    directory: &Path,
 ) -> Result<Command, Failure> {
     let name = lab.host(host)?;
     let Some((program, arguments)) = command.split_first() else {
@@ -42,8 +42,8 @@ pub(super) fn program(
     if let (Some(clock), Some(object), true) = (lab.stand.handles.clocks.get(&name), &lab.object, lab.is_node(&name)) {
         prepared.envs(clock.environment(object));
     }
-    // A folder that the lab's own mounts cover is not there.
-    prepared.current_dir(if folder.is_dir() { folder } else { Path::new("/") });
+    // A directory that the lab's own mounts cover is not there.
+    prepared.current_dir(if directory.is_dir() { directory } else { Path::new("/") });
     let inside = lab.stand.network.host(&name).ok_or_else(|| Failure::failed(format!("{name} has no network")))?;
     inside.prepare(&mut prepared);
     // SAFETY: setsid only makes a system call.

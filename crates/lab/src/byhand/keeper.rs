@@ -33,11 +33,11 @@ pub fn keep() -> u8 {
         return 2;
     };
     let place = Place::at(order.place.clone());
-    let Ok(folder) = place.lab(&order.name) else { return 2 };
+    let Ok(directory) = place.lab(&order.name) else { return 2 };
     // SAFETY: `up` handed these over to this process alone. The lock stays open to the end.
     let (birth, listener) =
         unsafe { (UnixStream::from(OwnedFd::from_raw_fd(order.birth)), OwnedFd::from_raw_fd(order.listener)) };
-    let begun = folder
+    let begun = directory
         .write_keeper(std::process::id())
         .map_err(|source| LabError::Ground { doing: "write its number", source });
     let enclosed = begun.and_then(|()| ground::enclose(&[INSIDE], &request, interrupts));
@@ -60,7 +60,7 @@ pub fn keep() -> u8 {
 }
 
 fn clean_up(order: &Order, place: &Place) {
-    let Ok(folder) = place.lab(&order.name) else { return };
-    place::remove_folder(&order.provided.folder);
-    place.remove(&folder);
+    let Ok(directory) = place.lab(&order.name) else { return };
+    place::remove_directory(&order.provided.directory);
+    place.remove(&directory);
 }

@@ -58,7 +58,7 @@ pub(super) struct Lab {
     pub(super) layout: Layout,
     pub(super) stand: Standing,
     pub(super) control: ClusterControl,
-    /// The logs' folder as the lab sees it, and as the machine does.
+    /// The logs' directory as the lab sees it, and as the machine does.
     pub(super) logs: (PathBuf, PathBuf),
     /// What makes programs see a host's clock.
     pub(super) object: Option<PathBuf>,

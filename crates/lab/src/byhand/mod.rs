@@ -1,7 +1,7 @@
 //! The lab by hand: a cluster on its network that stands until it is ended, and is told from any shell what shall go wrong.
 //!
-//! [`up`] checks, provides and claims a folder for the lab; then it starts the *keeper*, a process in a session of its own,
-//! which encloses the lab's first process as a run does. Keeper and first process hold the lock of the lab's folder: as
+//! [`up`] checks, provides and claims a directory for the lab; then it starts the *keeper*, a process in a session of its own,
+//! which encloses the lab's first process as a run does. Keeper and first process hold the lock of the lab's directory: as
 //! long as one of them lives, the lab does, and when either ends, the kernel ends the rest. The first process listens on
 //! the socket that [`up`] made, and answers [`Request`]s. Whatever is put in force is a fault of an experiment file
 //! ([`crate::faults`]), held in a [`ledger`] until it is healed.
@@ -42,7 +42,7 @@ pub use clocks::{ClockRow, Matrix};
 pub use events::Event;
 pub use failure::Failure;
 pub use keeper::{KEEP, keep};
-pub use place::{LabFolder, Place};
+pub use place::{LabDirectory, Place};
 pub use protocol::{Ask, Reply, Verb, Who};
 pub(crate) use server::inside;
 pub use status::{ClockStatus, HostStatus, LinkStatus, Status};
@@ -51,7 +51,7 @@ pub use status::{ClockStatus, HostStatus, LinkStatus, Status};
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     name: String,
-    /// Where its folder lies.
+    /// Where its directory lies.
     place: PathBuf,
     provided: Provided,
     /// The lab file, its text, and what was set in it.

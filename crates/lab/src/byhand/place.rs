@@ -1,4 +1,4 @@
-//! Where labs by hand are found: a folder of each user's, with a folder for each lab. Who holds its lock lives.
+//! Where labs by hand are found: a directory of each user's, with a directory for each lab. Who holds its lock lives.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -19,24 +19,24 @@ const KEEPER: &str = "keeper.pid";
 /// Names are part of a socket's path, which has 107 bytes in all (unix(7)).
 const LONGEST_NAME: usize = 40;
 
-/// The folder of all labs of this user.
+/// The directory of all labs of this user.
 #[derive(Debug, Clone)]
 pub struct Place {
     root: PathBuf,
 }
 
-/// The folder of one lab.
+/// The directory of one lab.
 #[derive(Debug, Clone)]
-pub struct LabFolder {
+pub struct LabDirectory {
     /// The lab's name.
     pub name: String,
     path: PathBuf,
 }
 
-/// A lab's folder with its lock, held by this process and by all that it hands the file to.
+/// A lab's directory with its lock, held by this process and by all that it hands the file to.
 #[derive(Debug)]
 pub(crate) struct Claim {
-    pub(crate) folder: LabFolder,
+    pub(crate) directory: LabDirectory,
     pub(crate) lock: File,
 }
 
@@ -46,8 +46,9 @@ impl Place {
     pub fn mine() -> Result<Place, Failure> {
         // SAFETY: geteuid has no preconditions and cannot fail.
         let user = unsafe { libc::geteuid() };
-        // `sudo` may leave a variable that names another user's folder.
-        let owned = |path: &PathBuf| path.is_absolute() && fs::metadata(path).is_ok_and(|folder| folder.uid() == user);
+        // `sudo` may leave a variable that names another user's directory.
+        let owned =
+            |path: &PathBuf| path.is_absolute() && fs::metadata(path).is_ok_and(|directory| directory.uid() == user);
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(owned);
         let root = match (runtime, std::env::var_os("HOME")) {
             (Some(runtime), _) => runtime.join("brownout"),
@@ -61,14 +62,14 @@ impl Place {
         };
         let failed = |error: io::Error| {
             Failure::cannot(format!(
-                "cannot use {}, where labs are found: {error}; set XDG_RUNTIME_DIR to a folder of yours",
+                "cannot use {}, where labs are found: {error}; set XDG_RUNTIME_DIR to a directory of yours",
                 root.display()
             ))
         };
         DirBuilder::new().recursive(true).mode(0o700).create(&root).map_err(failed)?;
         let found = fs::symlink_metadata(&root).map_err(failed)?;
         if !found.is_dir() || found.uid() != user {
-            return Err(failed(io::Error::other("it is not a folder of this user's")));
+            return Err(failed(io::Error::other("it is not a directory of this user's")));
         }
         if found.mode() & 0o077 != 0 {
             fs::set_permissions(&root, fs::Permissions::from_mode(0o700)).map_err(failed)?;
@@ -84,8 +85,8 @@ impl Place {
         &self.root
     }
 
-    /// The folder that a lab of this name has, or would have.
-    pub fn lab(&self, name: &str) -> Result<LabFolder, Failure> {
+    /// The directory that a lab of this name has, or would have.
+    pub fn lab(&self, name: &str) -> Result<LabDirectory, Failure> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.';
         let begins = name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
         if !begins || !name.chars().all(plain) || name.len() > LONGEST_NAME {
@@ -94,18 +95,18 @@ impl Place {
                  a digit; choose another with --name"
             )));
         }
-        Ok(LabFolder { name: name.to_owned(), path: self.root.join(name) })
+        Ok(LabDirectory { name: name.to_owned(), path: self.root.join(name) })
     }
 
     /// Every lab that lives, by name. What others have left is removed.
-    pub fn labs(&self) -> Result<Vec<LabFolder>, Failure> {
+    pub fn labs(&self) -> Result<Vec<LabDirectory>, Failure> {
         let _one_at_a_time = self.lock()?;
         let mut labs = Vec::new();
         for entry in fs::read_dir(&self.root).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let Ok(folder) = self.lab(&name) else { continue };
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) && !folder.sweep() {
-                labs.push(folder);
+            let Ok(directory) = self.lab(&name) else { continue };
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) && !directory.sweep() {
+                labs.push(directory);
             }
         }
         labs.sort_by(|one, other| one.name.cmp(&other.name));
@@ -113,9 +114,9 @@ impl Place {
     }
 
     /// The lab of that name; without a name, the only one.
-    pub fn find(&self, name: Option<&str>) -> Result<LabFolder, Failure> {
+    pub fn find(&self, name: Option<&str>) -> Result<LabDirectory, Failure> {
         let mut labs = self.labs()?;
-        let names = |labs: &[LabFolder]| labs.iter().map(|lab| lab.name.clone()).collect::<Vec<_>>();
+        let names = |labs: &[LabDirectory]| labs.iter().map(|lab| lab.name.clone()).collect::<Vec<_>>();
         if let Some(name) = name {
             let known = names(&labs);
             return labs.into_iter().find(|lab| lab.name == name).ok_or_else(|| {
@@ -138,11 +139,11 @@ impl Place {
         }
     }
 
-    /// Makes the folder of a new lab, and takes its lock.
+    /// Makes the directory of a new lab, and takes its lock.
     pub(crate) fn claim(&self, name: &str) -> Result<Claim, Failure> {
-        let folder = self.lab(name)?;
+        let directory = self.lab(name)?;
         let _one_at_a_time = self.lock()?;
-        if folder.path.exists() && !folder.sweep() {
+        if directory.path.exists() && !directory.sweep() {
             return Err(Failure::wrong(format!(
                 "a lab '{name}' is running already; end it with: brownout destroy --name {name}, or name the new one with --name"
             )));
@@ -150,15 +151,15 @@ impl Place {
         let failed = |error: io::Error| {
             Failure::cannot(format!(
                 "cannot make {}: {error}; check the space and the rights there",
-                folder.path.display()
+                directory.path.display()
             ))
         };
-        DirBuilder::new().mode(0o700).create(&folder.path).map_err(failed)?;
+        DirBuilder::new().mode(0o700).create(&directory.path).map_err(failed)?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o600);
-        let lock = options.open(folder.path.join(LOCK)).map_err(failed)?;
+        let lock = options.open(directory.path.join(LOCK)).map_err(failed)?;
         lock.try_lock().map_err(|error| failed(io::Error::other(error)))?;
-        Ok(Claim { folder, lock })
+        Ok(Claim { directory, lock })
     }
 
     /// Held while labs are found, made and removed, so that nobody takes one that is being made for a dead one.
@@ -171,14 +172,14 @@ impl Place {
         Ok(file)
     }
 
-    /// Removes the folder of a lab that has ended, while the lock is still held.
-    pub(super) fn remove(&self, folder: &LabFolder) {
+    /// Removes the directory of a lab that has ended, while the lock is still held.
+    pub(super) fn remove(&self, directory: &LabDirectory) {
         let Ok(_one_at_a_time) = self.lock() else { return };
-        folder.remove();
+        directory.remove();
     }
 }
 
-impl LabFolder {
+impl LabDirectory {
     /// Where the lab listens.
     pub fn socket(&self) -> PathBuf {
         self.path.join(SOCKET)
@@ -216,7 +217,7 @@ impl LabFolder {
     /// Removes it, and what its nodes kept, if nobody holds its lock; false: it lives. The lock of the place is held.
     fn sweep(&self) -> bool {
         let Ok(lock) = File::open(self.path.join(LOCK)) else {
-            // Of a claim that was killed before it had a lock, an empty folder is left; anything else is not ours.
+            // Of a claim that was killed before it had a lock, an empty directory is left; anything else is not ours.
             let _ = fs::remove_dir(&self.path);
             return true;
         };
@@ -224,7 +225,7 @@ impl LabFolder {
             return false;
         }
         if let Some(work) = self.work() {
-            remove_folder(&work);
+            remove_directory(&work);
         }
         self.remove();
         true
@@ -239,10 +240,10 @@ impl LabFolder {
     }
 }
 
-/// Removes a folder of a lab. Its last processes may be dying still, and writing while they do.
-pub(super) fn remove_folder(folder: &Path) {
+/// Removes a directory of a lab. Its last processes may be dying still, and writing while they do.
+pub(super) fn remove_directory(directory: &Path) {
     for _ in 0..40 {
-        match fs::remove_dir_all(folder) {
+        match fs::remove_dir_all(directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => thread::sleep(Duration::from_millis(50)),
             _ => return,
         }
@@ -254,22 +255,22 @@ mod tests {
     use super::*;
 
     fn place() -> (tempfile::TempDir, Place) {
-        let folder = tempfile::tempdir().unwrap();
-        let place = Place { root: folder.path().to_owned() };
-        (folder, place)
+        let directory = tempfile::tempdir().unwrap();
+        let place = Place { root: directory.path().to_owned() };
+        (directory, place)
     }
 
     #[test]
-    fn a_lab_lives_as_long_as_its_lock_is_held_and_then_its_folders_go() {
-        let (folder, place) = place();
+    fn a_lab_lives_as_long_as_its_lock_is_held_and_then_its_directories_go() {
+        let (directory, place) = place();
         let claim = place.claim("one").unwrap();
-        let work = folder.path().join("work").join("one");
+        let work = directory.path().join("work").join("one");
         fs::create_dir_all(work.join("scratch")).unwrap();
-        claim.folder.write_work(&work).unwrap();
-        assert!(claim.folder.lives());
+        claim.directory.write_work(&work).unwrap();
+        assert!(claim.directory.lives());
         assert!(place.claim("one").unwrap_err().message.contains("running already"));
         assert_eq!(place.labs().unwrap().len(), 1);
-        let path = claim.folder.path.clone();
+        let path = claim.directory.path.clone();
         drop(claim);
         assert!(place.labs().unwrap().is_empty());
         assert!(!path.exists() && !work.exists());
@@ -277,7 +278,7 @@ mod tests {
 
     #[test]
     fn the_only_lab_needs_no_name_and_an_unknown_one_is_told_with_the_nearest() {
-        let (_folder, place) = place();
+        let (_directory, place) = place();
         assert!(place.find(None).unwrap_err().message.contains("brownout up"));
         let _one = place.claim("paris").unwrap();
         assert_eq!(place.find(None).unwrap().name, "paris");
@@ -288,7 +289,7 @@ mod tests {
 
     #[test]
     fn names_that_are_paths_or_options_are_refused() {
-        let (_folder, place) = place();
+        let (_directory, place) = place();
         for name in ["", ".", "..", "-n", "a/b", "a b", ".lock", &"x".repeat(41)] {
             assert_eq!(place.lab(name).unwrap_err().code, 2, "{name}");
         }
@@ -296,13 +297,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_a_folder_named_after_the_lab_is_swept() {
-        let (folder, place) = place();
+    fn nothing_but_a_directory_named_after_the_lab_is_swept() {
+        let (directory, place) = place();
         let claim = place.claim("one").unwrap();
-        let other = folder.path().join("precious");
+        let other = directory.path().join("precious");
         fs::create_dir(&other).unwrap();
         fs::write(other.join("file"), "").unwrap();
-        claim.folder.write_work(&other).unwrap();
+        claim.directory.write_work(&other).unwrap();
         drop(claim);
         assert!(place.labs().unwrap().is_empty());
         assert!(other.exists());

@@ -102,8 +102,8 @@ pub enum Ask {
         command: Vec<String>,
         /// The client's variables that matter.
         environment: BTreeMap<String, String>,
-        /// The client's folder, used where the lab has it.
-        folder: PathBuf,
+        /// The client's directory, used where the lab has it.
+        directory: PathBuf,
     },
     /// Cassandra's tool of administration, with the client's own streams.
     Nodetool {

@@ -19,7 +19,7 @@ use super::{
     lab::{CQL_PORT, Lab},
     layers::ReadBack,
 };
-use crate::{LabError, faults::FOLDERS, hosts::HostPlan, stand::NTP_PORT};
+use crate::{LabError, faults::DIRECTORIES, hosts::HostPlan, stand::NTP_PORT};
 
 /// A host answers itself within this, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -195,21 +195,25 @@ pub(super) fn clock(host: &Host, drift_ppb: i64) -> Option<ClockStatus> {
 pub(super) fn disk(lab: &Lab, name: &str) -> Result<Vec<String>, LabError> {
     let mut told: Vec<(String, Vec<&str>)> = Vec::new();
     let mut disks = 0;
-    for folder in FOLDERS {
-        let Some(place) = lab.stand.handles.disk(name, folder) else { continue };
+    for directory in DIRECTORIES {
+        let Some(place) = lab.stand.handles.disk(name, directory) else { continue };
         disks += 1;
         for fault in place.control.effective()? {
             let words = disk_words(&fault);
             match told.iter_mut().find(|(known, _)| *known == words) {
-                Some((_, folders)) => folders.push(folder),
-                None => told.push((words, vec![folder])),
+                Some((_, directories)) => directories.push(directory),
+                None => told.push((words, vec![directory])),
             }
         }
     }
-    let all = |folders: &[&str]| folders.len() == disks;
+    let all = |directories: &[&str]| directories.len() == disks;
     Ok(told
         .into_iter()
-        .map(|(words, folders)| if all(&folders) { words } else { format!("{words} on {}", folders.join(", ")) })
+        .map(
+            |(words, directories)| {
+                if all(&directories) { words } else { format!("{words} on {}", directories.join(", ")) }
+            },
+        )
         .collect())
 }
 

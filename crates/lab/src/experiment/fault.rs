@@ -336,7 +336,7 @@ pub struct DiskFaultEntry {
     #[serde(alias = "hosts")]
     pub host: Names,
     /// Which of `data`, `commitlog`, `hints`. Default: all of them.
-    pub folders: Option<Names>,
+    pub directories: Option<Names>,
     /// Which of `read`, `write`, `sync`, `metadata`. Default: sync.
     pub operations: Option<Names>,
     /// How much longer each operation takes. Default: 0.

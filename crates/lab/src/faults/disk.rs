@@ -21,8 +21,8 @@ use crate::{
     hosts::Hosts,
 };
 
-/// The folders of a node that can lie on a slow disk.
-pub const FOLDERS: [&str; 3] = ["data", "commitlog", "hints"];
+/// The directories of a node that can lie on a slow disk.
+pub const DIRECTORIES: [&str; 3] = ["data", "commitlog", "hints"];
 const OPERATIONS: [&str; 4] = ["read", "write", "sync", "metadata"];
 /// Half of the least tolerance: what a real disk and a busy machine add to a median.
 const NOISE: Delay = Delay::from_ms(2);
@@ -39,11 +39,11 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// Looks at each operation that tell of its time.
 const LOOKS: u64 = 12;
 
-/// Operations in some folders of some nodes take longer, or fail.
+/// Operations in some directories of some nodes take longer, or fail.
 #[derive(Debug, Clone)]
 pub struct Disk {
     nodes: Vec<String>,
-    folders: Vec<String>,
+    directories: Vec<String>,
     operations: Vec<Operation>,
     fault: DiskFault,
     /// A node that has such disks, too, and is spared; none if all are hit.
@@ -64,8 +64,8 @@ impl Disk {
     pub(super) fn new(entry: &DiskFaultEntry, hosts: &Hosts) -> Result<Disk, Complaint> {
         let nodes = known_nodes(&entry.host, hosts)?;
         let all = |words: &[&str]| Names(words.iter().map(|word| (*word).to_owned()).collect());
-        let folders = entry.folders.clone().unwrap_or_else(|| all(&FOLDERS));
-        let folders = among(&folders, "folders", "the folders are", FOLDERS.into_iter())?;
+        let directories = entry.directories.clone().unwrap_or_else(|| all(&DIRECTORIES));
+        let directories = among(&directories, "directories", "the directories are", DIRECTORIES.into_iter())?;
         let operations = entry.operations.clone().unwrap_or_else(|| all(&["sync"]));
         let operations = among(&operations, "operations", "the operations are", OPERATIONS.into_iter())?;
         if entry.delay == Delay::ZERO && entry.error.is_none() {
@@ -102,7 +102,7 @@ impl Disk {
             }),
         };
         let spared = hosts.nodes().map(|node| node.name.clone()).find(|node| !nodes.contains(node));
-        let disk = Disk { nodes, folders, operations, fault, spared };
+        let disk = Disk { nodes, directories, operations, fault, spared };
         if let (Some(error), Some(never)) = (fault.error, disk.operations.iter().find(|one| !disk.fails(**one))) {
             let message = format!("a {never} never answers {error}; leave it out, or write error: io");
             return Err(Complaint::at("operations", message));
@@ -165,8 +165,8 @@ impl Fault for Disk {
         parts.extend(error.map(|error| format!("fail with {error}")));
         let share = if share == Share::ALL { String::new() } else { format!("{share} of the ") };
         let words: Vec<String> = self.operations.iter().map(Operation::to_string).collect();
-        let (operations, folders) = (join(&words), join(&self.folders));
-        format!("{share}{operations} operations in {folders} of {} {}", join(&self.nodes), parts.join(" and "))
+        let (operations, directories) = (join(&words), join(&self.directories));
+        format!("{share}{operations} operations in {directories} of {} {}", join(&self.nodes), parts.join(" and "))
     }
 
     fn effect(&self) -> String {
@@ -179,9 +179,10 @@ impl Fault for Disk {
         for operation in &self.operations {
             for (quantity, asked, tolerance) in self.shown(*operation) {
                 for node in hosts.nodes().filter(|node| watched(&node.name)) {
-                    for folder in FOLDERS {
-                        let hit = self.nodes.contains(&node.name) && self.folders.iter().any(|hit| hit == folder);
-                        let subject = Subject::folder(node.name.clone(), folder);
+                    for directory in DIRECTORIES {
+                        let hit =
+                            self.nodes.contains(&node.name) && self.directories.iter().any(|hit| hit == directory);
+                        let subject = Subject::directory(node.name.clone(), directory);
                         let asked = if hit { asked } else { 0.0 };
                         all.push(Expectation { subject, quantity, hit, asked, tolerance });
                     }
@@ -224,8 +225,8 @@ impl Fault for Disk {
     fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {
         let mut guards = Vec::new();
         for node in &self.nodes {
-            for folder in &self.folders {
-                guards.push(reach.disks.impair(node, folder, &self.fault)?);
+            for directory in &self.directories {
+                guards.push(reach.disks.impair(node, directory, &self.fault)?);
             }
         }
         let may_give_up = self.fault.error.is_some();
@@ -255,7 +256,7 @@ impl InForce for Impaired {
     }
 
     fn amend(&mut self, to: &dyn Fault) -> Result<Option<Change>, LabError> {
-        let same = |to: &&Disk| to.nodes == self.fault.nodes && to.folders == self.fault.folders;
+        let same = |to: &&Disk| to.nodes == self.fault.nodes && to.directories == self.fault.directories;
         let Some(to) = of_kind::<Disk>(to).filter(same) else { return Ok(None) };
         self.may_give_up |= to.fault.error.is_some();
         let amended = self.guards.iter_mut().map(|guard| guard.amend(&to.fault));
@@ -305,10 +306,10 @@ mod tests {
         Disk::new(&serde_json::from_str(&format!(r#"{{"host":"n2",{body}}}"#)).unwrap(), &Hosts::new(3))
     }
 
-    /// What a folder that is hit has to show.
+    /// What a directory that is hit has to show.
     fn shown(body: &str) -> Vec<(Quantity, f64)> {
         let all = fault(body).unwrap().expectations(&Hosts::new(3));
-        let data = all.iter().filter(|one| one.hit && one.subject == Subject::folder("n2", "data"));
+        let data = all.iter().filter(|one| one.hit && one.subject == Subject::directory("n2", "data"));
         data.map(|one| (one.quantity, (one.asked * 1e3).round() / 1e3)).collect()
     }
 
@@ -332,13 +333,13 @@ mod tests {
     }
 
     #[test]
-    fn the_folders_of_another_node_are_watched_and_spared() {
-        let disk = fault(r#""delay":"20ms","folders":"data""#).unwrap();
+    fn the_directories_of_another_node_are_watched_and_spared() {
+        let disk = fault(r#""delay":"20ms","directories":"data""#).unwrap();
         assert_eq!(disk.needs().disks, ["n2", "n1"]);
         let all = disk.expectations(&Hosts::new(3));
         let spared = |host| {
             all.iter()
-                .filter(|one| !one.hit && one.asked == 0.0 && one.subject == Subject::folder(host, "data"))
+                .filter(|one| !one.hit && one.asked == 0.0 && one.subject == Subject::directory(host, "data"))
                 .count()
         };
         assert_eq!((all.len(), spared("n1"), spared("n2")), (6, 1, 0));

@@ -35,7 +35,7 @@ use crate::{
     hosts::Hosts,
 };
 pub use chaos::{Drawn, draw, kinds};
-pub use disk::FOLDERS;
+pub use disk::DIRECTORIES;
 pub use links::LinkFault;
 pub use reach::Reach;
 pub(crate) use reach::together;
@@ -166,7 +166,7 @@ impl Healing {
 /// What faults need of the lab from its start, in every trial, and in its baseline too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Nodes whose folders lie on a disk that can be slow.
+    /// Nodes whose directories lie on a disk that can be slow.
     pub disks: Vec<String>,
     /// What those disks do is counted.
     pub disk_counters: bool,
@@ -298,7 +298,7 @@ fn among<'a>(
         if !known.clone().any(|known| known == name) {
             let names = one_of(intro, known, name);
             let what = match key {
-                "folders" => "folder",
+                "directories" => "directory",
                 "operations" => "operation",
                 _ => "host",
             };

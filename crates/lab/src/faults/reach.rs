@@ -75,8 +75,8 @@ pub trait Nodes: Send + Sync {
 
 /// Makes disks slow, or fail.
 pub trait Disks: Send + Sync {
-    /// That of a folder of a node.
-    fn impair(&self, node: &str, folder: &str, fault: &DiskFault) -> Result<Box<dyn Held<DiskFault>>, LabError>;
+    /// That of a directory of a node.
+    fn impair(&self, node: &str, directory: &str, fault: &DiskFault) -> Result<Box<dyn Held<DiskFault>>, LabError>;
 }
 
 /// Makes clocks wrong.

@@ -11,20 +11,20 @@ use std::{
 use crate::{LabError, hosts::Hosts};
 
 /// Where things of the machine stand inside the lab: at the same short paths for every user and
-/// every run, reachable for the database's user whatever the rights of the folders above them are.
+/// every run, reachable for the database's user whatever the rights of the directories above them are.
 #[derive(Debug)]
 pub struct Furnished {
-    /// The lab's own folder, a tmpfs.
+    /// The lab's own directory, a tmpfs.
     pub root: PathBuf,
     /// The `/proc` that the lab's first process came with: it goes on to show what runs outside of the lab.
     pub proc: File,
 }
 
-/// Candidates for the lab's folder: on every Linux, and rarely home to what a lab needs.
+/// Candidates for the lab's directory: on every Linux, and rarely home to what a lab needs.
 const PLACES: [&str; 5] = ["/run", "/mnt", "/media", "/srv", "/opt"];
 
 /// Makes the mounts private, gives the lab its own `/proc`, its own `/etc/hosts`, and an empty
-/// folder in a place that none of `used` lies in.
+/// directory in a place that none of `used` lies in.
 pub fn furnish(hosts: &Hosts, used: &[&Path]) -> Result<Furnished, LabError> {
     let failed = |doing: &'static str| move |source: io::Error| LabError::Ground { doing, source };
     mount(None, Path::new("/"), None, libc::MS_REC | libc::MS_PRIVATE).map_err(failed("make the mounts private"))?;
@@ -41,12 +41,12 @@ pub fn furnish(hosts: &Hosts, used: &[&Path]) -> Result<Furnished, LabError> {
         .map(Path::new)
         .find(|place| place.is_dir() && !used.iter().any(|path| path.starts_with(place)))
         .ok_or_else(|| {
-            failed("find a place for the lab's folder")(io::Error::other(format!("none of {PLACES:?} is free")))
+            failed("find a place for the lab's directory")(io::Error::other(format!("none of {PLACES:?} is free")))
         })?;
     mount(Some(Path::new("lab")), place, Some("tmpfs"), libc::MS_NOSUID | libc::MS_NODEV)
-        .map_err(failed("mount the lab's folder"))?;
+        .map_err(failed("mount the lab's directory"))?;
     let root = place.join("brownout");
-    fs::create_dir_all(&root).map_err(failed("make the lab's folder"))?;
+    fs::create_dir_all(&root).map_err(failed("make the lab's directory"))?;
     let table = root.join("hosts");
     let mut lines = "127.0.0.1 localhost\n".to_owned();
     for host in hosts.iter() {
@@ -58,12 +58,12 @@ pub fn furnish(hosts: &Hosts, used: &[&Path]) -> Result<Furnished, LabError> {
 }
 
 impl Furnished {
-    /// Makes a folder of the machine appear in the lab's folder as `name`.
-    pub fn bind(&self, folder: &Path, name: &str, read_only: bool) -> Result<PathBuf, LabError> {
+    /// Makes a directory of the machine appear in the lab's directory as `name`.
+    pub fn bind(&self, directory: &Path, name: &str, read_only: bool) -> Result<PathBuf, LabError> {
         let target = self.root.join(name);
-        let failed = |source| LabError::Bind { folder: folder.to_owned(), source };
+        let failed = |source| LabError::Bind { directory: directory.to_owned(), source };
         fs::create_dir_all(&target).map_err(failed)?;
-        mount(Some(folder), &target, None, libc::MS_BIND | libc::MS_REC).map_err(failed)?;
+        mount(Some(directory), &target, None, libc::MS_BIND | libc::MS_REC).map_err(failed)?;
         if read_only {
             // Flags that the underlying mount has locked (a user namespace may not clear them) must be kept.
             let locked = mount_flags(&target).map_err(failed)?;

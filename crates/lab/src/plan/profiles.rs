@@ -140,7 +140,7 @@ impl Check<'_> {
         let names = self.experiment.load.profile.iter().flat_map(|names| names.iter());
         for (place, name) in names.enumerate() {
             if name.starts_with('~') {
-                let message = format!("'{name}': ~ is the shell's word for a folder; write the path from this file");
+                let message = format!("'{name}': ~ is the shell's word for a directory; write the path from this file");
                 return self.in_profile(place, message);
             }
             if name.contains("://") {

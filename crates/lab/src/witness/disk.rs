@@ -1,4 +1,4 @@
-//! How long do operations on a folder's disk take, and how many of them wait? Timed on the same mount as the database's own,
+//! How long do operations on a directory's disk take, and how many of them wait? Timed on the same mount as the database's own,
 //! and counted by the filesystem under both.
 
 use std::{sync::mpsc::Sender, time::Duration};
@@ -13,17 +13,17 @@ use crate::{LabError, handles::DiskPlace};
 /// Between two rounds of one operation each, and between two looks at the counters.
 pub const EVERY: Duration = Duration::from_millis(100);
 
-/// One folder of one node.
+/// One directory of one node.
 pub(super) struct Disk {
     node: String,
-    folder: String,
+    directory: String,
     probe: Probe,
 }
 
 impl Disk {
-    pub(super) fn start(node: &str, folder: &str, place: &DiskPlace) -> Result<Disk, LabError> {
-        let probe = Probe::start(&place.folder, EVERY, Operations::ALL)?;
-        Ok(Disk { node: node.to_owned(), folder: folder.to_owned(), probe })
+    pub(super) fn start(node: &str, directory: &str, place: &DiskPlace) -> Result<Disk, LabError> {
+        let probe = Probe::start(&place.directory, EVERY, Operations::ALL)?;
+        Ok(Disk { node: node.to_owned(), directory: directory.to_owned(), probe })
     }
 
     pub(super) fn drain(&self) -> Vec<WitnessRow> {
@@ -38,7 +38,7 @@ impl Disk {
             let mut row = |quantity, value| {
                 rows.push(WitnessRow {
                     at_ns: sample.at_ns,
-                    subject: Subject::folder(self.node.clone(), self.folder.clone()),
+                    subject: Subject::directory(self.node.clone(), self.directory.clone()),
                     quantity,
                     source: "disk-probe".to_owned(),
                     value,
@@ -58,7 +58,7 @@ impl Disk {
 /// What share of the operations waited because of a fault, disk by disk.
 pub(super) fn count(disks: Vec<(String, String, DiskControl)>, seen: Sender<WitnessRow>) -> Result<Looker, LabError> {
     let look = move || {
-        for (node, folder, control) in &disks {
+        for (node, directory, control) in &disks {
             let counters = control.take_counters();
             for (operation, counted) in counters.iter().filter(|(_, counted)| counted.received > 0) {
                 let quantity = match operation {
@@ -69,7 +69,7 @@ pub(super) fn count(disks: Vec<(String, String, DiskControl)>, seen: Sender<Witn
                 };
                 // What waits may have been received before the last look.
                 let value = (counted.delayed as f64 / counted.received as f64).min(1.0);
-                let subject = Subject::folder(node.clone(), folder.clone());
+                let subject = Subject::directory(node.clone(), directory.clone());
                 let source = "disk".to_owned();
                 tell(&seen, WitnessRow { at_ns: monotonic_ns(), subject, quantity, source, value, error: 0.0 });
             }

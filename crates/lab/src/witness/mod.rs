@@ -62,7 +62,7 @@ impl Witnesses {
         }
         let disks = || handles.disks.iter().filter(|((node, _), _)| needs.disks.contains(node));
         if needs.disk_counters {
-            let all = disks().map(|((node, folder), disk)| (node.clone(), folder.clone(), disk.control.clone()));
+            let all = disks().map(|((node, directory), disk)| (node.clone(), directory.clone(), disk.control.clone()));
             threads.push(disk::count(all.collect(), sender)?);
         }
         let asked = needs.process_witness || needs.clock_witness;
@@ -73,7 +73,7 @@ impl Witnesses {
             heartbeats,
             trains: (!needs.trains.is_empty()).then(|| trains::Trains::start(needs, network)).transpose()?,
             disks: disks()
-                .map(|((node, folder), disk)| disk::Disk::start(node, folder, disk))
+                .map(|((node, directory), disk)| disk::Disk::start(node, directory, disk))
                 .collect::<Result<_, _>>()?,
             clocks: needs.clock_witness,
             answers: needs.process_witness,

@@ -13,24 +13,24 @@ use super::*;
 
 /// An authority, a server and a client, as files.
 struct Files {
-    folder: TempDir,
+    directory: TempDir,
     authority: CertifiedIssuer<'static, KeyPair>,
 }
 
 impl Files {
     fn new() -> Self {
-        let folder = TempDir::new().unwrap();
+        let directory = TempDir::new().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(DnType::CommonName, folder.path().display().to_string());
+        params.distinguished_name.push(DnType::CommonName, directory.path().display().to_string());
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        let files = Files { folder, authority };
+        let files = Files { directory, authority };
         files.write("ca.pem", files.authority.pem().as_bytes());
         files
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
     fn write(&self, name: &str, content: &[u8]) -> PathBuf {

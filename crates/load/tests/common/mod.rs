@@ -154,11 +154,11 @@ pub fn check(book: &Book, balance: &Balance) {
     assert_eq!(book.count(|_, _, outcome| matches!(outcome, Outcome::Failed(_))), balance.failed);
 }
 
-/// Certificate and key of 127.0.0.1, and who has signed it: files that live as long as the folder.
+/// Certificate and key of 127.0.0.1, and who has signed it: files that live as long as the directory.
 pub fn certificates() -> (tempfile::TempDir, ServerTls, Tls) {
-    let folder = tempfile::TempDir::new().unwrap();
+    let directory = tempfile::TempDir::new().unwrap();
     let certified = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
-    let path = folder.path().join("node.pem");
+    let path = directory.path().join("node.pem");
     let mut file = std::fs::File::create(&path).unwrap();
     file.write_all((certified.cert.pem() + &certified.signing_key.serialize_pem()).as_bytes()).unwrap();
     let server = ServerTls::new(&Identity { file: path.clone(), key: None, password: None }, None).unwrap();
@@ -170,5 +170,5 @@ pub fn certificates() -> (tempfile::TempDir, ServerTls, Tls) {
         protocols: Vec::new(),
         ciphers: Vec::new(),
     });
-    (folder, server, client.unwrap())
+    (directory, server, client.unwrap())
 }

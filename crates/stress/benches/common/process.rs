@@ -127,10 +127,10 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts it, bound to `cpu` if one is given; what it prints goes to `output`, it stands in `folder`.
-    pub fn start(mut command: Command, cpu: Option<usize>, folder: &Path, output: &str) -> Running {
-        let file = fs::File::create(folder.join(output)).unwrap();
-        command.current_dir(folder).stdin(Stdio::null()).stderr(file.try_clone().unwrap()).stdout(file);
+    /// Starts it, bound to `cpu` if one is given; what it prints goes to `output`, it stands in `directory`.
+    pub fn start(mut command: Command, cpu: Option<usize>, directory: &Path, output: &str) -> Running {
+        let file = fs::File::create(directory.join(output)).unwrap();
+        command.current_dir(directory).stdin(Stdio::null()).stderr(file.try_clone().unwrap()).stdout(file);
         // SAFETY: sched_setaffinity is async-signal-safe; nothing is allocated between fork and exec.
         unsafe {
             command.pre_exec(move || {

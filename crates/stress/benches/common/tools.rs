@@ -170,12 +170,12 @@ impl Tool {
         command
     }
 
-    /// Reads what it left in `folder`: its report, or what it printed to `output`.
-    pub fn told(&self, folder: &Path, output: &str) -> Told {
-        let printed = fs::read_to_string(folder.join(output)).unwrap_or_default();
+    /// Reads what it left in `directory`: its report, or what it printed to `output`.
+    pub fn told(&self, directory: &Path, output: &str) -> Told {
+        let printed = fs::read_to_string(directory.join(output)).unwrap_or_default();
         match self.kind {
-            _ if self.ours => ours(&json(folder)),
-            Kind::Latte => latte(&json(folder)),
+            _ if self.ours => ours(&json(directory)),
+            Kind::Latte => latte(&json(directory)),
             Kind::ScyllaBench => Told {
                 p50: after(&printed, "median:"),
                 p95: after(&printed, "95th:"),
@@ -194,8 +194,8 @@ impl Tool {
     }
 }
 
-fn json(folder: &Path) -> serde_json::Value {
-    let text = fs::read_to_string(folder.join("told.json")).unwrap_or_default();
+fn json(directory: &Path) -> serde_json::Value {
+    let text = fs::read_to_string(directory.join("told.json")).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
 }
 

@@ -247,8 +247,8 @@ mod tests {
 
     #[test]
     fn another_file_is_not_written_over() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("graph.html");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("graph.html");
         fs::write(&file, "my thesis").unwrap();
         let error = write_graph(&file, None, at(), &[test("one")]).unwrap_err();
         assert!(error.to_string().contains("it has no figures between"), "{error}");

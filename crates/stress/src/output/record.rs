@@ -362,7 +362,7 @@ fn experiment(plan: &RunPlan) -> String {
     text
 }
 
-/// The folder's or file's path as the file to be made.
+/// The directory's or file's path as the file to be made.
 pub fn run_path(text: &str) -> PathBuf {
     let path = PathBuf::from(text);
     if path.is_dir() { path.join("run.db") } else { path }

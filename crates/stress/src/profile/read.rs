@@ -282,7 +282,7 @@ fn histogram(
     cells: bool,
     table: Option<&str>,
 ) -> Result<SizeTarget, ProfileError> {
-    let path = item.source().folder().join(Path::new(name.trim()));
+    let path = item.source().directory().join(Path::new(name.trim()));
     let text = files(&path).map_err(|error| {
         item.complain(format!(
             "{} cannot be read: {error}; save one with: nodetool tablehistograms {} {} > {name}",

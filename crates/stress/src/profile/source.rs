@@ -14,10 +14,10 @@ impl Source {
         Document::new(file, text).map(Source)
     }
 
-    /// The folder that relative names in the profile are meant from.
-    pub(super) fn folder(&self) -> &Path {
+    /// The directory that relative names in the profile are meant from.
+    pub(super) fn directory(&self) -> &Path {
         let file = self.0.file();
-        // A slash in the query of a URI parts no folders.
+        // A slash in the query of a URI parts no directories.
         let uri = file.to_str().filter(|place| is_web(place));
         let file = uri.and_then(|uri| uri.split(['?', '#']).next()).map_or(file, Path::new);
         file.parent().unwrap_or(Path::new(""))

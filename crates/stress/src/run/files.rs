@@ -52,15 +52,15 @@ mod tests {
 
     #[test]
     fn looking_whether_a_file_can_be_written_leaves_all_as_it_was() {
-        let folder = std::env::temp_dir().join(format!("brownout-files-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let (old, new) = (folder.join("old"), folder.join("new"));
+        let directory = std::env::temp_dir().join(format!("brownout-files-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let (old, new) = (directory.join("old"), directory.join("new"));
         std::fs::write(&old, "kept").unwrap();
         writable(&old).unwrap();
         writable(&new).unwrap();
         assert_eq!(std::fs::read_to_string(&old).unwrap(), "kept");
         assert!(!new.exists());
-        assert!(writable(&folder).is_err() && writable(&folder.join("no/such")).is_err());
-        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(writable(&directory).is_err() && writable(&directory.join("no/such")).is_err());
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -103,15 +103,15 @@ impl Nodetool {
     /// Whether there is such a program.
     ///
     /// # Errors
-    /// There is none: neither at its path nor, of a bare name, in the folders of `PATH`.
+    /// There is none: neither at its path nor, of a bare name, in the directories of `PATH`.
     pub fn check(&self) -> Result<(), NodetoolError> {
         let name = self.words.first().ok_or(NodetoolError::Empty)?;
         let there = |path: PathBuf| path.is_file();
         let found = if name.contains('/') {
             there(name.into())
         } else {
-            let folders = std::env::var_os("PATH").unwrap_or_default();
-            std::env::split_paths(&folders).any(|folder| there(folder.join(name)))
+            let directories = std::env::var_os("PATH").unwrap_or_default();
+            std::env::split_paths(&directories).any(|directory| there(directory.join(name)))
         };
         let missing =
             || NodetoolError::Start { command: self.template(), source: io::Error::from(io::ErrorKind::NotFound) };
@@ -225,13 +225,13 @@ mod tests {
 
     #[test]
     fn what_goes_on_in_the_background_with_the_pipe_open_is_not_waited_for() {
-        let folder = std::env::temp_dir().join(format!("brownout-nodetool-{}", std::process::id()));
-        std::fs::write(&folder, "echo said; sleep 20 &").unwrap();
+        let directory = std::env::temp_dir().join(format!("brownout-nodetool-{}", std::process::id()));
+        std::fs::write(&directory, "echo said; sleep 20 &").unwrap();
         let begun = Instant::now();
-        let nodetool = Nodetool::new(&format!("sh {}", folder.display())).unwrap();
+        let nodetool = Nodetool::new(&format!("sh {}", directory.display())).unwrap();
         assert_eq!(nodetool.run(HOST, &[], &|| false).unwrap(), "said\n");
         assert!(begun.elapsed() < Duration::from_secs(15));
-        std::fs::remove_file(folder).unwrap();
+        std::fs::remove_file(directory).unwrap();
     }
 
     #[test]

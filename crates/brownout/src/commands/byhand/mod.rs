@@ -11,7 +11,7 @@ mod up;
 
 use std::ffi::OsString;
 
-use brownout_lab::byhand::{Ask, Client, Failure, LabFolder, Place, Reply};
+use brownout_lab::byhand::{Ask, Client, Failure, LabDirectory, Place, Reply};
 
 use crate::output::{self, WRONG};
 
@@ -148,7 +148,7 @@ fn who() -> String {
     std::iter::once("brownout".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-fn find(name: &LabName) -> Result<(Place, LabFolder), Failure> {
+fn find(name: &LabName) -> Result<(Place, LabDirectory), Failure> {
     let place = Place::mine()?;
     let lab = place.find(name.name.as_deref())?;
     Ok((place, lab))

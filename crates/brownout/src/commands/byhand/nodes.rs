@@ -91,8 +91,8 @@ pub struct Disk {
     #[arg(long, value_name = "TIME")]
     jitter: Option<String>,
     /// Of data, commitlog and hints; default: all.
-    #[arg(long, value_name = "FOLDER,…", value_delimiter = ',')]
-    folders: Vec<String>,
+    #[arg(long, value_name = "DIRECTORY,…", value_delimiter = ',')]
+    directories: Vec<String>,
     /// Of read, write, sync and metadata; default: sync.
     #[arg(long, value_name = "OPERATION,…", value_delimiter = ',')]
     operations: Vec<String>,
@@ -129,7 +129,7 @@ impl Disk {
             asked.needs("delay", "disk n2 20ms, or: brownout disk n2 --error io")?
         };
         asked
-            .with("folders", listed(self.folders))
+            .with("directories", listed(self.directories))
             .with("operations", listed(self.operations))
             .with("share", self.share)
             .send(&self.lab, &self.length)

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use brownout_lab::byhand::{Ask, Client, Failure, LabFolder, Reply};
+use brownout_lab::byhand::{Ask, Client, Failure, LabDirectory, Reply};
 use brownout_units::Delay;
 use serde::Serialize;
 
@@ -95,9 +95,9 @@ pub struct Ping {
 pub fn exec(arguments: Exec) -> Result<u8, Failure> {
     let environment: BTreeMap<String, String> =
         VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect();
-    let folder = std::env::current_dir().unwrap_or_else(|_| "/".into());
+    let directory = std::env::current_dir().unwrap_or_else(|_| "/".into());
     let Exec { host, command, lab } = arguments;
-    in_lab(&lab, Ask::Exec { host, command, environment, folder })
+    in_lab(&lab, Ask::Exec { host, command, environment, directory })
 }
 
 pub fn nodetool(arguments: Nodetool) -> Result<u8, Failure> {
@@ -184,7 +184,7 @@ pub fn logs(arguments: &Logs) -> Result<u8, Failure> {
     }
 }
 
-fn goes_on(lab: &LabFolder) -> bool {
+fn goes_on(lab: &LabDirectory) -> bool {
     lab.lives()
 }
 
@@ -265,8 +265,8 @@ mod tests {
     #[test]
     fn the_last_lines_begin_where_the_line_before_them_ends() {
         let file = |text: &str| {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("log");
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("log");
             std::fs::write(&path, text).unwrap();
             File::open(path).unwrap()
         };

@@ -23,8 +23,8 @@ pub struct UpArguments {
     /// How many nodes.
     #[arg(long, value_name = "COUNT")]
     nodes: Option<u64>,
-    /// Keep the nodes' data below this folder while the lab runs. Default: in the cache.
-    #[arg(long, value_name = "FOLDER")]
+    /// Keep the nodes' data below this directory while the lab runs. Default: in the cache.
+    #[arg(long, value_name = "DIRECTORY")]
     dir: Option<PathBuf>,
     /// Put the nodes' data on the machine's own disk, which cannot be slow.
     #[arg(long)]

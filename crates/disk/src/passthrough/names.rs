@@ -2,7 +2,7 @@
 
 use std::{ffi::CStr, os::fd::AsFd, sync::Arc};
 
-use super::{Folder, Node, VALID};
+use super::{Node, Passthrough, VALID};
 use crate::{
     protocol::{Arguments, Header, Reply, opened},
     sys::{self, Errno},
@@ -11,7 +11,7 @@ use crate::{
 /// Bits of a mode that a change of owner takes away.
 const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
 
-impl Folder {
+impl Passthrough {
     pub(super) fn lookup(&self, header: &Header, mut arguments: Arguments<'_>, reply: &mut Reply) -> Result<(), Errno> {
         let parent = self.node(header)?;
         self.answer_entry(&parent, arguments.name()?, reply)
@@ -50,7 +50,7 @@ impl Folder {
         file: std::os::fd::BorrowedFd<'_>,
         mode: u32,
     ) -> Result<(), Errno> {
-        // In a folder with the set-group-ID bit, what is new belongs to the folder's group, and does already.
+        // In a directory with the set-group-ID bit, what is new belongs to the directory's group, and does already.
         let inherits = sys::stat(parent.fd())?.st_mode & libc::S_ISGID != 0;
         let stat = sys::stat(file)?;
         let gid = if inherits { stat.st_gid } else { header.gid };
@@ -64,7 +64,7 @@ impl Folder {
         Ok(())
     }
 
-    pub(super) fn make_folder(
+    pub(super) fn make_directory(
         &self,
         header: &Header,
         mut arguments: Arguments<'_>,
@@ -72,7 +72,7 @@ impl Folder {
     ) -> Result<(), Errno> {
         let (mode, _umask) = (arguments.u32()?, arguments.u32()?);
         let (parent, name) = (self.node(header)?, arguments.name()?);
-        sys::make_folder(parent.fd(), name, mode & 0o7777)?;
+        sys::make_directory(parent.fd(), name, mode & 0o7777)?;
         self.answer_new(header, &parent, name, mode, reply).inspect_err(|_| {
             let _ = sys::remove(parent.fd(), name, true);
         })
@@ -133,8 +133,8 @@ impl Folder {
         Ok(())
     }
 
-    pub(super) fn remove(&self, header: &Header, mut arguments: Arguments<'_>, folder: bool) -> Result<(), Errno> {
-        sys::remove(self.node(header)?.fd(), arguments.name()?, folder)
+    pub(super) fn remove(&self, header: &Header, mut arguments: Arguments<'_>, directory: bool) -> Result<(), Errno> {
+        sys::remove(self.node(header)?.fd(), arguments.name()?, directory)
     }
 
     pub(super) fn rename(&self, header: &Header, mut arguments: Arguments<'_>, flagged: bool) -> Result<(), Errno> {

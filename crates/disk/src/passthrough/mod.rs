@@ -1,7 +1,7 @@
-//! The real folder: each request carried out on it.
+//! The real directory: each request carried out on it.
 //!
 //! Files are known by what they are (device and inode number), not by what they are called: a node holds an `O_PATH`
-//! descriptor of its file, so that renaming, linking, unlinking and replacing it mean what they mean on the real folder.
+//! descriptor of its file, so that renaming, linking, unlinking and replacing it mean what they mean on the real directory.
 
 mod attributes;
 mod handles;
@@ -30,11 +30,11 @@ use self::{
 /// to date itself; this is for what changes the source behind its back.
 const VALID: Duration = Duration::from_secs(1);
 
-/// A real folder, and what of it the kernel knows.
+/// A real directory, and what of it the kernel knows.
 ///
 /// All descriptors in here belong to the file table of the serving threads, and must be made and dropped there.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct Passthrough {
     tree: Tree,
     handles: Handles,
     /// `/proc/…/fd` of the serving threads: the way from an `O_PATH` descriptor to an open file.
@@ -48,19 +48,19 @@ pub(crate) struct Done {
     pub(crate) bytes: u64,
 }
 
-impl Folder {
+impl Passthrough {
     /// Opens `source`; to be called on a serving thread.
-    pub(crate) fn open(source: &CStr) -> Result<Folder, Errno> {
+    pub(crate) fn open(source: &CStr) -> Result<Passthrough, Errno> {
         let root = sys::open(source, libc::O_PATH | libc::O_DIRECTORY)?;
         let descriptors = sys::open(c"/proc/thread-self/fd", libc::O_PATH | libc::O_DIRECTORY)?;
-        let folder = Folder { tree: Tree::new(root)?, handles: Handles::default(), descriptors };
+        let directory = Passthrough { tree: Tree::new(root)?, handles: Handles::default(), descriptors };
         // Fails here, and not at the first file, when that /proc is of another PID namespace.
-        let root = folder.tree.get(crate::protocol::ROOT)?;
-        folder.reopen(&root, libc::O_RDONLY | libc::O_DIRECTORY)?;
-        Ok(folder)
+        let root = directory.tree.get(crate::protocol::ROOT)?;
+        directory.reopen(&root, libc::O_RDONLY | libc::O_DIRECTORY)?;
+        Ok(directory)
     }
 
-    /// The mode of the folder itself.
+    /// The mode of the directory itself.
     pub(crate) fn mode(&self) -> Result<u32, Errno> {
         Ok(sys::stat(self.tree.get(crate::protocol::ROOT)?.fd())?.st_mode)
     }
@@ -80,18 +80,18 @@ impl Folder {
             Opcode::ReadLink => self.read_link(header, reply),
             Opcode::Symlink => self.make_symlink(header, arguments, reply),
             Opcode::MakeNode => self.make_node(header, arguments, reply),
-            Opcode::MakeFolder => self.make_folder(header, arguments, reply),
+            Opcode::MakeDirectory => self.make_directory(header, arguments, reply),
             Opcode::Unlink => self.remove(header, arguments, false),
-            Opcode::RemoveFolder => self.remove(header, arguments, true),
+            Opcode::RemoveDirectory => self.remove(header, arguments, true),
             Opcode::Rename => self.rename(header, arguments, false),
             Opcode::Rename2 => self.rename(header, arguments, true),
             Opcode::Link => self.link(header, arguments, reply),
             Opcode::Create => self.create(header, arguments, reply),
             Opcode::Open => self.open_file(header, arguments, reply),
-            Opcode::OpenFolder => self.open_folder(header, reply),
-            Opcode::ReadFolder => self.read_folder(arguments, reply),
-            Opcode::Release | Opcode::ReleaseFolder => self.release(arguments),
-            Opcode::Sync | Opcode::SyncFolder => self.sync(arguments),
+            Opcode::OpenDirectory => self.open_directory(header, reply),
+            Opcode::ReadDirectory => self.read_directory(arguments, reply),
+            Opcode::Release | Opcode::ReleaseDirectory => self.release(arguments),
+            Opcode::Sync | Opcode::SyncDirectory => self.sync(arguments),
             Opcode::StatFilesystem => self.stat_filesystem(header, reply),
             Opcode::Allocate => self.allocate(arguments),
             Opcode::Seek => self.seek(arguments, reply),

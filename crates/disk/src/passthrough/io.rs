@@ -1,6 +1,6 @@
-//! Requests about what is in files and folders.
+//! Requests about what is in files and directories.
 
-use super::{Done, Folder};
+use super::{Done, Passthrough};
 use crate::{
     protocol::{Arguments, Header, MAX_WRITE, Reply, opened},
     sys::{self, Errno},
@@ -9,7 +9,7 @@ use crate::{
 /// Of `struct fuse_fsync_in`: data only.
 const ONLY_DATA: u32 = 1;
 
-impl Folder {
+impl Passthrough {
     pub(super) fn open_file(
         &self,
         header: &Header,
@@ -24,9 +24,9 @@ impl Folder {
         Ok(())
     }
 
-    pub(super) fn open_folder(&self, header: &Header, reply: &mut Reply) -> Result<(), Errno> {
-        let folder = self.reopen(&*self.node(header)?, libc::O_RDONLY | libc::O_DIRECTORY)?;
-        reply.opened(self.handles.add(folder), 0);
+    pub(super) fn open_directory(&self, header: &Header, reply: &mut Reply) -> Result<(), Errno> {
+        let directory = self.reopen(&*self.node(header)?, libc::O_RDONLY | libc::O_DIRECTORY)?;
+        reply.opened(self.handles.add(directory), 0);
         Ok(())
     }
 
@@ -79,11 +79,11 @@ impl Folder {
         Ok(())
     }
 
-    pub(super) fn read_folder(&self, mut arguments: Arguments<'_>, reply: &mut Reply) -> Result<(), Errno> {
+    pub(super) fn read_directory(&self, mut arguments: Arguments<'_>, reply: &mut Reply) -> Result<(), Errno> {
         let (handle, offset, size) = (arguments.u64()?, arguments.u64()?, arguments.u32()? as usize);
         let handle = self.handles.get(handle)?;
-        // Offsets are the real folder's own, so that nothing need be remembered between requests. The kernel reads one
-        // open folder by one request at a time.
+        // Offsets are the real directory's own, so that nothing need be remembered between requests. The kernel reads one
+        // open directory by one request at a time.
         sys::seek(handle.fd(), offset as i64, libc::SEEK_SET)?;
         let mut buffer = [0; 32 * 1024];
         let room = buffer.len().min(size);
@@ -99,7 +99,7 @@ impl Folder {
     }
 }
 
-/// An entry of a folder.
+/// An entry of a directory.
 struct Entry<'a> {
     inode: u64,
     /// Where to go on reading behind it.

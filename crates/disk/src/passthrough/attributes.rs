@@ -2,13 +2,13 @@
 
 use std::os::fd::AsFd;
 
-use super::{Folder, VALID};
+use super::{Passthrough, VALID};
 use crate::{
     protocol::{Arguments, Header, Reply, attribute},
     sys::{self, Errno},
 };
 
-impl Folder {
+impl Passthrough {
     pub(super) fn get_attributes(&self, header: &Header, reply: &mut Reply) -> Result<(), Errno> {
         reply.attributes_for(&sys::stat(self.node(header)?.fd())?, VALID);
         Ok(())

@@ -40,7 +40,7 @@ struct Known {
 }
 
 impl Tree {
-    /// Of a folder, from an `O_PATH` descriptor.
+    /// Of a directory, from an `O_PATH` descriptor.
     pub(crate) fn new(root: OwnedFd) -> Result<Tree, Errno> {
         let stat = sys::stat(root.as_fd())?;
         let identity = (stat.st_dev, stat.st_ino);
@@ -111,11 +111,11 @@ mod tests {
 
     #[test]
     fn a_file_has_one_number_whatever_it_is_called_and_until_it_is_forgotten() {
-        let folder = tempfile::tempdir().unwrap();
-        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        let directory = tempfile::tempdir().unwrap();
+        let (one, two) = (directory.path().join("one"), directory.path().join("two"));
         std::fs::write(&one, "").unwrap();
         std::fs::hard_link(&one, &two).unwrap();
-        let tree = Tree::new(path(folder.path()).0).unwrap();
+        let tree = Tree::new(path(directory.path()).0).unwrap();
         let tell = |name| {
             let (file, stat) = path(name);
             tree.tell(file, &stat)

@@ -1,4 +1,4 @@
-//! The folders of a cluster's nodes.
+//! The directories of a cluster's nodes.
 
 use std::{
     collections::BTreeSet,
@@ -13,18 +13,18 @@ use crate::{ClusterError, Owner, Place, system::Member};
 /// Where a cluster's files go, and whose they are.
 #[derive(Debug, Clone)]
 pub struct Paths {
-    /// A folder per node is made here, for its configuration and data. Must be reachable for `owner`.
+    /// A directory per node is made here, for its configuration and data. Must be reachable for `owner`.
     pub scratch: PathBuf,
-    /// A folder per node is made here, for its logs, which outlive the cluster. Must be reachable for `owner`.
+    /// A directory per node is made here, for its logs, which outlive the cluster. Must be reachable for `owner`.
     pub logs: PathBuf,
     /// The user that the nodes run as; `None`: the one we are. Anything but `None` takes root.
     pub owner: Option<Owner>,
 }
 
-/// The folders of one node. They are there, belong to the user that the node will run as, and are empty but for its
+/// The directories of one node. They are there, belong to the user that the node will run as, and are empty but for its
 /// configuration in `home`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeFolders {
+pub struct NodeDirectories {
     /// The node's name.
     pub name: String,
     /// All that is its own but for its logs; the next three lie in it.
@@ -39,9 +39,9 @@ pub struct NodeFolders {
     pub logs: PathBuf,
 }
 
-impl NodeFolders {
-    pub(crate) fn of(member: &Member) -> NodeFolders {
-        NodeFolders {
+impl NodeDirectories {
+    pub(crate) fn of(member: &Member) -> NodeDirectories {
+        NodeDirectories {
             name: member.name.clone(),
             home: member.home.clone(),
             data: member.home.join("data"),
@@ -61,7 +61,7 @@ pub(crate) fn check_names(places: &[&dyn Place]) -> Result<(), ClusterError> {
     }
     let (mut names, mut addresses) = (BTreeSet::new(), BTreeSet::new());
     for place in places {
-        // The name becomes a folder and a host name.
+        // The name becomes a directory and a host name.
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if place.name().is_empty() || place.name().len() > 63 || !place.name().chars().all(plain) {
             return Err(ClusterError::Name(place.name().to_owned()));
@@ -76,16 +76,20 @@ pub(crate) fn check_names(places: &[&dyn Place]) -> Result<(), ClusterError> {
     Ok(())
 }
 
-/// Makes a member's folders. Its home must be new: data of an earlier cluster would change this one's behaviour.
-pub(crate) fn make_folders(member: &Member, folders: &[&str], owner: Option<Owner>) -> Result<(), ClusterError> {
+/// Makes a member's directories. Its home must be new: data of an earlier cluster would change this one's behaviour.
+pub(crate) fn make_directories(
+    member: &Member,
+    directories: &[&str],
+    owner: Option<Owner>,
+) -> Result<(), ClusterError> {
     for parent in [&member.home, &member.logs].into_iter().filter_map(|path| path.parent()) {
         fs::create_dir_all(parent).map_err(ClusterError::files("create", parent))?;
     }
     fs::create_dir(&member.home).map_err(ClusterError::files("create", &member.home))?;
     fs::create_dir_all(&member.logs).map_err(ClusterError::files("create", &member.logs))?;
     let mut own = vec![member.home.clone(), member.logs.clone()];
-    for folder in folders {
-        let path = member.home.join(folder);
+    for directory in directories {
+        let path = member.home.join(directory);
         fs::create_dir_all(&path).map_err(ClusterError::files("create", &path))?;
         own.push(path);
     }

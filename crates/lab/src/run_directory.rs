@@ -1,4 +1,4 @@
-//! The folder of a run: `run.db`, `report.html`, `logs/`, and while it lasts `scratch/`.
+//! The directory of a run: `run.db`, `report.html`, `logs/`, and while it lasts `scratch/`.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -9,19 +9,19 @@ use std::{
 
 use crate::LabError;
 
-/// A run's folder, held by a lock for as long as the run lasts.
-pub struct Folder {
+/// A run's directory, held by a lock for as long as the run lasts.
+pub struct RunDirectory {
     path: PathBuf,
     _lock: File,
     keep_scratch: bool,
 }
 
-impl Folder {
-    /// Makes a new folder below `parent`, named after the experiment and the moment.
+impl RunDirectory {
+    /// Makes a new directory below `parent`, named after the experiment and the moment.
     pub fn create(parent: &Path, name: &str, started_unix_ms: u64, keep_scratch: bool) -> Result<Self, LabError> {
         let failed = |doing, path: &Path| {
             let path = path.to_owned();
-            move |source: io::Error| LabError::Folder { doing, path, source }
+            move |source: io::Error| LabError::Directory { doing, path, source }
         };
         fs::create_dir_all(parent).map_err(failed("make", parent))?;
         let parent = parent.canonicalize().map_err(failed("find", parent))?;
@@ -48,7 +48,7 @@ impl Folder {
             lock.write_all(KEPT.as_bytes()).map_err(failed("write", &lock_path))?;
         }
         lock.try_lock().map_err(|error| failed("lock", &lock_path)(lock_error(error)))?;
-        Ok(Folder { path, _lock: lock, keep_scratch })
+        Ok(RunDirectory { path, _lock: lock, keep_scratch })
     }
 
     /// Where it is.
@@ -62,7 +62,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for RunDirectory {
     fn drop(&mut self) {
         // The result is complete without these; what cannot be removed now, `sweep` removes later.
         if !self.keep_scratch {
@@ -85,7 +85,8 @@ pub fn sweep(parent: &Path) -> Vec<PathBuf> {
     for run in fs::read_dir(parent).into_iter().flatten().flatten() {
         let lock_path = run.path().join(LOCK);
         // A run takes its lock before it has a file: without one, it is just being made, or was killed just then.
-        let age = run.metadata().and_then(|folder| folder.modified()).map(|made| made.elapsed().unwrap_or_default());
+        let age =
+            run.metadata().and_then(|directory| directory.modified()).map(|made| made.elapsed().unwrap_or_default());
         let begun = run.path().join("run.db").exists() || age.is_ok_and(|age| age > MADE_WITHIN);
         let Some(lock) = File::open(&lock_path).ok().filter(|_| begun) else { continue };
         if lock.try_lock().is_ok() {
@@ -124,39 +125,39 @@ mod tests {
     }
 
     #[test]
-    fn two_runs_of_one_second_have_folders_of_their_own() {
+    fn two_runs_of_one_second_have_directories_of_their_own() {
         let parent = tempfile::tempdir().unwrap();
-        let first = Folder::create(parent.path(), "x", 0, false).unwrap();
-        let second = Folder::create(parent.path(), "x", 0, false).unwrap();
+        let first = RunDirectory::create(parent.path(), "x", 0, false).unwrap();
+        let second = RunDirectory::create(parent.path(), "x", 0, false).unwrap();
         assert_ne!(first.path(), second.path());
     }
 
     #[test]
     fn the_scratch_goes_with_its_run_and_only_then() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = Folder::create(parent.path(), "x", 0, false).unwrap();
-        fs::write(folder.path().join("run.db"), "").unwrap();
+        let directory = RunDirectory::create(parent.path(), "x", 0, false).unwrap();
+        fs::write(directory.path().join("run.db"), "").unwrap();
         assert!(sweep(parent.path()).is_empty(), "a running run is left alone");
-        let scratch = folder.scratch();
+        let scratch = directory.scratch();
         // A killed run: its lock is free, nothing was removed.
-        let Folder { path: _, _lock: lock, keep_scratch: _ } = &folder;
+        let RunDirectory { path: _, _lock: lock, keep_scratch: _ } = &directory;
         lock.unlock().unwrap();
         assert_eq!(sweep(parent.path()), std::slice::from_ref(&scratch));
         assert!(!scratch.exists());
-        drop(folder);
+        drop(directory);
         assert!(sweep(parent.path()).is_empty());
     }
 
     #[test]
     fn the_scratch_of_a_killed_run_that_was_to_be_kept_stays() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = Folder::create(parent.path(), "x", 0, true).unwrap();
-        fs::write(folder.path().join("run.db"), "").unwrap();
-        fs::write(folder.scratch().join("data"), "rows").unwrap();
+        let directory = RunDirectory::create(parent.path(), "x", 0, true).unwrap();
+        fs::write(directory.path().join("run.db"), "").unwrap();
+        fs::write(directory.scratch().join("data"), "rows").unwrap();
         // Killed: nothing was dropped, and the kernel has let go of the lock.
-        folder._lock.unlock().unwrap();
+        directory._lock.unlock().unwrap();
         assert!(sweep(parent.path()).is_empty());
-        assert_eq!(fs::read(folder.scratch().join("data")).unwrap(), b"rows");
-        assert!(!folder.path().join(LOCK).exists(), "and nobody looks at it again");
+        assert_eq!(fs::read(directory.scratch().join("data")).unwrap(), b"rows");
+        assert!(!directory.path().join(LOCK).exists(), "and nobody looks at it again");
     }
 }

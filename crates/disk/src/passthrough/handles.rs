@@ -11,7 +11,7 @@ use std::{
 
 use crate::sys::Errno;
 
-/// An open file or folder.
+/// An open file or directory.
 #[derive(Debug)]
 pub(crate) struct Handle(OwnedFd);
 
