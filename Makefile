@@ -3,11 +3,12 @@
 CARGO ?= cargo
 BROWNOUT = target/release/brownout
 
-.PHONY: demo test lint unit bench require-bench build clean help
+.PHONY: demo test test-long lint unit bench require-bench build clean help
 
 help:
 	@echo "make demo    one slow replica of three: two trials, proven, measured, shown (about 4 minutes)"
 	@echo "make test    lint and all tests: real namespaces, real Cassandra, a real browser (root, or user namespaces)"
+	@echo "make test-long  what only repeats: more versions of Cassandra, every fault sabotaged, more of the same"
 	@echo "make lint    formatting, clippy, licences"
 	@echo "make bench   programs that measure us beside others; they print ratios"
 	@echo "make build   target/release/brownout"
@@ -23,12 +24,17 @@ build:
 test:
 	@scripts/require test
 	$(MAKE) lint
-	$(CARGO) build --release --locked -p brownout
 	$(MAKE) unit
 
-# One test program after the other, one test at a time where tests measure time: two cores carry no more.
+# cargo starts each program by scripts/test-program, which says how many of its tests run side by side.
+RUNNER = CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER=$(CURDIR)/scripts/test-program
+
 unit:
-	$(CARGO) test --release --locked --workspace --no-fail-fast -- --test-threads=1
+	$(RUNNER) $(CARGO) test --release --locked --workspace --no-fail-fast
+
+test-long:
+	@scripts/require test
+	$(RUNNER) $(CARGO) test --release --locked --workspace --no-fail-fast -- --ignored
 
 lint:
 	$(CARGO) fmt --all --check

@@ -6,7 +6,7 @@ mod common;
 
 use std::{path::Path, process::Output};
 
-use common::{both, brownout, experiment, punctual, require_root, until};
+use common::{both, brownout, experiment, require_root, undisturbed};
 use serde_json::Value;
 
 /// Every kind that a file can name, save `chaos`, which is several of the others.
@@ -35,8 +35,8 @@ fn run(out: &Path, more: &[&str]) -> Output {
     brownout(&arguments)
 }
 
-/// Whether the findings have one fault of each kind, and say this of it.
-fn all_are(expected: &str, findings: &Value) -> Result<(), String> {
+/// The findings have one fault of each kind, and say this of it.
+fn assert_all_are(expected: &str, findings: &Value) {
     let faults = findings["trials"][0]["faults"].as_array().unwrap();
     let mut kinds: Vec<&str> = faults.iter().map(|fault| fault["kind"].as_str().unwrap()).collect();
     let mut all = KINDS;
@@ -46,14 +46,14 @@ fn all_are(expected: &str, findings: &Value) -> Result<(), String> {
     let other: Vec<String> = (faults.iter().filter(|fault| fault["verdict"] != expected))
         .map(|fault| format!("{}: {}: {}", fault["kind"], fault["verdict"], fault["reasons"]))
         .collect();
-    if other.is_empty() { Ok(()) } else { Err(other.join("; ")) }
+    assert!(other.is_empty(), "not {expected}: {}", other.join("; "));
 }
 
 #[test]
 fn every_kind_of_fault_is_proven_where_it_hits_and_where_it_must_not() {
     require_root();
-    let (_, output, findings) = punctual(|out| run(out, &[]));
-    all_are("proven", &findings).unwrap();
+    let (_, output, findings) = undisturbed(|out| run(out, &[]));
+    assert_all_are("proven", &findings);
     for fault in findings["trials"][0]["faults"].as_array().unwrap() {
         let rows = fault["rows"].as_array().unwrap();
         for hit in [true, false] {
@@ -65,9 +65,10 @@ fn every_kind_of_fault_is_proven_where_it_hits_and_where_it_must_not() {
 }
 
 #[test]
+#[ignore = "repeats for every kind what slow_replica.rs shows for one: make test-long"]
 fn every_kind_of_fault_is_refuted_when_it_was_not_injected() {
     require_root();
-    // On a machine with other work a proof may find nothing either way, once.
-    let (_, output, _) = until(2, |out| run(out, &["--sabotage"]), |_, findings| all_are("refuted", findings));
+    let (_, output, findings) = undisturbed(|out| run(out, &["--sabotage"]));
+    assert_all_are("refuted", &findings);
     assert_eq!(output.status.code(), Some(3), "{}", both(&output));
 }

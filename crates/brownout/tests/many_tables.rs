@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{brownout, experiment, only_run, punctual, require_root, text};
+use common::{brownout, experiment, only_run, require_root, text, undisturbed};
 use serde_json::Value;
 
 /// Short; the file's own phases are for people.
@@ -20,7 +20,7 @@ fn each_table_has_its_own_figures_and_its_reads_find_what_was_filled() {
     let file = experiment("many-tables.yaml");
     // One operation is judged, and one compares all that it reads with what was written.
     let ops = "--set=load.ops={orders.insert: 40/s, orders.latest: 40/s, stock.validate: 40/s, stock.pieces: 80/s}";
-    let (out, _, findings) = punctual(|out| {
+    let (out, _, findings) = undisturbed(|out| {
         let mut arguments = vec!["run", file.to_str().unwrap(), "--json", "--out", out.to_str().unwrap()];
         arguments.extend(SHORT);
         arguments.extend([ops, "--set=load.partitions=500", "--set=objective={p95: 100ms, operation: stock.pieces}"]);

@@ -66,6 +66,7 @@ fn what_stress_promises_holds_on_cassandra_5_0() {
 }
 
 #[test]
+#[ignore = "the same on an earlier version: make test-long"]
 fn what_stress_promises_holds_on_cassandra_4_1() {
     everything_on("4.1", Ipv4Addr::new(127, 0, 7, 41));
 }
@@ -76,6 +77,7 @@ fn a_password_is_asked_for_on_cassandra_5_0() {
 }
 
 #[test]
+#[ignore = "the same on an earlier version: make test-long"]
 fn a_password_is_asked_for_on_cassandra_4_1() {
     connections::a_password_is_asked_for("4.1", Ipv4Addr::new(127, 0, 7, 42));
 }
