@@ -7,11 +7,13 @@ mod common;
 use std::{
     fs,
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Command, Output, Stdio},
+    sync::OnceLock,
     thread,
 };
 
 use common::{SHORT, both, brownout, experiment, json, only_run, require_root, text};
+use serde_json::Value;
 
 /// Programs that do nothing but use processors, one for each.
 struct Spinners(Vec<Child>);
@@ -43,38 +45,81 @@ impl Drop for Spinners {
     }
 }
 
+/// A run beside processes that spin. Its load is a closed loop, and some settings are not the usual ones.
+struct Busy {
+    output: Output,
+    findings: Value,
+    /// What `show` prints of it, its lines joined.
+    summary: String,
+    /// Whether the data of a node was kept.
+    is_kept: bool,
+    spinning: Vec<u64>,
+}
+
+fn busy() -> &'static Busy {
+    static RUN: OnceLock<Busy> = OnceLock::new();
+    RUN.get_or_init(|| {
+        require_root();
+        let out = tempfile::tempdir().unwrap();
+        let file = experiment("slow-replica.yaml");
+        let mut arguments =
+            vec!["run", file.to_str().unwrap(), "--out", out.path().to_str().unwrap(), "--json", "--keep"];
+        arguments.extend(SHORT);
+        arguments.extend([
+            "--set=load={threads: 4, population: 2_000}",
+            "--set=network={congestion-control: reno, mtu: 1400}",
+            "--set=cluster={heap: 224MiB, jit: c1}",
+        ]);
+        let programs = tempfile::tempdir().unwrap();
+        let spinners = Spinners::start(programs.path());
+        let output = brownout(&arguments);
+        let run = only_run(out.path());
+        let shown = brownout(&["show", run.to_str().unwrap()]);
+        assert_eq!(shown.status.code(), output.status.code(), "{}", both(&shown));
+        Busy {
+            findings: json(&output),
+            output,
+            summary: text(&shown.stdout).split_whitespace().collect::<Vec<_>>().join(" "),
+            is_kept: run.join("scratch/trial-1/n1").is_dir(),
+            spinning: spinners.pids(),
+        }
+    })
+}
+
 #[test]
 fn a_run_beside_spinning_programs_is_disturbed_and_names_them() {
-    require_root();
-    let out = tempfile::tempdir().unwrap();
-    let file = experiment("slow-replica.yaml");
-    let mut arguments = vec!["run", file.to_str().unwrap(), "--out", out.path().to_str().unwrap(), "--json"];
-    arguments.extend(SHORT);
-    let programs = tempfile::tempdir().unwrap();
-    let spinners = Spinners::start(programs.path());
-    let output = brownout(&arguments);
-    assert_eq!(output.status.code(), Some(3), "{}", both(&output));
-    let findings = json(&output);
+    let Busy { output, findings, summary, spinning, .. } = busy();
+    assert_eq!(output.status.code(), Some(3), "{}", both(output));
     let verdict = &findings["verdict"];
     assert_eq!(verdict["validity"], "disturbed", "{verdict}");
     let trial = &findings["trials"][0];
     assert_eq!(trial["validity"], "disturbed");
     // Whatever else the machine does: nothing takes more than programs that never sleep.
     let takers = trial["instrument"]["disturbed_by"].as_array().unwrap();
-    let spinning = takers.iter().find(|taker| taker["name"] == "spin").unwrap_or_else(|| panic!("{takers:?}"));
-    for pid in spinners.pids() {
-        assert!(spinning["pids"].as_array().unwrap().iter().any(|seen| *seen == pid), "{pid} is not in {spinning}");
+    let spin = takers.iter().find(|taker| taker["name"] == "spin").unwrap_or_else(|| panic!("{takers:?}"));
+    for pid in spinning {
+        assert!(spin["pids"].as_array().unwrap().iter().any(|seen| seen == pid), "{pid} is not in {spin}");
     }
     let cpu = trial["instrument"]["cpu"].as_array().unwrap();
     let fault = cpu.iter().find(|cpu| cpu["phase"] == "fault").unwrap();
     for node in ["n1", "n2", "n3"] {
         assert!(fault["waited"][node].as_f64().unwrap() > 0.0, "{fault}");
     }
-    let shown = brownout(&["show", only_run(out.path()).to_str().unwrap()]);
-    assert_eq!(shown.status.code(), Some(3));
-    let summary = text(&shown.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    let named = format!("spin ({} processes) took", spinners.0.len());
-    let alone = format!("spin (pid {}) took", spinners.pids()[0]);
+    let named = format!("spin ({} processes) took", spinning.len());
+    let alone = format!("spin (pid {}) took", spinning[0]);
     assert!(summary.contains("Disturbed: trial 1: "), "{summary}");
     assert!(summary.contains(&named) || summary.contains(&alone), "{summary}");
+}
+
+#[test]
+fn a_closed_loop_runs_and_its_arithmetic_is_shown_and_what_is_set_is_in_force() {
+    let Busy { findings, is_kept, .. } = busy();
+    let environment = &findings["environment"];
+    assert_eq!(environment["congestion_control"], "reno");
+    assert!(environment["system_settings"].as_str().unwrap().contains("-Xmx229376k"), "{environment}");
+    assert!(is_kept, "--keep keeps the nodes' data");
+    let trial = &findings["trials"][0];
+    assert!(trial["closed_loop"].is_object(), "{}", trial["closed_loop"]);
+    // Whatever becomes of the latency, four users never have more than four operations open.
+    assert!(trial["balance"]["balances"].as_bool().unwrap(), "{}", trial["balance"]);
 }

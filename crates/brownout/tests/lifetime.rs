@@ -11,7 +11,7 @@ use std::{
 };
 
 use common::{
-    Machine, Running, SHORT, assert_nothing_is_left, brownout, catches, descendants, experiment, json, kill,
+    Machine, ONE_NODE, Running, SHORT, assert_nothing_is_left, brownout, catches, descendants, experiment, json, kill,
     network_namespaces, only_run, require_root, text,
 };
 use tempfile::TempDir;
@@ -24,8 +24,9 @@ fn start_with(out: &Path, more: &[&str]) -> Running {
     let file = experiment("slow-replica.yaml");
     let mut arguments = vec![file.to_str().unwrap(), "--out", out.to_str().unwrap()];
     arguments.extend(SHORT);
+    arguments.extend(ONE_NODE);
     // Nothing of it is judged.
-    arguments.push("--set=phases={warm-up: 24s, baseline: 6s, fault: 8s, recovery: 6s}");
+    arguments.push("--set=phases={warm-up: 20s, baseline: 6s, fault: 8s, recovery: 6s}");
     arguments.extend(more);
     Running::start(&arguments)
 }
@@ -38,8 +39,10 @@ fn runs(out: &Path) -> BTreeSet<PathBuf> {
 /// In the middle of the fault.
 const FAULT: [&str; 2] = ["fault  4s left", "fault  3s left"];
 
+const STARTING: &str = "starting 1 node";
+
 /// Moments of a run before its phases, by what it says then. The fault has tests of its own.
-const MOMENTS: [&str; 3] = ["making the lab's namespaces", "starting 3 nodes", "warm-up (filling)"];
+const MOMENTS: [&str; 3] = ["making the lab's namespaces", STARTING, "warm-up (filling)"];
 
 #[test]
 fn sigkill_of_the_command_leaves_nothing_but_files_which_go_with_the_next_run() {
@@ -75,7 +78,7 @@ fn what_a_killed_run_was_to_keep_stays() {
     let data = only_run(out.path()).join("scratch/trial-1/n1");
     assert!(data.is_dir());
     let mut next = start(out.path());
-    next.wait_for("starting 3 nodes");
+    next.wait_for(STARTING);
     assert!(data.is_dir(), "it is kept");
     assert!(!next.seen.contains("removed what a killed run had left"), "{}", next.seen);
     next.signal(libc::SIGINT);
@@ -86,7 +89,7 @@ fn what_a_killed_run_was_to_keep_stays() {
 fn ctrl_c_heals_ends_the_trial_and_leaves_a_readable_run() {
     require_root();
     let (machine, namespaces) = (Machine::now(), network_namespaces());
-    for moment in [&["starting 3 nodes"][..], &FAULT] {
+    for moment in [&[STARTING][..], &FAULT] {
         let out = tempfile::tempdir().unwrap();
         let mut running = start(out.path());
         running.wait_for_any(moment);

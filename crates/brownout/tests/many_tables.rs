@@ -8,7 +8,7 @@ use common::{brownout, experiment, only_run, require_root, text, undisturbed};
 use serde_json::Value;
 
 /// Short; the file's own phases are for people.
-const SHORT: [&str; 2] = ["--set=phases={warm-up: 60s, baseline: 11s, fault: 11s, recovery: 11s}", "--set=trials=1"];
+const SHORT: [&str; 2] = ["--set=phases={warm-up: 40s, baseline: 11s, fault: 11s, recovery: 11s}", "--set=trials=1"];
 
 fn phase<'a>(of: &'a Value, name: &str) -> &'a Value {
     of["phases"].as_array().unwrap().iter().find(|phase| phase["name"] == name).unwrap()

@@ -32,10 +32,14 @@ pub fn experiment(name: &str) -> PathBuf {
 /// `--set` that make the slow-replica experiment as short as its proof allows. A fifth of a phase may be late: two seconds
 /// of these. There is little to fill, so that a slow machine gets through its warm-up, too.
 pub const SHORT: [&str; 3] = [
-    "--set=phases={warm-up: 24s, baseline: 11s, fault: 11s, recovery: 11s}",
+    "--set=phases={warm-up: 20s, baseline: 11s, fault: 11s, recovery: 11s}",
     "--set=trials=1",
     "--set=load.population=2_000",
 ];
+
+/// `--set` that make it a cluster of one node, where the size of the cluster is not what a test asks about.
+pub const ONE_NODE: [&str; 3] =
+    ["--set=cluster.nodes=1", "--set=load.replication=1", "--set=faults=[{slow: {host: n1, delay: 100ms}}]"];
 
 /// The tests make namespaces and become other users.
 pub fn require_root() {
@@ -207,6 +211,17 @@ pub fn parent(pid: u32) -> u32 {
 pub fn alive(processes: &BTreeSet<(u32, u64)>) -> Vec<u32> {
     let lives = |(pid, started): &&(u32, u64)| parent_and_start(*pid).is_some_and(|(_, now)| now == *started);
     processes.iter().filter(lives).map(|(pid, _)| *pid).collect()
+}
+
+/// Cassandra's process on a node.
+pub fn cassandra(of: u32, node: &str) -> u32 {
+    let is_it = |pid: &u32| {
+        let line = text(&fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default());
+        line.contains(&format!("/{node}/")) && line.contains("CassandraDaemon")
+    };
+    let processes = descendants(of);
+    let found = processes.iter().map(|(pid, _)| *pid).find(is_it);
+    found.unwrap_or_else(|| panic!("no process of {node} in {processes:?}"))
 }
 
 /// Parent and start time of a process; none for one that has ended, a zombie too.
