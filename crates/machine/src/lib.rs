@@ -2,13 +2,15 @@
 //!
 //! [`Processors`] and [`available_memory`] are bounded by what this process may use (affinity, cpuset, cgroup quota and
 //! limit), not by what the machine has. Everything that is a share of "the processors" is a share of
-//! [`Processors::capacity`]. [`Usage`], [`Waits`], [`Programs`] and [`pressure`] tell how they were used.
+//! [`Processors::capacity`]. [`Usage`], [`Waits`], [`Programs`] and [`pressure`] tell how they were used;
+//! [`run_urgently`] has a thread run before others.
 
 mod cgroup;
 mod memory;
 mod pressure;
 mod processors;
 mod programs;
+mod scheduling;
 mod tasks;
 mod usage;
 
@@ -16,6 +18,7 @@ pub use memory::{available_memory, total_memory};
 pub use pressure::pressure_ns;
 pub use processors::Processors;
 pub use programs::{Others, Program, Programs};
+pub use scheduling::{Scheduling, run_urgently};
 pub use tasks::{Thread, Waits, threads};
 pub use usage::Usage;
 

@@ -10,10 +10,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use brownout_base::HostId;
+
 use super::{Host, HostSpec, INTERFACE, Inner, statistics::Statistics};
 use crate::{
     error::NetworkError,
-    link::HostId,
     subnet::Subnet,
     sys::{self, Interface, OpenError, Tun},
 };

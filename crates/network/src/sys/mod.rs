@@ -7,10 +7,8 @@ mod interface;
 mod netlink;
 mod netns;
 mod poll;
-mod sched;
 mod tcp;
 mod tun;
-mod udp;
 
 use std::io;
 
@@ -19,11 +17,8 @@ pub(crate) use interface::Interface;
 pub(crate) use netlink::{add_address6, add_subnet_route, forbid_link_local, set_queue_length};
 pub(crate) use netns::{enter, prepare, unshare_network};
 pub(crate) use poll::{Epoll, Event, Wakeup};
-pub(crate) use sched::schedule;
-pub use sched::{Scheduling, run_urgently};
 pub(crate) use tcp::tcp_congestion_control;
 pub(crate) use tun::{OpenError, Tun};
-pub(crate) use udp::ProbeSocket;
 
 /// Turns the `-1` of the C library into the error it left behind.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {

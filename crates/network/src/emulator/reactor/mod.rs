@@ -18,14 +18,14 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use brownout_base::clock::monotonic_ns;
+use brownout_base::{HostId, clock::monotonic_ns};
+use brownout_machine::{Scheduling, run_urgently};
 
 use self::{engine::Engine, pace::Pace};
 use crate::{
     control::{Command, Emulator, HostFailure, Shared},
     error::NetworkError,
-    link::HostId,
-    sys::{self, Epoll, Event, Scheduling, Tun, Wakeup},
+    sys::{Epoll, Event, Tun, Wakeup},
 };
 
 /// Above the databases and the prober, below the kernel's own interrupt threads (50).
@@ -67,7 +67,7 @@ pub(crate) fn start(
     let thread = thread::Builder::new()
         .name("emulator".to_owned())
         .spawn(move || {
-            let scheduling = sys::schedule(realtime.then_some(FIFO_PRIORITY));
+            let scheduling = run_urgently(realtime.then_some(FIFO_PRIORITY));
             let schedstat = File::open("/proc/thread-self/schedstat").ok();
             let _ = announce.send(Announcement { scheduling, schedstat });
             Thread { engine, epoll, commands, shared, pace: Pace::new(scheduling) }.run();
