@@ -24,10 +24,5 @@ pub use usage::Usage;
 
 /// A tick of `/proc`'s clocks (`USER_HZ`), ns.
 pub(crate) fn tick_ns() -> u64 {
-    static TICK: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
-    *TICK.get_or_init(|| {
-        // SAFETY: sysconf has no preconditions.
-        let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-        1_000_000_000 / u64::try_from(per_second).unwrap_or(100).max(1)
-    })
+    1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
 }

@@ -58,7 +58,7 @@ pub(crate) fn start(
         epoll.add(tun, host).map_err(failed("wait for packets"))?;
     }
     // Fails here, with a message, rather than in the thread, on a kernel without epoll_pwait2.
-    epoll.wait(&mut [Event { events: 0, u64: 0 }], Some(0)).map_err(failed("wait (Linux 5.11 or newer is needed)"))?;
+    epoll.wait(&mut Vec::with_capacity(1), Some(0)).map_err(failed("wait (Linux 5.11 or newer is needed)"))?;
 
     let (emulator, commands) = Emulator::new(tuns.len(), wakeup);
     let shared = emulator.shared();
@@ -87,19 +87,21 @@ struct Thread {
 
 impl Thread {
     fn run(mut self) {
-        let mut events = [Event { events: 0, u64: 0 }; 64];
+        let mut events: Vec<Event> = Vec::with_capacity(64);
         loop {
             self.engine.release_due(monotonic_ns());
             // Asked again, because releasing takes time and the wait counts from here.
             let now = monotonic_ns();
             let wait = self.engine.next_release_ns().map(|release| self.pace.wait_ns(now, release));
             // Only a bug could make this fail; ending cuts all links, which nobody can overlook.
-            let Ok(ready) = self.epoll.wait(&mut events, wait) else { return };
-            if let (0, Some(asked @ 1..)) = (ready, wait) {
+            if self.epoll.wait(&mut events, wait).is_err() {
+                return;
+            }
+            if let (true, Some(asked @ 1..)) = (events.is_empty(), wait) {
                 self.pace.waited(now, asked, monotonic_ns());
             }
-            for event in &events[..ready] {
-                match event.u64 {
+            for event in &events {
+                match event.data.u64() {
                     COMMANDS => {
                         self.shared.wakeup.clear();
                         if self.obey().is_none() {
