@@ -1,8 +1,13 @@
 //! What all of the house needs to mean the same by: the [`clock`] that everything is stamped on, the [`Change`] that
-//! says when something came into force and how exactly that is known, and [`random`] numbers that follow from a seed.
+//! says when something came into force and how exactly that is known, [`random`] numbers that follow from a seed, and
+//! the hosts ([`Place`]) and ordered pairs of hosts ([`Link`]) that some make and others measure ([`Mesh`]).
 
 mod change;
 pub mod clock;
+mod link;
+mod mesh;
 pub mod random;
 
 pub use change::Change;
+pub use link::{HostId, Link};
+pub use mesh::{LongestHold, Mesh, Place};

@@ -1,4 +1,4 @@
-//! The machine's wall clock and a shared mapping: all that this crate asks of libc, but for sockets.
+//! The machine's wall clock, and a shared mapping.
 
 use std::{fs::File, io, os::fd::AsRawFd, ptr::NonNull};
 
@@ -6,13 +6,10 @@ use crate::parameters::Parameters;
 
 /// The machine's wall clock, in nanoseconds since 1970.
 ///
-/// By a system call, which no preloaded object stands before: should this very process run with a shifted
-/// clock, the machine's is still the one to shift from.
+/// rustix reads it from the kernel, past the C library, which a preloaded object may stand before: should this very
+/// process run with a shifted clock, the machine's is still the one to shift from.
 pub(crate) fn realtime_ns() -> i64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is valid to write; the clock exists on every Linux, so that the call cannot fail.
-    unsafe { libc::syscall(libc::SYS_clock_gettime, libc::c_long::from(libc::CLOCK_REALTIME), &raw mut time) };
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
+    brownout_base::clock::realtime_ns().cast_signed()
 }
 
 /// The parameters at the start of a file, shared with all who map it.
@@ -28,7 +25,8 @@ impl Mapping {
     pub(crate) fn new(file: &File) -> io::Result<Self> {
         let size = size_of::<Parameters>();
         file.set_len(size as u64)?;
-        // SAFETY: a new mapping at an address of the kernel's choice; the file is as long as the mapping.
+        // SAFETY: a new mapping at an address of the kernel's choice; the file is as long as the mapping. (To rustix, too,
+        // mapping is unsafe.)
         let at = unsafe {
             let protection = libc::PROT_READ | libc::PROT_WRITE;
             libc::mmap(std::ptr::null_mut(), size, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)

@@ -16,7 +16,7 @@ use std::{
 
 use brownout_base::{Change, clock::monotonic_ns};
 use brownout_machine::Processors;
-use brownout_network::{Scheduling, run_urgently};
+use brownout_machine::{Scheduling, run_urgently};
 use brownout_units::Share;
 
 use crate::{

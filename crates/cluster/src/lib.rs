@@ -35,6 +35,7 @@ mod signals;
 mod supervisor;
 mod system;
 
+pub use brownout_base::Place;
 pub use cassandra::{Beat, CassandraSpec, Distribution, Heartbeats, How, Jit, Question, Site, memory_needed};
 pub use cluster::Cluster;
 pub use confine::Owner;
@@ -43,7 +44,6 @@ pub use directories::{NodeDirectories, Paths, Variables};
 pub use error::ClusterError;
 pub use governor::{CpuLimit, CpuSample};
 pub use node::{Death, Node, NodeState};
-pub use place::Place;
 pub use readiness::Readiness;
 pub use signals::{Restarted, Stopped};
 pub use system::InForce;

@@ -1,7 +1,6 @@
 use std::{
     fs::File,
     io,
-    net::Ipv4Addr,
     os::{
         fd::{AsRawFd, OwnedFd, RawFd},
         unix::process::CommandExt,
@@ -11,33 +10,7 @@ use std::{
     thread,
 };
 
-/// Where a node runs: one host with an address of its own.
-///
-/// The lab's network namespaces are such places; a host that we did not make but may enter can be one too.
-pub trait Place: Sync {
-    /// The host's name, which is also the node's: `n1`.
-    fn name(&self) -> &str;
-
-    /// The address that the node listens on and is reached at.
-    fn address(&self) -> Ipv4Addr;
-
-    /// Moves the calling thread into the host's network.
-    fn enter(&self) -> io::Result<()>;
-}
-
-impl Place for brownout_network::Host {
-    fn name(&self) -> &str {
-        self.name()
-    }
-
-    fn address(&self) -> Ipv4Addr {
-        self.address()
-    }
-
-    fn enter(&self) -> io::Result<()> {
-        self.enter()
-    }
-}
+use brownout_base::Place;
 
 /// The network of a place, held open so that it can be entered when the place itself is out of reach.
 #[derive(Clone)]

@@ -2,6 +2,8 @@
 
 use std::{ffi::CString, io, os::unix::ffi::OsStrExt, path::Path};
 
+use rustix::io::Errno;
+
 use crate::sys::{self, Step};
 
 const DEVICE: &str = "/dev/fuse";
@@ -19,9 +21,9 @@ pub(crate) fn available() -> Result<(), String> {
 }
 
 fn reason(step: Step, error: &io::Error) -> String {
-    match (step, error.raw_os_error()) {
+    match (step, Errno::from_io_error(error)) {
         (Step::Fork, _) => format!("cannot try to mount a disk, because no process can be started: {error}"),
-        (Step::Open, Some(libc::EACCES | libc::EPERM)) => {
+        (Step::Open, Some(Errno::ACCESS | Errno::PERM)) => {
             format!("{DEVICE} cannot be opened: {error}; run as root, or `chmod 0666 {DEVICE}` (its usual mode)")
         }
         (Step::Open, _) => format!(
@@ -39,16 +41,16 @@ fn reason(step: Step, error: &io::Error) -> String {
 }
 
 /// What to do about an error of mounting, behind a semicolon.
-pub(crate) fn remedy(errno: i32) -> &'static str {
+pub(crate) fn remedy(errno: Errno) -> &'static str {
     match errno {
-        libc::EPERM | libc::EACCES => {
+        Errno::PERM | Errno::ACCESS => {
             "; run as root, or inside a user and mount namespace in which you are root, with /dev/fuse at mode 0666; \
              a container needs --cap-add SYS_ADMIN --device /dev/fuse and a security profile that allows mount"
         }
-        libc::ENODEV | libc::ENOENT | libc::ENXIO => {
+        Errno::NODEV | Errno::NOENT | Errno::NXIO => {
             "; load the module with `modprobe fuse`, and in a container start it with --device /dev/fuse"
         }
-        libc::ENOSYS => "; this needs Linux 5.9 or later",
+        Errno::NOSYS => "; this needs Linux 5.9 or later",
         _ => "",
     }
 }

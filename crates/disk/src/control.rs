@@ -10,6 +10,7 @@ use std::{
 };
 
 use brownout_base::{clock::monotonic_ns, random::Random};
+use rustix::io::Errno;
 
 use crate::{counters::DiskCounters, error::DiskError, fault::DiskFault, held::Held, operation::Operation};
 
@@ -47,7 +48,7 @@ pub(crate) struct Verdict {
     /// By which layer it has to wait how long, in nanoseconds.
     pub(crate) waits: Vec<(u64, u64)>,
     /// The `errno` it then fails with.
-    pub(crate) error: Option<i32>,
+    pub(crate) error: Option<Errno>,
 }
 
 impl Verdict {
@@ -174,7 +175,7 @@ impl Shared {
                 verdict.waits.push((*id, delay_ns));
             }
             let error = fault.error.filter(|error| error.can_come_from(operation, allocates));
-            verdict.error = verdict.error.or(error.map(crate::DiskErrno::code));
+            verdict.error = verdict.error.or(error.map(crate::DiskErrno::errno));
         }
         verdict
     }

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::CString,
-    fs, io,
+    fs,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::Arc,
@@ -13,7 +13,7 @@ use crate::{
     control::DiskControl,
     ending::Ending,
     error::DiskError,
-    service::{self, Threads},
+    service::{self, Failure, Threads},
     sys,
 };
 
@@ -69,9 +69,11 @@ impl Disk {
         sys::raise_file_limit();
         let control = DiskControl::new(target.clone(), options.seed);
         let shared = control.shared();
-        let failed = |(action, errno)| {
-            let source = io::Error::from_raw_os_error(errno);
-            DiskError::Mount { action, target: target.clone(), source, remedy: available::remedy(errno) }
+        let failed = |(action, errno): Failure| DiskError::Mount {
+            action,
+            target: target.clone(),
+            source: errno.into(),
+            remedy: available::remedy(errno),
         };
         // First, so that there is no mount without somebody to end it.
         let threads = Arc::new(Threads::default());
@@ -128,7 +130,7 @@ impl Disk {
         ending.end().map_err(|errno| DiskError::Mount {
             action: "unmount",
             target: self.target.clone(),
-            source: io::Error::from_raw_os_error(errno),
+            source: errno.into(),
             remedy: "",
         })
     }

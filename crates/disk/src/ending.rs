@@ -15,11 +15,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::io::Errno;
+
 use crate::{
     control::Shared,
     disk::c_string,
     service::{Failure, Threads},
-    sys::{self, Errno},
+    sys,
 };
 
 /// How long an end may take before its threads are left to themselves (one may be in a slow operation of the real directory).
@@ -48,14 +50,14 @@ impl Ending {
                 let _ = tell.send(mount.end());
             }
         });
-        let failed = |error: std::io::Error| ("start a thread", error.raw_os_error().unwrap_or(libc::EAGAIN));
+        let failed = |error: std::io::Error| ("start a thread", sys::errno_of(&error));
         spawned.map(|_| Ending { order }).map_err(failed)
     }
 
     /// Ends the disk, and waits until it has ended.
     pub(crate) fn end(self) -> Result<(), Errno> {
         // A thread that is gone has panicked, and said so.
-        let gone = libc::ESRCH;
+        let gone = Errno::SRCH;
         let (tell, told) = mpsc::channel();
         self.order.send(tell).map_err(|_| gone)?;
         told.recv().unwrap_or(Err(gone))
@@ -76,7 +78,7 @@ impl Mount {
         // By force, what waits for an answer fails at once, and the threads wake up. Older kernels want the privileges of
         // the machine's own root for it: then each thread is woken by a question of its own.
         let mut unmounted = sys::unmount(&target, true);
-        if unmounted == Err(libc::EPERM) {
+        if unmounted == Err(Errno::PERM) {
             self.wake();
             unmounted = sys::unmount(&target, false);
         }

@@ -3,6 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use brownout_units::{Delay, Share};
+use rustix::io::Errno;
 
 use crate::{
     error::DiskError,
@@ -24,10 +25,14 @@ pub enum DiskErrno {
 impl DiskErrno {
     /// The number, as in `errno`.
     pub const fn code(self) -> i32 {
+        self.errno().raw_os_error()
+    }
+
+    pub(crate) const fn errno(self) -> Errno {
         match self {
-            DiskErrno::Io => libc::EIO,
-            DiskErrno::NoSpace => libc::ENOSPC,
-            DiskErrno::ReadOnly => libc::EROFS,
+            DiskErrno::Io => Errno::IO,
+            DiskErrno::NoSpace => Errno::NOSPC,
+            DiskErrno::ReadOnly => Errno::ROFS,
         }
     }
 

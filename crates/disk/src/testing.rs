@@ -2,11 +2,11 @@
 
 /// Gives the calling thread mounts of its own: what it mounts is seen by nobody else, and goes with it.
 pub(crate) fn own_mounts() {
-    // SAFETY: constants only.
-    unsafe {
-        let unshared = libc::unshare(libc::CLONE_NEWNS);
-        assert_eq!(unshared, 0, "this test needs root: {}", std::io::Error::last_os_error());
-        let none = std::ptr::null();
-        libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast());
-    }
+    use rustix::{
+        mount::{MountPropagationFlags, mount_change},
+        thread::{UnshareFlags, unshare_unsafe},
+    };
+    // SAFETY: the table of open files stays shared, so that no descriptor changes its meaning.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.expect("this test needs root");
+    mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).unwrap();
 }

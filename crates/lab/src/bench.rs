@@ -3,7 +3,8 @@
 use std::{fs::File, path::PathBuf};
 
 use brownout_cluster::{CassandraSpec, Distribution, Jit, Owner, Paths, Site, java::Java};
-use brownout_network::{Host, HostSpec, NetworkSpec, Scheduling};
+use brownout_machine::Scheduling;
+use brownout_network::{Host, HostSpec, NetworkSpec};
 
 use crate::{
     experiment::JitChoice,

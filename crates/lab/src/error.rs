@@ -5,6 +5,7 @@ use brownout_cluster::{ClusterError, cassandra::ProvisionError, java::JavaError}
 use brownout_disk::DiskError;
 use brownout_load::LoadError;
 use brownout_network::NetworkError;
+use brownout_probe::ProbeError;
 use brownout_record::RecordError;
 use thiserror::Error;
 
@@ -60,6 +61,9 @@ pub enum LabError {
     /// The network could not be made.
     #[error(transparent)]
     Network(#[from] NetworkError),
+    /// The links could not be measured.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
     /// The cluster could not be started.
     #[error(transparent)]
     Cluster(#[from] ClusterError),

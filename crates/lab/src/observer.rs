@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, fs::File, io};
 use brownout_cluster::Cluster;
 use brownout_load::{Bucket, Engine, Histogram, Live, Outcome};
 use brownout_machine::Processors;
-use brownout_network::{Host, INTERFACE, LinkControl, Network, ProbeSample as Probe, Probes};
+use brownout_network::{Host, INTERFACE, LinkControl, Network};
+use brownout_probe::{ProbeSample as Probe, Probes};
 use brownout_record::{CpuRow, Event, HostCounterRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Recorder, WitnessRow};
 use brownout_stress::output::write_bucket;
 

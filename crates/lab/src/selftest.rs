@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use brownout_network::{HostSpec, Impairment, LinkControl, Network, NetworkSpec, Probes};
+use brownout_network::{HostSpec, Impairment, LinkControl, Network, NetworkSpec};
+use brownout_probe::Probes;
 use brownout_record::Histogram;
 use brownout_units::Delay;
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,8 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use brownout_load::{Balancing, Coordinator, Engine, EngineConfig, LoadError, ThreadStart, control};
-use brownout_network::{Host, Probes};
+use brownout_network::Host;
+use brownout_probe::Probes;
 use brownout_record::{PhaseRow, Recorder, TrialRow, TrialState};
 
 use crate::{
@@ -187,7 +188,7 @@ fn entering(host: &Host, priority: Option<u8>) -> ThreadStart {
         host.enter()?;
         if let Some(priority) = priority {
             // Whatever it gets: the generator's lateness is measured either way.
-            brownout_network::run_urgently(priority);
+            brownout_machine::run_urgently(priority);
         }
         Ok(())
     })

@@ -2,13 +2,15 @@
 //!
 //! [`Processors`] and [`available_memory`] are bounded by what this process may use (affinity, cpuset, cgroup quota and
 //! limit), not by what the machine has. Everything that is a share of "the processors" is a share of
-//! [`Processors::capacity`]. [`Usage`], [`Waits`], [`Programs`] and [`pressure`] tell how they were used.
+//! [`Processors::capacity`]. [`Usage`], [`Waits`], [`Programs`] and [`pressure`] tell how they were used;
+//! [`run_urgently`] has a thread run before others.
 
 mod cgroup;
 mod memory;
 mod pressure;
 mod processors;
 mod programs;
+mod scheduling;
 mod tasks;
 mod usage;
 
@@ -16,15 +18,11 @@ pub use memory::{available_memory, total_memory};
 pub use pressure::pressure_ns;
 pub use processors::Processors;
 pub use programs::{Others, Program, Programs};
+pub use scheduling::{Scheduling, run_urgently};
 pub use tasks::{Thread, Waits, threads};
 pub use usage::Usage;
 
 /// A tick of `/proc`'s clocks (`USER_HZ`), ns.
 pub(crate) fn tick_ns() -> u64 {
-    static TICK: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
-    *TICK.get_or_init(|| {
-        // SAFETY: sysconf has no preconditions.
-        let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-        1_000_000_000 / u64::try_from(per_second).unwrap_or(100).max(1)
-    })
+    1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
 }

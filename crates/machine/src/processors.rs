@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf, thread};
 
+use rustix::thread::{CpuSet, sched_getaffinity};
+
 use crate::cgroup::{self, Directory, Version};
 
 /// What this process may use of the machine's processors.
@@ -102,19 +104,12 @@ fn quota(directory: &Directory) -> Option<f64> {
 }
 
 fn affinity() -> Option<Vec<usize>> {
-    // SAFETY: an empty cpu_set_t is all zeros, the kernel fills in at most its size, and CPU_ISSET stays within it.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) != 0 {
-            return None;
-        }
-        let all = 0..usize::try_from(libc::CPU_SETSIZE).unwrap_or(0);
-        Some(all.filter(|cpu| libc::CPU_ISSET(*cpu, &set)).collect())
-    }
+    let set = sched_getaffinity(None).ok()?;
+    Some((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }
 
 fn online() -> usize {
-    // SAFETY: sysconf has no preconditions.
+    // SAFETY: sysconf has no preconditions. (rustix does not have it.)
     let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
     usize::try_from(online).unwrap_or_else(|_| thread::available_parallelism().map_or(1, |count| count.get()))
 }
@@ -185,12 +180,9 @@ mod tests {
     fn a_thread_that_is_bound_to_one_processor_has_one() {
         let alone = thread::spawn(|| {
             let first = affinity().unwrap()[0];
-            // SAFETY: a zeroed set is empty; it outlives the call, which acts on this thread alone.
-            unsafe {
-                let mut set: libc::cpu_set_t = std::mem::zeroed();
-                libc::CPU_SET(first, &mut set);
-                assert_eq!(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set), 0);
-            }
+            let mut only = CpuSet::new();
+            only.set(first);
+            rustix::thread::sched_setaffinity(None, &only).unwrap();
             (Processors::of_this_process(), first)
         });
         let (alone, first) = alone.join().unwrap();

@@ -165,6 +165,8 @@ fn descendants(all: &HashMap<u32, Process>, first: u32) -> HashSet<u32> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::process::{Pid, Signal};
+
     use super::*;
 
     /// Number, parent, own time, children's time, beginning; names are "pNUMBER", and kernel threads have number 2.
@@ -241,8 +243,7 @@ mod tests {
                 break;
             }
         }
-        // SAFETY: the process is one that this test started.
-        unsafe { libc::kill(libc::pid_t::try_from(pid).unwrap(), libc::SIGKILL) };
+        rustix::process::kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
         assert!(seen > 100_000_000, "{seen} ns");
     }
 }

@@ -9,15 +9,9 @@ use std::{
     },
 };
 
-use brownout_base::{Change, clock::monotonic_ns};
+use brownout_base::{Change, HostId, Link, LongestHold, clock::monotonic_ns};
 
-use crate::{
-    counters::LinkCounters,
-    error::NetworkError,
-    impairment::Impairment,
-    link::{HostId, Link},
-    sys::Wakeup,
-};
+use crate::{counters::LinkCounters, error::NetworkError, impairment::Impairment, sys::Wakeup};
 
 /// Who impairs links: here the emulator; elsewhere it may be the kernel of a host that was only entered.
 pub trait LinkControl: Send + Sync {
@@ -184,13 +178,6 @@ impl Emulator {
         holds.max().unwrap_or(0)
     }
 
-    /// The longest that this link may hold a packet by the impairments in force, in nanoseconds; 0 if there is no such
-    /// link.
-    pub fn longest_hold_of_ns(&self, link: Link) -> u64 {
-        let hold = link.position(self.0.hosts).and_then(|place| self.0.longest_holds_ns.get(place));
-        hold.map_or(0, |hold| hold.load(Ordering::Relaxed))
-    }
-
     /// Hosts whose interface failed since this was last called, by whomever: each is told once. It stays failed.
     pub fn take_failures(&self) -> Vec<HostFailure> {
         std::mem::take(&mut *self.0.failures.lock().unwrap_or_else(PoisonError::into_inner))
@@ -225,6 +212,13 @@ impl Emulator {
     fn change(&self, command: impl FnOnce(SyncSender<u64>) -> Command) -> Result<Change, NetworkError> {
         let asked_ns = monotonic_ns();
         Ok(Change::between(asked_ns, self.ask(command)?))
+    }
+}
+
+impl LongestHold for Emulator {
+    fn longest_hold_of_ns(&self, link: Link) -> u64 {
+        let hold = link.position(self.0.hosts).and_then(|position| self.0.longest_holds_ns.get(position));
+        hold.map_or(0, |hold| hold.load(Ordering::Relaxed))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-use crate::link::{HostId, Link};
+use brownout_base::{HostId, Link};
 
 /// What one link did since the counters were last taken. Packets and bytes are of the wire: a
 /// GSO packet counts as the packets it stands for, with a header each.

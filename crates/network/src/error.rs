@@ -1,6 +1,6 @@
 //! What can go wrong while a network is built or used, and what to do about it.
 
-use std::{io, net::Ipv4Addr, path::PathBuf, time::Duration};
+use std::{io, path::PathBuf};
 
 use thiserror::Error;
 
@@ -92,8 +92,8 @@ pub enum NetworkError {
         found: String,
     },
 
-    /// The emulator's or the prober's thread could not be started.
-    #[error("cannot start the emulator or its prober: cannot {action}: {source}")]
+    /// The emulator's thread could not be started.
+    #[error("cannot start the emulator: cannot {action}: {source}")]
     Emulator {
         /// What was tried.
         action: &'static str,
@@ -141,37 +141,4 @@ pub enum NetworkError {
     /// The controller of these links has no way to change an impairment in place.
     #[error("this impairment cannot be changed in place; heal it and make another")]
     CannotAmend,
-
-    /// The probes could not be started.
-    #[error("cannot probe from host {host} ({address}): {action}: {source}")]
-    Probe {
-        /// The host whose socket failed.
-        host: String,
-        /// Its address.
-        address: Ipv4Addr,
-        /// What was tried.
-        action: &'static str,
-        /// What the kernel said.
-        source: io::Error,
-    },
-
-    /// Trains as asked for would measure nothing, or be a load of their own.
-    #[error("rates cannot be measured as asked for: {0}")]
-    Trains(String),
-
-    /// The probes asked for would be a load of their own.
-    #[error(
-        "probing {links} links every {interval:?} is more than {budget} probes a second; \
-         use an interval of at least {shortest:?}"
-    )]
-    ProbeBudget {
-        /// How many links there are.
-        links: usize,
-        /// What was asked for.
-        interval: Duration,
-        /// The most probes a second in total.
-        budget: u32,
-        /// The shortest interval that stays within it.
-        shortest: Duration,
-    },
 }

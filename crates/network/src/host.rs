@@ -15,10 +15,11 @@ use std::{
 pub(crate) use build::Settings;
 pub use statistics::ChecksumErrors;
 
+use brownout_base::{HostId, Place};
+
 use self::statistics::Statistics;
 use crate::{
     error::NetworkError,
-    link::HostId,
     subnet,
     sys::{self, Tun},
 };
@@ -151,5 +152,19 @@ impl Host {
     /// What its kernel counted.
     pub(crate) fn statistics(&self) -> &Statistics {
         &self.0.statistics
+    }
+}
+
+impl Place for Host {
+    fn name(&self) -> &str {
+        self.name()
+    }
+
+    fn address(&self) -> Ipv4Addr {
+        self.address()
+    }
+
+    fn enter(&self) -> io::Result<()> {
+        self.enter()
     }
 }

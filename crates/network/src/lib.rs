@@ -6,8 +6,8 @@
 //! network namespace it is called from.
 //!
 //! ```no_run
-//! use brownout_network::{HostSpec, Impairment, LinkControl, Network, NetworkSpec, Probes};
-//! use std::{process::Command, time::Duration};
+//! use brownout_network::{HostSpec, Impairment, LinkControl, Network, NetworkSpec};
+//! use std::process::Command;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let host = |name: &str, last| HostSpec::new(name, [10, 77, 0, last].into());
@@ -18,7 +18,6 @@
 //!     seed: 1,
 //!     realtime: true,
 //! })?;
-//! let probes = Probes::start(&network, Duration::from_millis(10))?;
 //!
 //! // All that n2 sends is 100 ms late, until the guard goes.
 //! let late: Vec<_> = network.links().into_iter().filter(|link| network.name(link.from) == Some("n2")).collect();
@@ -31,24 +30,22 @@
 //! }
 //! ping.status()?;
 //! let healed = guard.heal()?;
-//! println!("healed at {} ns; {} probes", healed.at_ns, probes.drain().len());
+//! println!("healed at {} ns", healed.at_ns);
 //! # Ok(())
 //! # }
 //! ```
 
-mod clock;
 mod control;
 mod counters;
 mod emulator;
 mod error;
 mod host;
 mod impairment;
-mod link;
 mod network;
-mod probe;
 mod subnet;
 mod sys;
 
+pub use brownout_base::{HostId, Link};
 pub use control::{Emulator, HostFailure, ImpairmentGuard, LinkControl};
 pub use counters::{HostCounters, LinkCounters};
 pub use error::NetworkError;
@@ -56,7 +53,4 @@ pub use host::{ChecksumErrors, Host, HostSpec, INTERFACE};
 pub use impairment::{
     Chance, Cut, Distribution, Impairment, Loss, QueueLimit, RateLimit, Reorder, UnknownDistribution,
 };
-pub use link::{HostId, Link};
 pub use network::{Network, NetworkSpec};
-pub use probe::{ProbeHealth, ProbeSample, Probes, TrainSample, TrainSpec, Trains};
-pub use sys::{Scheduling, run_urgently};

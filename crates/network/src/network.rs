@@ -5,8 +5,12 @@ use std::{
     fs::File,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     os::unix::fs::FileExt,
+    sync::Arc,
     thread::JoinHandle,
 };
+
+use brownout_base::{HostId, Link, LongestHold, Mesh, Place};
+use brownout_machine::Scheduling;
 
 use crate::{
     control::Emulator,
@@ -14,9 +18,8 @@ use crate::{
     emulator::{self, Announcement},
     error::NetworkError,
     host::{ChecksumErrors, Host, HostSpec, Settings},
-    link::{HostId, Link},
     subnet::Subnet,
-    sys::{self, Scheduling},
+    sys,
 };
 
 /// What IPv4 demands of every link (RFC 791).
@@ -165,6 +168,24 @@ impl Network {
         let host = self.hosts.get(host.index()).ok_or_else(unknown)?;
         let failed = |source| NetworkError::Statistics { host: host.name().to_owned(), source };
         host.statistics().checksum_errors().map_err(failed)
+    }
+}
+
+impl Mesh for Network {
+    fn places(&self) -> Vec<&dyn Place> {
+        self.hosts.iter().map(|host| host as &dyn Place).collect()
+    }
+
+    fn mtu(&self) -> u16 {
+        self.mtu
+    }
+
+    fn is_realtime(&self) -> bool {
+        matches!(self.scheduling, Scheduling::Fifo(_))
+    }
+
+    fn holds(&self) -> Arc<dyn LongestHold> {
+        Arc::new(self.control())
     }
 }
 

@@ -12,7 +12,8 @@ use std::{
 };
 
 use brownout_base::clock::monotonic_ns;
-use brownout_network::{Impairment, ImpairmentGuard, Link, LinkControl, Network, NetworkError, ProbeSample, Probes};
+use brownout_network::{Impairment, ImpairmentGuard, Link, LinkControl, Network, NetworkError};
+use brownout_probe::{ProbeSample, Probes};
 use brownout_units::Delay;
 use common::{PATIENCE, delays_ms, impair, lateness_ms, link, network, samples, udp_pair};
 

@@ -7,7 +7,8 @@ mod common;
 
 use std::time::Duration;
 
-use brownout_network::{Impairment, LinkControl, Probes};
+use brownout_network::{Impairment, LinkControl};
+use brownout_probe::Probes;
 use brownout_units::Delay;
 use common::{PATIENCE, delays_ms, impair, lateness_ms, link, network, quantile, samples, settled_counters};
 

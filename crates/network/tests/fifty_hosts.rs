@@ -14,7 +14,8 @@ use std::{
 };
 
 use brownout_base::clock::monotonic_ns;
-use brownout_network::{Impairment, Link, LinkControl, Network, ProbeSample, Probes};
+use brownout_network::{Impairment, Link, LinkControl, Network};
+use brownout_probe::{ProbeSample, Probes};
 use brownout_units::Delay;
 use common::{impair, network, quantile, samples};
 use machine::{Sleepers, until_quiet};

@@ -18,7 +18,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::{Impairment, LinkControl, LinkCounters, Probes};
+use brownout_network::{Impairment, LinkControl, LinkCounters};
+use brownout_probe::Probes;
 use brownout_units::Delay;
 use common::{impair, network};
 use machine::until_quiet;

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::{ChecksumErrors, Host, Network, NetworkError, NetworkSpec, Probes};
+use brownout_network::{ChecksumErrors, Host, LinkControl, Network, NetworkError, NetworkSpec};
 use common::{PATIENCE, counters, link, network, settled_counters, spec, start, udp_pair};
 
 fn namespace() -> String {
@@ -213,18 +213,8 @@ fn a_host_that_loses_its_interface_cuts_only_itself_off() {
 }
 
 #[test]
-fn probes_that_would_be_a_load_of_their_own_are_refused() {
-    let network = network(3);
-    let error = Probes::start(&network, Duration::from_millis(1)).unwrap_err();
-    assert!(matches!(error, NetworkError::ProbeBudget { links: 6, .. }), "{error}");
-    assert!(Probes::start(&network, Probes::shortest_interval(6)).is_ok());
-}
-
-#[test]
 fn a_host_alone_is_a_network_without_links() {
     let network = network(1);
     assert!(network.links().is_empty());
-    let probes = Probes::start(&network, Duration::from_millis(10)).unwrap();
-    thread::sleep(Duration::from_millis(50));
-    assert!(probes.drain().is_empty());
+    assert!(network.control().take_counters().unwrap().is_empty());
 }

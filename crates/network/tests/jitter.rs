@@ -16,7 +16,8 @@ use std::{
 };
 
 use brownout_base::clock::monotonic_ns;
-use brownout_network::{Distribution, Impairment, ImpairmentGuard, Link, LinkControl, Network, ProbeSample, Probes};
+use brownout_network::{Distribution, Impairment, ImpairmentGuard, Link, LinkControl, Network};
+use brownout_probe::{ProbeSample, Probes};
 use brownout_units::{Delay, Share};
 use common::{delays_ms, impair, link, network, quantile, samples};
 use machine::{Sleepers, until_quiet};

@@ -7,7 +7,8 @@ mod common;
 
 use std::{net::UdpSocket, os::unix::process::CommandExt, process::Command};
 
-use brownout_network::{Network, NetworkError, Probes};
+use brownout_network::{Network, NetworkError};
+use brownout_probe::Probes;
 use common::spec;
 
 const HOSTS: u8 = 200;

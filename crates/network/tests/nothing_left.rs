@@ -11,7 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::{Impairment, Network, NetworkSpec, Probes};
+use brownout_network::{Impairment, Network, NetworkSpec};
+use brownout_probe::Probes;
 use brownout_units::Delay;
 
 fn count(directory: &str) -> usize {

@@ -16,7 +16,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::{NetworkSpec, Probes, Scheduling, TrainSpec, Trains};
+use brownout_machine::Scheduling;
+use brownout_network::NetworkSpec;
+use brownout_probe::{Probes, TrainSpec, Trains};
 use common::{PATIENCE, spec, start};
 
 static TURN: Mutex<()> = Mutex::new(());

@@ -3,9 +3,10 @@
 use std::{
     io,
     net::{SocketAddr, UdpSocket},
-    os::fd::AsRawFd,
     time::{Duration, Instant},
 };
+
+use rustix::event::{PollFd, PollFlags};
 
 use super::{
     Mode, NtpError, Packet, Timestamp,
@@ -212,9 +213,6 @@ fn judge(
 
 /// Waits for something to read.
 fn wait_for(socket: &UdpSocket, timeout: Duration) -> Result<(), NtpError> {
-    let mut descriptors = [libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
-    // Rounded up: a wait of zero would be repeated until the millisecond is over.
-    let milliseconds = timeout.as_micros().div_ceil(1000);
-    datagram::wait(&mut descriptors, i32::try_from(milliseconds).unwrap_or(i32::MAX))
+    datagram::wait(&mut [PollFd::new(socket, PollFlags::IN)], Some(timeout))
         .map_err(|source| NtpError::Socket { action: "wait for an answer by NTP", source })
 }

@@ -7,6 +7,12 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use rustix::{
+    event::{PollFd, Timespec, poll},
+    io::Errno,
+    net::{SendFlags, sendto},
+};
+
 /// The oldest that a datagram may be by the kernel's stamp; one that seems older is taken as new, because
 /// then rather the machine's clock was stepped since it came.
 const OLDEST: Duration = Duration::from_secs(1);
@@ -26,7 +32,7 @@ pub(crate) struct Received {
 /// of an exchange by the time that a thread takes to wake up, and is no error.
 pub(crate) fn stamp(socket: &UdpSocket) {
     let on: libc::c_int = 1;
-    // SAFETY: the option takes an int, whose size is given.
+    // SAFETY: the option takes an int, whose size is given. (rustix has neither it nor the stamps.)
     unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -99,51 +105,20 @@ fn address(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
 
 /// Sends without waiting for room, whether or not the socket would.
 pub(crate) fn send(socket: &UdpSocket, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
-    let descriptor = socket.as_raw_fd();
-    let send = |address: *const libc::sockaddr, length: usize| {
-        // SAFETY: both buffers are valid for the lengths given.
-        unsafe {
-            let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-            let datagram_at = datagram.as_ptr().cast();
-            libc::sendto(descriptor, datagram_at, datagram.len(), flags, address, length as libc::socklen_t)
-        }
-    };
-    let sent = match to {
-        SocketAddr::V4(to) => {
-            let address = libc::sockaddr_in {
-                sin_family: libc::AF_INET as libc::sa_family_t,
-                sin_port: to.port().to_be(),
-                sin_addr: libc::in_addr { s_addr: u32::from(*to.ip()).to_be() },
-                sin_zero: [0; 8],
-            };
-            send((&raw const address).cast(), size_of_val(&address))
-        }
-        SocketAddr::V6(to) => {
-            let address = libc::sockaddr_in6 {
-                sin6_family: libc::AF_INET6 as libc::sa_family_t,
-                sin6_port: to.port().to_be(),
-                sin6_flowinfo: to.flowinfo(),
-                sin6_addr: libc::in6_addr { s6_addr: to.ip().octets() },
-                sin6_scope_id: to.scope_id(),
-            };
-            send((&raw const address).cast(), size_of_val(&address))
-        }
-    };
-    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    sendto(socket, datagram, SendFlags::DONTWAIT | SendFlags::NOSIGNAL, &to)?;
+    Ok(())
 }
 
-/// Waits until one of these can be read, at most `timeout_ms` (negative: without end). Interrupted, it returns early.
-pub(crate) fn wait(descriptors: &mut [libc::pollfd], timeout_ms: libc::c_int) -> io::Result<()> {
-    // SAFETY: the slice is valid for its length.
-    let code = unsafe { libc::poll(descriptors.as_mut_ptr(), descriptors.len() as libc::nfds_t, timeout_ms) };
-    if code < 0 {
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
+/// Waits until one of these can be read, at most so long (`None`: without end). Interrupted, it returns early.
+pub(crate) fn wait(descriptors: &mut [PollFd<'_>], timeout: Option<Duration>) -> io::Result<()> {
+    // What is too long for a timespec is without end.
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    match poll(descriptors, timeout.as_ref()) {
+        Ok(_) => Ok(()),
+        Err(Errno::INTR) => {
+            descriptors.iter_mut().for_each(PollFd::clear_revents);
+            Ok(())
         }
-        for descriptor in descriptors {
-            descriptor.revents = 0;
-        }
+        Err(errno) => Err(errno.into()),
     }
-    Ok(())
 }

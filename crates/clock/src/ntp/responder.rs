@@ -5,13 +5,14 @@ use std::{
     fs::File,
     io::{self, Write},
     net::UdpSocket,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
 };
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 
 use super::{Mode, NtpError, Packet, Short, Timestamp, datagram};
 use crate::HostClock;
@@ -51,13 +52,8 @@ impl Responder {
     /// [`NtpError::Start`] if the thread cannot be started.
     pub fn start(hosts: Vec<(UdpSocket, HostClock)>) -> Result<Self, NtpError> {
         let failed = |action| move |source| NtpError::Start { action, source };
-        // SAFETY: takes no pointers.
-        let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
-        if event < 0 {
-            return Err(failed("make an event")(io::Error::last_os_error()));
-        }
-        // SAFETY: new, and owned by nobody else.
-        let stop = File::from(unsafe { OwnedFd::from_raw_fd(event) });
+        let event = eventfd(0, EventfdFlags::CLOEXEC).map_err(|errno| failed("make an event")(errno.into()))?;
+        let stop = File::from(event);
         let stopped = stop.try_clone().map_err(failed("share an event"))?;
         for (socket, _) in &hosts {
             datagram::stamp(socket);
@@ -95,21 +91,20 @@ impl Drop for Responder {
 }
 
 fn serve(hosts: &[(UdpSocket, HostClock)], stopped: &File, answered: &[AtomicU64]) {
-    let watched = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    let mut descriptors: Vec<_> = hosts.iter().map(|(socket, _)| watched(socket.as_raw_fd())).collect();
-    descriptors.push(watched(stopped.as_raw_fd()));
+    let mut descriptors: Vec<_> = hosts.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::IN)).collect();
+    descriptors.push(PollFd::new(stopped, PollFlags::IN));
     let mut errors = vec![0_u32; hosts.len()];
     loop {
         // Fails only for want of memory in the kernel: then a moment later.
-        if datagram::wait(&mut descriptors, -1).is_err() {
+        if datagram::wait(&mut descriptors, None).is_err() {
             thread::sleep(std::time::Duration::from_millis(10));
             continue;
         }
-        if descriptors[hosts.len()].revents != 0 {
+        if !descriptors[hosts.len()].revents().is_empty() {
             return;
         }
         for (number, (socket, clock)) in hosts.iter().enumerate() {
-            if descriptors[number].revents == 0 {
+            if descriptors[number].revents().is_empty() {
                 continue;
             }
             match answer_all(socket, clock, &answered[number]) {
@@ -117,8 +112,8 @@ fn serve(hosts: &[(UdpSocket, HostClock)], stopped: &File, answered: &[AtomicU64
                 Err(_) => errors[number] += 1,
             }
             if errors[number] >= HOPELESS {
-                // Negative numbers are passed over.
-                descriptors[number].fd = -1;
+                // The end is watched for in its place.
+                descriptors[number].set_fd(stopped);
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use brownout_base::clock::monotonic_ns;
-use brownout_network::run_urgently;
+use brownout_machine::run_urgently;
 
 use super::*;
 

@@ -1,16 +1,16 @@
 //! Requests about attributes.
 
-use std::os::fd::AsFd;
-
-use super::{Passthrough, VALID};
-use crate::{
-    protocol::{Arguments, Header, Reply, attribute},
-    sys::{self, Errno},
+use rustix::{
+    fs::{self, AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid},
+    io::Errno,
 };
+
+use super::{Passthrough, VALID, fd_name};
+use crate::protocol::{Arguments, Header, Reply, attribute};
 
 impl Passthrough {
     pub(super) fn get_attributes(&self, header: &Header, reply: &mut Reply) -> Result<(), Errno> {
-        reply.attributes_for(&sys::stat(self.node(header)?.fd())?, VALID);
+        reply.attributes_for(&fs::fstat(self.node(header)?.fd())?, VALID);
         Ok(())
     }
 
@@ -33,39 +33,46 @@ impl Passthrough {
 
         let node = self.node(header)?;
         if set(attribute::UID) || set(attribute::GID) {
-            sys::change_owner(node.fd(), set(attribute::UID).then_some(uid), set(attribute::GID).then_some(gid))?;
+            let uid = set(attribute::UID).then(|| Uid::from_raw(uid));
+            let gid = set(attribute::GID).then(|| Gid::from_raw(gid));
+            fs::chownat(node.fd(), c"", uid, gid, AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW)?;
         }
         // After the owner, because a new owner takes the set-ID bits away.
         if set(attribute::MODE) {
-            sys::change_mode(self.descriptors.as_fd(), &sys::fd_name(node.fd()), mode & 0o7777)?;
+            let name = fd_name(node.fd());
+            fs::chmodat(&self.descriptors, &name, Mode::from_raw_mode(mode), AtFlags::empty())?;
         }
         if set(attribute::SIZE) {
-            let size = i64::try_from(size).map_err(|_| libc::EFBIG)?;
+            if i64::try_from(size).is_err() {
+                return Err(Errno::FBIG);
+            }
             if set(attribute::HANDLE) {
-                sys::truncate(self.handles.get(handle)?.fd(), size)?;
+                fs::ftruncate(self.handles.get(handle)?.fd(), size)?;
             } else {
-                sys::truncate(self.reopen(&node, libc::O_WRONLY | libc::O_NONBLOCK)?.as_fd(), size)?;
+                fs::ftruncate(self.reopen(node.fd(), OFlags::WRONLY | OFlags::NONBLOCK)?, size)?;
             }
         }
         if set(attribute::ATIME) || set(attribute::MTIME) {
-            let time = |given, now, seconds: u64, nanoseconds: u32| libc::timespec {
+            let time = |given, now, seconds: u64, nanoseconds: u32| Timespec {
                 tv_sec: seconds as i64,
                 tv_nsec: match (set(given), set(now)) {
-                    (false, _) => libc::UTIME_OMIT,
-                    (true, true) => libc::UTIME_NOW,
+                    (false, _) => UTIME_OMIT,
+                    (true, true) => UTIME_NOW,
                     (true, false) => nanoseconds.into(),
                 },
             };
-            let atime = time(attribute::ATIME, attribute::ATIME_NOW, atime, atime_ns);
-            let mtime = time(attribute::MTIME, attribute::MTIME_NOW, mtime, mtime_ns);
-            sys::change_times(node.fd(), [atime, mtime])?;
+            let times = Timestamps {
+                last_access: time(attribute::ATIME, attribute::ATIME_NOW, atime, atime_ns),
+                last_modification: time(attribute::MTIME, attribute::MTIME_NOW, mtime, mtime_ns),
+            };
+            fs::utimensat(node.fd(), c"", &times, AtFlags::EMPTY_PATH)?;
         }
-        reply.attributes_for(&sys::stat(node.fd())?, VALID);
+        reply.attributes_for(&fs::fstat(node.fd())?, VALID);
         Ok(())
     }
 
     pub(super) fn stat_filesystem(&self, header: &Header, reply: &mut Reply) -> Result<(), Errno> {
-        reply.filesystem(&sys::stat_filesystem(self.node(header)?.fd())?);
+        reply.filesystem(&fs::fstatvfs(self.node(header)?.fd())?);
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use crate::sys::Errno;
+use rustix::io::Errno;
 
 /// An open file or directory.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Handles {
 
     pub(crate) fn get(&self, number: u64) -> Result<Arc<Handle>, Errno> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        open.get(&number).map(Arc::clone).ok_or(libc::EBADF)
+        open.get(&number).map(Arc::clone).ok_or(Errno::BADF)
     }
 
     pub(crate) fn close(&self, number: u64) {

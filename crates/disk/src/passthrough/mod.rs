@@ -10,16 +10,18 @@ mod names;
 mod tree;
 
 use std::{
-    ffi::CStr,
-    os::fd::{AsFd, OwnedFd},
+    ffi::{CStr, CString},
+    os::fd::{AsFd, AsRawFd, OwnedFd},
     sync::Arc,
     time::Duration,
 };
 
-use crate::{
-    protocol::{Arguments, Header, Opcode, Reply},
-    sys::{self, Errno},
+use rustix::{
+    fs::{self, Mode, OFlags},
+    io::Errno,
 };
+
+use crate::protocol::{Arguments, Header, Opcode, ROOT, Reply};
 
 use self::{
     handles::Handles,
@@ -51,18 +53,18 @@ pub(crate) struct Done {
 impl Passthrough {
     /// Opens `source`; to be called on a serving thread.
     pub(crate) fn open(source: &CStr) -> Result<Passthrough, Errno> {
-        let root = sys::open(source, libc::O_PATH | libc::O_DIRECTORY)?;
-        let descriptors = sys::open(c"/proc/thread-self/fd", libc::O_PATH | libc::O_DIRECTORY)?;
+        let open = |path: &CStr| fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let (root, descriptors) = (open(source)?, open(c"/proc/thread-self/fd")?);
         let directory = Passthrough { tree: Tree::new(root)?, handles: Handles::default(), descriptors };
         // Fails here, and not at the first file, when that /proc is of another PID namespace.
-        let root = directory.tree.get(crate::protocol::ROOT)?;
-        directory.reopen(&root, libc::O_RDONLY | libc::O_DIRECTORY)?;
+        let root = directory.tree.get(ROOT)?;
+        directory.reopen(root.fd(), OFlags::RDONLY | OFlags::DIRECTORY)?;
         Ok(directory)
     }
 
     /// The mode of the directory itself.
     pub(crate) fn mode(&self) -> Result<u32, Errno> {
-        Ok(sys::stat(self.tree.get(crate::protocol::ROOT)?.fd())?.st_mode)
+        Ok(fs::fstat(self.tree.get(ROOT)?.fd())?.st_mode)
     }
 
     /// Carries out one request and writes the body of its answer.
@@ -100,7 +102,7 @@ impl Passthrough {
             Opcode::CopyRange => return self.copy_range(arguments, reply),
             // The service itself sees to these.
             Opcode::Init | Opcode::Interrupt | Opcode::Destroy | Opcode::Forget | Opcode::ForgetMany => {
-                Err(libc::ENOSYS)
+                Err(Errno::NOSYS)
             }
         };
         done.map(|()| Done::default())
@@ -111,12 +113,23 @@ impl Passthrough {
         self.tree.forget(node, lookups);
     }
 
-    /// Opens the file of a node anew.
-    fn reopen(&self, node: &Node, flags: i32) -> Result<OwnedFd, Errno> {
-        sys::open_at(self.descriptors.as_fd(), &sys::fd_name(node.fd()), flags, 0)
+    /// Opens the file behind a descriptor anew.
+    fn reopen(&self, file: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
+        open_at(&self.descriptors, &fd_name(file), flags, Mode::empty())
     }
 
     fn node(&self, header: &Header) -> Result<Arc<Node>, Errno> {
         self.tree.get(header.node)
     }
+}
+
+/// Opens a name in a directory; no program that this process starts gets the descriptor.
+fn open_at(directory: impl AsFd, name: &CStr, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    fs::openat(directory, name, flags | OFlags::CLOEXEC, mode)
+}
+
+/// The name of a descriptor in `/proc/…/fd`.
+fn fd_name(fd: impl AsFd) -> CString {
+    // A number holds no zero byte.
+    CString::new(fd.as_fd().as_raw_fd().to_string()).unwrap_or_default()
 }

@@ -1,15 +1,21 @@
 //! Requests about names.
 
-use std::{ffi::CStr, os::fd::AsFd, sync::Arc};
-
-use super::{Node, Passthrough, VALID};
-use crate::{
-    protocol::{Arguments, Header, Reply, opened},
-    sys::{self, Errno},
+use std::{
+    ffi::CStr,
+    os::fd::{AsFd, OwnedFd},
+    sync::Arc,
 };
 
+use rustix::{
+    fs::{self, AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Uid},
+    io::Errno,
+};
+
+use super::{Node, Passthrough, VALID, fd_name, open_at};
+use crate::protocol::{Arguments, Header, Reply, opened};
+
 /// Bits of a mode that a change of owner takes away.
-const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
+const SET_ID: Mode = Mode::SUID.union(Mode::SGID);
 
 impl Passthrough {
     pub(super) fn lookup(&self, header: &Header, mut arguments: Arguments<'_>, reply: &mut Reply) -> Result<(), Errno> {
@@ -19,8 +25,8 @@ impl Passthrough {
 
     /// Answers with the file of that name, which the kernel thereby knows once more.
     fn answer_entry(&self, parent: &Node, name: &CStr, reply: &mut Reply) -> Result<(), Errno> {
-        let file = sys::open_at(parent.fd(), name, libc::O_PATH | libc::O_NOFOLLOW, 0)?;
-        let stat = sys::stat(file.as_fd())?;
+        let file = look_at(parent, name)?;
+        let stat = fs::fstat(&file)?;
         reply.entry(self.tree.tell(file, &stat), &stat, VALID);
         Ok(())
     }
@@ -33,33 +39,28 @@ impl Passthrough {
         header: &Header,
         parent: &Arc<Node>,
         name: &CStr,
-        mode: u32,
+        mode: Mode,
         reply: &mut Reply,
     ) -> Result<(), Errno> {
-        let file = sys::open_at(parent.fd(), name, libc::O_PATH | libc::O_NOFOLLOW, 0)?;
-        self.hand_over(header, parent, file.as_fd(), mode)?;
-        let stat = sys::stat(file.as_fd())?;
+        let file = look_at(parent, name)?;
+        self.hand_over(header, parent, &file, mode)?;
+        let stat = fs::fstat(&file)?;
         reply.entry(self.tree.tell(file, &stat), &stat, VALID);
         Ok(())
     }
 
-    fn hand_over(
-        &self,
-        header: &Header,
-        parent: &Node,
-        file: std::os::fd::BorrowedFd<'_>,
-        mode: u32,
-    ) -> Result<(), Errno> {
+    fn hand_over(&self, header: &Header, parent: &Node, file: impl AsFd + Copy, mode: Mode) -> Result<(), Errno> {
         // In a directory with the set-group-ID bit, what is new belongs to the directory's group, and does already.
-        let inherits = sys::stat(parent.fd())?.st_mode & libc::S_ISGID != 0;
-        let stat = sys::stat(file)?;
+        let inherits = Mode::from_raw_mode(fs::fstat(parent.fd())?.st_mode).contains(Mode::SGID);
+        let stat = fs::fstat(file)?;
         let gid = if inherits { stat.st_gid } else { header.gid };
         if (stat.st_uid, stat.st_gid) == (header.uid, gid) {
             return Ok(());
         }
-        sys::change_owner(file, Some(header.uid), Some(gid))?;
-        if mode & SET_ID != 0 && stat.st_mode & libc::S_IFMT == libc::S_IFREG {
-            sys::change_mode(self.descriptors.as_fd(), &sys::fd_name(file), stat.st_mode & 0o7777)?;
+        let (uid, gid) = (Uid::from_raw(header.uid), Gid::from_raw(gid));
+        fs::chownat(file, c"", Some(uid), Some(gid), AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW)?;
+        if mode.intersects(SET_ID) && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+            fs::chmodat(&self.descriptors, fd_name(file), Mode::from_raw_mode(stat.st_mode), AtFlags::empty())?;
         }
         Ok(())
     }
@@ -72,9 +73,10 @@ impl Passthrough {
     ) -> Result<(), Errno> {
         let (mode, _umask) = (arguments.u32()?, arguments.u32()?);
         let (parent, name) = (self.node(header)?, arguments.name()?);
-        sys::make_directory(parent.fd(), name, mode & 0o7777)?;
+        let mode = Mode::from_raw_mode(mode);
+        fs::mkdirat(parent.fd(), name, mode)?;
         self.answer_new(header, &parent, name, mode, reply).inspect_err(|_| {
-            let _ = sys::remove(parent.fd(), name, true);
+            let _ = fs::unlinkat(parent.fd(), name, AtFlags::REMOVEDIR);
         })
     }
 
@@ -87,9 +89,10 @@ impl Passthrough {
         let (mode, device) = (arguments.u32()?, arguments.u32()?);
         arguments.skip(8)?;
         let (parent, name) = (self.node(header)?, arguments.name()?);
-        sys::make_node(parent.fd(), name, mode, device)?;
+        let (kind, mode) = (FileType::from_raw_mode(mode), Mode::from_raw_mode(mode));
+        fs::mknodat(parent.fd(), name, kind, mode, device.into())?;
         self.answer_new(header, &parent, name, mode, reply).inspect_err(|_| {
-            let _ = sys::remove(parent.fd(), name, false);
+            let _ = fs::unlinkat(parent.fd(), name, AtFlags::empty());
         })
     }
 
@@ -100,41 +103,43 @@ impl Passthrough {
         reply: &mut Reply,
     ) -> Result<(), Errno> {
         let (parent, name, content) = (self.node(header)?, arguments.name()?, arguments.text()?);
-        sys::make_symlink(content, parent.fd(), name)?;
-        self.answer_new(header, &parent, name, 0, reply).inspect_err(|_| {
-            let _ = sys::remove(parent.fd(), name, false);
+        fs::symlinkat(content, parent.fd(), name)?;
+        self.answer_new(header, &parent, name, Mode::empty(), reply).inspect_err(|_| {
+            let _ = fs::unlinkat(parent.fd(), name, AtFlags::empty());
         })
     }
 
     pub(super) fn create(&self, header: &Header, mut arguments: Arguments<'_>, reply: &mut Reply) -> Result<(), Errno> {
-        let (flags, mode) = (arguments.u32()? as i32, arguments.u32()?);
+        let (flags, mode) = (OFlags::from_bits_retain(arguments.u32()?), Mode::from_raw_mode(arguments.u32()?));
         arguments.skip(8)?;
         let (parent, name) = (self.node(header)?, arguments.name()?);
-        let access = flags & libc::O_ACCMODE;
-        let exclusive = access | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
-        let file = match sys::open_at(parent.fd(), name, exclusive, mode & 0o7777) {
+        let access = flags & OFlags::ACCMODE;
+        let exclusive = access | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let file = match open_at(parent.fd(), name, exclusive, mode) {
             Ok(file) => {
-                self.hand_over(header, &parent, file.as_fd(), mode).inspect_err(|_| {
-                    let _ = sys::remove(parent.fd(), name, false);
+                self.hand_over(header, &parent, &file, mode).inspect_err(|_| {
+                    let _ = fs::unlinkat(parent.fd(), name, AtFlags::empty());
                 })?;
                 file
             }
             // It came into being since the kernel looked: it keeps its owner.
-            Err(libc::EEXIST) if flags & libc::O_EXCL == 0 => {
-                sys::open_at(parent.fd(), name, access | libc::O_NOFOLLOW | flags & libc::O_TRUNC, 0)?
+            Err(Errno::EXIST) if !flags.contains(OFlags::EXCL) => {
+                let flags = access | OFlags::NOFOLLOW | flags & OFlags::TRUNC;
+                open_at(parent.fd(), name, flags, Mode::empty())?
             }
             Err(errno) => return Err(errno),
         };
         // Not by its name, which may mean another file by now.
-        let path = sys::open_at(self.descriptors.as_fd(), &sys::fd_name(file.as_fd()), libc::O_PATH, 0)?;
-        let stat = sys::stat(path.as_fd())?;
+        let path = self.reopen(&file, OFlags::PATH)?;
+        let stat = fs::fstat(&path)?;
         reply.entry(self.tree.tell(path, &stat), &stat, VALID);
         reply.opened(self.handles.add(file), opened::KEEP_CACHE | opened::NO_FLUSH);
         Ok(())
     }
 
     pub(super) fn remove(&self, header: &Header, mut arguments: Arguments<'_>, directory: bool) -> Result<(), Errno> {
-        sys::remove(self.node(header)?.fd(), arguments.name()?, directory)
+        let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        fs::unlinkat(self.node(header)?.fd(), arguments.name()?, flags)
     }
 
     pub(super) fn rename(&self, header: &Header, mut arguments: Arguments<'_>, flagged: bool) -> Result<(), Errno> {
@@ -142,18 +147,24 @@ impl Passthrough {
         let flags = if flagged { (arguments.u32()?, arguments.u32()?).0 } else { 0 };
         let (from, to) = (self.node(header)?, self.tree.get(to)?);
         let (from_name, to_name) = (arguments.name()?, arguments.name()?);
-        sys::rename((from.fd(), from_name), (to.fd(), to_name), flags)
+        fs::renameat_with(from.fd(), from_name, to.fd(), to_name, RenameFlags::from_bits_retain(flags))
     }
 
     pub(super) fn link(&self, header: &Header, mut arguments: Arguments<'_>, reply: &mut Reply) -> Result<(), Errno> {
         let file = self.tree.get(arguments.u64()?)?;
         let (parent, name) = (self.node(header)?, arguments.name()?);
-        sys::link((self.descriptors.as_fd(), &sys::fd_name(file.fd())), (parent.fd(), name))?;
+        // By way of its link in /proc, which is followed to the file it stands for.
+        fs::linkat(&self.descriptors, fd_name(file.fd()), parent.fd(), name, AtFlags::SYMLINK_FOLLOW)?;
         self.answer_entry(&parent, name, reply)
     }
 
     pub(super) fn read_link(&self, header: &Header, reply: &mut Reply) -> Result<(), Errno> {
-        reply.bytes(&sys::read_link(self.node(header)?.fd())?);
+        reply.bytes(fs::readlinkat(self.node(header)?.fd(), c"", Vec::new())?.to_bytes());
         Ok(())
     }
+}
+
+/// An `O_PATH` descriptor of the file of that name, of a symbolic link itself.
+fn look_at(parent: &Node, name: &CStr) -> Result<OwnedFd, Errno> {
+    open_at(parent.fd(), name, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())
 }

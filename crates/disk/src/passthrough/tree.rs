@@ -6,10 +6,12 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::{
-    protocol::ROOT,
-    sys::{self, Errno},
+use rustix::{
+    fs::{self, Stat},
+    io::Errno,
 };
+
+use crate::protocol::ROOT;
 
 /// A file that the kernel knows. As long as this is there, its inode number cannot be given to another file.
 #[derive(Debug)]
@@ -42,7 +44,7 @@ struct Known {
 impl Tree {
     /// Of a directory, from an `O_PATH` descriptor.
     pub(crate) fn new(root: OwnedFd) -> Result<Tree, Errno> {
-        let stat = sys::stat(root.as_fd())?;
+        let stat = fs::fstat(&root)?;
         let identity = (stat.st_dev, stat.st_ino);
         // The kernel never forgets the root.
         let nodes = HashMap::from([(ROOT, (Arc::new(Node { file: root, identity }), u64::MAX))]);
@@ -60,11 +62,11 @@ impl Tree {
 
     /// The node of that number.
     pub(crate) fn get(&self, number: u64) -> Result<Arc<Node>, Errno> {
-        self.known().nodes.get(&number).map(|(node, _)| Arc::clone(node)).ok_or(libc::ESTALE)
+        self.known().nodes.get(&number).map(|(node, _)| Arc::clone(node)).ok_or(Errno::STALE)
     }
 
     /// The kernel is about to be told of the file behind this `O_PATH` descriptor: returns its number.
-    pub(crate) fn tell(&self, file: OwnedFd, stat: &libc::stat64) -> u64 {
+    pub(crate) fn tell(&self, file: OwnedFd, stat: &Stat) -> u64 {
         let identity = (stat.st_dev, stat.st_ino);
         let mut known = self.known();
         let Known { nodes, numbers, next } = &mut *known;
@@ -102,10 +104,9 @@ impl Tree {
 mod tests {
     use super::*;
 
-    fn path(path: &std::path::Path) -> (OwnedFd, libc::stat64) {
-        let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
-        let file = sys::open(&name, libc::O_PATH | libc::O_NOFOLLOW).unwrap();
-        let stat = sys::stat(file.as_fd()).unwrap();
+    fn path(path: &std::path::Path) -> (OwnedFd, Stat) {
+        let file = fs::open(path, fs::OFlags::PATH | fs::OFlags::NOFOLLOW, fs::Mode::empty()).unwrap();
+        let stat = fs::fstat(&file).unwrap();
         (file, stat)
     }
 
@@ -125,7 +126,7 @@ mod tests {
         tree.forget(number, 1);
         assert!(tree.get(number).is_ok());
         tree.forget(number, 1);
-        assert_eq!(tree.get(number).unwrap_err(), libc::ESTALE);
+        assert_eq!(tree.get(number).unwrap_err(), Errno::STALE);
         assert_ne!(tell(&one), number);
         tree.forget(ROOT, 1);
         assert_eq!(tree.len(), 2);

@@ -3,15 +3,17 @@
 use std::{
     fs::{self, File, OpenOptions},
     io,
-    os::{
-        fd::AsFd,
-        unix::fs::{FileExt, OpenOptionsExt, PermissionsExt},
-    },
+    os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt},
     path::Path,
 };
 
+use rustix::{
+    fs::{Advice, FallocateFlags, OFlags, fadvise, fallocate},
+    io::Errno,
+};
+
 use super::Probe;
-use crate::{operation::Operation, sys};
+use crate::operation::Operation;
 
 const WRITTEN: u64 = 512;
 const READ: usize = 4096;
@@ -51,8 +53,8 @@ impl Subject {
         let file = options.open(&path).map_err(|error| ("make its file", error))?;
         let page = Box::new(Page([0; READ]));
         file.write_all_at(&page.0, 0).and_then(|()| file.sync_all()).map_err(|error| ("write its file", error))?;
-        let direct = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(&path).ok();
-        let allocates = sys::allocate(file.as_fd(), 0, 0, READ as i64).is_ok();
+        let direct = OpenOptions::new().read(true).custom_flags(OFlags::DIRECT.bits() as i32).open(&path).ok();
+        let allocates = allocate(&file).is_ok();
         Ok(Subject { file, direct, allocates, page })
     }
 
@@ -60,7 +62,7 @@ impl Subject {
     pub(super) fn prepare(&mut self, operation: Operation) {
         match operation {
             Operation::Sync => drop(self.write()),
-            Operation::Read if self.direct.is_none() => sys::forget_pages(self.file.as_fd()),
+            Operation::Read if self.direct.is_none() => drop(fadvise(&self.file, 0, None, Advice::DontNeed)),
             Operation::Read | Operation::Write | Operation::Metadata => {}
         }
     }
@@ -75,13 +77,18 @@ impl Subject {
             Operation::Sync => self.file.sync_data(),
             Operation::Read => self.direct.as_ref().unwrap_or(&self.file).read_exact_at(&mut self.page.0, 0),
             // No names come and go: a database that walks its directories meanwhile would trip over them.
-            Operation::Metadata if self.allocates => return sys::allocate(self.file.as_fd(), 0, 0, READ as i64),
+            Operation::Metadata if self.allocates => allocate(&self.file),
             Operation::Metadata => self.file.set_len(READ as u64),
         };
-        done.map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))
+        done.map_err(|error| error.raw_os_error().unwrap_or(Errno::IO.raw_os_error()))
     }
 
     fn write(&self) -> io::Result<()> {
         self.file.write_all_at(&self.page.0[..WRITTEN as usize], 0)
     }
+}
+
+/// Gives a file the space that is read.
+fn allocate(file: &File) -> io::Result<()> {
+    Ok(fallocate(file, FallocateFlags::empty(), 0, READ as u64)?)
 }

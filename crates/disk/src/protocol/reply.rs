@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::sys::Errno;
+use rustix::{
+    fs::{Stat, StatVfs, major, minor},
+    io::Errno,
+};
 
 /// An answer in the making: 16 bytes of header (`struct fuse_out_header`), then the body. Its buffer is used again.
 #[derive(Debug)]
@@ -61,7 +64,7 @@ impl Reply {
     }
 
     /// `struct fuse_attr`.
-    pub(crate) fn attributes(&mut self, stat: &libc::stat64) {
+    pub(crate) fn attributes(&mut self, stat: &Stat) {
         self.u64(stat.st_ino);
         self.u64(stat.st_size as u64);
         self.u64(stat.st_blocks as u64);
@@ -76,14 +79,14 @@ impl Reply {
         self.u32(stat.st_uid);
         self.u32(stat.st_gid);
         // In the kernel's own 32-bit form: 12 bits of major number between 8 and 12 bits of minor.
-        let (major, minor) = (libc::major(stat.st_rdev), libc::minor(stat.st_rdev));
+        let (major, minor) = (major(stat.st_rdev), minor(stat.st_rdev));
         self.u32((minor & 0xff) | (major << 8) | ((minor & !0xff) << 12));
         self.u32(stat.st_blksize as u32);
         self.u32(0);
     }
 
     /// `struct fuse_attr_out`.
-    pub(crate) fn attributes_for(&mut self, stat: &libc::stat64, valid: Duration) {
+    pub(crate) fn attributes_for(&mut self, stat: &Stat, valid: Duration) {
         self.u64(valid.as_secs());
         self.u32(valid.subsec_nanos());
         self.u32(0);
@@ -91,7 +94,7 @@ impl Reply {
     }
 
     /// `struct fuse_entry_out`.
-    pub(crate) fn entry(&mut self, node: u64, stat: &libc::stat64, valid: Duration) {
+    pub(crate) fn entry(&mut self, node: u64, stat: &Stat, valid: Duration) {
         self.u64(node);
         // Generations tell apart files that had the same number one after the other; ours are never used again.
         self.u64(0);
@@ -116,7 +119,7 @@ impl Reply {
     }
 
     /// `struct fuse_statfs_out`.
-    pub(crate) fn filesystem(&mut self, stat: &libc::statvfs64) {
+    pub(crate) fn filesystem(&mut self, stat: &StatVfs) {
         for number in [stat.f_blocks, stat.f_bfree, stat.f_bavail, stat.f_files, stat.f_ffree] {
             self.u64(number);
         }
@@ -150,7 +153,7 @@ impl Reply {
             Ok(()) => 0,
             Err(errno) => {
                 self.clear();
-                -errno
+                -errno.raw_os_error()
             }
         };
         self.buffer[0..4].copy_from_slice(&(self.length as u32).to_ne_bytes());
@@ -162,15 +165,14 @@ impl Reply {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd;
+    use rustix::fs::{fstat, fstatvfs};
 
     use super::*;
-    use crate::sys;
 
     #[test]
     fn bodies_have_the_sizes_of_the_kernels_structs() {
         let root = std::fs::File::open("/").unwrap();
-        let (stat, filesystem) = (sys::stat(root.as_fd()).unwrap(), sys::stat_filesystem(root.as_fd()).unwrap());
+        let (stat, filesystem) = (fstat(&root).unwrap(), fstatvfs(&root).unwrap());
         let mut reply = Reply::new();
         let mut size = |fill: &dyn Fn(&mut Reply)| {
             reply.clear();
@@ -190,9 +192,9 @@ mod tests {
     fn an_error_has_no_body() {
         let mut reply = Reply::new();
         reply.bytes(b"half an answer");
-        let bytes = reply.finish(7, Err(libc::ENOSPC)).to_vec();
+        let bytes = reply.finish(7, Err(Errno::NOSPC)).to_vec();
         assert_eq!(bytes.len(), 16);
-        assert_eq!(bytes[4..8], (-libc::ENOSPC).to_ne_bytes());
+        assert_eq!(bytes[4..8], (-Errno::NOSPC.raw_os_error()).to_ne_bytes());
         assert_eq!(bytes[8..], 7_u64.to_ne_bytes());
     }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use crate::sys::Errno;
+use rustix::io::Errno;
 
 /// What every request begins with (`struct fuse_in_header`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(crate) struct Arguments<'a>(&'a [u8]);
 
 impl<'a> Arguments<'a> {
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Errno> {
-        let (first, rest) = self.0.split_first_chunk().ok_or(libc::EIO)?;
+        let (first, rest) = self.0.split_first_chunk().ok_or(Errno::IO)?;
         self.0 = rest;
         Ok(*first)
     }
@@ -57,20 +57,20 @@ impl<'a> Arguments<'a> {
         self.array().map(u64::from_ne_bytes)
     }
 
-    /// An offset or a length in a file.
-    pub(crate) fn offset(&mut self) -> Result<i64, Errno> {
-        i64::try_from(self.u64()?).map_err(|_| libc::EINVAL)
+    /// An offset or a length in a file, which the system takes as a signed number.
+    pub(crate) fn offset(&mut self) -> Result<u64, Errno> {
+        Some(self.u64()?).filter(|offset| i64::try_from(*offset).is_ok()).ok_or(Errno::INVAL)
     }
 
     /// Leaves out so many bytes.
     pub(crate) fn skip(&mut self, bytes: usize) -> Result<(), Errno> {
-        self.0 = self.0.get(bytes..).ok_or(libc::EIO)?;
+        self.0 = self.0.get(bytes..).ok_or(Errno::IO)?;
         Ok(())
     }
 
     /// A string that ends with a zero byte.
     pub(crate) fn text(&mut self) -> Result<&'a CStr, Errno> {
-        let text = CStr::from_bytes_until_nul(self.0).map_err(|_| libc::EIO)?;
+        let text = CStr::from_bytes_until_nul(self.0).map_err(|_| Errno::IO)?;
         self.0 = &self.0[text.to_bytes_with_nul().len()..];
         Ok(text)
     }
@@ -80,7 +80,7 @@ impl<'a> Arguments<'a> {
         let name = self.text()?;
         // The kernel never asks for these; a name that led out of the directory must not depend on that.
         let leads_out = matches!(name.to_bytes(), b"" | b"." | b"..") || name.to_bytes().contains(&b'/');
-        if leads_out { Err(libc::EINVAL) } else { Ok(name) }
+        if leads_out { Err(Errno::INVAL) } else { Ok(name) }
     }
 
     /// Of a write (`struct fuse_write_in`): whether the kernel writes back pages of a mapping, on its own account.
@@ -91,7 +91,7 @@ impl<'a> Arguments<'a> {
 
     /// So many bytes.
     pub(crate) fn bytes(&mut self, length: usize) -> Result<&'a [u8], Errno> {
-        let bytes = self.0.get(..length).ok_or(libc::EIO)?;
+        let bytes = self.0.get(..length).ok_or(Errno::IO)?;
         self.0 = &self.0[length..];
         Ok(bytes)
     }
@@ -124,7 +124,7 @@ mod tests {
         let (header, mut arguments) = Header::parse(&bytes).unwrap();
         assert_eq!(header, Header { opcode: 1, unique: 6, node: 1, uid: 1000, gid: 100, thread: 4711 });
         assert_eq!(arguments.name().unwrap(), c"data");
-        assert_eq!(arguments.u32(), Err(libc::EIO));
+        assert_eq!(arguments.u32(), Err(Errno::IO));
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use std::{
     fs,
-    os::fd::AsFd,
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
 use brownout_base::clock::monotonic_ns;
+use rustix::{io::Errno, process::Signal};
 
 use super::{Service, handshake};
 use crate::{
@@ -14,7 +14,6 @@ use crate::{
     operation::Operation,
     passthrough::Done,
     protocol::{Arguments, Header, Opcode, Reply},
-    sys::{self, Errno},
 };
 
 impl Service {
@@ -23,7 +22,7 @@ impl Service {
         let received_ns = monotonic_ns();
         let Some((header, arguments)) = Header::parse(bytes) else { return };
         let Some(opcode) = Opcode::from_number(header.opcode) else {
-            return self.send(&header, Err(libc::ENOSYS), reply);
+            return self.send(&header, Err(Errno::NOSYS), reply);
         };
         reply.clear();
         match opcode {
@@ -90,7 +89,7 @@ impl Service {
             self.shared.counters().of_mut(operation).interrupted += 1;
         }
         reply.clear();
-        self.send(&header, Err(libc::EINTR), reply);
+        self.send(&header, Err(Errno::INTR), reply);
     }
 
     /// Carries out a request that a fault can hit, or fails it, counts it and answers it.
@@ -130,12 +129,12 @@ impl Service {
     ) -> Result<Done, Errno> {
         // A request that is never answered hangs its caller; a panic must not do that.
         let attempt = AssertUnwindSafe(|| self.passthrough.carry_out(opcode, header, arguments, reply));
-        catch_unwind(attempt).unwrap_or(Err(libc::EIO))
+        catch_unwind(attempt).unwrap_or(Err(Errno::IO))
     }
 
     fn send(&self, header: &Header, result: Result<(), Errno>, reply: &mut Reply) {
         // ENOENT: the caller did not wait; ENODEV: unmounted. Nobody is left to be told.
-        let _ = sys::write(self.device.as_fd(), reply.finish(header.unique, result));
+        let _ = rustix::io::write(&self.device, reply.finish(header.unique, result));
     }
 
     fn interrupt(&self, mut arguments: Arguments<'_>) {
@@ -174,5 +173,5 @@ pub(super) fn killed(thread: u32) -> bool {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
     };
-    (pending("SigPnd:") | pending("ShdPnd:")) & 1 << (libc::SIGKILL - 1) != 0
+    (pending("SigPnd:") | pending("ShdPnd:")) & 1 << (Signal::KILL.as_raw() - 1) != 0
 }

@@ -1,9 +1,8 @@
 //! The first request, in which the kernel and we agree on how to speak.
 
-use crate::{
-    protocol::{Arguments, MAJOR, MAX_PAGES, MAX_WRITE, MINOR, OLDEST_MINOR, Reply, init},
-    sys::Errno,
-};
+use rustix::io::Errno;
+
+use crate::protocol::{Arguments, MAJOR, MAX_PAGES, MAX_WRITE, MINOR, OLDEST_MINOR, Reply, init};
 
 /// Requests that the kernel has under way on its own account (readahead, writing back mapped pages), at most. It is 12 by
 /// default; then a few slow ones would hold up all others, which no real disk with a queue of 32 or more does.
@@ -19,7 +18,7 @@ const BACKGROUND: u16 = 1024;
 pub(super) fn agree(mut arguments: Arguments<'_>, reply: &mut Reply) -> Result<(), Errno> {
     let (major, minor, readahead, offered) = (arguments.u32()?, arguments.u32()?, arguments.u32()?, arguments.u32()?);
     if major < MAJOR || (major == MAJOR && minor < OLDEST_MINOR) {
-        return Err(libc::EPROTO);
+        return Err(Errno::PROTO);
     }
     reply.u32(MAJOR);
     reply.u32(MINOR);
@@ -70,6 +69,6 @@ mod tests {
     fn a_newer_kernel_is_told_our_version_and_an_older_one_refused() {
         let (agreed, bytes) = ask(8, 0);
         assert_eq!((agreed, bytes.len()), (Ok(()), 16 + 8));
-        assert_eq!(ask(7, 22).0, Err(libc::EPROTO));
+        assert_eq!(ask(7, 22).0, Err(Errno::PROTO));
     }
 }

@@ -27,12 +27,17 @@ use std::{
     time::Duration,
 };
 
+use rustix::{
+    fs::{Mode, OFlags},
+    io::Errno,
+};
+
 use crate::{
     control::Shared,
     held::Over,
     passthrough::Passthrough,
     protocol::{REQUEST_SIZE, Reply},
-    sys::{self, Errno},
+    sys,
 };
 
 use debts::Debts;
@@ -126,8 +131,8 @@ pub(crate) fn start(
         }
     };
     let spawned = thread::Builder::new().name("disk".to_owned()).spawn(first);
-    spawned.map_err(|error| ("start a thread", error.raw_os_error().unwrap_or(libc::EAGAIN)))?;
-    announced.recv().unwrap_or(Err(("start a thread", libc::EAGAIN)))
+    spawned.map_err(|error| ("start a thread", sys::errno_of(&error)))?;
+    announced.recv().unwrap_or(Err(("start a thread", Errno::AGAIN)))
 }
 
 /// On the first serving thread: all that is needed, up to the mount.
@@ -142,7 +147,8 @@ fn prepare(
     sys::own_file_table().map_err(named("make a table of open files (Linux 5.9 or later)"))?;
     sys::own_umask().map_err(named("make a file mode mask"))?;
     let passthrough = Passthrough::open(source).map_err(named("open the source, by way of /proc/thread-self/fd,"))?;
-    let device = sys::open(c"/dev/fuse", libc::O_RDWR).map_err(named("open /dev/fuse"))?;
+    let device = rustix::fs::open(c"/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
+    let device = device.map_err(named("open /dev/fuse"))?;
     // Before there is a mount, so that none is left without it. It gets the service once that is there, or ends.
     let (serve, served) = mpsc::sync_channel::<Arc<Service>>(1);
     let timer = move || served.recv().iter().for_each(Service::keep_time);
@@ -168,7 +174,7 @@ fn prepare(
 fn spawn(threads: &Arc<Threads>, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Errno> {
     #[cfg(test)]
     if threads.none_left.load(Ordering::Relaxed) {
-        return Err(libc::EAGAIN);
+        return Err(Errno::AGAIN);
     }
     threads.add(1);
     let counted = Counted(Arc::clone(threads));
@@ -179,7 +185,7 @@ fn spawn(threads: &Arc<Threads>, name: &str, work: impl FnOnce() + Send + 'stati
         work();
     };
     let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
-    spawned.map(drop).map_err(|error| error.raw_os_error().unwrap_or(libc::EAGAIN))
+    spawned.map(drop).map_err(|error| sys::errno_of(&error))
 }
 
 impl Service {
@@ -190,7 +196,7 @@ impl Service {
         let mut reply = Reply::new();
         loop {
             self.idle.fetch_add(1, Ordering::AcqRel);
-            let read = sys::read(self.device.as_fd(), &mut request);
+            let read = rustix::io::read(&self.device, &mut request[..]);
             let idle = self.idle.fetch_sub(1, Ordering::AcqRel) - 1;
             match read {
                 Ok(length) => {
@@ -200,7 +206,7 @@ impl Service {
                     self.answer(&request[..length], &mut reply);
                 }
                 // ENOENT: the request was taken back while we read it.
-                Err(libc::EINTR | libc::ENOENT | libc::EAGAIN) => {}
+                Err(Errno::INTR | Errno::NOENT | Errno::AGAIN) => {}
                 // ENODEV: unmounted. Anything else would repeat itself for ever.
                 Err(_) => break,
             }
@@ -275,7 +281,7 @@ mod tests {
         };
         let threads = Arc::new(Threads::default());
         threads.none_left.store(true, Ordering::Relaxed);
-        assert_eq!(start(&threads), Err(("start a thread", libc::EAGAIN)));
+        assert_eq!(start(&threads), Err(("start a thread", Errno::AGAIN)));
         assert!(!is_mounted());
         assert!(threads.wait(Duration::from_secs(60)), "a thread of it stays");
         // With a timer it is one, and is seen here.

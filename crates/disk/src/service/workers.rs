@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use crate::{held::Job, sys::Errno};
+use rustix::io::Errno;
+
+use crate::held::Job;
 
 /// The most workers at a time; what is more waits for one of them.
 const MOST: usize = 64;

@@ -3,9 +3,18 @@
 use std::{
     ffi::{CStr, CString},
     io,
+    os::fd::{AsRawFd, OwnedFd},
 };
 
-use super::{Errno, last, mount::options};
+use rustix::{
+    fs::{self, FileType, Mode, OFlags},
+    io::Errno,
+    mount::{MountFlags, MountPropagationFlags, mount, mount_change},
+    process::{Pid, WaitOptions, getegid, geteuid, waitpid},
+    thread::{UnshareFlags, unshare_unsafe},
+};
+
+use super::mount::{KIND, SOURCE, options};
 
 /// Which step of [`try_mount`] failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,92 +36,72 @@ const STEPS: [Step; 4] = [Step::Fork, Step::Open, Step::Namespace, Step::Mount];
 /// # Errors
 /// The step that failed, and why.
 pub(crate) fn try_mount(directory: &CStr) -> Result<(), (Step, io::Error)> {
-    // SAFETY: these two only answer.
-    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
-    let maps = Maps {
-        uid: CString::new(format!("0 {uid} 1")).unwrap_or_default(),
-        gid: CString::new(format!("0 {gid} 1")).unwrap_or_default(),
-    };
+    let (uid, gid) = (geteuid(), getegid());
+    let maps = Maps { uid: format!("0 {uid} 1"), gid: format!("0 {gid} 1") };
     // Descriptors are small numbers: a place for each of them, so that the child need not format any.
-    let options: Vec<CString> = (0..1024).map(|fd| options(fd, libc::S_IFDIR, 0, 0)).collect();
-    let failed = |step, errno| Err((step, io::Error::from_raw_os_error(errno)));
-    // SAFETY: between fork and _exit the child makes system calls only, allocates nothing and takes no lock. The status
-    // of exactly this child is awaited.
-    let status = unsafe {
+    let options: Vec<CString> = (0..1024).map(|fd| options(fd, FileType::Directory.as_raw_mode(), 0, 0)).collect();
+    let failed = |step, errno: Errno| Err((step, errno.into()));
+    // SAFETY: between fork and _exit the child makes system calls only, allocates nothing and takes no lock. (rustix has
+    // no safe way to fork.)
+    let child = unsafe {
         let child = libc::fork();
-        if child < 0 {
-            return failed(Step::Fork, last());
-        }
         if child == 0 {
-            let (step, errno) = match attempt(directory, &maps, &options, uid == 0) {
-                Ok(()) => (0, 0),
-                Err((step, errno)) => (step as i32, errno),
+            let (step, errno) = match attempt(directory, &maps, &options, uid.is_root()) {
+                Ok(_device) => (0, 0),
+                Err((step, errno)) => (step as i32, errno.raw_os_error()),
             };
             // Two bits tell the step; the errnos of these calls are below 64.
             libc::_exit(if errno == 0 { 0 } else { step << 6 | errno.clamp(1, 63) });
         }
-        let mut status = 0;
-        while libc::waitpid(child, &mut status, 0) < 0 {
-            if last() != libc::EINTR {
-                return failed(Step::Fork, last());
-            }
-        }
-        status
+        child
     };
-    match libc::WEXITSTATUS(status) {
-        _ if !libc::WIFEXITED(status) => failed(Step::Fork, libc::ECHILD),
-        0 => Ok(()),
-        code => failed(STEPS[(code >> 6 & 3) as usize], code & 63),
+    let Some(child) = Pid::from_raw(child).filter(|_| child > 0) else {
+        return Err((Step::Fork, io::Error::last_os_error()));
+    };
+    let status = loop {
+        match waitpid(Some(child), WaitOptions::empty()) {
+            Err(Errno::INTR) => {}
+            Err(errno) => return failed(Step::Fork, errno),
+            Ok(ended) => break ended.and_then(|(_, status)| status.exit_status()),
+        }
+    };
+    match status {
+        None => failed(Step::Fork, Errno::CHILD),
+        Some(0) => Ok(()),
+        Some(code) => failed(STEPS[(code >> 6 & 3) as usize], Errno::from_raw_os_error(code & 63)),
     }
 }
 
 struct Maps {
-    uid: CString,
-    gid: CString,
+    uid: String,
+    gid: String,
 }
 
-/// What the child does. Only system calls.
-unsafe fn attempt(directory: &CStr, maps: &Maps, options: &[CString], root: bool) -> Result<(), (Step, Errno)> {
-    // SAFETY: every string ends with a zero byte; no memory is handed over otherwise.
-    unsafe {
-        let device = libc::open(c"/dev/fuse".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
-        if device < 0 {
-            return Err((Step::Open, last()));
+/// What the child does; it is mounted as long as the device is open. Only system calls.
+fn attempt(directory: &CStr, maps: &Maps, options: &[CString], root: bool) -> Result<OwnedFd, (Step, Errno)> {
+    let at = |step| move |errno| (step, errno);
+    let device = fs::open(c"/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(at(Step::Open))?;
+    let user = if root { UnshareFlags::empty() } else { UnshareFlags::NEWUSER };
+    // SAFETY: the table of open files stays shared, so that no descriptor changes its meaning.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS | user) }.map_err(at(Step::Namespace))?;
+    if !root {
+        for (path, line) in [
+            (c"/proc/self/setgroups", "deny"),
+            (c"/proc/self/uid_map", &*maps.uid),
+            (c"/proc/self/gid_map", &*maps.gid),
+        ] {
+            put(path, line).map_err(at(Step::Namespace))?;
         }
-        let spaces = libc::CLONE_NEWNS | if root { 0 } else { libc::CLONE_NEWUSER };
-        if libc::unshare(spaces) < 0 {
-            return Err((Step::Namespace, last()));
-        }
-        if !root {
-            put(c"/proc/self/setgroups", c"deny")?;
-            put(c"/proc/self/uid_map", &maps.uid)?;
-            put(c"/proc/self/gid_map", &maps.gid)?;
-        }
-        let private = libc::MS_REC | libc::MS_PRIVATE;
-        let none = std::ptr::null();
-        if libc::mount(none, c"/".as_ptr(), none, private, none.cast()) < 0 {
-            return Err((Step::Namespace, last()));
-        }
-        let Some(options) = options.get(device as usize) else {
-            return Err((Step::Open, libc::EMFILE));
-        };
-        let kind = c"fuse.brownout".as_ptr();
-        if libc::mount(c"brownout".as_ptr(), directory.as_ptr(), kind, 0, options.as_ptr().cast()) < 0 {
-            return Err((Step::Mount, last()));
-        }
-        Ok(())
     }
+    let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+    mount_change(c"/", private).map_err(at(Step::Namespace))?;
+    let options = options.get(device.as_raw_fd() as usize).ok_or((Step::Open, Errno::MFILE))?;
+    mount(SOURCE, directory, KIND, MountFlags::empty(), &**options).map_err(at(Step::Mount))?;
+    Ok(device)
 }
 
 /// Writes a line to a file of `/proc`.
-unsafe fn put(path: &CStr, line: &CStr) -> Result<(), (Step, Errno)> {
-    // SAFETY: both end with a zero byte; the length is that of `line`.
-    unsafe {
-        let fd = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
-        let bytes = line.to_bytes();
-        let written = libc::write(fd, bytes.as_ptr().cast(), bytes.len());
-        let errno = last();
-        libc::close(fd);
-        if written < 0 { Err((Step::Namespace, errno)) } else { Ok(()) }
-    }
+fn put(path: &CStr, line: &str) -> Result<(), Errno> {
+    let file = fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(file, line.as_bytes()).map(drop)
 }

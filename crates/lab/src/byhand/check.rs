@@ -10,7 +10,8 @@ use std::{
 
 use brownout_cluster::NodeState;
 use brownout_disk::{Operation, Operations, Probe};
-use brownout_network::{Impairment, Link, ProbeSample, Probes};
+use brownout_network::{Impairment, Link};
+use brownout_probe::{ProbeSample, Probes};
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
 use serde::{Deserialize, Serialize};

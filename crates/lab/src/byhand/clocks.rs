@@ -8,7 +8,7 @@ use std::{
 };
 
 use brownout_clock::ntp::best_of;
-use brownout_network::Probes;
+use brownout_probe::Probes;
 use serde::{Deserialize, Serialize};
 
 use super::{Failure, lab::Lab};

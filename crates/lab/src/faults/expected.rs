@@ -1,6 +1,7 @@
 //! What an impairment of links must show, and what of it nobody judges.
 
-use brownout_network::{Cut, Impairment, Loss, QueueLimit, RateLimit, TrainSpec};
+use brownout_network::{Cut, Impairment, Loss, QueueLimit, RateLimit};
+use brownout_probe::TrainSpec;
 use brownout_record::Quantity;
 use brownout_units::{Delay, Share};
 

@@ -10,7 +10,8 @@ mod windows;
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
-use brownout_network::{Impairment, Probes};
+use brownout_network::Impairment;
+use brownout_probe::Probes;
 use brownout_record::{Description, HostDescription, LoadDescription, Objective, PhaseDescription, Subject};
 use brownout_units::Delay;
 

@@ -1,6 +1,7 @@
 //! What do links carry? Short bursts whose ends show it.
 
-use brownout_network::{Network, TrainSpec};
+use brownout_network::Network;
+use brownout_probe::TrainSpec;
 use brownout_record::{Quantity, Subject, WitnessRow};
 
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
 
 /// Trains on the links whose rate a fault limits, and on as many that it spares.
 pub(super) struct Trains {
-    trains: brownout_network::Trains,
+    trains: brownout_probe::Trains,
     names: Vec<String>,
 }
 
@@ -27,13 +28,13 @@ impl Trains {
         let whole = TrainSpec::default();
         let packets = needs.trains.iter().map(|need| need.packets).min().unwrap_or(whole.packets).min(whole.packets);
         let names = network.hosts().iter().map(|host| host.name().to_owned()).collect();
-        Ok(Trains { trains: brownout_network::Trains::start(network, &links, TrainSpec { packets, ..whole })?, names })
+        Ok(Trains { trains: brownout_probe::Trains::start(network, &links, TrainSpec { packets, ..whole })?, names })
     }
 
     pub(super) fn drain(&self) -> Vec<WitnessRow> {
         let name = |host: brownout_network::HostId| self.names.get(host.index()).cloned().unwrap_or_default();
         let samples = self.trains.drain().into_iter();
-        let row = |sample: brownout_network::TrainSample| {
+        let row = |sample: brownout_probe::TrainSample| {
             Some(WitnessRow {
                 at_ns: sample.sent_ns,
                 subject: Subject::pair(name(sample.link.from), name(sample.link.to)),

@@ -75,7 +75,7 @@ pub fn stream(ground: &impl Ground, rate: u32, lasts: Duration, delay: Duration)
 }
 
 fn generate(socket: &UdpSocket, rate: u32, lasts: Duration) -> (u64, Duration) {
-    brownout_network::run_urgently(FIFO_PRIORITY);
+    brownout_machine::run_urgently(FIFO_PRIORITY);
     let mut datagrams = [[0u8; SIZE]; BATCH];
     let mut parts = datagrams.each_mut().map(|one| libc::iovec { iov_base: one.as_mut_ptr().cast(), iov_len: SIZE });
     let mut messages: Vec<libc::mmsghdr> = parts.iter_mut().map(message).collect();
@@ -106,7 +106,7 @@ fn generate(socket: &UdpSocket, rate: u32, lasts: Duration) -> (u64, Duration) {
 }
 
 fn collect(socket: &UdpSocket, delay: Duration, stop: &AtomicBool) -> Histogram<u64> {
-    brownout_network::run_urgently(FIFO_PRIORITY);
+    brownout_machine::run_urgently(FIFO_PRIORITY);
     let delay_ns = delay.as_nanos() as u64;
     let mut beyond = Histogram::new(3).expect("3 is within the 0 to 5 digits of a histogram");
     let mut datagrams = [[0u8; SIZE]; BATCH];

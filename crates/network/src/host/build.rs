@@ -10,12 +10,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use brownout_base::HostId;
+
 use super::{Host, HostSpec, INTERFACE, Inner, statistics::Statistics};
 use crate::{
     error::NetworkError,
-    link::HostId,
     subnet::Subnet,
-    sys::{self, Interface, OpenError, Tun},
+    sys::{self, OpenError, Tun},
 };
 
 const TUN_DEVICE: &str = "/dev/net/tun";
@@ -47,17 +48,16 @@ pub(super) fn build(id: HostId, spec: &HostSpec, settings: &Settings) -> Result<
     sys::unshare_network().map_err(|source| NetworkError::Namespace { host: host(), source })?;
     let namespace = File::open("/proc/thread-self/ns/net")
         .map_err(configure("open /proc/thread-self/ns/net (is /proc mounted for this PID namespace?)"))?;
-    Interface::new("lo").and_then(|lo| lo.set_up()).map_err(configure("bring lo up"))?;
+    sys::interface_index("lo").and_then(sys::set_up).map_err(configure("bring lo up"))?;
 
     let tun = Tun::create(Path::new(TUN_DEVICE), INTERFACE).map_err(|error| tun_error(host(), error))?;
-    let interface = Interface::new(INTERFACE).map_err(configure("find its interface"))?;
-    let index = interface.index().map_err(configure("find its interface"))?;
+    let index = sys::interface_index(INTERFACE).map_err(configure("find its interface"))?;
     sys::set_queue_length(index, INTERFACE_QUEUE).map_err(configure("lengthen its interface's queue"))?;
-    interface.set_mtu(settings.mtu).map_err(configure(&format!("set the MTU to {}", settings.mtu)))?;
+    sys::set_mtu(index, settings.mtu).map_err(configure(&format!("set the MTU to {}", settings.mtu)))?;
     // Nobody asked for packets to routers. A kernel without IPv6 refuses, and sends none.
     let _ = sys::forbid_link_local(index);
-    interface.set_address(spec.address).map_err(configure(&format!("set the address {}", spec.address)))?;
-    interface.set_up().map_err(configure("bring its interface up"))?;
+    sys::add_address(index, spec.address.into()).map_err(configure(&format!("set the address {}", spec.address)))?;
+    sys::set_up(index).map_err(configure("bring its interface up"))?;
     let address6 = spec.address6();
     let has_ipv6 = give_address6(index, address6, settings.mtu);
     let has_ipv6 = has_ipv6.map_err(configure(&format!("set the address {address6}")))?;
@@ -81,7 +81,7 @@ fn give_address6(index: u32, address: Ipv6Addr, mtu: u16) -> io::Result<bool> {
     if mtu < SMALLEST_MTU6 {
         return Ok(false);
     }
-    match sys::add_address6(index, address) {
+    match sys::add_address(index, address.into()) {
         Ok(()) => await_local_route6(address).map(|()| true),
         Err(error) if is_without_ipv6(&error) => Ok(false),
         Err(error) => Err(error),

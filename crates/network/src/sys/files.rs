@@ -2,7 +2,7 @@
 
 use std::{fs, io};
 
-use super::check;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors that this process has open.
 pub(crate) fn open_files() -> u64 {
@@ -15,27 +15,19 @@ pub(crate) fn open_files() -> u64 {
 /// # Errors
 /// The limit there is, if it is below `needed`, with what the kernel said.
 pub(crate) fn raise_file_limit(needed: u64) -> Result<(), (u64, io::Error)> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is writable.
-    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }).map_err(|error| (0, error))?;
-    let set = |soft, hard| {
-        let wanted = libc::rlimit { rlim_cur: soft, rlim_max: hard };
-        // SAFETY: `wanted` is readable.
-        check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &wanted) })
-    };
-    let beyond = needed > limit.rlim_max;
-    let raised = match beyond {
-        true => set(needed, needed),
-        false if limit.rlim_cur < limit.rlim_max => set(limit.rlim_max, limit.rlim_max),
-        false => return Ok(()),
-    };
-    match raised {
-        Err(error) if beyond => {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    // None is no limit.
+    let [soft, hard] = [current, maximum].map(|limit| limit.unwrap_or(u64::MAX));
+    let set = |limit| setrlimit(Resource::Nofile, Rlimit { current: limit, maximum: limit });
+    if needed > hard {
+        return set(Some(needed)).map_err(|errno| {
             // What is allowed may still be of use to others.
-            let _ = set(limit.rlim_max, limit.rlim_max);
-            Err((limit.rlim_max, error))
-        }
-        Err(error) if limit.rlim_cur < needed => Err((limit.rlim_cur, error)),
+            let _ = set(maximum);
+            (hard, errno.into())
+        });
+    }
+    match set(maximum) {
+        Err(errno) if soft < needed => Err((soft, errno.into())),
         _ => Ok(()),
     }
 }

@@ -1,36 +1,25 @@
-//! Thin, safe faces of the system calls that the standard library has no word for.
-//!
-//! All `unsafe` of this crate is here, a line or two at a time.
+//! What takes several system calls, or one that rustix has no safe word for. All `unsafe` of this crate is here, a line
+//! or two at a time.
 
 mod files;
 mod interface;
 mod netlink;
 mod netns;
 mod poll;
-mod sched;
 mod tcp;
 mod tun;
-mod udp;
 
 use std::io;
 
 pub(crate) use files::{open_files, raise_file_limit};
-pub(crate) use interface::Interface;
-pub(crate) use netlink::{add_address6, add_subnet_route, forbid_link_local, set_queue_length};
+pub(crate) use interface::interface_index;
+pub(crate) use netlink::{add_address, add_subnet_route, forbid_link_local, set_mtu, set_queue_length, set_up};
 pub(crate) use netns::{enter, prepare, unshare_network};
 pub(crate) use poll::{Epoll, Event, Wakeup};
-pub(crate) use sched::schedule;
-pub use sched::{Scheduling, run_urgently};
 pub(crate) use tcp::tcp_congestion_control;
 pub(crate) use tun::{OpenError, Tun};
-pub(crate) use udp::ProbeSocket;
 
 /// Turns the `-1` of the C library into the error it left behind.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
-
-/// The same for calls that answer with a length.
-fn check_len(result: libc::ssize_t) -> io::Result<usize> {
-    usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }

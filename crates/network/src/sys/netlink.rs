@@ -1,18 +1,13 @@
-//! What rtnetlink(7) does and ioctls do not: the lab's routes, with their TCP congestion control, IPv6
-//! addresses that are usable at once, and the length of an interface's queue (whose ioctl is refused
-//! inside of a user namespace).
+//! Interfaces, their addresses and routes, by rtnetlink(7): ioctls know neither a route's TCP congestion control nor IPv6
+//! addresses that are usable at once, and the one for the length of a queue is refused inside of a user namespace.
 //!
 //! The congestion control is set as a metric of the route (`RTAX_CC_ALGO`) rather than as the
 //! namespace's `tcp_congestion_control`: the latter refuses, outside of the first namespace, every
 //! algorithm that the machine's administrator has not allowed, which here can be even cubic.
 
-use std::{
-    io,
-    net::{IpAddr, Ipv6Addr},
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
-};
+use std::{io, net::IpAddr};
 
-use super::{check, check_len};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
 
 const RTAX_CC_ALGO: u16 = 16;
 /// `linux/if_link.h`.
@@ -52,10 +47,26 @@ pub(crate) fn add_subnet_route(
     message.send()
 }
 
+/// Brings the interface with number `interface` up, in the calling thread's namespace, and leaves its other flags: without
+/// a TUN's `IFF_NOARP`, IPv6 would look for neighbours on it.
+pub(crate) fn set_up(interface: u32) -> io::Result<()> {
+    let mut message = Message::new(libc::RTM_NEWLINK, 0);
+    message.link(interface, libc::IFF_UP as u32);
+    message.send()
+}
+
+/// Sets the largest packet, in bytes, of the interface with number `interface`, in the calling thread's namespace.
+pub(crate) fn set_mtu(interface: u32, mtu: u16) -> io::Result<()> {
+    let mut message = Message::new(libc::RTM_NEWLINK, 0);
+    message.link(interface, 0);
+    message.attribute(libc::IFLA_MTU, &u32::from(mtu).to_ne_bytes());
+    message.send()
+}
+
 /// Lets `packets` packets wait on the interface with number `interface`, in the calling thread's namespace.
 pub(crate) fn set_queue_length(interface: u32, packets: u32) -> io::Result<()> {
     let mut message = Message::new(libc::RTM_NEWLINK, 0);
-    message.link(interface);
+    message.link(interface, 0);
     message.attribute(libc::IFLA_TXQLEN, &packets.to_ne_bytes());
     message.send()
 }
@@ -68,21 +79,22 @@ pub(crate) fn forbid_link_local(interface: u32) -> io::Result<()> {
     let mut families = Message::empty();
     families.attribute(libc::AF_INET6 as u16, &inet6.0);
     let mut message = Message::new(libc::RTM_SETLINK, 0);
-    message.link(interface);
+    message.link(interface, 0);
     message.attribute(libc::IFLA_AF_SPEC, &families.0);
     message.send()
 }
 
-/// Gives the interface with number `interface` this one address (`/128`: routes are added apart), which is used at
-/// once, without asking whether somebody else has it, in the calling thread's namespace.
-pub(crate) fn add_address6(interface: u32, address: Ipv6Addr) -> io::Result<()> {
+/// Gives the interface with number `interface` this one address (`/32` or `/128`: routes are added apart), which is used
+/// at once, without asking whether somebody else has it, in the calling thread's namespace.
+pub(crate) fn add_address(interface: u32, address: IpAddr) -> io::Result<()> {
     let mut message = Message::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
     // struct ifaddrmsg: family, prefixlen, flags (the attribute has room for more), scope, index.
-    message.bytes(&[libc::AF_INET6 as u8, 128, 0, libc::RT_SCOPE_UNIVERSE]);
+    let prefix = if address.is_ipv4() { 32 } else { 128 };
+    message.bytes(&[family(address), prefix, 0, libc::RT_SCOPE_UNIVERSE]);
     message.bytes(&interface.to_ne_bytes());
     message.attribute(libc::IFA_FLAGS, &(libc::IFA_F_NODAD | libc::IFA_F_NOPREFIXROUTE).to_ne_bytes());
-    message.attribute(libc::IFA_LOCAL, &address.octets());
-    message.attribute(libc::IFA_ADDRESS, &address.octets());
+    message.address(libc::IFA_LOCAL, address);
+    message.address(libc::IFA_ADDRESS, address);
     message.send()
 }
 
@@ -124,11 +136,12 @@ impl Message {
         self.0.resize(self.0.len().next_multiple_of(4), 0);
     }
 
-    /// struct ifinfomsg: family and type, index, flags, and which flags to change.
-    fn link(&mut self, interface: u32) {
+    /// struct ifinfomsg: family and type, index, flags, and which flags to change. These are set, no others.
+    fn link(&mut self, interface: u32, flags: u32) {
         self.bytes(&[0; 4]);
-        self.bytes(&interface.to_ne_bytes());
-        self.bytes(&[0; 8]);
+        for number in [interface, flags, flags] {
+            self.bytes(&number.to_ne_bytes());
+        }
     }
 
     fn address(&mut self, kind: u16, address: IpAddr) {
@@ -141,16 +154,12 @@ impl Message {
     fn send(mut self) -> io::Result<()> {
         let length = self.0.len() as u32;
         self.0[..4].copy_from_slice(&length.to_ne_bytes());
-        // SAFETY: the descriptor is new and owned by nobody else.
-        let socket = unsafe {
-            let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-            OwnedFd::from_raw_fd(check(libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE))?)
-        };
-        // SAFETY: the message is readable for its whole length.
-        check_len(unsafe { libc::send(socket.as_raw_fd(), self.0.as_ptr().cast(), self.0.len(), 0) })?;
+        // NETLINK_ROUTE is the protocol of number 0.
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        send(&socket, &self.0, SendFlags::empty())?;
         let mut answer = [0u8; 4096];
-        // SAFETY: the buffer is writable for its whole length. The kernel has queued its answer already.
-        let length = check_len(unsafe { libc::recv(socket.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) })?;
+        // The kernel has queued its answer already.
+        let (length, _) = recv(&socket, &mut answer, RecvFlags::empty())?;
         // struct nlmsgerr follows the header: a negative errno, or zero for an acknowledgement.
         let code = answer[..length].get(HEADER..HEADER + 4).and_then(|bytes| bytes.try_into().ok());
         match code.map(i32::from_ne_bytes) {

@@ -3,36 +3,29 @@
 use std::{
     io,
     os::{
-        fd::{AsRawFd, OwnedFd, RawFd},
+        fd::{AsFd, OwnedFd},
         unix::process::CommandExt,
     },
     process::Command,
     sync::Arc,
 };
 
-use super::check;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 /// Moves the calling thread, and only it, into a new network namespace.
 pub(crate) fn unshare_network() -> io::Result<()> {
-    // SAFETY: no memory is involved; only this thread's namespace changes.
-    check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
-    Ok(())
+    // SAFETY: the table of open files stays shared, so that no descriptor changes its meaning.
+    Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
 }
 
 /// Moves the calling thread, and only it, into the namespace behind `namespace`.
 pub(crate) fn enter(namespace: &OwnedFd) -> io::Result<()> {
-    set_namespace(namespace.as_raw_fd())
+    Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
 }
 
 /// Makes `command` start inside the namespace behind `namespace`, which it keeps open.
 pub(crate) fn prepare(namespace: Arc<OwnedFd>, command: &mut Command) {
     // SAFETY: between fork and exec only `setns` is called, which is async-signal-safe: it neither
-    // allocates nor locks. `last_os_error` reads errno and allocates nothing.
-    unsafe { command.pre_exec(move || set_namespace(namespace.as_raw_fd())) };
-}
-
-fn set_namespace(namespace: RawFd) -> io::Result<()> {
-    // SAFETY: no memory is involved; a wrong descriptor is refused by the kernel.
-    check(unsafe { libc::setns(namespace, libc::CLONE_NEWNET) })?;
-    Ok(())
+    // allocates nor locks.
+    unsafe { command.pre_exec(move || enter(&namespace)) };
 }

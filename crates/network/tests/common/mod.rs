@@ -11,9 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::{
-    HostSpec, Impairment, ImpairmentGuard, Link, LinkControl, LinkCounters, Network, NetworkSpec, ProbeSample, Probes,
-};
+use brownout_network::{HostSpec, Impairment, ImpairmentGuard, Link, LinkControl, LinkCounters, Network, NetworkSpec};
+use brownout_probe::{ProbeSample, Probes};
 
 /// For what must come: no property of ours, only an end for a test that hangs. A machine that is shared may stand
 /// still for seconds.

@@ -15,7 +15,7 @@ use std::{
 };
 
 use brownout_base::clock::monotonic_ns;
-use brownout_network::run_urgently;
+use brownout_machine::run_urgently;
 
 use super::common::{PATIENCE, quantile};
 

@@ -1,14 +1,13 @@
 //! The impairments on one link, one on top of another.
 
+use brownout_base::Link;
+
 use super::{
     bottleneck::Bottleneck,
     random,
     stages::{FLIGHT, Fate, ORDER, Stage},
 };
-use crate::{
-    impairment::{Cut, Impairment, RateLimit},
-    link::Link,
-};
+use crate::impairment::{Cut, Impairment, RateLimit};
 
 /// Each impairment has its own stages, with their own memory, as long as it stays. A link without any costs nothing.
 pub(in crate::emulator) struct Impairments {

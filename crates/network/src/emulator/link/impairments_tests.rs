@@ -1,12 +1,12 @@
 //! What the impairments of one link make of packets together.
 
+use brownout_base::HostId;
 use brownout_units::{BitRate, Delay, Share};
 
 use super::*;
 use crate::{
     emulator::link::End,
     impairment::{Chance, Distribution, Loss, QueueLimit, Reorder},
-    link::HostId,
 };
 
 const LINK: Link = Link { from: HostId(0), to: HostId(1) };

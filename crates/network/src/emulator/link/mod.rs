@@ -6,6 +6,8 @@ mod queue;
 mod random;
 mod stages;
 
+use brownout_base::Link;
+
 use self::{
     bottleneck::Bottleneck,
     impairments::Impairments,
@@ -17,7 +19,7 @@ pub(in crate::emulator) use self::{
     stages::{End, Fate},
 };
 use super::packet::{buffers::Buffer, icmp::Allowance};
-use crate::{impairment::Impairment, link::Link};
+use crate::impairment::Impairment;
 
 /// One link as the emulator's thread sees it.
 pub(in crate::emulator) struct LinkState {

@@ -1,8 +1,9 @@
 //! Randomness that belongs to one stage of one impairment on one link.
 
-use brownout_base::random::{Random, derive};
-
-use crate::link::Link;
+use brownout_base::{
+    Link,
+    random::{Random, derive},
+};
 
 /// The stream of one stage of the `ordinal`-th impairment that this link has had: it depends on nothing else, so that
 /// neither traffic on other links nor another stage nor another impairment changes what is drawn.
@@ -13,8 +14,9 @@ pub(in crate::emulator) fn stream(seed: u64, link: Link, ordinal: u32, stage: u8
 
 #[cfg(test)]
 mod tests {
+    use brownout_base::HostId;
+
     use super::*;
-    use crate::link::HostId;
 
     fn link(from: u16, to: u16) -> Link {
         Link { from: HostId(from), to: HostId(to) }

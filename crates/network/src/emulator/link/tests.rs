@@ -1,12 +1,12 @@
 //! What a change makes of packets that are on their way, and of those that come after it.
 
+use brownout_base::HostId;
 use brownout_units::{BitRate, Delay};
 
 use super::*;
 use crate::{
     emulator::packet::buffers::Pool,
     impairment::{Distribution, QueueLimit, RateLimit},
-    link::HostId,
 };
 
 const MS: u64 = 1_000_000;

@@ -5,7 +5,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-use brownout_base::clock::monotonic_ns;
+use brownout_base::{HostId, Link, clock::monotonic_ns};
 
 use super::{agenda::Agenda, entrance::Whole, memory::Limits};
 use crate::{
@@ -20,7 +20,6 @@ use crate::{
         },
     },
     impairment::Impairment,
-    link::{HostId, Link},
     sys::Tun,
 };
 

@@ -18,14 +18,14 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use brownout_base::clock::monotonic_ns;
+use brownout_base::{HostId, clock::monotonic_ns};
+use brownout_machine::{Scheduling, run_urgently};
 
 use self::{engine::Engine, pace::Pace};
 use crate::{
     control::{Command, Emulator, HostFailure, Shared},
     error::NetworkError,
-    link::HostId,
-    sys::{self, Epoll, Event, Scheduling, Tun, Wakeup},
+    sys::{Epoll, Event, Tun, Wakeup},
 };
 
 /// Above the databases and the prober, below the kernel's own interrupt threads (50).
@@ -58,7 +58,7 @@ pub(crate) fn start(
         epoll.add(tun, host).map_err(failed("wait for packets"))?;
     }
     // Fails here, with a message, rather than in the thread, on a kernel without epoll_pwait2.
-    epoll.wait(&mut [Event { events: 0, u64: 0 }], Some(0)).map_err(failed("wait (Linux 5.11 or newer is needed)"))?;
+    epoll.wait(&mut Vec::with_capacity(1), Some(0)).map_err(failed("wait (Linux 5.11 or newer is needed)"))?;
 
     let (emulator, commands) = Emulator::new(tuns.len(), wakeup);
     let shared = emulator.shared();
@@ -67,7 +67,7 @@ pub(crate) fn start(
     let thread = thread::Builder::new()
         .name("emulator".to_owned())
         .spawn(move || {
-            let scheduling = sys::schedule(realtime.then_some(FIFO_PRIORITY));
+            let scheduling = run_urgently(realtime.then_some(FIFO_PRIORITY));
             let schedstat = File::open("/proc/thread-self/schedstat").ok();
             let _ = announce.send(Announcement { scheduling, schedstat });
             Thread { engine, epoll, commands, shared, pace: Pace::new(scheduling) }.run();
@@ -87,19 +87,21 @@ struct Thread {
 
 impl Thread {
     fn run(mut self) {
-        let mut events = [Event { events: 0, u64: 0 }; 64];
+        let mut events: Vec<Event> = Vec::with_capacity(64);
         loop {
             self.engine.release_due(monotonic_ns());
             // Asked again, because releasing takes time and the wait counts from here.
             let now = monotonic_ns();
             let wait = self.engine.next_release_ns().map(|release| self.pace.wait_ns(now, release));
             // Only a bug could make this fail; ending cuts all links, which nobody can overlook.
-            let Ok(ready) = self.epoll.wait(&mut events, wait) else { return };
-            if let (0, Some(asked @ 1..)) = (ready, wait) {
+            if self.epoll.wait(&mut events, wait).is_err() {
+                return;
+            }
+            if let (true, Some(asked @ 1..)) = (events.is_empty(), wait) {
                 self.pace.waited(now, asked, monotonic_ns());
             }
-            for event in &events[..ready] {
-                match event.u64 {
+            for event in &events {
+                match event.data.u64() {
                     COMMANDS => {
                         self.shared.wakeup.clear();
                         if self.obey().is_none() {

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use crate::sys::Scheduling;
+use brownout_machine::Scheduling;
 
 /// A thread that asks to be woken at a time is woken some microseconds later. A real-time thread
 /// asks for that much less and spends the rest looking; how much that is, it learns.

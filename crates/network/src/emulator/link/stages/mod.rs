@@ -113,8 +113,9 @@ pub(in crate::emulator) const FLIGHT: u8 = 3;
 mod testing {
     //! What the stages' tests share.
 
+    use brownout_base::{HostId, Link};
+
     use super::*;
-    use crate::link::{HostId, Link};
 
     /// A stage of its own, with what it has to do.
     pub(in crate::emulator) struct Asked {

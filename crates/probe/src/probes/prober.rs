@@ -1,7 +1,6 @@
 //! The prober's thread.
 
 use std::{
-    net::SocketAddrV4,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -10,20 +9,22 @@ use std::{
     time::Duration,
 };
 
-use brownout_base::clock::monotonic_ns;
+use brownout_base::{Link, LongestHold, clock::monotonic_ns};
 
 use super::{
     ProbeSample, Probes, Shared,
     datagram::{self, Datagram},
     overflow::Overflow,
-    places::Places,
-    stamps::{STAMPS_AFTER_NS, WallClock},
     window::{COPY_GRACE_NS, Window},
 };
-use crate::{control::Emulator, link::Link, sys::ProbeSocket};
+use crate::{
+    selection::Selection,
+    socket::Socket,
+    stamps::{STAMPS_AFTER_NS, WallClock},
+};
 
-/// Probes of the same slot are sent together: waking up, here and in the emulator, costs more than
-/// sending does.
+/// Probes of the same slot are sent together: waking up, here and in whoever carries them, costs more
+/// than sending does.
 const SLOT_NS: u64 = 2_000_000;
 /// How often arrivals are collected. Their times are the kernel's, so this costs no precision.
 pub(super) const COLLECT_NS: u64 = 10_000_000;
@@ -33,21 +34,17 @@ const LATEST_COPY_NS: u64 = 1_000_000_000;
 /// Samples kept for a caller who does not drain: a minute and a half of the whole budget.
 const KEPT_SAMPLES: usize = 200_000;
 
-/// A host's end of all its probes.
-pub(super) struct Socket {
-    pub(super) socket: ProbeSocket,
-    pub(super) address: SocketAddrV4,
-}
-
 pub(super) struct Prober {
+    /// Per host.
     sockets: Vec<Socket>,
-    places: Places,
-    /// Per place.
+    selection: Selection,
+    /// Per link of the selection.
     windows: Vec<Window>,
     interval_ns: u64,
-    emulator: Emulator,
+    holds: Arc<dyn LongestHold>,
     shared: Arc<Shared>,
     wall: WallClock,
+    /// Per host.
     overflows: Vec<Overflow>,
     /// Of one round: the probes that arrived, with the kernel's stamps.
     arrivals: Vec<(Datagram, Option<u64>)>,
@@ -57,18 +54,18 @@ pub(super) struct Prober {
 impl Prober {
     pub(super) fn new(
         sockets: Vec<Socket>,
-        places: Places,
+        selection: Selection,
         interval: Duration,
-        emulator: Emulator,
+        holds: Arc<dyn LongestHold>,
         shared: Arc<Shared>,
     ) -> Self {
         Prober {
             overflows: sockets.iter().map(|_| Overflow::default()).collect(),
             sockets,
-            windows: places.links().iter().copied().map(Window::new).collect(),
-            places,
+            windows: selection.links().iter().copied().map(Window::new).collect(),
+            selection,
             interval_ns: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX),
-            emulator,
+            holds,
             shared,
             wall: WallClock::read(),
             arrivals: Vec::new(),
@@ -117,9 +114,9 @@ impl Prober {
         add(&health.late_sends, u64::from(u128::from(lateness) > Probes::LATE.as_nanos()));
         let window = &mut self.windows[link];
         let Link { from, to } = window.link();
-        let target = self.sockets[to.index()].address;
+        let target = self.sockets[to.index()].address();
         let probe = Datagram { link: window.link(), seq: window.next_seq(), sent_ns: monotonic_ns() };
-        match self.sockets[from.index()].socket.send(&probe.encode(), target) {
+        match self.sockets[from.index()].send(&probe.encode(), target) {
             Ok(()) => {
                 window.sent(probe.sent_ns);
                 add(&health.sent, 1);
@@ -132,7 +129,7 @@ impl Prober {
         let mut buffer = [0; datagram::LENGTH + 1];
         for host in 0..self.sockets.len() {
             // An error here is an ICMP message about an earlier probe: that probe will be missed anyway.
-            while let Ok(Some(received)) = self.sockets[host].socket.receive(&mut buffer) {
+            while let Ok(Some(received)) = self.sockets[host].receive(&mut buffer) {
                 let new = self.overflows[host].note(received.overflowed, monotonic_ns());
                 add(&self.shared.health.overflowed, u64::from(new));
                 let probe = Datagram::decode(&buffer[..received.length]).filter(|probe| probe.link.to.index() == host);
@@ -150,7 +147,7 @@ impl Prober {
     }
 
     fn arrived(&mut self, probe: Datagram, arrived_ns: Option<u64>) {
-        let window = self.places.place(probe.link).and_then(|place| self.windows.get_mut(place));
+        let window = self.selection.index(probe.link).and_then(|index| self.windows.get_mut(index));
         if !window.is_some_and(|window| window.arrived(probe.seq, arrived_ns)) {
             add(&self.shared.health.late_answers, 1);
         }
@@ -163,7 +160,7 @@ impl Prober {
         let mut latest = lost_after;
         for window in &mut self.windows {
             // Each by its own link: that another is slow must not keep back what is known of this one.
-            let longest_hold = self.emulator.longest_hold_of_ns(window.link());
+            let longest_hold = self.holds.longest_hold_of_ns(window.link());
             let lost_after = lost_after.saturating_add(longest_hold);
             latest = latest.max(lost_after);
             let copies_within = longest_hold.min(LATEST_COPY_NS) + COPY_GRACE_NS;

@@ -1,11 +1,9 @@
-//! Names of hosts and of the ordered pairs between them.
-
-/// A host, by its place in [`crate::NetworkSpec::hosts`].
+/// A host, by its number: hosts of a network are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct HostId(pub(crate) u16);
+pub struct HostId(pub u16);
 
 impl HostId {
-    /// Its place in [`crate::NetworkSpec::hosts`], from 0.
+    /// Its place among all hosts, from 0.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -28,13 +26,13 @@ impl Link {
     }
 
     /// Every ordered pair of `hosts` hosts, in the order of [`Link::position`].
-    pub(crate) fn all(hosts: usize) -> Vec<Link> {
+    pub fn all(hosts: usize) -> Vec<Link> {
         let ids = || (0..hosts).filter_map(|index| u16::try_from(index).ok()).map(HostId);
         ids().flat_map(|from| ids().filter(move |to| *to != from).map(move |to| Link { from, to })).collect()
     }
 
     /// Where this link stands among all ordered pairs; `None` if it is none of them.
-    pub(crate) fn position(self, hosts: usize) -> Option<usize> {
+    pub fn position(self, hosts: usize) -> Option<usize> {
         let (from, to) = (self.from.index(), self.to.index());
         if from == to || from >= hosts || to >= hosts {
             return None;

@@ -1,6 +1,6 @@
 //! What a probe says: a mark, its link, its number, and when it was sent. Big-endian, 28 bytes.
 
-use crate::link::{HostId, Link};
+use brownout_base::{HostId, Link};
 
 pub(super) const LENGTH: usize = 28;
 

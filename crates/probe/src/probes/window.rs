@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use brownout_base::Link;
+
 use super::ProbeSample;
-use crate::link::Link;
 
 /// An answered probe stays open this long at least, to see whether it arrives again.
 pub(super) const COPY_GRACE_NS: u64 = 50_000_000;
@@ -73,8 +74,8 @@ impl Window {
     /// Notes that a probe arrived, at a time that may be unknown; false if it had been settled already, or was never
     /// sent.
     pub(super) fn arrived(&mut self, seq: u64, arrived_ns: Option<u64>) -> bool {
-        let place = seq.checked_sub(self.first_seq).and_then(|place| usize::try_from(place).ok());
-        let Some(probe) = place.and_then(|place| self.open.get_mut(place)).filter(|probe| !probe.settled) else {
+        let index = seq.checked_sub(self.first_seq).and_then(|index| usize::try_from(index).ok());
+        let Some(probe) = index.and_then(|index| self.open.get_mut(index)).filter(|probe| !probe.settled) else {
             return false;
         };
         probe.copies = probe.copies.saturating_add(1);
@@ -140,8 +141,8 @@ impl Window {
 
     /// Closes one, and says what became of it.
     fn settle_one(&mut self, seq: u64) -> Option<ProbeSample> {
-        let place = usize::try_from(seq.checked_sub(self.first_seq)?).ok()?;
-        let probe = self.open.get_mut(place)?;
+        let index = usize::try_from(seq.checked_sub(self.first_seq)?).ok()?;
+        let probe = self.open.get_mut(index)?;
         probe.settled = true;
         Some(ProbeSample {
             link: self.link,
@@ -156,8 +157,9 @@ impl Window {
 
 #[cfg(test)]
 mod tests {
+    use brownout_base::HostId;
+
     use super::*;
-    use crate::link::HostId;
 
     const LOST: u64 = 2_000_000_000;
 

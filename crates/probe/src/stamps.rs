@@ -1,32 +1,32 @@
 //! The kernel's receive times: it stamps them with the wall clock, which somebody may step.
 
-use crate::clock::realtime_offset_ns;
+use brownout_base::clock::{monotonic_ns, realtime_ns};
 
 /// The kernel begins to stamp arrivals a moment after the first socket asks for it; before, it
 /// stamps when they are collected.
-pub(super) const STAMPS_AFTER_NS: u64 = 20_000_000;
+pub(crate) const STAMPS_AFTER_NS: u64 = 20_000_000;
 
 /// The wall clock moved against the monotonic one by more than this: somebody stepped it.
 const STEP_NS: u128 = 50_000;
 
 /// How far the wall clock is ahead of the monotonic one, as it was when it was last read.
-pub(super) struct WallClock {
+pub(crate) struct WallClock {
     ahead_ns: i128,
 }
 
 /// Two readings that enclose all stamps of one round of collecting arrivals.
-pub(super) struct Round {
+pub(crate) struct Round {
     before_ns: i128,
     after_ns: i128,
 }
 
 impl WallClock {
-    pub(super) fn read() -> Self {
+    pub(crate) fn read() -> Self {
         WallClock { ahead_ns: realtime_offset_ns() }
     }
 
     /// To be called once all arrivals of a round have been collected, before any is judged.
-    pub(super) fn next_round(&mut self) -> Round {
+    pub(crate) fn next_round(&mut self) -> Round {
         let before_ns = std::mem::replace(&mut self.ahead_ns, realtime_offset_ns());
         Round { before_ns, after_ns: self.ahead_ns }
     }
@@ -35,10 +35,32 @@ impl WallClock {
 impl Round {
     /// A stamp of this round on the monotonic clock; `None` when the wall clock was stepped meanwhile, since nobody
     /// knows which stamps were made before.
-    pub(super) fn on_monotonic(&self, stamp_ns: u64) -> Option<u64> {
+    pub(crate) fn on_monotonic(&self, stamp_ns: u64) -> Option<u64> {
         let stepped = (self.after_ns - self.before_ns).unsigned_abs() > STEP_NS;
         if stepped { None } else { u64::try_from(i128::from(stamp_ns) - self.after_ns).ok() }
     }
+}
+
+/// How far the wall clock is ahead of the monotonic one, in nanoseconds.
+///
+/// The two are slewed alike, so that this changes only when somebody steps the wall clock.
+fn realtime_offset_ns() -> i128 {
+    // Two monotonic readings around one of the wall clock bound the error of the pair; a thread
+    // that was preempted between them is asked again.
+    let mut best = (u64::MAX, 0);
+    for _ in 0..4 {
+        let before = monotonic_ns();
+        let real = realtime_ns();
+        let after = monotonic_ns();
+        let width = after - before;
+        if width < best.0 {
+            best = (width, i128::from(real) - i128::from(before + width / 2));
+        }
+        if width < 1_000 {
+            break;
+        }
+    }
+    best.1
 }
 
 #[cfg(test)]

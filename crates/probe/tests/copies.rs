@@ -3,12 +3,15 @@
 // Helpers outside of a #[test] may fail it just as well.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../../network/tests/common/mod.rs"]
 mod common;
+#[path = "../../network/tests/machine/mod.rs"]
 mod machine;
 
 use std::time::Duration;
 
-use brownout_network::{Chance, Impairment, ProbeSample, Probes};
+use brownout_network::{Chance, Impairment};
+use brownout_probe::{ProbeSample, Probes};
 use common::{impair, link, network, samples};
 use machine::until_quiet;
 

@@ -2,18 +2,15 @@
 //!
 //! One thread sends and receives them all. A datagram carries the time at which it was sent, and
 //! the kernel stamps the time at which it arrived, on the same clock: the difference is the one-way
-//! delay, and does not depend on how soon the thread looks. They travel as the databases' packets
-//! do, through the emulator, and are in its counters.
+//! delay, and does not depend on how soon the thread looks.
 
 mod datagram;
 mod overflow;
-mod places;
 mod prober;
-mod stamps;
-mod train;
 mod window;
 
 use std::{
+    fmt,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -22,21 +19,13 @@ use std::{
     time::Duration,
 };
 
-pub use train::{TrainSample, TrainSpec, Trains};
+use brownout_base::{Link, LongestHold, Mesh};
+use brownout_machine::{Scheduling, run_urgently};
 
-use self::{
-    places::Places,
-    prober::{Prober, Socket},
-};
-use crate::{
-    control::Emulator,
-    error::NetworkError,
-    link::Link,
-    network::Network,
-    sys::{self, ProbeSocket, Scheduling},
-};
+use self::prober::Prober;
+use crate::{error::ProbeError, selection::Selection, socket::Socket};
 
-/// One below the emulator, so that a probe never delays a packet.
+/// One below an emulator that carries the packets, so that a probe never delays one.
 const FIFO_PRIORITY: u8 = 19;
 
 /// What became of one probe.
@@ -80,13 +69,13 @@ pub struct ProbeHealth {
 }
 
 /// Probes that run until this is dropped.
-#[derive(Debug)]
 pub struct Probes {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     scheduling: Scheduling,
     interval: Duration,
-    emulator: Emulator,
+    links: Vec<Link>,
+    holds: Arc<dyn LongestHold>,
 }
 
 #[derive(Debug, Default)]
@@ -128,37 +117,37 @@ impl Probes {
     /// Starts to probe every link of `network` once per `interval`, spread evenly to within 2 ms.
     ///
     /// # Errors
-    /// [`NetworkError::ProbeBudget`] when `interval` is below [`Probes::shortest_interval`];
-    /// [`NetworkError::Probe`] when a host's socket cannot be made.
-    pub fn start(network: &Network, interval: Duration) -> Result<Probes, NetworkError> {
-        Self::start_on(network, &network.links(), interval)
+    /// [`ProbeError::Budget`] when `interval` is below [`Probes::shortest_interval`];
+    /// [`ProbeError::Socket`] when a host's socket cannot be made.
+    pub fn start(network: &dyn Mesh, interval: Duration) -> Result<Probes, ProbeError> {
+        Self::start_on(network, &Link::all(network.places().len()), interval)
     }
 
     /// The same for some of its links only; one that is named twice is probed once.
     ///
     /// # Errors
-    /// The same, and [`NetworkError::NoSuchLink`].
-    pub fn start_on(network: &Network, links: &[Link], interval: Duration) -> Result<Probes, NetworkError> {
-        let links = Places::of(network.hosts().len(), links)?;
-        let shortest = Self::shortest_interval(links.len()).max(Duration::from_micros(1));
+    /// The same, and [`ProbeError::NoSuchLink`].
+    pub fn start_on(network: &dyn Mesh, links: &[Link], interval: Duration) -> Result<Probes, ProbeError> {
+        let selection = Selection::of(network.places().len(), links)?;
+        let shortest = Self::shortest_interval(selection.len()).max(Duration::from_micros(1));
         if interval < shortest {
-            return Err(NetworkError::ProbeBudget { links: links.len(), interval, budget: Self::BUDGET, shortest });
+            return Err(ProbeError::Budget { links: selection.len(), interval, budget: Self::BUDGET, shortest });
         }
-        let sockets = network.hosts().iter().map(Socket::open).collect::<Result<Vec<_>, _>>()?;
+        let sockets = Socket::open_all(network)?;
         let shared = Arc::new(Shared::default());
-        let prober = Prober::new(sockets, links, interval, network.control(), Arc::clone(&shared));
-        let realtime = matches!(network.realtime(), Scheduling::Fifo(_));
+        let links = selection.links().to_vec();
+        let prober = Prober::new(sockets, selection, interval, network.holds(), Arc::clone(&shared));
+        let priority = network.is_realtime().then_some(FIFO_PRIORITY);
         let (announce, announced) = std::sync::mpsc::sync_channel(1);
         let thread = thread::Builder::new()
             .name("prober".to_owned())
             .spawn(move || {
-                let scheduling = sys::schedule(realtime.then_some(FIFO_PRIORITY));
-                let _ = announce.send(scheduling);
+                let _ = announce.send(run_urgently(priority));
                 prober.run();
             })
-            .map_err(|source| NetworkError::Emulator { action: "start the prober's thread", source })?;
+            .map_err(|source| ProbeError::Thread { does: "sends probes", source })?;
         let scheduling = announced.recv().unwrap_or(Scheduling::Default);
-        Ok(Probes { shared, thread: Some(thread), scheduling, interval, emulator: network.control() })
+        Ok(Probes { shared, thread: Some(thread), scheduling, interval, links, holds: network.holds() })
     }
 
     /// All samples that settled since this was last called: answered, or too old to be answered.
@@ -189,13 +178,13 @@ impl Probes {
         self.scheduling
     }
 
-    /// How long it takes until all that was sent before now has settled: been seen to arrive, or counted as lost. By the
-    /// impairments in force now, of whatever link; later ones may change it.
+    /// How long it takes until all that was sent before now has settled: been seen to arrive, or counted as lost. By what
+    /// is in force on its links now; later impairments may change it.
     ///
     /// Whoever stops draining earlier has seen all that arrived and not all that was lost.
     pub fn settles_within(&self) -> Duration {
-        let collected = Duration::from_nanos(2 * prober::COLLECT_NS);
-        Self::LOST_AFTER.saturating_add(Duration::from_nanos(self.emulator.longest_hold_ns())).saturating_add(collected)
+        let longest = self.links.iter().map(|link| self.holds.longest_hold_of_ns(*link)).max().unwrap_or(0);
+        Self::LOST_AFTER + Duration::from_nanos(longest) + Duration::from_nanos(2 * prober::COLLECT_NS)
     }
 
     /// How often each link is probed.
@@ -214,17 +203,11 @@ impl Drop for Probes {
     }
 }
 
-impl Socket {
-    /// A socket inside of `host`; it can be used from anywhere.
-    fn open(host: &crate::Host) -> Result<Socket, NetworkError> {
-        let failed = |action| {
-            move |source| NetworkError::Probe { host: host.name().to_owned(), address: host.address(), action, source }
-        };
-        let socket = host
-            .run(|| ProbeSocket::bind(host.address()))
-            .map_err(failed("enter the host"))?
-            .map_err(failed("open a UDP socket with receive times"))?;
-        let port = socket.port().map_err(failed("read its port"))?;
-        Ok(Socket { socket, address: std::net::SocketAddrV4::new(host.address(), port) })
+impl fmt::Debug for Probes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Probes")
+            .field("links", &self.links.len())
+            .field("interval", &self.interval)
+            .finish_non_exhaustive()
     }
 }

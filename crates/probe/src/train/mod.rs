@@ -3,8 +3,8 @@
 //! They are sent back to back and the kernel stamps their arrivals; how far they have been pulled apart is the rate.
 //! Unlike probes they load a link, for a moment each; so they are sent only where, and while, a rate is to be proven.
 
-mod car;
 mod dispersion;
+mod packet;
 mod plan;
 mod trainer;
 
@@ -18,16 +18,12 @@ use std::{
     time::Duration,
 };
 
+use brownout_base::{Link, Mesh};
+use brownout_machine::{Scheduling, run_urgently};
 use brownout_units::BitRate;
 
 use self::{plan::Plan, trainer::Trainer};
-use super::{places::Places, prober::Socket};
-use crate::{
-    error::NetworkError,
-    link::Link,
-    network::Network,
-    sys::{self, Scheduling},
-};
+use crate::{error::ProbeError, selection::Selection, socket::Socket};
 
 /// One below the probes, so that a train never delays one.
 const FIFO_PRIORITY: u8 = 18;
@@ -94,28 +90,25 @@ impl Trains {
     /// and comes so rarely that all trains together take at most a fifth of that rate. Without an expectation it is
     /// [`TrainSpec::packets`] long, every [`TrainSpec::every`]. A link that is named twice gets what was said last.
     ///
-    /// A train ends when all of it has arrived, or when nothing has arrived for [`super::Probes::LOST_AFTER`] and the
+    /// A train ends when all of it has arrived, or when nothing has arrived for [`crate::Probes::LOST_AFTER`] and the
     /// longest delay in force.
     ///
     /// # Errors
-    /// [`NetworkError::Trains`] when they could not measure, or would exceed [`Trains::BUDGET`];
-    /// [`NetworkError::NoSuchLink`]; [`NetworkError::Probe`] when a host's socket cannot be made.
-    pub fn start(
-        network: &Network,
-        links: &[(Link, Option<BitRate>)],
-        spec: TrainSpec,
-    ) -> Result<Trains, NetworkError> {
+    /// [`ProbeError::Trains`] when they could not measure, or would exceed [`Trains::BUDGET`];
+    /// [`ProbeError::NoSuchLink`]; [`ProbeError::Socket`] when a host's socket cannot be made.
+    pub fn start(network: &dyn Mesh, links: &[(Link, Option<BitRate>)], spec: TrainSpec) -> Result<Trains, ProbeError> {
         check(&spec, network.mtu())?;
         let packet_bytes = u32::from(spec.payload + HEADERS);
-        let places = Places::of(network.hosts().len(), &links.iter().map(|(link, _)| *link).collect::<Vec<_>>())?;
+        let named: Vec<_> = links.iter().map(|(link, _)| *link).collect();
+        let selection = Selection::of(network.places().len(), &named)?;
         let plan = |link: &Link| {
             let expected = links.iter().rev().find(|(other, _)| other == link).and_then(|(_, expected)| *expected);
             (*link, Plan::of(&spec, packet_bytes, expected))
         };
-        let plans: Vec<_> = places.links().iter().map(plan).collect();
+        let plans: Vec<_> = selection.links().iter().map(plan).collect();
         let packet_rate: f64 = plans.iter().map(|(_, plan)| plan.packet_rate()).sum();
         if packet_rate > f64::from(Self::BUDGET) {
-            return Err(NetworkError::Trains(format!(
+            return Err(ProbeError::Trains(format!(
                 "trains on {} links would be {packet_rate:.0} packets a second, more than {}; \
                  measure fewer links, or each more rarely",
                 plans.len(),
@@ -123,18 +116,18 @@ impl Trains {
             )));
         }
 
-        let sockets = network.hosts().iter().map(Socket::open).collect::<Result<Vec<_>, _>>()?;
+        let sockets = Socket::open_all(network)?;
         let shared = Arc::new(Shared::default());
-        let trainer = Trainer::new(sockets, plans, spec.payload, packet_bytes, network.control(), Arc::clone(&shared));
-        let realtime = matches!(network.realtime(), Scheduling::Fifo(_));
+        let trainer = Trainer::new(sockets, plans, spec.payload, packet_bytes, network.holds(), Arc::clone(&shared));
+        let priority = network.is_realtime().then_some(FIFO_PRIORITY);
         let (announce, announced) = mpsc::sync_channel(1);
         let thread = thread::Builder::new()
             .name("trainer".to_owned())
             .spawn(move || {
-                let _ = announce.send(sys::schedule(realtime.then_some(FIFO_PRIORITY)));
+                let _ = announce.send(run_urgently(priority));
                 trainer.run();
             })
-            .map_err(|source| NetworkError::Emulator { action: "start the thread that sends trains", source })?;
+            .map_err(|source| ProbeError::Thread { does: "sends trains", source })?;
         let scheduling = announced.recv().unwrap_or(Scheduling::Default);
         Ok(Trains { shared, thread: Some(thread), scheduling })
     }
@@ -166,14 +159,14 @@ impl Drop for Trains {
     }
 }
 
-fn check(spec: &TrainSpec, mtu: u16) -> Result<(), NetworkError> {
+fn check(spec: &TrainSpec, mtu: u16) -> Result<(), ProbeError> {
     /// What a receiving socket holds of full packets.
     const LONGEST: u32 = 1_000;
-    let refuse = |message: String| Err(NetworkError::Trains(message));
+    let refuse = |message: String| Err(ProbeError::Trains(message));
     if !(2..=LONGEST).contains(&spec.packets) {
         return refuse(format!("a train of {} packets shows no rate; choose 2 to {LONGEST}", spec.packets));
     }
-    let (shortest, longest) = (car::SHORTEST as u16, mtu.saturating_sub(HEADERS));
+    let (shortest, longest) = (packet::SHORTEST as u16, mtu.saturating_sub(HEADERS));
     if !(shortest..=longest).contains(&spec.payload) {
         return refuse(format!(
             "a payload of {} bytes is impossible with an MTU of {mtu}; choose {shortest} to {longest}",

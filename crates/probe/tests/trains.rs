@@ -3,7 +3,9 @@
 // Helpers outside of a #[test] may fail it just as well.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../../network/tests/common/mod.rs"]
 mod common;
+#[path = "../../network/tests/machine/mod.rs"]
 mod machine;
 
 use std::{
@@ -12,7 +14,8 @@ use std::{
 };
 
 use brownout_base::clock::monotonic_ns;
-use brownout_network::{Impairment, Link, NetworkError, Probes, QueueLimit, RateLimit, TrainSample, TrainSpec, Trains};
+use brownout_network::{Impairment, Link, QueueLimit, RateLimit};
+use brownout_probe::{ProbeError, Probes, TrainSample, TrainSpec, Trains};
 use brownout_units::BitRate;
 use common::{PATIENCE, impair, link, network};
 use machine::until_quiet;
@@ -110,7 +113,7 @@ fn trains_that_would_be_a_load_of_their_own_are_refused() {
     let network = network(12);
     let links: Vec<_> = network.links().into_iter().map(|link| (link, None)).collect();
     let error = Trains::start(&network, &links, TrainSpec::default()).unwrap_err();
-    assert!(matches!(&error, NetworkError::Trains(reason) if reason.contains("132 links")), "{error}");
+    assert!(matches!(&error, ProbeError::Trains(reason) if reason.contains("132 links")), "{error}");
     let slow: Vec<_> = links.iter().map(|(link, _)| (*link, Some("1mbit".parse().unwrap()))).collect();
     assert!(Trains::start(&network, &slow, TrainSpec::default()).is_ok());
 }

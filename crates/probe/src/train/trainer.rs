@@ -8,22 +8,18 @@ use std::{
     time::Duration,
 };
 
-use brownout_base::clock::monotonic_ns;
+use brownout_base::{Link, LongestHold, clock::monotonic_ns};
 
 use super::{
     Shared,
-    car::{self, Car},
     dispersion::Open,
+    packet::{self, TrainPacket},
     plan::Plan,
 };
 use crate::{
-    control::Emulator,
-    link::Link,
-    probe::{
-        Probes,
-        prober::Socket,
-        stamps::{STAMPS_AFTER_NS, WallClock},
-    },
+    probes::Probes,
+    socket::Socket,
+    stamps::{STAMPS_AFTER_NS, WallClock},
 };
 
 /// How often arrivals are collected, and whether to end is asked. Arrival times are the kernel's, so this costs no
@@ -31,7 +27,7 @@ use crate::{
 const COLLECT: Duration = Duration::from_millis(10);
 /// A complete train stays open this long, to see whether a copy of its last packet arrives.
 const COPY_GRACE_NS: u64 = 50_000_000;
-/// Time for the kernel to take a whole train: it waits when the emulator is slow to read.
+/// Time for the kernel to take a whole train: it waits when whoever carries the packets is slow to read.
 const SENDING: Duration = Duration::from_millis(20);
 /// Samples kept for a caller who does not drain.
 const KEPT_SAMPLES: usize = 100_000;
@@ -50,7 +46,7 @@ pub(super) struct Trainer {
     routes: Vec<Route>,
     payload: usize,
     packet_bytes: u32,
-    emulator: Emulator,
+    holds: Arc<dyn LongestHold>,
     shared: Arc<Shared>,
     wall: WallClock,
     /// Per host, how many datagrams its socket had no room for.
@@ -64,14 +60,14 @@ impl Trainer {
         plans: Vec<(Link, Plan)>,
         payload: u16,
         packet_bytes: u32,
-        emulator: Emulator,
+        holds: Arc<dyn LongestHold>,
         shared: Arc<Shared>,
     ) -> Self {
         let begin = monotonic_ns() + STAMPS_AFTER_NS;
         let links = plans.len().max(1) as u32;
-        let route = |(place, (link, plan)): (u32, (Link, Plan))| {
-            // Spread, so that trains meet as little as possible in the emulator.
-            let first = plan.every / links * place;
+        let route = |(index, (link, plan)): (u32, (Link, Plan))| {
+            // Spread, so that trains meet as little as possible.
+            let first = plan.every / links * index;
             Route { link, plan, due_ns: begin + first.as_nanos() as u64, next_train: 0 }
         };
         Trainer {
@@ -80,7 +76,7 @@ impl Trainer {
             routes: (0..).zip(plans).map(route).collect(),
             payload: payload.into(),
             packet_bytes,
-            emulator,
+            holds,
             shared,
             wall: WallClock::read(),
             open: HashMap::new(),
@@ -91,9 +87,9 @@ impl Trainer {
     pub(super) fn run(mut self) {
         while !self.shared.stop.load(Ordering::Relaxed) {
             let now = monotonic_ns();
-            for place in 0..self.routes.len() {
-                if self.routes[place].due_ns <= now {
-                    self.send(place);
+            for route in 0..self.routes.len() {
+                if self.routes[route].due_ns <= now {
+                    self.send(route);
                 }
             }
             if !self.open.is_empty() {
@@ -105,8 +101,8 @@ impl Trainer {
         }
     }
 
-    fn send(&mut self, place: usize) {
-        let route = &mut self.routes[place];
+    fn send(&mut self, route: usize) {
+        let route = &mut self.routes[route];
         let (link, plan, train) = (route.link, route.plan, route.next_train);
         route.next_train += 1;
         let sent_ns = monotonic_ns();
@@ -115,12 +111,12 @@ impl Trainer {
 
         let mut payloads = vec![0; plan.packets as usize * self.payload];
         for (index, payload) in (0..).zip(payloads.chunks_mut(self.payload)) {
-            Car { link, train, index }.write(payload);
+            TrainPacket { link, train, index }.write(payload);
         }
-        let target = self.sockets[link.to.index()].address;
-        let socket = &self.sockets[link.from.index()].socket;
+        let target = self.sockets[link.to.index()].address();
+        let socket = &self.sockets[link.from.index()];
         let end = sent_ns + SENDING.as_nanos() as u64;
-        let left = send_all(&mut payloads, self.payload, end, |rest| socket.send_burst(rest, self.payload, target));
+        let left = send_all(&payloads, self.payload, end, |rest| socket.send_burst(rest, self.payload, target));
         let packets = plan.packets - left as u32;
         if packets > 0 {
             self.open.insert((link, train), Open::new(link, sent_ns, packets, self.packet_bytes));
@@ -130,20 +126,21 @@ impl Trainer {
     }
 
     fn collect(&mut self) {
-        let mut buffer = [0; car::SHORTEST];
+        let mut buffer = [0; packet::SHORTEST];
         let mut arrivals = Vec::new();
         for (host, socket) in self.sockets.iter().enumerate() {
             // An error here is an ICMP message about an earlier packet, which will be missed anyway.
-            while let Ok(Some(received)) = socket.socket.receive(&mut buffer) {
+            while let Ok(Some(received)) = socket.receive(&mut buffer) {
                 if std::mem::replace(&mut self.overflowed[host], received.overflowed) != received.overflowed {
                     self.open.values_mut().filter(|open| open.link().to.index() == host).for_each(Open::make_void);
                 }
-                let car = Car::read(&buffer[..received.length]).filter(|car| car.link.to.index() == host);
-                arrivals.extend(car.map(|car| (car, received.realtime_ns)));
+                let packet =
+                    TrainPacket::read(&buffer[..received.length]).filter(|packet| packet.link.to.index() == host);
+                arrivals.extend(packet.map(|packet| (packet, received.realtime_ns)));
             }
         }
         let round = self.wall.next_round();
-        for (Car { link, train, index }, stamp) in arrivals {
+        for (TrainPacket { link, train, index }, stamp) in arrivals {
             if let Some(open) = self.open.get_mut(&(link, train)) {
                 open.arrived(index, stamp.and_then(|stamp| round.on_monotonic(stamp)));
             }
@@ -153,9 +150,9 @@ impl Trainer {
 
     fn settle(&mut self) {
         let now = monotonic_ns();
-        let emulator = &self.emulator;
+        let holds = &self.holds;
         let over = |(link, _): &(Link, u64), open: &mut Open| {
-            let lost_after = (Probes::LOST_AFTER.as_nanos() as u64).saturating_add(emulator.longest_hold_of_ns(*link));
+            let lost_after = (Probes::LOST_AFTER.as_nanos() as u64).saturating_add(holds.longest_hold_of_ns(*link));
             open.is_over(now, COPY_GRACE_NS, lost_after)
         };
         let (mut settled, mut discarded) = (Vec::new(), 0);
@@ -175,15 +172,10 @@ impl Trainer {
 
 /// Hands all packets of `size` bytes to `send`, which says how many it took; tries again until `end_ns` if what is in the
 /// way can pass. Returns how many are left.
-fn send_all(
-    mut rest: &mut [u8],
-    size: usize,
-    end_ns: u64,
-    mut send: impl FnMut(&mut [u8]) -> io::Result<usize>,
-) -> usize {
+fn send_all(mut rest: &[u8], size: usize, end_ns: u64, mut send: impl FnMut(&[u8]) -> io::Result<usize>) -> usize {
     while !rest.is_empty() && monotonic_ns() < end_ns {
         match send(rest) {
-            Ok(sent) => rest = &mut rest[sent * size..],
+            Ok(sent) => rest = &rest[sent * size..],
             Err(error) if can_pass(&error) => thread::yield_now(),
             // A host without a way there has none 20 ms later, and this thread may be a real-time one.
             Err(_) => break,
@@ -213,7 +205,7 @@ mod tests {
         ] {
             let mut tried = 0;
             // Three packets: one is taken, then there is an obstacle for three tries, then the rest is taken.
-            let left = send_all(&mut [0; 30], 10, u64::MAX, |rest| {
+            let left = send_all(&[0; 30], 10, u64::MAX, |rest| {
                 tried += 1;
                 match (rest.len(), tried) {
                     (30, _) => Ok(1),
@@ -224,7 +216,7 @@ mod tests {
             assert_eq!((tried, left), if passes { (5, 0) } else { (2, 2) }, "{errno}");
         }
         // What never passes ends with the time.
-        let full = |_: &mut [u8]| Err(io::Error::from_raw_os_error(libc::EAGAIN));
-        assert_eq!(send_all(&mut [0; 30], 10, monotonic_ns() + 1_000_000, full), 3);
+        let full = |_: &[u8]| Err(io::Error::from_raw_os_error(libc::EAGAIN));
+        assert_eq!(send_all(&[0; 30], 10, monotonic_ns() + 1_000_000, full), 3);
     }
 }

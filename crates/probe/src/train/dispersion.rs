@@ -5,8 +5,9 @@
 //! P. Ramanathan, D. Moore: What do packet dispersion techniques measure?, INFOCOM 2001). With other traffic on the link
 //! at the same time it is less, by what the others take.
 
+use brownout_base::Link;
+
 use super::TrainSample;
-use crate::link::Link;
 
 /// A train of which packets may still come.
 pub(super) struct Open {
@@ -78,8 +79,9 @@ impl Open {
 
 #[cfg(test)]
 mod tests {
+    use brownout_base::HostId;
+
     use super::*;
-    use crate::link::HostId;
 
     /// Of 1,000-byte packets.
     fn train(packets: u32, arrivals: &[(u32, u64)]) -> Open {

@@ -1,0 +1,18 @@
+//! Probes and trains: one-way delay, loss, copies, reordering and rate, measured between hosts that can be entered.
+//!
+//! What is measured is a [`Mesh`](brownout_base::Mesh): hosts on one machine, a network namespace each, whoever made them
+//! and the links between them. Whatever is sent travels as the packets of the hosts' own programs do.
+//!
+//! - [`Probes`] are small datagrams on every link all the time. They give delay, loss, copies and reordering.
+//! - [`Trains`] are short bursts on links whose rate is asked for.
+
+mod error;
+mod probes;
+mod selection;
+mod socket;
+mod stamps;
+mod train;
+
+pub use error::ProbeError;
+pub use probes::{ProbeHealth, ProbeSample, Probes};
+pub use train::{TrainSample, TrainSpec, Trains};

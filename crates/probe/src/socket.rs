@@ -1,0 +1,184 @@
+//! Sockets inside of hosts that know when a datagram arrived.
+
+use std::{
+    io::{self, IoSlice},
+    net::{Ipv4Addr, SocketAddr, UdpSocket},
+    os::fd::AsRawFd,
+    thread,
+};
+
+use brownout_base::{Mesh, Place};
+use rustix::net::{
+    MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmmsg,
+    sockopt::{
+        set_socket_recv_buffer_size, set_socket_recv_buffer_size_force, set_socket_send_buffer_size,
+        set_socket_send_buffer_size_force,
+    },
+};
+
+use crate::error::ProbeError;
+
+/// What a socket may hold, in bytes of kernel memory: some 5,000 probes, two seconds and a half of the whole
+/// budget at one host. The kernel's default holds 300.
+const RECEIVE_BUFFER: usize = 4 << 20;
+
+/// What may wait in the sending host for whoever carries it, in bytes of kernel memory: some 1,000 full packets.
+const SEND_BUFFER: usize = 4 << 20;
+
+/// A datagram's length, and what the kernel says beside it.
+pub(crate) struct Received {
+    pub(crate) length: usize,
+    /// When it arrived, in nanoseconds of `CLOCK_REALTIME`; `None` if the kernel did not say.
+    pub(crate) realtime_ns: Option<u64>,
+    /// How many datagrams the socket had no room for until this one arrived, since it was made (modulo 2³²).
+    pub(crate) overflowed: u32,
+}
+
+/// A non-blocking UDP socket whose datagrams carry the kernel's receive time.
+pub(crate) struct Socket {
+    socket: UdpSocket,
+    address: SocketAddr,
+}
+
+impl Socket {
+    /// One inside of each host, in their order; they can be used from anywhere.
+    pub(crate) fn open_all(network: &dyn Mesh) -> Result<Vec<Socket>, ProbeError> {
+        let open = |place: &dyn Place| {
+            let failed = |action| {
+                move |source| {
+                    let (host, address) = (place.name().to_owned(), place.address());
+                    ProbeError::Socket { host, address, action, source }
+                }
+            };
+            place.enter().map_err(failed("enter the host"))?;
+            Self::bind(place.address()).map_err(failed("open a UDP socket with receive times"))
+        };
+        // On a thread of their own, which goes from host to host: the caller's stays where it is.
+        thread::scope(|scope| {
+            thread::Builder::new()
+                .name("sockets".to_owned())
+                .spawn_scoped(scope, || network.places().into_iter().map(open).collect())
+                .map_err(|source| ProbeError::Thread { does: "opens sockets", source })?
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// A socket on `address`, any port, in the calling thread's namespace.
+    fn bind(address: Ipv4Addr) -> io::Result<Self> {
+        let socket = UdpSocket::bind((address, 0))?;
+        socket.set_nonblocking(true)?;
+        set_option(&socket, libc::SO_TIMESTAMPNS)?;
+        set_option(&socket, libc::SO_RXQ_OVFL)?;
+        // Beyond net.core.rmem_max takes real root; below that, as much as it allows.
+        set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER)
+            .or_else(|_| set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER))?;
+        set_socket_send_buffer_size_force(&socket, SEND_BUFFER)
+            .or_else(|_| set_socket_send_buffer_size(&socket, SEND_BUFFER))?;
+        let address = socket.local_addr()?;
+        Ok(Socket { socket, address })
+    }
+
+    /// Where it is reached from other hosts.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn send(&self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
+        self.socket.send_to(datagram, to).map(drop)
+    }
+
+    /// Sends the datagrams of `size` bytes that `datagrams` consists of, back to back, and says how many the kernel
+    /// took at once.
+    pub(crate) fn send_burst(&self, datagrams: &[u8], size: usize, to: SocketAddr) -> io::Result<usize> {
+        let to = SocketAddrAny::from(to);
+        let parts: Vec<_> = datagrams.chunks(size).map(|datagram| [IoSlice::new(datagram)]).collect();
+        let mut controls: Vec<_> = parts.iter().map(|_| SendAncillaryBuffer::default()).collect();
+        let message = |(part, control)| MMsgHdr::new_with_addr(&to, part, control);
+        let mut messages: Vec<_> = parts.iter().map(<[_; 1]>::as_slice).zip(&mut controls).map(message).collect();
+        Ok(sendmmsg(&self.socket, &mut messages, SendFlags::empty())?)
+    }
+
+    /// The next datagram; `None` when there is none at the moment.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        // Room for one timestamp and one count; u64 for the alignment that control messages need. rustix reads neither.
+        let mut control = [0u64; 8];
+        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        // SAFETY: all bytes zero is a valid `msghdr`.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = &mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control) as _;
+        // SAFETY: `message` points to buffers that are writable for the lengths it states.
+        let length = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &mut message, 0) };
+        match usize::try_from(length).map_err(|_| io::Error::last_os_error()) {
+            Ok(length) => {
+                let mut received = Received { length, realtime_ns: None, overflowed: 0 };
+                read_control(&message, &mut received);
+                Ok(Some(received))
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Reads `SCM_TIMESTAMPNS` and `SO_RXQ_OVFL` (socket(7)) among the control messages of a received `message`. The latter
+/// is left out by the kernel while it is zero.
+fn read_control(message: &libc::msghdr, received: &mut Received) {
+    // SAFETY: the kernel filled the control buffer in, and the CMSG functions stay inside of it;
+    // a SCM_TIMESTAMPNS carries one timespec, a SO_RXQ_OVFL one u32, which may be unaligned.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while let Some(control) = header.as_ref() {
+            let data = libc::CMSG_DATA(control);
+            match (control.cmsg_level, control.cmsg_type) {
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    let time = data.cast::<libc::timespec>().read_unaligned();
+                    received.realtime_ns = Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
+                }
+                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => received.overflowed = data.cast::<u32>().read_unaligned(),
+                _ => {}
+            }
+            header = libc::CMSG_NXTHDR(message, control);
+        }
+    }
+}
+
+/// Switches an option on that rustix does not have.
+fn set_option(socket: &UdpSocket, option: libc::c_int) -> io::Result<()> {
+    let (on, length): (libc::c_int, _) = (1, size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: `on` is readable for the length stated.
+    let set = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, std::ptr::from_ref(&on).cast(), length)
+    };
+    if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_socket_holds_what_comes_in_seconds_and_counts_what_it_cannot() {
+        let socket = Socket::bind(Ipv4Addr::LOCALHOST).unwrap();
+        let to = socket.address();
+        let sender = Socket::bind(Ipv4Addr::LOCALHOST).unwrap();
+        let send = |count: u32| (0..count).for_each(|_| sender.send(&[7; 28], to).unwrap());
+        let drain = || std::iter::from_fn(|| socket.receive(&mut [0; 64]).unwrap()).collect::<Vec<_>>();
+
+        send(2_000);
+        let received = drain();
+        assert_eq!(received.len(), 2_000, "the kernel allows no larger buffer: see net.core.rmem_max");
+        assert!(received.iter().all(|one| one.overflowed == 0 && one.realtime_ns.is_some()));
+
+        // The kernel makes the smallest buffer of it that it has.
+        set_socket_recv_buffer_size(&socket.socket, 1).unwrap();
+        send(100);
+        let before = drain().len() as u32;
+        assert!(before < 100);
+        send(1);
+        assert_eq!(drain()[0].overflowed, 100 - before);
+    }
+}
