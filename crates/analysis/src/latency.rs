@@ -3,7 +3,7 @@
 use brownout_record::{Histogram, LatencyRow, Percentile, Population};
 use serde::Serialize;
 
-use crate::{AnalysisError, sums::Outcome};
+use crate::AnalysisError;
 
 /// A percentile of a latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -57,6 +57,26 @@ pub struct Due {
     pub p99: Option<Quantile>,
     /// 99.9th percentile, likewise.
     pub p999: Option<Quantile>,
+}
+
+/// What a row of the record says became of its operations.
+#[derive(Clone, Copy)]
+pub(crate) enum Outcome<'a> {
+    Ok,
+    TimedOut,
+    Late,
+    Failed(&'a str),
+}
+
+impl<'a> Outcome<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        match text {
+            "ok" => Outcome::Ok,
+            "timed-out" => Outcome::TimedOut,
+            "late" => Outcome::Late,
+            other => Outcome::Failed(other.strip_prefix("failed:").unwrap_or(other)),
+        }
+    }
 }
 
 /// The latencies of operations by their populations ([`Population`]). What does not say otherwise is of those answered ok

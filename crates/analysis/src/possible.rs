@@ -12,10 +12,10 @@ use crate::{
     Interval, TrialEvidence,
     evidence::phase,
     index::Index,
-    proof::ENOUGH,
+    latency::Outcome,
     samples::{self, Sample},
     segments::{Force, REACH_NS, Segment, Segments, Span, longest_delay},
-    sums::Outcome,
+    stats::ENOUGH,
 };
 
 /// With jitter some operation may meet a shorter delay than any probe did. The true minimum is taken to lie as far below

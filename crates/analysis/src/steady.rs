@@ -10,9 +10,9 @@ use brownout_record::Quantity;
 use crate::{
     AnalysisError,
     distribution::Distribution,
-    judge::{PlaceEvidence, Window},
     judgement::{Observation, Row, enough, refutation},
-    place::{Measure, Source, is_share},
+    measure::{Measure, Source, is_share},
+    observe::{PlaceEvidence, Window},
     segments::{Class, Segment},
     stalls::LATE_PROBE_NS,
     stats,

@@ -7,6 +7,7 @@ use brownout_record::{Histogram, LatencyRow, Objective};
 use crate::{
     AnalysisError, Counts, Interval, Latencies, Part, PhaseFindings, Rates, TrialEvidence,
     evidence::{PhaseWindow, phase},
+    latency::Outcome,
 };
 
 /// Sums of one group of operations.
@@ -69,26 +70,6 @@ impl Group {
             response: self.response.response(),
             wait: self.wait.short(),
             service: self.service.short(),
-        }
-    }
-}
-
-/// What a row of the record says became of its operations.
-#[derive(Clone, Copy)]
-pub(crate) enum Outcome<'a> {
-    Ok,
-    TimedOut,
-    Late,
-    Failed(&'a str),
-}
-
-impl<'a> Outcome<'a> {
-    pub(crate) fn of(text: &'a str) -> Self {
-        match text {
-            "ok" => Outcome::Ok,
-            "timed-out" => Outcome::TimedOut,
-            "late" => Outcome::Late,
-            other => Outcome::Failed(other.strip_prefix("failed:").unwrap_or(other)),
         }
     }
 }

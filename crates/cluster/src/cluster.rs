@@ -1,24 +1,19 @@
 use std::{
-    fs::{File, OpenOptions},
     io,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
     sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
 use crate::{
-    CassandraSpec, ClusterControl, ClusterError, Death, Distribution, InForce, Node, NodeDirectories, Owner, Paths,
-    Place, Readiness, Variables,
+    CassandraSpec, ClusterControl, ClusterError, Death, Distribution, InForce, Node, NodeDirectories, Paths, Place,
+    Readiness, Variables,
     cassandra::Cassandra,
-    confine::confine,
     directories::{check_names, make_directories},
     java::Java,
-    logs,
+    parts::Parts,
     place::Network,
-    process::Process,
     readiness,
     supervisor::Supervisor,
     system::{Member, Start, System},
@@ -29,16 +24,6 @@ pub struct Cluster {
     parts: Arc<Parts>,
     nodes: Vec<Node>,
     logs: PathBuf,
-}
-
-/// What the cluster shares with those who control its nodes; one of each per node, in the order of the places.
-pub(crate) struct Parts {
-    pub(crate) system: Box<dyn System>,
-    pub(crate) members: Vec<Member>,
-    pub(crate) networks: Vec<Network>,
-    pub(crate) supervisors: Vec<Arc<Supervisor>>,
-    variables: Vec<Variables>,
-    owner: Option<Owner>,
 }
 
 /// What a caller does with a node's directories before its first start; the variables that it answers with are set at
@@ -245,47 +230,9 @@ impl Drop for Cluster {
     }
 }
 
-impl Parts {
-    /// Starts the process of a node that has none; says when that began and when its program ran.
-    pub(crate) fn start(&self, index: usize, start: Start) -> Result<(u64, u64), ClusterError> {
-        self.supervisors[index].start(|| {
-            let member = &self.members[index];
-            let mut command = self.system.command(&self.members, index, start);
-            command.envs(self.variables[index].iter().map(|(name, value)| (name, value)));
-            let (stdout, stderr) = self.console(member)?;
-            command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
-            let program = PathBuf::from(command.get_program());
-            let failed = |source| ClusterError::Spawn { node: member.name.clone(), program, source };
-            let spawn = |mut command: Command| {
-                self.confine(index, &mut command)?;
-                Process::spawn(command, &member.name)
-            };
-            spawn(command).map_err(failed)
-        })
-    }
-
-    /// Makes `command` run as the node does: in its directory, its network, as its user, and without rights.
-    pub(crate) fn confine(&self, index: usize, command: &mut Command) -> io::Result<()> {
-        let member = &self.members[index];
-        command.current_dir(&member.home);
-        self.networks[index].prepare(command);
-        confine(command, &member.name, self.owner)
-    }
-
-    fn console(&self, member: &Member) -> Result<(File, File), ClusterError> {
-        let path = member.logs.join(logs::CONSOLE);
-        let open = || -> io::Result<(File, File)> {
-            // The directory is the node's: what it puts there must not lead us elsewhere.
-            let file = OpenOptions::new().create(true).append(true).custom_flags(libc::O_NOFOLLOW).open(&path)?;
-            Ok((file.try_clone()?, file))
-        };
-        open().map_err(ClusterError::files("open", &path))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::{net::Ipv4Addr, process::Command};
 
     use super::*;
     use crate::system::View;

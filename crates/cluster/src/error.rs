@@ -4,6 +4,9 @@ use thiserror::Error;
 
 use crate::{Death, cache::CacheError};
 
+/// Least similarity of a name to one that was meant, from 0 to 1.
+const SIMILAR: f64 = 0.4;
+
 /// Why a cluster could not be started or did not become ready, or something could not be done to a node of it.
 #[derive(Debug, Error)]
 pub enum ClusterError {
@@ -213,4 +216,16 @@ impl ClusterError {
         let (action, path) = (action.into(), path.into());
         move |source| ClusterError::Files { action, path, source }
     }
+}
+
+/// The error for a name that none of `known` is.
+pub(crate) fn unknown(asked: &str, known: Vec<String>) -> ClusterError {
+    let nearest = known
+        .iter()
+        .map(|name| (strsim::normalized_damerau_levenshtein(name, asked), name))
+        .filter(|(similarity, _)| *similarity >= SIMILAR)
+        // The first of those that are equally near.
+        .reduce(|best, other| if other.0 > best.0 { other } else { best })
+        .map(|(_, name)| name.clone());
+    ClusterError::UnknownNode { asked: asked.to_owned(), nearest, known }
 }

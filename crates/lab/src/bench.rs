@@ -3,13 +3,12 @@
 use std::{fs::File, path::PathBuf};
 
 use brownout_cluster::{CassandraSpec, Distribution, Jit, Owner, Paths, Site, java::Java};
-use brownout_network::{Host, HostSpec, NetworkSpec, Scheduling};
+use brownout_network::{HostSpec, NetworkSpec};
 
 use crate::{
     experiment::JitChoice,
     ground::Privilege,
     plan::{Layout, to_u16},
-    stand::Stand,
 };
 
 /// What a lab is made of; the same for all trials of a run.
@@ -34,16 +33,6 @@ pub struct Bench {
     pub proc: File,
     /// How the lab got its rights.
     pub privilege: Privilege,
-}
-
-/// What is learned when the first trial stands: for the record's environment.
-pub struct Standing {
-    /// "SCHED_FIFO 50".
-    pub emulator_scheduling: String,
-    /// As read back from the hosts.
-    pub congestion_control: String,
-    /// The system's settings in force, as JSON.
-    pub system_settings: String,
 }
 
 impl Bench {
@@ -89,26 +78,5 @@ impl Bench {
             sites: sites.collect(),
             ..CassandraSpec::default()
         }
-    }
-}
-
-/// What there is to tell of a lab that stands.
-pub fn standing(stand: &Stand) -> Standing {
-    let hosts = stand.network.hosts();
-    let common = hosts.first().map(Host::congestion_control).unwrap_or_default();
-    let others = hosts.iter().filter(|host| host.congestion_control() != common);
-    let others: String = others.map(|host| format!(", {} on {}", host.congestion_control(), host.name())).collect();
-    Standing {
-        emulator_scheduling: scheduling_name(stand.network.realtime()),
-        congestion_control: format!("{common}{others}"),
-        system_settings: serde_json::to_string_pretty(&stand.cluster.in_force()).unwrap_or_default(),
-    }
-}
-
-/// For people.
-pub fn scheduling_name(scheduling: Scheduling) -> String {
-    match scheduling {
-        Scheduling::Fifo(priority) => format!("SCHED_FIFO {priority}"),
-        Scheduling::Default => "SCHED_OTHER".to_owned(),
     }
 }

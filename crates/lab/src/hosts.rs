@@ -37,7 +37,7 @@ impl Hosts {
 
     /// `nodes` nodes and the host of the load.
     pub fn new(nodes: u8) -> Self {
-        let host = |name: String, last| HostPlan { name, address: crate::plan::address(last), place: None };
+        let host = |name: String, last| HostPlan { name, address: address(last), place: None };
         let nodes = (1..=nodes).map(|index| host(format!("n{index}"), index));
         Hosts(nodes.chain([host(Self::LOAD.to_owned(), 250)]).collect())
     }
@@ -183,6 +183,11 @@ impl Hosts {
         }
         Ok(meant)
     }
+}
+
+/// The address of the `index`-th host (from 1) of a lab; the lab's network is its own, so it cannot collide.
+const fn address(index: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 77, 0, index)
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ mod paces;
 pub mod plan;
 pub mod progress;
 mod provided;
+mod request;
 mod run;
 mod run_directory;
 mod schedule;
@@ -36,5 +37,6 @@ mod witness;
 
 pub use error::LabError;
 pub use ground::{Interrupts, catch_interrupts};
-pub use launch::{Ended, INSIDE, RunOptions, inside, launch};
+pub use launch::{Ended, RunOptions, inside, launch};
 pub use plan::Plan;
+pub use request::INSIDE;

@@ -1,5 +1,6 @@
 //! What this machine can do: the checks of `brownout doctor`, and those a run makes before it starts.
 
+mod check;
 mod faults;
 
 use std::{
@@ -16,8 +17,8 @@ use brownout_cluster::{
 };
 use brownout_machine::{Processors, available_memory};
 use brownout_units::{Bytes, Delay, format_ns};
-use serde::{Deserialize, Serialize};
 
+pub use self::check::{Check, State};
 use self::faults::refuse_faults;
 use crate::{LabError, Plan, ground::Privilege, selftest};
 
@@ -27,42 +28,6 @@ const JAVA: std::ops::RangeInclusive<u32> = 11..=17;
 const TUN: &str = "/dev/net/tun";
 /// What a run needs on the disk of its directory: logs, data, the run's file.
 const DISK_NEEDED: u64 = 1 << 30;
-
-/// One thing the machine has, lacks, or has only half.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Check {
-    /// What was looked at.
-    pub name: String,
-    /// How it stands.
-    pub state: State,
-    /// What was found, with numbers.
-    pub found: String,
-    /// What to do about it; none if it is good.
-    pub remedy: Option<String>,
-}
-
-/// How a check stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// As it should be.
-    Good,
-    /// A lab works, with a limit that the remedy lifts.
-    Limited,
-    /// A lab cannot be built.
-    Lacking,
-}
-
-impl Check {
-    fn good(name: &str, found: impl Into<String>) -> Self {
-        Check { name: name.to_owned(), state: State::Good, found: found.into(), remedy: None }
-    }
-
-    fn not(state: State, name: &str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Check { name: name.to_owned(), state, found: found.into(), remedy: Some(remedy.into()) }
-    }
-}
 
 /// Every check, in the order a person would want to read them. Builds a small lab to see what it measures.
 pub fn examine(runs: &Path) -> Vec<Check> {

@@ -7,16 +7,8 @@ use brownout_machine::Processors;
 use brownout_record::{Environment, Event, Recorder};
 
 use crate::{
-    LabError,
-    bench::{Bench, Standing},
-    experiment::Source,
-    ground::Interrupts,
-    launch::RunRequest,
-    machine,
-    plan::Plan,
-    progress::Progress,
-    timeline::TimeLine,
-    trial::Trial,
+    LabError, bench::Bench, experiment::Source, ground::Interrupts, machine, plan::Plan, progress::Progress,
+    request::RunRequest, stand::Standing, timeline::TimeLine, trial::Trial,
 };
 
 /// Runs every trial, records everything.

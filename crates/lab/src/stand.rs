@@ -10,10 +10,14 @@ use std::{
     sync::Arc,
 };
 
-use brownout_clock::{HostClock, ntp::Responder, write_object};
+use brownout_clock::{
+    HostClock,
+    ntp::{PORT as NTP_PORT, Responder},
+    write_object,
+};
 use brownout_cluster::{Cluster, NodeDirectories, Place};
 use brownout_disk::Disk;
-use brownout_network::{Emulator, ImpairmentGuard, LinkControl, Network};
+use brownout_network::{Emulator, Host, ImpairmentGuard, LinkControl, Network, Scheduling};
 
 use crate::{
     LabError,
@@ -22,9 +26,6 @@ use crate::{
     handles::{DiskPlace, Handles},
     hosts::Hosts,
 };
-
-/// Where every host answers for its clock (RFC 5905).
-pub(crate) const NTP_PORT: u16 = 123;
 
 /// A lab that stands. Dropping it ends it: the nodes first, then the disks under them, then the network.
 pub struct Stand {
@@ -141,4 +142,35 @@ fn responder(network: &Network, clocks: &BTreeMap<String, HostClock>) -> Result<
     let sockets =
         sockets.into_iter().map(|(socket, clock)| Ok((socket?, clock))).collect::<Result<Vec<_>, LabError>>()?;
     Ok(Responder::start(sockets)?)
+}
+
+/// What is learned when the first trial stands: for the record's environment.
+pub struct Standing {
+    /// "SCHED_FIFO 50".
+    pub emulator_scheduling: String,
+    /// As read back from the hosts.
+    pub congestion_control: String,
+    /// The system's settings in force, as JSON.
+    pub system_settings: String,
+}
+
+/// What there is to tell of a lab that stands.
+pub fn standing(stand: &Stand) -> Standing {
+    let hosts = stand.network.hosts();
+    let common = hosts.first().map(Host::congestion_control).unwrap_or_default();
+    let others = hosts.iter().filter(|host| host.congestion_control() != common);
+    let others: String = others.map(|host| format!(", {} on {}", host.congestion_control(), host.name())).collect();
+    Standing {
+        emulator_scheduling: scheduling_name(stand.network.realtime()),
+        congestion_control: format!("{common}{others}"),
+        system_settings: serde_json::to_string_pretty(&stand.cluster.in_force()).unwrap_or_default(),
+    }
+}
+
+/// For people.
+pub fn scheduling_name(scheduling: Scheduling) -> String {
+    match scheduling {
+        Scheduling::Fifo(priority) => format!("SCHED_FIFO {priority}"),
+        Scheduling::Default => "SCHED_OTHER".to_owned(),
+    }
 }

@@ -2,13 +2,14 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use brownout_cluster::cassandra::CQL_PORT;
 use brownout_load::{Balancing, Coordinator, Engine, EngineConfig, LoadError, ThreadStart, control};
 use brownout_network::{Host, Probes};
 use brownout_record::{PhaseRow, Recorder, TrialRow, TrialState};
 
 use crate::{
     LabError,
-    bench::{Bench, Standing, standing},
+    bench::Bench,
     driver::Driver,
     experiment::CoordinatorsChoice,
     faults::sabotage::sabotaged,
@@ -18,13 +19,11 @@ use crate::{
     plan::{Plan, Work, to_u16},
     progress::Progress,
     schedule::Schedule,
-    stand::Stand,
+    stand::{Stand, Standing, standing},
     timeline::TimeLine,
     witness::Witnesses,
 };
 
-/// Where CQL is answered.
-const CQL_PORT: u16 = 9042;
 /// A cluster that is not ready by then will not be: ten times what it takes on a small machine.
 const READY_WITHIN: Duration = Duration::from_secs(180);
 /// For schema changes and the like.

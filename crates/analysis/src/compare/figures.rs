@@ -1,26 +1,11 @@
 //! What is compared: the figures of a phase and of its operations.
 
-use super::{Compared, Sample, decided, trials::Trial};
+use super::{
+    decide::{Unit, decided},
+    object::{Compared, Sample},
+    trials::Trial,
+};
 use crate::{Part, PhaseFindings, Quantile, Rates, Response, evidence::phase, stats};
-
-/// How a figure is measured, and in which measure it changes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
-    PerSecond,
-    Nanoseconds,
-    /// Its change is a difference, not a quotient.
-    Share,
-}
-
-impl Unit {
-    fn word(self) -> &'static str {
-        match self {
-            Unit::PerSecond => "1/s",
-            Unit::Nanoseconds => "ns",
-            Unit::Share => "share",
-        }
-    }
-}
 
 /// A value, and whether the true one may be larger.
 type Value = (f64, bool);

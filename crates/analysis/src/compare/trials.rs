@@ -2,7 +2,7 @@
 
 use brownout_record::{Objective, Run};
 
-use super::{Setting, Side};
+use super::object::{Setting, Side};
 use crate::{
     AnalysisError, PhaseFindings, TrialEvidence, TrialFindings,
     evidence::{PhaseWindow, phase},

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::system::{Member, View};
 
-/// The port for clients.
-pub(super) const CQL_PORT: u16 = 9042;
+/// Where a node answers clients.
+pub const CQL_PORT: u16 = 9042;
 /// For one answer: a healthy node takes milliseconds, and a busy one is asked again. It also bounds how long an end
 /// of the wait can be delayed.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -10,15 +10,17 @@ use std::{
     time::Duration,
 };
 
+use brownout_cluster::cassandra::CQL_PORT;
 use brownout_load::{Coordinator, query::query};
 
 use super::{
     Failure, check, clocks, exec,
-    lab::{Asked, CQL_PORT, Lab},
+    inject::Asked,
+    lab::Lab,
     ping::Ping,
     protocol::{Ask, Reply, Request},
-    server::wait_readable,
-    status, wire,
+    status,
+    wire::{self, wait_readable},
 };
 use crate::faults::together;
 

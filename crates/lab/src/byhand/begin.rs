@@ -24,12 +24,11 @@ use super::{
     keeper::KEEP,
     place::{self, Claim, Place},
     protocol::Reply,
-    server::wait_readable,
-    wire,
+    wire::{self, wait_readable},
 };
 use crate::{
-    LabError, experiment::Source, ground::Interrupts, launch::Request, machine, plan::Layout, progress::Progress,
-    provided::Found,
+    LabError, experiment::Source, ground::Interrupts, machine, plan::Layout, progress::Progress, provided::Found,
+    request::Request,
 };
 
 /// Between two looks at whether the user has given up.

@@ -13,9 +13,8 @@ use brownout_disk::{Operation, Operations, Probe};
 use brownout_network::{Impairment, Link, ProbeSample, Probes};
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
-use serde::{Deserialize, Serialize};
 
-use super::{Failure, lab::Lab, layers::ReadBack, status};
+use super::{Failure, lab::Lab, layers::ReadBack, objects::CheckStatus, status};
 use crate::{LabError, faults::expected};
 
 /// How long links are probed and disks are used.
@@ -26,19 +25,6 @@ const PROBE_EVERY: Duration = Duration::from_millis(10);
 const DISK_EVERY: Duration = Duration::from_millis(25);
 /// Fewer cases than this tell no share.
 const LEAST_CASES: f64 = 5.0;
-
-/// One fault that a command has put in force, on one host or link.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CheckStatus {
-    /// `slow`, `pause`, …
-    pub kind: String,
-    /// The host, or `n1>n2`; empty for a partition.
-    pub subject: String,
-    /// `proven` or `not seen`.
-    pub verdict: String,
-    /// What was seen, in words.
-    pub evidence: String,
-}
 
 /// What is asked in one place.
 struct Held {
@@ -272,7 +258,7 @@ fn of_host(lab: &Lab, held: &Held, asked: &Expectation, disks: &Disks) -> Result
             match host.and_then(|host| status::clock(host, 0)) {
                 Some(clock) => {
                     let off = (clock.offset_ns as f64 - asked.asked).abs();
-                    let words = format!("NTP tells {}", super::lab::clock_words(clock.offset_ns, 0));
+                    let words = format!("NTP tells {}", super::in_force::clock_words(clock.offset_ns, 0));
                     (Some(off <= asked.tolerance + clock.error_ns as f64), words)
                 }
                 None => (None, "its clock does not answer".to_owned()),

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     LabError, ground,
-    launch::{INSIDE, Request},
+    request::{INSIDE, Request},
 };
 
 /// The hidden command that a keeper is started with.

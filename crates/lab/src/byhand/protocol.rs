@@ -5,7 +5,11 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Failure, clocks::Matrix, events::Event, status::Status};
+use super::{
+    Failure,
+    events::Event,
+    objects::{Matrix, Status},
+};
 
 /// Both ends have to speak the same; raised with every change.
 pub const VERSION: u32 = 2;

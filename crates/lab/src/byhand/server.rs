@@ -2,7 +2,7 @@
 
 use std::{
     os::{
-        fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+        fd::{AsFd, FromRawFd, OwnedFd},
         unix::net::{UnixListener, UnixStream},
     },
     sync::{
@@ -22,7 +22,7 @@ use super::{
     exec,
     lab::{Lab, Standing},
     protocol::{Reply, Request, VERSION},
-    wire,
+    wire::{self, wait_readable},
 };
 use crate::{
     LabError,
@@ -109,13 +109,6 @@ fn answer_early(listener: &UnixListener, is_born: &AtomicBool) {
             let _ = wire::send(&client, &Reply::Starting);
         }
     }
-}
-
-/// Waits until there is something to read, or the other end has gone. False: not yet.
-pub(super) fn wait_readable(descriptor: BorrowedFd<'_>, ms: i32) -> bool {
-    let mut waiting = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
-    // SAFETY: one valid pollfd.
-    unsafe { libc::poll(&raw mut waiting, 1, ms) > 0 }
 }
 
 /// What `up` shows.

@@ -8,100 +8,22 @@ use std::{
 
 use brownout_base::clock::realtime_ns;
 use brownout_clock::ntp::exchange;
-use brownout_cluster::NodeState;
+use brownout_cluster::{NodeState, cassandra::CQL_PORT};
 use brownout_disk::DiskFault;
 use brownout_network::{Host, Impairment};
 use brownout_units::{Delay, Share};
-use serde::{Deserialize, Serialize};
 
 use super::{
-    CheckStatus, Failure,
-    lab::{CQL_PORT, Lab},
+    Failure,
+    lab::Lab,
     layers::ReadBack,
+    objects::{ClockStatus, HostStatus, LinkStatus, Status},
 };
-use crate::{LabError, faults::DIRECTORIES, hosts::HostPlan, stand::NTP_PORT};
+use crate::{LabError, faults::DIRECTORIES, hosts::HostPlan};
+use brownout_clock::ntp::PORT as NTP_PORT;
 
 /// A host answers itself within this, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// A lab.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Status {
-    /// Version of this object.
-    pub format: u32,
-    /// The lab's name.
-    pub name: String,
-    /// What runs in it: "Cassandra 5.0.9".
-    pub system: String,
-    /// When it was started, ms since 1970 UTC.
-    pub started_unix_ms: u64,
-    /// What its randomness is drawn from.
-    pub seed: u64,
-    /// Sites and distances, in words.
-    pub network: Vec<String>,
-    /// The nodes, then the host of the load.
-    pub hosts: Vec<HostStatus>,
-    /// Every ordered pair.
-    pub links: Vec<LinkStatus>,
-    /// What chaos does, if it is on.
-    pub chaos: Option<String>,
-    /// What this lab cannot do.
-    pub notes: Vec<String>,
-    /// Whether what commands have put in force shows; none: not asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checks: Option<Vec<CheckStatus>>,
-}
-
-/// A host.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct HostStatus {
-    /// Its name.
-    pub name: String,
-    /// `node` or `load`.
-    pub role: String,
-    /// `UP`, `STARTING` (runs, and answers nobody yet), `PAUSED`, `DOWN`; of the host of the load always `UP`.
-    pub state: String,
-    /// In the lab.
-    pub address: String,
-    /// Its site; none if there are no sites.
-    pub site: Option<String>,
-    /// What is wrong with its links, in words with magnitudes; empty: nothing.
-    pub network: Vec<String>,
-    /// The groups of the partition that it is in, from 1; empty if there is no partition.
-    pub partition: Vec<usize>,
-    /// What is wrong with its disks, in words.
-    pub disk: Vec<String>,
-    /// The share of the processors that it is limited to.
-    pub cpu_share: Option<f64>,
-    /// Its clock, as its own NTP answers tell it.
-    pub clock: Option<ClockStatus>,
-}
-
-/// A clock, against the machine's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClockStatus {
-    /// Ahead of the true time by this (negative: behind), ns.
-    pub offset_ns: i64,
-    /// The true offset lies within this of it, ns.
-    pub error_ns: u64,
-    /// Gained in each second, ns: as set, not measured.
-    pub drift_ppb: i64,
-}
-
-/// An ordered pair of hosts.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct LinkStatus {
-    /// Who sends.
-    pub from: String,
-    /// Who receives.
-    pub to: String,
-    /// What lies between them all the time; none: nothing.
-    pub distance: Option<String>,
-    /// What is wrong beside that, oldest first.
-    pub impairments: Vec<String>,
-    /// Nothing passes.
-    pub cut: bool,
-}
 
 /// How the lab is.
 pub(super) fn status(lab: &Lab) -> Result<Status, Failure> {

@@ -101,6 +101,13 @@ pub fn peer_user(stream: &UnixStream) -> io::Result<libc::uid_t> {
     }
 }
 
+/// Waits until there is something to read, or the other end has gone. False: not yet.
+pub fn wait_readable(descriptor: BorrowedFd<'_>, ms: i32) -> bool {
+    let mut waiting = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
+    // SAFETY: one valid pollfd.
+    unsafe { libc::poll(&raw mut waiting, 1, ms) > 0 }
+}
+
 fn encoded(frame: &impl Serialize) -> io::Result<Vec<u8>> {
     let body = serde_json::to_vec(frame)?;
     let length = u32::try_from(body.len()).ok().filter(|length| *length <= LONGEST);

@@ -8,8 +8,10 @@ use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
 
 use super::{
-    Fault, Healing, InForce, Needs, Reach, join, known_nodes, of_kind,
-    reach::{Clocks, now, together},
+    fault::{Fault, Healing, InForce, of_kind},
+    names::{join, known_nodes},
+    needs::Needs,
+    reach::{Clocks, Reach, now, together},
 };
 use crate::{
     LabError,

@@ -5,9 +5,10 @@ use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::{Delay, Share};
 
 use super::{
-    Fault, Healing, InForce, Needs, Reach, join, known_nodes,
-    reach::{Held, together},
-    s,
+    fault::{Fault, Healing, InForce},
+    names::{join, known_nodes, s},
+    needs::Needs,
+    reach::{Held, Reach, together},
 };
 use crate::{
     LabError,

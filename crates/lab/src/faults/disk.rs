@@ -10,10 +10,11 @@ use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::{Delay, Share};
 
 use super::{
-    Fault, Healing, InForce, Needs, Reach, among,
     ends::{STARTS_WITHIN, restart},
-    join, known_nodes, of_kind,
-    reach::{Held, Nodes, together},
+    fault::{Fault, Healing, InForce, of_kind},
+    names::{among, join, known_nodes},
+    needs::Needs,
+    reach::{Held, Nodes, Reach, together},
 };
 use crate::{
     LabError,
@@ -23,6 +24,8 @@ use crate::{
 
 /// The directories of a node that can lie on a slow disk.
 pub const DIRECTORIES: [&str; 3] = ["data", "commitlog", "hints"];
+/// Between two rounds of one operation each, and between two readings of the disk's counters.
+pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 const OPERATIONS: [&str; 4] = ["read", "write", "sync", "metadata"];
 /// Half of the least tolerance: what a real disk and a busy machine add to a median.
 const NOISE: Delay = Delay::from_ms(2);
@@ -206,7 +209,7 @@ impl Fault for Disk {
         // The probe does one thing after the other, and a write before each sync.
         let waits = |operation: &Operation| self.fault.operations.contains(*operation);
         let waits = Operation::ALL.iter().filter(|one| waits(one)).count() + usize::from(waits(&Operation::Write));
-        let round = crate::witness::DISK_EVERY.as_nanos() as f64 + delay.ns() as f64 * share.fraction() * waits as f64;
+        let round = LOOK_EVERY.as_nanos() as f64 + delay.ns() as f64 * share.fraction() * waits as f64;
         let share = share.fraction();
         let looks = if share < 1.0 { samples_to_tell(share, share * SHARE_TOLERANCE).max(LOOKS) } else { LOOKS };
         // Nobody plans more exactly than to the second.

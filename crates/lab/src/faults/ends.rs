@@ -12,10 +12,11 @@ use brownout_record::Expectation;
 use brownout_units::Delay;
 
 use super::{
-    Fault, Healing, InForce, Needs, Reach, join, known_nodes,
+    fault::{Fault, Healing, InForce},
+    names::{join, known_nodes, s},
+    needs::Needs,
     pause::silent,
-    reach::{Nodes, together},
-    s,
+    reach::{Nodes, Reach, together},
 };
 use crate::{
     LabError,

@@ -8,12 +8,12 @@ use brownout_record::{Expectation, Subject};
 use brownout_units::{Delay, Share};
 
 use super::{
-    Fault, Healing, InForce, Needs, Reach, TrainNeed,
     expected::{asked, burst_packet, queue_bytes, unjudged},
-    join, known, of_kind,
+    fault::{Fault, Healing, InForce, of_kind},
+    names::{join, known, s},
+    needs::{Needs, TrainNeed},
     provable::provable,
-    reach::Held,
-    s,
+    reach::{Held, Reach},
 };
 use crate::{
     LabError,

@@ -8,9 +8,10 @@ use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
 
 use super::{
-    Fault, Healing, InForce, Needs, Reach, join, known_nodes,
-    reach::{Nodes, together},
-    s,
+    fault::{Fault, Healing, InForce},
+    names::{join, known_nodes, s},
+    needs::Needs,
+    reach::{Nodes, Reach, together},
 };
 use crate::{
     LabError,

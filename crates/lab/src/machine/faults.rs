@@ -2,7 +2,7 @@
 
 use brownout_disk::Disk;
 
-use super::{Check, State};
+use super::check::{Check, State};
 use crate::{LabError, faults::Needs};
 
 /// Refuses faults that this machine cannot inject, before anything is started.

@@ -1,12 +1,21 @@
 //! Whether a plan leaves enough time to prove its faults: one that could not be proven is refused now, not after minutes.
 
+use std::time::Duration;
+
 use brownout_analysis::{margin_within, reach_within, stall_margin, stats::samples_to_tell};
+use brownout_network::Probes;
 use brownout_record::Quantity;
 use brownout_units::{Count, Delay};
 
-use super::{Phase, PlannedFault, PlannedPeriod, PlannedPhase, check::Check, probe_interval};
+use super::{
+    check::Check,
+    period::{PlannedFault, PlannedPeriod},
+    phase::{Phase, PlannedPhase},
+};
 use crate::{experiment::FileError, faults::Fault, hosts::Hosts, witness::Pace};
 
+/// Probes on each pair are this far apart, unless there are too many pairs.
+const PROBE_EVERY: Duration = Duration::from_millis(20);
 /// Probes that each of the windows before, during and after a fault has to have: three times what a verdict takes.
 const PROBES: u32 = 3 * brownout_analysis::ENOUGH as u32;
 /// The same of questions to a node that stands still.
@@ -17,6 +26,11 @@ const BETWEEN_STALLS: Delay = Delay::from_secs(3);
 const WITNESSES: Delay = Delay::from_secs(5);
 /// Bursts come once or twice a second.
 const TRAINS: Delay = Delay::from_secs(10);
+
+/// Between two probes on each pair: as close as the prober's budget for all pairs together allows.
+pub fn probe_interval(hosts: &Hosts) -> Duration {
+    PROBE_EVERY.max(Probes::shortest_interval(hosts.pairs().count()))
+}
 
 impl Check<'_> {
     /// `entries`: of each fault, the place of its entry in the file.

@@ -1,17 +1,14 @@
 //! How long do operations on a directory's disk take, and how many of them wait? Timed on the same mount as the database's own,
 //! and counted by the filesystem under both.
 
-use std::{sync::mpsc::Sender, time::Duration};
+use std::sync::mpsc::Sender;
 
 use brownout_base::clock::monotonic_ns;
 use brownout_disk::{DiskControl, Operation, Operations, Probe};
 use brownout_record::{Quantity, Subject, WitnessRow};
 
-use super::{Looker, tell};
-use crate::{LabError, handles::DiskPlace};
-
-/// Between two rounds of one operation each, and between two looks at the counters.
-pub const EVERY: Duration = Duration::from_millis(100);
+use super::poller::{Poller, tell};
+use crate::{LabError, faults::DISK_LOOK_EVERY as EVERY, handles::DiskPlace};
 
 /// One directory of one node.
 pub(super) struct Disk {
@@ -56,7 +53,7 @@ impl Disk {
 }
 
 /// What share of the operations waited because of a fault, disk by disk.
-pub(super) fn count(disks: Vec<(String, String, DiskControl)>, seen: Sender<WitnessRow>) -> Result<Looker, LabError> {
+pub(super) fn count(disks: Vec<(String, String, DiskControl)>, seen: Sender<WitnessRow>) -> Result<Poller, LabError> {
     let look = move || {
         for (node, directory, control) in &disks {
             let counters = control.take_counters();
@@ -75,5 +72,5 @@ pub(super) fn count(disks: Vec<(String, String, DiskControl)>, seen: Sender<Witn
             }
         }
     };
-    Looker::start("witness-disk".to_owned(), EVERY, || Ok(()), look)
+    Poller::start("witness-disk".to_owned(), EVERY, || Ok(()), look)
 }

@@ -14,7 +14,7 @@ use brownout_base::clock::monotonic_ns;
 use brownout_network::{Host, Network};
 use brownout_record::{Quantity, Subject, WitnessRow};
 
-use super::{Looker, tell};
+use super::poller::{Poller, tell};
 use crate::LabError;
 
 /// Between two rounds of packets on all links.
@@ -51,7 +51,7 @@ pub(super) fn start(
     mtu: u16,
     asked: &[(String, String, u16)],
     seen: Sender<WitnessRow>,
-) -> Result<Looker, LabError> {
+) -> Result<Poller, LabError> {
     let failed = |source| LabError::Ground { doing: "find out the largest packets", source };
     let ends = network.hosts().iter().map(end).collect::<io::Result<Vec<_>>>().map_err(failed)?;
     let limits = asked.iter().flat_map(|(.., limit)| [usize::from(*limit), usize::from(*limit) + 1]);
@@ -71,7 +71,7 @@ pub(super) fn start(
         let patience = PATIENCE + Duration::from_nanos(control.longest_hold_ns());
         self::round(&plan, round, patience, &seen);
     };
-    Looker::start("witness-mtu".to_owned(), EVERY, || Ok(()), look)
+    Poller::start("witness-mtu".to_owned(), EVERY, || Ok(()), look)
 }
 
 fn end(host: &Host) -> io::Result<End> {

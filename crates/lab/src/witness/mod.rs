@@ -5,32 +5,20 @@ mod clock;
 mod disk;
 mod largest;
 mod pace;
+mod poller;
 mod process;
 mod trains;
 
-use std::{
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-        mpsc::{self, Receiver, Sender},
-    },
-    thread::{self, JoinHandle},
-    time::Duration,
-};
+use std::sync::mpsc::{self, Receiver};
 
 use brownout_cluster::{Beat, Heartbeats, Question};
 use brownout_network::Network;
 use brownout_record::{Quantity, Subject, WitnessRow};
 
-pub(crate) use disk::EVERY as DISK_EVERY;
 pub(crate) use pace::{LEAST_STALL, Pace};
 
+use self::poller::{PATIENCE, Poller};
 use crate::{LabError, faults::Needs, handles::Handles};
-
-/// A live node answers within this, nearly always, also on a busy machine. It is short, because what is asked this long
-/// before a node goes on is answered all the same.
-const PATIENCE: Duration = Duration::from_millis(400);
 
 /// All witnesses of a trial, until this is dropped.
 pub struct Witnesses {
@@ -42,7 +30,7 @@ pub struct Witnesses {
     clocks: bool,
     /// Its answers alone tell that it lives.
     answers: bool,
-    _threads: Vec<Looker>,
+    _threads: Vec<Poller>,
 }
 
 impl Witnesses {
@@ -107,50 +95,4 @@ impl Witnesses {
             rows.push(row(Quantity::ClockOffset, "database", offset as f64, error_ns as f64));
         }
     }
-}
-
-/// A thread that looks at something again and again, until this is dropped.
-struct Looker {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Looker {
-    /// Calls `look` on a thread of its own, once in every `every`. `prepare` runs there first: it may enter a host.
-    fn start(
-        name: String,
-        every: Duration,
-        prepare: impl FnOnce() -> io::Result<()> + Send + 'static,
-        mut look: impl FnMut() + Send + 'static,
-    ) -> Result<Looker, LabError> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let run = move || {
-            // A witness that cannot get to its place sees nothing, and what is not seen is not proven.
-            if prepare().is_err() {
-                return;
-            }
-            while !stopped.load(Ordering::Relaxed) {
-                look();
-                thread::sleep(every);
-            }
-        };
-        let failed = |source| LabError::Ground { doing: "start a witness", source };
-        Ok(Looker { stop, thread: Some(thread::Builder::new().name(name).spawn(run).map_err(failed)?) })
-    }
-}
-
-impl Drop for Looker {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // A panic has been printed by the thread itself.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Where a witness tells what it saw. Nobody listens any more when all is about to end.
-fn tell(to: &Sender<WitnessRow>, row: WitnessRow) {
-    let _ = to.send(row);
 }

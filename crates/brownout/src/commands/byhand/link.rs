@@ -5,9 +5,8 @@ use brownout_units::{BitRate, Delay, Share};
 use serde_json::json;
 
 use super::{
-    LabName, ask,
+    ask::{LabName, ask, wrong},
     tokens::{Asked, For, reads, section},
-    wrong,
 };
 
 /// `link`: in the words of the experiment file.

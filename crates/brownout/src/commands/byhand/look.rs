@@ -8,7 +8,7 @@ use brownout_lab::byhand::{
 use brownout_units::{Share, format_ns};
 use serde::Serialize;
 
-use super::{LabName, find, who};
+use super::ask::{LabName, find, who};
 use crate::output;
 
 /// Between two looks of `--watch`.

@@ -1,5 +1,6 @@
 //! The lab by hand: `up`, `destroy`, and all that is typed in between, from any shell.
 
+mod ask;
 mod chaos;
 mod link;
 mod look;
@@ -11,9 +12,9 @@ mod up;
 
 use std::ffi::OsString;
 
-use brownout_lab::byhand::{Ask, Client, Failure, LabDirectory, Place, Reply};
+use brownout_lab::byhand::Failure;
 
-use crate::output::{self, WRONG};
+use crate::output;
 
 pub use up::keep;
 
@@ -91,14 +92,6 @@ pub enum Command {
     Keep,
 }
 
-/// Which lab is meant.
-#[derive(clap::Args)]
-pub struct LabName {
-    /// The lab. Default: the only one that is running.
-    #[arg(short = 'n', long, value_name = "LAB")]
-    name: Option<String>,
-}
-
 /// Does what was typed. Returns the exit code.
 pub fn run(command: Command) -> u8 {
     let done = match command {
@@ -142,35 +135,6 @@ pub fn run(command: Command) -> u8 {
     })
 }
 
-/// The command line as it was typed, for the lab's event log.
-fn who() -> String {
-    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    std::iter::once("brownout".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
-}
-
-fn find(name: &LabName) -> Result<(Place, LabDirectory), Failure> {
-    let place = Place::mine()?;
-    let lab = place.find(name.name.as_deref())?;
-    Ok((place, lab))
-}
-
-/// Asks a lab, and prints the lines of its answer.
-fn ask(name: &LabName, ask: Ask) -> Result<u8, Failure> {
-    let (_, lab) = find(name)?;
-    let client = Client::ask(&lab, ask, &who(), false)?;
-    loop {
-        match client.reply()? {
-            Reply::Line(line) => {
-                if let Err(code) = output::print(&(line + "\n")) {
-                    return Ok(code);
-                }
-            }
-            Reply::Done(code) => return Ok(code),
-            _ => {}
-        }
-    }
-}
-
 /// A minus that stands before a number is part of it (`clock n2 -5s`), not the beginning of an option. It is hidden from
 /// the reader of options by another sign, which [`tokens::plain`] takes back.
 pub fn with_signs(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
@@ -184,11 +148,6 @@ pub fn with_signs(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
         }
     }
     words
-}
-
-/// What was typed is wrong.
-fn wrong<T>(message: impl Into<String>) -> Result<T, Failure> {
-    Err(Failure { message: message.into(), code: WRONG })
 }
 
 #[cfg(test)]

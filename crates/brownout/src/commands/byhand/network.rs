@@ -5,7 +5,7 @@ use brownout_units::{BitRate, Count, Delay, Share};
 use serde_json::json;
 
 use super::{
-    LabName, ask,
+    ask::{LabName, ask},
     tokens::{Asked, For, Hosts, Target, reads, section},
 };
 

@@ -5,7 +5,8 @@ use brownout_lab::experiment::StepChoice;
 use brownout_units::{Delay, Share};
 
 use super::{
-    LabName, ask, look,
+    ask::{LabName, ask},
+    look,
     tokens::{Asked, For, Hosts, plain, reads},
 };
 

@@ -12,7 +12,10 @@ use brownout_lab::byhand::{Ask, Client, Failure, LabDirectory, Reply};
 use brownout_units::Delay;
 use serde::Serialize;
 
-use super::{LabName, ask, find, look, who, wrong};
+use super::{
+    ask::{LabName, ask, find, who, wrong},
+    look,
+};
 use crate::output;
 
 /// What a program in a lab has of the client's surroundings.

@@ -6,7 +6,7 @@ use brownout_lab::byhand::{Ask, Failure, Who};
 use brownout_units::Delay;
 use serde_json::{Map, Value};
 
-use super::{LabName, ask, wrong};
+use super::ask::{LabName, ask, wrong};
 
 /// Stands for the minus of a number; see [`super::with_signs`].
 pub const MINUS: char = '−';

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use brownout_lab::byhand::{self, Ask, Client, Failure, Place, Reply, Up};
 
-use super::{LabName, look, who};
+use super::{
+    ask::{LabName, who},
+    look,
+};
 use crate::{
     output,
     view::{self, View},
