@@ -6,7 +6,7 @@ use crate::{
     AnalysisError,
     judgement::{Judgement, Observation, Proof, Row, SourceSeen, Stretch, cannot_tell, enough, too_few},
     measure::{Measure, Source},
-    observe::{PlaceEvidence, Window, Windows},
+    observe::{SubjectEvidence, Window, Windows},
     segments::{Class, Segment},
     stats::ENOUGH,
     steady::Alone,
@@ -20,7 +20,7 @@ const DATABASE: &str = "database";
 /// Counters are read about once a second: a stretch of this length holds a whole reading, ns.
 const READING_NS: u64 = 2_500_000_000;
 
-impl<'a> PlaceEvidence<'a> {
+impl<'a> SubjectEvidence<'a> {
     pub(crate) fn judge(&self, row: &Row<'_>, windows: &Windows) -> Result<Judgement, AnalysisError> {
         let sources = self.place.sources(row.asked.quantity);
         let mut judgement = self.during(&sources, row, windows)?;

@@ -8,9 +8,9 @@ use crate::{
     AnalysisError,
     judgement::{Observation, Row, enough, tells},
     measure::{Measure, Source},
-    place::Place,
     segments::{Force, Segment, Span},
     stats::TELLING,
+    subject::SubjectSeries,
     target::{Asks, Question},
 };
 
@@ -34,8 +34,8 @@ pub(crate) struct Windows {
 }
 
 /// A place, with all that was measured in it so far.
-pub(crate) struct PlaceEvidence<'a> {
-    pub(crate) place: Place<'a>,
+pub(crate) struct SubjectEvidence<'a> {
+    pub(crate) place: SubjectSeries<'a>,
     pub(crate) asks: Asks<'a>,
     /// Before the first injection of any fault.
     pub(crate) before: &'a Window,
@@ -44,9 +44,9 @@ pub(crate) struct PlaceEvidence<'a> {
     known: RefCell<HashMap<(Source<'a>, Quantity, usize), Measure>>,
 }
 
-impl<'a> PlaceEvidence<'a> {
-    pub(crate) fn new(place: Place<'a>, asks: Asks<'a>, before: &'a Window, starved: &'a [Span]) -> Self {
-        PlaceEvidence { place, asks, before, starved, known: RefCell::default() }
+impl<'a> SubjectEvidence<'a> {
+    pub(crate) fn new(place: SubjectSeries<'a>, asks: Asks<'a>, before: &'a Window, starved: &'a [Span]) -> Self {
+        SubjectEvidence { place, asks, before, starved, known: RefCell::default() }
     }
 
     /// What a source measured in some segments with the same things in force.

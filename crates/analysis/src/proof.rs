@@ -14,10 +14,10 @@ use crate::{
     evidence::phase,
     index::Index,
     judgement::{Judgement, Proof, Row, SourceSeen, Stretch},
-    observe::{PlaceEvidence, Window, Windows},
-    place::Place,
+    observe::{SubjectEvidence, Window, Windows},
     segments::{Force, Segment, Segments},
     stalls::starved,
+    subject::SubjectSeries,
     target::Asks,
 };
 
@@ -133,8 +133,8 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
     for (subject, asked) in by_subject(faults) {
         let mut hit: Vec<usize> = asked.iter().filter(|(_, one)| one.hit).map(|((fault, _), _)| *fault).collect();
         hit.dedup();
-        let place = Place::of(evidence, &index, subject, hit.is_empty());
-        let place = PlaceEvidence::new(place, Asks::new(asked.clone()), &before, &starved);
+        let place = SubjectSeries::of(evidence, &index, subject, hit.is_empty());
+        let place = SubjectEvidence::new(place, Asks::new(asked.clone()), &before, &starved);
         for ((fault, severity), asked) in asked {
             // Of all faults, those that hit this place cut its time line, and the one that is judged.
             let disturbing = match subject {

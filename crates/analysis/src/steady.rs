@@ -12,7 +12,7 @@ use crate::{
     distribution::Distribution,
     judgement::{Observation, Row, enough, refutation},
     measure::{Measure, Source, is_share},
-    observe::{PlaceEvidence, Window},
+    observe::{SubjectEvidence, Window},
     segments::{Class, Segment},
     stalls::LATE_PROBE_NS,
     stats,
@@ -41,7 +41,7 @@ pub(crate) enum Alone {
     Contradicts(String),
 }
 
-impl<'a> PlaceEvidence<'a> {
+impl<'a> SubjectEvidence<'a> {
     /// What one stretch of a window shows by itself.
     pub(crate) fn alone(
         &self,

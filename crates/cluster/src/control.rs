@@ -13,9 +13,9 @@ use brownout_units::Share;
 use crate::{
     ClusterError, CpuLimit, Node, NodeState, Restarted, Stopped, clock,
     error::unknown,
+    host::Network,
     logs,
     parts::Parts,
-    place::Network,
     readiness,
     supervisor::Supervisor,
     system::{Member, Start},

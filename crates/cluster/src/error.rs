@@ -12,10 +12,10 @@ const SIMILAR: f64 = 0.4;
 pub enum ClusterError {
     /// A cluster was asked for on no host at all.
     #[error("a cluster needs at least one host to run on")]
-    NoPlaces,
-    /// Two hosts share a name or an address, so their nodes could not be told apart.
+    NoHosts,
+    /// Two hosts share a name or an address, so their nodes could not be distinguished.
     #[error("two hosts of the cluster share {0}: give each a name and an address of its own")]
-    SamePlace(String),
+    SameHost(String),
     /// A host's name cannot be a directory and a host name.
     #[error("'{0}' cannot be a node's name: use up to 63 letters, digits, - and _")]
     Name(String),

@@ -244,9 +244,9 @@ impl Life {
 }
 
 /// However the governor's thread ends, by a panic too, the node goes on.
-struct Release<'a>(&'a Supervisor);
+struct HoldRelease<'a>(&'a Supervisor);
 
-impl Drop for Release<'_> {
+impl Drop for HoldRelease<'_> {
     fn drop(&mut self) {
         let mut life = self.0.life();
         life.governing.running = None;
@@ -259,7 +259,7 @@ impl Drop for Release<'_> {
 /// many threads may use it at once.
 fn govern(supervisor: &Supervisor, capacity: f64, count: u64) {
     let scheduling = run_urgently(PRIORITY);
-    let release = Release(supervisor);
+    let release = HoldRelease(supervisor);
     let mut life = supervisor.life();
     life.governing.read = life.read_clock().unwrap_or_default();
     life.governing.tally.periods += 1;

@@ -1,6 +1,6 @@
 //! Systems under test, on hosts.
 //!
-//! A cluster is real database processes, one per [`Place`] (a host of the lab). This crate provisions the
+//! A cluster is real database processes, one per [`NodeHost`] (a host of the lab). This crate provisions the
 //! software ([`cassandra::maven`], [`cassandra::tarball`]), writes each node's configuration, starts the
 //! processes without privileges ([`Cluster::start`]), tells when the cluster is ready
 //! ([`Cluster::wait_ready`]), notices deaths ([`Cluster::deaths`]) and ends everything
@@ -22,6 +22,7 @@ mod directories;
 mod error;
 mod governing;
 mod governor;
+mod host;
 pub mod java;
 mod kernel;
 #[cfg(test)]
@@ -29,7 +30,6 @@ mod lifecycle_tests;
 mod logs;
 mod node;
 mod parts;
-mod place;
 mod process;
 mod quota;
 mod readiness;
@@ -38,16 +38,16 @@ mod state;
 mod supervisor;
 mod system;
 
-pub use cassandra::{Beat, CassandraSpec, Distribution, Heartbeats, How, Jit, Question, Site, memory_needed};
+pub use cassandra::{Beat, CassandraSpec, Distribution, Heartbeats, Jit, Origin, Question, Site, memory_needed};
 pub use cluster::Cluster;
 pub use confine::Owner;
 pub use control::ClusterControl;
 pub use directories::{NodeDirectories, Paths, Variables};
 pub use error::ClusterError;
 pub use governor::{CpuLimit, CpuSample};
+pub use host::NodeHost;
 pub use node::Node;
-pub use place::Place;
 pub use readiness::Readiness;
 pub use signals::{Restarted, Stopped};
 pub use state::{Death, NodeState};
-pub use system::InForce;
+pub use system::SystemSettings;

@@ -12,8 +12,8 @@ use std::{
 use crate::{
     ClusterError, Owner, Variables,
     confine::confine,
+    host::Network,
     logs,
-    place::Network,
     process::Process,
     supervisor::Supervisor,
     system::{Member, Start, System},

@@ -97,7 +97,7 @@ pub fn inside(view: impl FnOnce(&str) -> Box<dyn Progress>, fail: impl FnOnce(&L
             let answer = serde_json::to_vec(&answer).unwrap_or_default();
             u8::from(ground::answer(&answer).is_err())
         }
-        Ok(Request::ByHand(order)) => byhand::inside(*order, interrupts),
+        Ok(Request::ByHand(request)) => byhand::inside(*request, interrupts),
         Ok(Request::Run(request)) => {
             let mut progress = view(&request.view);
             match crate::run::run(&request, interrupts, progress.as_mut()) {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{byhand::Order, provided::Provided};
+use crate::{byhand::LabRequest, provided::Provided};
 
 /// The hidden command that the lab's first process is started with.
 pub const INSIDE: &str = "inside-lab";
@@ -17,7 +17,7 @@ pub(crate) enum Request {
     /// See [`crate::selftest`].
     SelfTest,
     /// A lab by hand.
-    ByHand(Box<Order>),
+    ByHand(Box<LabRequest>),
 }
 
 #[derive(Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use crate::{
     ground::{self, Privilege},
     hosts::Hosts,
     request::{INSIDE, Request},
-    stand::scheduling_name,
+    testbed::scheduling_name,
 };
 
 /// Asked of one direction.

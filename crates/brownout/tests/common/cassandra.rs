@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_cluster::{CassandraSpec, Cluster, Jit, Paths, Place, cache, cassandra::maven, java};
+use brownout_cluster::{CassandraSpec, Cluster, Jit, NodeHost, Paths, cache, cassandra::maven, java};
 use brownout_units::Bytes;
 use scylla::{client::session::Session, client::session_builder::SessionBuilder, value::Row};
 
@@ -23,7 +23,7 @@ const NAME: &str = "n1";
 
 struct Loopback(Ipv4Addr);
 
-impl Place for Loopback {
+impl NodeHost for Loopback {
     fn name(&self) -> &str {
         NAME
     }

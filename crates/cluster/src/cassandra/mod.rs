@@ -17,7 +17,7 @@ mod tool;
 mod view;
 mod yaml;
 
-pub use distribution::{DEFAULT, Distribution, How, ProvisionError, Release, known, release};
+pub use distribution::{DEFAULT, Distribution, Origin, ProvisionError, Release, known, release};
 pub use heartbeat::{Beat, Heartbeats, Question};
 pub use spec::{CassandraSpec, Jit, Site, memory_needed};
 pub(crate) use system::Cassandra;

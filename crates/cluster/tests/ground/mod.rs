@@ -17,7 +17,7 @@ use std::{
 };
 
 use brownout_cluster::{
-    CassandraSpec, Cluster, ClusterError, Distribution, Jit, Owner, Paths, Place, Readiness, cache,
+    CassandraSpec, Cluster, ClusterError, Distribution, Jit, NodeHost, Owner, Paths, Readiness, cache,
     cassandra::{self, archive},
     java,
 };
@@ -96,8 +96,8 @@ impl Ground {
         Ground { network, distribution, java, cache, directory, _turn: turn }
     }
 
-    pub fn places(&self) -> Vec<&dyn Place> {
-        self.network.hosts().iter().map(|host| host as &dyn Place).collect()
+    pub fn places(&self) -> Vec<&dyn NodeHost> {
+        self.network.hosts().iter().map(|host| host as &dyn NodeHost).collect()
     }
 
     /// Fresh directories for the cluster called `name`.

@@ -30,8 +30,8 @@ const PROBE_EVERY: Duration = Duration::from_millis(20);
 /// Measures all pairs.
 pub(super) fn matrix(lab: &Lab) -> Result<Matrix, Failure> {
     let hosts: Vec<String> = lab.layout.hosts.iter().map(|host| host.name.clone()).collect();
-    let network = lab.stand.network;
-    let longest = Duration::from_nanos(lab.stand.handles.control.longest_hold_ns());
+    let network = lab.testbed.network;
+    let longest = Duration::from_nanos(lab.testbed.controls.control.longest_hold_ns());
     let probes =
         Probes::start(network, probe_interval(&lab.layout.hosts).max(PROBE_EVERY)).map_err(crate::LabError::from)?;
     let patience = PATIENCE + 2 * longest;
@@ -81,8 +81,8 @@ type Answers = Vec<((String, String), brownout_clock::ntp::Sample)>;
 
 /// One host asks all others: at once, since those that are cut off answer late.
 fn ask_all(lab: &Lab, from: &str, others: &[String], patience: Duration) -> Answers {
-    let Some(host) = lab.stand.network.host(from) else { return Vec::new() };
-    let Some(clock) = lab.stand.handles.clocks.get(from) else { return Vec::new() };
+    let Some(host) = lab.testbed.network.host(from) else { return Vec::new() };
+    let Some(clock) = lab.testbed.controls.clocks.get(from) else { return Vec::new() };
     thread::scope(|scope| {
         let others = others.iter().filter(|to| *to != from);
         let asked: Vec<_> = others

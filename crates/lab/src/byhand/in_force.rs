@@ -2,7 +2,7 @@
 
 use brownout_cluster::NodeState;
 
-use super::{Failure, lab::Lab, layers::ReadBack, status::disk};
+use super::{Failure, lab::Lab, link_state::LinkStates, status::disk};
 
 impl Lab {
     /// What is in force on these hosts, or, where none are named, at the ends of these links.
@@ -11,7 +11,7 @@ impl Lab {
         hosts: Option<&[String]>,
         links: &[(String, String)],
     ) -> Result<Vec<String>, Failure> {
-        let read = ReadBack::of(self.stand.handles, &self.layout)?;
+        let read = LinkStates::of(self.testbed.controls, &self.layout)?;
         let words = read.by_host(&self.layout.hosts, &self.ledger());
         let groups = read.groups(&self.layout.hosts);
         let told = |name: &str| match hosts {
@@ -30,7 +30,7 @@ impl Lab {
             if self.is_node(&host.name) {
                 parts.extend(self.control.cpu_share(&host.name)?.map(|share| format!("cpu {share}")));
             }
-            if let Some(skew) = self.stand.handles.clocks.get(&host.name).map(|clock| clock.skew())
+            if let Some(skew) = self.testbed.controls.clocks.get(&host.name).map(|clock| clock.skew())
                 && (skew.offset_ns, skew.drift_ppb) != (0, 0)
             {
                 parts.push(format!("clock {}", clock_words(skew.offset_ns, skew.drift_ppb)));

@@ -126,14 +126,14 @@ impl Lab {
 
     /// Puts one part in force, in the place of what its key had.
     fn put_part(&self, key: &Key, part: Box<dyn Fault>) -> Result<(u64, Change), Failure> {
-        let reach = self.stand.reach;
+        let capabilities = self.testbed.capabilities;
         if key.kind == Key::PROCESS {
             let mut ledger = self.ledger();
             // A node that is up is not what a command has made it any more: somebody has undone that.
             if self.control.state(&key.owner)? == NodeState::Up {
                 ledger.forget(key);
             }
-            return Ok(ledger.put(key, part, reach)?);
+            return Ok(ledger.put(key, part, capabilities)?);
         }
         let part = match self.ledger().amend(key, part)? {
             Amended::Yes(id, change) => return Ok((id, change)),
@@ -141,7 +141,7 @@ impl Lab {
         };
         let healing = self.ledger().heal(key);
         let healed = healing.map(|healing| healing.and_then(Healing::wait)).transpose()?;
-        let (id, change) = self.ledger().put(key, part, reach)?;
+        let (id, change) = self.ledger().put(key, part, capabilities)?;
         Ok((id, together(healed.into_iter().chain([change]))))
     }
 

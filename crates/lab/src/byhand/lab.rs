@@ -14,7 +14,9 @@ use brownout_cluster::ClusterControl;
 use brownout_network::{Link, Network};
 
 use super::{Failure, chaos::Chaos, events::Events, ledger::Ledger, protocol::Who, timer::Timer};
-use crate::{experiment::one_of, faults::Reach, handles::Handles, hosts::Hosts, plan::Layout, stand::Stand};
+use crate::{
+    controls::Controls, experiment::one_of, faults::Capabilities, hosts::Hosts, plan::Layout, testbed::Testbed,
+};
 
 /// A lab that stands.
 pub(super) struct Lab {
@@ -23,7 +25,7 @@ pub(super) struct Lab {
     pub(super) started_unix_ms: u64,
     pub(super) seed: u64,
     pub(super) layout: Layout,
-    pub(super) stand: Standing,
+    pub(super) testbed: TestbedRef,
     pub(super) control: ClusterControl,
     /// The logs' directory as the lab sees it, and as the machine does.
     pub(super) logs: (PathBuf, PathBuf),
@@ -43,19 +45,19 @@ pub(super) struct Lab {
     pub(super) sessions: Mutex<BTreeSet<u32>>,
 }
 
-/// What of its [`Stand`] can be used from all threads at once.
+/// What of its [`Testbed`] can be used from all threads at once.
 #[derive(Clone, Copy)]
-pub(super) struct Standing {
+pub(super) struct TestbedRef {
     pub(super) network: &'static Network,
-    pub(super) handles: &'static Handles,
-    pub(super) reach: &'static Reach,
+    pub(super) controls: &'static Controls,
+    pub(super) capabilities: &'static Capabilities,
 }
 
-impl Standing {
+impl TestbedRef {
     /// Never dropped: the lab ends with its first process, and then all of it at once.
-    pub(super) fn of(stand: Stand) -> Standing {
-        let stand: &'static Stand = Box::leak(Box::new(stand));
-        Standing { network: &stand.network, handles: &stand.handles, reach: &stand.reach }
+    pub(super) fn of(testbed: Testbed) -> TestbedRef {
+        let testbed: &'static Testbed = Box::leak(Box::new(testbed));
+        TestbedRef { network: &testbed.network, controls: &testbed.controls, capabilities: &testbed.capabilities }
     }
 }
 
@@ -138,7 +140,7 @@ impl Lab {
 
     /// The links between these hosts, for words.
     pub(super) fn links_between(&self, from: &str, to: &str) -> Option<(Link, Link)> {
-        let handles = self.stand.handles;
-        Some((handles.link(from, to)?, handles.link(to, from)?))
+        let controls = self.testbed.controls;
+        Some((controls.link(from, to)?, controls.link(to, from)?))
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Failure,
-    events::Event,
+    events::LabEvent,
     objects::{Matrix, Status},
 };
 
@@ -190,7 +190,7 @@ pub enum Reply {
     /// To [`Ask::Clocks`].
     Clocks(Box<Matrix>),
     /// To [`Ask::Events`].
-    Event(Event),
+    Event(LabEvent),
     /// To [`Ask::Logs`]: the file, outside of the lab.
     Path(PathBuf),
     /// To [`Ask::Cql`].

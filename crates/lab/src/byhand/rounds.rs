@@ -112,7 +112,7 @@ impl Lab {
         let failed = |what: &str, error: LabError| {
             self.events.note(together([]), "failed", &subject, &format!("{what} {kind}: {error}"), who);
         };
-        let in_force = match one.fault.inject(self.stand.reach) {
+        let in_force = match one.fault.inject(self.testbed.capabilities) {
             Ok(in_force) => in_force,
             Err(error) => {
                 // Somebody has paused the node that was to be paused: the next round will do.

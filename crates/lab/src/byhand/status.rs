@@ -16,7 +16,7 @@ use brownout_units::{Delay, Share};
 use super::{
     Failure,
     lab::Lab,
-    layers::ReadBack,
+    link_state::LinkStates,
     objects::{ClockStatus, HostStatus, LinkStatus, Status},
 };
 use crate::{LabError, faults::DIRECTORIES, hosts::HostPlan};
@@ -28,13 +28,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How the lab is.
 pub(super) fn status(lab: &Lab) -> Result<Status, Failure> {
     let layout = &lab.layout;
-    let read = ReadBack::of(lab.stand.handles, layout)?;
+    let read = LinkStates::of(lab.testbed.controls, layout)?;
     let mut network = read.by_host(&layout.hosts, &lab.ledger());
     let mut groups = read.groups(&layout.hosts);
     let asked: Vec<(String, Option<ClockStatus>)> = thread::scope(|scope| {
         let ask = |plan: &HostPlan| {
-            let (name, host) = (plan.name.clone(), lab.stand.network.host(&plan.name).cloned());
-            let drift_ppb = lab.stand.handles.clocks.get(&name).map_or(0, |clock| clock.skew().drift_ppb);
+            let (name, host) = (plan.name.clone(), lab.testbed.network.host(&plan.name).cloned());
+            let drift_ppb = lab.testbed.controls.clocks.get(&name).map_or(0, |clock| clock.skew().drift_ppb);
             scope.spawn(move || (name, host.and_then(|host| clock(&host, drift_ppb))))
         };
         let threads: Vec<_> = layout.hosts.iter().map(ask).collect();
@@ -48,7 +48,7 @@ pub(super) fn status(lab: &Lab) -> Result<Status, Failure> {
             role: if node { "node" } else { "load" }.to_owned(),
             state: if node { state(lab, name)? } else { "UP".to_owned() },
             address: plan.address.to_string(),
-            site: plan.place.as_ref().map(|place| place.site.clone()),
+            site: plan.location.as_ref().map(|location| location.site.clone()),
             network: network.remove(name).unwrap_or_default(),
             partition: groups.remove(name).unwrap_or_default(),
             disk: disk(lab, name)?,
@@ -89,7 +89,7 @@ pub(super) fn state(lab: &Lab, name: &str) -> Result<String, Failure> {
     let Some(pid) = lab.control.pid(name)? else { return Ok(NodeState::Down.to_string()) };
     // Once a process has listened it goes on to: its kernel answers even when it is busy.
     let listens = lab.has_listened(name, pid) || {
-        let host = lab.stand.network.host(name);
+        let host = lab.testbed.network.host(name);
         let listens = host.is_some_and(|host| {
             let address = SocketAddr::new(host.address().into(), CQL_PORT);
             host.run(|| TcpStream::connect_timeout(&address, PATIENCE)).is_ok_and(|connected| connected.is_ok())
@@ -118,9 +118,9 @@ pub(super) fn disk(lab: &Lab, name: &str) -> Result<Vec<String>, LabError> {
     let mut told: Vec<(String, Vec<&str>)> = Vec::new();
     let mut disks = 0;
     for directory in DIRECTORIES {
-        let Some(place) = lab.stand.handles.disk(name, directory) else { continue };
+        let Some(registry) = lab.testbed.controls.disk(name, directory) else { continue };
         disks += 1;
-        for fault in place.control.effective()? {
+        for fault in registry.control.effective()? {
             let words = disk_words(&fault);
             match told.iter_mut().find(|(known, _)| *known == words) {
                 Some((_, directories)) => directories.push(directory),

@@ -93,8 +93,8 @@ pub fn peer_user(stream: &UnixStream) -> io::Result<libc::uid_t> {
     unsafe {
         let mut who: libc::ucred = std::mem::zeroed();
         let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-        let place = (&raw mut who).cast();
-        match libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, place, &raw mut length) {
+        let registry = (&raw mut who).cast();
+        match libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, registry, &raw mut length) {
             0 => Ok(who.uid),
             _ => Err(io::Error::last_os_error()),
         }

@@ -10,11 +10,11 @@ use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::{Delay, Share};
 
 use super::{
+    capabilities::{Applied, Capabilities, ControlNodes, together},
     ends::{STARTS_WITHIN, restart},
-    fault::{Fault, Healing, InForce, of_kind},
+    fault::{ActiveFault, Fault, Healing, of_kind},
     names::{among, join, known_nodes},
     needs::Needs,
-    reach::{Held, Nodes, Reach, together},
 };
 use crate::{
     LabError,
@@ -225,15 +225,15 @@ impl Fault for Disk {
         Needs { disks, disk_counters: self.operations.iter().any(delayed), ..Needs::default() }
     }
 
-    fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {
+    fn inject(&self, capabilities: &Capabilities) -> Result<Box<dyn ActiveFault>, LabError> {
         let mut guards = Vec::new();
         for node in &self.nodes {
             for directory in &self.directories {
-                guards.push(reach.disks.impair(node, directory, &self.fault)?);
+                guards.push(capabilities.disks.impair(node, directory, &self.fault)?);
             }
         }
         let may_give_up = self.fault.error.is_some();
-        Ok(Box::new(Impaired { guards, fault: self.clone(), nodes: Arc::clone(&reach.nodes), may_give_up }))
+        Ok(Box::new(ImpairedDisks { guards, fault: self.clone(), nodes: Arc::clone(&capabilities.nodes), may_give_up }))
     }
 
     fn scaled(&self, share: f64) -> Option<Box<dyn Fault>> {
@@ -245,15 +245,15 @@ impl Fault for Disk {
     }
 }
 
-struct Impaired {
-    guards: Vec<Box<dyn Held<DiskFault>>>,
+struct ImpairedDisks {
+    guards: Vec<Box<dyn Applied<DiskFault>>>,
     fault: Disk,
-    nodes: Arc<dyn Nodes>,
+    nodes: Arc<dyn ControlNodes>,
     /// A disk has failed: its node may have given itself up.
     may_give_up: bool,
 }
 
-impl InForce for Impaired {
+impl ActiveFault for ImpairedDisks {
     fn change(&self) -> Change {
         together(self.guards.iter().map(|guard| guard.change()))
     }
@@ -272,7 +272,7 @@ impl InForce for Impaired {
 
     fn heal(self: Box<Self>) -> Result<Healing, LabError> {
         // A disk that has ended must not keep the others from healing.
-        let healed: Vec<_> = self.guards.into_iter().map(Held::heal).collect();
+        let healed: Vec<_> = self.guards.into_iter().map(Applied::heal).collect();
         let healed = together(healed.into_iter().collect::<Result<Vec<_>, _>>()?);
         if !self.may_give_up {
             return Ok(Healing::Done(healed));
@@ -286,7 +286,7 @@ impl InForce for Impaired {
 
 /// Starts those nodes again that do not answer: a Cassandra whose disk failed goes on living, but closes its doors for good
 /// (`disk_failure_policy: stop`, as it is shipped).
-fn revive(control: &dyn Nodes, nodes: &[String]) -> Result<Option<Change>, LabError> {
+fn revive(control: &dyn ControlNodes, nodes: &[String]) -> Result<Option<Change>, LabError> {
     let silent = |node: &&String| control.wait_answers(node, ANSWERS_WITHIN).is_err();
     let silent: Vec<String> = nodes.iter().filter(silent).cloned().collect();
     if silent.is_empty() {

@@ -7,7 +7,7 @@ use brownout_network::Impairment;
 use brownout_record::Expectation;
 use brownout_units::Delay;
 
-use super::{needs::Needs, reach::Reach};
+use super::{capabilities::Capabilities, needs::Needs};
 use crate::{LabError, hosts::Hosts};
 
 /// A fault of any kind.
@@ -63,7 +63,7 @@ pub trait Fault: Any + fmt::Debug + Send + Sync {
     }
 
     /// Puts it in force until the guard goes.
-    fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError>;
+    fn inject(&self, capabilities: &Capabilities) -> Result<Box<dyn ActiveFault>, LabError>;
 
     /// The same with this share of its magnitude, for ramps; none for what is there or not.
     fn scaled(&self, _share: f64) -> Option<Box<dyn Fault>> {
@@ -92,7 +92,7 @@ pub trait Fault: Any + fmt::Debug + Send + Sync {
 }
 
 /// A fault in force. Dropping it heals it.
-pub trait InForce: Send {
+pub trait ActiveFault: Send {
     /// Since when; up to now while it [is settling](InForce::is_settling).
     fn change(&self) -> Change;
 

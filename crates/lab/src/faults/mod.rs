@@ -1,6 +1,7 @@
 //! What goes wrong. One file per fault: how it is injected (a guard heals it), what must then be seen where it hits and
 //! where it must not, and how it is told to people. docs/adding-a-fault.md shows how a new one is made.
 
+pub mod capabilities;
 mod chaos;
 mod clock;
 mod corrupt;
@@ -21,16 +22,15 @@ mod partition;
 mod pause;
 mod provable;
 mod rate;
-pub mod reach;
 mod reorder;
 pub mod sabotage;
 mod slow;
 
+pub use capabilities::Capabilities;
+pub(crate) use capabilities::together;
 pub use chaos::{Drawn, draw, kinds};
 pub use disk::{DIRECTORIES, LOOK_EVERY as DISK_LOOK_EVERY};
 pub use entry::from_entry;
-pub use fault::{Fault, Healing, InForce};
+pub use fault::{ActiveFault, Fault, Healing};
 pub use links::LinkFault;
 pub use needs::{Needs, TrainNeed};
-pub use reach::Reach;
-pub(crate) use reach::together;

@@ -8,10 +8,10 @@ use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
 
 use super::{
-    fault::{Fault, Healing, InForce},
+    capabilities::{Capabilities, ControlNodes, together},
+    fault::{ActiveFault, Fault, Healing},
     names::{join, known_nodes, s},
     needs::Needs,
-    reach::{Nodes, Reach, together},
 };
 use crate::{
     LabError,
@@ -68,10 +68,10 @@ impl Fault for Pause {
         Needs { process_witness: true, ..Needs::default() }
     }
 
-    fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {
-        let mut paused = Paused { control: Arc::clone(&reach.nodes), nodes: Vec::new(), changes: Vec::new() };
+    fn inject(&self, capabilities: &Capabilities) -> Result<Box<dyn ActiveFault>, LabError> {
+        let mut paused = Paused { control: Arc::clone(&capabilities.nodes), nodes: Vec::new(), changes: Vec::new() };
         for node in &self.nodes {
-            let change = reach.nodes.pause(node)?;
+            let change = capabilities.nodes.pause(node)?;
             paused.nodes.push(node.clone());
             paused.changes.push(change);
         }
@@ -81,7 +81,7 @@ impl Fault for Pause {
 
 /// Continues in the end whom it stopped.
 struct Paused {
-    control: Arc<dyn Nodes>,
+    control: Arc<dyn ControlNodes>,
     nodes: Vec<String>,
     changes: Vec<Change>,
 }
@@ -108,7 +108,7 @@ fn all_resumed(nodes: Vec<Result<Change, ClusterError>>) -> Result<Change, Clust
     result.map(|()| together(changes))
 }
 
-impl InForce for Paused {
+impl ActiveFault for Paused {
     fn change(&self) -> Change {
         together(self.changes.iter().copied())
     }

@@ -9,7 +9,7 @@ pub struct Check {
     /// What was looked at.
     pub name: String,
     /// How it stands.
-    pub state: State,
+    pub state: CheckState,
     /// What was found, with numbers.
     pub found: String,
     /// What to do about it; none if it is good.
@@ -19,7 +19,7 @@ pub struct Check {
 /// How a check stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum CheckState {
     /// As it should be.
     Good,
     /// A lab works, with a limit that the remedy lifts.
@@ -30,10 +30,10 @@ pub enum State {
 
 impl Check {
     pub(super) fn good(name: &str, found: impl Into<String>) -> Self {
-        Check { name: name.to_owned(), state: State::Good, found: found.into(), remedy: None }
+        Check { name: name.to_owned(), state: CheckState::Good, found: found.into(), remedy: None }
     }
 
-    pub(super) fn not(state: State, name: &str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub(super) fn not(state: CheckState, name: &str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Check { name: name.to_owned(), state, found: found.into(), remedy: Some(remedy.into()) }
     }
 }

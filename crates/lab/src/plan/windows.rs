@@ -12,7 +12,7 @@ use super::{
     period::{PlannedFault, PlannedPeriod},
     phase::{Phase, PlannedPhase},
 };
-use crate::{experiment::FileError, faults::Fault, hosts::Hosts, witness::Pace};
+use crate::{experiment::FileError, faults::Fault, hosts::Hosts, witness::Sampling};
 
 /// Probes on each pair are this far apart, unless there are too many pairs.
 const PROBE_EVERY: Duration = Duration::from_millis(20);
@@ -175,7 +175,7 @@ fn too_little(fault: &PlannedFault, periods: &[&PlannedPeriod], need: u64, what:
 fn longest(fault: &PlannedFault, need: u64) -> u64 {
     // A long stall is looked at less often than a short one.
     let stall = fault.fault().is_some_and(Fault::is_stall);
-    let need = if stall { (Pace::of(None).beat * BEATS).as_nanos() as u64 } else { need };
+    let need = if stall { (Sampling::of(None).beat * BEATS).as_nanos() as u64 } else { need };
     let injects = fault.fault().map_or(0, |fault| fault.injects_within().ns());
     injects.saturating_add(unsettled(fault)).saturating_add(early(fault)).saturating_add(need)
 }
@@ -266,7 +266,7 @@ fn quiet(changes: &[Change], from: u64, to: u64) -> u64 {
 fn evidence(fault: &PlannedFault, hosts: &Hosts) -> (Delay, &'static str) {
     let needs = fault.needs();
     let (length, what) = if fault.fault().is_some_and(Fault::is_stall) {
-        (Delay::from(Pace::of(needs.shortest_stall).beat * BEATS), "heartbeats")
+        (Delay::from(Sampling::of(needs.shortest_stall).beat * BEATS), "heartbeats")
     } else if !needs.trains.is_empty() {
         (TRAINS, "bursts")
     } else if needs.process_witness

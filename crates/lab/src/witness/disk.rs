@@ -8,19 +8,19 @@ use brownout_disk::{DiskControl, Operation, Operations, Probe};
 use brownout_record::{Quantity, Subject, WitnessRow};
 
 use super::poller::{Poller, tell};
-use crate::{LabError, faults::DISK_LOOK_EVERY as EVERY, handles::DiskPlace};
+use crate::{LabError, controls::NodeDisk, faults::DISK_LOOK_EVERY as EVERY};
 
 /// One directory of one node.
-pub(super) struct Disk {
+pub(super) struct DiskWitness {
     node: String,
     directory: String,
     probe: Probe,
 }
 
-impl Disk {
-    pub(super) fn start(node: &str, directory: &str, place: &DiskPlace) -> Result<Disk, LabError> {
+impl DiskWitness {
+    pub(super) fn start(node: &str, directory: &str, place: &NodeDisk) -> Result<DiskWitness, LabError> {
         let probe = Probe::start(&place.directory, EVERY, Operations::ALL)?;
-        Ok(Disk { node: node.to_owned(), directory: directory.to_owned(), probe })
+        Ok(DiskWitness { node: node.to_owned(), directory: directory.to_owned(), probe })
     }
 
     pub(super) fn drain(&self) -> Vec<WitnessRow> {

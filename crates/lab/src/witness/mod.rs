@@ -4,9 +4,9 @@
 mod clock;
 mod disk;
 mod largest;
-mod pace;
 mod poller;
 mod process;
+mod sampling;
 mod trains;
 
 use std::sync::mpsc::{self, Receiver};
@@ -15,17 +15,17 @@ use brownout_cluster::{Beat, Heartbeats, Question};
 use brownout_network::Network;
 use brownout_record::{Quantity, Subject, WitnessRow};
 
-pub(crate) use pace::{LEAST_STALL, Pace};
+pub(crate) use sampling::{LEAST_STALL, Sampling};
 
 use self::poller::{PATIENCE, Poller};
-use crate::{LabError, faults::Needs, handles::Handles};
+use crate::{LabError, controls::Controls, faults::Needs};
 
 /// All witnesses of a trial, until this is dropped.
 pub struct Witnesses {
     seen: Receiver<WitnessRow>,
     heartbeats: Option<Heartbeats>,
-    trains: Option<trains::Trains>,
-    disks: Vec<disk::Disk>,
+    trains: Option<trains::RateWitness>,
+    disks: Vec<disk::DiskWitness>,
     /// The database's answers tell of its clock, too.
     clocks: bool,
     /// Its answers alone tell that it lives.
@@ -35,12 +35,12 @@ pub struct Witnesses {
 
 impl Witnesses {
     /// Begins to look.
-    pub fn start(needs: &Needs, network: &Network, mtu: u16, handles: &Handles) -> Result<Witnesses, LabError> {
+    pub fn start(needs: &Needs, network: &Network, mtu: u16, controls: &Controls) -> Result<Witnesses, LabError> {
         let (sender, seen) = mpsc::channel();
         let mut threads = Vec::new();
-        let pace = Pace::of(needs.shortest_stall);
+        let sampling = Sampling::of(needs.shortest_stall);
         if needs.process_witness {
-            threads.push(process::start(handles.nodes.clone(), pace.look, sender.clone())?);
+            threads.push(process::start(controls.nodes.clone(), sampling.look, sender.clone())?);
         }
         if needs.clock_witness {
             threads.extend(clock::start(network, sender.clone())?);
@@ -48,20 +48,21 @@ impl Witnesses {
         if !needs.largest_packets.is_empty() {
             threads.push(largest::start(network, mtu, &needs.largest_packets, sender.clone())?);
         }
-        let disks = || handles.disks.iter().filter(|((node, _), _)| needs.disks.contains(node));
+        let disks = || controls.disks.iter().filter(|((node, _), _)| needs.disks.contains(node));
         if needs.disk_counters {
             let all = disks().map(|((node, directory), disk)| (node.clone(), directory.clone(), disk.control.clone()));
             threads.push(disk::count(all.collect(), sender)?);
         }
         let asked = needs.process_witness || needs.clock_witness;
         let question = if needs.clock_witness { Question::Clock } else { Question::Alive };
-        let heartbeats = asked.then(|| Heartbeats::start(&handles.nodes, question, pace.beat, PATIENCE)).transpose()?;
+        let heartbeats =
+            asked.then(|| Heartbeats::start(&controls.nodes, question, sampling.beat, PATIENCE)).transpose()?;
         Ok(Witnesses {
             seen,
             heartbeats,
-            trains: (!needs.trains.is_empty()).then(|| trains::Trains::start(needs, network)).transpose()?,
+            trains: (!needs.trains.is_empty()).then(|| trains::RateWitness::start(needs, network)).transpose()?,
             disks: disks()
-                .map(|((node, directory), disk)| disk::Disk::start(node, directory, disk))
+                .map(|((node, directory), disk)| disk::DiskWitness::start(node, directory, disk))
                 .collect::<Result<_, _>>()?,
             clocks: needs.clock_witness,
             answers: needs.process_witness,
@@ -75,8 +76,8 @@ impl Witnesses {
         for beat in self.heartbeats.iter().flat_map(Heartbeats::drain) {
             self.beat(beat, &mut rows);
         }
-        rows.extend(self.trains.iter().flat_map(trains::Trains::drain));
-        rows.extend(self.disks.iter().flat_map(disk::Disk::drain));
+        rows.extend(self.trains.iter().flat_map(trains::RateWitness::drain));
+        rows.extend(self.disks.iter().flat_map(disk::DiskWitness::drain));
         rows
     }
 

@@ -1,6 +1,6 @@
 //! How every command finds its lab and asks it.
 
-use brownout_lab::byhand::{Ask, Client, Failure, LabDirectory, Place, Reply};
+use brownout_lab::byhand::{Ask, Client, Failure, LabDirectory, LabRegistry, Reply};
 
 use crate::output::{self, WRONG};
 
@@ -18,10 +18,10 @@ pub(super) fn who() -> String {
     std::iter::once("brownout".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn find(name: &LabName) -> Result<(Place, LabDirectory), Failure> {
-    let place = Place::mine()?;
-    let lab = place.find(name.name.as_deref())?;
-    Ok((place, lab))
+pub(super) fn find(name: &LabName) -> Result<(LabRegistry, LabDirectory), Failure> {
+    let registry = LabRegistry::mine()?;
+    let lab = registry.find(name.name.as_deref())?;
+    Ok((registry, lab))
 }
 
 /// Asks a lab, and prints the lines of its answer.

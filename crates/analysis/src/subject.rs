@@ -27,7 +27,7 @@ struct CpuShare {
 }
 
 /// Everything about one subject.
-pub(crate) struct Place<'a> {
+pub(crate) struct SubjectSeries<'a> {
     evidence: &'a TrialEvidence,
     subject: &'a Subject,
     class: Class,
@@ -40,9 +40,9 @@ pub(crate) struct Place<'a> {
     spared: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> SubjectSeries<'a> {
     pub(crate) fn of(evidence: &'a TrialEvidence, index: &'a Index<'a>, subject: &'a Subject, spared: bool) -> Self {
-        let mut place = Place {
+        let mut place = SubjectSeries {
             evidence,
             subject,
             class: Class::of(subject),
@@ -309,7 +309,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Place<'_> {
+impl SubjectSeries<'_> {
     /// The share of the requests begun in some segments that were answered while the same segment went on: what a host does with them
     /// once it goes on says nothing of whether it stood still.
     fn answers(&self, name: &str, segments: &[Segment]) -> Measure {

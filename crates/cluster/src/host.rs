@@ -14,7 +14,7 @@ use std::{
 /// Where a node runs: one host with an address of its own.
 ///
 /// The lab's network namespaces are such places; a host that we did not make but may enter can be one too.
-pub trait Place: Sync {
+pub trait NodeHost: Sync {
     /// The host's name, which is also the node's: `n1`.
     fn name(&self) -> &str;
 
@@ -25,7 +25,7 @@ pub trait Place: Sync {
     fn enter(&self) -> io::Result<()>;
 }
 
-impl Place for brownout_network::Host {
+impl NodeHost for brownout_network::Host {
     fn name(&self) -> &str {
         self.name()
     }
@@ -44,11 +44,11 @@ impl Place for brownout_network::Host {
 pub(crate) struct Network(Arc<OwnedFd>);
 
 impl Network {
-    /// Opens the network of `place`.
-    pub(crate) fn of(place: &dyn Place) -> io::Result<Network> {
+    /// Opens the network of `host`.
+    pub(crate) fn of(host: &dyn NodeHost) -> io::Result<Network> {
         // In a thread of its own: entering changes the thread for good, and the caller's stays where it is.
         in_own_thread(|| {
-            place.enter()?;
+            host.enter()?;
             Ok(Network(Arc::new(File::open("/proc/thread-self/ns/net")?.into())))
         })
     }

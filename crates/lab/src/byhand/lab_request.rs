@@ -8,10 +8,10 @@ use crate::provided::Provided;
 
 /// What a lab's keeper and its first process are asked.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct LabRequest {
     pub(super) name: String,
     /// Where its directory lies.
-    pub(super) place: PathBuf,
+    pub(super) registry: PathBuf,
     pub(super) provided: Provided,
     /// The lab file, its text, and what was set in it.
     pub(super) file: PathBuf,

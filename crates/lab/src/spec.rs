@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// What a lab is made of; the same for all trials of a run.
-pub struct Bench {
+pub struct LabSpec {
     /// Hosts, distances, cluster.
     pub layout: Layout,
     /// Cassandra, where the lab sees it.
@@ -35,7 +35,7 @@ pub struct Bench {
     pub privilege: Privilege,
 }
 
-impl Bench {
+impl LabSpec {
     /// The network of a lab with this layout.
     pub fn network(&self, seed: u64) -> NetworkSpec {
         let section = &self.layout.network;
@@ -66,8 +66,8 @@ impl Bench {
         let section = &self.layout.cluster;
         let nodes = self.layout.hosts.nodes();
         let sites = nodes.filter_map(|node| {
-            let place = node.place.as_ref()?;
-            Some((node.name.clone(), Site { dc: place.site.clone(), rack: place.rack.clone() }))
+            let location = node.location.as_ref()?;
+            Some((node.name.clone(), Site { dc: location.site.clone(), rack: location.rack.clone() }))
         });
         CassandraSpec {
             heap: section.heap,
