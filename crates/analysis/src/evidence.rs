@@ -5,7 +5,7 @@ use brownout_record::{
     WitnessRow,
 };
 
-use crate::{AnalysisError, latency::empty, links::Links};
+use crate::{AnalysisError, latency::empty, links::LinkCounters};
 
 /// Names of the phases, as the record writes them.
 pub mod phase {
@@ -84,7 +84,7 @@ pub struct TrialEvidence {
     /// Its load, interval by interval; one that the record lacks inside a phase is here, without operations.
     pub intervals: Vec<Interval>,
     /// Its link counters.
-    pub(crate) links: Links,
+    pub(crate) links: LinkCounters,
     /// Its probes.
     pub(crate) probes: Vec<ProbeRow>,
     /// What the kernels of its hosts counted.
@@ -102,19 +102,19 @@ pub struct TrialEvidence {
 impl TrialEvidence {
     /// Reads one trial, but for what only the network's side has to say: enough to draw it.
     pub fn read(run: &Run, row: &TrialRow) -> Result<Self, AnalysisError> {
-        TrialEvidence::of(run, row, Links::default(), Vec::new(), Vec::new())
+        TrialEvidence::of(run, row, LinkCounters::default(), Vec::new(), Vec::new())
     }
 
     /// Reads all of one trial.
     pub(crate) fn read_all(run: &Run, row: &TrialRow) -> Result<Self, AnalysisError> {
         let trial = row.trial;
-        TrialEvidence::of(run, row, Links::read(run, trial)?, run.probes(trial)?, run.host_counters(trial)?)
+        TrialEvidence::of(run, row, LinkCounters::read(run, trial)?, run.probes(trial)?, run.host_counters(trial)?)
     }
 
     fn of(
         run: &Run,
         row: &TrialRow,
-        links: Links,
+        links: LinkCounters,
         probes: Vec<ProbeRow>,
         host_counters: Vec<HostCounterRow>,
     ) -> Result<Self, AnalysisError> {

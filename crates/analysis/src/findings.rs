@@ -4,63 +4,13 @@ use brownout_record::{Description, Environment, HostDescription, LoadDescription
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, Balance, ClosedLoop, Effect, FaultFindings, HarmFindings, Instrument, OperationEffect,
-    PhaseFindings, Standstill, TrialEvidence, Validity, Verdict, balance, goodput, harm, instrument, little,
-    operations, phases::spread, proof, standstill, sums::PhaseSums, verdict, warnings,
+    AnalysisError, NodeDeath, OperationEffect, PhaseFindings, TrialEvidence, TrialFindings, Validity, Verdict, balance,
+    goodput, harm, instrument, little, operations, phases::spread, proof, standstill, sums::PhaseSums, verdict,
+    warnings,
 };
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.
 pub const FORMAT: u32 = 2;
-
-/// A node that ended by itself, and not because a fault ended it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct NodeDeath {
-    /// The node.
-    pub node: String,
-    /// When, ns since the run's zero.
-    pub at_ns: u64,
-    /// How, with the last lines of its log.
-    pub text: String,
-}
-
-/// One trial.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TrialFindings {
-    /// From 1.
-    pub trial: u32,
-    /// Its seed.
-    pub seed: u64,
-    /// `running` (in a file nobody writes any more: killed), `done`, `interrupted`, `failed`.
-    pub state: String,
-    /// Whether it did not come to its end.
-    pub cut: bool,
-    /// Its start, ns since the run's zero.
-    pub starts_ns: u64,
-    /// Its end; of a cut one the last thing seen.
-    pub ends_ns: u64,
-    /// Whether its evidence can be used.
-    pub validity: Validity,
-    /// Why not: why it is invalid or disturbed; empty if it is neither.
-    pub invalid: Vec<String>,
-    /// Its phases, in order.
-    pub phases: Vec<PhaseFindings>,
-    /// What the faults did to goodput.
-    pub effect: Effect,
-    /// Of a closed loop: what arithmetic alone explains. None for an open loop, where it does not apply.
-    pub closed_loop: Option<ClosedLoop>,
-    /// Of an open loop while nodes stood still: what arithmetic alone explains. None where something else was in force, too.
-    pub standstill: Option<Standstill>,
-    /// The proof of each fault.
-    pub faults: Vec<FaultFindings>,
-    /// What places showed that no fault asked of them; the trial is invalid.
-    pub harm: Vec<HarmFindings>,
-    /// The instrument's own errors.
-    pub instrument: Instrument,
-    /// The balance sheet.
-    pub balance: Balance,
-    /// Nodes that ended by themselves.
-    pub deaths: Vec<NodeDeath>,
-}
 
 /// All that a run says.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -52,18 +52,18 @@ pub struct Effect {
 }
 
 /// One interval's share in goodput.
-struct Point {
+struct IntervalGoodput {
     starts_ns: u64,
     length_ns: u64,
     good: u64,
     ok: u64,
 }
 
-fn points<'a>(intervals: impl Iterator<Item = &'a Interval>, objective: &Objective) -> Vec<Point> {
+fn points<'a>(intervals: impl Iterator<Item = &'a Interval>, objective: &Objective) -> Vec<IntervalGoodput> {
     // An interval with operations still open has not shown its goodput yet.
     let settled = intervals.filter(|interval| interval.settled && interval.length_ns > 0);
     settled
-        .map(|interval| Point {
+        .map(|interval| IntervalGoodput {
             starts_ns: interval.starts_ns,
             length_ns: interval.length_ns,
             good: good(interval, objective),
@@ -72,12 +72,12 @@ fn points<'a>(intervals: impl Iterator<Item = &'a Interval>, objective: &Objecti
         .collect()
 }
 
-fn rate(points: &[Point], count: impl Fn(&Point) -> u64) -> Option<f64> {
+fn rate(points: &[IntervalGoodput], count: impl Fn(&IntervalGoodput) -> u64) -> Option<f64> {
     let length: u64 = points.iter().map(|point| point.length_ns).sum();
     (length > 0).then(|| points.iter().map(count).sum::<u64>() as f64 / (length as f64 / 1e9))
 }
 
-fn goodput(points: &[Point]) -> Option<f64> {
+fn goodput(points: &[IntervalGoodput]) -> Option<f64> {
     rate(points, |point| point.good)
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn effect(evidence: &TrialEvidence, objective: &Objective) -> Effect 
         window.map(|window| points(evidence.intervals_of(window), objective)).unwrap_or_default()
     };
     let (baseline, fault) = (of_phase(phase::BASELINE), of_phase(phase::FAULT));
-    let per_second = |point: &Point| point.good as f64 / (point.length_ns as f64 / 1e9);
+    let per_second = |point: &IntervalGoodput| point.good as f64 / (point.length_ns as f64 / 1e9);
     let mean = goodput(&baseline);
     let deviation = stats::deviation(&baseline.iter().map(per_second).collect::<Vec<_>>());
     let band = |mean: f64| (BAND_DEVIATIONS * deviation.unwrap_or(0.0)).max(BAND_SHARE * mean);
@@ -138,7 +138,7 @@ fn after_healing(evidence: &TrialEvidence) -> impl Iterator<Item = &Interval> {
 }
 
 /// How far the two halves of a baseline lie apart, operations per second.
-fn halves(baseline: &[Point]) -> Option<f64> {
+fn halves(baseline: &[IntervalGoodput]) -> Option<f64> {
     let (first, second) = baseline.split_at(baseline.len() / 2);
     Some((goodput(first)? - goodput(second)?).abs())
 }

@@ -14,13 +14,14 @@ use crate::{
     AnalysisError, FaultFindings, Proof, TrialEvidence,
     evidence::phase,
     index::Index,
-    judge::{PlaceEvidence, Window},
     judgement::Row,
-    place::{Place, Source},
+    measure::Source,
+    observe::{SubjectEvidence, Window},
     proof::{by_subject, touching},
     segments::{Segment, Segments, Span},
     stalls::starved,
     steady::Alone,
+    subject::SubjectSeries,
     target::Asks,
     words,
 };
@@ -96,8 +97,8 @@ pub(crate) fn harm(
         hit.sort_unstable();
         hit.dedup();
         let segments = timelines.entry(hit.clone()).or_insert_with(|| timeline(evidence, &hit));
-        let place = Place::of(evidence, &index, subject, hit.is_empty());
-        let place = PlaceEvidence::new(place, Asks::new(asked), &before, &starved);
+        let place = SubjectSeries::of(evidence, &index, subject, hit.is_empty());
+        let place = SubjectEvidence::new(place, Asks::new(asked), &before, &starved);
         let queues = description.bottlenecks.contains(subject);
         let quantities: &[(Quantity, f64)] =
             if matches!(subject, Subject::Pair { .. }) { &OF_PAIRS } else { &OF_OTHERS };
@@ -130,7 +131,7 @@ pub(crate) fn harm(
 }
 
 /// What contradicts in one stretch of time that a quantity is as it was in the baseline.
-fn seen(place: &PlaceEvidence<'_>, row: &Row<'_>, segment: &Segment) -> Result<Option<String>, AnalysisError> {
+fn seen(place: &SubjectEvidence<'_>, row: &Row<'_>, segment: &Segment) -> Result<Option<String>, AnalysisError> {
     let quantity = row.asked.quantity;
     let asks = |quantity| place.asks.any(quantity, &segment.forces, None);
     let excused = match quantity {

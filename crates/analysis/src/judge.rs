@@ -1,17 +1,16 @@
 //! One place, one quantity, one severity of one fault: was there to be seen what had to be?
 
-use std::{cell::RefCell, collections::HashMap};
-
 use brownout_record::{Period, Quantity};
 
 use crate::{
-    AnalysisError, Proof,
-    judgement::{Judgement, Observation, Row, Stretch, cannot_tell, enough, tells, too_few},
-    place::{Measure, Place, Source},
-    proof::{ENOUGH, SourceSeen},
-    segments::{Class, Force, Segment, Span},
+    AnalysisError,
+    judgement::{Judgement, Observation, Proof, Row, SourceSeen, Stretch, cannot_tell, enough, too_few},
+    measure::{Measure, Source},
+    observe::{SubjectEvidence, Window, Windows},
+    segments::{Class, Segment},
+    stats::ENOUGH,
     steady::Alone,
-    target::{Asks, HELD, Question},
+    target::HELD,
     words::said,
 };
 
@@ -21,128 +20,7 @@ const DATABASE: &str = "database";
 /// Counters are read about once a second: a stretch of this length holds a whole reading, ns.
 const READING_NS: u64 = 2_500_000_000;
 
-/// Segments with the same things in force.
-pub(crate) struct Window {
-    /// Of its own in the trial.
-    pub(crate) id: usize,
-    pub(crate) segments: Vec<Segment>,
-    pub(crate) forces: Vec<Force>,
-}
-
-/// The windows in which one severity of one fault has to show itself.
-pub(crate) struct Windows {
-    pub(crate) during: Vec<Window>,
-    /// Between its periods, when it is not there.
-    pub(crate) pauses: Vec<Window>,
-    /// After its last healing, in order of time.
-    pub(crate) after: Vec<Window>,
-    /// It was healed for good.
-    pub(crate) healed: bool,
-}
-
-/// A place, with all that was measured in it so far.
-pub(crate) struct PlaceEvidence<'a> {
-    pub(crate) place: Place<'a>,
-    pub(crate) asks: Asks<'a>,
-    /// Before the first injection of any fault.
-    pub(crate) before: &'a Window,
-    /// When the kernel says that the emulator waited for a processor.
-    pub(crate) starved: &'a [Span],
-    known: RefCell<HashMap<(Source<'a>, Quantity, usize), Measure>>,
-}
-
-impl<'a> PlaceEvidence<'a> {
-    pub(crate) fn new(place: Place<'a>, asks: Asks<'a>, before: &'a Window, starved: &'a [Span]) -> Self {
-        PlaceEvidence { place, asks, before, starved, known: RefCell::default() }
-    }
-
-    /// What a source measured in some segments with the same things in force.
-    pub(crate) fn place_measure(
-        &self,
-        source: Source<'a>,
-        quantity: Quantity,
-        segments: &[Segment],
-        forces: &[Force],
-    ) -> Result<Measure, AnalysisError> {
-        Ok(match self.asks.drifting(forces).next().filter(|_| quantity == Quantity::ClockOffset) {
-            Some(drift) => self.place.offset_at_drift(source, segments, drift),
-            None => self.place.measure(source, quantity, segments)?,
-        })
-    }
-
-    /// The same, known from the second time on.
-    pub(crate) fn measure(
-        &self,
-        source: Source<'a>,
-        quantity: Quantity,
-        window: &Window,
-    ) -> Result<Measure, AnalysisError> {
-        if let Some(known) = self.known.borrow().get(&(source, quantity, window.id)) {
-            return Ok(*known);
-        }
-        let measure = self.place_measure(source, quantity, &window.segments, &window.forces)?;
-        self.known.borrow_mut().insert((source, quantity, window.id), measure);
-        Ok(measure)
-    }
-
-    /// What a source says of a window; none where it cannot say anything.
-    fn observe(
-        &self,
-        source: Source<'a>,
-        row: &Row<'_>,
-        window: &Window,
-    ) -> Result<Option<Observation<'a>>, AnalysisError> {
-        let during = self.measure(source, row.asked.quantity, window)?;
-        self.observation(source, row, &window.forces, &during, 0.0)
-    }
-
-    pub(crate) fn needs_before(&self, source: Source<'a>, row: &Row<'_>) -> bool {
-        row.asked.quantity != Quantity::ProcessorShare && source != Source::Checksums
-    }
-
-    /// The same of what was measured while some forces were there, with `widen` more allowed.
-    pub(crate) fn observation(
-        &self,
-        source: Source<'a>,
-        row: &Row<'_>,
-        forces: &[Force],
-        during: &Measure,
-        widen: f64,
-    ) -> Result<Option<Observation<'a>>, AnalysisError> {
-        let quantity = row.asked.quantity;
-        let disturbed = forces.iter().any(|(other, _)| *other != row.fault && row.disturbing.contains(other));
-        if disturbed && !self.asks.any(quantity, forces, None) {
-            return Ok(None);
-        }
-        let before = self.measure(source, quantity, self.before)?;
-        let question =
-            Question { asks: &self.asks, source, quantity, forces, fault: row.fault, before: &before, during };
-        let Some(target) = question.target() else { return Ok(None) };
-        let least = enough(source, quantity);
-        let enough = during.samples >= least && (before.samples >= least || !self.needs_before(source, row));
-        let measured = if target.change {
-            during.value.zip(before.value).map(|(during, before)| during - before)
-        } else {
-            during.value
-        };
-        let error = match (target.change, quantity) {
-            // Bounds add; errors of independent counts add as squares.
-            (true, Quantity::ClockOffset | Quantity::ClockDrift) => before.error + during.error,
-            (true, _) => before.error.hypot(during.error),
-            (false, _) => during.error,
-        };
-        let allowed = row.asked.tolerance + question.others_tolerance() + error + target.slack + widen;
-        // What speaks for the fault need not be beyond the doubt that is given to what speaks against it.
-        let narrow = match quantity {
-            Quantity::ClockOffset | Quantity::ClockDrift => allowed,
-            _ => allowed - error * (1.0 - crate::stats::TELLING),
-        };
-        let mut observation =
-            Observation { source, target, during: *during, measured, allowed: narrow, enough, tells: false };
-        observation.tells = measured.is_some_and(|measured| tells(row, &observation, measured));
-        Ok(Some(Observation { allowed, ..observation }))
-    }
-
+impl<'a> SubjectEvidence<'a> {
     pub(crate) fn judge(&self, row: &Row<'_>, windows: &Windows) -> Result<Judgement, AnalysisError> {
         let sources = self.place.sources(row.asked.quantity);
         let mut judgement = self.during(&sources, row, windows)?;

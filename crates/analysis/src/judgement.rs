@@ -2,13 +2,54 @@
 
 use brownout_record::{Expectation, Quantity};
 
+use serde::Serialize;
+
 use crate::{
-    Proof,
-    place::{Measure, Source},
-    proof::{ENOUGH, SourceSeen},
+    measure::{Measure, Source},
+    stats::ENOUGH,
     target::{Bound, Target},
     words::{said, show},
 };
+
+/// What the evidence says of a fault, or of one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Proof {
+    /// Every place that is hit shows what was asked, every spared one nothing, and all are back after healing.
+    Proven,
+    /// There is enough evidence, and it shows something else.
+    Refuted,
+    /// There is not enough evidence.
+    Unproven,
+}
+
+/// What one source saw in one place before, during and after the fault. Values are in the quantity's unit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SourceSeen {
+    /// `probes`, `counters`, `checksums`, `cpu`; or a witness: `train`, `heartbeat`, `process`, `governor`, `disk-probe`,
+    /// `disk`, `sntp`, `database`.
+    pub source: String,
+    /// Before the first injection of any fault.
+    pub before: Option<f64>,
+    /// While in force, after the margin, with whatever else was in force then (`together`).
+    pub during: Option<f64>,
+    /// After the last healing and the margin.
+    pub after: Option<f64>,
+    /// during − before; none without enough samples.
+    pub change: Option<f64>,
+    /// after − before; none without enough samples.
+    pub after_change: Option<f64>,
+    /// What this source had to show; none where it cannot say.
+    pub expected: Option<f64>,
+    /// How far from it is still right.
+    pub allowed: Option<f64>,
+    /// Probes, packets or measurements behind `before`, `during` and `after`.
+    pub samples: [u64; 3],
+    /// Half-width of the 99.999 % interval of the change of a share, or the bound of a clock's error: part of `allowed`.
+    pub error: f64,
+    /// Whether what it saw can tell the fault from none.
+    pub tells: bool,
+}
 
 /// What a window needs before it says anything.
 pub(crate) fn enough(source: Source<'_>, quantity: Quantity) -> u64 {

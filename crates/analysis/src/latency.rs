@@ -3,7 +3,7 @@
 use brownout_record::{Histogram, LatencyRow, Percentile, Population};
 use serde::Serialize;
 
-use crate::{AnalysisError, sums::Outcome};
+use crate::AnalysisError;
 
 /// A percentile of a latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -59,6 +59,26 @@ pub struct Due {
     pub p999: Option<Quantile>,
 }
 
+/// What a row of the record says became of its operations.
+#[derive(Clone, Copy)]
+pub(crate) enum OperationOutcome<'a> {
+    Ok,
+    TimedOut,
+    Late,
+    Failed(&'a str),
+}
+
+impl<'a> OperationOutcome<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        match text {
+            "ok" => OperationOutcome::Ok,
+            "timed-out" => OperationOutcome::TimedOut,
+            "late" => OperationOutcome::Late,
+            other => OperationOutcome::Failed(other.strip_prefix("failed:").unwrap_or(other)),
+        }
+    }
+}
+
 /// The latencies of operations by their populations ([`Population`]). What does not say otherwise is of those answered ok
 /// and those that timed out.
 ///
@@ -92,21 +112,21 @@ impl Latencies {
 
     /// Adds the response times of a row of the record, if they count.
     pub fn add_row(&mut self, row: &LatencyRow) -> Result<(), AnalysisError> {
-        self.add_ended(Outcome::of(&row.outcome), row.count, &row.response)
+        self.add_ended(OperationOutcome::of(&row.outcome), row.count, &row.response)
     }
 
     /// Adds times of so many operations that ended so: an operation answered late is already there as timed out.
     pub(crate) fn add_ended(
         &mut self,
-        outcome: Outcome<'_>,
+        outcome: OperationOutcome<'_>,
         count: u64,
         histogram: &Histogram,
     ) -> Result<(), AnalysisError> {
         match outcome {
-            Outcome::Ok => self.0.add_ok(histogram),
-            Outcome::TimedOut => self.0.add_timed_out(histogram),
-            Outcome::Failed(_) => self.0.add_failed(count),
-            Outcome::Late => {}
+            OperationOutcome::Ok => self.0.add_ok(histogram),
+            OperationOutcome::TimedOut => self.0.add_timed_out(histogram),
+            OperationOutcome::Failed(_) => self.0.add_failed(count),
+            OperationOutcome::Late => {}
         }
         Ok(())
     }

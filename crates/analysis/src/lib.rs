@@ -27,9 +27,10 @@ mod judgement;
 mod latency;
 mod links;
 mod little;
+mod measure;
+mod observe;
 mod operations;
 mod phases;
-mod place;
 mod possible;
 mod proof;
 mod samples;
@@ -38,9 +39,11 @@ mod stalls;
 mod standstill;
 pub mod stats;
 mod steady;
+mod subject;
 mod sums;
 mod target;
 mod timeline;
+mod trial;
 mod verdict;
 mod warnings;
 pub mod words;
@@ -50,24 +53,25 @@ pub use compare::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side
 pub use disturbance::{HINDERED_SHARE, OTHERS_SHARE, Taker, UNSEEN_SHARE};
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
-pub use findings::{FORMAT, Findings, NodeDeath, TrialFindings, findings};
+pub use findings::{FORMAT, Findings, findings};
 pub use goodput::{BAND_DEVIATIONS, BAND_SHARE, Effect, LEAST_FLOOR, RECOVERY_INTERVALS};
 pub use harm::HarmFindings;
 pub use instrument::{
     CHANGED_SHARE, Cpu, Errors, Instrument, LATE_LOAD_NS, LATE_RELEASE_NS, LATE_SHARE, Punctuality, SATURATED_SHARE,
 };
+pub use judgement::{Proof, SourceSeen};
 pub use latency::{Due, Latencies, Quantile, Response, Short};
 pub use little::{ClosedLoop, Little};
 pub use operations::OperationEffect;
 pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
-pub use proof::{ENOUGH, FaultFindings, PeriodFindings, Proof, ProofRow, SourceSeen};
+pub use proof::{FaultFindings, PeriodFindings, ProofRow};
 pub use segments::{REACH_NS, SETTLE_NS, margin_within, reach_within, stall_margin};
 pub use stalls::{LATE_PROBE_NS, WAITED_SHARE};
 pub use standstill::{Standstill, StandstillQuantile};
+pub use stats::ENOUGH;
 pub use timeline::{Point, phase_latencies, timeline};
-pub use verdict::{
-    ENOUGH_TRIALS, EffectVerdict, LEAST_DIFFERENCE, LEAST_NOISE, ObjectiveMiss, Outcome, Validity, Verdict,
-};
+pub use trial::{NodeDeath, TrialFindings, Validity};
+pub use verdict::{ENOUGH_TRIALS, EffectVerdict, LEAST_DIFFERENCE, LEAST_NOISE, ObjectiveMiss, Outcome, Verdict};
 
 /// The exit code that follows from findings: 0 valid · 1 the objective was missed in a phase in which it must hold ·
 /// 3 the evidence is disturbed, invalid or inconclusive · 130 interrupted.

@@ -66,7 +66,7 @@ const ONE_READING_NS: u64 = 1_200_000_000;
 
 /// What the emulator counted in a trial.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Links {
+pub(crate) struct LinkCounters {
     by_pair: HashMap<String, HashMap<String, Vec<LinkCounts>>>,
     /// Release errors of all pairs together, by the start of the reading, with its length.
     pub(crate) release: BTreeMap<u64, (u64, Histogram)>,
@@ -74,9 +74,9 @@ pub(crate) struct Links {
     pub(crate) dropping: Vec<(u64, u64)>,
 }
 
-impl Links {
+impl LinkCounters {
     pub(crate) fn read(run: &Run, trial: u32) -> Result<Self, AnalysisError> {
-        let mut links = Links::default();
+        let mut links = LinkCounters::default();
         let mut failure = None;
         run.each_link(trial, 0..u64::MAX, |reading| {
             if failure.is_none() {

@@ -12,10 +12,10 @@ use crate::{
     Interval, TrialEvidence,
     evidence::phase,
     index::Index,
-    proof::ENOUGH,
+    latency::OperationOutcome,
     samples::{self, Sample},
     segments::{Force, REACH_NS, Segment, Segments, Span, longest_delay},
-    sums::Outcome,
+    stats::ENOUGH,
 };
 
 /// With jitter some operation may meet a shorter delay than any probe did. The true minimum is taken to lie as far below
@@ -112,7 +112,7 @@ fn fastest(evidence: &TrialEvidence, node: &str, spans: &[Span]) -> Option<u64> 
 }
 
 fn fastest_of(row: &LatencyRow) -> Option<u64> {
-    let answered = matches!(Outcome::of(&row.outcome), Outcome::Ok) && !row.response.is_empty();
+    let answered = matches!(OperationOutcome::of(&row.outcome), OperationOutcome::Ok) && !row.response.is_empty();
     answered.then(|| row.response.highest_equivalent(row.response.min()))
 }
 

@@ -13,56 +13,13 @@ use crate::{
     AnalysisError, TrialEvidence,
     evidence::phase,
     index::Index,
-    judge::{PlaceEvidence, Window, Windows},
-    judgement::{Judgement, Row, Stretch},
-    place::Place,
+    judgement::{Judgement, Proof, Row, SourceSeen, Stretch},
+    observe::{SubjectEvidence, Window, Windows},
     segments::{Force, Segment, Segments},
     stalls::starved,
+    subject::SubjectSeries,
     target::Asks,
 };
-
-/// Probes (or packets) a window needs before it says anything.
-pub const ENOUGH: u64 = 30;
-
-/// What the evidence says of a fault, or of one place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Proof {
-    /// Every place that is hit shows what was asked, every spared one nothing, and all are back after healing.
-    Proven,
-    /// There is enough evidence, and it shows something else.
-    Refuted,
-    /// There is not enough evidence.
-    Unproven,
-}
-
-/// What one source saw in one place before, during and after the fault. Values are in the quantity's unit.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SourceSeen {
-    /// `probes`, `counters`, `checksums`, `cpu`; or a witness: `train`, `heartbeat`, `process`, `governor`, `disk-probe`,
-    /// `disk`, `sntp`, `database`.
-    pub source: String,
-    /// Before the first injection of any fault.
-    pub before: Option<f64>,
-    /// While in force, after the margin, with whatever else was in force then (`together`).
-    pub during: Option<f64>,
-    /// After the last healing and the margin.
-    pub after: Option<f64>,
-    /// during − before; none without enough samples.
-    pub change: Option<f64>,
-    /// after − before; none without enough samples.
-    pub after_change: Option<f64>,
-    /// What this source had to show; none where it cannot say.
-    pub expected: Option<f64>,
-    /// How far from it is still right.
-    pub allowed: Option<f64>,
-    /// Probes, packets or measurements behind `before`, `during` and `after`.
-    pub samples: [u64; 3],
-    /// Half-width of the 99.999 % interval of the change of a share, or the bound of a clock's error: part of `allowed`.
-    pub error: f64,
-    /// Whether what it saw can tell the fault from none.
-    pub tells: bool,
-}
 
 /// One place, one quantity, one severity.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -176,8 +133,8 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
     for (subject, asked) in by_subject(faults) {
         let mut hit: Vec<usize> = asked.iter().filter(|(_, one)| one.hit).map(|((fault, _), _)| *fault).collect();
         hit.dedup();
-        let place = Place::of(evidence, &index, subject, hit.is_empty());
-        let place = PlaceEvidence::new(place, Asks::new(asked.clone()), &before, &starved);
+        let place = SubjectSeries::of(evidence, &index, subject, hit.is_empty());
+        let place = SubjectEvidence::new(place, Asks::new(asked.clone()), &before, &starved);
         for ((fault, severity), asked) in asked {
             // Of all faults, those that hit this place cut its time line, and the one that is judged.
             let disturbing = match subject {

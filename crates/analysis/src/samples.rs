@@ -2,7 +2,7 @@
 
 use brownout_record::{ProbeRow, Quantity};
 
-use crate::{place::Measure, segments::Segment, stats};
+use crate::{measure::Measure, segments::Segment, stats};
 
 /// One probe.
 #[derive(Debug, Clone, Copy)]

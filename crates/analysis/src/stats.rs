@@ -33,6 +33,8 @@ pub fn quantile(values: &mut [f64], q: f64) -> Option<f64> {
     (!values.is_empty()).then(|| *values.select_nth_unstable_by(rank, f64::total_cmp).1)
 }
 
+/// Probes (or packets) a window needs before it says anything.
+pub const ENOUGH: u64 = 30;
 /// Quantile of the two-sided normal interval that one true share in 100,000 lies outside of. A run compares hundreds of
 /// shares (every pair, every source, during and after every fault), and may not call one of them false by chance.
 pub const Z: f64 = 4.4172;
@@ -58,7 +60,7 @@ pub fn samples_to_tell(share: f64, tolerance: f64) -> u64 {
         let during = width(share * count as f64, count);
         tolerance + width(0.0, count).hypot(during) + during / 2.0 < share
     };
-    let mut count = crate::ENOUGH;
+    let mut count = ENOUGH;
     // Each step is a tenth more: nobody plans more exactly.
     while count < 1 << 50 && !tells(count) {
         count += (count / 10).max(1);

@@ -10,9 +10,9 @@ use brownout_record::Quantity;
 use crate::{
     AnalysisError,
     distribution::Distribution,
-    judge::{PlaceEvidence, Window},
     judgement::{Observation, Row, enough, refutation},
-    place::{Measure, Source, is_share},
+    measure::{Measure, Source, is_share},
+    observe::{SubjectEvidence, Window},
     segments::{Class, Segment},
     stalls::LATE_PROBE_NS,
     stats,
@@ -41,7 +41,7 @@ pub(crate) enum Alone {
     Contradicts(String),
 }
 
-impl<'a> PlaceEvidence<'a> {
+impl<'a> SubjectEvidence<'a> {
     /// What one stretch of a window shows by itself.
     pub(crate) fn alone(
         &self,

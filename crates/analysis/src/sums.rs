@@ -7,6 +7,7 @@ use brownout_record::{Histogram, LatencyRow, Objective};
 use crate::{
     AnalysisError, Counts, Interval, Latencies, Part, PhaseFindings, Rates, TrialEvidence,
     evidence::{PhaseWindow, phase},
+    latency::OperationOutcome,
 };
 
 /// Sums of one group of operations.
@@ -31,17 +32,17 @@ impl Group {
     }
 
     fn add(&mut self, row: &LatencyRow, objective: &Objective) -> Result<(), AnalysisError> {
-        let outcome = Outcome::of(&row.outcome);
+        let outcome = OperationOutcome::of(&row.outcome);
         self.ended.add(outcome, row.count);
-        if let Outcome::Ok = outcome {
+        if let OperationOutcome::Ok = outcome {
             self.good += within(&row.response, objective.response_ns);
         }
         self.response.add_ended(outcome, row.count, &row.response)?;
         self.service.add_ended(outcome, row.count, &row.service)?;
         match outcome {
             // The wait of an operation that timed out in flight is known exactly.
-            Outcome::Ok | Outcome::TimedOut => self.wait.add_answered(&row.wait),
-            Outcome::Late | Outcome::Failed(_) => Ok(()),
+            OperationOutcome::Ok | OperationOutcome::TimedOut => self.wait.add_answered(&row.wait),
+            OperationOutcome::Late | OperationOutcome::Failed(_) => Ok(()),
         }
     }
 
@@ -73,26 +74,6 @@ impl Group {
     }
 }
 
-/// What a row of the record says became of its operations.
-#[derive(Clone, Copy)]
-pub(crate) enum Outcome<'a> {
-    Ok,
-    TimedOut,
-    Late,
-    Failed(&'a str),
-}
-
-impl<'a> Outcome<'a> {
-    pub(crate) fn of(text: &'a str) -> Self {
-        match text {
-            "ok" => Outcome::Ok,
-            "timed-out" => Outcome::TimedOut,
-            "late" => Outcome::Late,
-            other => Outcome::Failed(other.strip_prefix("failed:").unwrap_or(other)),
-        }
-    }
-}
-
 /// Operations by what became of them.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Ended {
@@ -113,7 +94,7 @@ impl Ended {
     pub(crate) fn of_operation(interval: &Interval, operation: Option<&str>) -> Self {
         let mut ended = Ended::default();
         for row in interval.latencies.iter().filter(|row| operation.is_none_or(|name| row.statement == name)) {
-            ended.add(Outcome::of(&row.outcome), row.count);
+            ended.add(OperationOutcome::of(&row.outcome), row.count);
         }
         ended
     }
@@ -123,12 +104,12 @@ impl Ended {
         self.ok + self.failed + self.timed_out
     }
 
-    fn add(&mut self, outcome: Outcome<'_>, count: u64) {
+    fn add(&mut self, outcome: OperationOutcome<'_>, count: u64) {
         match outcome {
-            Outcome::Ok => self.ok += count,
-            Outcome::TimedOut => self.timed_out += count,
-            Outcome::Late => self.late += count,
-            Outcome::Failed(_) => self.failed += count,
+            OperationOutcome::Ok => self.ok += count,
+            OperationOutcome::TimedOut => self.timed_out += count,
+            OperationOutcome::Late => self.late += count,
+            OperationOutcome::Failed(_) => self.failed += count,
         }
     }
 
@@ -148,7 +129,8 @@ pub(crate) fn within(histogram: &Histogram, limit_ns: u64) -> u64 {
 /// Good operations of an interval: answered ok within the objective's response time, and of its operation if it has one.
 pub(crate) fn good(interval: &Interval, objective: &Objective) -> u64 {
     let of_objective = |row: &&LatencyRow| objective.operation.as_ref().is_none_or(|name| row.statement == *name);
-    let answered = interval.latencies.iter().filter(|row| matches!(Outcome::of(&row.outcome), Outcome::Ok));
+    let answered =
+        interval.latencies.iter().filter(|row| matches!(OperationOutcome::of(&row.outcome), OperationOutcome::Ok));
     let answered = answered.filter(of_objective);
     answered.map(|row| within(&row.response, objective.response_ns)).sum()
 }
@@ -215,7 +197,7 @@ impl PhaseSums {
         self.measured_ns += interval.length_ns;
         let counts = &mut self.counts;
         for row in &interval.latencies {
-            if let Outcome::Failed(class) = Outcome::of(&row.outcome) {
+            if let OperationOutcome::Failed(class) = OperationOutcome::of(&row.outcome) {
                 *counts.failed_by_class.entry(class.to_owned()).or_default() += row.count;
             }
             self.all.add(row, objective)?;

@@ -3,7 +3,7 @@
 use brownout_record::{Expectation, Quantity};
 
 use crate::{
-    place::{LEAN, Measure, Source},
+    measure::{LEAN, Measure, Source},
     segments::Force,
 };
 

@@ -4,7 +4,8 @@ use brownout_record::{Description, Event, TrialState};
 use serde::Serialize;
 
 use crate::{
-    Instrument, Proof, Punctuality, Taker, TrialEvidence, TrialFindings, evidence::phase, harm, possible, stats,
+    Instrument, Proof, Punctuality, Taker, TrialEvidence, TrialFindings, Validity, evidence::phase, harm, possible,
+    stats,
 };
 
 /// Trials below which no confidence interval is worth quoting.
@@ -13,21 +14,6 @@ pub const ENOUGH_TRIALS: usize = 5;
 pub const LEAST_NOISE: f64 = 0.005;
 /// A difference below this share is never called one.
 pub const LEAST_DIFFERENCE: f64 = 0.01;
-
-/// Whether the evidence can be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Validity {
-    /// Every trial ran, every fault is proven, the balance sheet balances, the instrument was punctual.
-    Valid,
-    /// Programs outside of the lab, or the hypervisor, took processors that the nodes or the instrument waited for: the
-    /// trial shows the machine, and is to be repeated.
-    Disturbed,
-    /// Something else of that is not so.
-    Invalid,
-    /// The run was ended by its user or killed (or is still running).
-    Interrupted,
-}
 
 /// The fault phase beside the baseline, over all trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

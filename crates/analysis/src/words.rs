@@ -3,7 +3,7 @@
 use brownout_record::Quantity;
 use brownout_units::format_ns;
 
-use crate::place::Source;
+use crate::measure::Source;
 
 /// A value or a change of a quantity in its unit, as short as can be.
 pub fn number(quantity: Quantity, value: f64) -> String {

@@ -5,6 +5,7 @@
 //! evidence is disturbed, invalid or inconclusive · 4 this machine cannot build the lab · 130 interrupted.
 
 mod commands;
+mod load;
 mod output;
 mod view;
 

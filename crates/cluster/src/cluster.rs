@@ -1,24 +1,19 @@
 use std::{
-    fs::{File, OpenOptions},
     io,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
     sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
 use crate::{
-    CassandraSpec, ClusterControl, ClusterError, Death, Distribution, InForce, Node, NodeDirectories, Owner, Paths,
-    Place, Readiness, Variables,
+    CassandraSpec, ClusterControl, ClusterError, Death, Distribution, Node, NodeDirectories, Paths, Place, Readiness,
+    SystemSettings, Variables,
     cassandra::Cassandra,
-    confine::confine,
     directories::{check_names, make_directories},
+    host::Network,
     java::Java,
-    logs,
-    place::Network,
-    process::Process,
+    parts::Parts,
     readiness,
     supervisor::Supervisor,
     system::{Member, Start, System},
@@ -31,22 +26,12 @@ pub struct Cluster {
     logs: PathBuf,
 }
 
-/// What the cluster shares with those who control its nodes; one of each per node, in the order of the places.
-pub(crate) struct Parts {
-    pub(crate) system: Box<dyn System>,
-    pub(crate) members: Vec<Member>,
-    pub(crate) networks: Vec<Network>,
-    pub(crate) supervisors: Vec<Arc<Supervisor>>,
-    variables: Vec<Variables>,
-    owner: Option<Owner>,
-}
-
 /// What a caller does with a node's directories before its first start; the variables that it answers with are set at
 /// every start of that node.
 type Prepare<'a> = dyn FnMut(&NodeDirectories) -> io::Result<Variables> + 'a;
 
 impl Cluster {
-    /// Starts a Cassandra node on each of `places`; they are not ready yet (see [`Cluster::wait_ready`]).
+    /// Starts a Cassandra node on each of `hosts`; they are not ready yet (see [`Cluster::wait_ready`]).
     ///
     /// `archive` is a class-data archive of [`crate::cassandra::archive`]; a JVM that cannot use it starts without.
     /// The jars, Java and the archive must be readable for `paths.owner`.
@@ -58,11 +43,11 @@ impl Cluster {
         spec: &CassandraSpec,
         distribution: &Distribution,
         java: &Java,
-        places: &[&dyn Place],
+        hosts: &[&dyn Place],
         paths: &Paths,
         archive: Option<&Path>,
     ) -> Result<Cluster, ClusterError> {
-        Cluster::start_with(spec, distribution, java, places, paths, archive, &mut |_| Ok(Vec::new()))
+        Cluster::start_with(spec, distribution, java, hosts, paths, archive, &mut |_| Ok(Vec::new()))
     }
 
     /// The same, and calls `prepare` once for each node, after all directories were made and before any node is started: it
@@ -75,39 +60,39 @@ impl Cluster {
         spec: &CassandraSpec,
         distribution: &Distribution,
         java: &Java,
-        places: &[&dyn Place],
+        hosts: &[&dyn Place],
         paths: &Paths,
         archive: Option<&Path>,
         prepare: &mut dyn FnMut(&NodeDirectories) -> io::Result<Variables>,
     ) -> Result<Cluster, ClusterError> {
         let system = Cassandra::new(spec, distribution, java, archive)?;
-        Cluster::start_system(Box::new(system), places, paths, prepare)
+        Cluster::start_system(Box::new(system), hosts, paths, prepare)
     }
 
     pub(crate) fn start_system(
         system: Box<dyn System>,
-        places: &[&dyn Place],
+        hosts: &[&dyn Place],
         paths: &Paths,
         prepare: &mut Prepare<'_>,
     ) -> Result<Cluster, ClusterError> {
-        check_names(places)?;
+        check_names(hosts)?;
         // A node works in its own directory, where a relative path would mean another place.
         let absolute = |path: &Path| std::path::absolute(path).map_err(ClusterError::files("find", path));
         let (scratch, logs) = (absolute(&paths.scratch)?, absolute(&paths.logs)?);
-        let members: Vec<Member> = places
+        let members: Vec<Member> = hosts
             .iter()
-            .map(|place| Member {
-                name: place.name().to_owned(),
-                address: place.address(),
-                home: scratch.join(place.name()),
-                logs: logs.join(place.name()),
+            .map(|host| Member {
+                name: host.name().to_owned(),
+                address: host.address(),
+                home: scratch.join(host.name()),
+                logs: logs.join(host.name()),
             })
             .collect();
         system.check(&members)?;
         let mut networks = Vec::new();
-        for place in places {
-            let network = Network::of(*place);
-            networks.push(network.map_err(|source| ClusterError::Network { node: place.name().to_owned(), source })?);
+        for host in hosts {
+            let network = Network::of(*host);
+            networks.push(network.map_err(|source| ClusterError::Network { node: host.name().to_owned(), source })?);
         }
         for member in &members {
             make_directories(member, system.directories(), paths.owner)?;
@@ -137,7 +122,7 @@ impl Cluster {
         let parts = Parts { system, members, networks, supervisors, variables, owner: paths.owner };
         // From here on an early return drops, and so kills, what runs.
         let cluster = Cluster { parts: Arc::new(parts), nodes, logs };
-        for index in 0..places.len() {
+        for index in 0..hosts.len() {
             cluster.parts.start(index, Start::First)?;
         }
         Ok(cluster)
@@ -200,8 +185,8 @@ impl Cluster {
     }
 
     /// The settings in force, for the record of the run.
-    pub fn in_force(&self) -> InForce {
-        self.parts.system.in_force(&self.parts.members)
+    pub fn settings_in_force(&self) -> SystemSettings {
+        self.parts.system.settings_in_force(&self.parts.members)
     }
 
     /// Deaths not told before, those that were asked for too; never blocks. A death that ended [`Cluster::wait_ready`]
@@ -245,50 +230,12 @@ impl Drop for Cluster {
     }
 }
 
-impl Parts {
-    /// Starts the process of a node that has none; says when that began and when its program ran.
-    pub(crate) fn start(&self, index: usize, start: Start) -> Result<(u64, u64), ClusterError> {
-        self.supervisors[index].start(|| {
-            let member = &self.members[index];
-            let mut command = self.system.command(&self.members, index, start);
-            command.envs(self.variables[index].iter().map(|(name, value)| (name, value)));
-            let (stdout, stderr) = self.console(member)?;
-            command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
-            let program = PathBuf::from(command.get_program());
-            let failed = |source| ClusterError::Spawn { node: member.name.clone(), program, source };
-            let spawn = |mut command: Command| {
-                self.confine(index, &mut command)?;
-                Process::spawn(command, &member.name)
-            };
-            spawn(command).map_err(failed)
-        })
-    }
-
-    /// Makes `command` run as the node does: in its directory, its network, as its user, and without rights.
-    pub(crate) fn confine(&self, index: usize, command: &mut Command) -> io::Result<()> {
-        let member = &self.members[index];
-        command.current_dir(&member.home);
-        self.networks[index].prepare(command);
-        confine(command, &member.name, self.owner)
-    }
-
-    fn console(&self, member: &Member) -> Result<(File, File), ClusterError> {
-        let path = member.logs.join(logs::CONSOLE);
-        let open = || -> io::Result<(File, File)> {
-            // The directory is the node's: what it puts there must not lead us elsewhere.
-            let file = OpenOptions::new().create(true).append(true).custom_flags(libc::O_NOFOLLOW).open(&path)?;
-            Ok((file.try_clone()?, file))
-        };
-        open().map_err(ClusterError::files("open", &path))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::{net::Ipv4Addr, process::Command};
 
     use super::*;
-    use crate::system::View;
+    use crate::system::ClusterView;
 
     /// A database that ends as soon as it is started, and of which others think the best.
     struct ShortLived;
@@ -318,11 +265,11 @@ mod tests {
         fn answers(&self, _: &[Member], _: usize) -> Result<(), String> {
             Ok(())
         }
-        fn view(&self, _: &[Member], _: usize) -> View {
-            View { missing: Vec::new(), schema: Some("a".to_owned()) }
+        fn view(&self, _: &[Member], _: usize) -> ClusterView {
+            ClusterView { missing: Vec::new(), schema: Some("a".to_owned()) }
         }
-        fn in_force(&self, _: &[Member]) -> InForce {
-            InForce {
+        fn settings_in_force(&self, _: &[Member]) -> SystemSettings {
+            SystemSettings {
                 system: String::new(),
                 version: String::new(),
                 origin: String::new(),

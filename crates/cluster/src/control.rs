@@ -12,16 +12,14 @@ use brownout_units::Share;
 
 use crate::{
     ClusterError, CpuLimit, Node, NodeState, Restarted, Stopped, clock,
-    cluster::Parts,
+    error::unknown,
+    host::Network,
     logs,
-    place::Network,
+    parts::Parts,
     readiness,
     supervisor::Supervisor,
     system::{Member, Start},
 };
-
-/// Least similarity of a name to one that was meant, from 0 to 1.
-const SIMILAR: f64 = 0.4;
 
 /// A handle to the nodes of a [`crate::Cluster`], by name: cheap to clone, usable from any thread, also while somebody
 /// else waits for the cluster. It does not keep the cluster alive: once that has ended, all that would change a node is
@@ -269,18 +267,6 @@ impl std::fmt::Debug for ClusterControl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("ClusterControl").field(&self.names()).finish()
     }
-}
-
-/// The error for a name that none of `known` is.
-pub(crate) fn unknown(asked: &str, known: Vec<String>) -> ClusterError {
-    let nearest = known
-        .iter()
-        .map(|name| (strsim::normalized_damerau_levenshtein(name, asked), name))
-        .filter(|(similarity, _)| *similarity >= SIMILAR)
-        // The first of those that are equally near.
-        .reduce(|best, other| if other.0 > best.0 { other } else { best })
-        .map(|(_, name)| name.clone());
-    ClusterError::UnknownNode { asked: asked.to_owned(), nearest, known }
 }
 
 #[cfg(test)]

@@ -55,22 +55,22 @@ impl NodeDirectories {
 /// Environment variables, by name.
 pub type Variables = Vec<(OsString, OsString)>;
 
-pub(crate) fn check_names(places: &[&dyn Place]) -> Result<(), ClusterError> {
-    if places.is_empty() {
-        return Err(ClusterError::NoPlaces);
+pub(crate) fn check_names(hosts: &[&dyn Place]) -> Result<(), ClusterError> {
+    if hosts.is_empty() {
+        return Err(ClusterError::NoHosts);
     }
     let (mut names, mut addresses) = (BTreeSet::new(), BTreeSet::new());
-    for place in places {
+    for host in hosts {
         // The name becomes a directory and a host name.
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if place.name().is_empty() || place.name().len() > 63 || !place.name().chars().all(plain) {
-            return Err(ClusterError::Name(place.name().to_owned()));
+        if host.name().is_empty() || host.name().len() > 63 || !host.name().chars().all(plain) {
+            return Err(ClusterError::Name(host.name().to_owned()));
         }
-        if !names.insert(place.name()) {
-            return Err(ClusterError::SamePlace(format!("the name {}", place.name())));
+        if !names.insert(host.name()) {
+            return Err(ClusterError::SameHost(format!("the name {}", host.name())));
         }
-        if !addresses.insert(place.address()) {
-            return Err(ClusterError::SamePlace(format!("the address {}", place.address())));
+        if !addresses.insert(host.address()) {
+            return Err(ClusterError::SameHost(format!("the address {}", host.address())));
         }
     }
     Ok(())

@@ -4,15 +4,18 @@ use thiserror::Error;
 
 use crate::{Death, cache::CacheError};
 
+/// Least similarity of a name to one that was meant, from 0 to 1.
+const SIMILAR: f64 = 0.4;
+
 /// Why a cluster could not be started or did not become ready, or something could not be done to a node of it.
 #[derive(Debug, Error)]
 pub enum ClusterError {
     /// A cluster was asked for on no host at all.
     #[error("a cluster needs at least one host to run on")]
-    NoPlaces,
-    /// Two hosts share a name or an address, so their nodes could not be told apart.
+    NoHosts,
+    /// Two hosts share a name or an address, so their nodes could not be distinguished.
     #[error("two hosts of the cluster share {0}: give each a name and an address of its own")]
-    SamePlace(String),
+    SameHost(String),
     /// A host's name cannot be a directory and a host name.
     #[error("'{0}' cannot be a node's name: use up to 63 letters, digits, - and _")]
     Name(String),
@@ -213,4 +216,16 @@ impl ClusterError {
         let (action, path) = (action.into(), path.into());
         move |source| ClusterError::Files { action, path, source }
     }
+}
+
+/// The error for a name that none of `known` is.
+pub(crate) fn unknown(asked: &str, known: Vec<String>) -> ClusterError {
+    let nearest = known
+        .iter()
+        .map(|name| (strsim::normalized_damerau_levenshtein(name, asked), name))
+        .filter(|(similarity, _)| *similarity >= SIMILAR)
+        // The first of those that are equally near.
+        .reduce(|best, other| if other.0 > best.0 { other } else { best })
+        .map(|(_, name)| name.clone());
+    ClusterError::UnknownNode { asked: asked.to_owned(), nearest, known }
 }

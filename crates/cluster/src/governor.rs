@@ -21,6 +21,7 @@ use brownout_units::Share;
 
 use crate::{
     ClusterError, clock,
+    governing::Tally,
     quota::{Account, PERIOD_NS},
     supervisor::{Life, Supervisor},
 };
@@ -31,46 +32,6 @@ const PRIORITY: u8 = 15;
 const LEAST: f64 = 0.01;
 /// For the governor's thread to begin.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// What the governor of a node knows; part of the node's life, and guarded by its lock.
-#[derive(Default)]
-pub(crate) struct Governing {
-    /// The limits in force, each with the number of its guard. The least counts.
-    limits: Vec<(u64, Share)>,
-    next: u64,
-    /// How the thread that keeps them is scheduled; `None` when there is none.
-    running: Option<Scheduling>,
-    tally: Tally,
-    /// The process whose clock was read last, and what it showed. None (0) before the first start.
-    read: (u32, u64),
-    /// Since when the process is held.
-    held_since_ns: Option<u64>,
-    #[cfg(test)]
-    sabotaged: bool,
-}
-
-impl Governing {
-    /// The node was started again: nothing holds it yet.
-    pub(crate) fn started(&mut self) {
-        self.held_since_ns = None;
-    }
-
-    /// Makes the governor's thread panic when it next looks.
-    #[cfg(test)]
-    pub(crate) fn sabotage(&mut self) {
-        self.sabotaged = true;
-    }
-}
-
-/// Counted while a governor runs, over all starts of the node; in nanoseconds.
-#[derive(Debug, Clone, Copy, Default)]
-struct Tally {
-    ran_ns: u64,
-    throttled_ns: u64,
-    periods: u64,
-    throttled_periods: u64,
-    late_ns: u64,
-}
 
 /// What a limit has done since it is in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -283,9 +244,9 @@ impl Life {
 }
 
 /// However the governor's thread ends, by a panic too, the node goes on.
-struct Release<'a>(&'a Supervisor);
+struct HoldRelease<'a>(&'a Supervisor);
 
-impl Drop for Release<'_> {
+impl Drop for HoldRelease<'_> {
     fn drop(&mut self) {
         let mut life = self.0.life();
         life.governing.running = None;
@@ -298,7 +259,7 @@ impl Drop for Release<'_> {
 /// many threads may use it at once.
 fn govern(supervisor: &Supervisor, capacity: f64, count: u64) {
     let scheduling = run_urgently(PRIORITY);
-    let release = Release(supervisor);
+    let release = HoldRelease(supervisor);
     let mut life = supervisor.life();
     life.governing.read = life.read_clock().unwrap_or_default();
     life.governing.tally.periods += 1;

@@ -13,8 +13,8 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    place::Network,
-    system::{Member, System, View},
+    host::Network,
+    system::{ClusterView, Member, System},
 };
 
 /// Between two questions to the same node.
@@ -118,7 +118,7 @@ fn ask_until_stopped(
             Ok(()) => system.view(members, index),
             Err(error) => {
                 let missing = vec![format!("{}'s network cannot be entered: {error}", members[index].name)];
-                View { missing, schema: None }
+                ClusterView { missing, schema: None }
             }
         };
         if to_us.send(Answer { index, begun, ended: Instant::now(), view }).is_err() {
@@ -133,7 +133,7 @@ struct Answer {
     index: usize,
     begun: Instant,
     ended: Instant,
-    view: View,
+    view: ClusterView,
 }
 
 /// The last answer of every member.
@@ -210,7 +210,7 @@ mod tests {
         static BEGINNING: OnceLock<Instant> = OnceLock::new();
         let begun = *BEGINNING.get_or_init(Instant::now) + Duration::from_millis(begun);
         let missing = missing.iter().map(|&m| m.to_owned()).collect();
-        let view = View { missing, schema: Some(schema.to_owned()) };
+        let view = ClusterView { missing, schema: Some(schema.to_owned()) };
         answers.take(Answer { index, begun, ended: begun + Duration::from_millis(1), view });
         answers.verdict().unwrap_or_else(|missing| missing.join("; "))
     }

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{ClusterError, Death, NodeState, governor::Governing, kernel, logs, process::Process};
+use crate::{ClusterError, Death, NodeState, governing::Governing, kernel, logs, process::Process};
 
 /// Between two looks at whether the kernel shows what was asked for.
 const LOOK_EVERY: Duration = Duration::from_micros(200);

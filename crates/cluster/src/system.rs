@@ -48,18 +48,18 @@ pub(crate) trait System: Send + Sync {
 
     /// Asks `members[index]` for its own view of the cluster. Runs in the member's network, blocks for
     /// seconds at most.
-    fn view(&self, members: &[Member], index: usize) -> View;
+    fn view(&self, members: &[Member], index: usize) -> ClusterView;
 
     /// Whether `members[index]` answers clients; if not, what it does instead. Runs and blocks as [`System::view`].
     fn answers(&self, members: &[Member], index: usize) -> Result<(), String>;
 
     /// What is in force, for the record.
-    fn in_force(&self, members: &[Member]) -> InForce;
+    fn settings_in_force(&self, members: &[Member]) -> SystemSettings;
 }
 
 /// A member's own view of the cluster.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct View {
+pub(crate) struct ClusterView {
     /// What this member still lacks, as half sentences that begin with its name. Empty: nothing.
     pub(crate) missing: Vec<String>,
     /// The version of the schema it holds; all members must hold the same.
@@ -68,7 +68,7 @@ pub(crate) struct View {
 
 /// The settings that a cluster runs with, for the record of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct InForce {
+pub struct SystemSettings {
     /// The database: `cassandra`.
     pub system: String,
     /// Its full version: `5.0.9`.

@@ -63,10 +63,10 @@ fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death_and_can_be_star
     let total: u64 = cluster.nodes().iter().filter_map(|node| node.rss()).map(|rss| rss.0).sum();
     assert!(total < memory_needed(3, quick().heap), "the check before a start asks for too little: {total}");
 
-    let in_force = cluster.in_force();
-    assert_eq!(in_force.settings["collector"], "SerialGC");
-    assert!(in_force.deviations.iter().any(|what| what.starts_with("num_tokens is 1, shipped 16")));
-    assert!(in_force.files["cassandra.yaml"].contains("\nread_request_timeout: 5000ms\n"));
+    let settings = cluster.settings_in_force();
+    assert_eq!(settings.settings["collector"], "SerialGC");
+    assert!(settings.deviations.iter().any(|what| what.starts_with("num_tokens is 1, shipped 16")));
+    assert!(settings.files["cassandra.yaml"].contains("\nread_request_timeout: 5000ms\n"));
 
     let pids: Vec<u32> = cluster.nodes().iter().map(|node| node.pid()).collect();
     // SAFETY: the process is ours and not yet reaped.

@@ -193,7 +193,7 @@ impl Lab {
 #[test]
 fn nodes_in_two_data_centres_are_asked_paused_slowed_killed_stopped_and_started_again() {
     let mut lab = Lab::start();
-    let tokens = lab.cluster.in_force();
+    let tokens = lab.cluster.settings_in_force();
     assert!(tokens.deviations.iter().any(|what| what.starts_with("endpoint_snitch is GossipingPropertyFileSnitch")));
     lab.the_nodes_are_where_they_were_put();
     lab.nodetool_works_on_the_node_it_is_asked_for();

@@ -12,12 +12,12 @@ pub struct HostPlan {
     /// Inside the lab.
     pub address: Ipv4Addr,
     /// Where it stands; none if there are no sites.
-    pub place: Option<SitePlace>,
+    pub location: Option<Location>,
 }
 
-/// A place in a site.
+/// Where a host stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SitePlace {
+pub struct Location {
     /// The site.
     pub site: String,
     /// The rack in it.
@@ -37,7 +37,7 @@ impl Hosts {
 
     /// `nodes` nodes and the host of the load.
     pub fn new(nodes: u8) -> Self {
-        let host = |name: String, last| HostPlan { name, address: crate::plan::address(last), place: None };
+        let host = |name: String, last| HostPlan { name, address: address(last), location: None };
         let nodes = (1..=nodes).map(|index| host(format!("n{index}"), index));
         Hosts(nodes.chain([host(Self::LOAD.to_owned(), 250)]).collect())
     }
@@ -67,19 +67,19 @@ impl Hosts {
                 let Some(found) = self.0.iter_mut().find(|found| found.name == host) else {
                     return Err(at(format!("unknown host '{host}'; {names}")));
                 };
-                if let Some(place) = &found.place {
-                    return Err(at(format!("{host} stands in {} already; a host is in one place", place.site)));
+                if let Some(location) = &found.location {
+                    return Err(at(format!("{host} is in site {} already; a host stands in one place", location.site)));
                 }
-                found.place = Some(SitePlace { site: name.clone(), rack });
+                found.location = Some(Location { site: name.clone(), rack });
             }
         }
-        let first = self.0.first().and_then(|host| host.place.clone());
+        let first = self.0.first().and_then(|host| host.location.clone());
         if !sites.is_empty()
-            && let Some(load) = self.0.iter_mut().find(|host| host.name == Self::LOAD && host.place.is_none())
+            && let Some(load) = self.0.iter_mut().find(|host| host.name == Self::LOAD && host.location.is_none())
         {
-            load.place = first;
+            load.location = first;
         }
-        match self.0.iter().find(|host| host.place.is_none()) {
+        match self.0.iter().find(|host| host.location.is_none()) {
             Some(host) if !sites.is_empty() => Err(Complaint::at(
                 "sites",
                 format!("{} stands in no site; with sites, every node stands in one of them", host.name),
@@ -112,8 +112,8 @@ impl Hosts {
     pub fn sites(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut sites: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for host in &self.0 {
-            if let Some(place) = &host.place {
-                let nodes = sites.entry(&place.site).or_default();
+            if let Some(location) = &host.location {
+                let nodes = sites.entry(&location.site).or_default();
                 if host.name != Self::LOAD {
                     nodes.push(&host.name);
                 }
@@ -125,9 +125,10 @@ impl Hosts {
     /// The site that these names are all of, or the name of.
     pub fn site_of(&self, names: &Names) -> Option<&str> {
         let site = |name: &str| {
-            let named =
-                |host: &&HostPlan| host.name == name || host.place.as_ref().is_some_and(|place| place.site == name);
-            Some(self.0.iter().find(named)?.place.as_ref()?.site.as_str())
+            let named = |host: &&HostPlan| {
+                host.name == name || host.location.as_ref().is_some_and(|location| location.site == name)
+            };
+            Some(self.0.iter().find(named)?.location.as_ref()?.site.as_str())
         };
         let first = names.iter().next().and_then(site)?;
         names.iter().all(|name| site(name) == Some(first)).then_some(first)
@@ -135,7 +136,7 @@ impl Hosts {
 
     /// The site of the load.
     pub fn load_site(&self) -> Option<&str> {
-        Some(&self.find(Self::LOAD)?.place.as_ref()?.site)
+        Some(&self.find(Self::LOAD)?.location.as_ref()?.site)
     }
 
     /// The ordered pairs that an entry means; its names are hosts or sites.
@@ -166,8 +167,9 @@ impl Hosts {
     pub fn meant(&self, key: &'static str, names: &Names) -> Result<Vec<String>, Complaint> {
         let mut meant: Vec<String> = Vec::new();
         for name in names.iter() {
-            let is =
-                |host: &&HostPlan| host.name == name || host.place.as_ref().is_some_and(|place| place.site == name);
+            let is = |host: &&HostPlan| {
+                host.name == name || host.location.as_ref().is_some_and(|location| location.site == name)
+            };
             let found: Vec<&HostPlan> = self.0.iter().filter(is).collect();
             if found.is_empty() {
                 let sites = self.sites();
@@ -183,6 +185,11 @@ impl Hosts {
         }
         Ok(meant)
     }
+}
+
+/// The address of the `index`-th host (from 1) of a lab; the lab's network is its own, so it cannot collide.
+const fn address(index: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 77, 0, index)
 }
 
 #[cfg(test)]
@@ -202,10 +209,10 @@ mod tests {
         let hosts = Hosts::new(3).in_sites(&sites(r#"{"a":{"hosts":["n1","n2"]},"b":{"racks":{"r9":"n3"}}}"#)).unwrap();
         assert_eq!(hosts.sites(), BTreeMap::from([("a", vec!["n1", "n2"]), ("b", vec!["n3"])]));
         assert_eq!(hosts.load_site(), Some("a"));
-        assert_eq!(hosts.find("n3").unwrap().place.as_ref().unwrap().rack, "r9");
+        assert_eq!(hosts.find("n3").unwrap().location.as_ref().unwrap().rack, "r9");
         for (text, words) in [
             (r#"{"a":{"hosts":["n1","n2"]}}"#, "n3 stands in no site"),
-            (r#"{"a":{"hosts":["n1","n2","n3"]},"b":{"hosts":"n3"}}"#, "stands in a already"),
+            (r#"{"a":{"hosts":["n1","n2","n3"]},"b":{"hosts":"n3"}}"#, "is in site a already"),
             (r#"{"a":{"hosts":["n1","n2","n4"]}}"#, "did you mean"),
             (r#"{"n1":{"hosts":["n1","n2","n3"]}}"#, "cannot name a site"),
             (r#"{"a":{}}"#, "no hosts"),

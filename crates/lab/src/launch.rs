@@ -1,13 +1,10 @@
 //! Outside of the lab: what has to be there before it, then the lab itself, then its end.
 
 use std::{
-    collections::BTreeMap,
     path::PathBuf,
     process::ExitStatus,
     time::{SystemTime, UNIX_EPOCH},
 };
-
-use serde::{Deserialize, Serialize};
 
 use crate::{
     LabError, byhand,
@@ -16,39 +13,11 @@ use crate::{
     machine,
     plan::Plan,
     progress::Progress,
-    provided::{Found, Provided},
+    provided::Found,
+    request::{INSIDE, Request, RunRequest},
     run_directory::{self, RunDirectory},
     selftest,
 };
-
-/// The hidden command that the lab's first process is started with.
-pub const INSIDE: &str = "inside-lab";
-
-/// What the lab's first process is asked.
-#[derive(Serialize, Deserialize)]
-pub(crate) enum Request {
-    /// All trials of a run.
-    Run(Box<RunRequest>),
-    /// See [`selftest`].
-    SelfTest,
-    /// A lab that people play with.
-    ByHand(Box<byhand::Order>),
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) struct RunRequest {
-    pub(crate) file: PathBuf,
-    pub(crate) text: String,
-    pub(crate) set: Vec<String>,
-    /// Files that the experiment names, by path.
-    pub(crate) attached: BTreeMap<String, String>,
-    pub(crate) provided: Provided,
-    pub(crate) started_unix_ms: u64,
-    pub(crate) keep: bool,
-    pub(crate) sabotage: bool,
-    /// Of the one who shows progress; the lab only carries it.
-    pub(crate) view: String,
-}
 
 /// What a user asked for beside the experiment.
 #[derive(Debug, Clone)]
@@ -128,7 +97,7 @@ pub fn inside(view: impl FnOnce(&str) -> Box<dyn Progress>, fail: impl FnOnce(&L
             let answer = serde_json::to_vec(&answer).unwrap_or_default();
             u8::from(ground::answer(&answer).is_err())
         }
-        Ok(Request::ByHand(order)) => byhand::inside(*order, interrupts),
+        Ok(Request::ByHand(request)) => byhand::inside(*request, interrupts),
         Ok(Request::Run(request)) => {
             let mut progress = view(&request.view);
             match crate::run::run(&request, interrupts, progress.as_mut()) {

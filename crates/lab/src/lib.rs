@@ -5,30 +5,31 @@
 //! lab's first process and wait. Inside ([`inside`]): furnish the mounts, then per trial a network, a
 //! cluster, the load, the phases and the faults, everything recorded second by second.
 
-mod bench;
 pub mod byhand;
 mod competition;
+mod controls;
 mod cpu;
-mod driver;
 mod error;
 pub mod experiment;
 pub mod faults;
 mod filling;
 mod ground;
-mod handles;
 pub mod hosts;
 mod launch;
 pub mod machine;
 mod observer;
 mod paces;
+mod phases;
 pub mod plan;
 pub mod progress;
 mod provided;
+mod request;
 mod run;
 mod run_directory;
 mod schedule;
 mod selftest;
-mod stand;
+mod spec;
+mod testbed;
 mod timeline;
 mod trial;
 mod warmup;
@@ -36,5 +37,6 @@ mod witness;
 
 pub use error::LabError;
 pub use ground::{Interrupts, catch_interrupts};
-pub use launch::{Ended, INSIDE, RunOptions, inside, launch};
+pub use launch::{Ended, RunOptions, inside, launch};
 pub use plan::Plan;
+pub use request::INSIDE;

@@ -1,5 +1,6 @@
 //! What this machine can do: the checks of `brownout doctor`, and those a run makes before it starts.
 
+mod check;
 mod faults;
 
 use std::{
@@ -16,8 +17,8 @@ use brownout_cluster::{
 };
 use brownout_machine::{Processors, available_memory};
 use brownout_units::{Bytes, Delay, format_ns};
-use serde::{Deserialize, Serialize};
 
+pub use self::check::{Check, CheckState};
 use self::faults::refuse_faults;
 use crate::{LabError, Plan, ground::Privilege, selftest};
 
@@ -27,42 +28,6 @@ const JAVA: std::ops::RangeInclusive<u32> = 11..=17;
 const TUN: &str = "/dev/net/tun";
 /// What a run needs on the disk of its directory: logs, data, the run's file.
 const DISK_NEEDED: u64 = 1 << 30;
-
-/// One thing the machine has, lacks, or has only half.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Check {
-    /// What was looked at.
-    pub name: String,
-    /// How it stands.
-    pub state: State,
-    /// What was found, with numbers.
-    pub found: String,
-    /// What to do about it; none if it is good.
-    pub remedy: Option<String>,
-}
-
-/// How a check stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// As it should be.
-    Good,
-    /// A lab works, with a limit that the remedy lifts.
-    Limited,
-    /// A lab cannot be built.
-    Lacking,
-}
-
-impl Check {
-    fn good(name: &str, found: impl Into<String>) -> Self {
-        Check { name: name.to_owned(), state: State::Good, found: found.into(), remedy: None }
-    }
-
-    fn not(state: State, name: &str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Check { name: name.to_owned(), state, found: found.into(), remedy: Some(remedy.into()) }
-    }
-}
 
 /// Every check, in the order a person would want to read them. Builds a small lab to see what it measures.
 pub fn examine(runs: &Path) -> Vec<Check> {
@@ -87,7 +52,7 @@ pub fn refuse(plan: &Plan, runs: &Path) -> Result<(), LabError> {
 /// Refuses a lab that this machine cannot carry, before anything is started.
 pub fn refuse_if_lacking(nodes: usize, heap: Bytes, runs: &Path) -> Result<(), LabError> {
     for check in [tun(), disk(runs), memory_for(nodes, heap)] {
-        if check.state == State::Lacking {
+        if check.state == CheckState::Lacking {
             let remedy = check.remedy.unwrap_or_default();
             return Err(LabError::Machine(format!("{}: {}; {remedy}", check.name, check.found)));
         }
@@ -105,7 +70,7 @@ fn processors() -> Check {
     let found = format!("{processors} × {}", cpu_model());
     match processors.whole() {
         1 => Check::not(
-            State::Limited,
+            CheckState::Limited,
             "processors",
             found,
             "with one core the database and the instrument wait for one another; use two or more",
@@ -134,7 +99,7 @@ fn clock_source() -> Check {
     // Above this a reading is a system call: each operation reads the clock a few times.
     if read > 300.0 {
         return Check::not(
-            State::Limited,
+            CheckState::Limited,
             "clock source",
             found,
             "reading the clock is slow; a kernel with the tsc clock source measures with less overhead",
@@ -157,12 +122,12 @@ fn privilege() -> Check {
         Privilege::Root => Check::good("privilege", "root: namespaces and real-time scheduling are allowed"),
         Privilege::UserNamespace => match refused_user_namespaces() {
             None => Check::not(
-                State::Limited,
+                CheckState::Limited,
                 "privilege",
                 "no root: the lab lives in a user namespace; all works, without real-time scheduling",
                 "run as root where packets must leave within 0.1 ms of their time on a busy machine",
             ),
-            Some((what, refusal)) => Check::not(State::Lacking, "privilege", what, crate::error::remedy(&refusal)),
+            Some((what, refusal)) => Check::not(CheckState::Lacking, "privilege", what, crate::error::remedy(&refusal)),
         },
     }
 }
@@ -185,13 +150,13 @@ fn tun() -> Check {
     match fs::OpenOptions::new().read(true).write(true).open(TUN) {
         Ok(_) => Check::good("TUN device", format!("{TUN} opens")),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Check::not(
-            State::Lacking,
+            CheckState::Lacking,
             "TUN device",
             format!("{TUN} may not be opened by this user"),
             format!("as root: chmod 0666 {TUN} (most distributions have it so), or run as root"),
         ),
         Err(error) => Check::not(
-            State::Lacking,
+            CheckState::Lacking,
             "TUN device",
             format!("{TUN}: {error}"),
             format!(
@@ -224,7 +189,12 @@ fn timer() -> Check {
         format_ns(at(0.99))
     );
     if at(0.99) > 10e6 {
-        return Check::not(State::Limited, "timer", found, "the machine is busy; stop other work before measuring");
+        return Check::not(
+            CheckState::Limited,
+            "timer",
+            found,
+            "the machine is busy; stop other work before measuring",
+        );
     }
     Check::good("timer", found)
 }
@@ -246,12 +216,12 @@ fn lab() -> Check {
             let off = result.delay_p50_ns.abs_diff(asked.ns());
             if off > Delay::from_ms(1).ns() || result.release_p99_ns > 5_000_000 {
                 let remedy = "the machine is too busy to emulate a network in time; stop other work, or run as root";
-                return Check::not(State::Limited, "lab", found, remedy);
+                return Check::not(CheckState::Limited, "lab", found, remedy);
             }
             Check::good("lab", found)
         }
         Err(error) => {
-            Check::not(State::Lacking, "lab", error.to_string(), "remedy the other lacks first, if there are any")
+            Check::not(CheckState::Lacking, "lab", error.to_string(), "remedy the other lacks first, if there are any")
         }
     }
 }
@@ -260,7 +230,7 @@ fn java_found() -> Check {
     match java::find(JAVA) {
         Ok(java) => Check::good("Java", format!("{} at {}", java.version, java.home.display())),
         Err(error) => Check::not(
-            State::Lacking,
+            CheckState::Lacking,
             "Java",
             error.to_string(),
             "on Debian or Ubuntu, as root: apt-get install openjdk-17-jre-headless",
@@ -273,7 +243,12 @@ fn cassandra_found() -> Vec<Check> {
     let directory = match cache::directory() {
         Ok(directory) => directory,
         Err(error) => {
-            return vec![Check::not(State::Lacking, "cache", error.to_string(), "set BROWNOUT_CACHE to a directory")];
+            return vec![Check::not(
+                CheckState::Lacking,
+                "cache",
+                error.to_string(),
+                "set BROWNOUT_CACHE to a directory",
+            )];
         }
     };
     let cached =
@@ -285,10 +260,13 @@ fn cassandra_found() -> Vec<Check> {
     };
     let maven = match (maven_version(), cached) {
         (Ok(version), _) => Check::good("Maven", version),
-        (Err(why), true) => {
-            Check::not(State::Limited, "Maven", format!("{why}; only another Cassandra would need it"), MAVEN_REMEDY)
-        }
-        (Err(why), false) => Check::not(State::Lacking, "Maven", why, MAVEN_REMEDY),
+        (Err(why), true) => Check::not(
+            CheckState::Limited,
+            "Maven",
+            format!("{why}; only another Cassandra would need it"),
+            MAVEN_REMEDY,
+        ),
+        (Err(why), false) => Check::not(CheckState::Lacking, "Maven", why, MAVEN_REMEDY),
     };
     vec![maven, cassandra]
 }
@@ -315,12 +293,12 @@ fn memory() -> Check {
             let fit = free / node;
             let found = format!("{} MB available: {fit} nodes of {} MB", free >> 20, node >> 20);
             if fit < 3 {
-                let state = if fit == 0 { State::Lacking } else { State::Limited };
+                let state = if fit == 0 { CheckState::Lacking } else { CheckState::Limited };
                 return Check::not(state, "memory", found, "replication 3 needs three nodes: free some memory");
             }
             Check::good("memory", found)
         }
-        None => Check::not(State::Limited, "memory", "/proc/meminfo cannot be read", "mount /proc"),
+        None => Check::not(CheckState::Limited, "memory", "/proc/meminfo cannot be read", "mount /proc"),
     }
 }
 
@@ -328,7 +306,7 @@ fn memory_for(nodes: usize, heap: Bytes) -> Check {
     let needed = memory_needed(nodes, heap);
     match available_memory() {
         Some(free) if free < needed => Check::not(
-            State::Lacking,
+            CheckState::Lacking,
             "memory",
             format!(
                 "{nodes} nodes with a heap of {heap} need {} MB, and {} MB are available",
@@ -347,7 +325,7 @@ fn disk(runs: &Path) -> Check {
     let existing = if existing.as_os_str().is_empty() { Path::new(".") } else { existing };
     match free_space(existing) {
         Ok(free) if free < DISK_NEEDED => Check::not(
-            State::Lacking,
+            CheckState::Lacking,
             "disk",
             format!("{} MB free for {}", free >> 20, runs.display()),
             format!(
@@ -357,7 +335,7 @@ fn disk(runs: &Path) -> Check {
         ),
         Ok(free) => Check::good("disk", format!("{} MB free for {}", free >> 20, runs.display())),
         Err(error) => Check::not(
-            State::Lacking,
+            CheckState::Lacking,
             "disk",
             format!("{}: {error}", existing.display()),
             "choose another directory with --out",

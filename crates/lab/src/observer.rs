@@ -69,7 +69,7 @@ pub struct Sources<'a> {
 }
 
 /// What a second looked like, for progress and for the warm-up's decision.
-pub struct Seen {
+pub struct Look {
     /// The load; none while there is no engine.
     pub live: Option<Live>,
     /// By the names of operations, of those that began in the last whole interval: answered ok, median response, ns.
@@ -151,7 +151,7 @@ impl<'a> Observer<'a> {
     ///
     /// # Errors
     /// Also, after all is recorded, when the emulator cannot reach a host any more: such a trial shows nothing.
-    pub fn look(&mut self, engine: Option<&Engine>) -> Result<Seen, LabError> {
+    pub fn look(&mut self, engine: Option<&Engine>) -> Result<Look, LabError> {
         let now_ns = brownout_base::clock::monotonic_ns();
         let buckets = engine.map(Engine::drain).unwrap_or_default();
         let load_cpu = engine.map_or(self.last_load, Engine::cpu_ns);
@@ -169,7 +169,7 @@ impl<'a> Observer<'a> {
         (self.last_ns, self.last, self.last_nodes, self.last_load) = (now_ns, cpu, nodes, load_cpu);
         self.host_failures()?;
         let operations = by_operation(&buckets, now_ns);
-        Ok(Seen { live: engine.map(Engine::live), operations, seconds, busy, deaths: self.deaths()? })
+        Ok(Look { live: engine.map(Engine::live), operations, seconds, busy, deaths: self.deaths()? })
     }
 
     /// Records what an engine had left when it stopped.

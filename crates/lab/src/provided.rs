@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     LabError,
-    bench::Bench,
     experiment::CassandraChoice,
     ground::{self, Furnished, Interrupts, Privilege},
     plan::Layout,
     progress::Progress,
+    spec::LabSpec,
 };
 
 /// What was provided outside, for the lab's first process.
@@ -100,7 +100,7 @@ fn distribution(
 
 impl Provided {
     /// Inside: mounts what the lab needs of the machine, where everyone in it can reach it.
-    pub(crate) fn furnish(&self, layout: &Layout) -> Result<Bench, LabError> {
+    pub(crate) fn furnish(&self, layout: &Layout) -> Result<LabSpec, LabError> {
         let used: [&Path; 5] =
             [&self.directory, &self.cache, &self.distribution.root, &self.java.home, Path::new("/proc")];
         let ground: Furnished = ground::furnish(&layout.hosts, &used)?;
@@ -122,32 +122,32 @@ impl Provided {
         let owner = (privilege == Privilege::Root).then_some(Owner::NOBODY);
         let archive = archive::find(&distribution, &java, &cache);
         let layout = layout.clone();
-        Ok(Bench { layout, distribution, java, cache, archive, scratch, logs, owner, proc, privilege })
+        Ok(LabSpec { layout, distribution, java, cache, archive, scratch, logs, owner, proc, privilege })
     }
 
     /// Inside: makes the class-data archive once per machine; without one, nodes only start more slowly.
     pub(crate) fn provide_archive(
         &self,
-        bench: &mut Bench,
+        spec: &mut LabSpec,
         interrupts: Interrupts,
         progress: &mut dyn Progress,
     ) -> Result<(), LabError> {
-        if bench.archive.is_some() {
+        if spec.archive.is_some() {
             return Ok(());
         }
         progress.step("making the class-data archive that lets nodes start faster (once per machine)");
-        let network = Network::start(bench.network(0))?;
-        let Some(host) = bench.layout.hosts.nodes().next().and_then(|node| network.host(&node.name)) else {
+        let network = Network::start(spec.network(0))?;
+        let Some(host) = spec.layout.hosts.nodes().next().and_then(|node| network.host(&node.name)) else {
             return Ok(());
         };
-        let paths = bench.paths(0);
-        let built = archive::build(&bench.distribution, &bench.java, &bench.cache, host, &paths, &|| interrupts.any());
+        let paths = spec.paths(0);
+        let built = archive::build(&spec.distribution, &spec.java, &spec.cache, host, &paths, &|| interrupts.any());
         let _ = fs::remove_dir_all(&paths.scratch);
         match built {
             Ok(path) => {
                 // The logs of a node that ended well tell nobody anything.
                 let _ = fs::remove_dir_all(&paths.logs);
-                bench.archive = Some(path);
+                spec.archive = Some(path);
             }
             Err(_) if interrupts.any() => return Err(LabError::Interrupted),
             Err(error) => progress.note(&format!(

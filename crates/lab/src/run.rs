@@ -7,16 +7,8 @@ use brownout_machine::Processors;
 use brownout_record::{Environment, Event, Recorder};
 
 use crate::{
-    LabError,
-    bench::{Bench, Standing},
-    experiment::Source,
-    ground::Interrupts,
-    launch::RunRequest,
-    machine,
-    plan::Plan,
-    progress::Progress,
-    timeline::TimeLine,
-    trial::Trial,
+    LabError, experiment::Source, ground::Interrupts, machine, plan::Plan, progress::Progress, request::RunRequest,
+    spec::LabSpec, testbed::TestbedSettings, timeline::TimeLine, trial::Trial,
 };
 
 /// Runs every trial, records everything.
@@ -58,31 +50,31 @@ fn trials(
     progress: &mut dyn Progress,
 ) -> Result<(), LabError> {
     progress.step("making the lab's namespaces");
-    let mut bench = request.provided.furnish(&plan.layout)?;
-    request.provided.provide_archive(&mut bench, interrupts, progress)?;
+    let mut spec = request.provided.furnish(&plan.layout)?;
+    request.provided.provide_archive(&mut spec, interrupts, progress)?;
     let run_seed = plan.experiment.seed.0;
     for number in 1..=plan.trials {
         let time_line = TimeLine::begin(interrupts);
-        let mut stands = |recorder: &mut Recorder, standing: Standing| -> Result<(), LabError> {
+        let mut on_ready = |recorder: &mut Recorder, settings: TestbedSettings| -> Result<(), LabError> {
             // All trials stand alike; the first one tells.
             if number > 1 {
                 return Ok(());
             }
-            let environment = environment(request, &bench, standing, run_seed);
+            let environment = environment(request, &spec, settings, run_seed);
             Ok(recorder.batch(|recorder| recorder.json("environment", &environment))?)
         };
         let seed = derive(run_seed, u64::from(number));
-        let trial = Trial { bench: &bench, plan: &plan, number, seed, sabotage: request.sabotage, time_line };
-        trial.run(recorder, progress, &mut stands)?;
+        let trial = Trial { spec: &spec, plan: &plan, number, seed, sabotage: request.sabotage, time_line };
+        trial.run(recorder, progress, &mut on_ready)?;
         if !request.keep {
             // Only to save space: the end of the run removes all.
-            let _ = fs::remove_dir_all(bench.paths(number).scratch);
+            let _ = fs::remove_dir_all(spec.paths(number).scratch);
         }
     }
     Ok(())
 }
 
-fn environment(request: &RunRequest, bench: &Bench, standing: Standing, seed: u64) -> Environment {
+fn environment(request: &RunRequest, spec: &LabSpec, settings: TestbedSettings, seed: u64) -> Environment {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     Environment {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -91,11 +83,11 @@ fn environment(request: &RunRequest, bench: &Bench, standing: Standing, seed: u6
         cores: Processors::of_this_process().whole(),
         memory: brownout_machine::total_memory(),
         clock_source: machine::clock_source_name(),
-        privilege: bench.privilege.name().to_owned(),
-        emulator_scheduling: standing.emulator_scheduling,
-        congestion_control: standing.congestion_control,
+        privilege: spec.privilege.name().to_owned(),
+        emulator_scheduling: settings.emulator_scheduling,
+        congestion_control: settings.congestion_control,
         java: format!("{}, {}", request.provided.java.version, request.provided.java.home.display()),
-        system_settings: standing.system_settings,
+        system_settings: settings.system_settings,
         seed,
     }
 }

@@ -8,7 +8,7 @@ use brownout_record::{FaultRecord, Period, Severity, Stamp};
 
 use crate::{
     LabError,
-    faults::{Fault, Healing, InForce, Reach},
+    faults::{ActiveFault, Capabilities, Fault, Healing},
     hosts::Hosts,
     observer::Observer,
     plan::{PlannedFault, PlannedPeriod},
@@ -29,7 +29,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The faults of one trial.
 pub struct Schedule<'a> {
     faults: Vec<Scheduled<'a>>,
-    reach: &'a Reach,
+    capabilities: &'a Capabilities,
 }
 
 struct Scheduled<'a> {
@@ -39,22 +39,22 @@ struct Scheduled<'a> {
     phase_ns: Option<u64>,
     /// The period that is in force, or comes next.
     period: usize,
-    state: State,
+    state: FaultState,
     /// It was asked for, but is not in force everywhere yet: the record knows only that.
     settling: bool,
 }
 
-enum State {
+enum FaultState {
     /// Not in force.
     Out,
-    InForce(Box<dyn InForce>),
+    ActiveFault(Box<dyn ActiveFault>),
     /// A database is starting again; it was healed when the thread ends.
     Healing(JoinHandle<Result<Change, LabError>>),
 }
 
 impl<'a> Schedule<'a> {
     /// Nothing in force yet.
-    pub fn new(faults: &'a [PlannedFault], hosts: &Hosts, reach: &'a Reach) -> Self {
+    pub fn new(faults: &'a [PlannedFault], hosts: &Hosts, capabilities: &'a Capabilities) -> Self {
         let scheduled = |(index, planned): (usize, &'a PlannedFault)| {
             let asked = planned.fault();
             let steps = planned.severities.len();
@@ -76,9 +76,9 @@ impl<'a> Schedule<'a> {
                 severities: planned.severities.iter().enumerate().map(severity).collect(),
                 periods: planned.periods.iter().map(period).collect(),
             };
-            Scheduled { planned, record, phase_ns: None, period: 0, state: State::Out, settling: false }
+            Scheduled { planned, record, phase_ns: None, period: 0, state: FaultState::Out, settling: false }
         };
-        Schedule { faults: faults.iter().enumerate().map(scheduled).collect(), reach }
+        Schedule { faults: faults.iter().enumerate().map(scheduled).collect(), capabilities }
     }
 
     /// The phase `fault` begins at this moment.
@@ -93,7 +93,7 @@ impl<'a> Schedule<'a> {
 
     /// What is in force, in words.
     pub fn in_force(&self) -> Vec<String> {
-        let in_force = self.faults.iter().filter(|fault| matches!(fault.state, State::InForce(_)));
+        let in_force = self.faults.iter().filter(|fault| matches!(fault.state, FaultState::ActiveFault(_)));
         in_force.filter_map(|fault| Some(fault.planned.severities.get(fault.severity()?)?.text())).collect()
     }
 
@@ -105,13 +105,13 @@ impl<'a> Schedule<'a> {
         for fault in &mut self.faults {
             fault.settled(trial, observer)?;
             told.extend(fault.healed(false, trial, observer)?);
-            if fault.is_due(now) && matches!(fault.state, State::InForce(_)) {
-                told.extend(fault.end_period(self.reach, trial, observer)?);
+            if fault.is_due(now) && matches!(fault.state, FaultState::ActiveFault(_)) {
+                told.extend(fault.end_period(self.capabilities, trial, observer)?);
             }
         }
         for fault in &mut self.faults {
-            if fault.is_due(now) && matches!(fault.state, State::Out) {
-                told.push(fault.inject(self.reach, trial, observer)?);
+            if fault.is_due(now) && matches!(fault.state, FaultState::Out) {
+                told.push(fault.inject(self.capabilities, trial, observer)?);
             }
         }
         Ok(told)
@@ -128,17 +128,18 @@ impl<'a> Schedule<'a> {
         // What went wrong first is what a person has to know; the others are healed all the same.
         let mut result = Ok(());
         for fault in &mut self.faults {
-            let left = matches!(&fault.state, State::InForce(guard) if guard.takes_long_to_heal()) && interrupted();
+            let left =
+                matches!(&fault.state, FaultState::ActiveFault(guard) if guard.takes_long_to_heal()) && interrupted();
             if !left {
                 result = result.and(fault.heal(trial, observer).map(drop));
             }
         }
         for fault in &mut self.faults {
-            while matches!(&fault.state, State::Healing(thread) if !thread.is_finished()) && !interrupted() {
+            while matches!(&fault.state, FaultState::Healing(thread) if !thread.is_finished()) && !interrupted() {
                 std::thread::sleep(LOOK_EVERY);
             }
             let healed = fault.healed(false, trial, observer).map(drop);
-            let left = if matches!(fault.state, State::Out) { Ok(()) } else { Err(LabError::Interrupted) };
+            let left = if matches!(fault.state, FaultState::Out) { Ok(()) } else { Err(LabError::Interrupted) };
             // One that never came into force is recorded as such.
             let written = observer.recorder().batch(|recorder| recorder.fault(trial, &fault.record));
             result = result.and(healed).and(left).and(written.map_err(LabError::from));
@@ -159,9 +160,9 @@ impl Scheduled<'_> {
     fn next(&self) -> Option<u64> {
         let (phase, period) = (self.phase_ns?, self.current()?);
         match self.state {
-            State::Out => Some(phase + period.starts.ns()),
-            State::InForce(_) => Some(phase + period.ends.ns()),
-            State::Healing(_) => None,
+            FaultState::Out => Some(phase + period.starts.ns()),
+            FaultState::ActiveFault(_) => Some(phase + period.ends.ns()),
+            FaultState::Healing(_) => None,
         }
     }
 
@@ -169,7 +170,12 @@ impl Scheduled<'_> {
         self.next().is_some_and(|at| at <= now)
     }
 
-    fn inject(&mut self, reach: &Reach, trial: u32, observer: &mut Observer<'_>) -> Result<String, LabError> {
+    fn inject(
+        &mut self,
+        capabilities: &Capabilities,
+        trial: u32,
+        observer: &mut Observer<'_>,
+    ) -> Result<String, LabError> {
         let Some(fault) = self.severity().and_then(|severity| self.planned.severities.get(severity)) else {
             return Ok(String::new());
         };
@@ -183,7 +189,7 @@ impl Scheduled<'_> {
         if brief {
             observer.read_links()?;
         }
-        let guard = match fault.inject(reach) {
+        let guard = match fault.inject(capabilities) {
             Err(error) if is_about_a_node(&error) => return self.never_injected(&error.to_string(), trial, observer),
             guard => guard?,
         };
@@ -192,7 +198,7 @@ impl Scheduled<'_> {
         }
         let change = guard.change();
         self.settling = guard.is_settling();
-        self.state = State::InForce(guard);
+        self.state = FaultState::ActiveFault(guard);
         self.injected(change, observer);
         let text = format!("{}; {}", fault.text(), fault.effect());
         self.write("inject", text, change, trial, observer)
@@ -208,7 +214,7 @@ impl Scheduled<'_> {
 
     /// Notices that what took its time to come into force is there.
     fn settled(&mut self, trial: u32, observer: &mut Observer<'_>) -> Result<(), LabError> {
-        let State::InForce(guard) = &self.state else { return Ok(()) };
+        let FaultState::ActiveFault(guard) = &self.state else { return Ok(()) };
         if !self.settling || guard.is_settling() {
             return Ok(());
         }
@@ -222,7 +228,7 @@ impl Scheduled<'_> {
     /// The end of a period: the next step of a ramp follows without a gap, everything else is healed.
     fn end_period(
         &mut self,
-        reach: &Reach,
+        capabilities: &Capabilities,
         trial: u32,
         observer: &mut Observer<'_>,
     ) -> Result<Option<String>, LabError> {
@@ -233,8 +239,8 @@ impl Scheduled<'_> {
         }
         let Some(fault) = next.and_then(|next| self.planned.severities.get(next.severity)) else { return Ok(None) };
         let amended = match &mut self.state {
-            State::InForce(guard) => guard.amend(fault.as_ref())?,
-            State::Out | State::Healing(_) => None,
+            FaultState::ActiveFault(guard) => guard.amend(fault.as_ref())?,
+            FaultState::Out | FaultState::Healing(_) => None,
         };
         if let Some(change) = amended {
             self.over(change, observer);
@@ -245,19 +251,19 @@ impl Scheduled<'_> {
         // What cannot be changed in place goes for a moment.
         self.heal(trial, observer)?;
         self.healed(true, trial, observer)?;
-        self.inject(reach, trial, observer).map(Some)
+        self.inject(capabilities, trial, observer).map(Some)
     }
 
     fn heal(&mut self, trial: u32, observer: &mut Observer<'_>) -> Result<Option<String>, LabError> {
         self.settled(trial, observer)?;
-        if let (State::InForce(guard), true) = (&self.state, self.settling) {
+        if let (FaultState::ActiveFault(guard), true) = (&self.state, self.settling) {
             // It was coming all the time: then there is no moment of which one could say that it was there.
             let change = guard.change();
             self.settling = false;
             self.injected(change, observer);
         }
-        match std::mem::replace(&mut self.state, State::Out) {
-            State::InForce(guard) => {
+        match std::mem::replace(&mut self.state, FaultState::Out) {
+            FaultState::ActiveFault(guard) => {
                 let brief = self.is_brief_on_links();
                 if brief {
                     observer.read_links()?;
@@ -269,7 +275,7 @@ impl Scheduled<'_> {
                 match healing {
                     Healing::Done(change) => self.told_over(change, trial, observer).map(Some),
                     Healing::UnderWay(thread) => {
-                        self.state = State::Healing(thread);
+                        self.state = FaultState::Healing(thread);
                         let text = format!("healing: {}", self.record.text);
                         let now = monotonic_ns();
                         self.write("healing", text, Change::between(now, now), trial, observer).map(Some)
@@ -285,8 +291,8 @@ impl Scheduled<'_> {
 
     /// Notices that a healing that took its time is over, or waits for it.
     fn healed(&mut self, wait: bool, trial: u32, observer: &mut Observer<'_>) -> Result<Option<String>, LabError> {
-        match std::mem::replace(&mut self.state, State::Out) {
-            State::Healing(thread) if wait || thread.is_finished() => {
+        match std::mem::replace(&mut self.state, FaultState::Out) {
+            FaultState::Healing(thread) if wait || thread.is_finished() => {
                 let change = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
                 self.told_over(change, trial, observer).map(Some)
             }

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     LabError,
-    bench::scheduling_name,
     ground::{self, Privilege},
     hosts::Hosts,
-    launch::{INSIDE, Request},
+    request::{INSIDE, Request},
+    testbed::scheduling_name,
 };
 
 /// Asked of one direction.

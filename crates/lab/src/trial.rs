@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use brownout_cluster::cassandra::CQL_PORT;
 use brownout_load::{Balancing, Coordinator, Engine, EngineConfig, LoadError, ThreadStart, control};
 use brownout_network::Host;
 use brownout_probe::Probes;
@@ -9,23 +10,21 @@ use brownout_record::{PhaseRow, Recorder, TrialRow, TrialState};
 
 use crate::{
     LabError,
-    bench::{Bench, Standing, standing},
-    driver::Driver,
     experiment::CoordinatorsChoice,
     faults::sabotage::sabotaged,
     filling::Filling,
     hosts::{HostPlan, Hosts},
     observer::{Observer, Sources},
+    phases::PhaseRunner,
     plan::{Plan, Work, to_u16},
     progress::Progress,
     schedule::Schedule,
-    stand::Stand,
+    spec::LabSpec,
+    testbed::{Testbed, TestbedSettings, settings},
     timeline::TimeLine,
     witness::Witnesses,
 };
 
-/// Where CQL is answered.
-const CQL_PORT: u16 = 9042;
 /// A cluster that is not ready by then will not be: ten times what it takes on a small machine.
 const READY_WITHIN: Duration = Duration::from_secs(180);
 /// For schema changes and the like.
@@ -36,7 +35,7 @@ const LOAD_PRIORITY: u8 = 10;
 /// One trial of a run.
 pub struct Trial<'a> {
     /// What it is made of.
-    pub bench: &'a Bench,
+    pub spec: &'a LabSpec,
     /// What is to happen.
     pub plan: &'a Plan,
     /// From 1.
@@ -50,7 +49,7 @@ pub struct Trial<'a> {
 }
 
 /// Told once, when network and cluster stand.
-pub type Stands<'a> = dyn FnMut(&mut Recorder, Standing) -> Result<(), LabError> + 'a;
+pub type OnReady<'a> = dyn FnMut(&mut Recorder, TestbedSettings) -> Result<(), LabError> + 'a;
 
 impl Trial<'_> {
     /// Runs it and records it. The record says how it ended, also when this returns an error.
@@ -58,7 +57,7 @@ impl Trial<'_> {
         &self,
         recorder: &mut Recorder,
         progress: &mut dyn Progress,
-        stands: &mut Stands<'_>,
+        on_ready: &mut OnReady<'_>,
     ) -> Result<(), LabError> {
         let mut row = TrialRow {
             trial: self.number,
@@ -68,7 +67,7 @@ impl Trial<'_> {
             state: TrialState::Running,
         };
         recorder.batch(|recorder| recorder.trial(&row))?;
-        let result = self.build_and_drive(recorder, progress, stands);
+        let result = self.build_and_drive(recorder, progress, on_ready);
         row.ends_ns = Some(recorder.at(brownout_base::clock::monotonic_ns()));
         row.state = match &result {
             Ok(()) => TrialState::Done,
@@ -84,9 +83,9 @@ impl Trial<'_> {
         &self,
         recorder: &mut Recorder,
         progress: &mut dyn Progress,
-        stands: &mut Stands<'_>,
+        on_ready: &mut OnReady<'_>,
     ) -> Result<(), LabError> {
-        let Trial { bench, plan, number, seed, sabotage, time_line } = *self;
+        let Trial { spec, plan, number, seed, sabotage, time_line } = *self;
         let hosts = &plan.layout.hosts;
         let title = format!("trial {number} of {}", plan.trials);
         let set_up = PhaseRow {
@@ -99,17 +98,17 @@ impl Trial<'_> {
         recorder.batch(|recorder| recorder.phase(&set_up))?;
         progress.step(&format!("{title}: {} hosts, starting {} nodes", hosts.iter().count(), hosts.nodes().count()));
         let needs = plan.needs();
-        let mut stand = Stand::build(bench, number, seed, &needs)?;
-        let ready = stand
+        let mut testbed = Testbed::build(spec, number, seed, &needs)?;
+        let ready = testbed
             .cluster
             .wait_ready(READY_WITHIN, &|| time_line.interrupted(), &mut |missing| {
                 progress.step(&format!("{title}: {missing}"));
             })
             .map_err(|error| if time_line.interrupted() { LabError::Interrupted } else { error.into() })?;
         progress.note(&format!("cluster ready after {:.1}s", ready.took.as_secs_f64()));
-        stands(recorder, standing(&stand))?;
+        on_ready(recorder, settings(&testbed))?;
 
-        let host = stand
+        let host = testbed
             .network
             .host(Hosts::LOAD)
             .ok_or_else(|| LabError::Trial("the lab has no host for the load".into()))?;
@@ -139,21 +138,22 @@ impl Trial<'_> {
                 (engine.map_err(unless_interrupted)?, Some(filling))
             }
         };
-        let Stand { network, cluster, reach, handles, .. } = &mut stand;
+        let Testbed { network, cluster, capabilities, controls, .. } = &mut testbed;
         let probes = Probes::start(network, crate::plan::probe_interval(hosts))?;
         let mtu = to_u16(plan.layout.network.mtu.0);
-        let witnesses = Witnesses::start(&needs, network, mtu, handles)?;
-        let sources = Sources { network, probes: &probes, witnesses: &witnesses, proc: &bench.proc };
+        let witnesses = Witnesses::start(&needs, network, mtu, controls)?;
+        let sources = Sources { network, probes: &probes, witnesses: &witnesses, proc: &spec.proc };
         let observer = Observer::new(number, recorder, cluster, sources, time_line.epoch_ns)?;
-        let reach = if sabotage { sabotaged(reach) } else { reach.clone() };
-        let schedule = Schedule::new(&plan.faults, hosts, &reach);
-        Driver { plan, number, time_line, engine, filling, observer, schedule, progress, set_up }.run()
+        let capabilities = if sabotage { sabotaged(capabilities) } else { capabilities.clone() };
+        let schedule = Schedule::new(&plan.faults, hosts, &capabilities);
+        PhaseRunner { plan, number, time_line, engine, filling, observer, schedule, progress, set_up }.run()
     }
 
     fn coordinators(&self) -> Vec<Coordinator> {
         let hosts = &self.plan.layout.hosts;
         let near = self.plan.experiment.load.coordinators == CoordinatorsChoice::Local;
-        let is_near = |node: &HostPlan| node.place.as_ref().map(|place| place.site.as_str()) == hosts.load_site();
+        let is_near =
+            |node: &HostPlan| node.location.as_ref().map(|location| location.site.as_str()) == hosts.load_site();
         let nodes = hosts.nodes().filter(|node| !near || is_near(node));
         nodes
             .map(|node| Coordinator {

@@ -1,10 +1,29 @@
 //! What follows from a figure's values on both sides.
 
-use super::{Compared, figures::Unit};
+use super::object::Compared;
 use crate::{
     Outcome, stats,
     verdict::{LEAST_DIFFERENCE, LEAST_NOISE, decide},
 };
+
+/// How a figure is measured, and in which measure it changes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    PerSecond,
+    Nanoseconds,
+    /// Its change is a difference, not a quotient.
+    Share,
+}
+
+impl Unit {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Unit::PerSecond => "1/s",
+            Unit::Nanoseconds => "ns",
+            Unit::Share => "share",
+        }
+    }
+}
 
 /// Fills in everything that follows from the values and the noise.
 pub(super) fn decided(mut figure: Compared, unit: Unit, seed: u64) -> Compared {

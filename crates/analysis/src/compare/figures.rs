@@ -1,26 +1,11 @@
 //! What is compared: the figures of a phase and of its operations.
 
-use super::{Compared, Sample, decided, trials::Trial};
+use super::{
+    decide::{Unit, decided},
+    object::{Compared, Sample},
+    trials::Trial,
+};
 use crate::{Part, PhaseFindings, Quantile, Rates, Response, evidence::phase, stats};
-
-/// How a figure is measured, and in which measure it changes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
-    PerSecond,
-    Nanoseconds,
-    /// Its change is a difference, not a quotient.
-    Share,
-}
-
-impl Unit {
-    fn word(self) -> &'static str {
-        match self {
-            Unit::PerSecond => "1/s",
-            Unit::Nanoseconds => "ns",
-            Unit::Share => "share",
-        }
-    }
-}
 
 /// A value, and whether the true one may be larger.
 type Value = (f64, bool);
@@ -29,7 +14,7 @@ type Value = (f64, bool);
 type InTrial = (Value, Option<[Value; 2]>);
 
 /// One figure: its name, its unit, whether more is better, and where it stands.
-struct Figure<T: ?Sized> {
+struct Metric<T: ?Sized> {
     name: &'static str,
     unit: Unit,
     more_is_better: bool,
@@ -51,36 +36,36 @@ fn rate(phase: &PhaseFindings, which: fn(&Rates) -> f64) -> Option<Value> {
     phase.rates.as_ref().map(|rates| (which(rates), false))
 }
 
-const OF_A_PHASE: [Figure<PhaseFindings>; 7] = {
+const OF_A_PHASE: [Metric<PhaseFindings>; 7] = {
     use Unit::{Nanoseconds, PerSecond, Share};
     [
-        Figure { name: "goodput", unit: PerSecond, more_is_better: true, of: |phase| rate(phase, |rates| rates.good) },
-        Figure {
+        Metric { name: "goodput", unit: PerSecond, more_is_better: true, of: |phase| rate(phase, |rates| rates.good) },
+        Metric {
             name: "delivered",
             unit: PerSecond,
             more_is_better: true,
             of: |phase| rate(phase, |rates| rates.delivered),
         },
-        Figure { name: "errors", unit: Share, more_is_better: false, of: errors },
-        Figure {
+        Metric { name: "errors", unit: Share, more_is_better: false, of: errors },
+        Metric {
             name: "p50",
             unit: Nanoseconds,
             more_is_better: false,
             of: |phase| latency(phase.response, |r| r.p50),
         },
-        Figure {
+        Metric {
             name: "p95",
             unit: Nanoseconds,
             more_is_better: false,
             of: |phase| latency(phase.response, |r| r.p95),
         },
-        Figure {
+        Metric {
             name: "p99",
             unit: Nanoseconds,
             more_is_better: false,
             of: |phase| latency(phase.response, |r| r.p99),
         },
-        Figure {
+        Metric {
             name: "p99.9",
             unit: Nanoseconds,
             more_is_better: false,
@@ -89,20 +74,20 @@ const OF_A_PHASE: [Figure<PhaseFindings>; 7] = {
     ]
 };
 
-const OF_AN_OPERATION: [Figure<Part>; 4] = {
+const OF_AN_OPERATION: [Metric<Part>; 4] = {
     use Unit::{Nanoseconds, PerSecond};
     let rate = |part: &Part| part.goodput.map(|rate| (rate, false));
     let delivered = |part: &Part| part.delivered.map(|rate| (rate, false));
     [
-        Figure { name: "goodput", unit: PerSecond, more_is_better: true, of: rate },
-        Figure { name: "delivered", unit: PerSecond, more_is_better: true, of: delivered },
-        Figure { name: "p50", unit: Nanoseconds, more_is_better: false, of: |part| latency(part.response, |r| r.p50) },
-        Figure { name: "p99", unit: Nanoseconds, more_is_better: false, of: |part| latency(part.response, |r| r.p99) },
+        Metric { name: "goodput", unit: PerSecond, more_is_better: true, of: rate },
+        Metric { name: "delivered", unit: PerSecond, more_is_better: true, of: delivered },
+        Metric { name: "p50", unit: Nanoseconds, more_is_better: false, of: |part| latency(part.response, |r| r.p50) },
+        Metric { name: "p99", unit: Nanoseconds, more_is_better: false, of: |part| latency(part.response, |r| r.p99) },
     ]
 };
 
 /// What the faults took, of each trial's own baseline.
-const DEGRADATION: Figure<Trial> = Figure {
+const DEGRADATION: Metric<Trial> = Metric {
     name: "degradation",
     unit: Unit::Share,
     more_is_better: false,
@@ -175,7 +160,7 @@ fn both<T: ?Sized>(
     a: &[Trial],
     b: &[Trial],
     (phase, operation): (&str, Option<&str>),
-    figure: &Figure<T>,
+    figure: &Metric<T>,
     of: impl Fn(&Trial) -> Option<InTrial>,
     seed: u64,
 ) -> Option<Compared> {

@@ -2,7 +2,7 @@
 
 use brownout_record::{Objective, Run};
 
-use super::{Setting, Side};
+use super::object::{Setting, Side};
 use crate::{
     AnalysisError, PhaseFindings, TrialEvidence, TrialFindings,
     evidence::{PhaseWindow, phase},
@@ -14,20 +14,20 @@ use crate::{
 pub(super) struct Trial {
     pub(super) seed: u64,
     /// By name, in order.
-    pub(super) phases: Vec<Phase>,
+    pub(super) phases: Vec<TrialPhase>,
     /// What the faults took from goodput, a share of the baseline.
     pub(super) degradation: Option<f64>,
 }
 
 /// A phase of it.
-pub(super) struct Phase {
+pub(super) struct TrialPhase {
     pub(super) whole: PhaseFindings,
     /// Its first and its second half: what they differ by is the noise of one trial.
     pub(super) halves: [PhaseFindings; 2],
 }
 
 impl Trial {
-    pub(super) fn phase(&self, name: &str) -> Option<&Phase> {
+    pub(super) fn phase(&self, name: &str) -> Option<&TrialPhase> {
         self.phases.iter().find(|phase| phase.whole.name == name)
     }
 }
@@ -77,14 +77,14 @@ fn in_halves(
     evidence: &TrialEvidence,
     window: &PhaseWindow,
     objective: &Objective,
-) -> Result<Option<Phase>, AnalysisError> {
+) -> Result<Option<TrialPhase>, AnalysisError> {
     let intervals: Vec<_> = evidence.intervals_of(window).collect();
     let (first, second) = intervals.split_at(intervals.len() / 2);
     let of = |part: &[&_]| PhaseSums::of_intervals(window, part.iter().copied(), objective);
     let (first, second) = (of(first)?, of(second)?);
     let whole = of(&intervals)?.findings(objective);
     let halves = [first.findings(objective), second.findings(objective)];
-    Ok(whole.rates.is_some().then_some(Phase { whole, halves }))
+    Ok(whole.rates.is_some().then_some(TrialPhase { whole, halves }))
 }
 
 /// What the two sides do not have in common, of what was asked for and what it ran on.

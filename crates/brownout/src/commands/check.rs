@@ -1,13 +1,15 @@
 use std::path::{Path, PathBuf};
 
 use brownout_analysis::words;
-use brownout_lab::{Plan, experiment::Source, machine, plan::PlannedPeriod};
+use brownout_lab::{Plan, machine, plan::PlannedPeriod};
 use brownout_record::{Description, Expectation};
 use brownout_units::Delay;
 use serde::Serialize;
 
-use super::run::RUNS;
-use crate::output::{self, WRONG};
+use crate::{
+    load::{RUNS, load},
+    output,
+};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -61,19 +63,6 @@ pub fn check(arguments: &Arguments) -> u8 {
             output::code(printed, code)
         }
     }
-}
-
-/// Reads and checks an experiment file. The error is already told.
-pub fn load(file: &Path, set: &[String]) -> Result<(Source, Plan), u8> {
-    let loaded = Source::read(file).and_then(|mut source| {
-        set.iter().try_for_each(|assignment| source.set(assignment))?;
-        let plan = Plan::new(&source)?;
-        Ok((source, plan))
-    });
-    loaded.map_err(|error| {
-        output::fail(error);
-        WRONG
-    })
 }
 
 fn checked(plan: &Plan) -> Checked {

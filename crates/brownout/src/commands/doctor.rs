@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use brownout_lab::machine::{self, Check, State};
+use brownout_lab::machine::{self, Check, CheckState};
 use serde::Serialize;
 
 use crate::output::{self, CANNOT};
@@ -18,28 +18,28 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct Examined {
     format: u32,
-    state: State,
+    state: CheckState,
     checks: Vec<Check>,
 }
 
 pub fn doctor(arguments: &Arguments) -> u8 {
     let checks = machine::examine(&arguments.out);
-    let state = checks.iter().map(|check| check.state).max().unwrap_or(State::Good);
+    let state = checks.iter().map(|check| check.state).max().unwrap_or(CheckState::Good);
     let printed = if arguments.json {
         output::print_json(&Examined { format: 1, state, checks })
     } else {
         output::print(&text(state, &checks))
     };
-    output::code(printed, if state == State::Lacking { CANNOT } else { 0 })
+    output::code(printed, if state == CheckState::Lacking { CANNOT } else { 0 })
 }
 
-fn text(state: State, checks: &[Check]) -> String {
+fn text(state: CheckState, checks: &[Check]) -> String {
     let mut text = String::new();
     for check in checks {
         let mark = match check.state {
-            State::Good => "good   ",
-            State::Limited => "LIMITED",
-            State::Lacking => "LACKING",
+            CheckState::Good => "good   ",
+            CheckState::Limited => "LIMITED",
+            CheckState::Lacking => "LACKING",
         };
         text.push_str(&format!("{mark}  {:<13} {}\n", check.name, check.found));
         if let Some(remedy) = &check.remedy {
@@ -47,9 +47,9 @@ fn text(state: State, checks: &[Check]) -> String {
         }
     }
     text.push_str(match state {
-        State::Good => "This machine can run labs.\n",
-        State::Limited => "This machine can run labs, within the limits named above.\n",
-        State::Lacking => "This machine cannot run a lab until the lacks above are remedied.\n",
+        CheckState::Good => "This machine can run labs.\n",
+        CheckState::Limited => "This machine can run labs, within the limits named above.\n",
+        CheckState::Lacking => "This machine cannot run a lab until the lacks above are remedied.\n",
     });
     text
 }

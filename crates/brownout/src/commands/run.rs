@@ -2,14 +2,11 @@ use std::{os::unix::process::ExitStatusExt, path::PathBuf, process::ExitStatus};
 
 use brownout_lab::{Ended, LabError, RunOptions};
 
-use super::check;
 use crate::{
+    load::{RUNS, load},
     output::{self, INTERRUPTED, INVALID},
     view::{self, View},
 };
-
-/// Where runs are kept unless told otherwise.
-pub const RUNS: &str = "runs";
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -34,7 +31,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> u8 {
     let interrupts = brownout_lab::catch_interrupts();
-    let (source, plan) = match check::load(&arguments.file, &arguments.set) {
+    let (source, plan) = match load(&arguments.file, &arguments.set) {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };

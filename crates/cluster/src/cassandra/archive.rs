@@ -35,7 +35,7 @@ pub fn find(distribution: &Distribution, java: &Java, cache: &Path) -> Option<Pa
     path.is_file().then_some(path)
 }
 
-/// Makes the archive in the cache, unless it is there: starts one node alone on `place`, waits until it answers,
+/// Makes the archive in the cache, unless it is there: starts one node alone on `host`, waits until it answers,
 /// ends it, and keeps what the JVM wrote. Takes about ten seconds, once.
 ///
 /// # Errors
@@ -45,7 +45,7 @@ pub fn build(
     distribution: &Distribution,
     java: &Java,
     cache: &Path,
-    place: &dyn Place,
+    host: &dyn Place,
     paths: &Paths,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<PathBuf, ClusterError> {
@@ -58,10 +58,10 @@ pub fn build(
         return Ok(target);
     }
     // The node can write to its own directories only.
-    let written = paths.scratch.join(place.name()).join("tmp/classes.jsa");
+    let written = paths.scratch.join(host.name()).join("tmp/classes.jsa");
     let spec = CassandraSpec { jit: Jit::C1, ..CassandraSpec::default() };
     let system = Cassandra::with(&spec, distribution, java, Some(Archive::Make(written.clone())))?;
-    let mut alone = Cluster::start_system(Box::new(system), &[place], paths, &mut |_| Ok(Vec::new()))?;
+    let mut alone = Cluster::start_system(Box::new(system), &[host], paths, &mut |_| Ok(Vec::new()))?;
     alone.wait_ready(READY_WITHIN, interrupted, &mut |_| {})?;
     if !alone.stop(ENDED_WITHIN) {
         return Err(ClusterError::Archive(format!("the node did not end in {} s", ENDED_WITHIN.as_secs())));

@@ -69,13 +69,13 @@ pub struct Distribution {
     /// The directory that holds them: what must be readable for the user that the nodes run as.
     pub root: PathBuf,
     /// Where it came from.
-    pub how: How,
+    pub how: Origin,
 }
 
 /// Where a distribution came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum How {
+pub enum Origin {
     /// Resolved by Maven and verified against the checksums pinned in this crate.
     Maven,
     /// An unpacked tarball of the user's, taken as it is.

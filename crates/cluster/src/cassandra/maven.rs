@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    Distribution, How, ProvisionError, Release,
+    Distribution, Origin, ProvisionError, Release,
     distribution::{jars_in, release},
     manifest,
 };
@@ -66,7 +66,7 @@ fn resolve_with(
         }
     }
     let classpath = jars_in(&root).map_err(CacheError::files("read the jars", &root))?;
-    Ok(Distribution { version: release.version.to_owned(), classpath, root, how: How::Maven })
+    Ok(Distribution { version: release.version.to_owned(), classpath, root, how: Origin::Maven })
 }
 
 /// Where the jars of a release lie once they are in the cache.

@@ -17,9 +17,9 @@ mod tool;
 mod view;
 mod yaml;
 
-pub use distribution::{DEFAULT, Distribution, How, ProvisionError, Release, known, release};
+pub use distribution::{DEFAULT, Distribution, Origin, ProvisionError, Release, known, release};
 pub use heartbeat::{Beat, Heartbeats, Question};
-pub use sites::Site;
-pub use spec::{CassandraSpec, Jit, memory_needed};
+pub use spec::{CassandraSpec, Jit, Site, memory_needed};
 pub(crate) use system::Cassandra;
+pub use view::CQL_PORT;
 pub use yaml::largest_value;

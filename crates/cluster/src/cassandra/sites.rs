@@ -2,19 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
-use super::ring;
-use crate::{ClusterError, system::Member};
-
-/// Where a node stands, as Cassandra knows it; its snitch tells the other nodes.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Site {
-    /// The data centre, by which `NetworkTopologyStrategy` and `LOCAL_QUORUM` go.
-    pub dc: String,
-    /// The rack in it: replicas are placed in different racks where there are enough.
-    pub rack: String,
-}
+use super::{ring, spec::Site};
+use crate::{ClusterError, error::unknown, system::Member};
 
 /// The file that [`super::yaml`]'s snitch reads a node's site from.
 pub(super) const FILE: &str = "cassandra-rackdc.properties";
@@ -34,7 +23,7 @@ pub(super) fn check(
     let no = |why: String| Err(ClusterError::Site(why));
     let names = || members.iter().map(|member| member.name.clone()).collect();
     if let Some(stranger) = sites.keys().find(|name| !members.iter().any(|member| member.name == **name)) {
-        return Err(crate::control::unknown(stranger, names()));
+        return Err(unknown(stranger, names()));
     }
     if let Some(member) = members.iter().find(|member| !sites.contains_key(&member.name)) {
         return no(format!("{} is in no data centre; once one node is in one, all must be", member.name));

@@ -3,8 +3,6 @@ use std::collections::BTreeMap;
 use brownout_units::Bytes;
 use serde::Serialize;
 
-use super::Site;
-
 /// How a Cassandra cluster is to be; one node runs on each host it is started on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CassandraSpec {
@@ -53,6 +51,15 @@ const BESIDE_HEAP: u64 = 320 << 20;
 /// before anything starts.
 pub fn memory_needed(nodes: usize, heap: Bytes) -> u64 {
     (nodes as u64).saturating_mul(heap.0.saturating_add(BESIDE_HEAP))
+}
+
+/// Where a node stands, as Cassandra knows it; its snitch tells the other nodes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Site {
+    /// The data centre, by which `NetworkTopologyStrategy` and `LOCAL_QUORUM` go.
+    pub dc: String,
+    /// The rack in it: replicas are placed in different racks where there are enough.
+    pub rack: String,
 }
 
 #[cfg(test)]

@@ -6,14 +6,14 @@ use std::{
 };
 
 use super::{
-    CassandraSpec, Distribution, How, conf,
+    CassandraSpec, Distribution, Origin, conf,
     jvm::{self, Archive, Jvm},
     sites, tool, view, yaml,
 };
 use crate::{
-    ClusterError, InForce,
+    ClusterError, SystemSettings,
     java::Java,
-    system::{Member, Start, System, View},
+    system::{ClusterView, Member, Start, System},
 };
 
 /// Cassandra, with all that is decided before it starts.
@@ -106,7 +106,7 @@ impl System for Cassandra {
         self.java(member, tool::arguments(member, self.spec.jmx_port, &self.distribution.classpath, arguments))
     }
 
-    fn view(&self, members: &[Member], index: usize) -> View {
+    fn view(&self, members: &[Member], index: usize) -> ClusterView {
         view::view(members, &self.tokens(members), index)
     }
 
@@ -114,7 +114,7 @@ impl System for Cassandra {
         view::answers(&members[index])
     }
 
-    fn in_force(&self, members: &[Member]) -> InForce {
+    fn settings_in_force(&self, members: &[Member]) -> SystemSettings {
         let settings = [
             ("java", self.java.version.to_string()),
             ("heap", self.spec.heap.to_string()),
@@ -129,12 +129,12 @@ impl System for Cassandra {
             ("collector", jvm::collector(self.spec.heap).trim_start_matches("-XX:+Use").to_owned()),
             ("class-data archive", if self.archive.is_some() { "given" } else { "none" }.to_owned()),
         ];
-        InForce {
+        SystemSettings {
             system: "cassandra".to_owned(),
             version: self.distribution.version.clone(),
             origin: match self.distribution.how {
-                How::Maven => "maven, checksums verified".to_owned(),
-                How::Tarball => self.distribution.root.display().to_string(),
+                Origin::Maven => "maven, checksums verified".to_owned(),
+                Origin::Tarball => self.distribution.root.display().to_string(),
             },
             settings: settings.map(|(key, value)| (key.to_owned(), value)).into(),
             deviations: yaml::deviations(&self.spec),

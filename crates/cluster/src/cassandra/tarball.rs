@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{
-    Distribution, How, ProvisionError,
+    Distribution, Origin, ProvisionError,
     distribution::{is_of_a_known_line, jars_in, known},
 };
 
@@ -27,7 +27,7 @@ pub fn open(home: &Path) -> Result<Distribution, ProvisionError> {
     if !is_of_a_known_line(&version) {
         return Err(ProvisionError::UnknownVersion { asked: version, known: known() });
     }
-    Ok(Distribution { version, classpath, root, how: How::Tarball })
+    Ok(Distribution { version, classpath, root, how: Origin::Tarball })
 }
 
 /// `5.0.9` from `apache-cassandra-5.0.9.jar` (the tarball's name) or `cassandra-all-5.0.9.jar` (Maven's).

@@ -7,10 +7,10 @@ use super::{
     manifest::hex,
     ring,
 };
-use crate::system::{Member, View};
+use crate::system::{ClusterView, Member};
 
-/// The port for clients.
-pub(super) const CQL_PORT: u16 = 9042;
+/// Where a node answers clients.
+pub const CQL_PORT: u16 = 9042;
 /// For one answer: a healthy node takes milliseconds, and a busy one is asked again. It also bounds how long an end
 /// of the wait can be delayed.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 ///    `system_auth` has one replica, so a read of another node's part of the ring at ONE is answered by that
 ///    very node, and refused at once ("unavailable") by a coordinator that takes it for down. This also shows
 ///    that data flows between the two.
-pub(super) fn view(members: &[Member], tokens: &[i64], index: usize) -> View {
+pub(super) fn view(members: &[Member], tokens: &[i64], index: usize) -> ClusterView {
     let me = &members[index];
     let mut connection = match Connection::open((me.address, CQL_PORT).into(), PATIENCE) {
         Ok(connection) => connection,
@@ -52,7 +52,7 @@ pub(super) fn view(members: &[Member], tokens: &[i64], index: usize) -> View {
             }
         }
     }
-    View { missing, schema: Some(schema) }
+    ClusterView { missing, schema: Some(schema) }
 }
 
 /// Whether `member` answers clients; if not, what it does instead.
@@ -62,8 +62,8 @@ pub(super) fn answers(member: &Member) -> Result<(), String> {
     row.map(drop).map_err(|error| error.to_string())
 }
 
-fn lacking(what: String) -> View {
-    View { missing: vec![what], schema: None }
+fn lacking(what: String) -> ClusterView {
+    ClusterView { missing: vec![what], schema: None }
 }
 
 type Peers = BTreeMap<Ipv4Addr, Vec<String>>;

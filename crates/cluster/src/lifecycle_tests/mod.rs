@@ -15,8 +15,8 @@ use std::{
 use brownout_units::Share;
 
 use crate::{
-    Cluster, ClusterControl, ClusterError, Death, InForce, NodeState, Paths, Place,
-    system::{Member, Start, System, View},
+    Cluster, ClusterControl, ClusterError, Death, NodeState, Paths, Place, SystemSettings,
+    system::{ClusterView, Member, Start, System},
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -51,13 +51,13 @@ impl System for Program {
         command.args(arguments);
         command
     }
-    fn view(&self, _: &[Member], _: usize) -> View {
-        View::default()
+    fn view(&self, _: &[Member], _: usize) -> ClusterView {
+        ClusterView::default()
     }
     fn answers(&self, _: &[Member], _: usize) -> Result<(), String> {
         Err("it is no database".to_owned())
     }
-    fn in_force(&self, _: &[Member]) -> InForce {
+    fn settings_in_force(&self, _: &[Member]) -> SystemSettings {
         unreachable!("nobody asks in these tests")
     }
 }

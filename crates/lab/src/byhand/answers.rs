@@ -10,15 +10,17 @@ use std::{
     time::Duration,
 };
 
+use brownout_cluster::cassandra::CQL_PORT;
 use brownout_load::{Coordinator, query::query};
 
 use super::{
     Failure, check, clocks, exec,
-    lab::{Asked, CQL_PORT, Lab},
+    inject::Asked,
+    lab::Lab,
     ping::Ping,
     protocol::{Ask, Reply, Request},
-    server::wait_readable,
-    status, wire,
+    status,
+    wire::{self, wait_readable},
 };
 use crate::faults::together;
 
@@ -133,7 +135,7 @@ fn cql(lab: &Lab, host: Option<&str>, statement: &str, consistency: &str, client
     if state != "UP" {
         return Err(Failure::failed(format!("{node} is {state} and answers nobody; name another with --host")));
     }
-    let inside = lab.stand.network.host(&node).cloned();
+    let inside = lab.testbed.network.host(&node).cloned();
     let inside = inside.ok_or_else(|| Failure::failed(format!("{node} has no network")))?;
     let address = (inside.address(), CQL_PORT).into();
     // From the node itself, as somebody who has logged in there: no partition comes between.
@@ -155,11 +157,11 @@ fn ping(lab: &Lab, from: &str, to: &str, count: u32, every_ns: u64, client: &Uni
     if lab.links_between(&from, &to).is_none() {
         return Err(Failure::wrong(format!("from {from} to {to} there is no link: name two hosts")));
     }
-    let network = lab.stand.network;
+    let network = lab.testbed.network;
     let (Some(from), Some(to)) = (network.host(&from), network.host(&to)) else {
         return Err(Failure::failed("the hosts have no network"));
     };
-    let longest = Duration::from_nanos(lab.stand.handles.control.longest_hold_ns());
+    let longest = Duration::from_nanos(lab.testbed.controls.control.longest_hold_ns());
     let ping = Ping { from, to, count, every: Duration::from_nanos(every_ns), longest };
     let mut tell = |line: String| match line.is_empty() {
         true => !gone(client),

@@ -20,16 +20,15 @@ use brownout_cluster::cache;
 use brownout_disk::Disk;
 
 use super::{
-    Failure, Order,
+    Failure, LabRequest,
     keeper::KEEP,
-    place::{self, Claim, Place},
     protocol::Reply,
-    server::wait_readable,
-    wire,
+    registry::{self, Claim, LabRegistry},
+    wire::{self, wait_readable},
 };
 use crate::{
-    LabError, experiment::Source, ground::Interrupts, launch::Request, machine, plan::Layout, progress::Progress,
-    provided::Found,
+    LabError, experiment::Source, ground::Interrupts, machine, plan::Layout, progress::Progress, provided::Found,
+    request::Request,
 };
 
 /// Between two looks at whether the user has given up.
@@ -115,19 +114,19 @@ pub fn up(asked: &Up, interrupts: Interrupts, progress: &mut dyn Progress) -> Re
     }
     let stem = || file.file_stem().map_or_else(|| "lab".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let name = asked.name.clone().unwrap_or_else(stem);
-    let place = Place::mine()?;
+    let registry = LabRegistry::mine()?;
     let section = &lab.layout.cluster;
     let base = match &asked.dir {
         Some(dir) => dir.clone(),
         None => cache::directory().map_err(|error| Failure::cannot(error.to_string()))?.join("labs"),
     };
     machine::refuse_if_lacking(usize::try_from(section.nodes.0).unwrap_or(usize::MAX), section.heap, &base)?;
-    let claim = place.claim(&name)?;
-    let mut unborn = Unborn { place: place.clone(), claim: Some(claim), work: None };
+    let claim = registry.claim(&name)?;
+    let mut unborn = Unborn { registry: registry.clone(), claim: Some(claim), work: None };
     let found = Found::find(&section.cassandra, interrupts, progress)?;
-    let born = unborn.born(&base, |work, birth, claim, listener| Order {
+    let born = unborn.born(&base, |work, birth, claim, listener| LabRequest {
         name: name.clone(),
-        place: place.root().to_owned(),
+        registry: registry.root().to_owned(),
         provided: found.in_directory(work),
         file: file.clone(),
         text: text.clone(),
@@ -145,7 +144,7 @@ pub fn up(asked: &Up, interrupts: Interrupts, progress: &mut dyn Progress) -> Re
 
 /// A lab whose keeper has not taken over yet. Dropping it removes all that was made for it.
 struct Unborn {
-    place: Place,
+    registry: LabRegistry,
     claim: Option<Claim>,
     work: Option<PathBuf>,
 }
@@ -154,16 +153,16 @@ impl Drop for Unborn {
     fn drop(&mut self) {
         if let Some(claim) = self.claim.take() {
             if let Some(work) = self.work.take() {
-                place::remove_directory(&work);
+                registry::remove_directory(&work);
             }
-            self.place.remove(&claim.directory);
+            self.registry.remove(&claim.directory);
         }
     }
 }
 
 impl Unborn {
     /// Makes its directories and its socket, and starts its keeper.
-    fn born(&mut self, base: &Path, order: impl FnOnce(&Path, i32, i32, i32) -> Order) -> Result<Born, Failure> {
+    fn born(&mut self, base: &Path, request: impl FnOnce(&Path, i32, i32, i32) -> LabRequest) -> Result<Born, Failure> {
         let Some(claim) = &self.claim else { return Err(Failure::failed("the lab has been started already")) };
         let failed = |doing: &str, path: &Path, error: io::Error| {
             let path = path.display();
@@ -198,8 +197,8 @@ impl Unborn {
         let inherited = [theirs.as_raw_fd(), claim.lock.as_raw_fd(), listener.as_raw_fd()].map(inheritable);
         let [theirs, lock, listener] = inherited;
         let (theirs, lock, listener) = (theirs.map_err(started)?, lock.map_err(started)?, listener.map_err(started)?);
-        let order = order(&work, theirs.as_raw_fd(), lock.as_raw_fd(), listener.as_raw_fd());
-        let request = serde_json::to_vec(&Request::ByHand(Box::new(order))).map_err(|error| started(error.into()))?;
+        let request = request(&work, theirs.as_raw_fd(), lock.as_raw_fd(), listener.as_raw_fd());
+        let request = serde_json::to_vec(&Request::ByHand(Box::new(request))).map_err(|error| started(error.into()))?;
         let output = || log.try_clone().map(Stdio::from).map_err(started);
         let mut command = Command::new("/proc/self/exe");
         command.arg0("brownout").arg(KEEP).stdin(Stdio::piped()).stdout(output()?).stderr(output()?).current_dir("/");

@@ -1,35 +1,17 @@
-//! Faults at random in a lab by hand: those of an experiment's `chaos`, round after round, until somebody stops it.
+//! Chaos that is on: the thread that makes its rounds, and what it does at the moment.
 
 use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        mpsc::{self, RecvTimeoutError, Sender},
-    },
-    thread::{self, JoinHandle},
-    time::{Duration, Instant},
+    sync::{Arc, Mutex, mpsc::Sender},
+    thread::JoinHandle,
 };
-
-use brownout_base::random::derive;
-use brownout_units::Delay;
-use serde_json::Value;
-
-use super::{Failure, lab::Lab};
-use crate::{
-    LabError,
-    experiment::ChaosFault,
-    faults::{self, Drawn, Healing, together},
-};
-
-/// How many of the longest rounds are drawn at a time.
-const ROUNDS: u64 = 20;
 
 /// Chaos that is on. Dropping it stops it, and heals.
 pub(super) struct Chaos {
-    seed: u64,
-    asked: String,
-    doing: Arc<Mutex<String>>,
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    pub(super) seed: u64,
+    pub(super) asked: String,
+    pub(super) doing: Arc<Mutex<String>>,
+    pub(super) stop: Option<Sender<()>>,
+    pub(super) thread: Option<JoinHandle<()>>,
 }
 
 impl Drop for Chaos {
@@ -40,115 +22,5 @@ impl Drop for Chaos {
             // Its panic has been printed.
             let _ = thread.join();
         }
-    }
-}
-
-impl Lab {
-    /// Begins.
-    pub(super) fn chaos_start(
-        self: &Arc<Self>,
-        entry: &Value,
-        seed: Option<u64>,
-        by: &str,
-    ) -> Result<Vec<String>, Failure> {
-        let chaos: ChaosFault =
-            serde_json::from_value(entry.clone()).map_err(|error| Failure::wrong(format!("chaos: {error}")))?;
-        let seed = seed.unwrap_or_else(|| self.draw());
-        let most = chaos.pause.most.ns().saturating_add(chaos.run.most.ns());
-        let stretch = Delay::from_ns(most.saturating_mul(ROUNDS));
-        // Every mistake shows now: each kind is drawn at some time, but only if it is in the list alone for sure.
-        for kind in &chaos.faults {
-            let alone = ChaosFault { faults: vec![kind.clone()], ..chaos.clone() };
-            let drawn = faults::draw(&alone, &self.layout.hosts, stretch, seed)?;
-            if let (Some(reason), true) = (&self.no_disk, drawn.iter().any(|one| one.fault.kind() == "disk")) {
-                return Err(Failure::cannot(format!("the disks of this lab cannot be slow: {reason}")));
-            }
-        }
-        let mut on = self.chaos.lock().unwrap_or_else(PoisonError::into_inner);
-        if on.is_some() {
-            return Err(Failure::failed("chaos is on already; end it with: brownout chaos stop"));
-        }
-        let (stop, stopped) = mpsc::channel();
-        let doing = Arc::new(Mutex::new(String::new()));
-        let (lab, told, who) = (Arc::clone(self), Arc::clone(&doing), format!("chaos, seed {seed}"));
-        let body = move || {
-            for number in 0.. {
-                let drawn = faults::draw(&chaos, &lab.layout.hosts, stretch, derive(seed, number)).unwrap_or_default();
-                let began = Instant::now();
-                for one in drawn {
-                    if !lab.round(&one, began, &stopped, &told, &who) {
-                        return;
-                    }
-                }
-            }
-        };
-        let thread = thread::Builder::new().name("chaos".to_owned()).spawn(body)?;
-        let asked = entry.to_string();
-        self.events.note(together([]), "chaos", "", &format!("chaos begins, seed {seed}: {asked}"), by);
-        *on = Some(Chaos { seed, asked, doing, stop: Some(stop), thread: Some(thread) });
-        Ok(vec![format!("chaos is on; --seed {seed} makes the same again. It ends with: brownout chaos stop")])
-    }
-
-    /// Ends it; returns when all is healed.
-    pub(super) fn chaos_stop(&self, by: &str) -> Result<Vec<String>, Failure> {
-        // Outside of the lock: a node may have to start again.
-        let ended = self.chaos.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match ended {
-            None => Err(Failure::failed("chaos is not on; begin with: brownout chaos start --faults slow:100ms")),
-            Some(chaos) => {
-                drop(chaos);
-                self.events.note(together([]), "chaos", "", "chaos ends, all that it did is healed", by);
-                Ok(vec!["chaos is over, and all that it did is healed".to_owned()])
-            }
-        }
-    }
-
-    /// What it does, if it is on.
-    pub(super) fn chaos_words(&self) -> Option<String> {
-        let on = self.chaos.lock().unwrap_or_else(PoisonError::into_inner);
-        let chaos = on.as_ref()?;
-        let doing = chaos.doing.lock().unwrap_or_else(PoisonError::into_inner);
-        let doing = if doing.is_empty() { "between two faults" } else { &*doing };
-        Some(format!("seed {}, {}: {doing}", chaos.seed, chaos.asked))
-    }
-
-    /// One fault, from its start to its end. False: chaos was stopped.
-    fn round(
-        &self,
-        one: &Drawn,
-        began: Instant,
-        stopped: &mpsc::Receiver<()>,
-        doing: &Mutex<String>,
-        who: &str,
-    ) -> bool {
-        let wait = |until: Delay| {
-            let left = (began + Duration::from_nanos(until.ns())).saturating_duration_since(Instant::now());
-            matches!(stopped.recv_timeout(left), Err(RecvTimeoutError::Timeout))
-        };
-        if !wait(one.starts) {
-            return false;
-        }
-        let (kind, subject, text) = (one.fault.kind(), one.fault.subject(), one.fault.text());
-        let failed = |what: &str, error: LabError| {
-            self.events.note(together([]), "failed", &subject, &format!("{what} {kind}: {error}"), who);
-        };
-        let in_force = match one.fault.inject(self.stand.reach) {
-            Ok(in_force) => in_force,
-            Err(error) => {
-                // Somebody has paused the node that was to be paused: the next round will do.
-                failed("injecting", error);
-                return true;
-            }
-        };
-        self.events.note(in_force.change(), kind, &subject, &text, who);
-        *doing.lock().unwrap_or_else(PoisonError::into_inner) = text;
-        let goes_on = wait(one.ends);
-        let healed = in_force.heal().and_then(Healing::wait);
-        doing.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        match healed {
-            Ok(change) => self.events.note(change, "heal", &subject, &format!("{kind} healed"), who),
-            Err(error) => failed("healing", error),
-        }
-        goes_on
     }
 }

@@ -14,9 +14,8 @@ use brownout_network::{Impairment, Link};
 use brownout_probe::{ProbeSample, Probes};
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
-use serde::{Deserialize, Serialize};
 
-use super::{Failure, lab::Lab, layers::ReadBack, status};
+use super::{Failure, lab::Lab, link_state::LinkStates, objects::CheckStatus, status};
 use crate::{LabError, faults::expected};
 
 /// How long links are probed and disks are used.
@@ -28,21 +27,8 @@ const DISK_EVERY: Duration = Duration::from_millis(25);
 /// Fewer cases than this tell no share.
 const LEAST_CASES: f64 = 5.0;
 
-/// One fault that a command has put in force, on one host or link.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CheckStatus {
-    /// `slow`, `pause`, …
-    pub kind: String,
-    /// The host, or `n1>n2`; empty for a partition.
-    pub subject: String,
-    /// `proven` or `not seen`.
-    pub verdict: String,
-    /// What was seen, in words.
-    pub evidence: String,
-}
-
 /// What is asked in one place.
-struct Held {
+struct Checked {
     kind: &'static str,
     subject: String,
     links: Vec<(String, String)>,
@@ -51,14 +37,14 @@ struct Held {
 }
 
 /// Whether a quantity shows what was asked, with what was seen; none: a short look cannot tell.
-type Seen = (Option<bool>, String);
+type Observed = (Option<bool>, String);
 
 /// Looks at all that the ledger holds.
 pub(super) fn check(lab: &Lab) -> Result<Vec<CheckStatus>, Failure> {
     let hosts = &lab.layout.hosts;
-    let held: Vec<Held> = {
+    let held: Vec<Checked> = {
         let ledger = lab.ledger();
-        let of = |(key, held): (&super::ledger::Key, &super::ledger::Held)| Held {
+        let of = |(key, held): (&super::ledger::Key, &super::ledger::Entry)| Checked {
             kind: held.fault.kind(),
             subject: key.owner.clone(),
             links: held.fault.links().to_vec(),
@@ -68,7 +54,7 @@ pub(super) fn check(lab: &Lab) -> Result<Vec<CheckStatus>, Failure> {
         ledger.iter().map(of).collect()
     };
     let links: BTreeSet<&(String, String)> = held.iter().flat_map(|held| &held.links).collect();
-    let read = ReadBack::of(lab.stand.handles, &lab.layout)?;
+    let read = LinkStates::of(lab.testbed.controls, &lab.layout)?;
     let (probed, disks) = thread::scope(|scope| {
         let probed = scope.spawn(|| probe(lab, &links));
         let disks = use_disks(lab, &held);
@@ -111,15 +97,15 @@ type Probed = BTreeMap<(String, String), Vec<Arrival>>;
 
 /// Probes those links for a while, until each probe has arrived or is lost.
 fn probe(lab: &Lab, pairs: &BTreeSet<&(String, String)>) -> Result<Probed, LabError> {
-    let handles = lab.stand.handles;
+    let controls = lab.testbed.controls;
     let named: Vec<(&(String, String), Link)> =
-        pairs.iter().filter_map(|pair| Some((*pair, handles.link(&pair.0, &pair.1)?))).collect();
+        pairs.iter().filter_map(|pair| Some((*pair, controls.link(&pair.0, &pair.1)?))).collect();
     if named.is_empty() {
         return Ok(Probed::new());
     }
     let links: Vec<Link> = named.iter().map(|(_, link)| *link).collect();
     let every = Probes::shortest_interval(links.len()).max(PROBE_EVERY);
-    let probes = Probes::start_on(lab.stand.network, &links, every)?;
+    let probes = Probes::start_on(lab.testbed.network, &links, every)?;
     let until = brownout_base::clock::monotonic_ns() + LOOK.as_nanos() as u64;
     let settled = LOOK + probes.settles_within();
     thread::sleep(settled);
@@ -130,7 +116,7 @@ fn probe(lab: &Lab, pairs: &BTreeSet<&(String, String)>) -> Result<Probed, LabEr
 }
 
 /// What probes show of an impairment, beside all else that is on its links.
-fn of_links(links: &[(String, String)], own: &Impairment, read: &ReadBack, probed: &Probed) -> Vec<Seen> {
+fn of_links(links: &[(String, String)], own: &Impairment, read: &LinkStates, probed: &Probed) -> Vec<Observed> {
     let none = Vec::new();
     let samples = |pair: &(String, String)| probed.get(pair).unwrap_or(&none);
     let others = |pair: &(String, String)| -> Vec<Impairment> {
@@ -146,7 +132,7 @@ fn of_links(links: &[(String, String)], own: &Impairment, read: &ReadBack, probe
         let all = others(pair).into_iter().flat_map(|other| expected::asked(&other));
         all.filter(|(of, ..)| *of == quantity).map(|(_, asked, tolerance)| (asked, tolerance)).collect()
     };
-    let judge = |(quantity, asked, tolerance): (Quantity, f64, f64)| -> Seen {
+    let judge = |(quantity, asked, tolerance): (Quantity, f64, f64)| -> Observed {
         match quantity {
             Quantity::OneWayDelay => {
                 let mut worst: Option<(f64, f64, f64)> = None;
@@ -198,7 +184,7 @@ fn of_links(links: &[(String, String)], own: &Impairment, read: &ReadBack, probe
 }
 
 /// Whether so many of so many are the share that was asked for.
-fn share_seen(what: &str, of: &str, (count, cases): (f64, f64), asked: f64, tolerance: f64) -> Seen {
+fn share_seen(what: &str, of: &str, (count, cases): (f64, f64), asked: f64, tolerance: f64) -> Observed {
     let words = format!("{count} of {cases} {of} {what}, expected {:.1}%", asked * 100.0);
     if cases * asked < LEAST_CASES {
         return (None, format!("{words}: too few to tell"));
@@ -219,22 +205,22 @@ struct Used {
 type Disks = BTreeMap<(String, String), BTreeMap<String, Used>>;
 
 /// Uses the directories that are hit, and counts.
-fn use_disks(lab: &Lab, held: &[Held]) -> Result<Disks, LabError> {
+fn use_disks(lab: &Lab, held: &[Checked]) -> Result<Disks, LabError> {
     let subjects = held.iter().flat_map(|held| &held.expected).filter_map(|one| directory_of(&one.subject));
     let hit: BTreeSet<(String, String)> =
         subjects.map(|(host, directory)| (host.to_owned(), directory.to_owned())).collect();
     let mut probes = Vec::new();
     for (host, directory) in &hit {
-        let Some(place) = lab.stand.handles.disk(host, directory) else { continue };
-        place.control.take_counters();
-        let probe = Probe::start(&place.directory, DISK_EVERY, Operations::ALL)?;
-        probes.push(((host.clone(), directory.clone()), place, probe));
+        let Some(registry) = lab.testbed.controls.disk(host, directory) else { continue };
+        registry.control.take_counters();
+        let probe = Probe::start(&registry.directory, DISK_EVERY, Operations::ALL)?;
+        probes.push(((host.clone(), directory.clone()), registry, probe));
     }
     if !probes.is_empty() {
         thread::sleep(LOOK);
     }
     let mut disks = Disks::new();
-    for (key, place, probe) in probes {
+    for (key, registry, probe) in probes {
         let used = disks.entry(key).or_default();
         for sample in probe.drain() {
             let used = used.entry(sample.operation.to_string()).or_default();
@@ -243,7 +229,7 @@ fn use_disks(lab: &Lab, held: &[Held]) -> Result<Disks, LabError> {
                 Err(_) => used.failed += 1,
             }
         }
-        for (operation, counted) in place.control.take_counters().iter() {
+        for (operation, counted) in registry.control.take_counters().iter() {
             used.entry(operation.to_string()).or_default().waited = (counted.delayed, counted.received);
         }
     }
@@ -251,7 +237,7 @@ fn use_disks(lab: &Lab, held: &[Held]) -> Result<Disks, LabError> {
 }
 
 /// What shows of a fault of processes, processors, clocks and disks.
-fn of_host(lab: &Lab, held: &Held, asked: &Expectation, disks: &Disks) -> Result<Option<Seen>, Failure> {
+fn of_host(lab: &Lab, held: &Checked, asked: &Expectation, disks: &Disks) -> Result<Option<Observed>, Failure> {
     use Quantity::*;
     let node = held.subject.as_str();
     Ok(Some(match asked.quantity {
@@ -269,11 +255,11 @@ fn of_host(lab: &Lab, held: &Held, asked: &Expectation, disks: &Disks) -> Result
         },
         ClockOffset if held.expected.iter().any(|one| one.quantity == ClockDrift) => return Ok(None),
         ClockOffset => {
-            let host = lab.stand.network.host(node);
+            let host = lab.testbed.network.host(node);
             match host.and_then(|host| status::clock(host, 0)) {
                 Some(clock) => {
                     let off = (clock.offset_ns as f64 - asked.asked).abs();
-                    let words = format!("NTP tells {}", super::lab::clock_words(clock.offset_ns, 0));
+                    let words = format!("NTP tells {}", super::in_force::clock_words(clock.offset_ns, 0));
                     (Some(off <= asked.tolerance + clock.error_ns as f64), words)
                 }
                 None => (None, "its clock does not answer".to_owned()),
@@ -296,7 +282,7 @@ fn directory_of(subject: &Subject) -> Option<(&str, &str)> {
     }
 }
 
-fn of_disk(directory: &str, asked: &Expectation, used: Option<&BTreeMap<String, Used>>) -> Seen {
+fn of_disk(directory: &str, asked: &Expectation, used: Option<&BTreeMap<String, Used>>) -> Observed {
     use Quantity::*;
     let (operation, what) = match asked.quantity {
         ReadTime | ReadErrors | ReadDelayed => (Operation::Read, asked.quantity),
@@ -332,7 +318,7 @@ mod tests {
     use brownout_units::Share;
 
     use super::*;
-    use crate::byhand::layers::Layers;
+    use crate::byhand::link_state::LinkState;
 
     const MS: u64 = 1_000_000;
 
@@ -345,7 +331,7 @@ mod tests {
         let arrival = |n| Arrival { delay_ns: (n >= lost).then_some(delay_ns), copies: 1, reordered: false };
         let probed = Probed::from([(pair(), (0..100).map(arrival).collect())]);
         let added = beside.iter().chain([own]).copied().collect();
-        let read = ReadBack(BTreeMap::from([(pair(), Layers { distance: Vec::new(), added })]));
+        let read = LinkStates(BTreeMap::from([(pair(), LinkState { distance: Vec::new(), added })]));
         of_links(&[pair()], own, &read, &probed).into_iter().map(|(shows, _)| shows).collect()
     }
 

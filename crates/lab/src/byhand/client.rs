@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    Ask, Failure, LabDirectory, Place,
+    Ask, Failure, LabDirectory, LabRegistry,
     protocol::{Reply, Request, VERSION},
     wire,
 };
@@ -81,7 +81,7 @@ impl Client {
 }
 
 /// Ends a lab, and returns when nothing is left of it: by asking, else by ending its keeper.
-pub fn end(place: &Place, lab: &LabDirectory, who: &str) -> Result<(), Failure> {
+pub fn end(registry: &LabRegistry, lab: &LabDirectory, who: &str) -> Result<(), Failure> {
     let asked = Client::ask(lab, Ask::Destroy, who, false).and_then(|client| {
         client.patience(END_WITHIN);
         client.reply()
@@ -105,7 +105,7 @@ pub fn end(place: &Place, lab: &LabDirectory, who: &str) -> Result<(), Failure> 
         thread::sleep(Duration::from_millis(20));
         // What a killed keeper has left.
         if !lab.lives() {
-            place.labs()?;
+            registry.labs()?;
         }
     }
     Ok(())

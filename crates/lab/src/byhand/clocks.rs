@@ -9,10 +9,14 @@ use std::{
 
 use brownout_clock::ntp::best_of;
 use brownout_probe::Probes;
-use serde::{Deserialize, Serialize};
 
-use super::{Failure, lab::Lab};
-use crate::{plan::probe_interval, stand::NTP_PORT};
+use super::{
+    Failure,
+    lab::Lab,
+    objects::{ClockRow, Matrix},
+};
+use crate::plan::probe_interval;
+use brownout_clock::ntp::PORT as NTP_PORT;
 
 /// Exchanges on each pair; the one with the shortest round trip tells.
 const EXCHANGES: usize = 4;
@@ -23,41 +27,11 @@ const PROBED: Duration = Duration::from_secs(1);
 /// At least this much between probes of a link, here: a look, not a load.
 const PROBE_EVERY: Duration = Duration::from_millis(20);
 
-/// All ordered pairs of hosts.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Matrix {
-    /// Version of this object.
-    pub format: u32,
-    /// The hosts, in order.
-    pub hosts: Vec<String>,
-    /// Every ordered pair.
-    pub pairs: Vec<ClockRow>,
-}
-
-/// One ordered pair.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ClockRow {
-    /// Who asks, by its own clock.
-    pub from: String,
-    /// Who answers, by its own.
-    pub to: String,
-    /// Median one-way delay of probes, ns, on the machine's one monotonic clock; none: none arrived.
-    pub one_way_ns: Option<u64>,
-    /// The share of probes that did not arrive.
-    pub loss: Option<f64>,
-    /// δ of the best exchange: the round trip without the time at the server, ns; none: no answer.
-    pub rtt_ns: Option<u64>,
-    /// θ of that exchange: the clock of `to` is ahead of that of `from` by this, ns.
-    pub offset_ns: Option<i64>,
-    /// The true offset lies within this of it, ns: δ/2 and the clocks' resolution.
-    pub error_ns: Option<u64>,
-}
-
 /// Measures all pairs.
 pub(super) fn matrix(lab: &Lab) -> Result<Matrix, Failure> {
     let hosts: Vec<String> = lab.layout.hosts.iter().map(|host| host.name.clone()).collect();
-    let network = lab.stand.network;
-    let longest = Duration::from_nanos(lab.stand.handles.control.longest_hold_ns());
+    let network = lab.testbed.network;
+    let longest = Duration::from_nanos(lab.testbed.controls.control.longest_hold_ns());
     let probes =
         Probes::start(network, probe_interval(&lab.layout.hosts).max(PROBE_EVERY)).map_err(crate::LabError::from)?;
     let patience = PATIENCE + 2 * longest;
@@ -107,8 +81,8 @@ type Answers = Vec<((String, String), brownout_clock::ntp::Sample)>;
 
 /// One host asks all others: at once, since those that are cut off answer late.
 fn ask_all(lab: &Lab, from: &str, others: &[String], patience: Duration) -> Answers {
-    let Some(host) = lab.stand.network.host(from) else { return Vec::new() };
-    let Some(clock) = lab.stand.handles.clocks.get(from) else { return Vec::new() };
+    let Some(host) = lab.testbed.network.host(from) else { return Vec::new() };
+    let Some(clock) = lab.testbed.controls.clocks.get(from) else { return Vec::new() };
     thread::scope(|scope| {
         let others = others.iter().filter(|to| *to != from);
         let asked: Vec<_> = others

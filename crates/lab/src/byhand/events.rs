@@ -14,7 +14,7 @@ const KEPT: usize = 10_000;
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Event {
+pub struct LabEvent {
     /// Counts up by one from 1.
     pub number: u64,
     /// When, on the machine's wall clock, ns since 1970 UTC.
@@ -36,7 +36,7 @@ pub struct Event {
 /// All of them.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    kept: Mutex<VecDeque<Event>>,
+    kept: Mutex<VecDeque<LabEvent>>,
     news: Condvar,
 }
 
@@ -47,7 +47,7 @@ impl Events {
         let (now_ns, wall) = (monotonic_ns(), SystemTime::now());
         let wall_ns = wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let event = Event {
+        let event = LabEvent {
             number: kept.back().map_or(0, |last| last.number) + 1,
             unix_ns: wall_ns.saturating_sub(now_ns.saturating_sub(change.at_ns)),
             at_ns: change.at_ns,
@@ -65,9 +65,9 @@ impl Events {
     }
 
     /// Those after that number; waits for one up to `patience`.
-    pub(super) fn after(&self, number: u64, patience: Duration) -> Vec<Event> {
+    pub(super) fn after(&self, number: u64, patience: Duration) -> Vec<LabEvent> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let nothing = |kept: &mut VecDeque<Event>| kept.back().is_none_or(|last| last.number <= number);
+        let nothing = |kept: &mut VecDeque<LabEvent>| kept.back().is_none_or(|last| last.number <= number);
         let (kept, _) = self.news.wait_timeout_while(kept, patience, nothing).unwrap_or_else(PoisonError::into_inner);
         kept.iter().filter(|event| event.number > number).cloned().collect()
     }

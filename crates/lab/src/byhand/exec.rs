@@ -39,12 +39,13 @@ pub(super) fn program(
     let mut prepared = Command::new(program);
     prepared.args(arguments).env_clear().envs(environment).env("BROWNOUT_HOST", &name);
     // Nodes have clocks of their own, and what runs on one sees it.
-    if let (Some(clock), Some(object), true) = (lab.stand.handles.clocks.get(&name), &lab.object, lab.is_node(&name)) {
+    if let (Some(clock), Some(object), true) = (lab.testbed.controls.clocks.get(&name), &lab.object, lab.is_node(&name))
+    {
         prepared.envs(clock.environment(object));
     }
     // A directory that the lab's own mounts cover is not there.
     prepared.current_dir(if directory.is_dir() { directory } else { Path::new("/") });
-    let inside = lab.stand.network.host(&name).ok_or_else(|| Failure::failed(format!("{name} has no network")))?;
+    let inside = lab.testbed.network.host(&name).ok_or_else(|| Failure::failed(format!("{name} has no network")))?;
     inside.prepare(&mut prepared);
     // SAFETY: setsid only makes a system call.
     unsafe {

@@ -5,8 +5,8 @@ use serde_json::json;
 use super::{
     Failure,
     lab::Lab,
-    layers::{ReadBack, heals_with_fast},
     ledger::Key,
+    link_state::{LinkStates, heals_with_fast},
     protocol::Who,
 };
 use crate::{LabError, experiment::LinkEntry, faults::Healing};
@@ -65,7 +65,7 @@ impl Lab {
     /// Heals the partition.
     pub(super) fn join(&self, by: &str) -> Result<Vec<String>, Failure> {
         let healed = self.heal_keys(|key| key.kind == "partition", by)?;
-        let read = ReadBack::of(self.stand.handles, &self.layout)?;
+        let read = LinkStates::of(self.testbed.controls, &self.layout)?;
         let cut = read.0.values().filter(|layers| layers.added.iter().any(|layer| layer.cut.is_some())).count();
         Ok(vec![match (healed, cut) {
             (0, 0) => "there was no partition; all hosts reach one another".to_owned(),

@@ -10,14 +10,14 @@ use std::{
 };
 
 use super::{
-    Failure, Order,
-    place::{self, Place},
+    Failure, LabRequest,
     protocol::Reply,
+    registry::{self, LabRegistry},
     wire,
 };
 use crate::{
     LabError, ground,
-    launch::{INSIDE, Request},
+    request::{INSIDE, Request},
 };
 
 /// The hidden command that a keeper is started with.
@@ -26,21 +26,21 @@ pub const KEEP: &str = "keep-lab";
 /// Keeps the lab that is ordered on stdin. Returns the exit code.
 pub fn keep() -> u8 {
     let interrupts = ground::catch_interrupts();
-    let mut request = Vec::new();
-    let read = io::stdin().lock().read_to_end(&mut request).and_then(|_| Ok(serde_json::from_slice(&request)?));
-    let Ok(Request::ByHand(order)) = read else {
+    let mut bytes = Vec::new();
+    let read = io::stdin().lock().read_to_end(&mut bytes).and_then(|_| Ok(serde_json::from_slice(&bytes)?));
+    let Ok(Request::ByHand(request)) = read else {
         eprintln!("brownout: this command is not for people; a lab is started with: brownout up");
         return 2;
     };
-    let place = Place::at(order.place.clone());
-    let Ok(directory) = place.lab(&order.name) else { return 2 };
+    let registry = LabRegistry::at(request.registry.clone());
+    let Ok(directory) = registry.lab(&request.name) else { return 2 };
     // SAFETY: `up` handed these over to this process alone. The lock stays open to the end.
     let (birth, listener) =
-        unsafe { (UnixStream::from(OwnedFd::from_raw_fd(order.birth)), OwnedFd::from_raw_fd(order.listener)) };
+        unsafe { (UnixStream::from(OwnedFd::from_raw_fd(request.birth)), OwnedFd::from_raw_fd(request.listener)) };
     let begun = directory
         .write_keeper(std::process::id())
         .map_err(|source| LabError::Ground { doing: "write its number", source });
-    let enclosed = begun.and_then(|()| ground::enclose(&[INSIDE], &request, interrupts));
+    let enclosed = begun.and_then(|()| ground::enclose(&[INSIDE], &bytes, interrupts));
     drop(listener);
     let code = match enclosed {
         Ok(enclosed) => {
@@ -55,12 +55,12 @@ pub fn keep() -> u8 {
             4
         }
     };
-    clean_up(&order, &place);
+    clean_up(&request, &registry);
     code
 }
 
-fn clean_up(order: &Order, place: &Place) {
-    let Ok(directory) = place.lab(&order.name) else { return };
-    place::remove_directory(&order.provided.directory);
-    place.remove(&directory);
+fn clean_up(request: &LabRequest, registry: &LabRegistry) {
+    let Ok(directory) = registry.lab(&request.name) else { return };
+    registry::remove_directory(&request.provided.directory);
+    registry.remove(&directory);
 }

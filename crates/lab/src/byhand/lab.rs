@@ -7,47 +7,16 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    thread,
-    time::{Duration, Instant},
 };
 
-use brownout_base::{
-    Change,
-    random::{Random, derive},
-};
-use brownout_cluster::{ClusterControl, NodeState};
+use brownout_base::random::{Random, derive};
+use brownout_cluster::ClusterControl;
 use brownout_network::{Link, Network};
-use brownout_units::Delay;
-use serde_json::{Map, Value, json};
 
-use super::{
-    Failure,
-    chaos::Chaos,
-    events::Events,
-    layers::ReadBack,
-    ledger::{Amended, Key, Ledger, Settled},
-    protocol::Who,
-    timer::Timer,
-};
+use super::{Failure, chaos::Chaos, events::Events, ledger::Ledger, protocol::Who, timer::Timer};
 use crate::{
-    LabError,
-    experiment::{FaultEntry, one_of},
-    faults::{self, Fault, Healing, Reach, together},
-    handles::Handles,
-    hosts::Hosts,
-    plan::Layout,
-    stand::Stand,
+    controls::Controls, experiment::one_of, faults::Capabilities, hosts::Hosts, plan::Layout, testbed::Testbed,
 };
-
-/// Where CQL is answered.
-pub(super) const CQL_PORT: u16 = 9042;
-/// A fault that heals by itself does so within a week.
-const LONGEST_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
-
-/// Between two looks at whether something has come into force.
-const LOOK: Duration = Duration::from_millis(20);
-/// The kinds that strike nodes, which the host of the load is none of.
-const OF_NODES: [&str; 6] = ["pause", "kill", "stop", "cpu", "disk", "clock"];
 
 /// A lab that stands.
 pub(super) struct Lab {
@@ -56,7 +25,7 @@ pub(super) struct Lab {
     pub(super) started_unix_ms: u64,
     pub(super) seed: u64,
     pub(super) layout: Layout,
-    pub(super) stand: Standing,
+    pub(super) testbed: TestbedRef,
     pub(super) control: ClusterControl,
     /// The logs' directory as the lab sees it, and as the machine does.
     pub(super) logs: (PathBuf, PathBuf),
@@ -76,34 +45,20 @@ pub(super) struct Lab {
     pub(super) sessions: Mutex<BTreeSet<u32>>,
 }
 
-/// What of its [`Stand`] can be used from all threads at once.
+/// What of its [`Testbed`] can be used from all threads at once.
 #[derive(Clone, Copy)]
-pub(super) struct Standing {
+pub(super) struct TestbedRef {
     pub(super) network: &'static Network,
-    pub(super) handles: &'static Handles,
-    pub(super) reach: &'static Reach,
+    pub(super) controls: &'static Controls,
+    pub(super) capabilities: &'static Capabilities,
 }
 
-impl Standing {
+impl TestbedRef {
     /// Never dropped: the lab ends with its first process, and then all of it at once.
-    pub(super) fn of(stand: Stand) -> Standing {
-        let stand: &'static Stand = Box::leak(Box::new(stand));
-        Standing { network: &stand.network, handles: &stand.handles, reach: &stand.reach }
+    pub(super) fn of(testbed: Testbed) -> TestbedRef {
+        let testbed: &'static Testbed = Box::leak(Box::new(testbed));
+        TestbedRef { network: &testbed.network, controls: &testbed.controls, capabilities: &testbed.capabilities }
     }
-}
-
-/// What is put in force, in the words of an experiment file.
-pub(super) struct Asked {
-    pub(super) kind: String,
-    pub(super) who: Option<Who>,
-    pub(super) values: Map<String, Value>,
-    pub(super) for_ns: Option<u64>,
-}
-
-/// What a command has put in force, with its id and since when, and what it could not.
-struct Put {
-    put: Vec<(Key, u64, Change)>,
-    failed: Vec<String>,
 }
 
 impl Lab {
@@ -183,248 +138,9 @@ impl Lab {
         }
     }
 
-    /// Puts a fault in force; says what then is.
-    pub(super) fn inject(self: &Arc<Self>, asked: Asked, by: &str) -> Result<Vec<String>, Failure> {
-        let Asked { kind, who, mut values, for_ns } = asked;
-        let mut struck = who.as_ref().map(|who| self.hosts(who)).transpose()?;
-        if let Some(struck) = &mut struck {
-            if OF_NODES.contains(&kind.as_str()) {
-                *struck = struck.iter().map(|name| self.node(name)).collect::<Result<_, _>>()?;
-            }
-            values.insert("host".to_owned(), json!(struck));
-        }
-        let limit = for_ns.map(Duration::from_nanos);
-        if limit.is_some_and(|limit| limit.is_zero() || limit > LONGEST_FOR) {
-            return Err(Failure::wrong("--for takes a time above 0, and up to a week"));
-        }
-        let fault = self.fault(&kind, &values)?;
-        if kind == "disk"
-            && let Some(reason) = &self.no_disk
-        {
-            return Err(Failure::cannot(format!("the disks of this lab cannot be slow: {reason}")));
-        }
-        let put = self.put(&kind, fault.as_ref(), struck.as_deref().unwrap_or_default(), &mut values);
-        let Put { put, failed } = put?;
-        let changes = put.iter().map(|(key, id, change)| self.wait_settled(key, *id).unwrap_or(*change));
-        let change = together(changes.collect::<Vec<_>>());
-        if put.is_empty() {
-            return Err(Failure::failed(failed.join("; ")));
-        }
-        self.events.note(change, &kind, &fault.subject(), &fault.text(), by);
-        if let Some(limit) = limit {
-            let text = format!("{} heals by itself after {}", kind, Delay::from(limit));
-            let put: Vec<(Key, u64)> = put.into_iter().map(|(key, id, _)| (key, id)).collect();
-            self.timer.at(Instant::now() + limit, move |lab: &Arc<Lab>| lab.heal_later(&put, &text));
-        }
-        let mut lines = self.in_force(struck.as_deref(), fault.links())?;
-        if !failed.is_empty() {
-            return Err(Failure::failed(format!("{}; in force now: {}", failed.join("; "), lines.join("; "))));
-        }
-        lines.push(format!("effect: {}", fault.effect()));
-        lines.extend(limit.map(|limit| format!("heals by itself after {}", Delay::from(limit))));
-        Ok(lines)
-    }
-
-    /// Puts a fault in force, a part for each of its hosts or links: all of them or none. But a node that another part has
-    /// stopped or ended is not brought back because one was down already: that is told instead.
-    fn put(
-        &self,
-        kind: &str,
-        fault: &dyn Fault,
-        struck: &[String],
-        values: &mut Map<String, Value>,
-    ) -> Result<Put, Failure> {
-        let inward = values.get("direction").is_some_and(|direction| direction == "in");
-        let owners = owners(kind, struck, inward, fault.links());
-        let parts = owners.into_iter().filter_map(|(owner, links)| Some((owner, fault.on(links)?)));
-        let mut parts: Vec<(String, Box<dyn Fault>)> = parts.collect();
-        if fault.links().is_empty() {
-            for host in struck {
-                values.insert("host".to_owned(), json!([host]));
-                parts.push((host.clone(), self.fault(kind, values)?));
-            }
-        }
-        let mut done = Put { put: Vec::new(), failed: Vec::new() };
-        for (owner, part) in parts {
-            let key = Key::of(part.as_ref(), &owner);
-            match self.put_part(&key, part) {
-                Ok((id, change)) => done.put.push((key, id, change)),
-                Err(failure) if key.kind == Key::PROCESS => done.failed.push(failure.message),
-                Err(failure) => {
-                    // What went wrong is what a person has to know.
-                    let mut ledger = self.ledger();
-                    done.put.iter().for_each(|(key, id, _)| drop(ledger.heal_if(key, *id)));
-                    return Err(failure);
-                }
-            }
-        }
-        Ok(done)
-    }
-
-    /// Puts one part in force, in the place of what its key had.
-    fn put_part(&self, key: &Key, part: Box<dyn Fault>) -> Result<(u64, Change), Failure> {
-        let reach = self.stand.reach;
-        if key.kind == Key::PROCESS {
-            let mut ledger = self.ledger();
-            // A node that is up is not what a command has made it any more: somebody has undone that.
-            if self.control.state(&key.owner)? == NodeState::Up {
-                ledger.forget(key);
-            }
-            return Ok(ledger.put(key, part, reach)?);
-        }
-        let part = match self.ledger().amend(key, part)? {
-            Amended::Yes(id, change) => return Ok((id, change)),
-            Amended::No(part) => part,
-        };
-        let healing = self.ledger().heal(key);
-        let healed = healing.map(|healing| healing.and_then(Healing::wait)).transpose()?;
-        let (id, change) = self.ledger().put(key, part, reach)?;
-        Ok((id, together(healed.into_iter().chain([change]))))
-    }
-
-    /// Waits until what was asked for is there: a database that ends in good order takes seconds. None: somebody has healed
-    /// it meanwhile.
-    fn wait_settled(&self, key: &Key, id: u64) -> Option<Change> {
-        loop {
-            match self.ledger().settled(key, id)? {
-                Settled::Since(change) => return Some(change),
-                Settled::NotYet => {}
-            }
-            thread::sleep(LOOK);
-        }
-    }
-
-    fn entry(&self, kind: &str, values: &Map<String, Value>) -> Result<FaultEntry, Failure> {
-        let written = json!({ kind: values });
-        serde_json::from_value(written).map_err(|error| Failure::wrong(format!("{kind}: {error}")))
-    }
-
-    fn fault(&self, kind: &str, values: &Map<String, Value>) -> Result<Box<dyn Fault>, Failure> {
-        Ok(faults::from_entry(&self.entry(kind, values)?, &self.layout.hosts, self.draw())?)
-    }
-
-    fn heal_later(self: &Arc<Self>, put: &[(Key, u64)], why: &str) {
-        for (key, id) in put {
-            // Something else may have taken its place meanwhile.
-            let Some(healing) = self.ledger().heal_if(key, *id) else { continue };
-            let note = {
-                let (lab, owner, why) = (Arc::clone(self), key.owner.clone(), why.to_owned());
-                move |healed: Result<Change, LabError>| match healed {
-                    Ok(change) => lab.events.note(change, "heal", &owner, "healed by itself", &why),
-                    Err(error) => {
-                        lab.events.note(together([]), "failed", &owner, &format!("healing: {error}"), &why);
-                    }
-                }
-            };
-            match healing {
-                // The timer has others to heal in time, while a database starts.
-                Ok(Healing::UnderWay(thread)) => drop(thread::spawn(move || note(Healing::UnderWay(thread).wait()))),
-                healing => note(healing.and_then(Healing::wait)),
-            }
-        }
-    }
-
-    /// What is in force on these hosts, or, where none are named, at the ends of these links.
-    pub(super) fn in_force(
-        &self,
-        hosts: Option<&[String]>,
-        links: &[(String, String)],
-    ) -> Result<Vec<String>, Failure> {
-        let read = ReadBack::of(self.stand.handles, &self.layout)?;
-        let words = read.by_host(&self.layout.hosts, &self.ledger());
-        let groups = read.groups(&self.layout.hosts);
-        let told = |name: &str| match hosts {
-            Some(hosts) => hosts.iter().any(|host| host == name),
-            None => links.iter().any(|(from, _)| from == name),
-        };
-        let mut lines = Vec::new();
-        for host in self.layout.hosts.iter().filter(|host| told(&host.name)) {
-            let mut parts = Vec::new();
-            if self.is_node(&host.name) {
-                let state = self.control.state(&host.name)?;
-                parts.extend((state != NodeState::Up).then(|| state.to_string()));
-            }
-            parts.extend(words.get(&host.name).cloned().unwrap_or_default());
-            parts.extend(super::status::disk(self, &host.name)?.into_iter().map(|words| format!("disk {words}")));
-            if self.is_node(&host.name) {
-                parts.extend(self.control.cpu_share(&host.name)?.map(|share| format!("cpu {share}")));
-            }
-            if let Some(skew) = self.stand.handles.clocks.get(&host.name).map(|clock| clock.skew())
-                && (skew.offset_ns, skew.drift_ppb) != (0, 0)
-            {
-                parts.push(format!("clock {}", clock_words(skew.offset_ns, skew.drift_ppb)));
-            }
-            if let Some(groups) = groups.get(&host.name) {
-                let groups: Vec<String> = groups.iter().map(usize::to_string).collect();
-                parts.push(format!("in group {} of the partition", groups.join(" and ")));
-            }
-            let what = if parts.is_empty() { "NORMAL".to_owned() } else { parts.join("; ") };
-            lines.push(format!("{}: {what}", host.name));
-        }
-        Ok(lines)
-    }
-
     /// The links between these hosts, for words.
     pub(super) fn links_between(&self, from: &str, to: &str) -> Option<(Link, Link)> {
-        let handles = self.stand.handles;
-        Some((handles.link(from, to)?, handles.link(to, from)?))
-    }
-}
-
-/// "+5s", "-20ms, gaining 100ppm".
-pub(super) fn clock_words(offset_ns: i64, drift_ppb: i64) -> String {
-    let sign = if offset_ns < 0 { '-' } else { '+' };
-    let offset = format!("{sign}{}", brownout_units::format_ns(offset_ns.unsigned_abs() as f64));
-    match drift_ppb {
-        0 => offset,
-        drift if drift > 0 => format!("{offset}, gaining {}ppm", drift as f64 / 1e3),
-        drift => format!("{offset}, losing {}ppm", drift.unsigned_abs() as f64 / 1e3),
-    }
-}
-
-/// Whose each link is: of the host that was struck by what it sends, else of the one that is sent to (`inward`: the other
-/// way round); of a `link` command, its own; of a partition, nobody's.
-fn owners(
-    kind: &str,
-    struck: &[String],
-    inward: bool,
-    links: &[(String, String)],
-) -> BTreeMap<String, Vec<(String, String)>> {
-    let mut owners: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
-    for (from, to) in links {
-        let owner = match kind {
-            "partition" => String::new(),
-            "link" => format!("{from}>{to}"),
-            _ if struck.contains(from) && !(inward && struck.contains(to)) => from.clone(),
-            _ => to.clone(),
-        };
-        owners.entry(owner).or_default().push((from.clone(), to.clone()));
-    }
-    owners
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_link_between_two_struck_hosts_is_hit_twice() {
-        let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let links: Vec<(String, String)> = [("n1", "n2"), ("n2", "n1"), ("n1", "n3"), ("n3", "n1")]
-            .map(|(a, b)| (a.to_owned(), b.to_owned()))
-            .to_vec();
-        let both = owners("slow", &names(&["n1", "n2"]), false, &links);
-        assert_eq!((both["n1"].len(), both["n2"].len()), (3, 1));
-        assert_eq!(both.values().map(Vec::len).sum::<usize>(), links.len());
-        // Of what is sent to them, each has what is sent to it.
-        let inward = owners("slow", &names(&["n1", "n2"]), true, &links[..2]);
-        assert!(inward["n1"][0].1 == "n1" && inward["n2"][0].1 == "n2", "{inward:?}");
-    }
-
-    #[test]
-    fn clocks_are_told_with_their_sign() {
-        assert!(clock_words(5_000_000_000, 0).starts_with("+5"));
-        assert!(clock_words(-20_000_000, -100_000).starts_with("-20"));
-        assert!(clock_words(0, 100_000).contains("gaining 100ppm"));
+        let controls = self.testbed.controls;
+        Some((controls.link(from, to)?, controls.link(to, from)?))
     }
 }

@@ -7,7 +7,7 @@ use brownout_base::Change;
 
 use crate::{
     LabError,
-    faults::{Fault, Healing, InForce, Reach},
+    faults::{ActiveFault, Capabilities, Fault, Healing},
 };
 
 /// What is in force where: at most one thing for each key.
@@ -34,23 +34,23 @@ impl Key {
 }
 
 /// Something in force.
-pub(super) struct Held {
+pub(super) struct Entry {
     /// Another one after each change: who wants to heal this later has to bring it.
     pub(super) id: u64,
     pub(super) fault: Box<dyn Fault>,
-    guard: Box<dyn InForce>,
+    guard: Box<dyn ActiveFault>,
 }
 
 /// All of them.
 #[derive(Default)]
 pub(super) struct Ledger {
-    held: BTreeMap<Key, Held>,
+    held: BTreeMap<Key, Entry>,
     last: u64,
 }
 
 impl Ledger {
     /// By kind and host.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &Held)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &Entry)> {
         self.held.iter()
     }
 
@@ -69,10 +69,15 @@ impl Ledger {
     }
 
     /// Injects this fault. What the key had in force before is dropped once this is there.
-    pub(super) fn put(&mut self, key: &Key, fault: Box<dyn Fault>, reach: &Reach) -> Result<(u64, Change), LabError> {
-        let guard = fault.inject(reach)?;
+    pub(super) fn put(
+        &mut self,
+        key: &Key,
+        fault: Box<dyn Fault>,
+        capabilities: &Capabilities,
+    ) -> Result<(u64, Change), LabError> {
+        let guard = fault.inject(capabilities)?;
         let (id, change) = (self.next(), guard.change());
-        self.held.insert(key.clone(), Held { id, fault, guard });
+        self.held.insert(key.clone(), Entry { id, fault, guard });
         Ok((id, change))
     }
 

@@ -16,54 +16,31 @@ mod events;
 mod exec;
 mod failure;
 mod healing;
+mod in_force;
+mod inject;
 mod keeper;
 mod lab;
-mod layers;
+mod lab_request;
 mod ledger;
+mod link_state;
+mod objects;
 mod ping;
-mod place;
 mod processes;
 mod protocol;
+mod registry;
+mod rounds;
 mod server;
 mod status;
 mod timer;
 mod wire;
 
-use std::{os::fd::RawFd, path::PathBuf};
-
-use serde::{Deserialize, Serialize};
-
-use crate::provided::Provided;
-
 pub use begin::{LabFile, Up, up};
-pub use check::CheckStatus;
 pub use client::{Client, end};
-pub use clocks::{ClockRow, Matrix};
-pub use events::Event;
+pub use events::LabEvent;
 pub use failure::Failure;
 pub use keeper::{KEEP, keep};
-pub use place::{LabDirectory, Place};
+pub(crate) use lab_request::LabRequest;
+pub use objects::{CheckStatus, ClockRow, ClockStatus, HostStatus, LinkStatus, Matrix, Status};
 pub use protocol::{Ask, Reply, Verb, Who};
+pub use registry::{LabDirectory, LabRegistry};
 pub(crate) use server::inside;
-pub use status::{ClockStatus, HostStatus, LinkStatus, Status};
-
-/// What a lab's keeper and its first process are asked.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
-    name: String,
-    /// Where its directory lies.
-    place: PathBuf,
-    provided: Provided,
-    /// The lab file, its text, and what was set in it.
-    file: PathBuf,
-    text: String,
-    set: Vec<String>,
-    /// Why there are no disks that can be slow; none: there are.
-    no_disk: Option<String>,
-    started_unix_ms: u64,
-    who: String,
-    /// Inherited; each is the same in the keeper and in the first process.
-    lock: RawFd,
-    listener: RawFd,
-    birth: RawFd,
-}

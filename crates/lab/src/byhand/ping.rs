@@ -11,7 +11,7 @@ use brownout_clock::ntp::{Packet, Timestamp};
 use brownout_network::Host;
 
 use super::Failure;
-use crate::stand::NTP_PORT;
+use brownout_clock::ntp::PORT as NTP_PORT;
 
 /// What is not back by then, beside the longest delays in force, is lost.
 const LOST_AFTER: Duration = Duration::from_secs(2);

@@ -5,7 +5,11 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Failure, clocks::Matrix, events::Event, status::Status};
+use super::{
+    Failure,
+    events::LabEvent,
+    objects::{Matrix, Status},
+};
 
 /// Both ends have to speak the same; raised with every change.
 pub const VERSION: u32 = 2;
@@ -186,7 +190,7 @@ pub enum Reply {
     /// To [`Ask::Clocks`].
     Clocks(Box<Matrix>),
     /// To [`Ask::Events`].
-    Event(Event),
+    Event(LabEvent),
     /// To [`Ask::Logs`]: the file, outside of the lab.
     Path(PathBuf),
     /// To [`Ask::Cql`].

@@ -2,7 +2,7 @@
 
 use std::{
     os::{
-        fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+        fd::{AsFd, FromRawFd, OwnedFd},
         unix::net::{UnixListener, UnixStream},
     },
     sync::{
@@ -17,19 +17,19 @@ use brownout_base::{Change, clock::monotonic_ns};
 use brownout_clock::write_object;
 
 use super::{
-    Failure, LabFile, Order,
+    Failure, LabFile, LabRequest,
     answers::answer,
     exec,
-    lab::{Lab, Standing},
+    lab::{Lab, TestbedRef},
     protocol::{Reply, Request, VERSION},
-    wire,
+    wire::{self, wait_readable},
 };
 use crate::{
     LabError,
     faults::Needs,
     ground::Interrupts,
     progress::{Progress, Tick},
-    stand::Stand,
+    testbed::Testbed,
 };
 
 /// A cluster that is not ready by then will not be.
@@ -51,14 +51,14 @@ const WATCH: Duration = Duration::from_millis(500);
 const ENDED_BY_USER: i32 = 130;
 
 /// Makes the lab and serves it to its end. Returns the exit code of the first process.
-pub(crate) fn inside(order: Order, interrupts: Interrupts) -> u8 {
+pub(crate) fn inside(request: LabRequest, interrupts: Interrupts) -> u8 {
     // SAFETY: the keeper handed these over to this process alone. They are for no program that is started here.
     let (birth, listener, _lock) = unsafe {
         let own = |descriptor| {
             libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
             OwnedFd::from_raw_fd(descriptor)
         };
-        (UnixStream::from(own(order.birth)), UnixListener::from(own(order.listener)), own(order.lock))
+        (UnixStream::from(own(request.birth)), UnixListener::from(own(request.listener)), own(request.lock))
     };
     crate::ground::keep_request_from_children();
     let born = Arc::new(AtomicBool::new(false));
@@ -77,7 +77,7 @@ pub(crate) fn inside(order: Order, interrupts: Interrupts) -> u8 {
         let is_born = Arc::clone(&born);
         thread::spawn(move || answer_early(&early, &is_born));
     }
-    let made = make(order, interrupts, &birth);
+    let made = make(request, interrupts, &birth);
     born.store(true, Ordering::Release);
     match made {
         Ok(lab) => {
@@ -111,13 +111,6 @@ fn answer_early(listener: &UnixListener, is_born: &AtomicBool) {
     }
 }
 
-/// Waits until there is something to read, or the other end has gone. False: not yet.
-pub(super) fn wait_readable(descriptor: BorrowedFd<'_>, ms: i32) -> bool {
-    let mut waiting = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
-    // SAFETY: one valid pollfd.
-    unsafe { libc::poll(&raw mut waiting, 1, ms) > 0 }
-}
-
 /// What `up` shows.
 struct Told<'a>(&'a UnixStream);
 
@@ -136,36 +129,36 @@ impl Progress for Told<'_> {
     fn tick(&mut self, _: &Tick) {}
 }
 
-fn make(order: Order, interrupts: Interrupts, birth: &UnixStream) -> Result<Lab, Failure> {
+fn make(request: LabRequest, interrupts: Interrupts, birth: &UnixStream) -> Result<Lab, Failure> {
     let mut progress = Told(birth);
-    let LabFile { layout, seed, .. } = LabFile::read(&order.file, &order.text, &order.set)?;
+    let LabFile { layout, seed, .. } = LabFile::read(&request.file, &request.text, &request.set)?;
     progress.step("making the lab's namespaces");
     let asked_ns = monotonic_ns();
-    let mut bench = order.provided.furnish(&layout)?;
-    order.provided.provide_archive(&mut bench, interrupts, &mut progress)?;
+    let mut spec = request.provided.furnish(&layout)?;
+    request.provided.provide_archive(&mut spec, interrupts, &mut progress)?;
     let nodes: Vec<String> = layout.hosts.nodes().map(|node| node.name.clone()).collect();
     let s = if nodes.len() == 1 { "" } else { "s" };
     progress.step(&format!("{} hosts, starting {} node{s}", layout.hosts.iter().count(), nodes.len()));
-    let disks = if order.no_disk.is_none() { nodes.clone() } else { Vec::new() };
+    let disks = if request.no_disk.is_none() { nodes.clone() } else { Vec::new() };
     let needs = Needs { disks, clocks: nodes, ..Needs::default() };
-    let mut stand = Stand::build(&bench, 1, seed, &needs)?;
-    let ready = stand
+    let mut testbed = Testbed::build(&spec, 1, seed, &needs)?;
+    let ready = testbed
         .cluster
         .wait_ready(READY_WITHIN, &|| interrupts.any(), &mut |missing| progress.step(missing))
         .map_err(|error| if interrupts.any() { LabError::Interrupted } else { error.into() })?;
     progress.note(&format!("cluster ready after {:.1}s", ready.took.as_secs_f64()));
-    let paths = bench.paths(1);
+    let paths = spec.paths(1);
     let lab = Lab {
-        name: order.name,
-        system: format!("Cassandra {}", bench.distribution.version),
-        started_unix_ms: order.started_unix_ms,
+        name: request.name,
+        system: format!("Cassandra {}", spec.distribution.version),
+        started_unix_ms: request.started_unix_ms,
         seed,
         layout,
-        control: stand.cluster.control(),
-        stand: Standing::of(stand),
-        logs: (bench.logs.clone(), order.provided.directory.join("logs")),
+        control: testbed.cluster.control(),
+        testbed: TestbedRef::of(testbed),
+        logs: (spec.logs.clone(), request.provided.directory.join("logs")),
         object: write_object(&paths.scratch).ok(),
-        no_disk: order.no_disk,
+        no_disk: request.no_disk,
         ledger: Default::default(),
         events: Default::default(),
         timer: Default::default(),
@@ -175,7 +168,7 @@ fn make(order: Order, interrupts: Interrupts, birth: &UnixStream) -> Result<Lab,
         sessions: Default::default(),
     };
     let change = Change::between(asked_ns, monotonic_ns());
-    lab.events.note(change, "up", &lab.name, &format!("{} is ready", lab.name), &order.who);
+    lab.events.note(change, "up", &lab.name, &format!("{} is ready", lab.name), &request.who);
     Ok(lab)
 }
 
@@ -201,7 +194,7 @@ fn serve(lab: &Arc<Lab>, listener: &UnixListener, interrupts: Interrupts) -> u8 
         }
         let (lab, counted) = (Arc::clone(lab), Arc::clone(&clients));
         let attended = thread::Builder::new().name("client".to_owned()).spawn(move || {
-            let _counted = Counted(counted);
+            let _counted = ClientCount(counted);
             attend(&lab, &client);
         });
         if attended.is_err() {
@@ -212,9 +205,9 @@ fn serve(lab: &Arc<Lab>, listener: &UnixListener, interrupts: Interrupts) -> u8 
 }
 
 /// One client fewer, however its thread ends.
-struct Counted(Arc<AtomicUsize>);
+struct ClientCount(Arc<AtomicUsize>);
 
-impl Drop for Counted {
+impl Drop for ClientCount {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }

@@ -93,12 +93,19 @@ pub fn peer_user(stream: &UnixStream) -> io::Result<libc::uid_t> {
     unsafe {
         let mut who: libc::ucred = std::mem::zeroed();
         let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-        let place = (&raw mut who).cast();
-        match libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, place, &raw mut length) {
+        let registry = (&raw mut who).cast();
+        match libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, registry, &raw mut length) {
             0 => Ok(who.uid),
             _ => Err(io::Error::last_os_error()),
         }
     }
+}
+
+/// Waits until there is something to read, or the other end has gone. False: not yet.
+pub fn wait_readable(descriptor: BorrowedFd<'_>, ms: i32) -> bool {
+    let mut waiting = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
+    // SAFETY: one valid pollfd.
+    unsafe { libc::poll(&raw mut waiting, 1, ms) > 0 }
 }
 
 fn encoded(frame: &impl Serialize) -> io::Result<Vec<u8>> {

@@ -1,12 +1,13 @@
 //! `faults:` of an experiment file, and the same words typed at a lab by hand.
 
-use brownout_network::Distribution;
+use brownout_network::{Distribution, Loss};
 use brownout_units::{BitRate, Count, Delay, Share};
 use serde::Deserialize;
 
 use super::{
+    Complaint,
     choice::{DriftChoice, Names, QueueChoice, Span, StepChoice},
-    impairment::LinkEntry,
+    impairment::{GilbertElliottSection, LinkEntry, MarkovSection, all, loss},
     signal::Signal,
 };
 
@@ -157,39 +158,13 @@ pub struct FlakyFault {
     pub direction: Direction,
 }
 
-/// `gilbert-elliott:`, in the letters of netem's `loss gemodel`.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct GilbertElliottSection {
-    /// From the good state to the bad one, per packet. Required.
-    pub p: Share,
-    /// From the bad state to the good one, per packet. Required.
-    pub r: Share,
-    /// Loss in the bad state: netem's 1 − h. Default: 100%.
-    #[serde(default = "all")]
-    pub bad_loss: Share,
-    /// Loss in the good state: netem's 1 − k. Default: 0%.
-    #[serde(default)]
-    pub good_loss: Share,
-}
-
-/// `markov:`, in the letters of netem's `loss state`.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct MarkovSection {
-    /// From good reception to a burst of losses. Required.
-    pub p13: Share,
-    /// From a burst of losses to good reception. Default: 100% − p13 (as in netem).
-    pub p31: Option<Share>,
-    /// From a burst of losses to good reception within it. Default: 0%.
-    #[serde(default)]
-    pub p32: Share,
-    /// From there back to the losses. Default: 100%.
-    #[serde(default = "all")]
-    pub p23: Share,
-    /// From good reception to one lost packet. Default: 0%.
-    #[serde(default)]
-    pub p14: Share,
+impl FlakyFault {
+    /// How packets are lost.
+    pub fn model(&self) -> Result<Loss, Complaint> {
+        loss(self.loss, self.correlation, self.gilbert_elliott, self.markov)?.ok_or_else(|| {
+            Complaint::at("loss", "how much is lost is not said; write loss: 10%, or gilbert-elliott, or markov")
+        })
+    }
 }
 
 /// `duplicate:` and `corrupt:`
@@ -394,10 +369,6 @@ pub struct ChaosFault {
     pub hosts: Option<Names>,
     /// Of which kinds, each as in `faults:` but without a host: `[slow: { delay: 100ms }, pause: {}]`. Required.
     pub faults: Vec<serde_json::Value>,
-}
-
-fn all() -> Share {
-    Share::ALL
 }
 
 fn one() -> Count {

@@ -7,7 +7,6 @@ use serde::Deserialize;
 use super::{
     Complaint,
     choice::{Names, QueueChoice},
-    fault::{FlakyFault, GilbertElliottSection, MarkovSection},
 };
 
 /// Links from some hosts (or sites) to others, and what is wrong with them; one way unless `both`.
@@ -101,17 +100,43 @@ impl LinkEntry {
     }
 }
 
-impl FlakyFault {
-    /// How packets are lost.
-    pub fn model(&self) -> Result<Loss, Complaint> {
-        loss(self.loss, self.correlation, self.gilbert_elliott, self.markov)?.ok_or_else(|| {
-            Complaint::at("loss", "how much is lost is not said; write loss: 10%, or gilbert-elliott, or markov")
-        })
-    }
+/// `gilbert-elliott:`, in the letters of netem's `loss gemodel`.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct GilbertElliottSection {
+    /// From the good state to the bad one, per packet. Required.
+    pub p: Share,
+    /// From the bad state to the good one, per packet. Required.
+    pub r: Share,
+    /// Loss in the bad state: netem's 1 − h. Default: 100%.
+    #[serde(default = "all")]
+    pub bad_loss: Share,
+    /// Loss in the good state: netem's 1 − k. Default: 0%.
+    #[serde(default)]
+    pub good_loss: Share,
+}
+
+/// `markov:`, in the letters of netem's `loss state`.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct MarkovSection {
+    /// From good reception to a burst of losses. Required.
+    pub p13: Share,
+    /// From a burst of losses to good reception. Default: 100% − p13 (as in netem).
+    pub p31: Option<Share>,
+    /// From a burst of losses to good reception within it. Default: 0%.
+    #[serde(default)]
+    pub p32: Share,
+    /// From there back to the losses. Default: 100%.
+    #[serde(default = "all")]
+    pub p23: Share,
+    /// From good reception to one lost packet. Default: 0%.
+    #[serde(default)]
+    pub p14: Share,
 }
 
 /// One of the ways in which loss can be written.
-fn loss(
+pub(super) fn loss(
     share: Option<Share>,
     correlation: Share,
     gilbert_elliott: Option<GilbertElliottSection>,
@@ -177,4 +202,8 @@ pub fn mtu(bytes: Count) -> Result<u16, Complaint> {
 pub fn checked(impairment: Impairment) -> Result<Impairment, Complaint> {
     impairment.check().map_err(|message| Complaint::at("", message))?;
     Ok(impairment)
+}
+
+pub(super) fn all() -> Share {
+    Share::ALL
 }

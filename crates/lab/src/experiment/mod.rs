@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 pub use choice::{CassandraChoice, Names, RateChoice, Span, StepChoice};
 pub use fault::*;
-pub use impairment::LinkEntry;
+pub use impairment::{GilbertElliottSection, LinkEntry, MarkovSection};
 pub(crate) use impairment::{checked, gap, limit, mtu};
 pub use load::{ArrivalsChoice, CoordinatorsChoice, LoadSection, Mix, OpShare, OpsChoice};
 pub use signal::Signal;

@@ -4,7 +4,7 @@
 use brownout_base::random::Random;
 use brownout_units::Delay;
 
-use super::{Fault, from_entry, known_nodes};
+use super::{entry::from_entry, fault::Fault, names::known_nodes};
 use crate::{
     experiment::{ChaosFault, Complaint, FaultEntry, Names, Span},
     hosts::Hosts,

@@ -8,8 +8,10 @@ use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
 
 use super::{
-    Fault, Healing, InForce, Needs, Reach, join, known_nodes, of_kind,
-    reach::{Clocks, now, together},
+    capabilities::{Capabilities, ShiftClocks, now, together},
+    fault::{ActiveFault, Fault, Healing, of_kind},
+    names::{join, known_nodes},
+    needs::Needs,
 };
 use crate::{
     LabError,
@@ -130,10 +132,10 @@ impl Fault for Clock {
         Needs { clocks: self.nodes.clone(), clock_witness: true, ..Needs::default() }
     }
 
-    fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {
-        let mut wrong = Wrong { control: Arc::clone(&reach.clocks), clocks: Vec::new() };
+    fn inject(&self, capabilities: &Capabilities) -> Result<Box<dyn ActiveFault>, LabError> {
+        let mut wrong = WrongClocks { control: Arc::clone(&capabilities.clocks), clocks: Vec::new() };
         for node in &self.nodes {
-            let since = reach.clocks.shift(node, self.offset_ns, self.drift_ppb)?;
+            let since = capabilities.clocks.shift(node, self.offset_ns, self.drift_ppb)?;
             wrong.clocks.push(WrongClock {
                 node: node.clone(),
                 offset_ns: self.offset_ns,
@@ -155,8 +157,8 @@ impl Fault for Clock {
 }
 
 /// Takes back in the end what it added, and what its drift has added since.
-struct Wrong {
-    control: Arc<dyn Clocks>,
+struct WrongClocks {
+    control: Arc<dyn ShiftClocks>,
     clocks: Vec<WrongClock>,
 }
 
@@ -169,7 +171,7 @@ struct WrongClock {
 }
 
 impl WrongClock {
-    fn undo(self, control: &dyn Clocks) -> Result<Change, LabError> {
+    fn undo(self, control: &dyn ShiftClocks) -> Result<Change, LabError> {
         // First the drift, so that it is known for how long it was there, to what one call takes.
         let ended = control.shift(&self.node, 0, -self.drift_ppb)?;
         let back = control.shift(&self.node, -self.offset_ns - drifted(self.drift_ppb, self.since, ended), 0)?;
@@ -177,7 +179,7 @@ impl WrongClock {
     }
 
     /// In one step from where it is.
-    fn amend(&mut self, to: &Clock, control: &dyn Clocks) -> Result<(), LabError> {
+    fn amend(&mut self, to: &Clock, control: &dyn ShiftClocks) -> Result<(), LabError> {
         let gained = drifted(self.drift_ppb, self.since, now());
         let by_ns = to.offset_ns - self.offset_ns - gained;
         self.since = control.shift(&self.node, by_ns, to.drift_ppb - self.drift_ppb)?;
@@ -186,7 +188,7 @@ impl WrongClock {
     }
 }
 
-impl Wrong {
+impl WrongClocks {
     /// Takes all of it back, whatever becomes of one; says what went wrong first.
     fn undo(&mut self) -> Result<Change, LabError> {
         let undone: Vec<_> =
@@ -195,7 +197,7 @@ impl Wrong {
     }
 }
 
-impl InForce for Wrong {
+impl ActiveFault for WrongClocks {
     fn change(&self) -> Change {
         together(self.clocks.iter().map(|clock| clock.since))
     }
@@ -217,7 +219,7 @@ fn drifted(drift_ppb: i64, from: Change, to: Change) -> i64 {
     (to.at_ns.saturating_sub(from.at_ns) as f64 * drift_ppb as f64 / 1e9) as i64
 }
 
-impl Drop for Wrong {
+impl Drop for WrongClocks {
     fn drop(&mut self) {
         // Its file has gone with the lab, if this fails: then there is no clock left to be wrong.
         let _ = self.undo();

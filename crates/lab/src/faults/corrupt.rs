@@ -3,8 +3,8 @@
 use brownout_network::{Chance, Impairment};
 
 use super::{
-    join,
     links::{LinkFault, Struck},
+    names::join,
     provable::provable_share,
 };
 use crate::{

@@ -5,9 +5,10 @@ use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::{Delay, Share};
 
 use super::{
-    Fault, Healing, InForce, Needs, Reach, join, known_nodes,
-    reach::{Held, together},
-    s,
+    capabilities::{Applied, Capabilities, together},
+    fault::{ActiveFault, Fault, Healing},
+    names::{join, known_nodes, s},
+    needs::Needs,
 };
 use crate::{
     LabError,
@@ -81,8 +82,8 @@ impl Fault for Cpu {
         Needs { process_witness: true, ..Needs::default() }
     }
 
-    fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {
-        let limits = self.nodes.iter().map(|node| reach.nodes.limit_cpu(node, self.share));
+    fn inject(&self, capabilities: &Capabilities) -> Result<Box<dyn ActiveFault>, LabError> {
+        let limits = self.nodes.iter().map(|node| capabilities.nodes.limit_cpu(node, self.share));
         Ok(Box::new(Limited(limits.collect::<Result<Vec<_>, _>>()?)))
     }
 
@@ -93,15 +94,15 @@ impl Fault for Cpu {
     }
 }
 
-struct Limited(Vec<Box<dyn Held<Share>>>);
+struct Limited(Vec<Box<dyn Applied<Share>>>);
 
-impl InForce for Limited {
+impl ActiveFault for Limited {
     fn change(&self) -> Change {
         together(self.0.iter().map(|limit| limit.change()))
     }
 
     fn heal(self: Box<Self>) -> Result<Healing, LabError> {
-        let healed: Vec<_> = self.0.into_iter().map(Held::heal).collect();
+        let healed: Vec<_> = self.0.into_iter().map(Applied::heal).collect();
         Ok(Healing::Done(together(healed.into_iter().collect::<Result<Vec<_>, _>>()?)))
     }
 }

@@ -10,10 +10,11 @@ use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::{Delay, Share};
 
 use super::{
-    Fault, Healing, InForce, Needs, Reach, among,
+    capabilities::{Applied, Capabilities, ControlNodes, together},
     ends::{STARTS_WITHIN, restart},
-    join, known_nodes, of_kind,
-    reach::{Held, Nodes, together},
+    fault::{ActiveFault, Fault, Healing, of_kind},
+    names::{among, join, known_nodes},
+    needs::Needs,
 };
 use crate::{
     LabError,
@@ -23,6 +24,8 @@ use crate::{
 
 /// The directories of a node that can lie on a slow disk.
 pub const DIRECTORIES: [&str; 3] = ["data", "commitlog", "hints"];
+/// Between two rounds of one operation each, and between two readings of the disk's counters.
+pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 const OPERATIONS: [&str; 4] = ["read", "write", "sync", "metadata"];
 /// Half of the least tolerance: what a real disk and a busy machine add to a median.
 const NOISE: Delay = Delay::from_ms(2);
@@ -206,7 +209,7 @@ impl Fault for Disk {
         // The probe does one thing after the other, and a write before each sync.
         let waits = |operation: &Operation| self.fault.operations.contains(*operation);
         let waits = Operation::ALL.iter().filter(|one| waits(one)).count() + usize::from(waits(&Operation::Write));
-        let round = crate::witness::DISK_EVERY.as_nanos() as f64 + delay.ns() as f64 * share.fraction() * waits as f64;
+        let round = LOOK_EVERY.as_nanos() as f64 + delay.ns() as f64 * share.fraction() * waits as f64;
         let share = share.fraction();
         let looks = if share < 1.0 { samples_to_tell(share, share * SHARE_TOLERANCE).max(LOOKS) } else { LOOKS };
         // Nobody plans more exactly than to the second.
@@ -222,15 +225,15 @@ impl Fault for Disk {
         Needs { disks, disk_counters: self.operations.iter().any(delayed), ..Needs::default() }
     }
 
-    fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {
+    fn inject(&self, capabilities: &Capabilities) -> Result<Box<dyn ActiveFault>, LabError> {
         let mut guards = Vec::new();
         for node in &self.nodes {
             for directory in &self.directories {
-                guards.push(reach.disks.impair(node, directory, &self.fault)?);
+                guards.push(capabilities.disks.impair(node, directory, &self.fault)?);
             }
         }
         let may_give_up = self.fault.error.is_some();
-        Ok(Box::new(Impaired { guards, fault: self.clone(), nodes: Arc::clone(&reach.nodes), may_give_up }))
+        Ok(Box::new(ImpairedDisks { guards, fault: self.clone(), nodes: Arc::clone(&capabilities.nodes), may_give_up }))
     }
 
     fn scaled(&self, share: f64) -> Option<Box<dyn Fault>> {
@@ -242,15 +245,15 @@ impl Fault for Disk {
     }
 }
 
-struct Impaired {
-    guards: Vec<Box<dyn Held<DiskFault>>>,
+struct ImpairedDisks {
+    guards: Vec<Box<dyn Applied<DiskFault>>>,
     fault: Disk,
-    nodes: Arc<dyn Nodes>,
+    nodes: Arc<dyn ControlNodes>,
     /// A disk has failed: its node may have given itself up.
     may_give_up: bool,
 }
 
-impl InForce for Impaired {
+impl ActiveFault for ImpairedDisks {
     fn change(&self) -> Change {
         together(self.guards.iter().map(|guard| guard.change()))
     }
@@ -269,7 +272,7 @@ impl InForce for Impaired {
 
     fn heal(self: Box<Self>) -> Result<Healing, LabError> {
         // A disk that has ended must not keep the others from healing.
-        let healed: Vec<_> = self.guards.into_iter().map(Held::heal).collect();
+        let healed: Vec<_> = self.guards.into_iter().map(Applied::heal).collect();
         let healed = together(healed.into_iter().collect::<Result<Vec<_>, _>>()?);
         if !self.may_give_up {
             return Ok(Healing::Done(healed));
@@ -283,7 +286,7 @@ impl InForce for Impaired {
 
 /// Starts those nodes again that do not answer: a Cassandra whose disk failed goes on living, but closes its doors for good
 /// (`disk_failure_policy: stop`, as it is shipped).
-fn revive(control: &dyn Nodes, nodes: &[String]) -> Result<Option<Change>, LabError> {
+fn revive(control: &dyn ControlNodes, nodes: &[String]) -> Result<Option<Change>, LabError> {
     let silent = |node: &&String| control.wait_answers(node, ANSWERS_WITHIN).is_err();
     let silent: Vec<String> = nodes.iter().filter(silent).cloned().collect();
     if silent.is_empty() {

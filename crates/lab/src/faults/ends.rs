@@ -12,10 +12,11 @@ use brownout_record::Expectation;
 use brownout_units::Delay;
 
 use super::{
-    Fault, Healing, InForce, Needs, Reach, join, known_nodes,
+    capabilities::{Capabilities, ControlNodes, together},
+    fault::{ActiveFault, Fault, Healing},
+    names::{join, known_nodes, s},
+    needs::Needs,
     pause::silent,
-    reach::{Nodes, together},
-    s,
 };
 use crate::{
     LabError,
@@ -109,15 +110,15 @@ impl Fault for Ends {
         Needs { process_witness: true, ..Needs::default() }
     }
 
-    fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {
+    fn inject(&self, capabilities: &Capabilities) -> Result<Box<dyn ActiveFault>, LabError> {
         // All or none: one that is down cannot end, and the others shall not end without it.
         for node in &self.nodes {
-            if reach.nodes.state(node)? == NodeState::Down {
+            if capabilities.nodes.state(node)? == NodeState::Down {
                 let (state, remedy) = ("is down already".to_owned(), "start it first".to_owned());
                 return Err(ClusterError::NotNow { node: node.clone(), doing: self.kind(), state, remedy }.into());
             }
         }
-        let mut ended = Ended::new(Arc::clone(&reach.nodes));
+        let mut ended = Ended::new(Arc::clone(&capabilities.nodes));
         for node in &self.nodes {
             if let Err(source) = ended.begin(node, self.how) {
                 return ended.give_up(LabError::Ground { doing: "start a thread", source });
@@ -135,7 +136,7 @@ impl Fault for Ends {
 
 /// Nodes that end, each in its own time.
 struct Ended {
-    control: Arc<dyn Nodes>,
+    control: Arc<dyn ControlNodes>,
     nodes: Vec<String>,
     asked_ns: u64,
     /// From asking each of them to its end, once it has come.
@@ -144,7 +145,7 @@ struct Ended {
 }
 
 impl Ended {
-    fn new(control: Arc<dyn Nodes>) -> Ended {
+    fn new(control: Arc<dyn ControlNodes>) -> Ended {
         let (nodes, changes, ending) = (Vec::new(), Arc::default(), Vec::new());
         Ended { control, nodes, asked_ns: monotonic_ns(), changes, ending }
     }
@@ -172,7 +173,7 @@ impl Ended {
     }
 
     /// Some did not end: those that did are started again, while the lab goes on.
-    fn give_up(self, error: LabError) -> Result<Box<dyn InForce>, LabError> {
+    fn give_up(self, error: LabError) -> Result<Box<dyn ActiveFault>, LabError> {
         // A start that fails is told by whoever needs the node next.
         let _ = Box::new(self).heal();
         Err(error)
@@ -181,7 +182,7 @@ impl Ended {
 
 /// Starts the nodes that are down, and waits until all of them answer; says what went wrong first. It is over somewhere
 /// between the first start and the last answer: until then a process runs that is no use to anyone.
-pub(super) fn restart(control: &dyn Nodes, nodes: &[String]) -> Result<Change, LabError> {
+pub(super) fn restart(control: &dyn ControlNodes, nodes: &[String]) -> Result<Change, LabError> {
     let asked_ns = monotonic_ns();
     let start = |node: &String| match control.state(node)? {
         NodeState::Down => control.start(node).map(drop),
@@ -195,7 +196,7 @@ pub(super) fn restart(control: &dyn Nodes, nodes: &[String]) -> Result<Change, L
     Ok(Change::between(asked_ns, monotonic_ns()))
 }
 
-impl InForce for Ended {
+impl ActiveFault for Ended {
     fn change(&self) -> Change {
         let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let until_now = self.is_settling().then(|| Change::between(self.asked_ns, monotonic_ns()));

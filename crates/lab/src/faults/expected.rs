@@ -5,8 +5,8 @@ use brownout_probe::TrainSpec;
 use brownout_record::Quantity;
 use brownout_units::{Delay, Share};
 
-use super::provable::LEAST_SHARE;
-
+/// Shares below this are not told from none by anyone.
+pub(super) const LEAST_SHARE: f64 = 0.0005;
 /// Half of the least tolerance of a delay: what scheduling noise can add to a median on a busy two-core machine.
 const NOISE: Delay = Delay::from_ms(1);
 /// The share of a delay that may be missing or too much.

@@ -4,8 +4,8 @@ use brownout_network::Impairment;
 use brownout_units::Delay;
 
 use super::{
-    join,
     links::{LinkFault, ends},
+    names::join,
     provable::provable,
 };
 use crate::{

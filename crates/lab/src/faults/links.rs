@@ -8,12 +8,12 @@ use brownout_record::{Expectation, Subject};
 use brownout_units::{Delay, Share};
 
 use super::{
-    Fault, Healing, InForce, Needs, Reach, TrainNeed,
+    capabilities::{Applied, Capabilities},
     expected::{asked, burst_packet, queue_bytes, unjudged},
-    join, known, of_kind,
+    fault::{ActiveFault, Fault, Healing, of_kind},
+    names::{join, known, s},
+    needs::{Needs, TrainNeed},
     provable::provable,
-    reach::Held,
-    s,
 };
 use crate::{
     LabError,
@@ -138,9 +138,9 @@ impl Fault for LinkFault {
         Needs { trains, largest_packets, ..Needs::default() }
     }
 
-    fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {
-        let held = reach.links.impair(&self.hit, &self.impairment)?;
-        Ok(Box::new(Impaired { held, hit: self.hit.clone() }))
+    fn inject(&self, capabilities: &Capabilities) -> Result<Box<dyn ActiveFault>, LabError> {
+        let held = capabilities.links.impair(&self.hit, &self.impairment)?;
+        Ok(Box::new(ImpairedLinks { held, hit: self.hit.clone() }))
     }
 
     fn scaled(&self, share: f64) -> Option<Box<dyn Fault>> {
@@ -162,12 +162,12 @@ impl Fault for LinkFault {
     }
 }
 
-struct Impaired {
-    held: Box<dyn Held<Impairment>>,
+struct ImpairedLinks {
+    held: Box<dyn Applied<Impairment>>,
     hit: Vec<(String, String)>,
 }
 
-impl InForce for Impaired {
+impl ActiveFault for ImpairedLinks {
     fn change(&self) -> Change {
         self.held.change()
     }

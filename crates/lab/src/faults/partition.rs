@@ -3,7 +3,7 @@
 use brownout_base::random::Random;
 use brownout_network::{Cut, Impairment};
 
-use super::{known, links::LinkFault};
+use super::{links::LinkFault, names::known};
 use crate::{
     experiment::{Complaint, CutChoice, Names, PartitionFault},
     hosts::Hosts,

@@ -8,9 +8,10 @@ use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
 
 use super::{
-    Fault, Healing, InForce, Needs, Reach, join, known_nodes,
-    reach::{Nodes, together},
-    s,
+    capabilities::{Capabilities, ControlNodes, together},
+    fault::{ActiveFault, Fault, Healing},
+    names::{join, known_nodes, s},
+    needs::Needs,
 };
 use crate::{
     LabError,
@@ -67,10 +68,10 @@ impl Fault for Pause {
         Needs { process_witness: true, ..Needs::default() }
     }
 
-    fn inject(&self, reach: &Reach) -> Result<Box<dyn InForce>, LabError> {
-        let mut paused = Paused { control: Arc::clone(&reach.nodes), nodes: Vec::new(), changes: Vec::new() };
+    fn inject(&self, capabilities: &Capabilities) -> Result<Box<dyn ActiveFault>, LabError> {
+        let mut paused = Paused { control: Arc::clone(&capabilities.nodes), nodes: Vec::new(), changes: Vec::new() };
         for node in &self.nodes {
-            let change = reach.nodes.pause(node)?;
+            let change = capabilities.nodes.pause(node)?;
             paused.nodes.push(node.clone());
             paused.changes.push(change);
         }
@@ -80,7 +81,7 @@ impl Fault for Pause {
 
 /// Continues in the end whom it stopped.
 struct Paused {
-    control: Arc<dyn Nodes>,
+    control: Arc<dyn ControlNodes>,
     nodes: Vec<String>,
     changes: Vec<Change>,
 }
@@ -107,7 +108,7 @@ fn all_resumed(nodes: Vec<Result<Change, ClusterError>>) -> Result<Change, Clust
     result.map(|()| together(changes))
 }
 
-impl InForce for Paused {
+impl ActiveFault for Paused {
     fn change(&self) -> Change {
         together(self.changes.iter().copied())
     }

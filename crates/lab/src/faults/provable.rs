@@ -3,11 +3,9 @@
 use brownout_network::{Impairment, Loss, RateLimit, Reorder};
 use brownout_units::{BitRate, Bytes, Delay, Share};
 
-use super::expected::queue_bytes;
+use super::expected::{LEAST_SHARE, queue_bytes};
 use crate::experiment::Complaint;
 
-/// Shares below this are not told from none by anyone.
-pub(super) const LEAST_SHARE: f64 = 0.0005;
 /// If more packets skip a delay, it is the others that are out of order.
 const MOST_REORDERED: f64 = 0.4;
 /// What a burst measures on this machine: less takes minutes to show, more is not told from no limit at all.

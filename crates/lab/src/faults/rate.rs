@@ -3,8 +3,8 @@
 use brownout_network::Impairment;
 
 use super::{
-    join,
     links::{LinkFault, Struck},
+    names::join,
 };
 use crate::{
     experiment::{Complaint, RateFault, limit},

@@ -3,8 +3,8 @@
 use brownout_network::{Impairment, Reorder};
 
 use super::{
-    join,
     links::{LinkFault, Struck},
+    names::join,
     provable::{provable_delay, provable_share},
 };
 use crate::{

@@ -9,14 +9,14 @@ use brownout_disk::DiskFault;
 use brownout_network::Impairment;
 use brownout_units::Share;
 
-use super::reach::{Clocks, Disks, Held, Links, Nodes, Reach, now};
+use super::capabilities::{Applied, Capabilities, ControlNodes, ImpairDisks, ImpairLinks, ShiftClocks, now};
 use crate::LabError;
 
 /// The same lab, in which nothing that is asked of it happens.
-pub fn sabotaged(reach: &Reach) -> Reach {
-    Reach {
+pub fn sabotaged(capabilities: &Capabilities) -> Capabilities {
+    Capabilities {
         links: Arc::new(Sabotaged(())),
-        nodes: Arc::new(Sabotaged(Arc::clone(&reach.nodes))),
+        nodes: Arc::new(Sabotaged(Arc::clone(&capabilities.nodes))),
         disks: Arc::new(Sabotaged(())),
         clocks: Arc::new(Sabotaged(())),
     }
@@ -28,7 +28,7 @@ struct Sabotaged<H>(H);
 /// What is said to be in force, and is not.
 struct Untouched(Change);
 
-impl<T> Held<T> for Untouched {
+impl<T> Applied<T> for Untouched {
     fn change(&self) -> Change {
         self.0
     }
@@ -42,25 +42,25 @@ impl<T> Held<T> for Untouched {
     }
 }
 
-impl Links for Sabotaged<()> {
-    fn impair(&self, _: &[(String, String)], _: &Impairment) -> Result<Box<dyn Held<Impairment>>, LabError> {
+impl ImpairLinks for Sabotaged<()> {
+    fn impair(&self, _: &[(String, String)], _: &Impairment) -> Result<Box<dyn Applied<Impairment>>, LabError> {
         Ok(Box::new(Untouched(now())))
     }
 }
 
-impl Disks for Sabotaged<()> {
-    fn impair(&self, _: &str, _: &str, _: &DiskFault) -> Result<Box<dyn Held<DiskFault>>, LabError> {
+impl ImpairDisks for Sabotaged<()> {
+    fn impair(&self, _: &str, _: &str, _: &DiskFault) -> Result<Box<dyn Applied<DiskFault>>, LabError> {
         Ok(Box::new(Untouched(now())))
     }
 }
 
-impl Clocks for Sabotaged<()> {
+impl ShiftClocks for Sabotaged<()> {
     fn shift(&self, _: &str, _: i64, _: i64) -> Result<Change, LabError> {
         Ok(now())
     }
 }
 
-impl Nodes for Sabotaged<Arc<dyn Nodes>> {
+impl ControlNodes for Sabotaged<Arc<dyn ControlNodes>> {
     fn state(&self, node: &str) -> Result<NodeState, ClusterError> {
         self.0.state(node)
     }
@@ -89,7 +89,7 @@ impl Nodes for Sabotaged<Arc<dyn Nodes>> {
         self.0.wait_answers(node, within)
     }
 
-    fn limit_cpu(&self, _: &str, _: Share) -> Result<Box<dyn Held<Share>>, ClusterError> {
+    fn limit_cpu(&self, _: &str, _: Share) -> Result<Box<dyn Applied<Share>>, ClusterError> {
         Ok(Box::new(Untouched(now())))
     }
 }
@@ -115,8 +115,8 @@ mod tests {
             now()
         }
 
-        fn reach(self: &Arc<Self>) -> Reach {
-            Reach {
+        fn capabilities(self: &Arc<Self>) -> Capabilities {
+            Capabilities {
                 links: Arc::<Noting>::clone(self),
                 nodes: Arc::<Noting>::clone(self),
                 disks: Arc::<Noting>::clone(self),
@@ -125,25 +125,25 @@ mod tests {
         }
     }
 
-    impl Links for Noting {
-        fn impair(&self, _: &[(String, String)], _: &Impairment) -> Result<Box<dyn Held<Impairment>>, LabError> {
+    impl ImpairLinks for Noting {
+        fn impair(&self, _: &[(String, String)], _: &Impairment) -> Result<Box<dyn Applied<Impairment>>, LabError> {
             Ok(Box::new(Untouched(self.note("impair"))))
         }
     }
 
-    impl Disks for Noting {
-        fn impair(&self, _: &str, _: &str, _: &DiskFault) -> Result<Box<dyn Held<DiskFault>>, LabError> {
+    impl ImpairDisks for Noting {
+        fn impair(&self, _: &str, _: &str, _: &DiskFault) -> Result<Box<dyn Applied<DiskFault>>, LabError> {
             Ok(Box::new(Untouched(self.note("disk"))))
         }
     }
 
-    impl Clocks for Noting {
+    impl ShiftClocks for Noting {
         fn shift(&self, _: &str, _: i64, _: i64) -> Result<Change, LabError> {
             Ok(self.note("clock"))
         }
     }
 
-    impl Nodes for Noting {
+    impl ControlNodes for Noting {
         fn state(&self, _: &str) -> Result<NodeState, ClusterError> {
             Ok(NodeState::Up)
         }
@@ -172,7 +172,7 @@ mod tests {
             Ok(())
         }
 
-        fn limit_cpu(&self, _: &str, _: Share) -> Result<Box<dyn Held<Share>>, ClusterError> {
+        fn limit_cpu(&self, _: &str, _: Share) -> Result<Box<dyn Applied<Share>>, ClusterError> {
             Ok(Box::new(Untouched(self.note("cpu"))))
         }
     }
@@ -195,9 +195,9 @@ mod tests {
             let entry: FaultEntry = serde_json::from_str(written).unwrap();
             let fault = from_entry(&entry, &Hosts::new(3), 1).unwrap();
             let noting = Arc::new(Noting::default());
-            for (reach, acts) in [(noting.reach(), true), (sabotaged(&noting.reach()), false)] {
+            for (capabilities, acts) in [(noting.capabilities(), true), (sabotaged(&noting.capabilities()), false)] {
                 noting.0.lock().unwrap().clear();
-                let mut guard = fault.inject(&reach).unwrap();
+                let mut guard = fault.inject(&capabilities).unwrap();
                 while guard.is_settling() {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -216,7 +216,7 @@ mod tests {
     fn a_clock_that_becomes_wrong_by_another_offset_is_moved_in_one_step_and_goes_back_whole() {
         #[derive(Default)]
         struct Steps(Mutex<Vec<i64>>);
-        impl Clocks for Steps {
+        impl ShiftClocks for Steps {
             fn shift(&self, _: &str, by_ns: i64, _: i64) -> Result<Change, LabError> {
                 self.0.lock().unwrap().push(by_ns);
                 Ok(now())
@@ -227,8 +227,9 @@ mod tests {
             from_entry(&serde_json::from_str(&written).unwrap(), &Hosts::new(3), 1).unwrap()
         };
         let steps = Arc::new(Steps::default());
-        let reach = Reach { clocks: Arc::<Steps>::clone(&steps), ..Arc::new(Noting::default()).reach() };
-        let mut guard = of("5s").inject(&reach).unwrap();
+        let capabilities =
+            Capabilities { clocks: Arc::<Steps>::clone(&steps), ..Arc::new(Noting::default()).capabilities() };
+        let mut guard = of("5s").inject(&capabilities).unwrap();
         assert!(guard.amend(of("-200ms").as_ref()).unwrap().is_some());
         guard.heal().and_then(Healing::wait).unwrap();
         let steps = steps.0.lock().unwrap().clone();

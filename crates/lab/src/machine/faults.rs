@@ -2,7 +2,7 @@
 
 use brownout_disk::Disk;
 
-use super::{Check, State};
+use super::check::{Check, CheckState};
 use crate::{LabError, faults::Needs};
 
 /// Refuses faults that this machine cannot inject, before anything is started.
@@ -21,7 +21,7 @@ pub(super) fn refuse_faults(needs: &Needs) -> Result<(), LabError> {
 pub(super) fn checks() -> Vec<Check> {
     let of = |name: &str, good: &str, lacking: Result<(), String>, use_for: &str| match lacking {
         Ok(()) => Check::good(name, good),
-        Err(reason) => Check::not(State::Limited, name, reason, format!("without it, {use_for} cannot be had")),
+        Err(reason) => Check::not(CheckState::Limited, name, reason, format!("without it, {use_for} cannot be had")),
     };
     vec![
         of("slow disks", "FUSE can be mounted", Disk::available(), "faults of disks"),

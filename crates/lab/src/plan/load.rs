@@ -2,9 +2,10 @@
 
 use brownout_cluster::cassandra;
 use brownout_load::{Consistency, KeyValue};
+use brownout_stress::run::experiment::ProfileLoad;
 use brownout_units::{Bytes, Count, Delay, Rate};
 
-use super::{check::Check, profiles::ProfileWork, to_u32};
+use super::{check::Check, narrow::to_u32};
 use crate::{
     experiment::{FileError, LoadSection, OpShare, RateChoice},
     hosts::Hosts,
@@ -38,6 +39,15 @@ pub enum Work {
     KeyValue(KeyValue),
     /// Operations of profiles.
     Profiles(Box<ProfileWork>),
+}
+
+/// Operations of profiles.
+#[derive(Debug, Clone)]
+pub struct ProfileWork {
+    /// As the engine is given it.
+    pub load: ProfileLoad,
+    /// The rates of the operations, in their order, if each has its own.
+    pub rates: Option<Vec<Rate>>,
 }
 
 impl PlannedLoad {

@@ -13,10 +13,9 @@ use brownout_stress::{
 use brownout_units::{Count, Rate};
 
 use super::{
-    PlannedLoad,
     check::Check,
-    load::{HOW_MUCH, Work},
-    to_u32,
+    load::{HOW_MUCH, PlannedLoad, ProfileWork, Work},
+    narrow::to_u32,
 };
 use crate::{
     experiment::{FileError, OpShare, one_of},
@@ -27,15 +26,6 @@ use crate::{
 const ONLY_DATA_CENTRE: &str = "datacenter1";
 /// Partitions of a table: more could not be written in any warm-up.
 const MAX_PARTITIONS: u64 = 1 << 32;
-
-/// Operations of profiles.
-#[derive(Debug, Clone)]
-pub struct ProfileWork {
-    /// As the engine is given it.
-    pub load: ProfileLoad,
-    /// The rates of the operations, in their order, if each has its own.
-    pub rates: Option<Vec<Rate>>,
-}
 
 impl ProfileWork {
     /// In words.

@@ -1,12 +1,21 @@
 //! Whether a plan leaves enough time to prove its faults: one that could not be proven is refused now, not after minutes.
 
+use std::time::Duration;
+
 use brownout_analysis::{margin_within, reach_within, stall_margin, stats::samples_to_tell};
+use brownout_probe::Probes;
 use brownout_record::Quantity;
 use brownout_units::{Count, Delay};
 
-use super::{Phase, PlannedFault, PlannedPeriod, PlannedPhase, check::Check, probe_interval};
-use crate::{experiment::FileError, faults::Fault, hosts::Hosts, witness::Pace};
+use super::{
+    check::Check,
+    period::{PlannedFault, PlannedPeriod},
+    phase::{Phase, PlannedPhase},
+};
+use crate::{experiment::FileError, faults::Fault, hosts::Hosts, witness::Sampling};
 
+/// Probes on each pair are this far apart, unless there are too many pairs.
+const PROBE_EVERY: Duration = Duration::from_millis(20);
 /// Probes that each of the windows before, during and after a fault has to have: three times what a verdict takes.
 const PROBES: u32 = 3 * brownout_analysis::ENOUGH as u32;
 /// The same of questions to a node that stands still.
@@ -17,6 +26,11 @@ const BETWEEN_STALLS: Delay = Delay::from_secs(3);
 const WITNESSES: Delay = Delay::from_secs(5);
 /// Bursts come once or twice a second.
 const TRAINS: Delay = Delay::from_secs(10);
+
+/// Between two probes on each pair: as close as the prober's budget for all pairs together allows.
+pub fn probe_interval(hosts: &Hosts) -> Duration {
+    PROBE_EVERY.max(Probes::shortest_interval(hosts.pairs().count()))
+}
 
 impl Check<'_> {
     /// `entries`: of each fault, the place of its entry in the file.
@@ -161,7 +175,7 @@ fn too_little(fault: &PlannedFault, periods: &[&PlannedPeriod], need: u64, what:
 fn longest(fault: &PlannedFault, need: u64) -> u64 {
     // A long stall is looked at less often than a short one.
     let stall = fault.fault().is_some_and(Fault::is_stall);
-    let need = if stall { (Pace::of(None).beat * BEATS).as_nanos() as u64 } else { need };
+    let need = if stall { (Sampling::of(None).beat * BEATS).as_nanos() as u64 } else { need };
     let injects = fault.fault().map_or(0, |fault| fault.injects_within().ns());
     injects.saturating_add(unsettled(fault)).saturating_add(early(fault)).saturating_add(need)
 }
@@ -252,7 +266,7 @@ fn quiet(changes: &[Change], from: u64, to: u64) -> u64 {
 fn evidence(fault: &PlannedFault, hosts: &Hosts) -> (Delay, &'static str) {
     let needs = fault.needs();
     let (length, what) = if fault.fault().is_some_and(Fault::is_stall) {
-        (Delay::from(Pace::of(needs.shortest_stall).beat * BEATS), "heartbeats")
+        (Delay::from(Sampling::of(needs.shortest_stall).beat * BEATS), "heartbeats")
     } else if !needs.trains.is_empty() {
         (TRAINS, "bursts")
     } else if needs.process_witness

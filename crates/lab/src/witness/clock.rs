@@ -11,13 +11,14 @@ use brownout_clock::ntp::exchange;
 use brownout_network::Network;
 use brownout_record::{Quantity, Subject, WitnessRow};
 
-use super::{Looker, PATIENCE, tell};
-use crate::{LabError, hosts::Hosts, stand::NTP_PORT};
+use super::poller::{PATIENCE, Poller, tell};
+use crate::{LabError, hosts::Hosts};
+use brownout_clock::ntp::PORT as NTP_PORT;
 
 const EVERY: Duration = Duration::from_millis(100);
 
 /// One for each node.
-pub(super) fn start(network: &Network, seen: Sender<WitnessRow>) -> Result<Vec<Looker>, LabError> {
+pub(super) fn start(network: &Network, seen: Sender<WitnessRow>) -> Result<Vec<Poller>, LabError> {
     let nodes = network.hosts().iter().filter(|host| host.name() != Hosts::LOAD);
     nodes
         .map(|host| {
@@ -40,7 +41,7 @@ pub(super) fn start(network: &Network, seen: Sender<WitnessRow>) -> Result<Vec<L
                     tell(&seen, row);
                 }
             };
-            Looker::start(format!("witness-ntp-{}", host.name()), EVERY, move || inside.enter(), look)
+            Poller::start(format!("witness-ntp-{}", host.name()), EVERY, move || inside.enter(), look)
         })
         .collect()
 }

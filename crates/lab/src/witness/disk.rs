@@ -1,29 +1,26 @@
 //! How long do operations on a directory's disk take, and how many of them wait? Timed on the same mount as the database's own,
 //! and counted by the filesystem under both.
 
-use std::{sync::mpsc::Sender, time::Duration};
+use std::sync::mpsc::Sender;
 
 use brownout_base::clock::monotonic_ns;
 use brownout_disk::{DiskControl, Operation, Operations, Probe};
 use brownout_record::{Quantity, Subject, WitnessRow};
 
-use super::{Looker, tell};
-use crate::{LabError, handles::DiskPlace};
-
-/// Between two rounds of one operation each, and between two looks at the counters.
-pub const EVERY: Duration = Duration::from_millis(100);
+use super::poller::{Poller, tell};
+use crate::{LabError, controls::NodeDisk, faults::DISK_LOOK_EVERY as EVERY};
 
 /// One directory of one node.
-pub(super) struct Disk {
+pub(super) struct DiskWitness {
     node: String,
     directory: String,
     probe: Probe,
 }
 
-impl Disk {
-    pub(super) fn start(node: &str, directory: &str, place: &DiskPlace) -> Result<Disk, LabError> {
+impl DiskWitness {
+    pub(super) fn start(node: &str, directory: &str, place: &NodeDisk) -> Result<DiskWitness, LabError> {
         let probe = Probe::start(&place.directory, EVERY, Operations::ALL)?;
-        Ok(Disk { node: node.to_owned(), directory: directory.to_owned(), probe })
+        Ok(DiskWitness { node: node.to_owned(), directory: directory.to_owned(), probe })
     }
 
     pub(super) fn drain(&self) -> Vec<WitnessRow> {
@@ -56,7 +53,7 @@ impl Disk {
 }
 
 /// What share of the operations waited because of a fault, disk by disk.
-pub(super) fn count(disks: Vec<(String, String, DiskControl)>, seen: Sender<WitnessRow>) -> Result<Looker, LabError> {
+pub(super) fn count(disks: Vec<(String, String, DiskControl)>, seen: Sender<WitnessRow>) -> Result<Poller, LabError> {
     let look = move || {
         for (node, directory, control) in &disks {
             let counters = control.take_counters();
@@ -75,5 +72,5 @@ pub(super) fn count(disks: Vec<(String, String, DiskControl)>, seen: Sender<Witn
             }
         }
     };
-    Looker::start("witness-disk".to_owned(), EVERY, || Ok(()), look)
+    Poller::start("witness-disk".to_owned(), EVERY, || Ok(()), look)
 }

@@ -14,7 +14,7 @@ use brownout_base::clock::monotonic_ns;
 use brownout_network::{Host, Network};
 use brownout_record::{Quantity, Subject, WitnessRow};
 
-use super::{Looker, tell};
+use super::poller::{Poller, tell};
 use crate::LabError;
 
 /// Between two rounds of packets on all links.
@@ -31,15 +31,15 @@ const PORT: u16 = 47_002;
 /// Sizes that are tried, besides the network's own: what standards name, and steps between.
 const SIZES: [usize; 12] = [576, 640, 768, 900, 1_024, 1_152, 1_280, 1_360, 1_400, 1_440, 1_480, 1_492];
 
-struct End {
+struct Endpoint {
     name: String,
     address: Ipv4Addr,
     socket: UdpSocket,
 }
 
 /// Who sends what to whom.
-struct Plan {
-    ends: Vec<End>,
+struct SizeProbes {
+    ends: Vec<Endpoint>,
     /// By the places of the ends.
     links: Vec<(usize, usize)>,
     sizes: BTreeSet<usize>,
@@ -51,7 +51,7 @@ pub(super) fn start(
     mtu: u16,
     asked: &[(String, String, u16)],
     seen: Sender<WitnessRow>,
-) -> Result<Looker, LabError> {
+) -> Result<Poller, LabError> {
     let failed = |source| LabError::Ground { doing: "find out the largest packets", source };
     let ends = network.hosts().iter().map(end).collect::<io::Result<Vec<_>>>().map_err(failed)?;
     let limits = asked.iter().flat_map(|(.., limit)| [usize::from(*limit), usize::from(*limit) + 1]);
@@ -63,7 +63,7 @@ pub(super) fn start(
         asked.iter().any(|(a, b, _)| (a == from && b == to) || (a == to && b == from))
     };
     let links = all.filter(|(from, to)| ends.len() <= ALL_LINKS_UP_TO || hit(*from, *to)).collect();
-    let plan = Plan { sizes: sizes.collect(), links, ends };
+    let plan = SizeProbes { sizes: sizes.collect(), links, ends };
     let control = network.control();
     let mut round = 0_u32;
     let look = move || {
@@ -71,10 +71,10 @@ pub(super) fn start(
         let patience = PATIENCE + Duration::from_nanos(control.longest_hold_ns());
         self::round(&plan, round, patience, &seen);
     };
-    Looker::start("witness-mtu".to_owned(), EVERY, || Ok(()), look)
+    Poller::start("witness-mtu".to_owned(), EVERY, || Ok(()), look)
 }
 
-fn end(host: &Host) -> io::Result<End> {
+fn end(host: &Host) -> io::Result<Endpoint> {
     let socket = host.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT)))??;
     socket.set_nonblocking(true)?;
     // Sets "don't fragment", and looks at no path MTU that the kernel has learned (ip(7)).
@@ -82,7 +82,7 @@ fn end(host: &Host) -> io::Result<End> {
     // Without CAP_NET_ADMIN over the machine, as much as the machine allows.
     set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
         .or_else(|_| set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER))?;
-    Ok(End { name: host.name().to_owned(), address: host.address(), socket })
+    Ok(Endpoint { name: host.name().to_owned(), address: host.address(), socket })
 }
 
 fn set(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
@@ -95,8 +95,8 @@ fn set(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: libc:
 }
 
 /// One packet of every size on every link; the largest that arrives is told.
-fn round(plan: &Plan, round: u32, patience: Duration, seen: &Sender<WitnessRow>) {
-    let Plan { ends, links, sizes } = plan;
+fn round(plan: &SizeProbes, round: u32, patience: Duration, seen: &Sender<WitnessRow>) {
+    let SizeProbes { ends, links, sizes } = plan;
     let at_ns = monotonic_ns();
     let mut buffer = vec![0; 65_536];
     for (from, to) in links {

@@ -4,55 +4,43 @@
 mod clock;
 mod disk;
 mod largest;
-mod pace;
+mod poller;
 mod process;
+mod sampling;
 mod trains;
 
-use std::{
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-        mpsc::{self, Receiver, Sender},
-    },
-    thread::{self, JoinHandle},
-    time::Duration,
-};
+use std::sync::mpsc::{self, Receiver};
 
 use brownout_cluster::{Beat, Heartbeats, Question};
 use brownout_network::Network;
 use brownout_record::{Quantity, Subject, WitnessRow};
 
-pub(crate) use disk::EVERY as DISK_EVERY;
-pub(crate) use pace::{LEAST_STALL, Pace};
+pub(crate) use sampling::{LEAST_STALL, Sampling};
 
-use crate::{LabError, faults::Needs, handles::Handles};
-
-/// A live node answers within this, nearly always, also on a busy machine. It is short, because what is asked this long
-/// before a node goes on is answered all the same.
-const PATIENCE: Duration = Duration::from_millis(400);
+use self::poller::{PATIENCE, Poller};
+use crate::{LabError, controls::Controls, faults::Needs};
 
 /// All witnesses of a trial, until this is dropped.
 pub struct Witnesses {
     seen: Receiver<WitnessRow>,
     heartbeats: Option<Heartbeats>,
-    trains: Option<trains::Trains>,
-    disks: Vec<disk::Disk>,
+    trains: Option<trains::RateWitness>,
+    disks: Vec<disk::DiskWitness>,
     /// The database's answers tell of its clock, too.
     clocks: bool,
     /// Its answers alone tell that it lives.
     answers: bool,
-    _threads: Vec<Looker>,
+    _threads: Vec<Poller>,
 }
 
 impl Witnesses {
     /// Begins to look.
-    pub fn start(needs: &Needs, network: &Network, mtu: u16, handles: &Handles) -> Result<Witnesses, LabError> {
+    pub fn start(needs: &Needs, network: &Network, mtu: u16, controls: &Controls) -> Result<Witnesses, LabError> {
         let (sender, seen) = mpsc::channel();
         let mut threads = Vec::new();
-        let pace = Pace::of(needs.shortest_stall);
+        let sampling = Sampling::of(needs.shortest_stall);
         if needs.process_witness {
-            threads.push(process::start(handles.nodes.clone(), pace.look, sender.clone())?);
+            threads.push(process::start(controls.nodes.clone(), sampling.look, sender.clone())?);
         }
         if needs.clock_witness {
             threads.extend(clock::start(network, sender.clone())?);
@@ -60,20 +48,21 @@ impl Witnesses {
         if !needs.largest_packets.is_empty() {
             threads.push(largest::start(network, mtu, &needs.largest_packets, sender.clone())?);
         }
-        let disks = || handles.disks.iter().filter(|((node, _), _)| needs.disks.contains(node));
+        let disks = || controls.disks.iter().filter(|((node, _), _)| needs.disks.contains(node));
         if needs.disk_counters {
             let all = disks().map(|((node, directory), disk)| (node.clone(), directory.clone(), disk.control.clone()));
             threads.push(disk::count(all.collect(), sender)?);
         }
         let asked = needs.process_witness || needs.clock_witness;
         let question = if needs.clock_witness { Question::Clock } else { Question::Alive };
-        let heartbeats = asked.then(|| Heartbeats::start(&handles.nodes, question, pace.beat, PATIENCE)).transpose()?;
+        let heartbeats =
+            asked.then(|| Heartbeats::start(&controls.nodes, question, sampling.beat, PATIENCE)).transpose()?;
         Ok(Witnesses {
             seen,
             heartbeats,
-            trains: (!needs.trains.is_empty()).then(|| trains::Trains::start(needs, network)).transpose()?,
+            trains: (!needs.trains.is_empty()).then(|| trains::RateWitness::start(needs, network)).transpose()?,
             disks: disks()
-                .map(|((node, directory), disk)| disk::Disk::start(node, directory, disk))
+                .map(|((node, directory), disk)| disk::DiskWitness::start(node, directory, disk))
                 .collect::<Result<_, _>>()?,
             clocks: needs.clock_witness,
             answers: needs.process_witness,
@@ -87,8 +76,8 @@ impl Witnesses {
         for beat in self.heartbeats.iter().flat_map(Heartbeats::drain) {
             self.beat(beat, &mut rows);
         }
-        rows.extend(self.trains.iter().flat_map(trains::Trains::drain));
-        rows.extend(self.disks.iter().flat_map(disk::Disk::drain));
+        rows.extend(self.trains.iter().flat_map(trains::RateWitness::drain));
+        rows.extend(self.disks.iter().flat_map(disk::DiskWitness::drain));
         rows
     }
 
@@ -107,50 +96,4 @@ impl Witnesses {
             rows.push(row(Quantity::ClockOffset, "database", offset as f64, error_ns as f64));
         }
     }
-}
-
-/// A thread that looks at something again and again, until this is dropped.
-struct Looker {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Looker {
-    /// Calls `look` on a thread of its own, once in every `every`. `prepare` runs there first: it may enter a host.
-    fn start(
-        name: String,
-        every: Duration,
-        prepare: impl FnOnce() -> io::Result<()> + Send + 'static,
-        mut look: impl FnMut() + Send + 'static,
-    ) -> Result<Looker, LabError> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let run = move || {
-            // A witness that cannot get to its place sees nothing, and what is not seen is not proven.
-            if prepare().is_err() {
-                return;
-            }
-            while !stopped.load(Ordering::Relaxed) {
-                look();
-                thread::sleep(every);
-            }
-        };
-        let failed = |source| LabError::Ground { doing: "start a witness", source };
-        Ok(Looker { stop, thread: Some(thread::Builder::new().name(name).spawn(run).map_err(failed)?) })
-    }
-}
-
-impl Drop for Looker {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // A panic has been printed by the thread itself.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Where a witness tells what it saw. Nobody listens any more when all is about to end.
-fn tell(to: &Sender<WitnessRow>, row: WitnessRow) {
-    let _ = to.send(row);
 }

@@ -6,7 +6,7 @@ use brownout_base::clock::monotonic_ns;
 use brownout_cluster::{ClusterControl, NodeState};
 use brownout_record::{Quantity, Subject, WitnessRow};
 
-use super::{Looker, tell};
+use super::poller::{Poller, tell};
 use crate::LabError;
 
 /// Between two looks at what governors do.
@@ -22,12 +22,12 @@ struct Watched {
     was_held_ns: u64,
 }
 
-pub(super) fn start(nodes: ClusterControl, every: Duration, seen: Sender<WitnessRow>) -> Result<Looker, LabError> {
+pub(super) fn start(nodes: ClusterControl, every: Duration, seen: Sender<WitnessRow>) -> Result<Poller, LabError> {
     let watched = |name| Watched { name, stood_at_ns: None, governed_ns: monotonic_ns(), was_held_ns: 0 };
     let mut all: Vec<Watched> = nodes.names().into_iter().map(watched).collect();
     let longest_ns = every.as_nanos() as u64 / 4;
     let look = move || all.iter_mut().for_each(|node| node.look(&nodes, longest_ns, &seen));
-    Looker::start("witness-process".to_owned(), every, || Ok(()), look)
+    Poller::start("witness-process".to_owned(), every, || Ok(()), look)
 }
 
 impl Watched {

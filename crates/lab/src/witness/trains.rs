@@ -9,14 +9,14 @@ use crate::{
     faults::{Needs, TrainNeed},
 };
 
-/// Trains on the links whose rate a fault limits, and on as many that it spares.
-pub(super) struct Trains {
+/// Packet trains on the links whose rate a fault limits, and on as many that it spares.
+pub(super) struct RateWitness {
     trains: brownout_probe::Trains,
     names: Vec<String>,
 }
 
-impl Trains {
-    pub(super) fn start(needs: &Needs, network: &Network) -> Result<Trains, LabError> {
+impl RateWitness {
+    pub(super) fn start(needs: &Needs, network: &Network) -> Result<RateWitness, LabError> {
         let mut links = Vec::new();
         for TrainNeed { from, to, expected, .. } in &needs.trains {
             links.extend(network.link(from, to).map(|link| (link, Some(*expected))));
@@ -28,7 +28,10 @@ impl Trains {
         let whole = TrainSpec::default();
         let packets = needs.trains.iter().map(|need| need.packets).min().unwrap_or(whole.packets).min(whole.packets);
         let names = network.hosts().iter().map(|host| host.name().to_owned()).collect();
-        Ok(Trains { trains: brownout_probe::Trains::start(network, &links, TrainSpec { packets, ..whole })?, names })
+        Ok(RateWitness {
+            trains: brownout_probe::Trains::start(network, &links, TrainSpec { packets, ..whole })?,
+            names,
+        })
     }
 
     pub(super) fn drain(&self) -> Vec<WitnessRow> {

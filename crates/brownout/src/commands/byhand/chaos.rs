@@ -3,7 +3,7 @@
 use brownout_lab::byhand::{Ask, Failure};
 use serde_json::{Map, Value, json};
 
-use super::{LabName, ask, wrong};
+use super::ask::{LabName, ask, wrong};
 
 #[derive(clap::Subcommand)]
 pub enum Chaos {

@@ -5,14 +5,13 @@ use brownout_units::{BitRate, Delay, Share};
 use serde_json::json;
 
 use super::{
-    LabName, ask,
+    ask::{LabName, ask, wrong},
     tokens::{Asked, For, reads, section},
-    wrong,
 };
 
 /// `link`: in the words of the experiment file.
 #[derive(clap::Args)]
-pub struct LinkOf {
+pub struct LinkOfArguments {
     /// Who sends: hosts or sites, with commas.
     from: String,
     /// Who receives.
@@ -77,7 +76,7 @@ pub struct LinkOf {
     lab: LabName,
 }
 
-impl LinkOf {
+impl LinkOfArguments {
     pub fn run(self) -> Result<u8, Failure> {
         let names = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
         let (from, to) = (names(&self.from), names(&self.to));

@@ -3,12 +3,12 @@
 use std::{thread, time::Duration};
 
 use brownout_lab::byhand::{
-    Ask, CheckStatus, Client, ClockRow, Event, Failure, HostStatus, Matrix, Place, Reply, Status,
+    Ask, CheckStatus, Client, ClockRow, Failure, HostStatus, LabEvent, LabRegistry, Matrix, Reply, Status,
 };
 use brownout_units::{Share, format_ns};
 use serde::Serialize;
 
-use super::{LabName, find, who};
+use super::ask::{LabName, find, who};
 use crate::output;
 
 /// Between two looks of `--watch`.
@@ -174,7 +174,7 @@ struct List {
 
 pub fn ls(arguments: &LsArguments) -> Result<u8, Failure> {
     let mut labs = Vec::new();
-    for lab in Place::mine()?.labs()? {
+    for lab in LabRegistry::mine()?.labs()? {
         let asked = Client::ask(&lab, Ask::Status { check: false }, &who(), false).and_then(|client| {
             client.patience(LS_WITHIN);
             client.any_reply()
@@ -229,7 +229,7 @@ pub fn events(arguments: &EventsArguments) -> Result<u8, Failure> {
 }
 
 /// `2026-11-20 21:30:55.123456 UTC ± 12µs  slow  n2 …  (brownout slow n2 100ms)`.
-fn event_line(event: &Event) -> String {
+fn event_line(event: &LabEvent) -> String {
     let error = format_ns(event.error_ns as f64);
     format!("{} ± {error}  {:<9} {}  ({})", utc(event.unix_ns), event.kind, event.text, event.who)
 }

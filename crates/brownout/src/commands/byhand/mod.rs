@@ -1,5 +1,6 @@
 //! The lab by hand: `up`, `destroy`, and all that is typed in between, from any shell.
 
+mod ask;
 mod chaos;
 mod link;
 mod look;
@@ -11,9 +12,9 @@ mod up;
 
 use std::ffi::OsString;
 
-use brownout_lab::byhand::{Ask, Client, Failure, LabDirectory, Place, Reply};
+use brownout_lab::byhand::Failure;
 
-use crate::output::{self, WRONG};
+use crate::output;
 
 pub use up::keep;
 
@@ -29,74 +30,66 @@ pub enum Command {
     /// List the labs that are running.
     Ls(look::LsArguments),
     /// Delay what hosts send: slow n2 100ms 10ms.
-    Slow(network::Slow),
+    Slow(network::SlowArguments),
     /// Lose a part of what hosts send: flaky n2 10%.
-    Flaky(network::Flaky),
+    Flaky(network::FlakyArguments),
     /// Send a part of what hosts send twice: duplicate n2 5%.
-    Duplicate(network::ShareOf),
+    Duplicate(network::ShareOfArguments),
     /// Flip bits in a part of what hosts send: corrupt n2 1%.
-    Corrupt(network::ShareOf),
+    Corrupt(network::ShareOfArguments),
     /// Let a part of what hosts send overtake the rest, which is delayed: reorder n2 25% 50ms.
-    Reorder(network::Reorder),
+    Reorder(network::ReorderArguments),
     /// Limit the rate of hosts' links: rate n2 10mbit.
-    Rate(network::Rate),
+    Rate(network::RateArguments),
     /// Limit the size of hosts' packets: mtu n2 1000.
-    Mtu(network::Mtu),
+    Mtu(network::MtuArguments),
     /// Anything on the links from one host or site to another: link n1 n2 --delay 50ms --loss 1%.
-    Link(Box<link::LinkOf>),
+    Link(Box<link::LinkOfArguments>),
     /// Heal the links of hosts (partitions apart: `join`).
-    Fast(network::Fast),
+    Fast(network::FastArguments),
     /// Cut hosts into groups that cannot reach one another: partition n1,n2 n3.
-    Partition(network::Partition),
+    Partition(network::PartitionArguments),
     /// Cut the nodes into two groups that are drawn.
-    RandomPartition(network::RandomPartition),
+    RandomPartition(network::RandomPartitionArguments),
     /// Heal partitions.
-    Join(network::Join),
+    Join(network::JoinArguments),
     /// Start nodes that are down.
-    Start(nodes::Start),
+    Start(nodes::StartArguments),
     /// Ask nodes to end (SIGTERM).
-    Stop(nodes::Stop),
+    Stop(nodes::StopArguments),
     /// Kill nodes (SIGKILL, or --signal).
-    Kill(nodes::Kill),
+    Kill(nodes::KillArguments),
     /// Stop nodes, and start them again.
-    Restart(nodes::Start),
+    Restart(nodes::StartArguments),
     /// Let nodes stand still (SIGSTOP).
-    Pause(nodes::Stop),
+    Pause(nodes::StopArguments),
     /// Let paused nodes go on (SIGCONT).
-    Unpause(nodes::Unpause),
+    Unpause(nodes::UnpauseArguments),
     /// Make disks of nodes slow or failing: disk n2 20ms; disk n2 fast heals.
-    Disk(nodes::Disk),
+    Disk(nodes::DiskArguments),
     /// Limit the processors of nodes: cpu n2 20%; cpu n2 full heals.
-    Cpu(nodes::Cpu),
+    Cpu(nodes::CpuArguments),
     /// Without a host: one-way delays, round trips and clock offsets between all. With one: make its clock wrong, as in
     /// clock n2 +5s; clock n2 right heals.
-    Clock(nodes::Clock),
+    Clock(nodes::ClockArguments),
     /// Faults at random, in the background.
     #[command(subcommand)]
     Chaos(chaos::Chaos),
     /// Print the log of a node.
-    Logs(programs::Logs),
+    Logs(programs::LogsArguments),
     /// Run a program in a host: exec n1 -- ip addr.
-    Exec(programs::Exec),
+    Exec(programs::ExecArguments),
     /// Ask a node's nodetool: nodetool n1 status.
-    Nodetool(programs::Nodetool),
+    Nodetool(programs::NodetoolArguments),
     /// Run one CQL statement: cql "SELECT * FROM system.local".
-    Cql(programs::Cql),
+    Cql(programs::CqlArguments),
     /// Measure round trips between two hosts.
-    Ping(programs::Ping),
+    Ping(programs::PingArguments),
     /// What has changed in a lab, when, and by which command.
     Events(look::EventsArguments),
     /// The keeper of a lab; not for people.
     #[command(name = brownout_lab::byhand::KEEP, hide = true)]
     Keep,
-}
-
-/// Which lab is meant.
-#[derive(clap::Args)]
-pub struct LabName {
-    /// The lab. Default: the only one that is running.
-    #[arg(short = 'n', long, value_name = "LAB")]
-    name: Option<String>,
 }
 
 /// Does what was typed. Returns the exit code.
@@ -142,35 +135,6 @@ pub fn run(command: Command) -> u8 {
     })
 }
 
-/// The command line as it was typed, for the lab's event log.
-fn who() -> String {
-    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    std::iter::once("brownout".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
-}
-
-fn find(name: &LabName) -> Result<(Place, LabDirectory), Failure> {
-    let place = Place::mine()?;
-    let lab = place.find(name.name.as_deref())?;
-    Ok((place, lab))
-}
-
-/// Asks a lab, and prints the lines of its answer.
-fn ask(name: &LabName, ask: Ask) -> Result<u8, Failure> {
-    let (_, lab) = find(name)?;
-    let client = Client::ask(&lab, ask, &who(), false)?;
-    loop {
-        match client.reply()? {
-            Reply::Line(line) => {
-                if let Err(code) = output::print(&(line + "\n")) {
-                    return Ok(code);
-                }
-            }
-            Reply::Done(code) => return Ok(code),
-            _ => {}
-        }
-    }
-}
-
 /// A minus that stands before a number is part of it (`clock n2 -5s`), not the beginning of an option. It is hidden from
 /// the reader of options by another sign, which [`tokens::plain`] takes back.
 pub fn with_signs(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
@@ -184,11 +148,6 @@ pub fn with_signs(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
         }
     }
     words
-}
-
-/// What was typed is wrong.
-fn wrong<T>(message: impl Into<String>) -> Result<T, Failure> {
-    Err(Failure { message: message.into(), code: WRONG })
 }
 
 #[cfg(test)]

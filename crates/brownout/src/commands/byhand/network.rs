@@ -5,12 +5,12 @@ use brownout_units::{BitRate, Count, Delay, Share};
 use serde_json::json;
 
 use super::{
-    LabName, ask,
-    tokens::{Asked, For, Hosts, Target, reads, section},
+    ask::{LabName, ask},
+    tokens::{Asked, For, HostsArguments, Target, reads, section},
 };
 
 #[derive(clap::Args)]
-pub struct Slow {
+pub struct SlowArguments {
     #[command(flatten)]
     target: Target,
     /// How much later each packet arrives.
@@ -27,7 +27,7 @@ pub struct Slow {
     correlation: Option<String>,
 }
 
-impl Slow {
+impl SlowArguments {
     pub fn run(self) -> Result<u8, Failure> {
         let (who, placed) = self.target.hosts.split(reads::<Delay>);
         let asked = Asked::new("slow", Some(who))
@@ -42,7 +42,7 @@ impl Slow {
 }
 
 #[derive(clap::Args)]
-pub struct Flaky {
+pub struct FlakyArguments {
     #[command(flatten)]
     target: Target,
     /// The share of packets that vanish.
@@ -59,7 +59,7 @@ pub struct Flaky {
     markov: Option<String>,
 }
 
-impl Flaky {
+impl FlakyArguments {
     pub fn run(self) -> Result<u8, Failure> {
         let (who, placed) = self.target.hosts.split(reads::<Share>);
         let asked = Asked::new("flaky", Some(who))
@@ -74,7 +74,7 @@ impl Flaky {
 
 /// `duplicate` and `corrupt`.
 #[derive(clap::Args)]
-pub struct ShareOf {
+pub struct ShareOfArguments {
     #[command(flatten)]
     target: Target,
     /// The share of packets.
@@ -85,7 +85,7 @@ pub struct ShareOf {
     correlation: Option<String>,
 }
 
-impl ShareOf {
+impl ShareOfArguments {
     pub fn run(self, kind: &'static str) -> Result<u8, Failure> {
         let (who, placed) = self.target.hosts.split(reads::<Share>);
         let asked = Asked::new(kind, Some(who))
@@ -98,7 +98,7 @@ impl ShareOf {
 }
 
 #[derive(clap::Args)]
-pub struct Reorder {
+pub struct ReorderArguments {
     #[command(flatten)]
     target: Target,
     /// The share of packets that skip the delay.
@@ -115,7 +115,7 @@ pub struct Reorder {
     gap: Option<String>,
 }
 
-impl Reorder {
+impl ReorderArguments {
     pub fn run(self) -> Result<u8, Failure> {
         let (who, placed) = self.target.hosts.split(|word| reads::<Share>(word).or_else(|| reads::<Delay>(word)));
         let (shares, delays): (Vec<String>, Vec<String>) =
@@ -134,7 +134,7 @@ impl Reorder {
 }
 
 #[derive(clap::Args)]
-pub struct Rate {
+pub struct RateArguments {
     #[command(flatten)]
     target: Target,
     /// Bits per second on each link.
@@ -148,7 +148,7 @@ pub struct Rate {
     overhead: Option<String>,
 }
 
-impl Rate {
+impl RateArguments {
     pub fn run(self) -> Result<u8, Failure> {
         let (who, placed) = self.target.hosts.split(reads::<BitRate>);
         let asked = Asked::new("rate", Some(who))
@@ -162,7 +162,7 @@ impl Rate {
 }
 
 #[derive(clap::Args)]
-pub struct Mtu {
+pub struct MtuArguments {
     #[command(flatten)]
     target: Target,
     /// The largest IP packet that passes.
@@ -170,7 +170,7 @@ pub struct Mtu {
     bytes: Option<String>,
 }
 
-impl Mtu {
+impl MtuArguments {
     pub fn run(self) -> Result<u8, Failure> {
         let (who, placed) = self.target.hosts.split(reads::<Count>);
         let asked = Asked::new("mtu", Some(who))
@@ -182,21 +182,21 @@ impl Mtu {
 }
 
 #[derive(clap::Args)]
-pub struct Fast {
+pub struct FastArguments {
     #[command(flatten)]
-    hosts: Hosts,
+    hosts: HostsArguments,
     #[command(flatten)]
     lab: LabName,
 }
 
-impl Fast {
+impl FastArguments {
     pub fn run(self) -> Result<u8, Failure> {
         ask(&self.lab, Ask::Fast(self.hosts.who()))
     }
 }
 
 #[derive(clap::Args)]
-pub struct Partition {
+pub struct PartitionArguments {
     /// Groups of hosts: n1,n2 n3. Hosts in no group form one of their own; a host in two is a bridge.
     #[arg(value_name = "HOST,HOST…")]
     groups: Vec<String>,
@@ -224,7 +224,7 @@ pub struct Partition {
     lab: LabName,
 }
 
-impl Partition {
+impl PartitionArguments {
     pub fn run(self) -> Result<u8, Failure> {
         let names =
             |text: &String| text.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>();
@@ -242,26 +242,26 @@ impl Partition {
 }
 
 #[derive(clap::Args)]
-pub struct RandomPartition {
+pub struct RandomPartitionArguments {
     #[command(flatten)]
     length: For,
     #[command(flatten)]
     lab: LabName,
 }
 
-impl RandomPartition {
+impl RandomPartitionArguments {
     pub fn run(self) -> Result<u8, Failure> {
         Asked::new("partition", None).with("random", Some(true)).send(&self.lab, &self.length)
     }
 }
 
 #[derive(clap::Args)]
-pub struct Join {
+pub struct JoinArguments {
     #[command(flatten)]
     lab: LabName,
 }
 
-impl Join {
+impl JoinArguments {
     pub fn run(self) -> Result<u8, Failure> {
         ask(&self.lab, Ask::Join)
     }

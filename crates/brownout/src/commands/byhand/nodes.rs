@@ -5,15 +5,16 @@ use brownout_lab::experiment::StepChoice;
 use brownout_units::{Delay, Share};
 
 use super::{
-    LabName, ask, look,
-    tokens::{Asked, For, Hosts, plain, reads},
+    ask::{LabName, ask},
+    look,
+    tokens::{Asked, For, HostsArguments, plain, reads},
 };
 
 /// `start` and `restart`.
 #[derive(clap::Args)]
-pub struct Start {
+pub struct StartArguments {
     #[command(flatten)]
-    hosts: Hosts,
+    hosts: HostsArguments,
     /// Return at once, not when the nodes answer.
     #[arg(long)]
     no_wait: bool,
@@ -21,7 +22,7 @@ pub struct Start {
     lab: LabName,
 }
 
-impl Start {
+impl StartArguments {
     pub fn run(self, verb: Verb) -> Result<u8, Failure> {
         ask(&self.lab, Ask::Process { verb, who: self.hosts.who(), wait: !self.no_wait })
     }
@@ -29,16 +30,16 @@ impl Start {
 
 /// `stop` and `pause`.
 #[derive(clap::Args)]
-pub struct Stop {
+pub struct StopArguments {
     #[command(flatten)]
-    hosts: Hosts,
+    hosts: HostsArguments,
     #[command(flatten)]
     length: For,
     #[command(flatten)]
     lab: LabName,
 }
 
-impl Stop {
+impl StopArguments {
     pub fn run(self, kind: &str) -> Result<u8, Failure> {
         let (kind, who, values) = (kind.to_owned(), Some(self.hosts.who()), serde_json::Map::new());
         ask(&self.lab, Ask::Fault { kind, who, values, for_ns: self.length.ns() })
@@ -46,23 +47,23 @@ impl Stop {
 }
 
 #[derive(clap::Args)]
-pub struct Unpause {
+pub struct UnpauseArguments {
     #[command(flatten)]
-    hosts: Hosts,
+    hosts: HostsArguments,
     #[command(flatten)]
     lab: LabName,
 }
 
-impl Unpause {
+impl UnpauseArguments {
     pub fn run(self) -> Result<u8, Failure> {
         ask(&self.lab, Ask::Process { verb: Verb::Unpause, who: self.hosts.who(), wait: false })
     }
 }
 
 #[derive(clap::Args)]
-pub struct Kill {
+pub struct KillArguments {
     #[command(flatten)]
-    hosts: Hosts,
+    hosts: HostsArguments,
     /// Another signal: TERM, INT, HUP, QUIT, ABRT or SEGV.
     #[arg(short = 's', long, value_name = "SIGNAL", default_value = "KILL")]
     signal: String,
@@ -72,7 +73,7 @@ pub struct Kill {
     lab: LabName,
 }
 
-impl Kill {
+impl KillArguments {
     pub fn run(self) -> Result<u8, Failure> {
         let values = [("signal".to_owned(), self.signal.into())].into_iter().collect();
         let (kind, who) = ("kill".to_owned(), Some(self.hosts.who()));
@@ -81,9 +82,9 @@ impl Kill {
 }
 
 #[derive(clap::Args)]
-pub struct Disk {
+pub struct DiskArguments {
     #[command(flatten)]
-    hosts: Hosts,
+    hosts: HostsArguments,
     /// How much longer each operation takes.
     #[arg(long, value_name = "TIME")]
     delay: Option<String>,
@@ -113,7 +114,7 @@ const HEALS_DISK: &str = "fast";
 const HEALS_CPU: &str = "full";
 const HEALS_CLOCK: &str = "right";
 
-impl Disk {
+impl DiskArguments {
     pub fn run(self) -> Result<u8, Failure> {
         let (who, placed) =
             self.hosts.split(|word| reads::<Delay>(word).or((word == HEALS_DISK).then(|| word.to_owned())));
@@ -137,9 +138,9 @@ impl Disk {
 }
 
 #[derive(clap::Args)]
-pub struct Cpu {
+pub struct CpuArguments {
     #[command(flatten)]
-    hosts: Hosts,
+    hosts: HostsArguments,
     /// Of all processors that the lab may use.
     #[arg(long, value_name = "SHARE")]
     share: Option<String>,
@@ -149,7 +150,7 @@ pub struct Cpu {
     lab: LabName,
 }
 
-impl Cpu {
+impl CpuArguments {
     pub fn run(self) -> Result<u8, Failure> {
         let (who, placed) =
             self.hosts.split(|word| reads::<Share>(word).or((word == HEALS_CPU).then(|| word.to_owned())));
@@ -162,9 +163,9 @@ impl Cpu {
 }
 
 #[derive(clap::Args)]
-pub struct Clock {
+pub struct ClockArguments {
     #[command(flatten)]
-    hosts: Hosts,
+    hosts: HostsArguments,
     /// Ahead (5s) or behind (-5s) of the true time.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     offset: Option<String>,
@@ -180,7 +181,7 @@ pub struct Clock {
     lab: LabName,
 }
 
-impl Clock {
+impl ClockArguments {
     pub fn run(self) -> Result<u8, Failure> {
         if self.hosts.is_empty() && self.offset.is_none() && self.drift.is_none() {
             return look::clocks(&self.lab, self.json);

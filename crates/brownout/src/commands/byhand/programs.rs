@@ -12,7 +12,10 @@ use brownout_lab::byhand::{Ask, Client, Failure, LabDirectory, Reply};
 use brownout_units::Delay;
 use serde::Serialize;
 
-use super::{LabName, ask, find, look, who, wrong};
+use super::{
+    ask::{LabName, ask, find, who, wrong},
+    look,
+};
 use crate::output;
 
 /// What a program in a lab has of the client's surroundings.
@@ -21,7 +24,7 @@ const VARIABLES: [&str; 8] = ["PATH", "TERM", "LANG", "LC_ALL", "HOME", "USER", 
 const FOLLOW: Duration = Duration::from_millis(200);
 
 #[derive(clap::Args)]
-pub struct Logs {
+pub struct LogsArguments {
     /// The node.
     host: String,
     /// Go on as it grows, until Ctrl-C.
@@ -38,7 +41,7 @@ pub struct Logs {
 }
 
 #[derive(clap::Args)]
-pub struct Exec {
+pub struct ExecArguments {
     /// The host.
     host: String,
     /// The program and its arguments.
@@ -49,7 +52,7 @@ pub struct Exec {
 }
 
 #[derive(clap::Args)]
-pub struct Nodetool {
+pub struct NodetoolArguments {
     #[command(flatten)]
     lab: LabName,
     /// The node.
@@ -60,7 +63,7 @@ pub struct Nodetool {
 }
 
 #[derive(clap::Args)]
-pub struct Cql {
+pub struct CqlArguments {
     /// The statement.
     statement: String,
     /// The node that is asked. Default: the first that is up.
@@ -77,7 +80,7 @@ pub struct Cql {
 }
 
 #[derive(clap::Args)]
-pub struct Ping {
+pub struct PingArguments {
     /// Who asks.
     from: String,
     /// Who answers.
@@ -92,16 +95,16 @@ pub struct Ping {
     lab: LabName,
 }
 
-pub fn exec(arguments: Exec) -> Result<u8, Failure> {
+pub fn exec(arguments: ExecArguments) -> Result<u8, Failure> {
     let environment: BTreeMap<String, String> =
         VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect();
     let directory = std::env::current_dir().unwrap_or_else(|_| "/".into());
-    let Exec { host, command, lab } = arguments;
+    let ExecArguments { host, command, lab } = arguments;
     in_lab(&lab, Ask::Exec { host, command, environment, directory })
 }
 
-pub fn nodetool(arguments: Nodetool) -> Result<u8, Failure> {
-    let Nodetool { host, arguments, lab } = arguments;
+pub fn nodetool(arguments: NodetoolArguments) -> Result<u8, Failure> {
+    let NodetoolArguments { host, arguments, lab } = arguments;
     in_lab(&lab, Ask::Nodetool { host, arguments })
 }
 
@@ -148,13 +151,13 @@ impl Signals {
 
     fn next(&self) -> Option<u8> {
         let mut signal = 0;
-        // SAFETY: the set was made above; `signal` is a valid place.
+        // SAFETY: the set was made above; `signal` is a valid place for the answer.
         let waited = unsafe { libc::sigwait(&raw const self.0, &raw mut signal) };
         (waited == 0).then(|| u8::try_from(signal).ok()).flatten()
     }
 }
 
-pub fn logs(arguments: &Logs) -> Result<u8, Failure> {
+pub fn logs(arguments: &LogsArguments) -> Result<u8, Failure> {
     let (_, lab) = find(&arguments.lab)?;
     let asked = Ask::Logs { host: arguments.host.clone(), console: arguments.console };
     let client = Client::ask(&lab, asked, &who(), false)?;
@@ -223,7 +226,7 @@ struct Table {
     warnings: Vec<String>,
 }
 
-pub fn cql(arguments: &Cql) -> Result<u8, Failure> {
+pub fn cql(arguments: &CqlArguments) -> Result<u8, Failure> {
     let (_, lab) = find(&arguments.lab)?;
     let asked = Ask::Cql {
         host: arguments.host.clone(),
@@ -250,7 +253,7 @@ pub fn cql(arguments: &Cql) -> Result<u8, Failure> {
     Ok(output::code(output::print(&text), 0))
 }
 
-pub fn ping(arguments: &Ping) -> Result<u8, Failure> {
+pub fn ping(arguments: &PingArguments) -> Result<u8, Failure> {
     if arguments.count == 0 || arguments.interval < Delay::from_ms(1) {
         return wrong("a ping takes at least one round trip, and at least 1ms between two");
     }

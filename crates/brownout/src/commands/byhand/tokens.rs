@@ -6,14 +6,14 @@ use brownout_lab::byhand::{Ask, Failure, Who};
 use brownout_units::Delay;
 use serde_json::{Map, Value};
 
-use super::{LabName, ask, wrong};
+use super::ask::{LabName, ask, wrong};
 
 /// Stands for the minus of a number; see [`super::with_signs`].
 pub const MINUS: char = '−';
 
 /// Hosts, with magnitudes among them.
 #[derive(clap::Args)]
-pub struct Hosts {
+pub struct HostsArguments {
     /// Hosts by name, and magnitudes with their units.
     #[arg(value_name = "HOST|MAGNITUDE")]
     words: Vec<String>,
@@ -52,7 +52,7 @@ impl For {
 #[derive(clap::Args)]
 pub struct Target {
     #[command(flatten)]
-    pub hosts: Hosts,
+    pub hosts: HostsArguments,
     #[command(flatten)]
     way: Way,
     #[command(flatten)]
@@ -73,7 +73,7 @@ pub fn plain(word: &str) -> String {
     word.replace(MINUS, "-")
 }
 
-impl Hosts {
+impl HostsArguments {
     /// Whether nobody and nothing is named.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty() && !self.all && !self.random
@@ -179,8 +179,8 @@ mod tests {
 
     use super::*;
 
-    fn hosts(words: &str) -> Hosts {
-        Hosts { words: words.split(' ').map(str::to_owned).collect(), all: false, random: false }
+    fn hosts(words: &str) -> HostsArguments {
+        HostsArguments { words: words.split(' ').map(str::to_owned).collect(), all: false, random: false }
     }
 
     #[test]

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use brownout_lab::byhand::{self, Ask, Client, Failure, Place, Reply, Up};
+use brownout_lab::byhand::{self, Ask, Client, Failure, LabRegistry, Reply, Up};
 
-use super::{LabName, look, who};
+use super::{
+    ask::{LabName, who},
+    look,
+};
 use crate::{
     output,
     view::{self, View},
@@ -70,7 +73,7 @@ pub fn up(arguments: &UpArguments) -> u8 {
 }
 
 fn show(name: &str, json: bool) -> Result<u8, Failure> {
-    let lab = Place::mine()?.find(Some(name))?;
+    let lab = LabRegistry::mine()?.find(Some(name))?;
     let client = Client::ask(&lab, Ask::Status { check: false }, &who(), false)?;
     let Reply::Status(status) = client.reply()? else { return Ok(output::INVALID) };
     let printed = if json { output::print_json(&status) } else { output::print(&look::table(&status)) };
@@ -78,13 +81,13 @@ fn show(name: &str, json: bool) -> Result<u8, Failure> {
 }
 
 pub fn destroy(arguments: &DestroyArguments) -> Result<u8, Failure> {
-    let place = Place::mine()?;
+    let registry = LabRegistry::mine()?;
     let labs = match arguments.all {
-        true => place.labs()?,
-        false => vec![place.find(arguments.named.as_deref().or(arguments.lab.name.as_deref()))?],
+        true => registry.labs()?,
+        false => vec![registry.find(arguments.named.as_deref().or(arguments.lab.name.as_deref()))?],
     };
     for lab in labs {
-        byhand::end(&place, &lab, &who())?;
+        byhand::end(&registry, &lab, &who())?;
         if let Err(code) = output::print(&format!("{} is gone\n", lab.name)) {
             return Ok(code);
         }

@@ -21,18 +21,18 @@ pub const LEAST_STALL: Delay = Delay::from_ms(50);
 /// Between two looks, and between two questions. The same from the trial's beginning to its end: what looking costs, the baseline
 /// pays as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
+pub struct Sampling {
     /// Between two looks at a process.
     pub look: Duration,
     /// Between two questions to a node.
     pub beat: Duration,
 }
 
-impl Pace {
+impl Sampling {
     /// For a shortest stall of this length; for none, what long ones take.
-    pub fn of(shortest: Option<Delay>) -> Pace {
+    pub fn of(shortest: Option<Delay>) -> Sampling {
         let length = shortest.map_or(Duration::MAX, Delay::duration);
-        Pace {
+        Sampling {
             look: (length / LOOKS).clamp(FASTEST_LOOK, SLOWEST),
             beat: (length / BEATS).clamp(FASTEST_BEAT, SLOWEST),
         }
@@ -45,13 +45,13 @@ mod tests {
 
     #[test]
     fn shorter_stalls_are_looked_at_more_often_within_bounds() {
-        let pace = |ms| {
-            let pace = Pace::of(Some(Delay::from_ms(ms)));
-            (pace.look.as_millis(), pace.beat.as_millis())
+        let sampling = |ms| {
+            let sampling = Sampling::of(Some(Delay::from_ms(ms)));
+            (sampling.look.as_millis(), sampling.beat.as_millis())
         };
-        assert_eq!(pace(50), (5, 10));
-        assert_eq!(pace(200), (10, 20));
-        assert_eq!(pace(10_000), (100, 100));
-        assert_eq!(Pace::of(None), Pace { look: SLOWEST, beat: SLOWEST });
+        assert_eq!(sampling(50), (5, 10));
+        assert_eq!(sampling(200), (10, 20));
+        assert_eq!(sampling(10_000), (100, 100));
+        assert_eq!(Sampling::of(None), Sampling { look: SLOWEST, beat: SLOWEST });
     }
 }

@@ -1,6 +1,6 @@
 //! Everything that was seen in one place, and what each who looked at it measured there in some segments of time.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use brownout_record::{FaultRecord, HostCounterRow, Quantity, Subject, WitnessRow};
 
@@ -9,6 +9,7 @@ use crate::{
     distribution::Distribution,
     index::Index,
     links::{LinkCounts, held},
+    measure::{LEAN, Measure, Source, is_share},
     samples::{self, Sample},
     segments::{Class, Segment, Span},
     stats,
@@ -18,82 +19,6 @@ use crate::{
 /// ns: requests begun less before a change say nothing.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// A reading that leans over a change may do so by this share of its length.
-pub(crate) const LEAN: f64 = 0.02;
-
-/// Whether a quantity is a share of packets or operations.
-pub(crate) fn is_share(quantity: Quantity) -> bool {
-    matches!(
-        quantity,
-        Quantity::Loss
-            | Quantity::Duplicates
-            | Quantity::Reordered
-            | Quantity::Corruption
-            | Quantity::ReadErrors
-            | Quantity::WriteErrors
-            | Quantity::SyncErrors
-            | Quantity::MetadataErrors
-            | Quantity::ReadDelayed
-            | Quantity::WriteDelayed
-            | Quantity::SyncDelayed
-            | Quantity::MetadataDelayed
-    )
-}
-
-/// Who looked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Source<'a> {
-    /// The probes, which cross the network like any packet.
-    Probes,
-    /// The emulator's own counters.
-    Counters,
-    /// The receiving kernel, which counts packets with a wrong checksum.
-    Checksums,
-    /// The kernel's account of processor time.
-    Cpu,
-    /// One who looks at the place itself.
-    Witness(&'a str),
-}
-
-impl<'a> Source<'a> {
-    /// Its name in the findings: `probes`, `counters`, `checksums`, `cpu`, or the witness's own.
-    pub(crate) fn name(self) -> Cow<'a, str> {
-        Cow::Borrowed(match self {
-            Source::Probes => "probes",
-            Source::Counters => "counters",
-            Source::Checksums => "checksums",
-            Source::Cpu => "cpu",
-            Source::Witness(name) => name,
-        })
-    }
-}
-
-/// What one measured in some segments.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Measure {
-    pub(crate) value: Option<f64>,
-    pub(crate) samples: u64,
-    /// Half-width of the 99.999 % interval of a share; the bound of a clock's error, ns.
-    pub(crate) error: f64,
-    /// Of checksums: the share that the emulator says that it damaged.
-    pub(crate) told: f64,
-    /// It cannot see this here, however much is there.
-    pub(crate) blind: bool,
-    /// Some of it may be from beyond the segments: from [`LEAN`] of the time at most.
-    pub(crate) leans: bool,
-}
-
-impl Measure {
-    fn share(hits: u64, count: u64) -> Self {
-        let value = (count > 0).then(|| hits as f64 / count as f64);
-        Measure { value, samples: count, error: stats::share_half_width(hits, count), ..Measure::default() }
-    }
-
-    fn exact(value: Option<f64>, samples: u64) -> Self {
-        Measure { value, samples, ..Measure::default() }
-    }
-}
-
 /// CPU time of a node in one reading.
 struct CpuShare {
     span: Span,
@@ -102,7 +27,7 @@ struct CpuShare {
 }
 
 /// Everything about one subject.
-pub(crate) struct Place<'a> {
+pub(crate) struct SubjectSeries<'a> {
     evidence: &'a TrialEvidence,
     subject: &'a Subject,
     class: Class,
@@ -115,9 +40,9 @@ pub(crate) struct Place<'a> {
     spared: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> SubjectSeries<'a> {
     pub(crate) fn of(evidence: &'a TrialEvidence, index: &'a Index<'a>, subject: &'a Subject, spared: bool) -> Self {
-        let mut place = Place {
+        let mut place = SubjectSeries {
             evidence,
             subject,
             class: Class::of(subject),
@@ -384,7 +309,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Place<'_> {
+impl SubjectSeries<'_> {
     /// The share of the requests begun in some segments that were answered while the same segment went on: what a host does with them
     /// once it goes on says nothing of whether it stood still.
     fn answers(&self, name: &str, segments: &[Segment]) -> Measure {

@@ -21,7 +21,7 @@ const LONGEST_NAME: usize = 40;
 
 /// The directory of all labs of this user.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct LabRegistry {
     root: PathBuf,
 }
 
@@ -40,10 +40,10 @@ pub(crate) struct Claim {
     pub(crate) lock: File,
 }
 
-impl Place {
+impl LabRegistry {
     /// That of the user: `$XDG_RUNTIME_DIR/brownout`; without it `/run/brownout` for root and
     /// `~/.local/state/brownout` for others. Made if it is not there, for its owner alone.
-    pub fn mine() -> Result<Place, Failure> {
+    pub fn mine() -> Result<LabRegistry, Failure> {
         // SAFETY: geteuid has no preconditions and cannot fail.
         let user = unsafe { libc::geteuid() };
         // `sudo` may leave a variable that names another user's directory.
@@ -74,11 +74,11 @@ impl Place {
         if found.mode() & 0o077 != 0 {
             fs::set_permissions(&root, fs::Permissions::from_mode(0o700)).map_err(failed)?;
         }
-        Ok(Place { root })
+        Ok(LabRegistry { root })
     }
 
-    pub(super) fn at(root: PathBuf) -> Place {
-        Place { root }
+    pub(super) fn at(root: PathBuf) -> LabRegistry {
+        LabRegistry { root }
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -254,58 +254,58 @@ pub(super) fn remove_directory(directory: &Path) {
 mod tests {
     use super::*;
 
-    fn place() -> (tempfile::TempDir, Place) {
+    fn registry() -> (tempfile::TempDir, LabRegistry) {
         let directory = tempfile::tempdir().unwrap();
-        let place = Place { root: directory.path().to_owned() };
-        (directory, place)
+        let registry = LabRegistry { root: directory.path().to_owned() };
+        (directory, registry)
     }
 
     #[test]
     fn a_lab_lives_as_long_as_its_lock_is_held_and_then_its_directories_go() {
-        let (directory, place) = place();
-        let claim = place.claim("one").unwrap();
+        let (directory, registry) = registry();
+        let claim = registry.claim("one").unwrap();
         let work = directory.path().join("work").join("one");
         fs::create_dir_all(work.join("scratch")).unwrap();
         claim.directory.write_work(&work).unwrap();
         assert!(claim.directory.lives());
-        assert!(place.claim("one").unwrap_err().message.contains("running already"));
-        assert_eq!(place.labs().unwrap().len(), 1);
+        assert!(registry.claim("one").unwrap_err().message.contains("running already"));
+        assert_eq!(registry.labs().unwrap().len(), 1);
         let path = claim.directory.path.clone();
         drop(claim);
-        assert!(place.labs().unwrap().is_empty());
+        assert!(registry.labs().unwrap().is_empty());
         assert!(!path.exists() && !work.exists());
     }
 
     #[test]
     fn the_only_lab_needs_no_name_and_an_unknown_one_is_told_with_the_nearest() {
-        let (_directory, place) = place();
-        assert!(place.find(None).unwrap_err().message.contains("brownout up"));
-        let _one = place.claim("paris").unwrap();
-        assert_eq!(place.find(None).unwrap().name, "paris");
-        let _two = place.claim("rome").unwrap();
-        assert!(place.find(None).unwrap_err().message.contains("paris, rome"));
-        assert!(place.find(Some("pariss")).unwrap_err().message.contains("did you mean 'paris'?"));
+        let (_directory, registry) = registry();
+        assert!(registry.find(None).unwrap_err().message.contains("brownout up"));
+        let _one = registry.claim("paris").unwrap();
+        assert_eq!(registry.find(None).unwrap().name, "paris");
+        let _two = registry.claim("rome").unwrap();
+        assert!(registry.find(None).unwrap_err().message.contains("paris, rome"));
+        assert!(registry.find(Some("pariss")).unwrap_err().message.contains("did you mean 'paris'?"));
     }
 
     #[test]
     fn names_that_are_paths_or_options_are_refused() {
-        let (_directory, place) = place();
+        let (_directory, registry) = registry();
         for name in ["", ".", "..", "-n", "a/b", "a b", ".lock", &"x".repeat(41)] {
-            assert_eq!(place.lab(name).unwrap_err().code, 2, "{name}");
+            assert_eq!(registry.lab(name).unwrap_err().code, 2, "{name}");
         }
-        assert!(place.lab("slow-replica_5.0").is_ok());
+        assert!(registry.lab("slow-replica_5.0").is_ok());
     }
 
     #[test]
     fn nothing_but_a_directory_named_after_the_lab_is_swept() {
-        let (directory, place) = place();
-        let claim = place.claim("one").unwrap();
+        let (directory, registry) = registry();
+        let claim = registry.claim("one").unwrap();
         let other = directory.path().join("precious");
         fs::create_dir(&other).unwrap();
         fs::write(other.join("file"), "").unwrap();
         claim.directory.write_work(&other).unwrap();
         drop(claim);
-        assert!(place.labs().unwrap().is_empty());
+        assert!(registry.labs().unwrap().is_empty());
         assert!(other.exists());
     }
 }

@@ -10,30 +10,32 @@ use std::{
     sync::Arc,
 };
 
-use brownout_clock::{HostClock, ntp::Responder, write_object};
+use brownout_clock::{
+    HostClock,
+    ntp::{PORT as NTP_PORT, Responder},
+    write_object,
+};
 use brownout_cluster::{Cluster, NodeDirectories, Place};
 use brownout_disk::Disk;
-use brownout_network::{Emulator, ImpairmentGuard, LinkControl, Network};
+use brownout_machine::Scheduling;
+use brownout_network::{Emulator, Host, ImpairmentGuard, LinkControl, Network};
 
 use crate::{
     LabError,
-    bench::Bench,
-    faults::{DIRECTORIES, Needs, Reach},
-    handles::{DiskPlace, Handles},
+    controls::{Controls, NodeDisk},
+    faults::{Capabilities, DIRECTORIES, Needs},
     hosts::Hosts,
+    spec::LabSpec,
 };
 
-/// Where every host answers for its clock (RFC 5905).
-pub(crate) const NTP_PORT: u16 = 123;
-
 /// A lab that stands. Dropping it ends it: the nodes first, then the disks under them, then the network.
-pub struct Stand {
+pub struct Testbed {
     /// The nodes.
     pub cluster: Cluster,
     /// How faults act on it.
-    pub reach: Reach,
+    pub capabilities: Capabilities,
     /// Where everybody else looks.
-    pub handles: Arc<Handles>,
+    pub controls: Arc<Controls>,
     _responder: Responder,
     _disks: Vec<Disk>,
     _distances: Vec<ImpairmentGuard>,
@@ -41,17 +43,17 @@ pub struct Stand {
     pub network: Network,
 }
 
-impl Stand {
+impl Testbed {
     /// Builds it: the nodes are started, but not ready yet.
-    pub fn build(bench: &Bench, number: u32, seed: u64, needs: &Needs) -> Result<Stand, LabError> {
-        let network = Network::start(bench.network(seed))?;
+    pub fn build(spec: &LabSpec, number: u32, seed: u64, needs: &Needs) -> Result<Testbed, LabError> {
+        let network = Network::start(spec.network(seed))?;
         let control = network.control();
-        let distances = distances(bench, &network, &control)?;
-        let paths = bench.paths(number);
+        let distances = distances(spec, &network, &control)?;
+        let paths = spec.paths(number);
         let mut clocks = BTreeMap::new();
         let mut disks: Vec<Disk> = Vec::new();
         let mut controls = BTreeMap::new();
-        let places: Vec<&dyn Place> = bench
+        let places: Vec<&dyn Place> = spec
             .layout
             .hosts
             .nodes()
@@ -70,7 +72,7 @@ impl Stand {
             if needs.disks.contains(&node.name) {
                 for (directory, target) in DIRECTORIES.iter().zip([&node.data, &node.commitlog, &node.hints]) {
                     let disk = disk(&node.home, directory, target)?;
-                    let place = DiskPlace { control: disk.control(), directory: target.clone() };
+                    let place = NodeDisk { control: disk.control(), directory: target.clone() };
                     controls.insert((node.name.clone(), (*directory).to_owned()), place);
                     disks.push(disk);
                 }
@@ -78,12 +80,12 @@ impl Stand {
             Ok(environment)
         };
         let cluster = Cluster::start_with(
-            &bench.cassandra(),
-            &bench.distribution,
-            &bench.java,
+            &spec.cassandra(),
+            &spec.distribution,
+            &spec.java,
             &places,
             &paths,
-            bench.archive.as_deref(),
+            spec.archive.as_deref(),
             &mut prepare,
         )?;
         // Hosts whose clock cannot be wrong answer with the true time.
@@ -95,24 +97,32 @@ impl Stand {
         // Only those that a process looks at can be made wrong.
         let wrong = clocks.into_iter().filter(|(name, _)| needs.clocks.contains(name) || name == Hosts::LOAD);
         let by_name =
-            bench.layout.hosts.pairs().filter_map(|(from, to)| {
+            spec.layout.hosts.pairs().filter_map(|(from, to)| {
                 Some(((from.name.clone(), to.name.clone()), network.link(&from.name, &to.name)?))
             });
-        let handles = Arc::new(Handles {
+        let controls = Arc::new(Controls {
             by_name: by_name.collect(),
             nodes: cluster.control(),
             disks: controls,
             clocks: wrong.collect(),
             control,
         });
-        let reach = handles.reach();
-        Ok(Stand { cluster, reach, handles, _responder: responder, _disks: disks, _distances: distances, network })
+        let capabilities = controls.capabilities();
+        Ok(Testbed {
+            cluster,
+            capabilities,
+            controls,
+            _responder: responder,
+            _disks: disks,
+            _distances: distances,
+            network,
+        })
     }
 }
 
 /// What lies between hosts all the time.
-fn distances(bench: &Bench, network: &Network, control: &Emulator) -> Result<Vec<ImpairmentGuard>, LabError> {
-    let all = bench.layout.distances.iter().map(|distance| {
+fn distances(spec: &LabSpec, network: &Network, control: &Emulator) -> Result<Vec<ImpairmentGuard>, LabError> {
+    let all = spec.layout.distances.iter().map(|distance| {
         let links: Vec<_> = distance.pairs.iter().filter_map(|(from, to)| network.link(from, to)).collect();
         Ok(control.impair(&links, &distance.impairment)?)
     });
@@ -141,4 +151,35 @@ fn responder(network: &Network, clocks: &BTreeMap<String, HostClock>) -> Result<
     let sockets =
         sockets.into_iter().map(|(socket, clock)| Ok((socket?, clock))).collect::<Result<Vec<_>, LabError>>()?;
     Ok(Responder::start(sockets)?)
+}
+
+/// What is learned when the first trial stands: for the record's environment.
+pub struct TestbedSettings {
+    /// "SCHED_FIFO 50".
+    pub emulator_scheduling: String,
+    /// As read back from the hosts.
+    pub congestion_control: String,
+    /// The system's settings in force, as JSON.
+    pub system_settings: String,
+}
+
+/// What there is to tell of a lab that stands.
+pub fn settings(testbed: &Testbed) -> TestbedSettings {
+    let hosts = testbed.network.hosts();
+    let common = hosts.first().map(Host::congestion_control).unwrap_or_default();
+    let others = hosts.iter().filter(|host| host.congestion_control() != common);
+    let others: String = others.map(|host| format!(", {} on {}", host.congestion_control(), host.name())).collect();
+    TestbedSettings {
+        emulator_scheduling: scheduling_name(testbed.network.realtime()),
+        congestion_control: format!("{common}{others}"),
+        system_settings: serde_json::to_string_pretty(&testbed.cluster.settings_in_force()).unwrap_or_default(),
+    }
+}
+
+/// For people.
+pub fn scheduling_name(scheduling: Scheduling) -> String {
+    match scheduling {
+        Scheduling::Fifo(priority) => format!("SCHED_FIFO {priority}"),
+        Scheduling::Default => "SCHED_OTHER".to_owned(),
+    }
 }

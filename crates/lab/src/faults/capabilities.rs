@@ -1,5 +1,5 @@
 //! How faults act on a lab: the links, the nodes' processes, their disks and their clocks, each a capability of its own.
-//! The lab's own handles ([`crate::handles`]) have them all; a test of the proof wraps them ([`super::sabotage`]).
+//! The lab's own handles ([`crate::controls`]) have them all; a test of the proof wraps them ([`super::sabotage`]).
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,19 +13,19 @@ use crate::LabError;
 
 /// What faults can do to one lab.
 #[derive(Clone)]
-pub struct Reach {
+pub struct Capabilities {
     /// Impairs links.
-    pub links: Arc<dyn Links>,
+    pub links: Arc<dyn ImpairLinks>,
     /// Stops, ends and starts the nodes' processes.
-    pub nodes: Arc<dyn Nodes>,
+    pub nodes: Arc<dyn ControlNodes>,
     /// Makes disks slow.
-    pub disks: Arc<dyn Disks>,
+    pub disks: Arc<dyn ImpairDisks>,
     /// Makes clocks wrong.
-    pub clocks: Arc<dyn Clocks>,
+    pub clocks: Arc<dyn ShiftClocks>,
 }
 
 /// Something that one handle has put in force. Dropping it heals it.
-pub trait Held<T>: Send {
+pub trait Applied<T>: Send {
     /// Since when.
     fn change(&self) -> Change;
 
@@ -37,17 +37,17 @@ pub trait Held<T>: Send {
 }
 
 /// Impairs links.
-pub trait Links: Send + Sync {
+pub trait ImpairLinks: Send + Sync {
     /// The same on all of these ordered pairs of hosts, beside what is there already.
     fn impair(
         &self,
         pairs: &[(String, String)],
         impairment: &Impairment,
-    ) -> Result<Box<dyn Held<Impairment>>, LabError>;
+    ) -> Result<Box<dyn Applied<Impairment>>, LabError>;
 }
 
 /// What can be done to the nodes' processes; see [`brownout_cluster::ClusterControl`] for each.
-pub trait Nodes: Send + Sync {
+pub trait ControlNodes: Send + Sync {
     /// What the kernel shows of it.
     fn state(&self, node: &str) -> Result<NodeState, ClusterError>;
 
@@ -70,17 +70,17 @@ pub trait Nodes: Send + Sync {
     fn wait_answers(&self, node: &str, within: Duration) -> Result<(), ClusterError>;
 
     /// Limits its time on the processors.
-    fn limit_cpu(&self, node: &str, share: Share) -> Result<Box<dyn Held<Share>>, ClusterError>;
+    fn limit_cpu(&self, node: &str, share: Share) -> Result<Box<dyn Applied<Share>>, ClusterError>;
 }
 
 /// Makes disks slow, or fail.
-pub trait Disks: Send + Sync {
+pub trait ImpairDisks: Send + Sync {
     /// That of a directory of a node.
-    fn impair(&self, node: &str, directory: &str, fault: &DiskFault) -> Result<Box<dyn Held<DiskFault>>, LabError>;
+    fn impair(&self, node: &str, directory: &str, fault: &DiskFault) -> Result<Box<dyn Applied<DiskFault>>, LabError>;
 }
 
 /// Makes clocks wrong.
-pub trait Clocks: Send + Sync {
+pub trait ShiftClocks: Send + Sync {
     /// Steps a node's clock by an offset, and adds to its drift.
     fn shift(&self, node: &str, by_ns: i64, by_ppb: i64) -> Result<Change, LabError>;
 }

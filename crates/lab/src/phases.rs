@@ -8,7 +8,7 @@ use brownout_record::PhaseRow;
 use crate::{
     LabError,
     filling::Filling,
-    observer::{Observer, Seen},
+    observer::{Look, Observer},
     paces,
     plan::{Phase, Plan, PlannedPhase},
     progress::{Progress, Tick},
@@ -25,7 +25,7 @@ const TICK_TAKES: Duration = Duration::from_millis(100);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The trial once everything stands.
-pub struct Driver<'a> {
+pub struct PhaseRunner<'a> {
     /// What is to happen.
     pub plan: &'a Plan,
     /// Of the trial, from 1.
@@ -68,7 +68,7 @@ impl EndedBy {
     }
 }
 
-impl Driver<'_> {
+impl PhaseRunner<'_> {
     /// Drives it to its end, whichever that is.
     pub fn run(mut self) -> Result<(), LabError> {
         let result = self.phases().map_err(|error| match error {
@@ -254,13 +254,13 @@ impl Driver<'_> {
         tell_unbalanced(&mut self.observer, &balance)
     }
 
-    fn next_tick(&mut self, phase: &str, ends: u64) -> Result<(u64, Seen), LabError> {
+    fn next_tick(&mut self, phase: &str, ends: u64) -> Result<(u64, Look), LabError> {
         let mark = self.time_line.next_mark(brownout_base::clock::monotonic_ns());
         self.time_line.wait_until(mark)?;
         Ok((mark, self.tick(phase, ends)?))
     }
 
-    fn tick(&mut self, phase: &str, ends: u64) -> Result<Seen, LabError> {
+    fn tick(&mut self, phase: &str, ends: u64) -> Result<Look, LabError> {
         let engine = self.filling.as_ref().map_or(&self.engine, Filling::engine);
         engine.health()?;
         let seen = self.observer.look(Some(engine))?;

@@ -17,11 +17,11 @@ use brownout_base::Place;
 pub(crate) struct Network(Arc<OwnedFd>);
 
 impl Network {
-    /// Opens the network of `place`.
-    pub(crate) fn of(place: &dyn Place) -> io::Result<Network> {
+    /// Opens the network of `host`.
+    pub(crate) fn of(host: &dyn Place) -> io::Result<Network> {
         // In a thread of its own: entering changes the thread for good, and the caller's stays where it is.
         in_own_thread(|| {
-            place.enter()?;
+            host.enter()?;
             Ok(Network(Arc::new(File::open("/proc/thread-self/ns/net")?.into())))
         })
     }

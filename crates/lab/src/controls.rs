@@ -1,5 +1,5 @@
 //! The handles of a lab that stands: its links, nodes, disks and clocks. Who looks at the lab asks them; faults act
-//! through the capabilities that they have ([`Reach`]).
+//! through the capabilities that they have ([`Capabilities`]).
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use brownout_units::Share;
 
 use crate::{
     LabError,
-    faults::reach::{Clocks, Disks, Held, Links, Nodes, Reach},
+    faults::capabilities::{Applied, Capabilities, ControlNodes, ImpairDisks, ImpairLinks, ShiftClocks},
 };
 
 /// A clock that is this near to the true one, without a drift, is right: this is what the rounding of a drift leaves. The
@@ -20,7 +20,7 @@ use crate::{
 const ROUNDING_NS: u64 = 10_000;
 
 /// All of them.
-pub struct Handles {
+pub struct Controls {
     /// Who impairs links.
     pub control: Emulator,
     /// The link of each ordered pair of host names.
@@ -28,27 +28,27 @@ pub struct Handles {
     /// The nodes' processes.
     pub nodes: ClusterControl,
     /// Disks that can be slow, by node and directory.
-    pub disks: BTreeMap<(String, String), DiskPlace>,
+    pub disks: BTreeMap<(String, String), NodeDisk>,
     /// Clocks that can be wrong, by node.
     pub clocks: BTreeMap<String, HostClock>,
 }
 
 /// A directory that lies on a disk of its own.
-pub struct DiskPlace {
+pub struct NodeDisk {
     /// Who makes it slow.
     pub control: DiskControl,
     /// Where the database sees it.
     pub directory: PathBuf,
 }
 
-impl Handles {
+impl Controls {
     /// The capabilities that faults act through.
-    pub fn reach(self: &Arc<Self>) -> Reach {
-        Reach {
-            links: Arc::<Handles>::clone(self),
-            nodes: Arc::<Handles>::clone(self),
-            disks: Arc::<Handles>::clone(self),
-            clocks: Arc::<Handles>::clone(self),
+    pub fn capabilities(self: &Arc<Self>) -> Capabilities {
+        Capabilities {
+            links: Arc::<Controls>::clone(self),
+            nodes: Arc::<Controls>::clone(self),
+            disks: Arc::<Controls>::clone(self),
+            clocks: Arc::<Controls>::clone(self),
         }
     }
 
@@ -58,23 +58,23 @@ impl Handles {
     }
 
     /// A directory's disk; none: it lies on none that can be slow.
-    pub fn disk(&self, node: &str, directory: &str) -> Option<&DiskPlace> {
+    pub fn disk(&self, node: &str, directory: &str) -> Option<&NodeDisk> {
         self.disks.get(&(node.to_owned(), directory.to_owned()))
     }
 }
 
-impl Links for Handles {
+impl ImpairLinks for Controls {
     fn impair(
         &self,
         pairs: &[(String, String)],
         impairment: &Impairment,
-    ) -> Result<Box<dyn Held<Impairment>>, LabError> {
+    ) -> Result<Box<dyn Applied<Impairment>>, LabError> {
         let links: Vec<Link> = pairs.iter().filter_map(|(from, to)| self.link(from, to)).collect();
         Ok(Box::new(self.control.impair(&links, impairment)?))
     }
 }
 
-impl Held<Impairment> for ImpairmentGuard {
+impl Applied<Impairment> for ImpairmentGuard {
     fn change(&self) -> Change {
         ImpairmentGuard::change(self)
     }
@@ -88,7 +88,7 @@ impl Held<Impairment> for ImpairmentGuard {
     }
 }
 
-impl Nodes for Handles {
+impl ControlNodes for Controls {
     fn state(&self, node: &str) -> Result<NodeState, ClusterError> {
         self.nodes.state(node)
     }
@@ -117,12 +117,12 @@ impl Nodes for Handles {
         self.nodes.wait_answers(node, within, &|| false).map(drop)
     }
 
-    fn limit_cpu(&self, node: &str, share: Share) -> Result<Box<dyn Held<Share>>, ClusterError> {
+    fn limit_cpu(&self, node: &str, share: Share) -> Result<Box<dyn Applied<Share>>, ClusterError> {
         Ok(Box::new(self.nodes.limit_cpu(node, share)?))
     }
 }
 
-impl Held<Share> for CpuLimit {
+impl Applied<Share> for CpuLimit {
     fn change(&self) -> Change {
         self.since()
     }
@@ -136,8 +136,8 @@ impl Held<Share> for CpuLimit {
     }
 }
 
-impl Disks for Handles {
-    fn impair(&self, node: &str, directory: &str, fault: &DiskFault) -> Result<Box<dyn Held<DiskFault>>, LabError> {
+impl ImpairDisks for Controls {
+    fn impair(&self, node: &str, directory: &str, fault: &DiskFault) -> Result<Box<dyn Applied<DiskFault>>, LabError> {
         let place = self.disk(node, directory).ok_or_else(|| {
             LabError::Trial(format!(
                 "the {directory} of {node} lies on no disk that can be slow; was the lab made without?"
@@ -147,7 +147,7 @@ impl Disks for Handles {
     }
 }
 
-impl Held<DiskFault> for DiskGuard {
+impl Applied<DiskFault> for DiskGuard {
     fn change(&self) -> Change {
         between(self.since())
     }
@@ -161,7 +161,7 @@ impl Held<DiskFault> for DiskGuard {
     }
 }
 
-impl Clocks for Handles {
+impl ShiftClocks for Controls {
     fn shift(&self, node: &str, by_ns: i64, by_ppb: i64) -> Result<Change, LabError> {
         let clock = self.clocks.get(node).ok_or_else(|| {
             LabError::Trial(format!("the clock of {node} cannot be wrong; was the lab made without?"))

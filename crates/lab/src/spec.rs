@@ -3,18 +3,16 @@
 use std::{fs::File, path::PathBuf};
 
 use brownout_cluster::{CassandraSpec, Distribution, Jit, Owner, Paths, Site, java::Java};
-use brownout_machine::Scheduling;
-use brownout_network::{Host, HostSpec, NetworkSpec};
+use brownout_network::{HostSpec, NetworkSpec};
 
 use crate::{
     experiment::JitChoice,
     ground::Privilege,
     plan::{Layout, to_u16},
-    stand::Stand,
 };
 
 /// What a lab is made of; the same for all trials of a run.
-pub struct Bench {
+pub struct LabSpec {
     /// Hosts, distances, cluster.
     pub layout: Layout,
     /// Cassandra, where the lab sees it.
@@ -37,17 +35,7 @@ pub struct Bench {
     pub privilege: Privilege,
 }
 
-/// What is learned when the first trial stands: for the record's environment.
-pub struct Standing {
-    /// "SCHED_FIFO 50".
-    pub emulator_scheduling: String,
-    /// As read back from the hosts.
-    pub congestion_control: String,
-    /// The system's settings in force, as JSON.
-    pub system_settings: String,
-}
-
-impl Bench {
+impl LabSpec {
     /// The network of a lab with this layout.
     pub fn network(&self, seed: u64) -> NetworkSpec {
         let section = &self.layout.network;
@@ -78,8 +66,8 @@ impl Bench {
         let section = &self.layout.cluster;
         let nodes = self.layout.hosts.nodes();
         let sites = nodes.filter_map(|node| {
-            let place = node.place.as_ref()?;
-            Some((node.name.clone(), Site { dc: place.site.clone(), rack: place.rack.clone() }))
+            let location = node.location.as_ref()?;
+            Some((node.name.clone(), Site { dc: location.site.clone(), rack: location.rack.clone() }))
         });
         CassandraSpec {
             heap: section.heap,
@@ -90,26 +78,5 @@ impl Bench {
             sites: sites.collect(),
             ..CassandraSpec::default()
         }
-    }
-}
-
-/// What there is to tell of a lab that stands.
-pub fn standing(stand: &Stand) -> Standing {
-    let hosts = stand.network.hosts();
-    let common = hosts.first().map(Host::congestion_control).unwrap_or_default();
-    let others = hosts.iter().filter(|host| host.congestion_control() != common);
-    let others: String = others.map(|host| format!(", {} on {}", host.congestion_control(), host.name())).collect();
-    Standing {
-        emulator_scheduling: scheduling_name(stand.network.realtime()),
-        congestion_control: format!("{common}{others}"),
-        system_settings: serde_json::to_string_pretty(&stand.cluster.in_force()).unwrap_or_default(),
-    }
-}
-
-/// For people.
-pub fn scheduling_name(scheduling: Scheduling) -> String {
-    match scheduling {
-        Scheduling::Fifo(priority) => format!("SCHED_FIFO {priority}"),
-        Scheduling::Default => "SCHED_OTHER".to_owned(),
     }
 }

@@ -6,7 +6,7 @@ use brownout_network::{Cut, Impairment, LinkControl, Loss};
 use brownout_units::Delay;
 
 use super::ledger::{Key, Ledger};
-use crate::{LabError, handles::Handles, hosts::Hosts, plan::Layout};
+use crate::{LabError, controls::Controls, hosts::Hosts, plan::Layout};
 
 /// More groups than this are told nobody.
 const MOST_GROUPS: usize = 64;
@@ -15,14 +15,14 @@ type Pair = (String, String);
 
 /// One link, read back.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Layers {
+pub(super) struct LinkState {
     /// What lies between the hosts all the time.
     pub(super) distance: Vec<Impairment>,
     /// What was added to that.
     pub(super) added: Vec<Impairment>,
 }
 
-impl Layers {
+impl LinkState {
     fn cut(&self) -> Option<Cut> {
         self.added.iter().find_map(|layer| layer.cut)
     }
@@ -30,25 +30,25 @@ impl Layers {
 
 /// All links, read back.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ReadBack(pub(super) BTreeMap<Pair, Layers>);
+pub(super) struct LinkStates(pub(super) BTreeMap<Pair, LinkState>);
 
-impl ReadBack {
+impl LinkStates {
     /// Asks the emulator.
-    pub(super) fn of(handles: &Handles, layout: &Layout) -> Result<ReadBack, LabError> {
+    pub(super) fn of(controls: &Controls, layout: &Layout) -> Result<LinkStates, LabError> {
         let mut distances: BTreeMap<&Pair, Vec<Impairment>> = BTreeMap::new();
         for distance in layout.distances.iter().filter(|distance| distance.impairment != Impairment::NONE) {
             distance.pairs.iter().for_each(|pair| distances.entry(pair).or_default().push(distance.impairment));
         }
         let mut all = BTreeMap::new();
-        for (pair, link) in &handles.by_name {
-            let mut layers = handles.control.effective(*link)?;
+        for (pair, link) in &controls.by_name {
+            let mut layers = controls.control.effective(*link)?;
             let expected = distances.get(pair).map_or(&[][..], Vec::as_slice);
             // The distances were there first.
             let known = layers.iter().zip(expected).take_while(|(layer, expected)| layer == expected).count();
             let added = layers.split_off(known);
-            all.insert(pair.clone(), Layers { distance: layers, added });
+            all.insert(pair.clone(), LinkState { distance: layers, added });
         }
-        Ok(ReadBack(all))
+        Ok(LinkStates(all))
     }
 
     /// What is wrong with the links of each host, in words; nothing for those on which nothing is wrong.
@@ -229,12 +229,12 @@ pub(super) fn heals_with_fast(key: &Key) -> bool {
 mod tests {
     use super::*;
 
-    fn cut(cuts: &[(&str, &str)]) -> ReadBack {
+    fn cut(cuts: &[(&str, &str)]) -> LinkStates {
         let layer = Impairment { cut: Some(Cut::Drop), ..Impairment::NONE };
         let of = |(from, to): &(&str, &str)| {
-            (((*from).to_owned(), (*to).to_owned()), Layers { distance: Vec::new(), added: vec![layer] })
+            (((*from).to_owned(), (*to).to_owned()), LinkState { distance: Vec::new(), added: vec![layer] })
         };
-        ReadBack(cuts.iter().map(of).collect())
+        LinkStates(cuts.iter().map(of).collect())
     }
 
     fn both(pairs: &[(&'static str, &'static str)]) -> Vec<(&'static str, &'static str)> {
@@ -261,11 +261,11 @@ mod tests {
     fn what_hits_all_links_of_a_host_is_told_once_and_what_hits_one_is_told_of_it() {
         let hosts = Hosts::new(3);
         let slow = Impairment::delay(Delay::from_ms(100));
-        let layers = |layer| Layers { distance: Vec::new(), added: vec![layer] };
-        let mut read = ReadBack::default();
+        let layers = |layer| LinkState { distance: Vec::new(), added: vec![layer] };
+        let mut read = LinkStates::default();
         for (from, to) in hosts.pairs() {
             let hit = from.name == "n2" || (from.name == "n1" && to.name == "n3");
-            let of = if hit { layers(slow) } else { Layers::default() };
+            let of = if hit { layers(slow) } else { LinkState::default() };
             read.0.insert((from.name.clone(), to.name.clone()), of);
         }
         let words = read.by_host(&hosts, &Ledger::default());

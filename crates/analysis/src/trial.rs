@@ -1,0 +1,70 @@
+//! The findings of one trial.
+
+use serde::Serialize;
+
+use crate::{Balance, ClosedLoop, Effect, FaultFindings, HarmFindings, Instrument, PhaseFindings, Standstill};
+
+/// Whether the evidence can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Validity {
+    /// Every trial ran, every fault is proven, the balance sheet balances, the instrument was punctual.
+    Valid,
+    /// Programs outside of the lab, or the hypervisor, took processors that the nodes or the instrument waited for: the
+    /// trial shows the machine, and is to be repeated.
+    Disturbed,
+    /// Something else of that is not so.
+    Invalid,
+    /// The run was ended by its user or killed (or is still running).
+    Interrupted,
+}
+
+/// One trial.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrialFindings {
+    /// From 1.
+    pub trial: u32,
+    /// Its seed.
+    pub seed: u64,
+    /// `running` (in a file nobody writes any more: killed), `done`, `interrupted`, `failed`.
+    pub state: String,
+    /// Whether it did not come to its end.
+    pub cut: bool,
+    /// Its start, ns since the run's zero.
+    pub starts_ns: u64,
+    /// Its end; of a cut one the last thing seen.
+    pub ends_ns: u64,
+    /// Whether its evidence can be used.
+    pub validity: Validity,
+    /// Why not: why it is invalid or disturbed; empty if it is neither.
+    pub invalid: Vec<String>,
+    /// Its phases, in order.
+    pub phases: Vec<PhaseFindings>,
+    /// What the faults did to goodput.
+    pub effect: Effect,
+    /// Of a closed loop: what arithmetic alone explains. None for an open loop, where it does not apply.
+    pub closed_loop: Option<ClosedLoop>,
+    /// Of an open loop while nodes stood still: what arithmetic alone explains. None where something else was in force, too.
+    pub standstill: Option<Standstill>,
+    /// The proof of each fault.
+    pub faults: Vec<FaultFindings>,
+    /// What places showed that no fault asked of them; the trial is invalid.
+    pub harm: Vec<HarmFindings>,
+    /// The instrument's own errors.
+    pub instrument: Instrument,
+    /// The balance sheet.
+    pub balance: Balance,
+    /// Nodes that ended by themselves.
+    pub deaths: Vec<NodeDeath>,
+}
+
+/// A node that ended by itself, and not because a fault ended it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NodeDeath {
+    /// The node.
+    pub node: String,
+    /// When, ns since the run's zero.
+    pub at_ns: u64,
+    /// How, with the last lines of its log.
+    pub text: String,
+}

@@ -1,0 +1,68 @@
+//! What a cluster shares with those who control its nodes.
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::OpenOptionsExt,
+    path::PathBuf,
+    process::{Command, Stdio},
+    sync::Arc,
+};
+
+use crate::{
+    ClusterError, Owner, Variables,
+    confine::confine,
+    host::Network,
+    logs,
+    process::Process,
+    supervisor::Supervisor,
+    system::{Member, Start, System},
+};
+
+/// What the cluster shares with those who control its nodes; one of each per node, in the order of the places.
+pub(crate) struct Parts {
+    pub(crate) system: Box<dyn System>,
+    pub(crate) members: Vec<Member>,
+    pub(crate) networks: Vec<Network>,
+    pub(crate) supervisors: Vec<Arc<Supervisor>>,
+    pub(crate) variables: Vec<Variables>,
+    pub(crate) owner: Option<Owner>,
+}
+
+impl Parts {
+    /// Starts the process of a node that has none; says when that began and when its program ran.
+    pub(crate) fn start(&self, index: usize, start: Start) -> Result<(u64, u64), ClusterError> {
+        self.supervisors[index].start(|| {
+            let member = &self.members[index];
+            let mut command = self.system.command(&self.members, index, start);
+            command.envs(self.variables[index].iter().map(|(name, value)| (name, value)));
+            let (stdout, stderr) = self.console(member)?;
+            command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+            let program = PathBuf::from(command.get_program());
+            let failed = |source| ClusterError::Spawn { node: member.name.clone(), program, source };
+            let spawn = |mut command: Command| {
+                self.confine(index, &mut command)?;
+                Process::spawn(command, &member.name)
+            };
+            spawn(command).map_err(failed)
+        })
+    }
+
+    /// Makes `command` run as the node does: in its directory, its network, as its user, and without rights.
+    pub(crate) fn confine(&self, index: usize, command: &mut Command) -> io::Result<()> {
+        let member = &self.members[index];
+        command.current_dir(&member.home);
+        self.networks[index].prepare(command);
+        confine(command, &member.name, self.owner)
+    }
+
+    fn console(&self, member: &Member) -> Result<(File, File), ClusterError> {
+        let path = member.logs.join(logs::CONSOLE);
+        let open = || -> io::Result<(File, File)> {
+            // The directory is the node's: what it puts there must not lead us elsewhere.
+            let file = OpenOptions::new().create(true).append(true).custom_flags(libc::O_NOFOLLOW).open(&path)?;
+            Ok((file.try_clone()?, file))
+        };
+        open().map_err(ClusterError::files("open", &path))
+    }
+}

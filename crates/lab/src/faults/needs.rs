@@ -1,0 +1,59 @@
+//! What faults need of a lab beside themselves, from its start.
+
+use brownout_units::Delay;
+
+/// What faults need of the lab from its start, in every trial, and in its baseline too.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Nodes whose directories lie on a disk that can be slow.
+    pub disks: Vec<String>,
+    /// What those disks do is counted.
+    pub disk_counters: bool,
+    /// Nodes whose clock can be wrong.
+    pub clocks: Vec<String>,
+    /// The clocks are watched.
+    pub clock_witness: bool,
+    /// The nodes' processes and answers are watched.
+    pub process_witness: bool,
+    /// The shortest time for which a process is to stand still: they are watched closely enough for that.
+    pub shortest_stall: Option<Delay>,
+    /// Bursts measure the rate of these links, and of as many that are spared.
+    pub trains: Vec<TrainNeed>,
+    /// The largest packets of these links (from, to, the size that is asked for) are found out, and of others.
+    pub largest_packets: Vec<(String, String, u16)>,
+}
+
+/// A link whose rate bursts measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrainNeed {
+    /// The sending host.
+    pub from: String,
+    /// The receiving host.
+    pub to: String,
+    /// The rate that is asked for.
+    pub expected: brownout_units::BitRate,
+    /// Packets of a burst that fits into the queue.
+    pub packets: u32,
+}
+
+impl Needs {
+    /// What both need.
+    pub fn and(mut self, other: Needs) -> Needs {
+        fn join<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
+            more.into_iter().for_each(|one| {
+                if !all.contains(&one) {
+                    all.push(one);
+                }
+            });
+        }
+        join(&mut self.disks, other.disks);
+        join(&mut self.clocks, other.clocks);
+        join(&mut self.trains, other.trains);
+        join(&mut self.largest_packets, other.largest_packets);
+        self.disk_counters |= other.disk_counters;
+        self.clock_witness |= other.clock_witness;
+        self.process_witness |= other.process_witness;
+        self.shortest_stall = [self.shortest_stall, other.shortest_stall].into_iter().flatten().min();
+        self
+    }
+}

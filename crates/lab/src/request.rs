@@ -1,0 +1,36 @@
+//! What the command asks of the lab's first process, which it starts with [`INSIDE`].
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{byhand::LabRequest, provided::Provided};
+
+/// The hidden command that the lab's first process is started with.
+pub const INSIDE: &str = "inside-lab";
+
+/// What the lab's first process is asked.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Request {
+    /// All trials of a run.
+    Run(Box<RunRequest>),
+    /// See [`crate::selftest`].
+    SelfTest,
+    /// A lab by hand.
+    ByHand(Box<LabRequest>),
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct RunRequest {
+    pub(crate) file: PathBuf,
+    pub(crate) text: String,
+    pub(crate) set: Vec<String>,
+    /// Files that the experiment names, by path.
+    pub(crate) attached: BTreeMap<String, String>,
+    pub(crate) provided: Provided,
+    pub(crate) started_unix_ms: u64,
+    pub(crate) keep: bool,
+    pub(crate) sabotage: bool,
+    /// Of the one who shows progress; the lab only carries it.
+    pub(crate) view: String,
+}
