@@ -1,4 +1,4 @@
-//! What all of the house needs to mean the same by: the [`clock`] that everything is stamped on, the [`Change`] that
+//! What all crates must mean the same by: the [`clock`] that everything is stamped on, the [`Change`] that
 //! says when something came into force and how exactly that is known, [`random`] numbers that follow from a seed, and
 //! the hosts ([`Place`]) and ordered pairs of hosts ([`Link`]) that some make and others measure ([`Mesh`]).
 

@@ -7,12 +7,19 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use brownout_base::{clock::monotonic_ns, random::Random};
-use rustix::io::Errno;
 
-use crate::{counters::DiskCounters, error::DiskError, fault::DiskFault, held::Held, operation::Operation};
+use crate::{
+    counters::DiskCounters,
+    decision::Decision,
+    delay_queue::{DelayQueue, HEALED_WITHIN},
+    error::DiskError,
+    fault::DiskFault,
+    operation::Operation,
+};
 
 /// A handle to a mounted disk: cheap to clone, usable from any thread.
 #[derive(Clone)]
@@ -24,48 +31,32 @@ pub(crate) struct Shared {
     target: PathBuf,
     faults: Mutex<Faults>,
     counters: Mutex<DiskCounters>,
-    /// Requests that wait.
-    pub(crate) held: Held,
+    /// Requests that wait because of a fault.
+    pub(crate) delayed: DelayQueue,
     /// The disk is no longer served.
     gone: AtomicBool,
 }
 
 struct Faults {
     /// In the order in which they came.
-    layers: Vec<Layer>,
-    next: u64,
+    active: Vec<ActiveFault>,
+    last_id: u64,
     random: Random,
 }
 
-struct Layer {
+struct ActiveFault {
     id: u64,
     fault: DiskFault,
 }
 
-/// What is to be done to one operation.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Verdict {
-    /// By which layer it has to wait how long, in nanoseconds.
-    pub(crate) waits: Vec<(u64, u64)>,
-    /// The `errno` it then fails with.
-    pub(crate) error: Option<Errno>,
-}
-
-impl Verdict {
-    /// How long it waits in all.
-    pub(crate) fn delay_ns(&self) -> u64 {
-        self.waits.iter().map(|(_, ns)| ns).sum()
-    }
-}
-
 impl DiskControl {
     pub(crate) fn new(target: PathBuf, seed: u64) -> Self {
-        let faults = Faults { layers: Vec::new(), next: 0, random: Random::new(seed) };
+        let faults = Faults { active: Vec::new(), last_id: 0, random: Random::new(seed) };
         DiskControl(Arc::new(Shared {
             target,
             faults: Mutex::new(faults),
             counters: Mutex::new(DiskCounters::default()),
-            held: Held::default(),
+            delayed: DelayQueue::default(),
             gone: AtomicBool::new(false),
         }))
     }
@@ -85,12 +76,12 @@ impl DiskControl {
         self.alive()?;
         let id = {
             let mut faults = self.0.faults();
-            faults.next += 1;
-            let id = faults.next;
-            faults.layers.push(Layer { id, fault: *fault });
+            faults.last_id += 1;
+            let id = faults.last_id;
+            faults.active.push(ActiveFault { id, fault: *fault });
             id
         };
-        Ok(DiskGuard { control: Some(self.clone()), layer: id, since: (asked_ns, monotonic_ns()) })
+        Ok(DiskGuard { control: Some(self.clone()), fault_id: id, since: (asked_ns, monotonic_ns()) })
     }
 
     /// What is really done to operations at this moment, read from where it is done.
@@ -100,7 +91,7 @@ impl DiskControl {
     pub fn effective(&self) -> Result<Vec<DiskFault>, DiskError> {
         self.alive()?;
         let faults = self.0.faults();
-        Ok(faults.layers.iter().map(|layer| layer.fault).collect())
+        Ok(faults.active.iter().map(|active| active.fault).collect())
     }
 
     /// What the disk counted since this was last called, by whomever.
@@ -111,27 +102,27 @@ impl DiskControl {
 
     /// How many requests wait at this moment because of a fault.
     pub fn waiting(&self) -> usize {
-        self.0.held.len()
+        self.0.delayed.len()
     }
 
     fn alive(&self) -> Result<(), DiskError> {
         if self.0.gone.load(Ordering::Acquire) { Err(DiskError::Gone(self.0.target.clone())) } else { Ok(()) }
     }
 
-    fn amend(&self, layer: u64, fault: &DiskFault) -> Result<(u64, u64), DiskError> {
+    fn amend(&self, id: u64, fault: &DiskFault) -> Result<(u64, u64), DiskError> {
         fault.check()?;
         let asked_ns = monotonic_ns();
         self.alive()?;
-        for there in self.0.faults().layers.iter_mut().filter(|there| there.id == layer) {
-            there.fault = *fault;
+        for active in self.0.faults().active.iter_mut().filter(|active| active.id == id) {
+            active.fault = *fault;
         }
         Ok((asked_ns, monotonic_ns()))
     }
 
-    fn heal(&self, layer: u64) -> Result<(u64, u64), DiskError> {
+    fn heal(&self, id: u64) -> Result<(u64, u64), DiskError> {
         let asked_ns = monotonic_ns();
-        self.0.faults().layers.retain(|there| there.id != layer);
-        self.0.held.release(layer, monotonic_ns());
+        self.0.faults().active.retain(|active| active.id != id);
+        self.0.delayed.heal(id, monotonic_ns());
         let done_ns = monotonic_ns();
         self.alive().map(|()| (asked_ns, done_ns))
     }
@@ -149,7 +140,7 @@ impl Shared {
     /// Says that nobody serves the disk any more.
     pub(crate) fn end(&self) {
         self.gone.store(true, Ordering::Release);
-        self.held.end();
+        self.delayed.end();
     }
 
     pub(crate) fn ended(&self) -> bool {
@@ -157,11 +148,11 @@ impl Shared {
     }
 
     /// Decides about one operation; `allocates` says that it needs space on the disk.
-    pub(crate) fn decide(&self, operation: Operation, allocates: bool) -> Verdict {
-        let mut verdict = Verdict::default();
+    pub(crate) fn decide(&self, operation: Operation, allocates: bool) -> Decision {
+        let mut decision = Decision::default();
         let mut faults = self.faults();
-        let Faults { layers, random, .. } = &mut *faults;
-        for Layer { id, fault } in layers.iter().filter(|layer| layer.fault.operations.contains(operation)) {
+        let Faults { active, random, .. } = &mut *faults;
+        for ActiveFault { id, fault } in active.iter().filter(|one| one.fault.operations.contains(operation)) {
             // A fault that hits all draws nothing, so that it does not shift what others draw.
             if fault.share.fraction() < 1.0 && random.fraction() >= fault.share.fraction() {
                 continue;
@@ -172,12 +163,12 @@ impl Shared {
             };
             let delay_ns = (fault.delay.ns() as f64 + jitter_ns).max(0.0) as u64;
             if delay_ns > 0 {
-                verdict.waits.push((*id, delay_ns));
+                decision.waits.push((*id, delay_ns));
             }
             let error = fault.error.filter(|error| error.can_come_from(operation, allocates));
-            verdict.error = verdict.error.or(error.map(crate::DiskErrno::errno));
+            decision.error = decision.error.or(error.map(crate::DiskErrno::errno));
         }
-        verdict
+        decision
     }
 }
 
@@ -195,13 +186,13 @@ impl fmt::Debug for DiskControl {
 #[must_use = "the disk heals as soon as the guard is dropped"]
 pub struct DiskGuard {
     control: Option<DiskControl>,
-    layer: u64,
+    fault_id: u64,
     since: (u64, u64),
 }
 
 impl DiskGuard {
     /// After this, no operation waits any more because of a fault that was healed.
-    pub const HEALED_WITHIN: std::time::Duration = std::time::Duration::from_secs(1);
+    pub const HEALED_WITHIN: Duration = HEALED_WITHIN;
 
     /// When it was asked for and when it was known to be in force, on `CLOCK_MONOTONIC`, in nanoseconds. It came into
     /// force in between.
@@ -216,7 +207,7 @@ impl DiskGuard {
     /// # Errors
     /// As [`DiskControl::impair`]; it stays as it was then.
     pub fn amend(&mut self, fault: &DiskFault) -> Result<(u64, u64), DiskError> {
-        self.control.as_ref().map_or(Ok(self.since), |control| control.amend(self.layer, fault))
+        self.control.as_ref().map_or(Ok(self.since), |control| control.amend(self.fault_id, fault))
     }
 
     /// Takes it back, and says when this was asked for and done, as [`DiskGuard::since`].
@@ -224,7 +215,7 @@ impl DiskGuard {
     /// # Errors
     /// [`DiskError::Gone`] when the disk is no longer served: it did not heal, it ended.
     pub fn heal(mut self) -> Result<(u64, u64), DiskError> {
-        self.control.take().map_or(Ok(self.since), |control| control.heal(self.layer))
+        self.control.take().map_or(Ok(self.since), |control| control.heal(self.fault_id))
     }
 }
 
@@ -232,7 +223,7 @@ impl Drop for DiskGuard {
     fn drop(&mut self) {
         if let Some(control) = self.control.take() {
             // The only failure is a disk that has ended, and then there is nothing to heal.
-            let _ = control.heal(self.layer);
+            let _ = control.heal(self.fault_id);
         }
     }
 }

@@ -6,9 +6,9 @@ use hdrhistogram::Histogram;
 
 use crate::operation::Operation;
 
-/// The shortest added time that a histogram tells from none, in nanoseconds.
+/// The shortest added time that a histogram distinguishes from none, in nanoseconds.
 const SHORTEST_NS: u64 = 1_000;
-/// The longest added time that a histogram can tell, in nanoseconds: two hours, twice the longest delay.
+/// The longest added time that a histogram can hold, in nanoseconds: two hours, twice the longest delay.
 const LONGEST_NS: u64 = 7_200_000_000_000;
 
 /// What one kind of operation did since the counters were last taken.
@@ -67,7 +67,7 @@ impl OperationCounters {
 }
 
 impl fmt::Debug for OperationCounters {
-    /// Of the histogram, only what is the middle and what the end.
+    /// Of the histogram, the median and the maximum only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OperationCounters")
             .field("received", &self.received)

@@ -1,9 +1,7 @@
 //! A disk: a real directory, served at another place.
 
 use std::{
-    ffi::CString,
     fs,
-    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -78,7 +76,7 @@ impl Disk {
         // First, so that there is no mount without somebody to end it.
         let threads = Arc::new(Threads::default());
         let ending = Ending::prepare(&target, shared.clone(), Arc::clone(&threads)).map_err(failed)?;
-        service::start(c_string(&source), c_string(&target), shared, &threads).map_err(failed)?;
+        service::start(source.clone(), target.clone(), shared, &threads).map_err(failed)?;
         Ok(Disk { source, target, control, threads, ending: Some(ending) })
     }
 
@@ -154,9 +152,4 @@ fn directory(path: &Path, role: &'static str) -> Result<PathBuf, DiskError> {
     let refused = |reason: String| DiskError::Directory { path: path.to_owned(), role, reason };
     let full = fs::canonicalize(path).map_err(|error| refused(format!("{error}; create it first")))?;
     if full.is_dir() { Ok(full) } else { Err(refused("it is no directory".to_owned())) }
-}
-
-/// A path that came from the system holds no zero byte.
-pub(crate) fn c_string(path: &Path) -> CString {
-    CString::new(path.as_os_str().as_bytes()).unwrap_or_default()
 }

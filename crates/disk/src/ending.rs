@@ -19,7 +19,6 @@ use rustix::io::Errno;
 
 use crate::{
     control::Shared,
-    disk::c_string,
     service::{Failure, Threads},
     sys,
 };
@@ -73,14 +72,13 @@ struct Mount {
 
 impl Mount {
     fn end(&self) -> Result<(), Errno> {
-        let target = c_string(&self.target);
         self.shared.end();
         // By force, what waits for an answer fails at once, and the threads wake up. Older kernels want the privileges of
         // the machine's own root for it: then each thread is woken by a question of its own.
-        let mut unmounted = sys::unmount(&target, true);
+        let mut unmounted = sys::unmount(&self.target, true);
         if unmounted == Err(Errno::PERM) {
             self.wake();
-            unmounted = sys::unmount(&target, false);
+            unmounted = sys::unmount(&self.target, false);
         }
         self.threads.wait(PATIENCE);
         unmounted

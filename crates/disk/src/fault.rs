@@ -93,7 +93,7 @@ pub struct DiskFault {
 }
 
 impl Default for DiskFault {
-    /// All operations, no delay, no error: to be completed.
+    /// All operations, no delay, no error: a start for struct update syntax, which [`DiskFault::check`] refuses.
     fn default() -> Self {
         DiskFault {
             operations: Operations::ALL,

@@ -44,11 +44,12 @@
 mod available;
 mod control;
 mod counters;
+mod decision;
+mod delay_queue;
 mod disk;
 mod ending;
 mod error;
 mod fault;
-mod held;
 mod operation;
 mod passthrough;
 mod probe;

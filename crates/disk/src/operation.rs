@@ -1,4 +1,4 @@
-//! The kinds of operation that a fault tells apart, and sets of them.
+//! The kinds of operation that a fault distinguishes, and sets of them.
 
 use std::{fmt, str::FromStr};
 
@@ -6,13 +6,13 @@ use crate::error::DiskError;
 
 /// A kind of operation on a disk.
 ///
-/// Looking (lookup, getattr, open, readdir, readlink, statfs, access) and closing are of no kind: no fault hits them.
+/// What only looks (lookup, getattr, open, readdir, readlink, statfs, access) or closes is of no kind: no fault hits it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
     /// Reading what is not in the page cache, readahead included.
     Read,
-    /// `write` and its kin, `copy_file_range`, and the writing back of pages that were changed through a mapping. The last
-    /// nobody waits for: what a fault makes it wait, the next sync of the file waits for.
+    /// `write` and its variants, `copy_file_range`, and the writing back of pages that were changed through a mapping. No
+    /// program waits for the last: the time that a fault delays it is added to the next sync of the file.
     Write,
     /// `fsync`, `fdatasync`, `fsync` of a directory, `msync`, and the sync behind each write to an `O_SYNC` or `O_DSYNC`
     /// file.

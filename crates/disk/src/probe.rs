@@ -22,9 +22,9 @@ use crate::{
     operation::{Operation, Operations},
 };
 
-/// How long its end is waited for; on a disk that hangs, it comes later, and nobody waits for it.
+/// How long dropping a probe waits for its thread to end; on a disk that hangs, the thread ends later, by itself.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// The most samples kept for who does not drain them: a day and more at 10 a second.
+/// The most samples kept for a caller who does not drain them: a day and more at 10 a second.
 const MOST: usize = 1_000_000;
 
 /// How long one operation of the probe took.
@@ -73,7 +73,7 @@ impl Probe {
     /// The directory of the probe's files, inside the directory that it probes.
     pub const DIRECTORY: &str = ".brownout";
     /// The file that is written and read, inside of [`Probe::DIRECTORY`].
-    pub const FILE: &str = ".brownout-probe";
+    pub const FILE: &str = subject::FILE;
 
     /// Starts to probe the disk on which `directory` lies: every `every`, one of each of `operations`, one after the other.
     /// (For a sync, something is written first, without being timed.) What takes longer than `every` puts off the next.

@@ -40,7 +40,7 @@ impl Competition {
     /// Who competed since the last look: rows of the record, ns.
     pub fn look(&mut self, cluster: &Cluster, own: Own) -> io::Result<Vec<(String, u64)>> {
         let mut rows = self.waited(cluster);
-        let others = self.programs.look()?;
+        let others = self.programs.read()?;
         let programs_ns = others.programs_ns();
         // Programs that share no processor with the lab do not compete with it. Who ran where is not told; how much was
         // used of the lab's processors is.
@@ -63,7 +63,7 @@ impl Competition {
         let nodes = cluster.nodes().iter().filter(|node| node.alive());
         let waited = nodes.filter_map(|node| {
             let waits = self.waits.entry(node.name.clone()).or_default();
-            Some((format!("waited:{}", node.name), waits.look(node.pid())?))
+            Some((format!("waited:{}", node.name), waits.read(node.pid())?))
         });
         waited.collect()
     }

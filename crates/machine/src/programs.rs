@@ -17,7 +17,7 @@ use crate::tick_ns;
 /// `PF_KTHREAD` of a process's flags: a thread of the kernel's own.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// A program outside of the lab, between two looks.
+/// What a program outside of the lab used between two readings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     /// Its process, as the machine numbers it.
@@ -28,7 +28,7 @@ pub struct Program {
     pub used_ns: u64,
 }
 
-/// What was used outside of the lab between two looks.
+/// What was used outside of the lab between two readings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Others {
     /// By each program that used anything, those that used most first.
@@ -68,12 +68,12 @@ impl Programs {
     /// Begins to watch, through the machine's `/proc`, opened while the path still led to it.
     pub fn watch(proc: File) -> io::Result<Self> {
         let mut programs = Programs { proc, last: HashMap::new() };
-        programs.look()?;
+        programs.read()?;
         Ok(programs)
     }
 
-    /// What was used since the last look.
-    pub fn look(&mut self) -> io::Result<Others> {
+    /// What was used since the last reading.
+    pub fn read(&mut self) -> io::Result<Others> {
         let proc = PathBuf::from(format!("/proc/self/fd/{}", self.proc.as_raw_fd()));
         // "self" is the number of whoever asks, in the PID namespace that this /proc is of.
         let own = fs::read_link(proc.join("self"))?;
@@ -111,13 +111,13 @@ fn process(stat: &str) -> Option<Process> {
     })
 }
 
-/// What was used between two looks outside of the lab, whose first process is `lab`. The process that started it waits for
+/// What was used between two readings outside of the lab, whose first process is `lab`. The process that started it waits for
 /// it, and is of the lab, too.
 fn others(before: &HashMap<u32, Process>, now: &HashMap<u32, Process>, lab: u32) -> Others {
     let inside = descendants(now, lab);
     let command = now.get(&lab).map(|process| process.parent);
     let known = |pid: u32, process: &Process| before.get(&pid).filter(|before| before.begun == process.begun);
-    // What an ended process had used by the last look was its own then; now it is in the account of whoever waited for it.
+    // What an ended process had used by the last reading was its own then; now it is in the account of whoever waited for it.
     let mut handed_on: HashMap<u32, u64> = HashMap::new();
     for (pid, ended) in before {
         if now.get(pid).is_some_and(|process| process.begun == ended.begun) {
@@ -237,7 +237,7 @@ mod tests {
         let mut seen = 0;
         for _ in 0..600 {
             std::thread::sleep(std::time::Duration::from_millis(50));
-            let others = programs.look().unwrap();
+            let others = programs.read().unwrap();
             seen += others.programs.iter().filter(|program| program.pid == pid).map(|one| one.used_ns).sum::<u64>();
             if seen > 100_000_000 {
                 break;

@@ -29,10 +29,10 @@ fn schedstat(text: &str) -> Option<(u64, u64)> {
     Some((fields.next()?.ok()?, fields.next()?.ok()?))
 }
 
-/// Adds up how long a process's threads waited, from look to look.
+/// Adds up how long a process's threads waited, from reading to reading.
 ///
 /// The kernel keeps no sum for a process, and a thread that ends takes its count with it: what it waited since the last
-/// look is missing then.
+/// reading is missing then.
 #[derive(Debug, Default)]
 pub struct Waits {
     process: u32,
@@ -40,9 +40,9 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// What the threads of a process waited since the last look, ns; of another process than before (a node that was
-    /// started again), all that they ever did. The first look counts nothing. None when it is not there.
-    pub fn look(&mut self, process: u32) -> Option<u64> {
+    /// What the threads of a process waited since the last reading, ns; of another process than before (a node that was
+    /// started again), all that they ever did. The first reading counts nothing. None when it is not there.
+    pub fn read(&mut self, process: u32) -> Option<u64> {
         let first = self.process == 0;
         if std::mem::replace(&mut self.process, process) != process {
             self.threads.clear();
@@ -73,7 +73,7 @@ mod tests {
     fn threads_that_share_too_few_processors_wait() {
         let mut waits = Waits::default();
         let own = std::process::id();
-        assert_eq!(waits.look(own), Some(0), "the first look counts nothing");
+        assert_eq!(waits.read(own), Some(0), "the first reading counts nothing");
         let stop = std::sync::atomic::AtomicBool::new(false);
         let spin = || {
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
@@ -88,11 +88,11 @@ mod tests {
             // However busy the machine is: more threads than processors cannot all run.
             let mut waited = 0;
             while waited < 20_000_000 {
-                waited += waits.look(own).unwrap();
+                waited += waits.read(own).unwrap();
                 std::thread::yield_now();
             }
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
         });
-        assert_eq!(waits.look(1 << 27), None);
+        assert_eq!(waits.read(1 << 27), None);
     }
 }

@@ -105,7 +105,7 @@ impl Passthrough {
         let mut entries = RawDir::new(handle.fd(), &mut buffer[..room]);
         while let Some(entry) = entries.next() {
             let entry = entry?;
-            // `DT_REG` and its kin, by which the kernel names them here.
+            // The kernel wants `DT_REG` and so on here, which are these bits of the mode.
             let kind = match entry.file_type() {
                 FileType::Unknown => 0,
                 known => known.as_raw_mode() >> 12,

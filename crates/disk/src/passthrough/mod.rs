@@ -12,6 +12,7 @@ mod tree;
 use std::{
     ffi::{CStr, CString},
     os::fd::{AsFd, AsRawFd, OwnedFd},
+    path::Path,
     sync::Arc,
     time::Duration,
 };
@@ -52,9 +53,9 @@ pub(crate) struct Done {
 
 impl Passthrough {
     /// Opens `source`; to be called on a serving thread.
-    pub(crate) fn open(source: &CStr) -> Result<Passthrough, Errno> {
-        let open = |path: &CStr| fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
-        let (root, descriptors) = (open(source)?, open(c"/proc/thread-self/fd")?);
+    pub(crate) fn open(source: &Path) -> Result<Passthrough, Errno> {
+        let open = |path| fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let (root, descriptors) = (open(source)?, open(Path::new("/proc/thread-self/fd"))?);
         let directory = Passthrough { tree: Tree::new(root)?, handles: Handles::default(), descriptors };
         // Fails here, and not at the first file, when that /proc is of another PID namespace.
         let root = directory.tree.get(ROOT)?;

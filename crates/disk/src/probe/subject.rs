@@ -12,22 +12,24 @@ use rustix::{
     io::Errno,
 };
 
-use super::Probe;
 use crate::operation::Operation;
+
+/// The name of the file.
+pub(super) const FILE: &str = ".brownout-probe";
 
 const WRITTEN: u64 = 512;
 const READ: usize = 4096;
 
-/// Memory as direct access wants it.
+/// Memory aligned as `O_DIRECT` demands.
 #[repr(align(4096))]
 struct Page([u8; READ]);
 
 /// The files of a probe.
 pub(super) struct Subject {
     file: File,
-    /// The same file, past the page cache where the filesystem allows it.
+    /// The same file opened with `O_DIRECT`, where the filesystem allows it.
     direct: Option<File>,
-    /// Whether the filesystem can give space to a file before it is written.
+    /// Whether the filesystem supports `fallocate`.
     allocates: bool,
     page: Box<Page>,
 }
@@ -47,7 +49,7 @@ impl Subject {
         // A database that walks its directories when it starts must be able to look into this one, whoever it runs as.
         fs::set_permissions(directory, fs::Permissions::from_mode(0o755))
             .map_err(|error| ("open the directory of its files to all", error))?;
-        let path = directory.join(Probe::FILE);
+        let path = directory.join(FILE);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true).mode(0o600);
         let file = options.open(&path).map_err(|error| ("make its file", error))?;
@@ -88,7 +90,7 @@ impl Subject {
     }
 }
 
-/// Gives a file the space that is read.
+/// Allocates the space that the reads cover.
 fn allocate(file: &File) -> io::Result<()> {
     Ok(fallocate(file, FallocateFlags::empty(), 0, READ as u64)?)
 }

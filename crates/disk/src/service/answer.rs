@@ -10,7 +10,7 @@ use rustix::{io::Errno, process::Signal};
 
 use super::{Service, handshake};
 use crate::{
-    held::Job,
+    delay_queue::DelayedRequest,
     operation::Operation,
     passthrough::Done,
     protocol::{Arguments, Header, Opcode, Reply},
@@ -39,13 +39,13 @@ impl Service {
                     let result = self.carry_out(opcode, &header, arguments, reply);
                     self.send(&header, result.map(drop), reply);
                 }
-                Some(operation) => self.answer_or_hold(operation, opcode, &header, (received_ns, bytes), reply),
+                Some(operation) => self.answer_or_delay(operation, opcode, &header, (received_ns, bytes), reply),
             },
         }
     }
 
     /// Answers a request that a fault can hit, or puts it aside.
-    fn answer_or_hold(
+    fn answer_or_delay(
         &self,
         operation: Operation,
         opcode: Opcode,
@@ -54,37 +54,38 @@ impl Service {
         reply: &mut Reply,
     ) {
         let Some((_, arguments)) = Header::parse(bytes) else { return };
-        let mut verdict = self.shared.decide(operation, opcode.allocates());
+        let mut decision = self.shared.decide(operation, opcode.allocates());
         {
             // Before waits change hands: each is counted once, at the operation that a fault has hit.
             let mut counters = self.shared.counters();
             let counters = counters.of_mut(operation);
             counters.received += 1;
-            counters.delayed += u64::from(!verdict.waits.is_empty());
+            counters.delayed += u64::from(!decision.waits.is_empty());
         }
         if opcode == Opcode::Sync {
-            verdict.waits.extend(self.debts.settle(header.node, received_ns));
-        } else if !verdict.waits.is_empty() && opcode == Opcode::Write && arguments.writes_back() {
-            self.debts.owe(header.node, received_ns, std::mem::take(&mut verdict.waits));
+            decision.waits.extend(self.deferred.take(header.node, received_ns));
+        } else if !decision.waits.is_empty() && opcode == Opcode::Write && arguments.writes_back() {
+            self.deferred.defer(header.node, received_ns, std::mem::take(&mut decision.waits));
         }
-        if verdict.waits.is_empty() {
-            return self.conclude(opcode, header, arguments, (received_ns, verdict.error), reply);
+        if decision.waits.is_empty() {
+            return self.conclude(opcode, header, arguments, (received_ns, decision.error), reply);
         }
         let (unique, caller) = (header.unique, header.thread);
         // It comes back only when the disk has ended; then nobody waits for its answer.
-        let _ = self.shared.held.hold(Job { unique, caller, received_ns, bytes: bytes.to_vec(), verdict });
+        let _ =
+            self.shared.delayed.push(DelayedRequest { unique, caller, received_ns, bytes: bytes.to_vec(), decision });
     }
 
     /// The wait of this request is over.
-    pub(super) fn finish(&self, job: Job, reply: &mut Reply) {
-        let Some((header, arguments)) = Header::parse(&job.bytes) else { return };
+    pub(super) fn finish(&self, request: DelayedRequest, reply: &mut Reply) {
+        let Some((header, arguments)) = Header::parse(&request.bytes) else { return };
         let Some(opcode) = Opcode::from_number(header.opcode) else { return };
-        self.conclude(opcode, &header, arguments, (job.received_ns, job.verdict.error), reply);
+        self.conclude(opcode, &header, arguments, (request.received_ns, request.decision.error), reply);
     }
 
     /// The caller of this request was killed: what it asked for does not happen, as it would not if it had died before.
-    pub(super) fn give_up(&self, job: &Job, reply: &mut Reply) {
-        let Some((header, _)) = Header::parse(&job.bytes) else { return };
+    pub(super) fn give_up(&self, request: &DelayedRequest, reply: &mut Reply) {
+        let Some((header, _)) = Header::parse(&request.bytes) else { return };
         if let Some(operation) = Opcode::from_number(header.opcode).and_then(Opcode::operation) {
             self.shared.counters().of_mut(operation).interrupted += 1;
         }
@@ -139,7 +140,7 @@ impl Service {
 
     fn interrupt(&self, mut arguments: Arguments<'_>) {
         if let Ok(unique) = arguments.u64() {
-            self.shared.held.interrupt(unique);
+            self.shared.delayed.interrupt(unique);
         }
     }
 

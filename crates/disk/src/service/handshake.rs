@@ -1,4 +1,4 @@
-//! The first request, in which the kernel and we agree on how to speak.
+//! The first request, in which the kernel and we agree on a version of the protocol and its options.
 
 use rustix::io::Errno;
 

@@ -1,23 +1,23 @@
 //! The threads that serve a disk.
 //!
 //! Readers take requests from the kernel and carry them out; there is always one more of them than are busy, so that a
-//! slow operation of the real directory holds up nobody. A request that a fault makes wait is put aside ([`crate::held`]); one
+//! slow operation of the real directory holds up nobody. A request that a fault makes wait is put aside ([`crate::delay_queue`]); one
 //! thread, the timer, takes it out again when its time has come, and hands it to a pool of workers.
 //!
 //! **These threads share a table of open files with one another and with nobody else.** A process that serves a disk and
 //! uses it, too, could otherwise never be killed: its last threads would wait for an answer from the disk, and the
-//! disk's device would not be closed (which is what fails what waits) before the last thread has gone. So the device
+//! disk's device, whose closing makes the requests that wait fail, would not be closed before the last thread has gone. So the device
 //! belongs to threads that never wait for the disk, and is closed with them. Besides, no child that the process starts
 //! inherits a descriptor of ours, nor do we hold one of its own open.
 
 mod answer;
-mod debts;
 mod handshake;
 mod workers;
+mod writeback;
 
 use std::{
-    ffi::CString,
     os::fd::{AsFd, OwnedFd},
+    path::{Path, PathBuf},
     sync::{
         Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -34,14 +34,14 @@ use rustix::{
 
 use crate::{
     control::Shared,
-    held::Over,
+    delay_queue::Ended,
     passthrough::Passthrough,
     protocol::{REQUEST_SIZE, Reply},
     sys,
 };
 
-use debts::Debts;
 use workers::Workers;
+use writeback::DeferredWaits;
 
 /// The most requests that are carried out at a time, of those that do not wait.
 const MOST_READERS: usize = 64;
@@ -55,16 +55,16 @@ struct Service {
     idle: AtomicUsize,
     readers: AtomicUsize,
     workers: Workers,
-    debts: Debts,
+    deferred: DeferredWaits,
     threads: Arc<Threads>,
 }
 
-/// How many threads serve a disk. Holds no descriptors: for those outside who wait for the end.
+/// How many threads serve a disk. It holds no descriptors, so that any thread may wait for their end.
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
     count: Mutex<usize>,
     changed: Condvar,
-    /// The machine has no threads left.
+    /// No thread can be started, as on a machine that has none left.
     #[cfg(test)]
     none_left: std::sync::atomic::AtomicBool,
 }
@@ -106,8 +106,8 @@ pub(crate) type Failure = (&'static str, Errno);
 /// # Errors
 /// What failed; nothing is mounted then.
 pub(crate) fn start(
-    source: CString,
-    target: CString,
+    source: PathBuf,
+    target: PathBuf,
     shared: Arc<Shared>,
     threads: &Arc<Threads>,
 ) -> Result<(), Failure> {
@@ -136,12 +136,7 @@ pub(crate) fn start(
 }
 
 /// On the first serving thread: all that is needed, up to the mount.
-fn prepare(
-    source: &CString,
-    target: &CString,
-    shared: Arc<Shared>,
-    threads: Arc<Threads>,
-) -> Result<Arc<Service>, Failure> {
+fn prepare(source: &Path, target: &Path, shared: Arc<Shared>, threads: Arc<Threads>) -> Result<Arc<Service>, Failure> {
     let named = |action| move |errno| (action, errno);
     sys::block_signals();
     sys::own_file_table().map_err(named("make a table of open files (Linux 5.9 or later)"))?;
@@ -149,7 +144,7 @@ fn prepare(
     let passthrough = Passthrough::open(source).map_err(named("open the source, by way of /proc/thread-self/fd,"))?;
     let device = rustix::fs::open(c"/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
     let device = device.map_err(named("open /dev/fuse"))?;
-    // Before there is a mount, so that none is left without it. It gets the service once that is there, or ends.
+    // Started before the mount is made, so that no mount is left without a timer. It gets the service later, or ends.
     let (serve, served) = mpsc::sync_channel::<Arc<Service>>(1);
     let timer = move || served.recv().iter().for_each(Service::keep_time);
     spawn(&threads, "disk-timer", timer).map_err(named("start a thread"))?;
@@ -162,7 +157,7 @@ fn prepare(
         idle: AtomicUsize::new(0),
         readers: AtomicUsize::new(0),
         workers: Workers::default(),
-        debts: Debts::default(),
+        deferred: DeferredWaits::default(),
         threads,
     });
     // It waits for this.
@@ -234,16 +229,16 @@ impl Service {
     fn keep_time(self: &Arc<Self>) {
         sys::precise_sleep();
         let mut reply = Reply::new();
-        while let Some(over) = self.shared.held.next(answer::killed) {
-            match over {
-                // To fail takes no time.
-                Over::Due(job) if job.verdict.error.is_some() => self.finish(job, &mut reply),
-                Over::Due(job) => {
-                    if let Some(job) = self.workers.give(job, || self.one_more_worker()) {
-                        self.finish(job, &mut reply);
+        while let Some(ended) = self.shared.delayed.pop(answer::killed) {
+            match ended {
+                // Failing a request takes no time.
+                Ended::Due(request) if request.decision.error.is_some() => self.finish(request, &mut reply),
+                Ended::Due(request) => {
+                    if let Some(request) = self.workers.give(request, || self.one_more_worker()) {
+                        self.finish(request, &mut reply);
                     }
                 }
-                Over::Killed(job) => self.give_up(&job, &mut reply),
+                Ended::Killed(request) => self.give_up(&request, &mut reply),
             }
         }
     }
@@ -252,8 +247,8 @@ impl Service {
         let service = Arc::clone(self);
         spawn(&self.threads, "disk-worker", move || {
             let mut reply = Reply::new();
-            while let Some(job) = service.workers.next() {
-                service.finish(job, &mut reply);
+            while let Some(request) = service.workers.next() {
+                service.finish(request, &mut reply);
             }
         })
     }
@@ -264,7 +259,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::{control::DiskControl, disk::c_string};
+    use crate::control::DiskControl;
 
     #[test]
     fn a_disk_whose_timer_cannot_start_leaves_no_mount() {
@@ -277,7 +272,7 @@ mod tests {
         };
         let start = |threads: &Arc<Threads>| {
             let shared = DiskControl::new(target.to_owned(), 0).shared();
-            super::start(c_string(source), c_string(target), shared, threads)
+            super::start(source.to_owned(), target.to_owned(), shared, threads)
         };
         let threads = Arc::new(Threads::default());
         threads.none_left.store(true, Ordering::Relaxed);
@@ -288,6 +283,6 @@ mod tests {
         threads.none_left.store(false, Ordering::Relaxed);
         start(&threads).unwrap();
         assert!(is_mounted());
-        sys::unmount(&c_string(target), true).unwrap();
+        sys::unmount(target, true).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! The pool that carries out what has waited.
+//! The pool of threads that carry out requests which have waited.
 
 use std::{
     collections::VecDeque,
@@ -8,7 +8,7 @@ use std::{
 
 use rustix::io::Errno;
 
-use crate::held::Job;
+use crate::delay_queue::DelayedRequest;
 
 /// The most workers at a time; what is more waits for one of them.
 const MOST: usize = 64;
@@ -23,8 +23,8 @@ pub(crate) struct Workers {
 
 #[derive(Default)]
 struct State {
-    jobs: VecDeque<Job>,
-    /// Workers that wait for a job.
+    requests: VecDeque<DelayedRequest>,
+    /// Workers that wait for a request.
     idle: usize,
     workers: usize,
     ended: bool,
@@ -35,29 +35,33 @@ impl Workers {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands over a job; `start` starts a worker. Gives the job back if there is no worker and none can be started.
-    pub(crate) fn give(&self, job: Job, start: impl FnOnce() -> Result<(), Errno>) -> Option<Job> {
+    /// Hands over a request; `start` starts a worker. Gives it back if there is no worker and none can be started.
+    pub(crate) fn give(
+        &self,
+        request: DelayedRequest,
+        start: impl FnOnce() -> Result<(), Errno>,
+    ) -> Option<DelayedRequest> {
         let mut state = self.state();
-        // An idle worker that was woken for an earlier job still counts as idle until it runs.
-        if state.jobs.len() >= state.idle && state.workers < MOST {
+        // An idle worker that was woken for an earlier request still counts as idle until it runs.
+        if state.requests.len() >= state.idle && state.workers < MOST {
             match start() {
                 Ok(()) => state.workers += 1,
-                Err(_) if state.workers == 0 => return Some(job),
+                Err(_) if state.workers == 0 => return Some(request),
                 Err(_) => {}
             }
         }
-        state.jobs.push_back(job);
+        state.requests.push_back(request);
         drop(state);
         self.changed.notify_one();
         None
     }
 
-    /// For a worker: its next job; `None` when it is to end.
-    pub(crate) fn next(&self) -> Option<Job> {
+    /// For a worker: its next request; `None` when it is to end.
+    pub(crate) fn next(&self) -> Option<DelayedRequest> {
         let mut state = self.state();
         loop {
-            if let Some(job) = state.jobs.pop_front() {
-                return Some(job);
+            if let Some(request) = state.requests.pop_front() {
+                return Some(request);
             }
             if state.ended {
                 break;
@@ -66,7 +70,7 @@ impl Workers {
             let (woken, waited) = self.changed.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
             state = woken;
             state.idle -= 1;
-            if waited.timed_out() && state.jobs.is_empty() {
+            if waited.timed_out() && state.requests.is_empty() {
                 break;
             }
         }
@@ -74,7 +78,7 @@ impl Workers {
         None
     }
 
-    /// No more jobs come.
+    /// No more requests come.
     pub(crate) fn end(&self) {
         self.state().ended = true;
         self.changed.notify_all();

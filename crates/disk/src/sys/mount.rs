@@ -3,6 +3,7 @@
 use std::{
     ffi::{CStr, CString},
     os::fd::{AsRawFd, BorrowedFd},
+    path::Path,
 };
 
 use rustix::{
@@ -27,13 +28,13 @@ pub(super) fn options(device: i32, mode: u32, uid: u32, gid: u32) -> CString {
 }
 
 /// Mounts the filesystem that the holder of `device` (an open `/dev/fuse`) serves, whose root has this mode.
-pub(crate) fn mount_fuse(device: BorrowedFd<'_>, target: &CStr, mode: u32) -> Result<(), Errno> {
+pub(crate) fn mount_fuse(device: BorrowedFd<'_>, target: &Path, mode: u32) -> Result<(), Errno> {
     let options = options(device.as_raw_fd(), mode, geteuid().as_raw(), getegid().as_raw());
     rustix::mount::mount(SOURCE, target, KIND, MountFlags::NOSUID | MountFlags::NODEV, &*options)
 }
 
 /// Unmounts what is at `target`, at once, even in use; with `force`, what waits for an answer from it fails first.
-pub(crate) fn unmount(target: &CStr, force: bool) -> Result<(), Errno> {
+pub(crate) fn unmount(target: &Path, force: bool) -> Result<(), Errno> {
     let force = if force { UnmountFlags::FORCE } else { UnmountFlags::empty() };
     rustix::mount::unmount(target, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW | force)
 }

@@ -1,10 +1,10 @@
-//! What a probe says: a mark, its link, its number, and when it was sent. Big-endian, 28 bytes.
+//! The payload of a probe: a mark, its link, its number, and when it was sent. Big-endian, 28 bytes.
 
 use brownout_base::{HostId, Link};
 
 pub(super) const LENGTH: usize = 28;
 
-/// Tells our probes from whatever else a stranger might send to the port.
+/// Distinguishes our probes from anything else that is sent to the port.
 const MARK: u64 = 0x6272_6f77_6e6f_7574;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,16 +5,14 @@
 //! delay, and does not depend on how soon the thread looks.
 
 mod datagram;
+mod health;
 mod overflow;
 mod prober;
 mod window;
 
 use std::{
     fmt,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::{Arc, PoisonError, atomic::Ordering},
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -22,51 +20,12 @@ use std::{
 use brownout_base::{Link, LongestHold, Mesh};
 use brownout_machine::{Scheduling, run_urgently};
 
-use self::prober::Prober;
+use self::prober::{Prober, Shared};
+pub use self::{health::ProbeHealth, window::ProbeSample};
 use crate::{error::ProbeError, selection::Selection, socket::Socket};
 
 /// One below an emulator that carries the packets, so that a probe never delays one.
 const FIFO_PRIORITY: u8 = 19;
-
-/// What became of one probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProbeSample {
-    /// Which way it went.
-    pub link: Link,
-    /// Counts up by one per probe of this link; one that is no sample leaves a gap.
-    pub seq: u64,
-    /// When it was sent, on the monotonic clock.
-    pub sent_ns: u64,
-    /// From sending to arrival at the receiving host's socket; `None` if it did not arrive in time.
-    pub delay_ns: Option<u64>,
-    /// How often it arrived: within the longest that its link may hold it, but at most a second.
-    pub copies: u8,
-    /// It arrived after a probe that was sent later.
-    pub reordered: bool,
-}
-
-/// How well the prober itself did since it was started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ProbeHealth {
-    /// Probes sent.
-    pub sent: u64,
-    /// Of these, sent more than [`Probes::LATE`] after their time.
-    pub late_sends: u64,
-    /// The latest of all, in nanoseconds after its time.
-    pub worst_lateness_ns: u64,
-    /// Probes not sent because the next of the same link was due already.
-    pub skipped: u64,
-    /// Probes that the sending host's kernel refused.
-    pub send_errors: u64,
-    /// Arrivals of probes that had been given up as lost.
-    pub late_answers: u64,
-    /// Probes that are no samples: nobody drained them in time, or nobody knows when they arrived, because the wall
-    /// clock (on which the kernel stamps them) was stepped meanwhile.
-    pub discarded: u64,
-    /// Probes that arrived where the receiving socket had no room left, because the prober did not run for seconds.
-    /// As many that did not arrive are left out of the samples: the network did not lose them.
-    pub overflowed: u64,
-}
 
 /// Probes that run until this is dropped.
 pub struct Probes {
@@ -78,33 +37,13 @@ pub struct Probes {
     holds: Arc<dyn LongestHold>,
 }
 
-#[derive(Debug, Default)]
-struct Shared {
-    settled: Mutex<Vec<ProbeSample>>,
-    stop: AtomicBool,
-    health: Health,
-}
-
-/// [`ProbeHealth`], as the thread keeps it.
-#[derive(Debug, Default)]
-struct Health {
-    sent: AtomicU64,
-    late_sends: AtomicU64,
-    worst_lateness_ns: AtomicU64,
-    skipped: AtomicU64,
-    send_errors: AtomicU64,
-    late_answers: AtomicU64,
-    discarded: AtomicU64,
-    overflowed: AtomicU64,
-}
-
 impl Probes {
     /// A probe that has not arrived after this and the longest that its link may hold it counts as lost.
-    pub const LOST_AFTER: Duration = Duration::from_secs(2);
+    pub const LOST_AFTER: Duration = prober::LOST_AFTER;
 
     /// A probe sent this much after its time was sent late; its delay counts from when it was
     /// really sent, so it is still a true sample.
-    pub const LATE: Duration = Duration::from_millis(1);
+    pub const LATE: Duration = prober::LATE;
 
     /// The most probes a second over all links: more would be a load of their own.
     pub const BUDGET: u32 = 2_000;
@@ -158,19 +97,7 @@ impl Probes {
 
     /// How well the prober itself did.
     pub fn health(&self) -> ProbeHealth {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let Health { sent, late_sends, worst_lateness_ns, skipped, send_errors, late_answers, discarded, overflowed } =
-            &self.shared.health;
-        ProbeHealth {
-            sent: read(sent),
-            late_sends: read(late_sends),
-            worst_lateness_ns: read(worst_lateness_ns),
-            skipped: read(skipped),
-            send_errors: read(send_errors),
-            late_answers: read(late_answers),
-            discarded: read(discarded),
-            overflowed: read(overflowed),
-        }
+        self.shared.health.read()
     }
 
     /// How urgently the prober really runs.

@@ -2,8 +2,8 @@
 
 use std::{
     sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
     time::Duration,
@@ -12,10 +12,10 @@ use std::{
 use brownout_base::{Link, LongestHold, clock::monotonic_ns};
 
 use super::{
-    ProbeSample, Probes, Shared,
     datagram::{self, Datagram},
+    health::Health,
     overflow::Overflow,
-    window::{COPY_GRACE_NS, Window},
+    window::{COPY_GRACE_NS, ProbeSample, Window},
 };
 use crate::{
     selection::Selection,
@@ -23,6 +23,10 @@ use crate::{
     stamps::{STAMPS_AFTER_NS, WallClock},
 };
 
+/// See [`super::Probes::LOST_AFTER`].
+pub(super) const LOST_AFTER: Duration = Duration::from_secs(2);
+/// See [`super::Probes::LATE`].
+pub(super) const LATE: Duration = Duration::from_millis(1);
 /// Probes of the same slot are sent together: waking up, here and in whoever carries them, costs more
 /// than sending does.
 const SLOT_NS: u64 = 2_000_000;
@@ -33,6 +37,14 @@ pub(super) const COLLECT_NS: u64 = 10_000_000;
 const LATEST_COPY_NS: u64 = 1_000_000_000;
 /// Samples kept for a caller who does not drain: a minute and a half of the whole budget.
 const KEPT_SAMPLES: usize = 200_000;
+
+/// What the thread and its handle share.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub(super) settled: Mutex<Vec<ProbeSample>>,
+    pub(super) stop: AtomicBool,
+    pub(super) health: Health,
+}
 
 pub(super) struct Prober {
     /// Per host.
@@ -111,7 +123,7 @@ impl Prober {
             return;
         }
         health.worst_lateness_ns.fetch_max(lateness, Ordering::Relaxed);
-        add(&health.late_sends, u64::from(u128::from(lateness) > Probes::LATE.as_nanos()));
+        add(&health.late_sends, u64::from(u128::from(lateness) > LATE.as_nanos()));
         let window = &mut self.windows[link];
         let Link { from, to } = window.link();
         let target = self.sockets[to.index()].address();
@@ -155,7 +167,7 @@ impl Prober {
 
     fn settle(&mut self) {
         let now = monotonic_ns();
-        let lost_after = Probes::LOST_AFTER.as_nanos() as u64;
+        let lost_after = LOST_AFTER.as_nanos() as u64;
         let mut void = 0;
         let mut latest = lost_after;
         for window in &mut self.windows {

@@ -4,7 +4,22 @@ use std::collections::VecDeque;
 
 use brownout_base::Link;
 
-use super::ProbeSample;
+/// What became of one probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProbeSample {
+    /// Which way it went.
+    pub link: Link,
+    /// Counts up by one per probe of this link; one that is no sample leaves a gap.
+    pub seq: u64,
+    /// When it was sent, on the monotonic clock.
+    pub sent_ns: u64,
+    /// From sending to arrival at the receiving host's socket; `None` if it did not arrive in time.
+    pub delay_ns: Option<u64>,
+    /// How often it arrived: within the longest that its link may hold it, but at most a second.
+    pub copies: u8,
+    /// It arrived after a probe that was sent later.
+    pub reordered: bool,
+}
 
 /// An answered probe stays open this long at least, to see whether it arrives again.
 pub(super) const COPY_GRACE_NS: u64 = 50_000_000;

@@ -7,7 +7,21 @@
 
 use brownout_base::Link;
 
-use super::TrainSample;
+/// What one train showed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrainSample {
+    /// Which way it went.
+    pub link: Link,
+    /// When its first packet was sent, on the monotonic clock.
+    pub sent_ns: u64,
+    /// Bits of IP packets that came after the first arrival, per second from the first arrival to the last. `None` if
+    /// fewer than half of the packets arrived, or all at one instant.
+    pub rate_bps: Option<f64>,
+    /// Packets that arrived, copies not counted.
+    pub arrived: u32,
+    /// Packets sent.
+    pub packets: u32,
+}
 
 /// A train of which packets may still come.
 pub(super) struct Open {

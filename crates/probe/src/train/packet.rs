@@ -1,11 +1,11 @@
-//! What a packet of a train says: a mark, its link, its train's number and its own. Big-endian; padded to its length.
+//! The payload of a packet of a train: a mark, its link, its train's number and its own. Big-endian; padded to its length.
 
 use brownout_base::{HostId, Link};
 
-/// The shortest payload that says it all.
+/// The shortest payload that holds all of it.
 pub(super) const SHORTEST: usize = 24;
 
-/// Tells our packets from whatever else a stranger might send to the port.
+/// Distinguishes our packets from anything else that is sent to the port.
 const MARK: u64 = 0x6272_6f77_7472_6e73;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,15 +4,65 @@ use std::time::Duration;
 
 use brownout_units::BitRate;
 
-use super::TrainSpec;
+use super::packet;
+use crate::error::ProbeError;
+
+/// Bytes of an IPv4 and a UDP header.
+const HEADERS: u16 = 28;
 
 /// Time that a train is to take on its link where that is possible: a packet that is released 20 to 50 µs late is then
 /// an error of a thousandth.
 const TARGET: Duration = Duration::from_millis(40);
-/// Packets of the shortest train: four times between arrivals.
+/// Packets of the shortest train, which gives four intervals between arrivals.
 const FEWEST: u32 = 5;
 /// Trains take at most one part in so many of what their link is expected to carry.
 const SPARING: u32 = 5;
+
+/// How trains are made. Links of a known rate get shorter trains, and more rarely; see [`super::Trains::start`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrainSpec {
+    /// The most packets of a train, at least two.
+    pub packets: u32,
+    /// Bytes of each, without IP and UDP headers (28 more).
+    pub payload: u16,
+    /// From the beginning of a train to that of the next on the same link.
+    pub every: Duration,
+}
+
+impl Default for TrainSpec {
+    /// 200 packets (at 500 Mbit/s they take 4 ms) of 1,200 bytes (they pass wherever IPv6 does), once a second.
+    fn default() -> Self {
+        TrainSpec { packets: 200, payload: 1_200, every: Duration::from_secs(1) }
+    }
+}
+
+impl TrainSpec {
+    /// Whether trains like this can be sent where packets are up to `mtu` bytes long, and would measure.
+    pub(super) fn check(&self, mtu: u16) -> Result<(), ProbeError> {
+        /// What a receiving socket holds of full packets.
+        const LONGEST: u32 = 1_000;
+        let refuse = |message: String| Err(ProbeError::Trains(message));
+        if !(2..=LONGEST).contains(&self.packets) {
+            return refuse(format!("a train of {} packets shows no rate; choose 2 to {LONGEST}", self.packets));
+        }
+        let (shortest, longest) = (packet::SHORTEST as u16, mtu.saturating_sub(HEADERS));
+        if !(shortest..=longest).contains(&self.payload) {
+            return refuse(format!(
+                "a payload of {} bytes is impossible with an MTU of {mtu}; choose {shortest} to {longest}",
+                self.payload
+            ));
+        }
+        if self.every < Duration::from_millis(10) {
+            return refuse(format!("trains every {:?} would overtake one another; choose 10 ms or more", self.every));
+        }
+        Ok(())
+    }
+
+    /// Bytes of each packet, IP header included.
+    pub(super) fn packet_bytes(&self) -> u32 {
+        u32::from(self.payload + HEADERS)
+    }
+}
 
 /// The trains of one link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,5 +111,21 @@ mod tests {
         }
         let plan = Plan::of(&TrainSpec { packets: 2, ..TrainSpec::default() }, 1_250, Some("1bit".parse().unwrap()));
         assert_eq!(plan, Plan { packets: 2, every: Duration::from_secs(100_000) });
+    }
+
+    #[test]
+    fn trains_that_cannot_measure_are_refused_with_what_can() {
+        let default = TrainSpec::default();
+        assert!(default.check(1_500).is_ok());
+        for (spec, reason) in [
+            (TrainSpec { packets: 1, ..default }, "choose 2 to 1000"),
+            (TrainSpec { packets: 1_001, ..default }, "choose 2 to 1000"),
+            (TrainSpec { payload: 23, ..default }, "choose 24 to 1472"),
+            (TrainSpec { payload: 1_473, ..default }, "choose 24 to 1472"),
+            (TrainSpec { every: Duration::ZERO, ..default }, "10 ms or more"),
+        ] {
+            let error = spec.check(1_500).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
     }
 }

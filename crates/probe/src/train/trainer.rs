@@ -3,7 +3,10 @@
 use std::{
     collections::HashMap,
     io,
-    sync::{Arc, PoisonError, atomic::Ordering},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -11,8 +14,7 @@ use std::{
 use brownout_base::{Link, LongestHold, clock::monotonic_ns};
 
 use super::{
-    Shared,
-    dispersion::Open,
+    dispersion::{Open, TrainSample},
     packet::{self, TrainPacket},
     plan::Plan,
 };
@@ -31,6 +33,14 @@ const COPY_GRACE_NS: u64 = 50_000_000;
 const SENDING: Duration = Duration::from_millis(20);
 /// Samples kept for a caller who does not drain.
 const KEPT_SAMPLES: usize = 100_000;
+
+/// What the thread and its handle share.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub(super) settled: Mutex<Vec<TrainSample>>,
+    pub(super) stop: AtomicBool,
+    pub(super) discarded: AtomicU64,
+}
 
 /// One link's trains.
 struct Route {

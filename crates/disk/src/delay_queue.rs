@@ -10,16 +10,18 @@ use std::{
 
 use brownout_base::clock::monotonic_ns;
 
-use crate::{control::DiskGuard, control::Verdict};
+use crate::decision::Decision;
 
-/// Interrupts remembered of requests that were not here (yet).
+/// After this, nothing waits any more because of a fault that was healed.
+pub(crate) const HEALED_WITHIN: Duration = Duration::from_secs(1);
+/// How many interrupts are remembered of requests that are not here (yet).
 const REMEMBERED: usize = 1024;
-/// How often it is looked whether an interrupted caller has been killed.
+/// How often an interrupted caller is checked for having been killed.
 const WATCH: Duration = Duration::from_millis(10);
 
 /// A request that waits.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct DelayedRequest {
     /// Its number, by which it is answered.
     pub(crate) unique: u64,
     /// The thread that waits for the answer, as the kernel numbers it for this disk; 0 if there is none.
@@ -29,52 +31,53 @@ pub(crate) struct Job {
     /// The request, as it came.
     pub(crate) bytes: Vec<u8>,
     /// What was decided about it.
-    pub(crate) verdict: Verdict,
+    pub(crate) decision: Decision,
 }
 
 /// The requests that wait.
 #[derive(Default)]
-pub(crate) struct Held {
+pub(crate) struct DelayQueue {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    jobs: HashMap<u64, Waiting>,
+    /// By their numbers.
+    waiting: HashMap<u64, Waiting>,
     /// (due, unique), the next first.
     order: BTreeSet<(u64, u64)>,
     /// Requests whose callers got a signal that need not have killed them.
     watched: Vec<u64>,
     /// Interrupts that came before their request was put here.
     early: VecDeque<u64>,
-    /// Layers that were healed: a request may have been decided about before, and be put here after.
+    /// Faults that were healed: a request may have been decided about before, and be put here after.
     healed: HashSet<u64>,
     ended: bool,
 }
 
 struct Waiting {
-    job: Job,
+    request: DelayedRequest,
     due_ns: u64,
 }
 
-/// Why a wait ended.
+/// A request whose wait has ended, and why.
 #[derive(Debug)]
-pub(crate) enum Over {
+pub(crate) enum Ended {
     /// Its time has come: carry it out.
-    Due(Job),
+    Due(DelayedRequest),
     /// Its caller was killed and will never look at the answer: give it up.
-    Killed(Job),
+    Killed(DelayedRequest),
 }
 
 impl Waiting {
-    /// It need not wait any more for the layers that `healed` knows, or not for long. Returns whether that changed it.
+    /// It need not wait any more for the faults that `healed` knows, or not for long. Returns whether that changed it.
     fn shorten(&mut self, healed: impl Fn(u64) -> bool, now_ns: u64) -> bool {
-        let before = self.job.verdict.waits.len();
-        self.job.verdict.waits.retain(|(layer, _)| !healed(*layer));
-        let latest_ns = now_ns + DiskGuard::HEALED_WITHIN.as_nanos() as u64;
-        let by_others_ns = self.job.received_ns.saturating_add(self.job.verdict.delay_ns());
-        let changed = self.job.verdict.waits.len() < before;
+        let before = self.request.decision.waits.len();
+        self.request.decision.waits.retain(|(fault, _)| !healed(*fault));
+        let latest_ns = now_ns + HEALED_WITHIN.as_nanos() as u64;
+        let by_others_ns = self.request.received_ns.saturating_add(self.request.decision.delay_ns());
+        let changed = self.request.decision.waits.len() < before;
         if changed {
             self.due_ns = self.due_ns.min(latest_ns.max(by_others_ns));
         }
@@ -83,45 +86,45 @@ impl Waiting {
 }
 
 impl State {
-    fn take(&mut self, unique: u64) -> Option<Job> {
-        let Waiting { job, due_ns } = self.jobs.remove(&unique)?;
+    fn take(&mut self, unique: u64) -> Option<DelayedRequest> {
+        let Waiting { request, due_ns } = self.waiting.remove(&unique)?;
         self.order.remove(&(due_ns, unique));
-        Some(job)
+        Some(request)
     }
 
     /// Those that still wait of which the callers are watched, with the callers.
     fn watched_callers(&mut self) -> Vec<(u64, u32)> {
-        let State { jobs, watched, .. } = self;
-        watched.retain(|unique| jobs.contains_key(unique));
-        watched.iter().filter_map(|unique| Some((*unique, jobs.get(unique)?.job.caller))).collect()
+        let State { waiting, watched, .. } = self;
+        watched.retain(|unique| waiting.contains_key(unique));
+        watched.iter().filter_map(|unique| Some((*unique, waiting.get(unique)?.request.caller))).collect()
     }
 }
 
-impl Held {
+impl DelayQueue {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.state().jobs.len()
+        self.state().waiting.len()
     }
 
-    /// Lets `job` wait as its verdict says; gives it back when nobody would ever take it out.
-    pub(crate) fn hold(&self, job: Job) -> Result<(), Job> {
+    /// Lets `request` wait as was decided; gives it back when nobody would ever take it out.
+    pub(crate) fn push(&self, request: DelayedRequest) -> Result<(), DelayedRequest> {
         let mut state = self.state();
         if state.ended {
-            return Err(job);
+            return Err(request);
         }
-        let unique = job.unique;
-        let due_ns = job.received_ns.saturating_add(job.verdict.delay_ns());
+        let unique = request.unique;
+        let due_ns = request.received_ns.saturating_add(request.decision.delay_ns());
         if let Some(at) = state.early.iter().position(|early| *early == unique) {
             state.early.remove(at);
             state.watched.push(unique);
         }
-        let mut waiting = Waiting { job, due_ns };
-        waiting.shorten(|layer| state.healed.contains(&layer), monotonic_ns());
+        let mut waiting = Waiting { request, due_ns };
+        waiting.shorten(|fault| state.healed.contains(&fault), monotonic_ns());
         state.order.insert((waiting.due_ns, unique));
-        state.jobs.insert(unique, waiting);
+        state.waiting.insert(unique, waiting);
         drop(state);
         self.changed.notify_all();
         Ok(())
@@ -131,10 +134,10 @@ impl Held {
     /// signal but a fatal one cuts short; but the kernel says so only once, so the caller is watched from now on.
     pub(crate) fn interrupt(&self, unique: u64) {
         let mut state = self.state();
-        if state.jobs.contains_key(&unique) {
+        if state.waiting.contains_key(&unique) {
             state.watched.push(unique);
         } else {
-            // Another thread may be about to hold it. Numbers are never used again, so what stays here harms nobody.
+            // Another thread may be about to put it here. Numbers are never used again, so what stays here harms nobody.
             if state.early.len() == REMEMBERED {
                 state.early.pop_front();
             }
@@ -144,16 +147,16 @@ impl Held {
         self.changed.notify_all();
     }
 
-    /// A layer was healed at `now_ns`: nothing waits for it longer than [`DiskGuard::HEALED_WITHIN`].
-    pub(crate) fn release(&self, layer: u64, now_ns: u64) {
+    /// A fault was healed at `now_ns`: nothing waits for it longer than [`HEALED_WITHIN`].
+    pub(crate) fn heal(&self, fault: u64, now_ns: u64) {
         let mut state = self.state();
-        state.healed.insert(layer);
-        let State { jobs, order, .. } = &mut *state;
-        for (unique, waiting) in jobs {
-            let before_ns = waiting.due_ns;
-            if waiting.shorten(|id| id == layer, now_ns) {
+        state.healed.insert(fault);
+        let State { waiting, order, .. } = &mut *state;
+        for (unique, one) in waiting {
+            let before_ns = one.due_ns;
+            if one.shorten(|id| id == fault, now_ns) {
                 order.remove(&(before_ns, *unique));
-                order.insert((waiting.due_ns, *unique));
+                order.insert((one.due_ns, *unique));
             }
         }
         drop(state);
@@ -164,15 +167,15 @@ impl Held {
     pub(crate) fn end(&self) {
         let mut state = self.state();
         state.ended = true;
-        state.jobs.clear();
+        state.waiting.clear();
         state.order.clear();
         drop(state);
         self.changed.notify_all();
     }
 
-    /// Waits until a wait is over; `None` once the disk has ended. `killed` tells whether a caller was; it may take its
-    /// time, since nobody is held up by it.
-    pub(crate) fn next(&self, killed: impl Fn(u32) -> bool) -> Option<Over> {
+    /// Takes out the next request whose wait ends, once it does; `None` once the disk has ended. `killed` tells whether a caller was; it may take its
+    /// time, since nobody waits for it meanwhile.
+    pub(crate) fn pop(&self, killed: impl Fn(u32) -> bool) -> Option<Ended> {
         let mut state = self.state();
         let mut look_ns = 0;
         loop {
@@ -183,18 +186,18 @@ impl Held {
             let first = state.order.first().copied();
             if let Some((due_ns, unique)) = first
                 && due_ns <= now_ns
-                && let Some(job) = state.take(unique)
+                && let Some(request) = state.take(unique)
             {
-                return Some(Over::Due(job));
+                return Some(Ended::Due(request));
             }
             let watched = state.watched_callers();
             if !watched.is_empty() && look_ns <= now_ns {
                 drop(state);
                 let dead: Vec<u64> = watched.into_iter().filter(|(_, caller)| killed(*caller)).map(|it| it.0).collect();
                 state = self.state();
-                // Meanwhile it may have been due, and somebody else's.
-                if let Some(job) = dead.into_iter().find_map(|unique| state.take(unique)) {
-                    return Some(Over::Killed(job));
+                // Meanwhile it may have become due and been taken out.
+                if let Some(request) = dead.into_iter().find_map(|unique| state.take(unique)) {
+                    return Some(Ended::Killed(request));
                 }
                 look_ns = monotonic_ns() + WATCH.as_nanos() as u64;
                 // All else may have changed, too.
@@ -219,20 +222,20 @@ impl Held {
 mod tests {
     use super::*;
 
-    fn job(unique: u64, received_ns: u64, waits: &[(u64, u64)]) -> Job {
-        let verdict = Verdict { waits: waits.to_vec(), error: None };
-        Job { unique, caller: 1, received_ns, bytes: Vec::new(), verdict }
+    fn request(unique: u64, received_ns: u64, waits: &[(u64, u64)]) -> DelayedRequest {
+        let decision = Decision { waits: waits.to_vec(), error: None };
+        DelayedRequest { unique, caller: 1, received_ns, bytes: Vec::new(), decision }
     }
 
     #[test]
     fn what_is_due_comes_out_in_the_order_of_its_due_times() {
-        let held = Held::default();
+        let queue = DelayQueue::default();
         for (unique, delay) in [(1, 30), (2, 10), (3, 20)] {
-            held.hold(job(unique, 0, &[(1, delay)])).unwrap();
+            queue.push(request(unique, 0, &[(1, delay)])).unwrap();
         }
         let order: Vec<_> = (0..3)
-            .map(|_| match held.next(|_| false) {
-                Some(Over::Due(job)) => job.unique,
+            .map(|_| match queue.pop(|_| false) {
+                Some(Ended::Due(request)) => request.unique,
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -240,51 +243,51 @@ mod tests {
     }
 
     #[test]
-    fn healing_shortens_only_what_the_healed_layer_holds() {
-        let held = Held::default();
+    fn healing_shortens_only_what_the_healed_fault_delays() {
+        let queue = DelayQueue::default();
         let hour = 3_600_000_000_000;
-        held.hold(job(1, 0, &[(7, hour)])).unwrap();
-        held.hold(job(2, 0, &[(7, hour), (8, hour)])).unwrap();
-        held.hold(job(3, 0, &[(8, hour)])).unwrap();
-        held.hold(job(4, 0, &[(7, 500)])).unwrap();
-        held.release(7, 1_000);
-        let due = |unique| held.state().jobs[&unique].due_ns;
+        queue.push(request(1, 0, &[(7, hour)])).unwrap();
+        queue.push(request(2, 0, &[(7, hour), (8, hour)])).unwrap();
+        queue.push(request(3, 0, &[(8, hour)])).unwrap();
+        queue.push(request(4, 0, &[(7, 500)])).unwrap();
+        queue.heal(7, 1_000);
+        let due = |unique| queue.state().waiting[&unique].due_ns;
         assert_eq!([due(1), due(2), due(3), due(4)], [1_000_001_000, hour, hour, 500]);
     }
 
     #[test]
-    fn what_was_decided_before_a_healing_and_held_after_it_is_shortened_too() {
-        let held = Held::default();
-        held.release(7, 0);
+    fn what_was_decided_before_a_healing_and_put_here_after_it_is_shortened_too() {
+        let queue = DelayQueue::default();
+        queue.heal(7, 0);
         let now_ns = monotonic_ns();
-        held.hold(job(1, now_ns, &[(7, 3_600_000_000_000)])).unwrap();
-        assert!(held.state().jobs[&1].due_ns < now_ns + 100_000_000_000);
+        queue.push(request(1, now_ns, &[(7, 3_600_000_000_000)])).unwrap();
+        assert!(queue.state().waiting[&1].due_ns < now_ns + 100_000_000_000);
     }
 
     #[test]
     fn an_interrupt_that_overtakes_its_request_is_remembered() {
-        let held = Held::default();
-        held.interrupt(5);
-        held.hold(job(5, monotonic_ns(), &[(1, 3_600_000_000_000)])).unwrap();
-        assert!(matches!(held.next(|_| true), Some(Over::Killed(job)) if job.unique == 5));
+        let queue = DelayQueue::default();
+        queue.interrupt(5);
+        queue.push(request(5, monotonic_ns(), &[(1, 3_600_000_000_000)])).unwrap();
+        assert!(matches!(queue.pop(|_| true), Some(Ended::Killed(request)) if request.unique == 5));
     }
 
     #[test]
     fn requests_come_and_end_while_callers_are_looked_at() {
-        let held = Held::default();
+        let queue = DelayQueue::default();
         let now_ns = monotonic_ns();
-        held.hold(job(5, now_ns, &[(1, 3_600_000_000_000)])).unwrap();
-        held.interrupt(5);
+        queue.push(request(5, now_ns, &[(1, 3_600_000_000_000)])).unwrap();
+        queue.interrupt(5);
         // With the lock held, this would never come back.
-        let looked = held.next(|_| {
-            if held.len() == 1 {
-                held.hold(job(6, now_ns, &[])).unwrap();
+        let looked = queue.pop(|_| {
+            if queue.len() == 1 {
+                queue.push(request(6, now_ns, &[])).unwrap();
             }
             false
         });
-        assert!(matches!(looked, Some(Over::Due(job)) if job.unique == 6));
-        let ended = held.next(|_| {
-            held.end();
+        assert!(matches!(looked, Some(Ended::Due(request)) if request.unique == 6));
+        let ended = queue.pop(|_| {
+            queue.end();
             true
         });
         assert!(ended.is_none(), "nobody is left to be given up");
@@ -292,13 +295,13 @@ mod tests {
 
     #[test]
     fn the_end_wakes_who_waits() {
-        let held = Held::default();
-        held.hold(job(5, monotonic_ns(), &[(1, 3_600_000_000_000)])).unwrap();
+        let queue = DelayQueue::default();
+        queue.push(request(5, monotonic_ns(), &[(1, 3_600_000_000_000)])).unwrap();
         std::thread::scope(|scope| {
-            let waiter = scope.spawn(|| held.next(|_| false).is_none());
-            held.end();
+            let waiter = scope.spawn(|| queue.pop(|_| false).is_none());
+            queue.end();
             assert!(waiter.join().unwrap());
         });
-        assert!(held.hold(job(6, 0, &[])).is_err());
+        assert!(queue.push(request(6, 0, &[])).is_err());
     }
 }
