@@ -5,6 +5,7 @@ mod faults;
 
 use std::{
     fs, io,
+    num::NonZeroU64,
     path::Path,
     process::Command,
     time::{Duration, Instant},
@@ -17,6 +18,7 @@ use brownout_cluster::{
 };
 use brownout_machine::{Processors, available_memory};
 use brownout_units::{Bytes, Delay, format_ns};
+use rustix::thread::set_current_timer_slack;
 
 pub use self::check::{Check, CheckState};
 use self::faults::refuse_faults;
@@ -73,7 +75,7 @@ fn processors() -> Check {
             CheckState::Limited,
             "processors",
             found,
-            "with one core the database and the instrument wait for one another; use two or more",
+            "with one processor the database and the measurement compete for it; use two or more",
         ),
         _ => Check::good("processors", found),
     }
@@ -124,7 +126,7 @@ fn privilege() -> Check {
             None => Check::not(
                 CheckState::Limited,
                 "privilege",
-                "no root: the lab lives in a user namespace; all works, without real-time scheduling",
+                "not root: the lab runs in a user namespace; everything works, without real-time scheduling",
                 "run as root where packets must leave within 0.1 ms of their time on a busy machine",
             ),
             Some((what, refusal)) => Check::not(CheckState::Lacking, "privilege", what, crate::error::remedy(&refusal)),
@@ -143,7 +145,7 @@ fn refused_user_namespaces() -> Option<(String, io::Error)> {
         .into_iter()
         .find(|(_, path, refusing)| fs::read_to_string(path).is_ok_and(|value| value.trim() == *refusing))?;
     let refusal = io::Error::from_raw_os_error(libc::EPERM);
-    Some((format!("no root, and user namespaces are refused or crippled: {name} is {value}"), refusal))
+    Some((format!("not root, and user namespaces are refused or restricted: {name} is {value}"), refusal))
 }
 
 fn tun() -> Check {
@@ -170,8 +172,8 @@ fn tun() -> Check {
 /// How late a thread wakes from a sleep, on this machine as busy as it is now.
 fn timer() -> Check {
     const SLEEPS: usize = 300;
-    // SAFETY: PR_SET_TIMERSLACK takes a number of nanoseconds, and acts on this thread alone.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+    // Where it is refused, the sleeps show the default slack.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
     let mut late: Vec<u64> = (0..SLEEPS)
         .map(|_| {
             let due = Instant::now() + Duration::from_millis(1);
@@ -179,12 +181,11 @@ fn timer() -> Check {
             u64::try_from(due.elapsed().as_nanos()).unwrap_or(u64::MAX)
         })
         .collect();
-    // SAFETY: as above; 0 restores the thread's default.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 0_u64) };
+    let _ = set_current_timer_slack(None);
     late.sort_unstable();
     let at = |share: f64| late[((SLEEPS - 1) as f64 * share) as usize] as f64;
     let found = format!(
-        "sleeps of 1ms end {} late (p50), {} (p99), in default scheduling",
+        "sleeps of 1ms overrun by {} (p50), {} (p99), in default scheduling",
         format_ns(at(0.5)),
         format_ns(at(0.99))
     );
@@ -220,9 +221,12 @@ fn lab() -> Check {
             }
             Check::good("lab", found)
         }
-        Err(error) => {
-            Check::not(CheckState::Lacking, "lab", error.to_string(), "remedy the other lacks first, if there are any")
-        }
+        Err(error) => Check::not(
+            CheckState::Lacking,
+            "lab",
+            error.to_string(),
+            "fix the other missing items first, if there are any",
+        ),
     }
 }
 
@@ -344,14 +348,6 @@ fn disk(runs: &Path) -> Check {
 }
 
 fn free_space(directory: &Path) -> io::Result<u64> {
-    use std::os::unix::ffi::OsStrExt;
-    let path = std::ffi::CString::new(directory.as_os_str().as_bytes())?;
-    // SAFETY: the path ends in NUL, and a zeroed statvfs is a valid place for the answer.
-    unsafe {
-        let mut answer: libc::statvfs = std::mem::zeroed();
-        if libc::statvfs(path.as_ptr(), &raw mut answer) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
-    }
+    let found = rustix::fs::statvfs(directory)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }

@@ -1,11 +1,11 @@
-//! Once a second, everything that was seen goes into the record: load, latencies, links, probes, processors, deaths.
+//! Once a second, all observations go into the record: load, latencies, links, probes, processors, deaths.
 
 use std::{collections::BTreeMap, fs::File, io};
 
 use brownout_cluster::Cluster;
 use brownout_load::{Bucket, Engine, Histogram, Live, Outcome};
 use brownout_machine::Processors;
-use brownout_network::{Host, INTERFACE, LinkControl, Network};
+use brownout_network::{Host, LinkControl, Network};
 use brownout_probe::{ProbeSample as Probe, Probes};
 use brownout_record::{CpuRow, Event, HostCounterRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Recorder, WitnessRow};
 use brownout_stress::output::write_bucket;
@@ -14,6 +14,7 @@ use crate::{
     LabError,
     competition::{Competition, Own},
     cpu::CpuTimes,
+    host_failures,
     plan::INTERVAL_NS,
     witness::Witnesses,
 };
@@ -167,7 +168,7 @@ impl<'a> Observer<'a> {
         }
         let seconds = (now_ns - self.last_ns) as f64 / 1e9;
         (self.last_ns, self.last, self.last_nodes, self.last_load) = (now_ns, cpu, nodes, load_cpu);
-        self.host_failures()?;
+        host_failures::record(self.recorder, self.trial, &host_failures::take(self.network))?;
         let operations = by_operation(&buckets, now_ns);
         Ok(Look { live: engine.map(Engine::live), operations, seconds, busy, deaths: self.deaths()? })
     }
@@ -200,8 +201,8 @@ impl<'a> Observer<'a> {
             let name = self.network.name(host.host).unwrap_or_default();
             if let Some(dropped) = host.interface_dropped.filter(|dropped| *dropped > 0) {
                 told.push(format!(
-                    "the interface of {name} dropped {dropped} packets because the emulator read too slowly; what was \
-                     sent again then is the instrument's doing, not the database's"
+                    "the interface of {name} dropped {dropped} packets because the emulator read too slowly; \
+                     retransmissions at those moments are the instrument's fault, not the database's"
                 ));
             }
         }
@@ -210,8 +211,8 @@ impl<'a> Observer<'a> {
         }
         if self.dropped_emulator > 0 {
             told.push(format!(
-                "the emulator dropped {} packets because it had no memory left for them, or because the receiving host's \
-                 interface refused them; no link that was asked for would have",
+                "the emulator dropped {} packets because it had no memory left for them, or because the \
+                 receiving host's interface refused them; no emulated link would have dropped them",
                 self.dropped_emulator
             ));
         }
@@ -388,25 +389,10 @@ impl<'a> Observer<'a> {
         nodes.filter_map(|node| Some((node.name.clone(), node.cpu_ns()?))).collect()
     }
 
-    fn host_failures(&mut self) -> Result<(), LabError> {
-        let mut first = None;
-        for failure in self.network.control().take_failures() {
-            let name = self.network.name(failure.host).unwrap_or_default();
-            let text = format!(
-                "the network interface of {name} failed ({}): whatever {name} sends or should receive is lost, and no \
-                 fault asked for it; did something inside of the host delete {INTERFACE}?",
-                failure.reason
-            );
-            self.event("host-failed", name, &text, failure.at_ns, 0)?;
-            first.get_or_insert(text);
-        }
-        first.map_or(Ok(()), |text| Err(LabError::Trial(text)))
-    }
-
     fn deaths(&mut self) -> Result<Vec<String>, LabError> {
         let mut told = Vec::new();
         for death in self.cluster.deaths() {
-            let text = format!("{} died: {}; its last words:\n{}", death.node, death.status, death.log_tail);
+            let text = format!("{} died: {}; the end of its log:\n{}", death.node, death.status, death.log_tail);
             let kind = if death.asked { "node-ended" } else { "node-died" };
             self.event(kind, &death.node, &text, death.at_ns, 0)?;
             if !death.asked {

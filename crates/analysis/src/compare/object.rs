@@ -1,4 +1,4 @@
-//! The object that a comparison is: that of `--json`, documented in `docs/json.md`.
+//! The result of a comparison: the JSON object of `--json`, documented in `docs/json.md`.
 
 use brownout_record::Objective;
 use serde::Serialize;
@@ -54,7 +54,7 @@ pub struct Side {
 pub struct Setting {
     /// What it is.
     pub name: String,
-    /// A's; several runs of a side that differ are told apart by ` | `.
+    /// A's; several runs of a side that differ are separated by ` | `.
     pub a: String,
     /// B's.
     pub b: String,

@@ -4,7 +4,7 @@ use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     os::{
-        fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
         unix::{
             fs::{DirBuilderExt, PermissionsExt},
             net::{UnixListener, UnixStream},
@@ -13,11 +13,12 @@ use std::{
     },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use brownout_cluster::cache;
 use brownout_disk::Disk;
+use rustix::io::fcntl_dupfd_cloexec;
 
 use super::{
     Failure, LabRequest,
@@ -32,9 +33,9 @@ use crate::{
 };
 
 /// Between two looks at whether the user has given up.
-const LOOK_MS: i32 = 200;
+const LOOK: Duration = Duration::from_millis(200);
 /// Descriptors that are inherited stand above those of the standard streams and of the lab's request.
-const FIRST_INHERITED: libc::c_int = 10;
+const FIRST_INHERITED: i32 = 10;
 /// The sections that make a lab; an experiment's others say what happens in one.
 const USED: [&str; 3] = ["network", "cluster", "seed"];
 /// What the reader of experiment files wants to see, and a lab by hand has no use for.
@@ -174,7 +175,8 @@ impl Unborn {
         let work = base.join(name);
         DirBuilder::new().mode(0o700).create(&work).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Failure::cannot(format!(
-                "{} is there already, and belongs to no lab of yours that runs; remove it, or choose another directory with --dir",
+                "{} already exists and belongs to none of your running labs; remove it, or choose another \
+                 directory with --dir",
                 work.display()
             )),
             _ => failed("make", &work, error),
@@ -194,7 +196,7 @@ impl Unborn {
             .map_err(|error| failed("protect", &socket, error))?;
         let started = |error: io::Error| Failure::cannot(format!("cannot start the lab's keeper: {error}"));
         let (birth, theirs) = UnixStream::pair().map_err(started)?;
-        let inherited = [theirs.as_raw_fd(), claim.lock.as_raw_fd(), listener.as_raw_fd()].map(inheritable);
+        let inherited = [theirs.as_fd(), claim.lock.as_fd(), listener.as_fd()].map(inheritable);
         let [theirs, lock, listener] = inherited;
         let (theirs, lock, listener) = (theirs.map_err(started)?, lock.map_err(started)?, listener.map_err(started)?);
         let request = request(&work, theirs.as_raw_fd(), lock.as_raw_fd(), listener.as_raw_fd());
@@ -225,15 +227,10 @@ impl Unborn {
     }
 }
 
-/// A copy that programs which are started inherit, until it is dropped here.
-fn inheritable(descriptor: i32) -> io::Result<OwnedFd> {
-    // SAFETY: F_DUPFD takes a number, and what it gives belongs to nobody else. Nothing else is started meanwhile.
-    unsafe {
-        match libc::fcntl(descriptor, libc::F_DUPFD, FIRST_INHERITED) {
-            -1 => Err(io::Error::last_os_error()),
-            copy => Ok(OwnedFd::from_raw_fd(copy)),
-        }
-    }
+/// A copy above those of the standard streams and of the lab's request. The keeper inherits it, since only its start clears
+/// the flag that closes it.
+fn inheritable(descriptor: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    Ok(fcntl_dupfd_cloexec(descriptor, FIRST_INHERITED)?)
 }
 
 /// A lab under way, with the stream on which it tells how far it is. If that closes, the lab ends.
@@ -249,7 +246,7 @@ impl Born {
             if interrupts.any() {
                 break Failure { message: "interrupted; the lab is gone".to_owned(), code: 130 };
             }
-            if !wait_readable(self.birth.as_fd(), LOOK_MS) {
+            if !wait_readable(self.birth.as_fd(), LOOK) {
                 continue;
             }
             match wire::receive::<Reply>(&self.birth) {
@@ -275,11 +272,11 @@ impl Born {
         let last: Vec<&str> = said.lines().rev().take(5).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
         let words = if last.is_empty() {
-            "it said nothing".to_owned()
+            "its log is empty".to_owned()
         } else {
-            format!("its last words: {}", last.join(" / "))
+            format!("the end of its log: {}", last.join(" / "))
         };
-        Failure::cannot(format!("the lab has ended before it was ready; {words}"))
+        Failure::cannot(format!("the lab ended before it was ready; {words}"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Outside of a lab: asks it.
+//! The client's end of a lab's socket.
 
 use std::{
     io,
@@ -6,6 +6,8 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::{
     Ask, Failure, LabDirectory, LabRegistry,
@@ -58,7 +60,9 @@ impl Client {
     /// The next reply, until [`Reply::Done`]; a [`Reply::Failed`] is an error, and so is a lab that cannot be asked yet.
     pub fn reply(&self) -> Result<Reply, Failure> {
         match self.any_reply()? {
-            Reply::Starting => Err(Failure::failed(format!("the lab '{}' is starting still; try again", self.name))),
+            Reply::Starting => {
+                Err(Failure::failed(format!("the lab '{}' is still starting; try again later", self.name)))
+            }
             reply => Ok(reply),
         }
     }
@@ -89,8 +93,8 @@ pub fn end(registry: &LabRegistry, lab: &LabDirectory, who: &str) -> Result<(), 
     if asked.is_err() && lab.lives() {
         // One that hangs, or is starting still. Its number is the keeper's: the lock is held.
         if let Some(keeper) = lab.keeper() {
-            // SAFETY: kill takes any number and signal.
-            unsafe { libc::kill(keeper, libc::SIGKILL) };
+            // One that has ended meanwhile needs no signal.
+            let _ = Pid::from_raw(keeper).map(|keeper| kill_process(keeper, Signal::KILL));
         }
     }
     let deadline = Instant::now() + GONE_WITHIN;

@@ -1,4 +1,4 @@
-//! A lab that stands, and what is done to it.
+//! A running lab by hand, and the names of its hosts.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,12 +13,15 @@ use brownout_base::random::{Random, derive};
 use brownout_cluster::ClusterControl;
 use brownout_network::{Link, Network};
 
-use super::{Failure, chaos::Chaos, events::Events, ledger::Ledger, protocol::Who, timer::Timer};
+use super::{
+    Failure, chaos::Chaos, events::Events, failed_hosts::FailedHosts, ledger::Ledger, protocol::Who, timer::Timer,
+};
 use crate::{
-    controls::Controls, experiment::one_of, faults::Capabilities, hosts::Hosts, plan::Layout, testbed::Testbed,
+    controls::Controls, experiment::one_of, faults::Capabilities, host_failures, hosts::Hosts, plan::Layout,
+    testbed::Testbed,
 };
 
-/// A lab that stands.
+/// A running lab.
 pub(super) struct Lab {
     pub(super) name: String,
     pub(super) system: String,
@@ -37,6 +40,8 @@ pub(super) struct Lab {
     pub(super) events: Events,
     pub(super) timer: Timer<Arc<Lab>>,
     pub(super) chaos: Mutex<Option<Chaos>>,
+    /// Hosts without a network.
+    pub(super) failed: FailedHosts,
     /// How often something was drawn.
     pub(super) drawn: AtomicU64,
     /// The processes that were seen listening, by node.
@@ -79,6 +84,11 @@ impl Lab {
         self.listening.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), pid);
     }
 
+    /// Notices hosts whose network interface failed.
+    pub(super) fn note_failed_hosts(&self) {
+        self.failed.note(host_failures::take(self.testbed.network), &self.events);
+    }
+
     /// The next number that is drawn for a command.
     pub(super) fn draw(&self) -> u64 {
         derive(self.seed, self.drawn.fetch_add(1, Ordering::Relaxed) + 1)
@@ -108,7 +118,7 @@ impl Lab {
             return Ok(name);
         }
         let nodes: Vec<&str> = self.layout.hosts.nodes().map(|node| node.name.as_str()).collect();
-        Err(Failure::wrong(format!("on {name} runs no database; the nodes are {}", nodes.join(", "))))
+        Err(Failure::wrong(format!("{name} runs no database; the nodes are {}", nodes.join(", "))))
     }
 
     /// The hosts that are meant: all are all nodes.
@@ -134,7 +144,7 @@ impl Lab {
             (true, false, false) => {
                 Err(Failure::wrong("which hosts? Name them, or write --all, or --random for one of the nodes"))
             }
-            _ => Err(Failure::wrong("names, --all and --random exclude one another; write one of them")),
+            _ => Err(Failure::wrong("names, --all and --random cannot be combined; give one of them")),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the emulator says that it does on each link, and what that means for each host.
+//! The impairments that the emulator reports for each link, and what they mean for each host.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use brownout_units::Delay;
 use super::ledger::{Key, Ledger};
 use crate::{LabError, controls::Controls, hosts::Hosts, plan::Layout};
 
-/// More groups than this are told nobody.
+/// More groups than this are not listed.
 const MOST_GROUPS: usize = 64;
 
 type Pair = (String, String);

@@ -1,4 +1,5 @@
-//! How a lab is at this moment: read back from the kernel, the emulator, the disks and the clocks, not remembered.
+//! The state of a lab at this moment: read back from the kernel, the emulator, the disks and the clocks, not
+//! remembered.
 
 use std::{
     net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket},
@@ -7,7 +8,7 @@ use std::{
 };
 
 use brownout_base::clock::realtime_ns;
-use brownout_clock::ntp::exchange;
+use brownout_clock::ntp::{PORT as NTP_PORT, exchange};
 use brownout_cluster::{NodeState, cassandra::CQL_PORT};
 use brownout_disk::DiskFault;
 use brownout_network::{Host, Impairment};
@@ -20,16 +21,19 @@ use super::{
     objects::{ClockStatus, HostStatus, LinkStatus, Status},
 };
 use crate::{LabError, faults::DIRECTORIES, hosts::HostPlan};
-use brownout_clock::ntp::PORT as NTP_PORT;
 
 /// A host answers itself within this, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How the lab is.
 pub(super) fn status(lab: &Lab) -> Result<Status, Failure> {
+    lab.note_failed_hosts();
     let layout = &lab.layout;
     let read = LinkStates::of(lab.testbed.controls, layout)?;
     let mut network = read.by_host(&layout.hosts, &lab.ledger());
+    for host in layout.hosts.iter().filter(|host| lab.failed.contains(&host.name)) {
+        network.entry(host.name.clone()).or_default().insert(0, "FAILED".to_owned());
+    }
     let mut groups = read.groups(&layout.hosts);
     let asked: Vec<(String, Option<ClockStatus>)> = thread::scope(|scope| {
         let ask = |plan: &HostPlan| {
@@ -65,6 +69,7 @@ pub(super) fn status(lab: &Lab) -> Result<Status, Failure> {
         impairments: text(&layers.added),
         cut: layers.added.iter().any(|layer| layer.cut.is_some()),
     });
+    let no_disk = lab.no_disk.iter().map(|reason| format!("no slow disks: {reason}"));
     Ok(Status {
         format: 1,
         name: lab.name.clone(),
@@ -75,7 +80,7 @@ pub(super) fn status(lab: &Lab) -> Result<Status, Failure> {
         hosts,
         links: links.collect(),
         chaos: lab.chaos_words(),
-        notes: lab.no_disk.iter().map(|reason| format!("no slow disks: {reason}")).collect(),
+        notes: lab.failed.texts().into_iter().chain(no_disk).collect(),
         checks: None,
     })
 }

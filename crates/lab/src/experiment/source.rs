@@ -108,7 +108,7 @@ impl Source {
                         complaint(match length {
                             0 => format!("'{walked}' is an empty list; '{step}' is not in it"),
                             _ => format!(
-                                "'{step}' is no element of '{walked}'; it has {length}, numbered 0 to {}",
+                                "'{step}' is not an element of '{walked}'; it has {length}, numbered 0 to {}",
                                 length - 1
                             ),
                         })
@@ -188,7 +188,7 @@ impl Source {
             if first.is_none() || second.is_some() {
                 let message =
                     "a fault is one word with its values, such as slow: { host: n2, delay: 100ms }, and beside \
-                               it start, length, flap or ramp"
+                     it start, length, flap or ramp"
                         .to_owned();
                 return Err(self.complain(&format!("faults.{index}"), message));
             }

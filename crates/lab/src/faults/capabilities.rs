@@ -1,5 +1,5 @@
 //! How faults act on a lab: the links, the nodes' processes, their disks and their clocks, each a capability of its own.
-//! The lab's own handles ([`crate::controls`]) have them all; a test of the proof wraps them ([`super::sabotage`]).
+//! The testbed's own controls ([`crate::controls`]) implement them all; a test of the proof wraps them ([`super::sabotage`]).
 
 use std::{sync::Arc, time::Duration};
 
@@ -60,7 +60,7 @@ pub trait ControlNodes: Send + Sync {
     /// Ends it by a signal.
     fn kill(&self, node: &str, signal: i32) -> Result<Change, ClusterError>;
 
-    /// Ends it in good order; one that does not end by then is killed.
+    /// Ends it cleanly; one that does not end by then is killed.
     fn stop(&self, node: &str, within: Duration) -> Result<Change, ClusterError>;
 
     /// Starts one that is down.

@@ -1,4 +1,4 @@
-//! The hosts that a fault names: checked, and told to people.
+//! The hosts that a fault names: checked, and in words.
 
 use crate::{
     experiment::{Complaint, Names, one_of},
@@ -63,4 +63,9 @@ pub(super) fn join(names: &[String]) -> String {
 /// "s" for one host: "n2 sends", "n2 and n3 send".
 pub(super) fn s(names: &[String]) -> &'static str {
     if names.len() == 1 { "s" } else { "" }
+}
+
+/// "is" for one host, "are" for several.
+pub(super) fn are(names: &[String]) -> &'static str {
+    if names.len() == 1 { "is" } else { "are" }
 }
