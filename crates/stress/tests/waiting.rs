@@ -1,6 +1,6 @@
 //! What waits for a database that does not answer is what an operation is made from, not what it writes.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test ends by them")]
+#![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
