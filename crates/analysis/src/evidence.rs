@@ -1,5 +1,7 @@
 //! Everything that the run recorded of one trial, read once and put in order.
 
+use std::collections::BTreeMap;
+
 use brownout_record::{
     CpuRow, Event, FaultRecord, Histogram, HostCounterRow, LatencyRow, ProbeRow, Run, Stamp, TrialRow, TrialState,
     WitnessRow,
@@ -64,6 +66,8 @@ pub struct Interval {
     pub sent: u64,
     /// Those given up before they could be sent.
     pub never_sent: u64,
+    /// The same by operation, as far as the record knows.
+    pub never_sent_by_operation: BTreeMap<String, u64>,
     /// Reads that returned an older version than one acknowledged before they were sent.
     pub stale: u64,
     /// The generator's own lateness, ns.
@@ -135,6 +139,7 @@ impl TrialEvidence {
                 scheduled: load.scheduled,
                 sent: load.sent,
                 never_sent: load.never_sent,
+                never_sent_by_operation: load.never_sent_by_operation,
                 stale: load.stale,
                 lateness: load.lateness,
                 latencies: own,
@@ -183,6 +188,7 @@ impl TrialEvidence {
                         scheduled: 0,
                         sent: 0,
                         never_sent: 0,
+                        never_sent_by_operation: BTreeMap::new(),
                         stale: 0,
                         lateness: empty()?,
                         latencies: Vec::new(),

@@ -71,6 +71,9 @@ pub struct Part {
     pub timed_out: u64,
     /// Of these, answered later.
     pub late: u64,
+    /// Given up before they could be sent. None for a coordinator: what was sent to nobody is nobody's; nor for an
+    /// operation of a run whose record has only the sum of all.
+    pub never_sent: Option<u64>,
     /// Response times, of operations answered ok and those that timed out.
     pub response: Option<Response>,
     /// Sent − intended.

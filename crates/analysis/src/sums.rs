@@ -67,6 +67,7 @@ impl Group {
             failed: self.ended.failed,
             timed_out: self.ended.timed_out,
             late: self.ended.late,
+            never_sent: None,
             response: self.response.response(),
             wait: self.wait.short(),
             service: self.service.short(),
@@ -149,6 +150,8 @@ pub(crate) struct PhaseSums {
     all: Group,
     coordinators: BTreeMap<String, Group>,
     statements: BTreeMap<String, Group>,
+    /// By operation, as far as the record knows.
+    never_sent: BTreeMap<String, u64>,
 }
 
 impl PhaseSums {
@@ -185,6 +188,7 @@ impl PhaseSums {
             all: Group::new()?,
             coordinators: BTreeMap::new(),
             statements: BTreeMap::new(),
+            never_sent: BTreeMap::new(),
         };
         for interval in intervals {
             sums.add_interval(interval, objective)?;
@@ -208,6 +212,11 @@ impl PhaseSums {
         counts.sent += interval.sent;
         counts.never_sent += interval.never_sent;
         self.all.response.add_never_sent(interval.never_sent);
+        for (name, count) in &interval.never_sent_by_operation {
+            // An operation of which nothing was sent is one of the load all the same.
+            group(&mut self.statements, name)?;
+            *self.never_sent.entry(name.clone()).or_default() += count;
+        }
         counts.stale += interval.stale;
         counts.good += good(interval, objective);
         counts.open += interval.scheduled.saturating_sub(interval.never_sent).saturating_sub(Ended::of(interval).all());
@@ -246,7 +255,16 @@ impl PhaseSums {
         for (name, part) in &other.statements {
             group(&mut self.statements, name)?.merge(part)?;
         }
+        for (name, count) in &other.never_sent {
+            *self.never_sent.entry(name.clone()).or_default() += count;
+        }
         Ok(())
+    }
+
+    /// How many of an operation were never sent, if the record tells.
+    fn never_sent_of(&self, operation: &str) -> Option<u64> {
+        let known: u64 = self.never_sent.values().sum();
+        (known == self.counts.never_sent).then(|| self.never_sent.get(operation).copied().unwrap_or(0))
     }
 
     /// The figures of the sums.
@@ -265,8 +283,11 @@ impl PhaseSums {
         // Operations still open when a run was cut are neither good nor bad.
         let judged = match &objective.operation {
             None => counts.scheduled.saturating_sub(counts.open),
-            // What was never sent has no name in the record: all of it counts against the one that is judged.
-            Some(name) => self.statements.get(name).map_or(0, |part| part.ended.all()) + counts.never_sent,
+            // Where the record does not tell whose it was, all that was never sent counts against the one that is judged.
+            Some(name) => {
+                let never_sent = self.never_sent_of(name).unwrap_or(counts.never_sent);
+                self.statements.get(name).map_or(0, |part| part.ended.all()) + never_sent
+            }
         };
         let share = (judged > 0).then(|| counts.good as f64 / judged as f64);
         PhaseFindings {
@@ -283,7 +304,11 @@ impl PhaseSums {
             wait: self.all.wait.short(),
             service: self.all.service.short(),
             coordinators: self.coordinators.iter().map(|(name, part)| part.part(name, self.measured_ns)).collect(),
-            statements: self.statements.iter().map(|(name, part)| part.part(name, self.measured_ns)).collect(),
+            statements: self
+                .statements
+                .iter()
+                .map(|(name, part)| Part { never_sent: self.never_sent_of(name), ..part.part(name, self.measured_ns) })
+                .collect(),
             objective_share: share,
             objective_met: share.map(|share| share >= objective.share),
             spread: None,

@@ -54,6 +54,9 @@ pub fn new(view: View) -> Box<dyn Progress> {
     }
 }
 
+/// The operations whose response times are shown.
+const OF: &str = "ok and timed out";
+
 /// A line for each thing told.
 struct Lines {
     began: Instant,
@@ -82,7 +85,7 @@ impl Progress for Lines {
     fn tick(&mut self, tick: &Tick) {
         let faults = if tick.faults.is_empty() { "none".to_owned() } else { tick.faults.join("; ") };
         self.line(&format!(
-            "trial {}/{}  {}  {} left  offered {:.0}/s  delivered {:.0}/s  failed {}  p50 {}  p99 {}  {}  {}  busy {:.0}%  fault {faults}",
+            "trial {}/{}  {}  {} left  offered {:.0}/s  delivered {:.0}/s  failed {}  {OF} p50 {}  p99 {}  {}  {}  busy {:.0}%  fault {faults}",
             tick.trial,
             tick.trials,
             tick.phase,
@@ -158,7 +161,11 @@ impl Progress for Block {
                 tick.failed,
                 tick.busy * 100.0
             ),
-            format!("  response p50 {:>8}   p99 {:>8}", format_ns(tick.p50_ns as f64), format_ns(tick.p99_ns as f64)),
+            format!(
+                "  response p50 {:>8}   p99 {:>8}   of those {OF}",
+                format_ns(tick.p50_ns as f64),
+                format_ns(tick.p99_ns as f64)
+            ),
             format!("  by coordinator, p50   {}", coordinators(tick)),
             format!("  by operation, p50     {}", operations(tick)),
             format!("  fault in force   {fault}"),

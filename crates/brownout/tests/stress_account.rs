@@ -7,11 +7,11 @@ mod common {
     pub mod stress;
 }
 
-use std::{collections::BTreeMap, fs, path::Path, thread::sleep, time::Duration};
+use std::{collections::BTreeMap, fs, path::Path, process::Command, thread::sleep, time::Duration};
 
 use brownout_load::stub::{Answer, Behaviour, Stub};
 use brownout_record::Run;
-use common::stress::{Done, Load, wait_for_operations};
+use common::stress::{BROWNOUT, Done, Load, wait_for_operations};
 use serde_json::Value;
 
 const RATES: [&str; 3] = ["open=200/s", "threads=4 fixed=200/s", "threads=4"];
@@ -251,6 +251,16 @@ fn record(what: &str, done: &Done, file: &Path) {
     let sum = |count: fn(&brownout_record::LoadRow) -> u64| load.iter().map(count).sum::<u64>();
     let counts = [sum(|row| row.scheduled), sum(|row| row.sent), sum(|row| row.never_sent)];
     assert_eq!(counts, ["scheduled", "sent", "never_sent"].map(|name| done.sheet(name)), "{what}: {done}");
+    let by_operation = load.iter().flat_map(|row| &row.never_sent_by_operation).map(|(_, count)| count).sum::<u64>();
+    assert_eq!(by_operation, done.sheet("never_sent"), "{what}: {done}");
+    let shown = Command::new(BROWNOUT).args(["show", file.to_str().unwrap(), "--json"]).output().unwrap();
+    let findings: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let phases = findings["phases"].as_array().unwrap();
+    for phase in phases.iter().filter(|phase| phase["name"] == "baseline") {
+        let parts = phase["statements"].as_array().unwrap();
+        let never_sent: u64 = parts.iter().map(|part| part["never_sent"].as_u64().unwrap()).sum();
+        assert_eq!(phase["counts"]["never_sent"], never_sent, "{what}: {phase}");
+    }
     let mut ended: BTreeMap<String, u64> = BTreeMap::new();
     for row in run.latencies(1, 0..i64::MAX as u64).unwrap() {
         let outcome = row.outcome.split(':').next().unwrap().to_owned();

@@ -295,6 +295,7 @@ impl<'a> Observer<'a> {
                 scheduled: 0,
                 sent: 0,
                 never_sent: 0,
+                never_sent_by_operation: Default::default(),
                 stale: 0,
                 lateness: brownout_load::histogram(),
             });

@@ -1,6 +1,7 @@
 //! Reading a run.
 
 use std::{
+    collections::BTreeMap,
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -165,7 +166,15 @@ impl Run {
 
     /// The load of a trial, interval by interval.
     pub fn load(&self, trial: u32) -> Result<Vec<LoadRow>, RecordError> {
-        self.rows(
+        let mut never_sent: BTreeMap<u64, BTreeMap<String, u64>> = BTreeMap::new();
+        for (starts_ns, operation, count) in
+            self.rows("SELECT starts_ns, statement, count FROM never_sent WHERE trial = ?", [trial], |row| {
+                Ok((unsigned(row, 0)?, row.get(1)?, unsigned(row, 2)?))
+            })?
+        {
+            never_sent.entry(starts_ns).or_default().insert(operation, count);
+        }
+        let mut rows = self.rows(
             "SELECT starts_ns, length_ns, settled, scheduled, sent, never_sent, stale, lateness
              FROM load WHERE trial = ? ORDER BY starts_ns",
             [trial],
@@ -177,11 +186,16 @@ impl Run {
                     scheduled: unsigned(row, 3)?,
                     sent: unsigned(row, 4)?,
                     never_sent: unsigned(row, 5)?,
+                    never_sent_by_operation: BTreeMap::new(),
                     stale: unsigned(row, 6)?,
                     lateness: histogram(row, 7)?,
                 })
             },
-        )
+        )?;
+        for row in &mut rows {
+            row.never_sent_by_operation = never_sent.remove(&row.starts_ns).unwrap_or_default();
+        }
+        Ok(rows)
     }
 
     /// The latencies of the intervals of a trial that start within `window`.
@@ -290,7 +304,7 @@ impl Run {
     /// What the witnesses of a trial saw, in order of time.
     pub fn witnesses(&self, trial: u32) -> Result<Vec<WitnessRow>, RecordError> {
         self.rows(
-            "SELECT at_ns, host, receiver, folder, quantity, source, value, error
+            "SELECT at_ns, host, receiver, directory, quantity, source, value, error
              FROM witness WHERE trial = ? ORDER BY at_ns, id",
             [trial],
             |row| {

@@ -155,7 +155,14 @@ impl Recorder {
             "write the load",
             "INSERT OR REPLACE INTO load VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             load_values(trial, row),
-        )
+        )?;
+        row.never_sent_by_operation.iter().try_for_each(|(operation, count)| {
+            self.execute(
+                "write what was never sent",
+                "INSERT OR REPLACE INTO never_sent VALUES (?, ?, ?, ?)",
+                params![trial, sql_ns(row.starts_ns), operation, sql_ns(*count)],
+            )
+        })
     }
 
     /// Inserts the load of an interval unless there is one: for intervals in which nothing was to start.
@@ -243,7 +250,7 @@ impl Recorder {
         };
         self.execute(
             "write what a witness saw",
-            "INSERT INTO witness (trial, at_ns, host, receiver, folder, quantity, source, value, error)
+            "INSERT INTO witness (trial, at_ns, host, receiver, directory, quantity, source, value, error)
              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 trial,

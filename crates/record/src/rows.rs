@@ -1,6 +1,6 @@
 //! The rows of the run's tables. Times are ns since the run's zero.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use crate::{Histogram, Quantity, Subject};
 
@@ -96,6 +96,8 @@ pub struct LoadRow {
     pub sent: u64,
     /// Those given up before they could be sent.
     pub never_sent: u64,
+    /// The same by operation, for those of which there is any. Runs of format 3 and before have only the sum.
+    pub never_sent_by_operation: BTreeMap<String, u64>,
     /// Reads that returned an older version than one acknowledged before they were sent.
     pub stale: u64,
     /// The generator's own lateness, ns.

@@ -29,6 +29,11 @@ CREATE TABLE load (
     lateness BLOB NOT NULL,
     PRIMARY KEY (trial, starts_ns)
 ) WITHOUT ROWID;
+-- What was never sent in the intervals of `load`, by operation; no row: nothing.
+CREATE TABLE never_sent (
+    trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, statement TEXT NOT NULL, count INTEGER NOT NULL,
+    PRIMARY KEY (trial, starts_ns, statement)
+) WITHOUT ROWID;
 CREATE TABLE latency (
     trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, statement TEXT NOT NULL, coordinator TEXT NOT NULL,
     outcome TEXT NOT NULL,           -- ok, failed:CLASS, timed-out, late
@@ -64,11 +69,11 @@ CREATE TABLE cpu (
 ) WITHOUT ROWID;
 
 -- What those saw who look at the place of a fault itself: one row for each measurement. The place is a host; or, with a
--- receiver, the way from that host to it; or, with a folder, that folder of the host. Values: ns, shares 0 to 1, bit/s;
+-- receiver, the way from that host to it; or, with a directory, that directory of the host. Values: ns, shares 0 to 1, bit/s;
 -- a single heartbeat, or one write that could have failed, is 1 or 0.
 CREATE TABLE witness (
     id INTEGER PRIMARY KEY, trial INTEGER NOT NULL, at_ns INTEGER NOT NULL,
-    host TEXT NOT NULL, receiver TEXT, folder TEXT,
+    host TEXT NOT NULL, receiver TEXT, directory TEXT,
     quantity TEXT NOT NULL,          -- rate, answers, running, processor-share, sync-time, clock-offset, …
     source TEXT NOT NULL,            -- train, heartbeat, process, governor, disk-probe, disk, sntp, database
     value REAL NOT NULL, error REAL NOT NULL

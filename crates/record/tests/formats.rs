@@ -13,7 +13,7 @@ use std::{
 use brownout_record::{Quantity, RecordError, Recorder, Run, Subject, TrialState};
 
 const SECOND: u64 = 1_000_000_000;
-const EARLIER: [i32; 2] = [1, 2];
+const EARLIER: [i32; 3] = [1, 2, 3];
 
 fn fixture(format: i32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/formats/{format}.db"))
@@ -68,7 +68,15 @@ fn what_a_run_of_an_earlier_format_holds_is_read_and_the_file_stays_as_it_is() {
         assert_eq!(cpu.iter().filter(|row| row.subject == "cores").count(), 24);
         // What an earlier format had no room for, nobody saw.
         let seen = if format == 1 { 0 } else { 48 };
-        assert_eq!((run.witnesses(1).unwrap().len(), run.host_counters(1).unwrap().len()), (seen, seen));
+        let witnesses = run.witnesses(1).unwrap();
+        let (directories, others): (Vec<_>, Vec<_>) =
+            witnesses.iter().partition(|row| matches!(row.subject, Subject::Directory { .. }));
+        assert_eq!((others.len(), run.host_counters(1).unwrap().len()), (seen, seen));
+        if format == 3 {
+            let data = Subject::Directory { host: "n2".to_owned(), directory: "data".to_owned() };
+            assert_eq!(directories.iter().map(|row| &row.subject).collect::<Vec<_>>(), [&data]);
+        }
+        assert!(load.iter().all(|row| row.never_sent_by_operation.is_empty()));
 
         drop(run);
         assert_eq!(fs::read(&path).unwrap(), before, "format {format}");

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
+use std::collections::BTreeMap;
+
 use brownout_record::{
     Event, Histogram, HostCounterRow, LatencyRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Quantity, Recorder, Run,
     Subject, TrialRow, TrialState, WitnessRow,
@@ -23,6 +25,7 @@ fn load_row(starts_ns: u64, settled: bool) -> LoadRow {
         scheduled: 400,
         sent: 399,
         never_sent: 1,
+        never_sent_by_operation: BTreeMap::from([("read".to_owned(), 1)]),
         stale: 0,
         lateness: histogram(&[20_000]),
     }

@@ -80,7 +80,18 @@ fn times(series: &[Series], tops: impl Iterator<Item = f64>) -> Axis {
     let tops: Vec<f64> = tops.collect();
     let top = tops.iter().copied().fold(0.0, f64::max);
     let (from, to) = log_range(all(series).filter(|value| *value <= top).chain(tops));
-    Axis { label: "response time (log)".to_owned(), scale: Scale::Log, unit: Unit::Nanoseconds, from, to }
+    Axis {
+        label: format!("response time of those {} (log)", text::SHOWN),
+        scale: Scale::Log,
+        unit: Unit::Nanoseconds,
+        from,
+        to,
+    }
+}
+
+/// A figure's title with the operations that its times are of.
+fn of_shown(title: &str) -> String {
+    format!("{title}, of those {}", text::SHOWN)
 }
 
 fn slow_warm_up(most: f64) -> String {
@@ -104,8 +115,12 @@ fn latency(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Figure {
     ];
     let y = times(&series, frame.measured(&series).chain([findings.objective.response_ns as f64]));
     let beyond = beyond(&series, &y, slow_warm_up);
-    let said = "Response time from the intended start over time: median, 99th percentile and maximum.".to_owned();
-    let figure = frame.figure("latency", "Response time over time", said, y, series);
+    let said = format!(
+        "Response time from the intended start over time, of operations {}: median, 99th percentile and maximum.",
+        text::SHOWN
+    );
+    let title = of_shown("Response time over time");
+    let figure = frame.figure("latency", &title, said, y, series);
     Figure { rules: vec![objective_rule(findings)], beyond, ..figure }
 }
 
@@ -122,14 +137,14 @@ struct Parts {
 const COORDINATORS: Parts = Parts {
     name: "coordinators",
     title: "Response time by coordinator",
-    said: "Median response time over time, by the node that was asked.",
+    said: "Median response time over time, by the node that was asked",
     of: |point| &point.coordinators,
     measured: false,
 };
 const OPERATIONS: Parts = Parts {
     name: "operations",
     title: "Response time by operation",
-    said: "Median response time over time, by operation.",
+    said: "Median response time over time, by operation",
     of: |point| &point.operations,
     measured: true,
 };
@@ -160,7 +175,8 @@ fn parts(findings: &Findings, frame: &Frame<'_>, points: &[Point], parts: &Parts
         .collect();
     let y = times(&series, frame.measured(&series).chain([findings.objective.response_ns as f64]));
     let beyond = beyond(&series, &y, slow_warm_up);
-    let figure = frame.figure(parts.name, parts.title, parts.said.to_owned(), y, series);
+    let said = format!("{}, of operations {}.", parts.said, text::SHOWN);
+    let figure = frame.figure(parts.name, &of_shown(parts.title), said, y, series);
     Figure { rules: vec![objective_rule(findings)], beyond, ..figure }
 }
 
@@ -200,8 +216,11 @@ pub fn percentiles(findings: &Findings, evidence: &[TrialEvidence]) -> Result<Fi
     let over = if findings.trials.len() > 1 { "; band: smallest to largest of the trials" } else { "" };
     Ok(Figure {
         id: "percentiles".to_owned(),
-        title: "Response time by percentile".to_owned(),
-        description: format!("Percentile curves of the response time, one per phase{over}."),
+        title: of_shown("Response time by percentile"),
+        description: format!(
+            "Percentile curves of the response time of operations {}, one per phase{over}.",
+            text::SHOWN
+        ),
         x: Axis {
             label: format!("percentile{over}"),
             scale: Scale::Nines,

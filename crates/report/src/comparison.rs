@@ -20,7 +20,11 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
         page.line(Paint::Dim, &line);
     }
     for of_phase in comparison.figures.chunk_by(|one, next| one.phase == next.phase) {
-        page.section(&capital(&of_phase[0].phase));
+        page.section(&format!(
+            "{} (p50 … p99.9: response times of those {})",
+            capital(&of_phase[0].phase),
+            text::SHOWN
+        ));
         page.table(&table(of_phase));
     }
     page.out.push('\n');

@@ -78,9 +78,10 @@ impl Page {
     }
 
     fn phases(&mut self, findings: &Findings) {
-        self.section(
-            "Phases (by intended start; response times from it, of those ok and timed out; p99 due: of all due)",
-        );
+        self.section(&format!(
+            "Phases (by intended start; response times from it, of those {}; p99 due: of all due)",
+            text::SHOWN
+        ));
         let mut table = Table::new(&[
             "phase",
             "offered/s",
@@ -129,16 +130,14 @@ impl Page {
             if names.is_empty() {
                 continue;
             }
-            self.section(&format!("Response p50 / p99 by {what}, of those answered ok and timed out"));
+            self.section(&format!("Response p50 / p99 by {what}, of those {}", text::SHOWN));
             let headings = phases.iter().map(|phase| phase.name.as_str());
             let mut table = Table::new(&[what].into_iter().chain(headings).collect::<Vec<_>>());
             for name in names {
                 let mut cells = vec![name.to_owned()];
                 for phase in &phases {
                     let part = parts(phase).iter().find(|part| part.name == name);
-                    cells.push(text::or_none(part.and_then(|part| part.response), |response| {
-                        format!("{} / {}", text::quantile(response.p50), text::quantile(response.p99))
-                    }));
+                    cells.push(text::or_none(part, text::part));
                 }
                 table.row(Paint::Plain, cells);
             }

@@ -69,15 +69,15 @@ pub fn parts(findings: &Findings, what: &str, parts: fn(&PhaseFindings) -> &[Par
     let headings: Vec<&str> = [what].into_iter().chain(phases.iter().map(|phase| phase.name.as_str())).collect();
     let row = |name: &str| {
         let of = phases.iter().map(|phase| parts(phase).iter().find(|part| part.name == name));
-        let response = of.map(|part| part.and_then(|part| part.response));
-        let cells = response.map(|response| {
-            cell(text::or_none(response, |response| {
-                format!("{} / {}", text::quantile(response.p50), text::quantile(response.p99))
-            }))
-        });
+        let cells = of.map(|part| cell(text::or_none(part, text::part)));
         ("", [cell(name)].into_iter().chain(cells).collect())
     };
-    table("", &format!("Response p50 / p99 by {what}"), &headings, names.into_iter().map(row).collect())
+    table(
+        "",
+        &format!("Response p50 / p99 by {what}, of those {}", text::SHOWN),
+        &headings,
+        names.into_iter().map(row).collect(),
+    )
 }
 
 /// Goodput, degradation, recovery and residual of each trial.

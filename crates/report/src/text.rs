@@ -1,8 +1,11 @@
 //! Numbers and moments as people read them; the terminal and the HTML use the same.
 
-use brownout_analysis::{Effect, PhaseFindings, Proof, Quantile, Range, Verdict, words};
+use brownout_analysis::{Effect, Part, PhaseFindings, Proof, Quantile, Range, Verdict, words};
 use brownout_record::Quantity;
 use brownout_units::format_ns;
+
+/// Of which operations a latency is that says nothing else of it, in words.
+pub const SHOWN: &str = "ok and timed out";
 
 /// What stands where there is no value.
 pub const NONE: &str = "–";
@@ -15,6 +18,15 @@ pub fn limit(value: Option<Quantile>) -> String {
 /// `1.23ms`, or `≥2.00s` for a lower bound.
 pub fn quantile(value: Quantile) -> String {
     format!("{}{}", if value.at_least { "≥" } else { "" }, format_ns(value.value_ns as f64))
+}
+
+/// The response p50 and p99 of a part of the load, and how many of its operations were never sent, if any.
+pub fn part(part: &Part) -> String {
+    let times = or_none(part.response, |response| format!("{} / {}", quantile(response.p50), quantile(response.p99)));
+    match part.never_sent {
+        None | Some(0) => times,
+        Some(never_sent) => format!("{times}, {} never sent", count(never_sent)),
+    }
 }
 
 /// A count with its thousands apart: `12 345`.

@@ -3,7 +3,10 @@
 use brownout_analysis::{Findings, Proof, Quantile, Response, Validity, phase};
 use brownout_units::{Delay, format_ns};
 
-use crate::{escape::escape, text};
+use crate::{
+    escape::escape,
+    text::{self, SHOWN},
+};
 
 /// Name, value and note of a tile.
 type Tile = (&'static str, String, String);
@@ -53,12 +56,12 @@ fn of_faults(findings: &Findings) -> Vec<Tile> {
         (
             "response p50, fault",
             percentile(phase::FAULT, |response| response.p50),
-            format!("baseline {}", percentile(phase::BASELINE, |response| response.p50)),
+            format!("{SHOWN}; baseline {}", percentile(phase::BASELINE, |response| response.p50)),
         ),
         (
             "response p99, fault",
             percentile(phase::FAULT, |response| response.p99),
-            format!("baseline {}", percentile(phase::BASELINE, |response| response.p99)),
+            format!("{SHOWN}; baseline {}", percentile(phase::BASELINE, |response| response.p99)),
         ),
         (
             "delivered, fault",
@@ -114,12 +117,19 @@ fn of_load(findings: &Findings) -> Vec<Tile> {
             text::or_none(rates, |rates| format!("{}/s", text::rate(rates.delivered))),
             text::or_none(rates, |rates| format!("offered {}/s", text::rate(rates.offered))),
         ),
-        ("response p50", percentile(|response| response.p50), "from the intended start".to_owned()),
-        ("response p99", percentile(|response| response.p99), format!("p95 {}", percentile(|response| response.p95))),
+        ("response p50", percentile(|response| response.p50), format!("{SHOWN}, from the intended start")),
+        (
+            "response p99",
+            percentile(|response| response.p99),
+            format!(
+                "{SHOWN}; of all due {}",
+                text::or_none(phase.and_then(|phase| phase.due), |due| text::limit(due.p99))
+            ),
+        ),
         (
             "response p99.9",
             percentile(|response| response.p999),
-            format!("largest {}", percentile(|response| response.max)),
+            format!("{SHOWN}; largest {}", percentile(|response| response.max)),
         ),
         (
             "good operations",

@@ -119,6 +119,30 @@ fn figures_have_a_line_for_each_thing_they_show() {
 }
 
 #[test]
+fn every_latency_says_of_which_operations_it_is() {
+    for (kind, synthetic) in kinds() {
+        let page = report(&synthetic);
+        let between = |from: &str, to: &str| {
+            let parts = page.split(from).skip(1).map(|rest| rest.split(to).next().unwrap().to_owned());
+            parts.collect::<Vec<_>>()
+        };
+        let of_times = |texts: Vec<String>| texts.into_iter().filter(|text| text.to_lowercase().contains("response "));
+        let titles: Vec<String> = of_times(between("<figcaption>", "</figcaption>")).collect();
+        let (tiles, tables) = (of_times(between("<div class=\"tile\">", "</div>")), between("<caption>", "</caption>"));
+        // A run that was killed early has no trial to draw.
+        assert!(!titles.is_empty(), "{kind}");
+        for text in titles.into_iter().chain(tiles).chain(of_times(tables)) {
+            let named = ["ok and timed out", "answered ok and those that timed out"];
+            assert!(named.iter().any(|name| text.contains(name)), "{kind}: {text}");
+        }
+        let summary = text(&synthetic, PLAIN);
+        for heading in summary.lines().filter(|line| line.contains("Response p50") || line.starts_with("Phases (")) {
+            assert!(heading.contains("ok and timed out"), "{kind}: {heading}");
+        }
+    }
+}
+
+#[test]
 fn the_warm_ups_flood_does_not_dwarf_what_is_measured() {
     let figure = |synthetic: &Synthetic, which: &str| {
         let directory = tempfile::tempdir().unwrap();

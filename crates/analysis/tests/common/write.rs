@@ -314,6 +314,7 @@ impl Synthetic {
                 scheduled: sent,
                 sent: sent + invented,
                 never_sent: 0,
+                never_sent_by_operation: Default::default(),
                 stale: 0,
                 lateness: histogram((0..sent).map(|at| lateness / 2 + lateness * at / sent.max(1))),
             },

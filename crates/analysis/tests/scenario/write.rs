@@ -155,6 +155,7 @@ impl Scenario {
                 scheduled: sent,
                 sent,
                 never_sent: 0,
+                never_sent_by_operation: Default::default(),
                 stale: 0,
                 lateness: histogram([10_000]),
             },

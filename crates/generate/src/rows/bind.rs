@@ -1,5 +1,7 @@
 //! The values that a query binds.
 
+use brownout_base::random::derive;
+
 use super::{PartitionGenerator, PartitionLayout, RowError, cells::Cells, roll::Rolls};
 
 /// `fields:` of a query.
@@ -21,7 +23,7 @@ pub struct Binding {
     /// The sampled rows, each with the statement's variables as its cells.
     sampled: Cells,
     bound: Cells,
-    rolls: Rolls,
+    seed: u64,
 }
 
 impl Binding {
@@ -51,7 +53,7 @@ impl Binding {
             key_columns: layout.key_columns(),
             sampled: Cells::new(),
             bound: Cells::new(),
-            rolls: Rolls::new(seed),
+            seed,
         })
     }
 
@@ -68,7 +70,7 @@ impl Binding {
         &self.indexes
     }
 
-    /// The values for the visit that `partition` has begun. `None`: it has no row.
+    /// The values for the visit that `partition` has begun, the same for the same visit. `None`: it has no row.
     pub fn bind(&mut self, partition: &mut PartitionGenerator) -> Option<&Cells> {
         let variables = self.indexes.len();
         self.bound.truncate(0);
@@ -83,8 +85,9 @@ impl Binding {
         if rows == 0 {
             return None;
         }
+        let mut rolls = Rolls::new(derive(self.seed, partition.visit().chance));
         for (place, index) in self.indexes.iter().enumerate() {
-            let row = if *index < self.key_columns || rows == 1 { 0 } else { self.rolls.below(rows) };
+            let row = if *index < self.key_columns || rows == 1 { 0 } else { rolls.below(rows) };
             self.bound.push_cell(self.sampled.get(row * variables + place));
         }
         Some(&self.bound)

@@ -93,31 +93,39 @@ impl Walk {
         &self.last
     }
 
-    /// Begin a visit of a writer, with `chance` for each row. False: there is nothing left to write.
-    pub(super) fn write(&mut self, columns: &mut [ColumnGenerator], idseed: i64, seed: &mut Seed, chance: f64) -> bool {
+    /// Begin a visit of a writer, with `chance` for each row. Returns where in the partition it writes; `None`: there is
+    /// nothing left to write.
+    pub(super) fn write(
+        &mut self,
+        columns: &mut [ColumnGenerator],
+        idseed: i64,
+        seed: &mut Seed,
+        chance: f64,
+    ) -> Option<i32> {
         let first = self.begin(columns, idseed, true);
         let expected = first.wrapping_mul(self.descendants[0]);
         self.set_use_chance(chance);
         loop {
             // A visit may fall where no rows are; then the position moves on and the next part is tried.
-            self.levels.iter_mut().for_each(Level::clear);
-            self.fill(columns, 0);
             let count = if seed.visits() == 1 {
                 1i32.wrapping_add(self.max_rows as i32)
             } else {
                 expected.checked_div(seed.visits()).unwrap_or(1).max(1)
             };
             let position = seed.move_forwards(count);
+            self.rolls.begin_part(position as u64);
+            self.levels.iter_mut().for_each(Level::clear);
+            self.fill(columns, 0);
             self.is_first_write = position == 0;
             let last = position.wrapping_add(count).wrapping_sub(1);
             if last < 0 {
                 // Beyond 2³¹ rows; cassandra-stress fails here.
-                return false;
+                return None;
             }
             self.set_last_row(last);
             match self.seek(columns, position) {
-                State::EndOfPartition => return false,
-                State::Success => return true,
+                State::EndOfPartition => return None,
+                State::Success => return Some(position),
                 State::AfterLimit => {}
             }
         }

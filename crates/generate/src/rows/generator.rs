@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use brownout_base::random::derive;
+use brownout_base::random::{Random, derive};
 
 use super::{
-    Column, PartitionLayout, RowError,
+    Column, PartitionLayout, RowError, Visit,
     cells::Cells,
     compat::{Walk, Wanted},
     distinct::{DistinctWalk, is_populated},
@@ -23,7 +23,8 @@ use crate::{
 
 /// Makes the rows of partitions. One per thread and operation: it keeps its place between calls, and its buffers.
 ///
-/// A visit begins with [`Self::write`], [`Self::read`] or [`Self::validate`]; [`Self::next_row`] gives its rows.
+/// A visit begins with [`Self::write`], [`Self::read`] or [`Self::validate`]; [`Self::next_row`] gives its rows. What
+/// [`Self::visit`] tells then is enough to begin the same visit again, here or in another generator of the same settings.
 #[derive(Debug, Clone)]
 pub struct PartitionGenerator {
     layout: Arc<PartitionLayout>,
@@ -42,6 +43,9 @@ pub struct PartitionGenerator {
     /// What the rows are made from: the key's fold (compat) or hash (v2).
     pub(super) base: i64,
     pub(super) walk: Steps,
+    visit: Visit,
+    /// Gives each visit its chance.
+    chances: Random,
 }
 
 #[derive(Debug, Clone)]
@@ -84,7 +88,8 @@ impl PartitionGenerator {
         settings::check_key(layout)?;
         let (key, clustering) = (generators(layout.key())?, generators(layout.clustering())?);
         settings::check_clustering(layout, &clustering)?;
-        let rolls = Rolls::new(wanted.seed);
+        // Every visit begins with rolls of its own.
+        let rolls = Rolls::new(0);
         let walk = match (clustering.is_empty(), layout.flavour) {
             (true, _) => Steps::Single { left: false, marks: None },
             (false, Flavour::Compat) => Steps::Compat(Box::new(Walk::new(&clustering, wanted.order, rolls))),
@@ -104,14 +109,16 @@ impl PartitionGenerator {
             layout: Arc::clone(layout),
             key,
             clustering,
-            select: wanted.select.build(wanted.seed as i64),
-            populated: wanted.populated.build(!wanted.seed as i64),
+            select: wanted.select.build(0),
+            populated: wanted.populated.build(0),
             share_selected: 1.0,
             share_populated: 1.0,
             cells: Cells::new(),
             routing: Vec::new(),
             base: 0,
             walk,
+            visit: Visit::default(),
+            chances: Random::new(wanted.seed),
         })
     }
 
@@ -178,6 +185,17 @@ impl PartitionGenerator {
     /// Begin the next visit of a writer to the partition of this seed. False: there is nothing left to write, and
     /// another seed is to be taken. Either way [`Self::marks`] tells afterwards what to report to the seed manager.
     pub fn write(&mut self, seed: &mut Seed) -> bool {
+        self.visit = Visit::new(seed, self.chances.word());
+        self.begin_write(seed)
+    }
+
+    /// Begin a visit of a writer again.
+    pub fn write_again(&mut self, visit: &Visit) -> bool {
+        self.visit = *visit;
+        self.begin_write(&mut visit.seed())
+    }
+
+    fn begin_write(&mut self, seed: &mut Seed) -> bool {
         self.set_key(seed.value());
         self.draw_ratios(true);
         let base = self.base;
@@ -187,7 +205,12 @@ impl PartitionGenerator {
                 (*left, *marks) = (true, Some((true, true)));
                 true
             }
-            Steps::Compat(walk) => walk.write(&mut self.clustering, base, seed, chance),
+            Steps::Compat(walk) => {
+                walk.rolls.begin(self.visit.chance);
+                let Some(position) = walk.write(&mut self.clustering, base, seed, chance) else { return false };
+                self.visit.position = position;
+                true
+            }
             Steps::Distinct(walk) => {
                 let rows = sized(&self.layout, self.keys_repeat, seed.value(), base);
                 walk.partition(base as u64, rows, chance);
@@ -200,6 +223,7 @@ impl PartitionGenerator {
                 // A part in which no row is chosen is passed over.
                 loop {
                     let position = seed.move_forwards(count as i32).max(0) as u64;
+                    self.visit.position = position as i32;
                     if walk.write(&mut self.clustering, position, Some(count), Some(total)) {
                         return true;
                     }
@@ -213,7 +237,14 @@ impl PartitionGenerator {
 
     /// Begin a visit of a reader to the partition of this seed, who wants `target` of its rows. False: there are none.
     pub fn read(&mut self, seed: &Seed, target: usize) -> bool {
+        self.visit = Visit::new(seed, self.chances.word());
         self.begin_read(seed, Wanted::Rows(target))
+    }
+
+    /// Begin a visit of a reader again.
+    pub fn read_again(&mut self, visit: &Visit, target: usize) -> bool {
+        self.visit = *visit;
+        self.begin_read(&visit.seed(), Wanted::Rows(target))
     }
 
     pub(super) fn begin_read(&mut self, seed: &Seed, wanted: Wanted) -> bool {
@@ -230,10 +261,14 @@ impl PartitionGenerator {
                 (*left, *marks) = (target > 0, None);
                 *left
             }
-            Steps::Compat(walk) => walk.read(&mut self.clustering, base, seed, wanted),
+            Steps::Compat(walk) => {
+                walk.rolls.begin(self.visit.chance);
+                walk.read(&mut self.clustering, base, seed, wanted)
+            }
             Steps::Distinct(walk) => {
                 let rows = sized(&self.layout, self.keys_repeat, seed.value(), base);
                 walk.partition(base as u64, rows, select);
+                walk.rolls.begin(self.visit.chance);
                 let written = seed.taken().map(|taken| taken.max(0) as u64);
                 walk.read(&mut self.clustering, target as u64, written)
             }
@@ -244,6 +279,17 @@ impl PartitionGenerator {
     /// rows), in sorted order: what a `SELECT` with these bounds must return. `None`: v2 knows of no row there, or the
     /// partition is being written in parts and not yet complete; take another seed.
     pub fn validate(&mut self, seed: &Seed, depth: usize) -> Option<Range> {
+        self.visit = Visit::new(seed, self.chances.word());
+        self.begin_range(seed, depth)
+    }
+
+    /// Begin at a range again, or at one that follows from another visit to the partition.
+    pub fn validate_again(&mut self, visit: &Visit, depth: usize) -> Option<Range> {
+        self.visit = *visit;
+        self.begin_range(&visit.seed(), depth)
+    }
+
+    fn begin_range(&mut self, seed: &Seed, depth: usize) -> Option<Range> {
         self.set_key(seed.value());
         self.draw_ratios(false);
         let base = self.base;
@@ -256,11 +302,10 @@ impl PartitionGenerator {
             }
             Steps::Compat(walk) => {
                 range.depth = depth.min(self.clustering.len());
-                let mut rolls = walk.rolls.clone();
+                let mut rolls = Rolls::new(self.visit.chance);
                 let pick = |count| rolls.below(count);
                 let bounds = [&mut range.lower, &mut range.upper];
                 walk.bounds(&mut self.clustering, base, seed, range.depth, pick, bounds);
-                walk.rolls = rolls;
                 // (cassandra-stress expects all columns here at depth 0, and none deeper, whatever was written.)
             }
             Steps::Distinct(walk) => {
@@ -271,6 +316,7 @@ impl PartitionGenerator {
                 {
                     return None;
                 }
+                walk.rolls.begin(self.visit.chance);
                 let bounds = [&mut range.lower, &mut range.upper];
                 range.depth = walk.bounds(&mut self.clustering, depth, bounds)?;
             }
@@ -312,6 +358,32 @@ impl PartitionGenerator {
         Some(&self.cells)
     }
 
+    /// Pass over the next row of the visit, without making its values. False: there is none.
+    pub fn skip_row(&mut self) -> bool {
+        match &mut self.walk {
+            Steps::Single { left, .. } => std::mem::take(left),
+            Steps::Compat(walk) => {
+                let is_there = walk.has_next();
+                if is_there {
+                    walk.advance(&mut self.clustering);
+                }
+                is_there
+            }
+            Steps::Distinct(walk) => {
+                let is_there = walk.has_row();
+                if is_there {
+                    walk.advance(&mut self.clustering);
+                }
+                is_there
+            }
+        }
+    }
+
+    /// The visit that was begun last.
+    pub fn visit(&self) -> Visit {
+        self.visit
+    }
+
     /// The row that [`Self::next_row`] gave last.
     pub fn row(&self) -> &Cells {
         &self.cells
@@ -345,12 +417,14 @@ impl PartitionGenerator {
         }
     }
 
-    /// In v2 the ratios are the partition's, so that readers know what writers did; in compat they are drawn anew.
+    /// In v2 the ratios are the partition's, so that readers know what writers did; in compat they are the visit's.
     fn draw_ratios(&mut self, is_write: bool) {
-        if self.layout.flavour == Flavour::V2 {
-            self.select.set_seed(derive(1, self.base as u64) as i64);
-            self.populated.set_seed(derive(2, self.base as u64) as i64);
-        }
+        let start = match self.layout.flavour {
+            Flavour::V2 => self.base as u64,
+            Flavour::Compat => self.visit.chance,
+        };
+        self.select.set_seed(derive(1, start) as i64);
+        self.populated.set_seed(derive(2, start) as i64);
         self.share_populated = self.populated.next();
         // cassandra-stress draws this one for writers only.
         if is_write || self.layout.flavour == Flavour::V2 {

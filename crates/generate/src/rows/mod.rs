@@ -3,7 +3,8 @@
 //! A [`PartitionLayout`] lists a table's columns and how each is made. A [`PartitionGenerator`] turns seeds of partitions
 //! into visits and rows. In the compat flavour it walks as cassandra-stress does, row by row the same. In v2 the rows of a
 //! partition are a tree in which every sibling has children of its own, and any row can be made without the others, so
-//! that a partition of any size takes no memory. A [`Binding`] picks from rows what a query binds.
+//! that a partition of any size takes no memory. A [`Visit`] is what a visit's rows follow from: it can be kept in their
+//! place. A [`Binding`] picks from rows what a query binds.
 
 mod bind;
 mod cells;
@@ -16,6 +17,7 @@ mod layout;
 mod level;
 mod roll;
 mod settings;
+mod visit;
 
 pub use bind::{Binding, Fields};
 pub use cells::{Cell, Cells};
@@ -23,6 +25,7 @@ pub use error::RowError;
 pub use generator::{PartitionGenerator, Range};
 pub use layout::{Column, PartitionLayout};
 pub use settings::{Order, RowSettings};
+pub use visit::Visit;
 
 #[cfg(test)]
 mod tests;

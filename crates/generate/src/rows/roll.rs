@@ -1,26 +1,44 @@
 //! Chance that is no part of the data: which rows a visit picks.
 
-use brownout_base::random::Random;
+use brownout_base::random::{Random, derive};
 
 /// Where rolls come from.
 #[derive(Debug, Clone)]
 pub(super) enum Rolls {
-    /// From a seed of the run.
-    Seeded(Random),
+    /// From the visit's [`super::Visit::chance`].
+    Seeded { chance: u64, stream: Random },
     /// As recorded.
     #[cfg(test)]
     Script(std::collections::VecDeque<f64>),
 }
 
 impl Rolls {
-    pub(super) fn new(seed: u64) -> Self {
-        Rolls::Seeded(Random::new(seed))
+    pub(super) fn new(chance: u64) -> Self {
+        Rolls::Seeded { chance, stream: Random::new(chance) }
+    }
+
+    /// A visit begins.
+    pub(super) fn begin(&mut self, visit: u64) {
+        match self {
+            Rolls::Seeded { chance, stream } => (*chance, *stream) = (visit, Random::new(visit)),
+            #[cfg(test)]
+            Rolls::Script(_) => {}
+        }
+    }
+
+    /// The visit tries this part of the partition: what was rolled for the parts before does not matter to it.
+    pub(super) fn begin_part(&mut self, position: u64) {
+        match self {
+            Rolls::Seeded { chance, stream } => *stream = Random::new(derive(*chance, position)),
+            #[cfg(test)]
+            Rolls::Script(_) => {}
+        }
     }
 
     /// From 0 to below 1.
     pub(super) fn roll(&mut self) -> f64 {
         match self {
-            Rolls::Seeded(stream) => stream.fraction(),
+            Rolls::Seeded { stream, .. } => stream.fraction(),
             #[cfg(test)]
             Rolls::Script(rolls) => rolls.pop_front().expect("a roll more than recorded"),
         }

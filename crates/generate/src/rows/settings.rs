@@ -30,7 +30,8 @@ pub struct RowSettings {
     /// `insert: row-population`: the share of the static and regular columns that have a value. compat: the last columns
     /// are null; v2: columns chosen for each row are not set.
     pub populated: RatioSpec,
-    /// Where chance that is no part of the data starts: which rows readers pick, which rows compat's writers do.
+    /// Where chance that is no part of the data starts: which rows readers pick, which rows compat's writers do. Every
+    /// visit has a number of its own that follows from it.
     pub seed: u64,
 }
 

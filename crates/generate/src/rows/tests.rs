@@ -314,3 +314,73 @@ fn what_cannot_be_made_is_refused_with_the_remedy() {
     let unknown = Binding::new(&layout, &["k", "d"], Fields::SameRow, 1).map(|_| ()).unwrap_err().to_string();
     assert!(unknown.contains("binds 'd'") && unknown.contains("did you mean"), "{unknown}");
 }
+
+#[test]
+fn a_visit_made_again_has_the_same_rows_whatever_was_made_in_between() {
+    let mut profile = Profile { order: Order::Shuffled, ..Profile::default() };
+    for column in [
+        ["k", "k", "int", "-", "-", "-"],
+        ["c", "a", "int", "-", "-", "uniform(1..9)"],
+        ["c", "b", "text", "uniform(3..9)", "-", "uniform(1..9)"],
+        ["v", "v", "blob", "fixed(40)", "-", "-"],
+        ["v", "w", "int", "-", "-", "-"],
+    ] {
+        profile.column(&column);
+    }
+    for flavour in [Flavour::Compat, Flavour::V2] {
+        let mut columns = profile.columns.clone();
+        columns.iter_mut().for_each(|column| column.settings.flavour = flavour);
+        let layout = Arc::new(PartitionLayout { columns, flavour, sizes: None });
+        let half = RatioSpec { spec: Spec::Uniform { min: 30, max: 70 }, divisor: 100 };
+        let settings =
+            RowSettings { order: Order::Shuffled, select: half.clone(), populated: half, ..RowSettings::new(5) };
+        let mut first = PartitionGenerator::new(&layout, &settings).unwrap();
+        // Another thread's, whose own chance differs.
+        let mut second = PartitionGenerator::new(&layout, &RowSettings { seed: 6, ..settings }).unwrap();
+        let rows = |generator: &mut PartitionGenerator| {
+            std::iter::from_fn(|| generator.next_row().cloned()).collect::<Vec<_>>()
+        };
+        let binding = Binding::new(&layout, &["k", "a", "b", "w"], Fields::MultiRow, 3).unwrap();
+        let bound = |generator: &mut PartitionGenerator| binding.clone().bind(generator).cloned();
+        let (mut written, mut read, mut checked) = (Vec::new(), Vec::new(), Vec::new());
+        for value in 1..60 {
+            // One and the same seed is visited until nothing is left: the visits differ in their positions.
+            let visits = 1 + value as i32 % 4;
+            let mut seed = Seed::new(value, visits).share();
+            // One that takes a single visit may be made whole any number of times.
+            for _ in 0..visits {
+                if !first.write(&mut seed) {
+                    break;
+                }
+                let visit = first.visit();
+                written.push((visit, rows(&mut first), first.marks()));
+            }
+            let seed = Seed::new(value, -1);
+            if first.read(&seed, 3) {
+                let visit = first.visit();
+                read.push((visit, bound(&mut first)));
+            }
+            if let Some(range) = first.validate(&seed, 1) {
+                checked.push((first.visit(), range, rows(&mut first).len()));
+            }
+        }
+        assert!(written.len() > 80 && read.len() > 50 && checked.len() > 50, "{flavour:?}");
+        assert!(written.iter().any(|(visit, ..)| visit.position > 0), "{flavour:?}: visits to later parts");
+        // From the last to the first, so that the generator comes to each from elsewhere.
+        for (visit, expected, marks) in written.iter().rev() {
+            assert!(second.write_again(visit));
+            assert_eq!(rows(&mut second), *expected, "{flavour:?} {visit:?}");
+            assert!(first.write_again(visit));
+            assert_eq!(std::iter::from_fn(|| first.skip_row().then_some(())).count(), expected.len());
+            assert_eq!(first.marks(), *marks);
+        }
+        for (visit, expected) in read.iter().rev() {
+            assert!(second.read_again(visit, 3));
+            assert_eq!(bound(&mut second), *expected, "{flavour:?} {visit:?}");
+        }
+        for (visit, expected, count) in checked.iter().rev() {
+            assert_eq!(second.validate_again(visit, 1).as_ref(), Some(expected), "{flavour:?} {visit:?}");
+            assert_eq!(rows(&mut second).len(), *count);
+        }
+    }
+}

@@ -38,7 +38,7 @@ impl Seed {
     }
 
     /// The same, but its clones share one position.
-    pub(super) fn share(mut self) -> Self {
+    pub(crate) fn share(mut self) -> Self {
         self.shared =
             Some(Arc::new(Shared { position: AtomicI32::new(self.position), slot: AtomicUsize::new(NOWHERE) }));
         self

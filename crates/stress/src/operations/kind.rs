@@ -17,9 +17,8 @@ pub trait Kind: Send + Sync {
 
 /// One load thread's part of a [`Kind`]. It keeps its open operations in places of its own, named by numbers.
 pub trait KindThread: Send {
-    /// Draws the next operation, with everything that its requests need, so that a retry sends the same bytes again and
-    /// Draws the next operation, as far as it has to be known where it goes. What its requests carry is made before the
-    /// clock of its service starts, and stays: a retry sends the same bytes again. `None`: there is no more.
+    /// Draws the next operation, as far as it has to be known where it goes and how much it is. It may wait for long and
+    /// with thousands of others, so it keeps what its values are made from, and not the values. `None`: there is no more.
     fn draw(&mut self, permits: &Permits) -> Option<Place>;
 
     /// Whether operations of a visit that has begun are still to be drawn, whatever the permits say.
@@ -35,7 +34,8 @@ pub trait KindThread: Send {
     /// Where its next request goes.
     fn route(&self, place: u32, by_token: bool) -> Route;
 
-    /// Writes its next request.
+    /// Writes its next request. Its values are made here, before the clock of its service starts, and are the same at
+    /// every try.
     fn request(&mut self, place: u32, sending: &Sending, request: Request<'_>);
 
     /// Judges an answer. What is wrong with its content is put in words only if `told` is there to take them.

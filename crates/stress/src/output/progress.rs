@@ -8,7 +8,7 @@ use std::{
 use brownout_load::Live;
 
 use super::{
-    ms,
+    SHOWN, ms,
     number::{count, fixed},
     percentile,
 };
@@ -98,7 +98,7 @@ impl Progress {
             text.push_str(&format!("  {} waiting", count(self.waiting)));
         }
         if let Some(p99_ns) = self.p99_ns {
-            text.push_str(&format!("  p99 {} ms", fixed(ms(p99_ns as f64), 1)));
+            text.push_str(&format!("  p99 {} ms ({SHOWN})", fixed(ms(p99_ns as f64), 1)));
         }
         text.push_str(&format!("  {} errors", count(self.errors)));
         text.chars().take(width).collect()
@@ -195,9 +195,12 @@ mod tests {
     fn the_line_tells_share_time_left_rate_open_operations_tail_and_errors() {
         assert_eq!(
             progress(Some(0.25)).line(200),
-            "[█████░░░░░░░░░░░░░░░]  25 %  1:30 left  11,449 op/s  1,024 in flight  p99 12.3 ms  3 errors"
+            "[█████░░░░░░░░░░░░░░░]  25 %  1:30 left  11,449 op/s  1,024 in flight  p99 12.3 ms (ok+timed-out)  3 errors"
         );
-        assert_eq!(progress(None).line(200), "0:30 so far  11,449 op/s  1,024 in flight  p99 12.3 ms  3 errors");
+        assert_eq!(
+            progress(None).line(200),
+            "0:30 so far  11,449 op/s  1,024 in flight  p99 12.3 ms (ok+timed-out)  3 errors"
+        );
         assert!(progress(Some(0.0)).line(200).contains("– left"));
     }
 

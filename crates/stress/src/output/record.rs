@@ -272,6 +272,12 @@ pub fn write_bucket(recorder: &Recorder, trial: u32, bucket: &Bucket) -> Result<
         scheduled: bucket.scheduled,
         sent: bucket.sent,
         never_sent: bucket.never_sent,
+        never_sent_by_operation: bucket
+            .operations
+            .iter()
+            .filter(|counts| counts.never_sent > 0)
+            .map(|counts| (counts.operation.clone(), counts.never_sent))
+            .collect(),
         stale: bucket.stale,
         lateness: bucket.lateness.clone(),
     };

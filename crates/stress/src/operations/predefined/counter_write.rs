@@ -37,9 +37,13 @@ impl RowOperation for Increment {
     // The server gives increments their times.
     const STAMPED: bool = false;
 
-    fn bind(&mut self, row: &mut PredefinedRow, key: &[u8], bound: &mut Bound) {
-        for _ in row.names() {
-            bound.value(&self.add.next().to_be_bytes());
+    fn draw_amounts(&mut self, row: &PredefinedRow, amounts: &mut Vec<i64>) {
+        amounts.extend(row.names().map(|_| self.add.next()));
+    }
+
+    fn bind(&mut self, _: &mut PredefinedRow, key: &[u8], amounts: &[i64], bound: &mut Bound) {
+        for amount in amounts {
+            bound.value(&amount.to_be_bytes());
         }
         bound.value(key);
     }

@@ -13,8 +13,11 @@ pub(super) trait RowOperation: Send {
     /// Its requests carry the client's time as their timestamp.
     const STAMPED: bool;
 
+    /// Draws what does not follow from the key: amounts that are added to counters.
+    fn draw_amounts(&mut self, _: &PredefinedRow, _: &mut Vec<i64>) {}
+
     /// Binds the values of the statement for the partition of this key.
-    fn bind(&mut self, _: &mut PredefinedRow, key: &[u8], bound: &mut Bound) {
+    fn bind(&mut self, _: &mut PredefinedRow, key: &[u8], _: &[i64], bound: &mut Bound) {
         bound.value(key);
     }
 
@@ -39,10 +42,9 @@ pub(super) fn written(answer: &Answer<'_>) -> Verdict {
 
 #[derive(Default)]
 struct Open {
+    /// What waits for a database that stands still is a key, and no row.
     key: Vec<u8>,
-    /// The row, from when it is first sent: what waits for a database that stands still is a key, and no row. A retry sends
-    /// the same again.
-    bound: Bound,
+    amounts: Vec<i64>,
     /// Of a write, until it has ended.
     seed: Option<Seed>,
 }
@@ -53,12 +55,20 @@ pub(super) struct PredefinedThread<O> {
     seeds: SeedSource,
     open: Slab<Open>,
     operation: O,
+    /// Reused: the values of the request at hand.
+    bound: Bound,
 }
 
 impl<O: RowOperation> PredefinedThread<O> {
     /// The part of the thread with this number.
     pub(super) fn new(common: &Common, thread: usize, operation: O) -> Self {
-        PredefinedThread { common: common.clone(), seeds: common.source(thread), open: Slab::new(), operation }
+        PredefinedThread {
+            common: common.clone(),
+            seeds: common.source(thread),
+            open: Slab::new(),
+            operation,
+            bound: Bound::default(),
+        }
     }
 }
 
@@ -70,10 +80,11 @@ impl<O: RowOperation> KindThread for PredefinedThread<O> {
             return None;
         };
         let number = self.open.take();
-        let Open { bound, key, seed: own } = &mut self.open[number];
-        bound.clear();
+        let Open { key, amounts, seed: own } = &mut self.open[number];
         key.clear();
         self.common.row.key(seed.value(), key);
+        amounts.clear();
+        self.operation.draw_amounts(&self.common.row, amounts);
         if O::WRITES {
             self.seeds.manager().visited(&seed, true, true);
             *own = Some(seed);
@@ -88,11 +99,10 @@ impl<O: RowOperation> KindThread for PredefinedThread<O> {
     fn request(&mut self, place: u32, sending: &Sending, request: Request<'_>) {
         let timestamp_us = O::STAMPED.then_some(sending.unix_us as i64);
         let parameters = Parameters { timestamp_us, ..self.common.parameters() };
-        let Open { bound, key, .. } = &mut self.open[place];
-        if bound.is_empty() {
-            self.operation.bind(&mut self.common.row, key, bound);
-        }
-        bound.cells().write(&mut self.common.send(request, &parameters));
+        let Open { key, amounts, .. } = &self.open[place];
+        self.bound.clear();
+        self.operation.bind(&mut self.common.row, key, amounts, &mut self.bound);
+        self.bound.cells().write(&mut self.common.send(request, &parameters));
     }
 
     fn answer(&mut self, place: u32, answer: &Answer<'_>, _: &Received, told: Option<&mut Option<Why>>) -> Verdict {

@@ -23,7 +23,7 @@ impl RowOperation for WriteRow {
     const WRITES: bool = true;
     const STAMPED: bool = true;
 
-    fn bind(&mut self, row: &mut PredefinedRow, key: &[u8], bound: &mut Bound) {
+    fn bind(&mut self, row: &mut PredefinedRow, key: &[u8], _: &[i64], bound: &mut Bound) {
         row.cells(key, bound);
         bound.value(key);
     }

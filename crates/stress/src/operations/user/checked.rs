@@ -2,17 +2,11 @@
 
 use std::sync::Arc;
 
-use brownout_generate::{
-    rows::{Binding, PartitionGenerator, PartitionLayout},
-    seeds::Seed,
-};
+use brownout_generate::rows::{Binding, Cells, PartitionGenerator, PartitionLayout, Visit};
 use brownout_load::{ErrorClass, Rows, Verdict};
 
 use super::expected::{Columns, Expected};
-use crate::{
-    operations::{Bound, complaints::Why},
-    profile::Selection,
-};
+use crate::{operations::complaints::Why, profile::Selection};
 
 /// How it is done: one for each load thread.
 pub(super) struct Check {
@@ -51,32 +45,32 @@ impl Check {
         self.selection.columns.is_none()
     }
 
-    /// Notes what the query with these values has to return, after they were drawn. False: the partition is still being
-    /// written, and nobody knows.
+    /// Whether it can be known what a query of this visit has to return: not while the partition is still being written.
+    pub(super) fn is_known(&self, generator: &mut PartitionGenerator, visit: &Visit) -> bool {
+        self.single || generator.validate_again(visit, 0).is_some()
+    }
+
+    /// Notes what the query with these values has to return, right after they were bound.
     pub(super) fn expect(
         &self,
         generator: &mut PartitionGenerator,
-        seed: &Seed,
-        bound: &Bound,
+        visit: &Visit,
+        values: &Cells,
         expected: &mut Expected,
-    ) -> bool {
+    ) {
         expected.clear();
         if self.single {
             // A partition may be large; its other rows need not be made.
             expected.add(generator.row(), &self.layout, self.columns.key_columns());
-            return true;
+            return;
         }
-        if generator.validate(seed, 0).is_none() {
-            return false;
-        }
-        let values: Vec<Option<&[u8]>> = bound.cells().collect();
+        generator.validate_again(visit, 0);
         while let Some(row) = generator.next_row() {
-            if self.given.iter().all(|(column, value)| row.get(*column).value() == values[*value]) {
+            if self.given.iter().all(|(column, value)| row.get(*column).value() == values.get(*value).value()) {
                 expected.add(row, &self.layout, self.columns.key_columns());
             }
         }
         expected.sort();
-        true
     }
 
     /// What is wrong with the rows of a page.

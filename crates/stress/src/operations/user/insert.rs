@@ -3,19 +3,27 @@
 //! A visit goes to one partition or to several. Its rows travel in units: all in one batch, in batches of a size, or one
 //! by one. Every unit is an operation of its own, asynchronous to the others; only a batch that holds more statements
 //! than the protocol can count is several requests of one operation, one after the other.
+//!
+//! What is kept of a unit is which rows of which visit it has. The rows themselves are made each time that they are
+//! written to a connection: while a database stands still, thousands of operations wait, and their rows would not fit in
+//! memory.
+
+use std::ops::Range;
 
 use brownout_generate::{
     distribution::{Distribution, Spec},
-    rows::PartitionGenerator,
+    rows::{Cells, PartitionGenerator, Visit},
     seeds::{Seed, SeedSource},
 };
 use brownout_load::{Answer, BatchKind, ErrorClass, Next, Parameters, Received, Request, Route, Sending, Verdict};
 
-use super::{Common, PATIENCE, bind};
-use crate::operations::{Bound, Kind, KindThread, Permits, Place, complaints::Why, slab::Slab};
+use super::{Common, PATIENCE, write};
+use crate::operations::{Kind, KindThread, Permits, Place, complaints::Why, slab::Slab};
 
 /// Statements that a batch can count (section 4.1.7 of the protocol specification).
 pub const LARGEST_BATCH: usize = 65_535;
+/// Room is made beforehand for so many partitions of a visit.
+const MOST_RESERVED: u32 = 1024;
 
 /// The kind.
 #[derive(Clone)]
@@ -38,32 +46,21 @@ pub struct Insert {
     pub generator: PartitionGenerator,
 }
 
-/// Rows with where each ends.
-#[derive(Default)]
-struct Rows {
-    bound: Bound,
-    ends: Vec<usize>,
+/// The partition of a visit: not its rows, but what they are made from when they are sent.
+struct Partition {
+    seed: Seed,
+    visit: Visit,
+    rows: usize,
 }
 
-impl Rows {
-    fn clear(&mut self) {
-        self.bound.clear();
-        self.ends.clear();
-    }
-
-    fn start(&self, row: usize) -> usize {
-        if row == 0 { 0 } else { self.ends[row - 1] }
-    }
-}
-
-/// A visit: made whole, sent in units.
+/// A visit whose units are being drawn.
 #[derive(Default)]
-struct Visit {
-    rows: Rows,
-    /// Rows that are units already.
-    taken: usize,
+struct Drawing {
     /// Its place among those that are open.
     open: u32,
+    rows: usize,
+    /// Rows that are units already.
+    taken: usize,
     partitions: u32,
     token: i64,
 }
@@ -75,13 +72,13 @@ struct OpenVisit {
     all_drawn: bool,
     /// A unit has failed.
     failed: bool,
-    seeds: Vec<Seed>,
+    partitions: Vec<Partition>,
 }
 
-/// A unit on its way.
+/// A unit, waiting or on its way: these rows of its visit.
 #[derive(Default)]
 struct Unit {
-    rows: Rows,
+    rows: Range<usize>,
     visit: u32,
     partitions: u32,
     token: i64,
@@ -92,19 +89,86 @@ struct InsertThread {
     generator: PartitionGenerator,
     source: SeedSource,
     partitions: Distribution,
-    visit: Visit,
+    drawing: Drawing,
     visits: Slab<OpenVisit>,
     units: Slab<Unit>,
+    sender: Sender,
+}
+
+/// Makes the rows of visits at the time they are sent. Units of a visit are mostly sent one after the other, so it stays
+/// where it is.
+struct Sender {
+    generator: PartitionGenerator,
+    /// The visit whose rows are being made, and its partition at hand.
+    at: Option<(u32, usize)>,
+    /// Rows of the visit that lie behind, and of the partition at hand that lie ahead.
+    passed: usize,
+    left: usize,
+}
+
+impl Sender {
+    /// Goes to a row of a visit.
+    fn go_to(&mut self, number: u32, visit: &OpenVisit, row: usize) {
+        if self.at.is_none_or(|(at, _)| at != number) || self.passed > row {
+            (self.at, self.passed, self.left) = (Some((number, 0)), 0, 0);
+            if let Some(first) = visit.partitions.first() {
+                self.begin(first);
+            }
+        }
+        while self.passed < row && self.enter(visit) {
+            // A partition all of which is to be passed over need not be walked through.
+            if self.passed + self.left <= row {
+                self.passed += std::mem::take(&mut self.left);
+            } else {
+                self.generator.skip_row();
+                (self.passed, self.left) = (self.passed + 1, self.left - 1);
+            }
+        }
+    }
+
+    /// The next row of the visit.
+    fn next(&mut self, visit: &OpenVisit) -> Option<&Cells> {
+        if !self.enter(visit) {
+            return None;
+        }
+        (self.passed, self.left) = (self.passed + 1, self.left - 1);
+        self.generator.next_row()
+    }
+
+    /// Goes on to the next partition if the one at hand has no more rows. False: there is none.
+    fn enter(&mut self, visit: &OpenVisit) -> bool {
+        while self.left == 0 {
+            let Some((_, place)) = &mut self.at else { return false };
+            *place += 1;
+            let Some(next) = visit.partitions.get(*place) else { return false };
+            self.begin(next);
+        }
+        true
+    }
+
+    fn begin(&mut self, partition: &Partition) {
+        self.left = partition.rows;
+        if partition.rows > 0 {
+            self.generator.write_again(&partition.visit);
+        }
+    }
+
+    /// A visit has ended: its number may come to stand for another.
+    fn forget(&mut self, number: u32) {
+        self.at = self.at.filter(|(at, _)| *at != number);
+    }
 }
 
 impl Kind for Insert {
     fn thread(&self, thread: usize, _: usize) -> Box<dyn KindThread> {
+        let generator = self.common.generator(thread).unwrap_or_else(|_| self.generator.clone());
         Box::new(InsertThread {
-            generator: self.common.generator(thread).unwrap_or_else(|_| self.generator.clone()),
+            sender: Sender { generator: generator.clone(), at: None, passed: 0, left: 0 },
+            generator,
             source: self.common.source(thread),
             partitions: self.partitions.build(self.seed.wrapping_add(thread as i64)),
             kind: self.clone(),
-            visit: Visit::default(),
+            drawing: Drawing::default(),
             visits: Slab::new(),
             units: Slab::new(),
         })
@@ -112,37 +176,36 @@ impl Kind for Insert {
 }
 
 impl InsertThread {
-    /// Makes the rows of the next visit.
+    /// Chooses the partitions of the next visit and counts their rows. Their values are made when they are sent.
     fn begin(&mut self, permits: &Permits) -> Option<()> {
         let wanted = u32::try_from(self.partitions.next()).ok().filter(|wanted| *wanted > 0)?;
         let wanted = permits.take(wanted)?;
         let open = self.visits.take();
-        let seeds = &mut self.visits[open].seeds;
-        seeds.clear();
-        let rows = &mut self.visit.rows;
-        rows.clear();
-        let mut token = 0;
+        let partitions = &mut self.visits[open].partitions;
+        partitions.clear();
+        partitions.reserve_exact(wanted.min(MOST_RESERVED) as usize);
+        let (mut token, mut rows) = (0, 0);
         let (mut found, mut empty) = (0, 0);
         while found < wanted && empty < PATIENCE {
             let Some(mut seed) = self.source.next_write() else { break };
             empty += 1;
+            let mut count = 0;
             if self.generator.write(&mut seed) {
                 if found == 0 {
                     token = self.generator.token();
                 }
-                let before = rows.ends.len();
-                while let Some(row) = self.generator.next_row() {
-                    bind(&mut rows.bound, row, self.kind.columns.iter().copied());
-                    rows.ends.push(rows.bound.len());
+                while self.generator.skip_row() {
+                    count += 1;
                 }
-                if rows.ends.len() > before {
-                    (found, empty) = (found + 1, 0);
-                }
+            }
+            if count > 0 {
+                (found, empty) = (found + 1, 0);
+                rows += count;
             }
             if let Some((first, last)) = self.generator.marks() {
                 self.source.manager().visited(&seed, first, last);
             }
-            seeds.push(seed);
+            partitions.push(Partition { seed, visit: self.generator.visit(), rows: count });
         }
         permits.give_back(wanted - found);
         if found == 0 {
@@ -153,10 +216,7 @@ impl InsertThread {
         visit.units = 0;
         visit.all_drawn = false;
         visit.failed = false;
-        self.visit.taken = 0;
-        self.visit.open = open;
-        self.visit.partitions = found;
-        self.visit.token = token;
+        self.drawing = Drawing { open, rows, taken: 0, partitions: found, token };
         Some(())
     }
 }
@@ -166,43 +226,27 @@ impl KindThread for InsertThread {
         if !self.pending() {
             self.begin(permits)?;
         }
-        let visit = &mut self.visit;
-        let all = visit.rows.ends.len();
+        let visit = &mut self.drawing;
         let size = match (self.kind.batch, self.kind.unit) {
             (None, _) => 1,
-            (Some(_), None) => all,
+            (Some(_), None) => visit.rows,
             (Some(_), Some(unit)) => unit.max(1),
         };
-        let (from, to) = (visit.taken, (visit.taken + size).min(all));
-        let number = self.units.take();
-        let unit = &mut self.units[number];
-        if from == 0 && to == all {
-            std::mem::swap(&mut unit.rows, &mut visit.rows);
-        } else {
-            let (start, end) = (visit.rows.start(from), visit.rows.ends[to - 1]);
-            unit.rows.clear();
-            unit.rows.bound.take_from(&visit.rows.bound, start, end);
-            unit.rows.ends.extend(visit.rows.ends[from..to].iter().map(|end| end - start));
-        }
-        unit.visit = visit.open;
-        unit.token = visit.token;
-        unit.partitions = if from == 0 { visit.partitions } else { 0 };
+        let (from, to) = (visit.taken, visit.taken.saturating_add(size).min(visit.rows));
         visit.taken = to;
+        let whole = from == 0 && to == visit.rows;
+        let partitions = if from == 0 { visit.partitions } else { 0 };
+        let number = self.units.take();
+        self.units[number] = Unit { rows: from..to, visit: visit.open, partitions, token: visit.token };
         let open = &mut self.visits[visit.open];
         open.units += 1;
-        open.all_drawn = to == all;
-        if open.all_drawn {
-            // Whatever the swap has left is not to be drawn.
-            visit.rows.clear();
-            visit.taken = 0;
-        }
+        open.all_drawn = to == visit.rows;
         // Where rows are units of their own, the schedule counts these.
-        let whole = from == 0 && to == all;
-        Some(Place { number, partitions: if whole { unit.partitions } else { 1 } })
+        Some(Place { number, partitions: if whole { partitions } else { 1 } })
     }
 
     fn pending(&self) -> bool {
-        self.visit.taken < self.visit.rows.ends.len()
+        self.drawing.taken < self.drawing.rows
     }
 
     fn route(&self, place: u32, by_token: bool) -> Route {
@@ -210,28 +254,31 @@ impl KindThread for InsertThread {
     }
 
     fn request(&mut self, place: u32, sending: &Sending, request: Request<'_>) {
-        let timestamp_us = (!self.kind.counters).then_some(sending.unix_us as i64);
-        let parameters = Parameters { timestamp_us, ..self.kind.common.parameters() };
-        let Rows { bound, ends } = &self.units[place].rows;
-        let from = sending.step as usize * LARGEST_BATCH;
-        let to = (from + LARGEST_BATCH).min(ends.len());
-        let start = |row: usize| if row == 0 { 0 } else { ends[row - 1] };
-        match (self.kind.batch, self.kind.common.statement) {
+        let InsertThread { kind, units, visits, sender, .. } = self;
+        let timestamp_us = (!kind.counters).then_some(sending.unix_us as i64);
+        let parameters = Parameters { timestamp_us, ..kind.common.parameters() };
+        let Unit { rows, visit: number, .. } = &units[place];
+        let visit = &visits[*number];
+        let from = rows.start + sending.step as usize * LARGEST_BATCH;
+        let to = (from + LARGEST_BATCH).min(rows.end);
+        sender.go_to(*number, visit, from);
+        match (kind.batch, kind.common.statement) {
             (Some(batch), statement) if to - from > 1 => {
                 let mut request = request.batch(batch, &parameters);
-                let mut begin = start(from);
-                for end in &ends[from..to] {
+                for _ in from..to {
+                    let Some(row) = sender.next(visit) else { break };
                     let mut values = match statement {
                         Some(statement) => request.add(statement),
-                        None => request.add_query(&self.kind.common.cql),
+                        None => request.add_query(&kind.common.cql),
                     };
-                    bound.between(begin, *end).write(&mut values);
-                    begin = *end;
+                    write(row, kind.columns.iter().copied(), &mut values);
                 }
             }
             _ => {
-                let mut values = self.kind.common.send(request, &parameters);
-                bound.between(start(from), ends[from]).write(&mut values);
+                let mut values = kind.common.send(request, &parameters);
+                if let Some(row) = sender.next(visit) {
+                    write(row, kind.columns.iter().copied(), &mut values);
+                }
             }
         }
     }
@@ -240,16 +287,16 @@ impl KindThread for InsertThread {
         let Answer::Void = answer else { return Verdict::failed(ErrorClass::Unexpected) };
         let unit = &self.units[place];
         let done = received.step as usize * LARGEST_BATCH;
-        let rows = unit.rows.ends.len().saturating_sub(done).min(LARGEST_BATCH);
+        let rows = unit.rows.len().saturating_sub(done).min(LARGEST_BATCH);
         let partitions = if received.step == 0 { unit.partitions } else { 0 };
-        let next = if done + rows < unit.rows.ends.len() { Next::Request } else { Next::Done };
+        let next = if done + rows < unit.rows.len() { Next::Request } else { Next::Done };
         Verdict { next, ..Verdict::done(partitions, rows as u32) }
     }
 
     fn key(&self, place: u32) -> String {
-        let seeds = &self.visits[self.units[place].visit].seeds;
-        let keys = seeds.iter().map(|seed| self.kind.common.key_text(&self.generator, seed.value()));
-        keys.collect::<Vec<_>>().join(", ")
+        let partitions = &self.visits[self.units[place].visit].partitions;
+        let key = |partition: &Partition| self.kind.common.key_text(&self.generator, partition.seed.value());
+        partitions.iter().map(key).collect::<Vec<_>>().join(", ")
     }
 
     fn statement(&self) -> &str {
@@ -263,10 +310,11 @@ impl KindThread for InsertThread {
         visit.failed |= !ok;
         if visit.units == 0 && visit.all_drawn {
             let seeds = self.source.manager();
-            for seed in visit.seeds.drain(..) {
+            for Partition { seed, .. } in visit.partitions.drain(..) {
                 if visit.failed { seeds.given_up(&seed) } else { seeds.written(&seed) }
             }
             self.visits.give(number);
+            self.sender.forget(number);
         }
     }
 

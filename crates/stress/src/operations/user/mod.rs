@@ -22,8 +22,6 @@ use brownout_generate::{
 };
 use brownout_load::{Consistency, Parameters, Request, Route, SerialConsistency, Values};
 
-use super::Bound;
-
 /// Partitions without rows that are passed over, one after the other, until it counts as there being none at all.
 const PATIENCE: usize = 100_000;
 
@@ -95,13 +93,18 @@ impl Common {
     }
 }
 
-/// Adds cells of a row to values.
-fn bind(bound: &mut Bound, row: &Cells, columns: impl Iterator<Item = usize>) {
+/// Writes cells of a row as values of a statement.
+fn write(row: &Cells, columns: impl IntoIterator<Item = usize>, values: &mut Values<'_>) {
     for column in columns {
         match row.get(column) {
-            Cell::Value(value) => drop(bound.value(value)),
-            Cell::Null => bound.null(),
-            Cell::Unset => bound.unset(),
-        }
+            Cell::Value(value) => values.value(value),
+            Cell::Null => values.null(),
+            Cell::Unset => values.unset(),
+        };
     }
+}
+
+/// The same with all of its cells.
+fn write_all(row: &Cells, values: &mut Values<'_>) {
+    write(row, 0..row.len(), values);
 }

@@ -1,14 +1,14 @@
 //! A query of a profile: any statement, with values of generated rows.
 
 use brownout_generate::{
-    rows::{Binding, PartitionGenerator},
+    rows::{Binding, PartitionGenerator, Visit},
     seeds::SeedSource,
 };
 use brownout_load::{Answer, ErrorClass, Next, Parameters, Received, Request, Route, Sending, Verdict};
 
-use super::{Common, PATIENCE, bind, checked::Check, expected::Expected};
+use super::{Common, PATIENCE, checked::Check, expected::Expected, write_all};
 use crate::{
-    operations::{Bound, Kind, KindThread, Permits, Place, complaints::Why, slab::Slab},
+    operations::{Kind, KindThread, Permits, Place, complaints::Why, slab::Slab},
     profile::Selection,
 };
 
@@ -37,13 +37,14 @@ pub struct Query {
 
 #[derive(Default)]
 struct Open {
-    bound: Bound,
-    seed: i64,
+    /// What its values are made from when it is sent.
+    visit: Visit,
     token: i64,
     paging_state: Vec<u8>,
     /// Its partition was counted by a page before.
     counted: bool,
-    expected: Expected,
+    /// The rows that it has to return, by their place among those, from when it is first sent.
+    expected: Option<u32>,
 }
 
 struct QueryThread {
@@ -51,6 +52,7 @@ struct QueryThread {
     generator: PartitionGenerator,
     source: SeedSource,
     open: Slab<Open>,
+    expected: Slab<Expected>,
     check: Option<Check>,
 }
 
@@ -62,6 +64,7 @@ impl Kind for Query {
             check: self.check.as_ref().map(|selection| Check::new(selection, &self.common.layout, &self.binding)),
             kind: self.clone(),
             open: Slab::new(),
+            expected: Slab::new(),
         })
     }
 
@@ -77,21 +80,15 @@ impl KindThread for QueryThread {
         let open = &mut self.open[number];
         open.paging_state.clear();
         open.counted = false;
+        open.expected = None;
         for _ in 0..PATIENCE {
             let Some(seed) = self.source.next_read() else { break };
             if !self.generator.read(&seed, self.kind.binding.rows()) {
                 continue;
             }
             open.token = self.generator.token();
-            open.seed = seed.value();
-            if let Some(cells) = self.kind.binding.bind(&mut self.generator) {
-                open.bound.clear();
-                bind(&mut open.bound, cells, 0..cells.len());
-                if let Some(check) = &self.check
-                    && !check.expect(&mut self.generator, &seed, &open.bound, &mut open.expected)
-                {
-                    continue;
-                }
+            open.visit = self.generator.visit();
+            if self.check.as_ref().is_none_or(|check| check.is_known(&mut self.generator, &open.visit)) {
                 return Some(Place { number, partitions: 1 });
             }
         }
@@ -105,19 +102,29 @@ impl KindThread for QueryThread {
     }
 
     fn request(&mut self, place: u32, sending: &Sending, request: Request<'_>) {
-        let open = &self.open[place];
-        let own = self.kind.common.parameters();
+        let QueryThread { kind, generator, open, expected, check, .. } = self;
+        let Query { common, binding, page_size, conditional, writes, .. } = kind;
+        let open = &mut open[place];
+        // Drawing has seen that there is a row.
+        generator.read_again(&open.visit, binding.rows());
+        let Some(values) = binding.bind(generator) else { return };
+        if let Some(check) = check
+            && open.expected.is_none()
+        {
+            let number = expected.take();
+            check.expect(generator, &open.visit, values, &mut expected[number]);
+            open.expected = Some(number);
+        }
+        let own = common.parameters();
         let parameters = Parameters {
-            page_size: Some(self.kind.page_size),
+            page_size: Some(*page_size),
             paging_state: (!open.paging_state.is_empty()).then_some(&open.paging_state[..]),
-            timestamp_us: self.kind.writes.then_some(sending.unix_us as i64),
+            timestamp_us: writes.then_some(sending.unix_us as i64),
             // The columns of a conditional write's answer depend on whether it was applied; of `*` they tell which is which.
-            skip_metadata: own.skip_metadata
-                && !self.kind.conditional
-                && !self.check.as_ref().is_some_and(Check::needs_names),
+            skip_metadata: own.skip_metadata && !*conditional && !check.as_ref().is_some_and(Check::needs_names),
             ..own
         };
-        open.bound.cells().write(&mut self.kind.common.send(request, &parameters));
+        write_all(values, &mut common.send(request, &parameters));
     }
 
     fn answer(
@@ -136,7 +143,8 @@ impl KindThread for QueryThread {
                 let open = &mut self.open[place];
                 // Of a late page nothing follows, and its rows are not counted off.
                 if let Some(check) = self.check.as_mut().filter(|_| !received.late)
-                    && let Some(wrong) = check.check(rows, &mut open.expected, told)
+                    && let Some(number) = open.expected
+                    && let Some(wrong) = check.check(rows, &mut self.expected[number], told)
                 {
                     return wrong;
                 }
@@ -160,7 +168,7 @@ impl KindThread for QueryThread {
     }
 
     fn key(&self, place: u32) -> String {
-        self.kind.common.key_text(&self.generator, self.open[place].seed)
+        self.kind.common.key_text(&self.generator, self.open[place].visit.value())
     }
 
     fn statement(&self) -> &str {
@@ -168,6 +176,9 @@ impl KindThread for QueryThread {
     }
 
     fn release(&mut self, place: u32) {
+        if let Some(number) = self.open[place].expected.take() {
+            self.expected.give(number);
+        }
         self.open.give(place);
     }
 }

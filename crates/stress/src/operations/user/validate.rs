@@ -1,14 +1,18 @@
 //! `validate`: a range of a partition's rows, every one compared with what was written.
 
-use brownout_generate::{rows::PartitionGenerator, seeds::SeedSource};
+use brownout_generate::{
+    rows::{PartitionGenerator, Visit},
+    seeds::SeedSource,
+};
 use brownout_load::{Answer, ErrorClass, Next, Parameters, Received, Request, Route, Sending, Verdict};
 
 use super::{
-    Common, PATIENCE, bind,
+    Common, PATIENCE,
     expected::{Columns, Expected},
+    write, write_all,
 };
 use crate::{
-    operations::{Bound, Kind, KindThread, Permits, Place, complaints::Why, slab::Slab},
+    operations::{Kind, KindThread, Permits, Place, complaints::Why, slab::Slab},
     profile::Extent,
 };
 
@@ -31,10 +35,11 @@ pub struct Validate {
 
 #[derive(Default)]
 struct Open {
-    bound: Bound,
-    seed: i64,
+    /// What its range and its rows are made from when it is sent.
+    visit: Visit,
     token: i64,
-    expected: Expected,
+    /// The rows that it has to return, by their place among those, from when it is first sent.
+    expected: Option<u32>,
     paging_state: Vec<u8>,
     counted: bool,
 }
@@ -44,6 +49,7 @@ struct ValidateThread {
     generator: PartitionGenerator,
     source: SeedSource,
     open: Slab<Open>,
+    expected: Slab<Expected>,
     columns: Columns,
 }
 
@@ -54,6 +60,7 @@ impl Kind for Validate {
             source: self.common.source(thread),
             kind: self.clone(),
             open: Slab::new(),
+            expected: Slab::new(),
             columns: Columns::new(&self.common.layout, self.order.iter().copied().map(Some).collect()),
         })
     }
@@ -63,44 +70,22 @@ impl KindThread for ValidateThread {
     fn draw(&mut self, permits: &Permits) -> Option<Place> {
         permits.take(1)?;
         let number = self.open.take();
-        let mut range = None;
         for _ in 0..PATIENCE {
             let Some(seed) = self.source.next_read() else { break };
             let found = self.generator.validate(&seed, self.kind.depth);
-            if let Some(found) = found.filter(|found| found.depth == self.kind.depth) {
-                range = Some((seed, found));
-                break;
+            if found.is_some_and(|found| found.depth == self.kind.depth) {
+                let open = &mut self.open[number];
+                open.visit = self.generator.visit();
+                open.token = self.generator.token();
+                open.paging_state.clear();
+                open.counted = false;
+                open.expected = None;
+                return Some(Place { number, partitions: 1 });
             }
         }
-        let Some((seed, range)) = range else {
-            permits.give_back(1);
-            self.open.give(number);
-            return None;
-        };
-        let layout = &self.kind.common.layout;
-        let key = layout.key_columns();
-        let open = &mut self.open[number];
-        open.token = self.generator.token();
-        open.paging_state.clear();
-        open.counted = false;
-        open.bound.clear();
-        open.seed = seed.value();
-        open.expected.clear();
-        let mut first = true;
-        while let Some(row) = self.generator.next_row() {
-            if std::mem::take(&mut first) {
-                bind(&mut open.bound, row, 0..key);
-            }
-            open.expected.add(row, layout, self.columns.key_columns());
-        }
-        open.expected.sort();
-        if first {
-            // No row is expected, but the partition is asked for all the same.
-            bind(&mut open.bound, self.generator.set_key(seed.value()), 0..key);
-        }
-        bind(&mut open.bound, &range.lower, 0..self.kind.depth);
-        bind(&mut open.bound, &range.upper, 0..self.kind.depth);
-        Some(Place { number, partitions: 1 })
+        permits.give_back(1);
+        self.open.give(number);
+        None
     }
 
     fn route(&self, place: u32, by_token: bool) -> Route {
@@ -108,13 +93,30 @@ impl KindThread for ValidateThread {
     }
 
     fn request(&mut self, place: u32, _: &Sending, request: Request<'_>) {
-        let open = &self.open[place];
+        let ValidateThread { kind, generator, open, expected, columns, .. } = self;
+        let open = &mut open[place];
+        // Drawing has seen that there is such a range.
+        let Some(range) = generator.validate_again(&open.visit, kind.depth) else { return };
+        let layout = &kind.common.layout;
+        if kind.validates && open.expected.is_none() {
+            let number = expected.take();
+            let expected = &mut expected[number];
+            expected.clear();
+            while let Some(row) = generator.next_row() {
+                expected.add(row, layout, columns.key_columns());
+            }
+            expected.sort();
+            open.expected = Some(number);
+        }
         let parameters = Parameters {
-            page_size: Some(self.kind.page_size),
+            page_size: Some(kind.page_size),
             paging_state: (!open.paging_state.is_empty()).then_some(&open.paging_state[..]),
-            ..self.kind.common.parameters()
+            ..kind.common.parameters()
         };
-        open.bound.cells().write(&mut self.kind.common.send(request, &parameters));
+        let mut values = kind.common.send(request, &parameters);
+        write_all(generator.set_key(open.visit.value()), &mut values);
+        write(&range.lower, 0..kind.depth, &mut values);
+        write(&range.upper, 0..kind.depth, &mut values);
     }
 
     fn answer(
@@ -131,8 +133,8 @@ impl KindThread for ValidateThread {
         }
         let open = &mut self.open[place];
         let layout = &self.kind.common.layout;
-        if self.kind.validates
-            && let Some(wrong) = open.expected.check(rows, layout, &mut self.columns, Extent::All, told)
+        if let Some(number) = open.expected
+            && let Some(wrong) = self.expected[number].check(rows, layout, &mut self.columns, Extent::All, told)
         {
             return wrong;
         }
@@ -150,7 +152,7 @@ impl KindThread for ValidateThread {
     }
 
     fn key(&self, place: u32) -> String {
-        self.kind.common.key_text(&self.generator, self.open[place].seed)
+        self.kind.common.key_text(&self.generator, self.open[place].visit.value())
     }
 
     fn statement(&self) -> &str {
@@ -158,6 +160,9 @@ impl KindThread for ValidateThread {
     }
 
     fn release(&mut self, place: u32) {
+        if let Some(number) = self.open[place].expected.take() {
+            self.expected.give(number);
+        }
         self.open.give(place);
     }
 }
