@@ -166,15 +166,20 @@ pub fn put(file: &mut File, bytes: &[u8]) -> Result<(), i32> {
 
 /// Descriptors that the threads have open which serve the disk of this source: they have a table of their own.
 pub fn descriptors_of_service(source: &Path) -> usize {
-    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten().map(|task| task.path());
+    let tasks = || fs::read_dir("/proc/self/task").unwrap().flatten().map(|task| task.path());
     let is_timer = |task: &PathBuf| fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "disk-timer");
     // Other tests of the same program have disks, too.
     let serves = |directory: &PathBuf| {
         let mut entries = fs::read_dir(directory).into_iter().flatten().flatten();
         entries.any(|entry| fs::read_link(entry.path()).is_ok_and(|link| link.starts_with(source)))
     };
-    let table = tasks.filter(is_timer).map(|task| task.join("fd")).find(serves);
-    count(&table.expect("a disk is mounted"))
+    let mut table = None;
+    // A thread gives itself its name, which may be a moment after the disk is mounted.
+    eventually("the thread that serves the disk", || {
+        table = tasks().filter(is_timer).map(|task| task.join("fd")).find(serves);
+        table.is_some()
+    });
+    count(&table.unwrap())
 }
 
 pub fn count(directory: &Path) -> usize {
