@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brownout_analysis::{Findings, Latencies, Point, TrialEvidence, TrialFindings, phase, phase_latencies, timeline};
+use brownout_record::Population;
 use brownout_units::{Delay, format_ns};
 
 use crate::{
@@ -81,7 +82,7 @@ fn times(series: &[Series], tops: impl Iterator<Item = f64>) -> Axis {
     let top = tops.iter().copied().fold(0.0, f64::max);
     let (from, to) = log_range(all(series).filter(|value| *value <= top).chain(tops));
     Axis {
-        label: format!("response time of those {} (log)", text::SHOWN),
+        label: format!("response, {} (log)", Population::OkAndTimedOut),
         scale: Scale::Log,
         unit: Unit::Nanoseconds,
         from,
@@ -231,7 +232,7 @@ pub fn percentiles(findings: &Findings, evidence: &[TrialEvidence]) -> Result<Fi
         y,
         series,
         bands,
-        windows: Vec::new(),
+        spans: Vec::new(),
         lanes: Vec::new(),
         marks: Vec::new(),
         rules: vec![objective_rule(findings)],

@@ -18,7 +18,7 @@ pub struct Figure {
     /// Areas between a lower and an upper line.
     pub bands: Vec<Band>,
     /// Spans of x, shaded.
-    pub windows: Vec<Window>,
+    pub spans: Vec<Span>,
     /// What was in force when, above the plot.
     pub lanes: Vec<Lane>,
     /// Moments.
@@ -139,7 +139,7 @@ pub struct Band {
 
 /// A shaded span of x.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Window {
+pub struct Span {
     /// Its start.
     pub from: f64,
     /// Its end.
@@ -147,12 +147,12 @@ pub struct Window {
     /// Its name.
     pub label: String,
     /// What it is.
-    pub kind: WindowKind,
+    pub kind: SpanKind,
 }
 
-/// What a window is.
+/// What a span is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WindowKind {
+pub enum SpanKind {
     /// A phase: named in a strip above the plot.
     Phase,
     /// A fault is in force: shaded through the plot.

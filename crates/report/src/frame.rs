@@ -3,7 +3,7 @@
 use brownout_analysis::{Point, TrialEvidence, TrialFindings, phase};
 use brownout_record::{FaultRecord, Period};
 
-use crate::figure::{Axis, Bar, Figure, Ink, Lane, Mark, Scale, Series, Unit, Window, WindowKind};
+use crate::figure::{Axis, Bar, Figure, Ink, Lane, Mark, Scale, Series, Span, SpanKind, Unit};
 
 /// Labels of marks longer than this are cut; the full text is in their title and in the table of events.
 const LABEL: usize = 44;
@@ -38,7 +38,7 @@ impl Frame<'_> {
             y,
             series,
             bands: Vec::new(),
-            windows: self.windows(),
+            spans: self.spans(),
             lanes: Vec::new(),
             marks: self.marks(),
             rules: Vec::new(),
@@ -56,34 +56,34 @@ impl Frame<'_> {
         series.iter().flat_map(|series| &series.points).filter(move |(x, _)| *x >= first).filter_map(|(_, y)| *y)
     }
 
-    fn windows(&self) -> Vec<Window> {
+    fn spans(&self) -> Vec<Span> {
         let evidence = self.evidence;
-        let phases = evidence.phases.iter().map(|phase| Window {
+        let phases = evidence.phases.iter().map(|phase| Span {
             from: self.seconds(phase.starts_ns),
             to: self.seconds(phase.ends_ns),
             label: phase.name.clone(),
-            kind: WindowKind::Phase,
+            kind: SpanKind::Phase,
         });
         let faults = evidence.faults.iter().flat_map(|fault| {
             let period = |period: &Period| {
                 let to = period.healed.map_or(evidence.ends_ns, |healed| healed.at_ns);
                 let from = self.seconds(period.injected?.at_ns);
-                Some(Window { from, to: self.seconds(to), label: fault.text.clone(), kind: WindowKind::Fault })
+                Some(Span { from, to: self.seconds(to), label: fault.text.clone(), kind: SpanKind::Fault })
             };
             fault.periods.iter().filter_map(period)
         });
         let lengths = evidence.intervals.first().map_or(0, |interval| interval.length_ns);
-        let late = self.trial.instrument.late_intervals.iter().map(|starts| Window {
+        let late = self.trial.instrument.late_intervals.iter().map(|starts| Span {
             from: self.seconds(*starts),
             to: self.seconds(starts + lengths),
             label: "the instrument was late in this interval".to_owned(),
-            kind: WindowKind::Late,
+            kind: SpanKind::Late,
         });
-        let disturbed = self.trial.instrument.disturbed_intervals.iter().map(|starts| Window {
+        let disturbed = self.trial.instrument.disturbed_intervals.iter().map(|starts| Span {
             from: self.seconds(*starts),
             to: self.seconds(starts + lengths),
             label: "other programs disturbed this interval".to_owned(),
-            kind: WindowKind::Late,
+            kind: SpanKind::Late,
         });
         phases.chain(faults).chain(late).chain(disturbed).collect()
     }

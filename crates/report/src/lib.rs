@@ -11,6 +11,7 @@ mod figure;
 mod frame;
 mod glossary;
 mod html;
+mod layout;
 mod markup;
 mod matrix;
 mod page;

@@ -6,7 +6,7 @@ use brownout_record::Quantity;
 use crate::text;
 
 /// One line of the table asked, measured, tolerance, verdict.
-pub struct Line<'a> {
+pub struct ProofLine<'a> {
     /// "one-way delay".
     pub what: &'static str,
     /// The severity in words; empty for a fault that has but one.
@@ -18,7 +18,7 @@ pub struct Line<'a> {
 }
 
 /// The lines of a fault: those that are hit by quantity and severity, then the spared by quantity.
-pub fn lines(fault: &FaultFindings) -> Vec<Line<'_>> {
+pub fn lines(fault: &FaultFindings) -> Vec<ProofLine<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for row in &fault.rows {
         // A spared place shows nothing, whatever the severity.
@@ -36,7 +36,7 @@ pub fn lines(fault: &FaultFindings) -> Vec<Line<'_>> {
 /// Rows that stand in one line: hit or not, of what, how hard.
 type Group<'a> = (bool, Quantity, u32, Vec<&'a ProofRow>);
 
-fn line<'a>(fault: &'a FaultFindings, (hit, quantity, severity, rows): Group<'a>) -> Option<Line<'a>> {
+fn line<'a>(fault: &'a FaultFindings, (hit, quantity, severity, rows): Group<'a>) -> Option<ProofLine<'a>> {
     let row = rows.iter().copied().max_by(|one, other| strain(one).total_cmp(&strain(other)))?;
     let mut places: Vec<_> = rows.iter().map(|row| &row.subject).collect();
     places.sort_unstable();
@@ -47,7 +47,7 @@ fn line<'a>(fault: &'a FaultFindings, (hit, quantity, severity, rows): Group<'a>
         (false, count) => format!("{count} spared, worst {}", row.subject),
     };
     let severity = fault.severities.get(severity as usize).filter(|_| hit && fault.severities.len() > 1);
-    Some(Line { what: words::name(quantity), severity: severity.map_or("", String::as_str), place, row })
+    Some(ProofLine { what: words::name(quantity), severity: severity.map_or("", String::as_str), place, row })
 }
 
 /// How much of what it is allowed a row takes: the worst of several is the one that takes most.

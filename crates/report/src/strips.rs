@@ -4,24 +4,24 @@ use std::fmt::Write;
 
 use crate::{
     escape::escape,
-    figure::{Figure, Window},
-    svg::{LEFT, LETTER, LINE, Layout},
+    figure::{Figure, Span},
+    layout::{LEFT, LETTER, LINE, Layout},
 };
 
 /// A strip with the names of the phases.
-pub(crate) fn phase_strip(figure: &Figure, layout: &Layout, phases: &[&Window], y: f64) -> String {
+pub(crate) fn phase_strip(figure: &Figure, layout: &Layout, phases: &[&Span], y: f64) -> String {
     let mut out = String::new();
-    for window in phases {
-        let (Some(from), Some(to)) = (layout.x(figure, window.from), layout.x(figure, window.to)) else { continue };
-        let label = escape(&window.label);
+    for span in phases {
+        let (Some(from), Some(to)) = (layout.x(figure, span.from), layout.x(figure, span.to)) else { continue };
+        let label = escape(&span.label);
         let _ = write!(
             out,
             r#"<rect class="phase {}" x="{:.1}" y="{y:.1}" width="{:.1}" height="{LINE}" rx="3"><title>{label}</title></rect>"#,
-            phase_class(&window.label),
+            phase_class(&span.label),
             from + 0.5,
             (to - from - 1.0).max(0.5)
         );
-        if window.label.chars().count() as f64 * LETTER + 6.0 < to - from {
+        if span.label.chars().count() as f64 * LETTER + 6.0 < to - from {
             let _ = write!(
                 out,
                 r#"<text class="phase-name" x="{:.1}" y="{:.1}" text-anchor="middle">{label}</text>"#,

@@ -7,54 +7,20 @@ use std::fmt::Write;
 
 use crate::{
     escape::escape,
-    figure::{Figure, Window, WindowKind},
+    figure::{Figure, Span, SpanKind},
+    layout::{LEFT, LETTER, LINE, Layout},
     strips::{lanes_of_faults, phase_strip},
 };
 
-/// Room for a letter, a little more than any usual font takes at this size: labels must never overlap.
-pub(crate) const LETTER: f64 = 7.5;
-pub(crate) const LEFT: f64 = 72.0;
-const RIGHT: f64 = 18.0;
-pub(crate) const LINE: f64 = 20.0;
-const FOOT: f64 = 48.0;
 /// Marks are labelled in at most this many lines; further ones keep their line through the plot and their title.
 const LANES: usize = 6;
-
-/// Where things are, in units of the drawing.
-pub(crate) struct Layout {
-    width: f64,
-    height: f64,
-    pub(crate) top: f64,
-    pub(crate) bottom: f64,
-}
-
-impl Layout {
-    /// Only the width matters to places along x.
-    fn new(figure: &Figure, top: f64) -> Self {
-        let (width, plot) = if figure.wide { (1240.0, 210.0) } else { (610.0, 380.0) };
-        Layout { width, height: top + plot + FOOT, top, bottom: top + plot }
-    }
-
-    pub(crate) fn right(&self) -> f64 {
-        self.width - RIGHT
-    }
-
-    pub(crate) fn x(&self, figure: &Figure, value: f64) -> Option<f64> {
-        figure.x.place(value).map(|place| LEFT + place.clamp(0.0, 1.0) * (self.right() - LEFT))
-    }
-
-    fn y(&self, figure: &Figure, value: f64) -> Option<f64> {
-        // What lies beyond the axis leaves the plot, so that it cannot be taken for a value on its edge.
-        figure.y.place(value).map(|place| self.bottom - place.clamp(-1.0, 2.0) * (self.bottom - self.top))
-    }
-}
 
 /// A figure as an SVG element. Writing to a `String` cannot fail, so results of `write!` are dropped.
 pub fn draw(figure: &Figure) -> String {
     let width = Layout::new(figure, 0.0).width;
     let (legend, legend_lines) = legend(figure, width);
     let strip = legend_lines as f64 * LINE + 6.0;
-    let phases: Vec<&Window> = windows(figure, WindowKind::Phase).collect();
+    let phases: Vec<&Span> = spans(figure, SpanKind::Phase).collect();
     let lane_top = strip + if phases.is_empty() { 0.0 } else { LINE + 4.0 };
     let bars_top = lane_top;
     let lane_top = bars_top + figure.lanes.len() as f64 * LINE;
@@ -115,8 +81,8 @@ pub fn read_out(figure: &Figure) -> serde_json::Value {
     serde_json::json!({ "width": layout.width, "places": places, "series": heads, "rows": rows })
 }
 
-fn windows(figure: &Figure, kind: WindowKind) -> impl Iterator<Item = &Window> {
-    figure.windows.iter().filter(move |window| window.kind == kind)
+fn spans(figure: &Figure, kind: SpanKind) -> impl Iterator<Item = &Span> {
+    figure.spans.iter().filter(move |span| span.kind == kind)
 }
 
 fn legend(figure: &Figure, width: f64) -> (String, usize) {
@@ -146,18 +112,18 @@ fn legend(figure: &Figure, width: f64) -> (String, usize) {
 
 fn shades(figure: &Figure, layout: &Layout) -> String {
     let mut out = String::new();
-    for window in &figure.windows {
-        let (Some(from), Some(to)) = (layout.x(figure, window.from), layout.x(figure, window.to)) else { continue };
-        let (class, y, height) = match window.kind {
-            WindowKind::Phase => continue,
-            WindowKind::Fault => ("fault", layout.top, layout.bottom - layout.top),
-            WindowKind::Late => ("late", layout.bottom - 5.0, 5.0),
+    for span in &figure.spans {
+        let (Some(from), Some(to)) = (layout.x(figure, span.from), layout.x(figure, span.to)) else { continue };
+        let (class, y, height) = match span.kind {
+            SpanKind::Phase => continue,
+            SpanKind::Fault => ("fault", layout.top, layout.bottom - layout.top),
+            SpanKind::Late => ("late", layout.bottom - 5.0, 5.0),
         };
         let _ = write!(
             out,
             r#"<rect class="window {class}" x="{from:.1}" y="{y:.1}" width="{:.1}" height="{height:.1}"><title>{}</title></rect>"#,
             (to - from).max(0.5),
-            escape(&window.label)
+            escape(&span.label)
         );
     }
     out

@@ -15,11 +15,11 @@ pub trait Kind: Send + Sync {
     }
 }
 
-/// One load thread's part of a [`Kind`]. It keeps its open operations in places of its own, named by numbers.
+/// One load thread's part of a [`Kind`]. It keeps its open operations in slots of its own.
 pub trait KindThread: Send {
     /// Draws the next operation, as far as it has to be known where it goes and how much it is. It may wait for long and
     /// with thousands of others, so it keeps what its values are made from, and not the values. `None`: there is no more.
-    fn draw(&mut self, permits: &Permits) -> Option<Place>;
+    fn draw(&mut self, permits: &Permits) -> Option<Slot>;
 
     /// Whether operations of a visit that has begun are still to be drawn, whatever the permits say.
     fn pending(&self) -> bool {
@@ -32,41 +32,41 @@ pub trait KindThread: Send {
     }
 
     /// Where its next request goes.
-    fn route(&self, place: u32, by_token: bool) -> Route;
+    fn route(&self, slot: u32, by_token: bool) -> Route;
 
     /// Writes its next request. Its values are made here, before the clock of its service starts, and are the same at
     /// every try.
-    fn request(&mut self, place: u32, sending: &Sending, request: Request<'_>);
+    fn request(&mut self, slot: u32, sending: &Sending, request: Request<'_>);
 
     /// Judges an answer. What is wrong with its content is put in words only if `told` is there to take them.
     fn answer(
         &mut self,
-        place: u32,
+        slot: u32,
         answer: &Answer<'_>,
         received: &Received,
         told: Option<&mut Option<Why>>,
     ) -> Verdict;
 
     /// The partition keys it is about, for people.
-    fn key(&self, place: u32) -> String;
+    fn key(&self, slot: u32) -> String;
 
     /// Its statement, for people.
     fn statement(&self) -> &str;
 
     /// It has ended.
-    fn end(&mut self, place: u32, ok: bool) {
-        let _ = (place, ok);
+    fn end(&mut self, slot: u32, ok: bool) {
+        let _ = (slot, ok);
     }
 
     /// Nothing of it comes any more.
-    fn release(&mut self, place: u32);
+    fn release(&mut self, slot: u32);
 }
 
-/// An operation that was drawn.
+/// Where an operation that was drawn is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// Its number.
-    pub number: u32,
+pub struct Slot {
+    /// Its number among those of its kind.
+    pub index: u32,
     /// By so many steps it advances a limited schedule.
     pub partitions: u32,
 }

@@ -12,7 +12,7 @@ mod workload;
 
 pub use bound::{Bound, Cells};
 pub use choice::Choice;
-pub use kind::{Kind, KindThread, Place};
+pub use kind::{Kind, KindThread, Slot};
 pub use permits::Permits;
 pub use workload::{Flow, Named, Operations, StressWorkload};
 

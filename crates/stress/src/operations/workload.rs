@@ -18,7 +18,7 @@ use brownout_load::{
 use super::{
     choice::Choice,
     complaints::{self, Complaints, Why},
-    kind::{Kind, KindThread, Place},
+    kind::{Kind, KindThread, Slot},
     permits::Permits,
 };
 
@@ -206,9 +206,9 @@ struct Part {
     reasons: HashMap<u64, Why>,
 }
 
-/// A ticket holds the kind and the place.
-fn ticket(kind: usize, place: u32) -> Ticket {
-    Ticket((kind as u64) << 32 | u64::from(place))
+/// A ticket holds the kind and the slot.
+fn ticket(kind: usize, slot: u32) -> Ticket {
+    Ticket((kind as u64) << 32 | u64::from(slot))
 }
 
 fn parts(ticket: Ticket) -> (usize, u32) {
@@ -217,8 +217,8 @@ fn parts(ticket: Ticket) -> (usize, u32) {
 
 impl Part {
     fn draw_of(&mut self, kind: usize) -> Option<Drawn> {
-        let Place { number, partitions } = self.kinds[kind].draw(&self.shared.permits)?;
-        Some(Drawn { ticket: ticket(kind, number), operation: self.names[kind], partitions })
+        let Slot { index, partitions } = self.kinds[kind].draw(&self.shared.permits)?;
+        Some(Drawn { ticket: ticket(kind, index), operation: self.names[kind], partitions })
     }
 }
 
@@ -242,23 +242,23 @@ impl ThreadWorkload for Part {
     }
 
     fn route(&self, ticket: Ticket, by_token: bool) -> Route {
-        let (kind, place) = parts(ticket);
+        let (kind, slot) = parts(ticket);
         match self.pins[kind] {
             Some(pin) => Route::Coordinator(pin),
-            None => self.kinds[kind].route(place, by_token),
+            None => self.kinds[kind].route(slot, by_token),
         }
     }
 
     fn request(&mut self, ticket: Ticket, sending: &Sending, request: Request<'_>) {
-        let (kind, place) = parts(ticket);
-        self.kinds[kind].request(place, sending, request);
+        let (kind, slot) = parts(ticket);
+        self.kinds[kind].request(slot, sending, request);
     }
 
     fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, received: &Received) -> Verdict {
-        let (kind, place) = parts(ticket);
+        let (kind, slot) = parts(ticket);
         let mut why = None;
         let told = self.shared.complaints.wants(received.at_ns).then_some(&mut why);
-        let verdict = self.kinds[kind].answer(place, answer, received, told);
+        let verdict = self.kinds[kind].answer(slot, answer, received, told);
         if let (Next::Failed(_), Some(why), false) = (verdict.next, why, received.late) {
             self.reasons.insert(ticket.0, why);
         }
@@ -273,7 +273,7 @@ impl ThreadWorkload for Part {
     }
 
     fn end(&mut self, ticket: Ticket, ending: &Ending) {
-        let (kind, place) = parts(ticket);
+        let (kind, slot) = parts(ticket);
         let class = match ending.result {
             Ended::Ok => None,
             Ended::Failed(class) => Some(complaints::exception(class)),
@@ -299,14 +299,14 @@ impl ThreadWorkload for Part {
                 {
                     *message = format!("{}: {message}", kinds[kind].statement());
                 }
-                (kinds[kind].key(place), why)
+                (kinds[kind].key(slot), why)
             });
         }
-        self.kinds[kind].end(place, class.is_none());
+        self.kinds[kind].end(slot, class.is_none());
     }
 
     fn release(&mut self, ticket: Ticket) {
-        let (kind, place) = parts(ticket);
-        self.kinds[kind].release(place);
+        let (kind, slot) = parts(ticket);
+        self.kinds[kind].release(slot);
     }
 }

@@ -4,7 +4,7 @@ use brownout_generate::seeds::{Seed, SeedSource};
 use brownout_load::{Answer, ErrorClass, Parameters, Received, Request, Route, Sending, Verdict};
 
 use super::{Common, PredefinedRow, key_text};
-use crate::operations::{Bound, KindThread, Permits, Place, complaints::Why, slab::Slab};
+use crate::operations::{Bound, KindThread, Permits, Slot, complaints::Why, slab::Slab};
 
 /// What one of them does in its own way.
 pub(super) trait RowOperation: Send {
@@ -73,7 +73,7 @@ impl<O: RowOperation> PredefinedThread<O> {
 }
 
 impl<O: RowOperation> KindThread for PredefinedThread<O> {
-    fn draw(&mut self, permits: &Permits) -> Option<Place> {
+    fn draw(&mut self, permits: &Permits) -> Option<Slot> {
         permits.take(1)?;
         let Some(seed) = (if O::WRITES { self.seeds.next_write() } else { self.seeds.next_read() }) else {
             permits.give_back(1);
@@ -89,42 +89,42 @@ impl<O: RowOperation> KindThread for PredefinedThread<O> {
             self.seeds.manager().visited(&seed, true, true);
             *own = Some(seed);
         }
-        Some(Place { number, partitions: 1 })
+        Some(Slot { index: number, partitions: 1 })
     }
 
-    fn route(&self, place: u32, by_token: bool) -> Route {
-        self.common.route(&self.open[place].key, by_token)
+    fn route(&self, slot: u32, by_token: bool) -> Route {
+        self.common.route(&self.open[slot].key, by_token)
     }
 
-    fn request(&mut self, place: u32, sending: &Sending, request: Request<'_>) {
+    fn request(&mut self, slot: u32, sending: &Sending, request: Request<'_>) {
         let timestamp_us = O::STAMPED.then_some(sending.unix_us as i64);
         let parameters = Parameters { timestamp_us, ..self.common.parameters() };
-        let Open { key, amounts, .. } = &self.open[place];
+        let Open { key, amounts, .. } = &self.open[slot];
         self.bound.clear();
         self.operation.bind(&mut self.common.row, key, amounts, &mut self.bound);
         self.bound.cells().write(&mut self.common.send(request, &parameters));
     }
 
-    fn answer(&mut self, place: u32, answer: &Answer<'_>, _: &Received, told: Option<&mut Option<Why>>) -> Verdict {
-        self.operation.judge(&mut self.common.row, &self.open[place].key, answer, told)
+    fn answer(&mut self, slot: u32, answer: &Answer<'_>, _: &Received, told: Option<&mut Option<Why>>) -> Verdict {
+        self.operation.judge(&mut self.common.row, &self.open[slot].key, answer, told)
     }
 
-    fn key(&self, place: u32) -> String {
-        key_text(&self.open[place].key)
+    fn key(&self, slot: u32) -> String {
+        key_text(&self.open[slot].key)
     }
 
     fn statement(&self) -> &str {
         &self.common.cql
     }
 
-    fn end(&mut self, place: u32, ok: bool) {
-        if let Some(seed) = self.open[place].seed.take() {
+    fn end(&mut self, slot: u32, ok: bool) {
+        if let Some(seed) = self.open[slot].seed.take() {
             let seeds = self.seeds.manager();
             if ok { seeds.written(&seed) } else { seeds.given_up(&seed) }
         }
     }
 
-    fn release(&mut self, place: u32) {
-        self.open.give(place);
+    fn release(&mut self, slot: u32) {
+        self.open.give(slot);
     }
 }

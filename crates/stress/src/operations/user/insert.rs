@@ -18,7 +18,7 @@ use brownout_generate::{
 use brownout_load::{Answer, BatchKind, ErrorClass, Next, Parameters, Received, Request, Route, Sending, Verdict};
 
 use super::{Common, PATIENCE, write};
-use crate::operations::{Kind, KindThread, Permits, Place, complaints::Why, slab::Slab};
+use crate::operations::{Kind, KindThread, Permits, Slot, complaints::Why, slab::Slab};
 
 /// Statements that a batch can count (section 4.1.7 of the protocol specification).
 pub const LARGEST_BATCH: usize = 65_535;
@@ -138,9 +138,9 @@ impl Sender {
     /// Goes on to the next partition if the one at hand has no more rows. False: there is none.
     fn enter(&mut self, visit: &OpenVisit) -> bool {
         while self.left == 0 {
-            let Some((_, place)) = &mut self.at else { return false };
-            *place += 1;
-            let Some(next) = visit.partitions.get(*place) else { return false };
+            let Some((_, partition)) = &mut self.at else { return false };
+            *partition += 1;
+            let Some(next) = visit.partitions.get(*partition) else { return false };
             self.begin(next);
         }
         true
@@ -222,7 +222,7 @@ impl InsertThread {
 }
 
 impl KindThread for InsertThread {
-    fn draw(&mut self, permits: &Permits) -> Option<Place> {
+    fn draw(&mut self, permits: &Permits) -> Option<Slot> {
         if !self.pending() {
             self.begin(permits)?;
         }
@@ -242,22 +242,22 @@ impl KindThread for InsertThread {
         open.units += 1;
         open.all_drawn = to == visit.rows;
         // Where rows are units of their own, the schedule counts these.
-        Some(Place { number, partitions: if whole { partitions } else { 1 } })
+        Some(Slot { index: number, partitions: if whole { partitions } else { 1 } })
     }
 
     fn pending(&self) -> bool {
         self.drawing.taken < self.drawing.rows
     }
 
-    fn route(&self, place: u32, by_token: bool) -> Route {
-        self.kind.common.route(self.units[place].token, by_token)
+    fn route(&self, slot: u32, by_token: bool) -> Route {
+        self.kind.common.route(self.units[slot].token, by_token)
     }
 
-    fn request(&mut self, place: u32, sending: &Sending, request: Request<'_>) {
+    fn request(&mut self, slot: u32, sending: &Sending, request: Request<'_>) {
         let InsertThread { kind, units, visits, sender, .. } = self;
         let timestamp_us = (!kind.counters).then_some(sending.unix_us as i64);
         let parameters = Parameters { timestamp_us, ..kind.common.parameters() };
-        let Unit { rows, visit: number, .. } = &units[place];
+        let Unit { rows, visit: number, .. } = &units[slot];
         let visit = &visits[*number];
         let from = rows.start + sending.step as usize * LARGEST_BATCH;
         let to = (from + LARGEST_BATCH).min(rows.end);
@@ -283,9 +283,9 @@ impl KindThread for InsertThread {
         }
     }
 
-    fn answer(&mut self, place: u32, answer: &Answer<'_>, received: &Received, _: Option<&mut Option<Why>>) -> Verdict {
+    fn answer(&mut self, slot: u32, answer: &Answer<'_>, received: &Received, _: Option<&mut Option<Why>>) -> Verdict {
         let Answer::Void = answer else { return Verdict::failed(ErrorClass::Unexpected) };
-        let unit = &self.units[place];
+        let unit = &self.units[slot];
         let done = received.step as usize * LARGEST_BATCH;
         let rows = unit.rows.len().saturating_sub(done).min(LARGEST_BATCH);
         let partitions = if received.step == 0 { unit.partitions } else { 0 };
@@ -293,8 +293,8 @@ impl KindThread for InsertThread {
         Verdict { next, ..Verdict::done(partitions, rows as u32) }
     }
 
-    fn key(&self, place: u32) -> String {
-        let partitions = &self.visits[self.units[place].visit].partitions;
+    fn key(&self, slot: u32) -> String {
+        let partitions = &self.visits[self.units[slot].visit].partitions;
         let key = |partition: &Partition| self.kind.common.key_text(&self.generator, partition.seed.value());
         partitions.iter().map(key).collect::<Vec<_>>().join(", ")
     }
@@ -303,8 +303,8 @@ impl KindThread for InsertThread {
         &self.kind.common.cql
     }
 
-    fn end(&mut self, place: u32, ok: bool) {
-        let number = self.units[place].visit;
+    fn end(&mut self, slot: u32, ok: bool) {
+        let number = self.units[slot].visit;
         let visit = &mut self.visits[number];
         visit.units -= 1;
         visit.failed |= !ok;
@@ -318,7 +318,7 @@ impl KindThread for InsertThread {
         }
     }
 
-    fn release(&mut self, place: u32) {
-        self.units.give(place);
+    fn release(&mut self, slot: u32) {
+        self.units.give(slot);
     }
 }

@@ -8,7 +8,7 @@ use brownout_load::{Answer, ErrorClass, Next, Parameters, Received, Request, Rou
 
 use super::{Common, PATIENCE, checked::Check, expected::Expected, write_all};
 use crate::{
-    operations::{Kind, KindThread, Permits, Place, complaints::Why, slab::Slab},
+    operations::{Kind, KindThread, Permits, Slot, complaints::Why, slab::Slab},
     profile::Selection,
 };
 
@@ -74,7 +74,7 @@ impl Kind for Query {
 }
 
 impl KindThread for QueryThread {
-    fn draw(&mut self, permits: &Permits) -> Option<Place> {
+    fn draw(&mut self, permits: &Permits) -> Option<Slot> {
         permits.take(1)?;
         let number = self.open.take();
         let open = &mut self.open[number];
@@ -89,7 +89,7 @@ impl KindThread for QueryThread {
             open.token = self.generator.token();
             open.visit = self.generator.visit();
             if self.check.as_ref().is_none_or(|check| check.is_known(&mut self.generator, &open.visit)) {
-                return Some(Place { number, partitions: 1 });
+                return Some(Slot { index: number, partitions: 1 });
             }
         }
         permits.give_back(1);
@@ -97,14 +97,14 @@ impl KindThread for QueryThread {
         None
     }
 
-    fn route(&self, place: u32, by_token: bool) -> Route {
-        self.kind.common.route(self.open[place].token, by_token && self.kind.routed)
+    fn route(&self, slot: u32, by_token: bool) -> Route {
+        self.kind.common.route(self.open[slot].token, by_token && self.kind.routed)
     }
 
-    fn request(&mut self, place: u32, sending: &Sending, request: Request<'_>) {
+    fn request(&mut self, slot: u32, sending: &Sending, request: Request<'_>) {
         let QueryThread { kind, generator, open, expected, check, .. } = self;
         let Query { common, binding, page_size, conditional, writes, .. } = kind;
-        let open = &mut open[place];
+        let open = &mut open[slot];
         // Drawing has seen that there is a row.
         generator.read_again(&open.visit, binding.rows());
         let Some(values) = binding.bind(generator) else { return };
@@ -129,7 +129,7 @@ impl KindThread for QueryThread {
 
     fn answer(
         &mut self,
-        place: u32,
+        slot: u32,
         answer: &Answer<'_>,
         received: &Received,
         told: Option<&mut Option<Why>>,
@@ -140,7 +140,7 @@ impl KindThread for QueryThread {
                 Verdict { not_applied: rows.applied() == Some(false), ..Verdict::done(1, rows.len() as u32) }
             }
             Answer::Rows(rows) => {
-                let open = &mut self.open[place];
+                let open = &mut self.open[slot];
                 // Of a late page nothing follows, and its rows are not counted off.
                 if let Some(check) = self.check.as_mut().filter(|_| !received.late)
                     && let Some(number) = open.expected
@@ -167,18 +167,18 @@ impl KindThread for QueryThread {
         }
     }
 
-    fn key(&self, place: u32) -> String {
-        self.kind.common.key_text(&self.generator, self.open[place].visit.value())
+    fn key(&self, slot: u32) -> String {
+        self.kind.common.key_text(&self.generator, self.open[slot].visit.value())
     }
 
     fn statement(&self) -> &str {
         &self.kind.common.cql
     }
 
-    fn release(&mut self, place: u32) {
-        if let Some(number) = self.open[place].expected.take() {
+    fn release(&mut self, slot: u32) {
+        if let Some(number) = self.open[slot].expected.take() {
             self.expected.give(number);
         }
-        self.open.give(place);
+        self.open.give(slot);
     }
 }

@@ -9,7 +9,7 @@ use brownout_load::{
     Answer, Consistency, ErrorClass, Parameters, Received, Request, Route, Sending, SerialConsistency, Verdict,
 };
 
-use crate::operations::{Bound, Kind, KindThread, Permits, Place, complaints::Why, slab::Slab};
+use crate::operations::{Bound, Kind, KindThread, Permits, Slot, complaints::Why, slab::Slab};
 
 /// The ranges of a ring, handed out one after the other to all threads.
 #[derive(Debug)]
@@ -110,12 +110,12 @@ impl Kind for TokenRange {
 }
 
 impl KindThread for TokenRangeThread {
-    fn draw(&mut self, permits: &Permits) -> Option<Place> {
+    fn draw(&mut self, permits: &Permits) -> Option<Slot> {
         self.drawn_empty = false;
         permits.take(1)?;
         if let Some(number) = self.idle.pop() {
             self.out += 1;
-            return Some(Place { number, partitions: 1 });
+            return Some(Slot { index: number, partitions: 1 });
         }
         let Some(range) = self.kind.ranges.take() else {
             permits.give_back(1);
@@ -132,7 +132,7 @@ impl KindThread for TokenRangeThread {
         cursor.paging_state.clear();
         cursor.last_token = None;
         cursor.through = false;
-        Some(Place { number, partitions: 1 })
+        Some(Slot { index: number, partitions: 1 })
     }
 
     /// The ranges whose pages are on their way may have further ones.
@@ -140,13 +140,13 @@ impl KindThread for TokenRangeThread {
         self.drawn_empty && self.out > 0
     }
 
-    fn route(&self, place: u32, by_token: bool) -> Route {
-        if by_token { Route::Token { table: self.kind.table, token: self.cursors[place].range.1 } } else { Route::Any }
+    fn route(&self, slot: u32, by_token: bool) -> Route {
+        if by_token { Route::Token { table: self.kind.table, token: self.cursors[slot].range.1 } } else { Route::Any }
     }
 
-    fn request(&mut self, place: u32, _: &Sending, request: Request<'_>) {
+    fn request(&mut self, slot: u32, _: &Sending, request: Request<'_>) {
         let TokenRange { consistency, serial_consistency, page_size, statement, .. } = self.kind;
-        let cursor = &self.cursors[place];
+        let cursor = &self.cursors[slot];
         let parameters = Parameters {
             serial_consistency,
             page_size: Some(page_size),
@@ -157,12 +157,12 @@ impl KindThread for TokenRangeThread {
         cursor.bound.cells().write(&mut request.execute(statement, &parameters));
     }
 
-    fn answer(&mut self, place: u32, answer: &Answer<'_>, received: &Received, _: Option<&mut Option<Why>>) -> Verdict {
+    fn answer(&mut self, slot: u32, answer: &Answer<'_>, received: &Received, _: Option<&mut Option<Why>>) -> Verdict {
         let Answer::Rows(rows) = answer else { return Verdict::failed(ErrorClass::Unexpected) };
         let mut partitions = 0;
         // A late page is not what the next request goes on from.
         if !received.late {
-            let cursor = &mut self.cursors[place];
+            let cursor = &mut self.cursors[slot];
             for row in rows.iter() {
                 let token = row.cell(0).flatten().and_then(|cell| cell.try_into().ok()).map(i64::from_be_bytes);
                 if token != cursor.last_token {
@@ -177,8 +177,8 @@ impl KindThread for TokenRangeThread {
         Verdict { page: true, ..Verdict::done(partitions, rows.len() as u32) }
     }
 
-    fn key(&self, place: u32) -> String {
-        let (from, to) = self.cursors[place].range;
+    fn key(&self, slot: u32) -> String {
+        let (from, to) = self.cursors[slot].range;
         format!("[{from}, {to}]")
     }
 
@@ -186,10 +186,10 @@ impl KindThread for TokenRangeThread {
         &self.kind.cql
     }
 
-    fn release(&mut self, place: u32) {
+    fn release(&mut self, slot: u32) {
         self.out -= 1;
         // A page that failed is asked for again by the next operation.
-        if self.cursors[place].through { self.cursors.give(place) } else { self.idle.push(place) }
+        if self.cursors[slot].through { self.cursors.give(slot) } else { self.idle.push(slot) }
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
     write, write_all,
 };
 use crate::{
-    operations::{Kind, KindThread, Permits, Place, complaints::Why, slab::Slab},
+    operations::{Kind, KindThread, Permits, Slot, complaints::Why, slab::Slab},
     profile::Extent,
 };
 
@@ -67,7 +67,7 @@ impl Kind for Validate {
 }
 
 impl KindThread for ValidateThread {
-    fn draw(&mut self, permits: &Permits) -> Option<Place> {
+    fn draw(&mut self, permits: &Permits) -> Option<Slot> {
         permits.take(1)?;
         let number = self.open.take();
         for _ in 0..PATIENCE {
@@ -80,7 +80,7 @@ impl KindThread for ValidateThread {
                 open.paging_state.clear();
                 open.counted = false;
                 open.expected = None;
-                return Some(Place { number, partitions: 1 });
+                return Some(Slot { index: number, partitions: 1 });
             }
         }
         permits.give_back(1);
@@ -88,13 +88,13 @@ impl KindThread for ValidateThread {
         None
     }
 
-    fn route(&self, place: u32, by_token: bool) -> Route {
-        self.kind.common.route(self.open[place].token, by_token)
+    fn route(&self, slot: u32, by_token: bool) -> Route {
+        self.kind.common.route(self.open[slot].token, by_token)
     }
 
-    fn request(&mut self, place: u32, _: &Sending, request: Request<'_>) {
+    fn request(&mut self, slot: u32, _: &Sending, request: Request<'_>) {
         let ValidateThread { kind, generator, open, expected, columns, .. } = self;
-        let open = &mut open[place];
+        let open = &mut open[slot];
         // Drawing has seen that there is such a range.
         let Some(range) = generator.validate_again(&open.visit, kind.depth) else { return };
         let layout = &kind.common.layout;
@@ -121,7 +121,7 @@ impl KindThread for ValidateThread {
 
     fn answer(
         &mut self,
-        place: u32,
+        slot: u32,
         answer: &Answer<'_>,
         received: &Received,
         told: Option<&mut Option<Why>>,
@@ -131,7 +131,7 @@ impl KindThread for ValidateThread {
         if received.late {
             return Verdict::done(0, rows.len() as u32);
         }
-        let open = &mut self.open[place];
+        let open = &mut self.open[slot];
         let layout = &self.kind.common.layout;
         if let Some(number) = open.expected
             && let Some(wrong) = self.expected[number].check(rows, layout, &mut self.columns, Extent::All, told)
@@ -151,18 +151,18 @@ impl KindThread for ValidateThread {
         Verdict { next, page: true, ..Verdict::done(partitions, rows.len() as u32) }
     }
 
-    fn key(&self, place: u32) -> String {
-        self.kind.common.key_text(&self.generator, self.open[place].visit.value())
+    fn key(&self, slot: u32) -> String {
+        self.kind.common.key_text(&self.generator, self.open[slot].visit.value())
     }
 
     fn statement(&self) -> &str {
         &self.kind.common.cql
     }
 
-    fn release(&mut self, place: u32) {
-        if let Some(number) = self.open[place].expected.take() {
+    fn release(&mut self, slot: u32) {
+        if let Some(number) = self.open[slot].expected.take() {
             self.expected.give(number);
         }
-        self.open.give(place);
+        self.open.give(slot);
     }
 }
