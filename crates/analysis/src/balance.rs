@@ -79,7 +79,7 @@ pub(crate) fn balance(evidence: &TrialEvidence) -> Balance {
     let open = sheet.open_unsent + sheet.open_sent;
     if open > 0 && evidence.row.state == TrialState::Done {
         sheet.balances = false;
-        sheet.errors.push(format!("{open} operations are open although the trial says that it is done"));
+        sheet.errors.push(format!("{open} operations are still open although the trial is recorded as done"));
     }
     sheet
 }

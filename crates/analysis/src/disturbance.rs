@@ -168,7 +168,7 @@ pub(crate) fn takers<'a, 'b: 'a>(readings: impl Iterator<Item = &'a Reading<'b>>
 }
 
 const HYPERVISOR: &str = "the hypervisor, for other machines,";
-const UNSEEN: &str = "something that cannot be seen from here (another container?)";
+const UNSEEN: &str = "something invisible from here (another container?)";
 
 impl Taker {
     /// "spin (pid 4711) took 98% of a processor".

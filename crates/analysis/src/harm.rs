@@ -192,7 +192,7 @@ pub(crate) fn reason(harm: &HarmFindings, faults: &[FaultRecord]) -> String {
     let seconds = |at_ns: u64| at_ns as f64 / 1e9;
     let also = if faults.is_empty() { "" } else { " also" };
     format!(
-        "{}{also} showed {} that nobody asked for, between {:.1} s and {:.1} s: {}",
+        "{}{also} showed {} that no fault asked for, between {:.1} s and {:.1} s: {}",
         harm.subject,
         words::name(harm.quantity),
         seconds(harm.from_ns),

@@ -145,7 +145,7 @@ impl<'a> SubjectEvidence<'a> {
             _ if windows.during.is_empty() => Some("it was never in force with this severity".to_owned()),
             Some((_, _, why)) => Some(why.clone()),
             _ if told && !by_database => Some(format!(
-                "{} tell nothing of it; SNTP alone does not say what the node's processes see",
+                "{} say nothing about it; SNTP alone does not show what the node's processes see",
                 said(Source::Witness(DATABASE), row.asked.quantity).0
             )),
             _ if told => None,
@@ -155,7 +155,7 @@ impl<'a> SubjectEvidence<'a> {
                 judgement.why = Some("not judged: other faults hide it, or there is nothing to limit".to_owned());
                 None
             }
-            _ if sources.is_empty() => Some("nothing was recorded of it".to_owned()),
+            _ if sources.is_empty() => Some("nothing was recorded for it".to_owned()),
             _ => Some("other faults in force hide it all the time".to_owned()),
         };
         // Whoever can have been limited, and was not, has no governor that could say so.
@@ -207,7 +207,7 @@ impl<'a> SubjectEvidence<'a> {
                 lacking = lacking.or_else(|| Some(self.lacking_after(&observation, row)));
             }
         }
-        let nothing = || format!("nothing was seen of it after the healing ({ENOUGH} samples are needed)");
+        let nothing = || format!("there is no evidence from after the healing ({ENOUGH} samples are needed)");
         let excused = row.asked.quantity == Quantity::ProcessorShare
             || ((!row.asked.hit || row.asked.asked == 0.0) && !seen && windows.healed);
         if !supported && !excused && judgement.verdict.is_none() {
@@ -296,8 +296,8 @@ impl<'a> SubjectEvidence<'a> {
 
     fn nothing_told(&self, row: &Row<'_>) -> String {
         match row.asked.quantity {
-            Quantity::ProcessorShare => "it never wanted more of the processors than it was allowed".to_owned(),
-            _ => "nothing that was seen can tell the fault from none".to_owned(),
+            Quantity::ProcessorShare => "it never needed more of the processors than it was allowed".to_owned(),
+            _ => "nothing that was measured distinguishes the fault from no fault".to_owned(),
         }
     }
 }

@@ -148,7 +148,7 @@ pub(crate) fn cannot_tell(row: &Row<'_>, observation: &Observation<'_>) -> Strin
         row.least
     };
     format!(
-        "{source} {verb} {what}{}, but ± {} cannot tell {} from none",
+        "{source} {verb} {what}{}, but an error of ± {} cannot distinguish {} from none",
         number(observation.measured.unwrap_or(0.0)),
         number(observation.allowed),
         number(if effect.is_finite() { effect } else { row.asked.asked })
@@ -187,7 +187,7 @@ pub(crate) fn refutation(row: &Row<'_>, observation: &Observation<'_>, when: &st
     };
     let when = if when.is_empty() { String::new() } else { format!(" {when}") };
     format!(
-        "{source}{role} {verb} {what}{}{when} where {bound}{} ± {} was to be seen",
+        "{source}{role} {verb} {what}{}{when} where {bound}{} ± {} was expected",
         number(observation.measured.unwrap_or(0.0)),
         number(observation.target.expected),
         number(observation.allowed)

@@ -306,11 +306,11 @@ fn conclude(evidence: &TrialEvidence, fault: &FaultRecord, rows: &[ProofRow]) ->
         return unproven(format!("it was never injected{came}"));
     }
     if !rows.iter().any(|row| row.hit && row.asked != 0.0) {
-        return unproven("the record says of no place what it must show".to_owned());
+        return unproven("the record holds no expectation of it".to_owned());
     }
     let unknown = fault.periods.iter().find(|period| period.severity as usize >= fault.severities.len());
     if let Some(period) = unknown {
-        return unproven(format!("the record does not say what its severity {} must show", period.severity));
+        return unproven(format!("the record holds no expectation of its severity {}", period.severity));
     }
     let of = |verdict: Proof| -> Vec<String> {
         let said = rows.iter().filter(|row| row.verdict == verdict).filter_map(|row| {

@@ -164,7 +164,7 @@ impl<'a> SubjectEvidence<'a> {
         let tell = |outside: u64, count: u64, side: &str, limit: f64| {
             let (who, verb) = said(source, quantity);
             format!(
-                "{who}{} {verb} {outside} of {count} {side} {}, and 5% may be",
+                "{who}{} {verb} {outside} of {count} {side} {}, and at most 5% may be",
                 if hits { "" } else { " (spared)" },
                 show(quantity, limit)
             )

@@ -25,7 +25,7 @@ pub enum Outcome {
     Better,
     /// If there is a difference, it is not larger than `threshold`.
     NoDifference,
-    /// This cannot be told from these trials.
+    /// These trials cannot show it.
     Inconclusive,
     /// Not asked of this run; `reason` says why.
     NotJudged,
@@ -135,8 +135,8 @@ fn disturbance(instrument: &Instrument) -> Option<String> {
     let hindered = instrument.cpu.iter().filter(|cpu| phase::MEASURED.contains(&cpu.phase.as_str()));
     let hindered = hindered.filter_map(|cpu| cpu.hindered).fold(0.0, f64::max);
     Some(format!(
-        "the machine was busy with other work: {}; {} of {} intervals were disturbed{}; because of it, what the nodes had to \
-         do took up to {:.0}% longer",
+        "the machine was busy with other work: {}; {} of {} intervals were disturbed{}; it made the nodes' \
+            work take up to {:.0}% longer",
         by.join(", "),
         instrument.disturbed_intervals.len(),
         instrument.intervals,
@@ -149,7 +149,7 @@ fn disturbance(instrument: &Instrument) -> Option<String> {
 fn broken(description: &Description, evidence: &TrialEvidence, trial: &TrialFindings) -> Vec<String> {
     let mut reasons = of_kind(&evidence.events, FAILED);
     if trial.state == TrialState::Failed.to_string() {
-        reasons.push("it failed, and did not come to its end".to_owned());
+        reasons.push("it failed before its end".to_owned());
     }
     // What is not there must not pass for what is well.
     if trial.faults.is_empty() && !description.faults.is_empty() {
@@ -193,7 +193,7 @@ fn unless_disturbed(evidence: &TrialEvidence, trial: &TrialFindings) -> Vec<Stri
     let harmed = trial.harm.iter().map(|harm| harm::reason(harm, &evidence.faults));
     reasons.extend(harmed.take(NAMED));
     if trial.harm.len() > NAMED {
-        reasons.push(format!("nobody asked for what {} more places and quantities showed", trial.harm.len() - NAMED));
+        reasons.push(format!("{} more places and quantities showed what no fault asked for", trial.harm.len() - NAMED));
     }
     let instrument = &trial.instrument;
     // What others did to the instrument is said in their reason.
@@ -278,7 +278,7 @@ fn effect(description: &Description, trials: &[TrialFindings], validity: Validit
     } else if let Some(trial) = trials.iter().find(|trial| trial.effect.degradation.is_none()) {
         (Outcome::Inconclusive, format!("trial {} has no baseline with good operations to compare with", trial.trial))
     } else if of_trials.len() == 1 {
-        (Outcome::NotJudged, "one trial cannot tell an effect from an accident; run at least two".to_owned())
+        (Outcome::NotJudged, "one trial cannot distinguish an effect from chance; run at least two".to_owned())
     } else {
         match interval {
             Some(interval) => decide("the 95% interval of the mean", interval, threshold),
@@ -344,15 +344,16 @@ fn sentence(
     let (first, end) = first.split_once('\n').map_or((first, "."), |(line, _)| (line, " …"));
     match validity {
         Validity::Interrupted => {
-            return format!("Interrupted: {first}; what was seen until then is shown, and judges nothing.");
+            return format!("Interrupted: {first}; what was measured until then is shown without a verdict.");
         }
         Validity::Invalid => {
             let about = if faults { " about the fault" } else { "" };
-            return format!("Invalid: {first}{end} Nothing follows from this run{about}.");
+            return format!("Invalid: {first}{end} No conclusion can be drawn from this run{about}.");
         }
         Validity::Disturbed => {
             return format!(
-                "Disturbed: {first}{end} Nothing follows from this run: stop the other work, and repeat it."
+                "Disturbed: {first}{end} No conclusion can be drawn from this run: stop the other work, and \
+                    repeat it."
             );
         }
         Validity::Valid => {}

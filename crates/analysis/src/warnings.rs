@@ -77,8 +77,8 @@ fn machine(instrument: &Instrument) -> Vec<String> {
     ] {
         if (during - before).abs() > CHANGED_SHARE {
             warnings.push(format!(
-                "{what} {:.0}% of the machine in the baseline and {:.0}% in the fault phase: part of the difference may be \
-                 theirs; stop other work and repeat",
+                "{what} {:.0}% of the machine in the baseline and {:.0}% in the fault phase: part of the \
+                    difference may come from that; stop other work and repeat",
                 before * 100.0,
                 during * 100.0
             ));

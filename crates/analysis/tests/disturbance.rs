@@ -82,7 +82,7 @@ fn stolen_time_disturbs() {
 fn a_program_of_another_container_disturbs_though_it_has_no_name() {
     let found = analysed(&Synthetic { hidden: true, ..beside(0.4) });
     assert_eq!(found.verdict.validity, Validity::Disturbed);
-    assert!(found.verdict.sentence.contains("cannot be seen from here"), "{}", found.verdict.sentence);
+    assert!(found.verdict.sentence.contains("invisible from here"), "{}", found.verdict.sentence);
 }
 
 #[test]

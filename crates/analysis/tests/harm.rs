@@ -48,7 +48,7 @@ fn what_a_spared_host_loses_while_another_is_slow_is_named() {
     let lossy = Made::new(Quantity::Loss, sends("n3"), 0.2, 0.02);
     let scenario = Scenario { outside: vec![lossy], ..Scenario::of(vec![slow()]) };
     let why = harmed("n3 loses", &scenario, &pair("n3", "n1"), Quantity::Loss);
-    assert!(why.contains("also showed loss that nobody asked for"), "{why}");
+    assert!(why.contains("also showed loss that no fault asked for"), "{why}");
     assert_eq!(analysed(&scenario).trials[0].harm.len(), 3, "what n3 sends to each");
 }
 
@@ -92,7 +92,7 @@ fn harm_of_a_part_of_any_phase_is_found_without_any_fault() {
             let short = Made::new(quantity, vec![pair("n1", "n3")], much, 0.0).during(&[(0, from, from + 3.0)]);
             let scenario = Scenario { outside: vec![short], ..Scenario::of(Vec::new()) };
             let why = harmed("for a while", &scenario, &pair("n1", "n3"), quantity);
-            assert!(why.contains("that nobody asked for"), "{why}");
+            assert!(why.contains("that no fault asked for"), "{why}");
         }
     }
 }

@@ -118,7 +118,7 @@ fn a_delay_within_the_tolerance_cannot_be_told_from_none() {
     let small = Synthetic { asked: MS, shown: MS, counted: MS, ..Synthetic::default() };
     let (verdict, why) = verdict_of(&small);
     assert_eq!(verdict, Proof::Unproven);
-    assert!(why.contains("cannot tell"), "{why}");
+    assert!(why.contains("cannot distinguish"), "{why}");
 }
 
 #[test]

@@ -158,17 +158,17 @@ fn wrong_words(place: &Place) {
         (&["flaky", "n2", "80%", "20%"], "80%, 20%"),
         (&["flaky", "80%"], "which hosts?"),
         (&["slow", "n2"], "slow n2 100ms"),
-        (&["slow", "n2", "5m"], "cannot be put in force"),
+        (&["slow", "n2", "5m"], "can be injected and proven"),
         (&["pause", "load"], "no database"),
-        (&["kill", "n2", "--signal", "STOP"], "no signal that ends"),
+        (&["kill", "n2", "--signal", "STOP"], "not a signal that ends"),
         (&["partition", "n1,n2,n3,load"], "nothing is cut"),
-        (&["ping", "n1", "n1"], "no link"),
-        (&["fast", "n1", "--all"], "exclude one another"),
+        (&["ping", "n1", "n1"], "not two different hosts"),
+        (&["fast", "n1", "--all"], "cannot be combined"),
         (&["cql", "select 1", "--consistency", "quorom"], "quorum"),
         (&["status", "--name", "tuor"], "did you mean 'tour'?"),
         (&["up", "--name", "tour"], "running already"),
-        (&["up", "--name", "../x"], "cannot name a lab"),
-        (&["chaos", "start", "--faults", "slo:1ms"], "no fault that chaos knows"),
+        (&["up", "--name", "../x"], "not a valid lab name"),
+        (&["chaos", "start", "--faults", "slo:1ms"], "not a fault that chaos knows"),
     ] {
         let heard = place.bad(words, 2);
         assert!(heard.contains(said), "{words:?}: {heard}");
@@ -362,7 +362,7 @@ fn garbage(place: &Place) {
         let mut said = Vec::new();
         // The lab closes without having read all of it, which the kernel tells after the answer.
         let _ = client.read_to_end(&mut said);
-        assert!(text(&said).contains("no request of brownout's"), "{}", text(&said));
+        assert!(text(&said).contains("not a brownout request"), "{}", text(&said));
     }
     let hanging: Vec<UnixStream> = (0..20).map(|_| connect()).collect();
     assert_eq!(host(&status(place), "n1")["state"], "UP");
@@ -371,7 +371,7 @@ fn garbage(place: &Place) {
 
 fn chaos(place: &Place) {
     place.good(&["chaos", "start", "--faults", "slow:50ms,flaky:20%", "--pause", "0s", "--run", "1s", "--seed", "3"]);
-    assert!(place.bad(&["chaos", "start"], 3).contains("on already"));
+    assert!(place.bad(&["chaos", "start"], 3).contains("already on"));
     let hit = || {
         status(place)["hosts"].as_array().unwrap().iter().any(|host| !host["network"].as_array().unwrap().is_empty())
     };
@@ -444,7 +444,7 @@ fn an_up_that_is_ended_before_its_lab_is_ready_leaves_nothing() {
         let mut up = place.up_under_way("lab");
         let has_nodes = || place.keeper("lab").is_some_and(|keeper| common::descendants(keeper).len() > 1);
         place.until("the nodes are starting", has_nodes);
-        assert!(place.bad(&["status"], 3).contains("is starting still"));
+        assert!(place.bad(&["status"], 3).contains("is still starting"));
         assert_eq!(place.json(&["ls", "--json"])["labs"][0]["state"], "STARTING");
         let traces = Traces::of(&place, "lab");
         kill(up.id(), signal);

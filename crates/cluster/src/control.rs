@@ -196,7 +196,7 @@ impl ClusterControl {
         match state {
             NodeState::Up => {}
             NodeState::Paused => {
-                return Err(supervisor.not_now("ask", "is paused and answers nobody", "unpause it first"));
+                return Err(supervisor.not_now("ask", "is paused and does not answer", "unpause it first"));
             }
             NodeState::Down => return Err(supervisor.not_now("ask", "is down", "start it first")),
         }

@@ -21,8 +21,8 @@ pub enum ClusterError {
     Name(String),
     /// The user that the nodes run as cannot get at something that they need.
     #[error(
-        "user {uid} (whom the nodes run as) cannot get at {path}: {at} is closed to it; \
-         bind-mount the path to where it is reachable, or open it: chmod o+rx {at}"
+        "user {uid} (whom the nodes run as) cannot access {path}: {at} is closed to that user; bind-mount the \
+            path to where it is reachable, or open it: chmod o+rx {at}"
     )]
     OutOfReach {
         /// The user id.
@@ -136,8 +136,8 @@ pub enum ClusterError {
     },
     /// What was asked for was not seen.
     #[error(
-        "the kernel does not show {node} {wanted} after {} s; \
-         look for a disk that hangs, or a machine with too much to do",
+        "the kernel does not show {node} {wanted} after {} s; look for a disk that hangs, or an overloaded \
+            machine",
         after.as_secs()
     )]
     NotShown {
@@ -158,7 +158,8 @@ pub enum ClusterError {
     },
     /// The thread that keeps a limit does not run; nothing is limited.
     #[error(
-        "cannot limit the CPU time of {node}: {source}; give the machine less to do, or raise its limit of threads"
+        "cannot limit the CPU time of {node}: {source}; reduce the load of the machine, or raise its limit of \
+            threads"
     )]
     Governor {
         /// The node.
@@ -183,8 +184,8 @@ pub enum ClusterError {
     NodeDied(Death),
     /// The deadline passed.
     #[error(
-        "the cluster is not ready after {:.0} s: {}; the logs are in {logs}; \
-         give the machine less to do, or the nodes more time",
+        "the cluster is not ready after {:.0} s: {}; the logs are in {logs}; reduce the load of the machine, \
+            or the nodes more time",
         after.as_secs_f64(), missing.join("; ")
     )]
     NotReady {

@@ -106,7 +106,7 @@ impl CpuLimit {
                 }
                 (None, None) => {
                     life.governing.limits.retain(|(other, _)| *other != number);
-                    let source = std::io::Error::new(std::io::ErrorKind::TimedOut, "its thread does not begin");
+                    let source = std::io::Error::new(std::io::ErrorKind::TimedOut, "its thread does not start");
                     return Err(ClusterError::Governor { node: supervisor.name.clone(), source });
                 }
             }

@@ -119,7 +119,7 @@ fn describe(status: ExitStatus) -> String {
 
 fn name_of(signal: i32) -> &'static str {
     match signal {
-        libc::SIGKILL => " (SIGKILL: by someone, or by the kernel for want of memory)",
+        libc::SIGKILL => " (SIGKILL: by a user, or by the kernel when memory ran out)",
         libc::SIGTERM => " (SIGTERM)",
         libc::SIGSEGV => " (SIGSEGV)",
         libc::SIGABRT => " (SIGABRT)",

@@ -179,7 +179,7 @@ impl<'a> Answers<'a> {
         }
         match (schemas.len(), schemas.pop_first()) {
             (1, Some(schema)) => return Ok(schema),
-            (0, _) => missing.push("no node tells a schema version".to_owned()),
+            (0, _) => missing.push("no node reports a schema version".to_owned()),
             (count, _) => missing.push(format!("the nodes hold {count} schema versions")),
         }
         // Answers that contradict one another are of different times, or will be.

@@ -98,13 +98,13 @@ impl Supervisor {
                         let _ = life.signal(libc::SIGCONT);
                     }
                 }
-                let wanted = format!("as stopped (its threads are in the states {threads}); it was let go on");
+                let wanted = format!("as stopped (its threads are in the states {threads}); it was resumed");
                 return Err(self.not_shown(wanted));
             }
         }
         match self.death() {
             Some(death) => Err(ClusterError::NodeDied(death)),
-            None => Err(self.not_now("pause", "was let go on, or restarted, at the same time", "pause it again")),
+            None => Err(self.not_now("pause", "was resumed or restarted at the same time", "pause it again")),
         }
     }
 
@@ -133,7 +133,7 @@ impl Supervisor {
         };
         match Supervisor::look_until(PATIENCE, going) {
             Some(done_ns) => Ok(Change::between(asked_ns, done_ns)),
-            None => Err(self.not_shown("as going on".to_owned())),
+            None => Err(self.not_shown("as running".to_owned())),
         }
     }
 

@@ -140,7 +140,8 @@ impl ImpairDisks for Controls {
     fn impair(&self, node: &str, directory: &str, fault: &DiskFault) -> Result<Box<dyn Applied<DiskFault>>, LabError> {
         let place = self.disk(node, directory).ok_or_else(|| {
             LabError::Trial(format!(
-                "the {directory} of {node} lies on no disk that can be slow; was the lab made without?"
+                "the {directory} directory of {node} is not on a disk that can be slowed; was the lab started \
+                    with --no-disk?"
             ))
         })?;
         Ok(Box::new(place.control.impair(fault)?))
@@ -164,7 +165,9 @@ impl Applied<DiskFault> for DiskGuard {
 impl ShiftClocks for Controls {
     fn shift(&self, node: &str, by_ns: i64, by_ppb: i64) -> Result<Change, LabError> {
         let clock = self.clocks.get(node).ok_or_else(|| {
-            LabError::Trial(format!("the clock of {node} cannot be wrong; was the lab made without?"))
+            LabError::Trial(format!(
+                "the clock of {node} cannot be changed: the lab was built without a clock of its own for it"
+            ))
         })?;
         let change = between(clock.shift(by_ns, by_ppb)?);
         let left = clock.skew();

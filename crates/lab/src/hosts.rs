@@ -48,7 +48,7 @@ impl Hosts {
             let at = |message| Complaint::at(format!("sites.{name}"), message);
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
             if name.is_empty() || !name.chars().all(plain) || self.find(name).is_some() {
-                let message = "a site is named by letters, digits, '-' and '_', and not as a host is";
+                let message = "use letters, digits, '-' and '_', and not the name of a host";
                 return Err(at(format!("'{name}' cannot name a site; {message}")));
             }
             let of_racks =
@@ -68,7 +68,10 @@ impl Hosts {
                     return Err(at(format!("unknown host '{host}'; {names}")));
                 };
                 if let Some(location) = &found.location {
-                    return Err(at(format!("{host} is in site {} already; a host stands in one place", location.site)));
+                    return Err(at(format!(
+                        "{host} is already in site {}; a host can be in one site only",
+                        location.site
+                    )));
                 }
                 found.location = Some(Location { site: name.clone(), rack });
             }
@@ -82,7 +85,7 @@ impl Hosts {
         match self.0.iter().find(|host| host.location.is_none()) {
             Some(host) if !sites.is_empty() => Err(Complaint::at(
                 "sites",
-                format!("{} stands in no site; with sites, every node stands in one of them", host.name),
+                format!("{} is in no site; with sites, every node must be in one", host.name),
             )),
             _ => Ok(self),
         }
@@ -158,7 +161,7 @@ impl Hosts {
             }
         }
         if pairs.is_empty() {
-            return Err(Complaint::at("to", format!("{} → {} is no link between two hosts", entry.from, entry.to)));
+            return Err(Complaint::at("to", format!("{} → {} is not a link between two hosts", entry.from, entry.to)));
         }
         Ok(pairs)
     }
@@ -211,8 +214,8 @@ mod tests {
         assert_eq!(hosts.load_site(), Some("a"));
         assert_eq!(hosts.find("n3").unwrap().location.as_ref().unwrap().rack, "r9");
         for (text, words) in [
-            (r#"{"a":{"hosts":["n1","n2"]}}"#, "n3 stands in no site"),
-            (r#"{"a":{"hosts":["n1","n2","n3"]},"b":{"hosts":"n3"}}"#, "is in site a already"),
+            (r#"{"a":{"hosts":["n1","n2"]}}"#, "n3 is in no site"),
+            (r#"{"a":{"hosts":["n1","n2","n3"]},"b":{"hosts":"n3"}}"#, "already in site a"),
             (r#"{"a":{"hosts":["n1","n2","n4"]}}"#, "did you mean"),
             (r#"{"n1":{"hosts":["n1","n2","n3"]}}"#, "cannot name a site"),
             (r#"{"a":{}}"#, "no hosts"),

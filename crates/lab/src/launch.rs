@@ -84,7 +84,7 @@ pub fn inside(view: impl FnOnce(&str) -> Box<dyn Progress>, fail: impl FnOnce(&L
     let request = match ground::request() {
         Ok(request) => request,
         Err(source) => {
-            fail(&LabError::Ground { doing: "read the request (this command is not for people)", source });
+            fail(&LabError::Ground { doing: "read the request (this command is internal)", source });
             return 2;
         }
     };

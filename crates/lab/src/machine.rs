@@ -73,7 +73,7 @@ fn processors() -> Check {
             CheckState::Limited,
             "processors",
             found,
-            "with one core the database and the instrument wait for one another; use two or more",
+            "with one processor the database and the measurement compete for it; use two or more",
         ),
         _ => Check::good("processors", found),
     }
@@ -124,7 +124,7 @@ fn privilege() -> Check {
             None => Check::not(
                 CheckState::Limited,
                 "privilege",
-                "no root: the lab lives in a user namespace; all works, without real-time scheduling",
+                "not root: the lab runs in a user namespace; everything works, without real-time scheduling",
                 "run as root where packets must leave within 0.1 ms of their time on a busy machine",
             ),
             Some((what, refusal)) => Check::not(CheckState::Lacking, "privilege", what, crate::error::remedy(&refusal)),
@@ -143,7 +143,7 @@ fn refused_user_namespaces() -> Option<(String, io::Error)> {
         .into_iter()
         .find(|(_, path, refusing)| fs::read_to_string(path).is_ok_and(|value| value.trim() == *refusing))?;
     let refusal = io::Error::from_raw_os_error(libc::EPERM);
-    Some((format!("no root, and user namespaces are refused or crippled: {name} is {value}"), refusal))
+    Some((format!("not root, and user namespaces are refused or restricted: {name} is {value}"), refusal))
 }
 
 fn tun() -> Check {
@@ -184,7 +184,7 @@ fn timer() -> Check {
     late.sort_unstable();
     let at = |share: f64| late[((SLEEPS - 1) as f64 * share) as usize] as f64;
     let found = format!(
-        "sleeps of 1ms end {} late (p50), {} (p99), in default scheduling",
+        "sleeps of 1ms overrun by {} (p50), {} (p99), in default scheduling",
         format_ns(at(0.5)),
         format_ns(at(0.99))
     );
@@ -220,9 +220,12 @@ fn lab() -> Check {
             }
             Check::good("lab", found)
         }
-        Err(error) => {
-            Check::not(CheckState::Lacking, "lab", error.to_string(), "remedy the other lacks first, if there are any")
-        }
+        Err(error) => Check::not(
+            CheckState::Lacking,
+            "lab",
+            error.to_string(),
+            "fix the other missing items first, if there are any",
+        ),
     }
 }
 

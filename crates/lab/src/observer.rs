@@ -200,8 +200,8 @@ impl<'a> Observer<'a> {
             let name = self.network.name(host.host).unwrap_or_default();
             if let Some(dropped) = host.interface_dropped.filter(|dropped| *dropped > 0) {
                 told.push(format!(
-                    "the interface of {name} dropped {dropped} packets because the emulator read too slowly; what was \
-                     sent again then is the instrument's doing, not the database's"
+                    "the interface of {name} dropped {dropped} packets because the emulator read too slowly; \
+                        retransmissions at those moments are the instrument's fault, not the database's"
                 ));
             }
         }
@@ -210,8 +210,8 @@ impl<'a> Observer<'a> {
         }
         if self.dropped_emulator > 0 {
             told.push(format!(
-                "the emulator dropped {} packets because it had no memory left for them, or because the receiving host's \
-                 interface refused them; no link that was asked for would have",
+                "the emulator dropped {} packets because it had no memory left for them, or because the \
+                    receiving host's interface refused them; no emulated link would have dropped them",
                 self.dropped_emulator
             ));
         }
@@ -393,8 +393,8 @@ impl<'a> Observer<'a> {
         for failure in self.network.control().take_failures() {
             let name = self.network.name(failure.host).unwrap_or_default();
             let text = format!(
-                "the network interface of {name} failed ({}): whatever {name} sends or should receive is lost, and no \
-                 fault asked for it; did something inside of the host delete {INTERFACE}?",
+                "the network interface of {name} failed ({}): everything {name} sends or is sent is lost, and \
+                    no fault asked for it; did something inside the host delete {INTERFACE}?",
                 failure.reason
             );
             self.event("host-failed", name, &text, failure.at_ns, 0)?;
@@ -406,7 +406,7 @@ impl<'a> Observer<'a> {
     fn deaths(&mut self) -> Result<Vec<String>, LabError> {
         let mut told = Vec::new();
         for death in self.cluster.deaths() {
-            let text = format!("{} died: {}; its last words:\n{}", death.node, death.status, death.log_tail);
+            let text = format!("{} died: {}; the end of its log:\n{}", death.node, death.status, death.log_tail);
             let kind = if death.asked { "node-ended" } else { "node-died" };
             self.event(kind, &death.node, &text, death.at_ns, 0)?;
             if !death.asked {

@@ -364,12 +364,12 @@ fn findings_of(balance: &Balance) -> Vec<String> {
     [
         (
             balance.missing,
-            "reads found no row where an acknowledged write had put one: data was lost, or is not there yet",
+            "reads found no row where a write had been acknowledged: data was lost, or is not visible yet",
         ),
-        (balance.mismatched, "reads returned other bytes than any write had written: data is damaged"),
+        (balance.mismatched, "reads returned bytes that no write had written: data is corrupted"),
         (balance.stale, "reads returned an older version than one acknowledged before they were sent"),
-        (balance.rerouted, "operations went to another coordinator than their turn was, for want of a connection"),
-        (balance.garbage, "connections were closed because what came over them was not CQL"),
+        (balance.rerouted, "operations went to another coordinator because their own had no connection"),
+        (balance.garbage, "connections were closed because they received something other than CQL"),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)

@@ -116,7 +116,7 @@ impl Provided {
             path: java_home.join("bin/java"),
             home: java_home,
             version: JavaVersion::parse(&self.java.version)
-                .ok_or_else(|| LabError::Machine(format!("'{}' is no version of Java", self.java.version)))?,
+                .ok_or_else(|| LabError::Machine(format!("'{}' is not a version of Java", self.java.version)))?,
         };
         let privilege = Privilege::current_inside();
         let owner = (privilege == Privilege::Root).then_some(Owner::NOBODY);

@@ -357,9 +357,9 @@ impl Scheduled<'_> {
 fn missed((starts, ends): (u64, u64), now: u64) -> Option<String> {
     let late = brownout_units::Delay::from_ns(now.saturating_sub(starts) / 1_000_000 * 1_000_000);
     if now >= ends {
-        Some(format!("its time had passed, {late} after its beginning"))
+        Some(format!("it was over before it could be injected, {late} after it was due"))
     } else if now > starts + LATE_NS {
-        Some(format!("it would have begun {late} late"))
+        Some(format!("it could have been injected only {late} late"))
     } else {
         None
     }
@@ -392,7 +392,7 @@ mod tests {
         const S: u64 = 1_000_000_000;
         assert_eq!(missed((10 * S, 20 * S), 10 * S + S / 2), None);
         assert!(missed((10 * S, 20 * S), 13 * S).unwrap().contains("3s late"));
-        assert!(missed((10 * S, 10 * S + S / 2), 10 * S + S / 2).unwrap().contains("had passed"));
+        assert!(missed((10 * S, 10 * S + S / 2), 10 * S + S / 2).unwrap().contains("over before"));
     }
 
     #[test]

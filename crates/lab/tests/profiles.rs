@@ -73,7 +73,7 @@ fn rates_of_the_profile_count_where_the_experiment_has_none() {
     let (plan, _) = plan_of(&experiment, &[("users.yaml", &rated)]).unwrap();
     assert_eq!(plan.description("").load.rate, Some(70.0));
     let error = plan_of(&experiment, &[("users.yaml", USERS)]).err().unwrap();
-    assert!(error.message.contains("how much load is not said"), "{error}");
+    assert!(error.message.contains("the amount of load is missing"), "{error}");
 }
 
 #[test]
@@ -125,9 +125,9 @@ const WRONG: &[(&str, &str, usize, &[&str])] = &[
     ("one: 2", "one: fast", 3, &["'fast'", "a weight such as 2", "500/s"]),
     ("one: 2", "one: 0", 3, &["a weight of 0"]),
     ("one: 2", "users.insert: 2", 3, &["is the operation 'insert'"]),
-    ("  ops: { insert: 1, one: 2 }\n", "", 2, &["which operations", "ops: { insert: 1 }"]),
-    ("partitions: 500", "population: 500", 4, &["short form", "partitions"]),
-    ("partitions: 500", "mix: { read: 1 }", 4, &["short form"]),
+    ("  ops: { insert: 1, one: 2 }\n", "", 2, &["the operations are missing", "ops: { insert: 1 }"]),
+    ("partitions: 500", "population: 500", 4, &["loads without a profile", "partitions"]),
+    ("partitions: 500", "mix: { read: 1 }", 4, &["loads without a profile"]),
     ("partitions: 500", "partitions: 0", 4, &["0 partitions"]),
     ("partitions: 500", "keys: uniform(1..20000)", 4, &["the partitions 1 to 10000"]),
     ("partitions: 500", "keys: unifrm(1..20)", 4, &["unifrm"]),
@@ -135,7 +135,7 @@ const WRONG: &[(&str, &str, usize, &[&str])] = &[
     ("partitions: 500", "consistency: serial", 4, &["a level for reads only"]),
     ("partitions: 500", "replication: 1\n  consistency: two", 5, &["two of insert needs 2 replicas", "has 1"]),
     ("rate: 300/s", "threads: 0", 5, &["0 threads"]),
-    ("  rate: 300/s\n", "", 1, &["how much load is not said", "insert: 500/s"]),
+    ("  rate: 300/s\n", "", 1, &["the amount of load is missing", "insert: 500/s"]),
     ("p99: 100ms", "p99: 100ms, operation: tow", 7, &["no operation 'tow'", "insert, one"]),
 ];
 

@@ -39,9 +39,10 @@ pub(super) fn decided(mut figure: Compared, unit: Unit, seed: u64) -> Compared {
     figure.interval = stats::bootstrap_change(a, b, seed, change);
     let range = extremes(a, b, change);
     (figure.outcome, figure.reason) = match (figure.interval, range) {
-        _ if a.len() < 2 || b.len() < 2 => {
-            (Outcome::NotJudged, "one trial on a side cannot tell a difference from an accident".to_owned())
-        }
+        _ if a.len() < 2 || b.len() < 2 => (
+            Outcome::NotJudged,
+            "with one trial on a side, a difference cannot be distinguished from chance".to_owned(),
+        ),
         (Some(interval), _) => of_change(&figure, "the 95% interval of the change", interval),
         (None, Some(range)) => of_change(&figure, "the change between any two trials", range),
         (None, None) => (Outcome::Inconclusive, "a trial of A has nothing to compare with".to_owned()),

@@ -51,7 +51,7 @@ fn warnings(a: &Side, b: &Side) -> Vec<String> {
         warnings.extend(side.left_out.iter().map(|why| format!("{name}: {why}; it is left out")));
     }
     if a.runs.iter().any(|run| b.runs.contains(run)) {
-        warnings.push("a run stands on both sides".to_owned());
+        warnings.push("a run is on both sides".to_owned());
     }
     let few = a.trials.min(b.trials);
     if (1..crate::ENOUGH_TRIALS as u32).contains(&few) {
@@ -67,7 +67,7 @@ fn warnings(a: &Side, b: &Side) -> Vec<String> {
 fn sentence(a: &Side, b: &Side, figures: &[Compared]) -> String {
     for (name, side) in [("A", a), ("B", b)] {
         if side.trials == 0 {
-            return format!("Invalid: {name} has no valid trial. Nothing follows.");
+            return format!("Invalid: {name} has no valid trial, so no conclusion can be drawn.");
         }
     }
     if let Some(not) = figures.iter().find(|figure| figure.outcome == Outcome::NotJudged) {
@@ -81,21 +81,17 @@ fn sentence(a: &Side, b: &Side, figures: &[Compared]) -> String {
     let mut parts = Vec::new();
     for (word, names) in [("worse", &worse), ("better", &better)] {
         if !names.is_empty() {
-            parts.push(format!("{word} in {} ({})", count(names.len()), listed(names)));
+            parts.push(format!("B is {word} in {} ({})", count(names.len()), listed(names)));
         }
     }
     let (same, open) = (named(Outcome::NoDifference).len(), named(Outcome::Inconclusive).len());
     if same > 0 {
-        parts.push(format!("without a difference in {}", count(same)));
+        parts.push(format!("{} {} no difference", count(same), if same == 1 { "shows" } else { "show" }));
     }
     if open > 0 {
-        parts.push(format!("{} cannot be told", count(open)));
+        parts.push(format!("{} {} inconclusive", count(open), if open == 1 { "is" } else { "are" }));
     }
-    if parts.is_empty() {
-        "The sides have no figure in common.".to_owned()
-    } else {
-        format!("B is {}.", parts.join("; "))
-    }
+    if parts.is_empty() { "The sides have no figure in common.".to_owned() } else { format!("{}.", parts.join("; ")) }
 }
 
 fn count(figures: usize) -> String {

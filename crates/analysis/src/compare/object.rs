@@ -54,7 +54,7 @@ pub struct Side {
 pub struct Setting {
     /// What it is.
     pub name: String,
-    /// A's; several runs of a side that differ are told apart by ` | `.
+    /// A's; several runs of a side that differ are separated by ` | `.
     pub a: String,
     /// B's.
     pub b: String,

@@ -163,7 +163,7 @@ fn asked(fault: &CheckedFault) -> Vec<String> {
     for Expectation { quantity, asked, tolerance, .. } in fault.expectations.iter().filter(|one| one.hit) {
         let (asked, tolerance) = (words::number(*quantity, *asked), words::number(*quantity, *tolerance));
         let line = format!(
-            "{} is seen as {asked} within {tolerance} there, not elsewhere, and is gone after",
+            "{} shows {asked} ± {tolerance} there and nowhere else, and is back to normal afterwards",
             words::name(*quantity)
         );
         if !lines.contains(&line) {

@@ -49,7 +49,7 @@ fn text(state: CheckState, checks: &[Check]) -> String {
     text.push_str(match state {
         CheckState::Good => "This machine can run labs.\n",
         CheckState::Limited => "This machine can run labs, within the limits named above.\n",
-        CheckState::Lacking => "This machine cannot run a lab until the lacks above are remedied.\n",
+        CheckState::Lacking => "This machine cannot run a lab until the missing items above are fixed.\n",
     });
     text
 }

@@ -67,7 +67,8 @@ fn finish(arguments: &Arguments, ended: &Ended, interrupted: bool) -> u8 {
     let lab = lab_code(ended.status, interrupted);
     if let Some(signal) = ended.status.signal() {
         output::fail(format!(
-            "the lab was ended by signal {signal}; all it had is gone, what it recorded is in {}",
+            "the lab was ended by signal {signal}; nothing of it is left running, and what it recorded is in \
+                {}",
             ended.directory.display()
         ));
     }

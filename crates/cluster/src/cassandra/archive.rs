@@ -50,7 +50,7 @@ pub fn build(
     interrupted: &dyn Fn() -> bool,
 ) -> Result<PathBuf, ClusterError> {
     if java.version.major < SINCE {
-        return Err(ClusterError::Archive(format!("it takes Java {SINCE}, this is {}", java.version)));
+        return Err(ClusterError::Archive(format!("it needs Java {SINCE}, and this is {}", java.version)));
     }
     let target = path(distribution, java, cache).map_err(ClusterError::Cache)?;
     let Some(_lock) = Lock::take(cache, &|| !interrupted())? else { return Err(ClusterError::Interrupted) };

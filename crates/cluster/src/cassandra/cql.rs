@@ -43,9 +43,9 @@ pub(super) enum CqlError {
     Io(#[from] io::Error),
     #[error("it answers '{message}' (code {code:#06x})")]
     Server { code: u32, message: String },
-    #[error("it wants credentials")]
+    #[error("it requires credentials")]
     WantsCredentials,
-    #[error("it answers what is not CQL version 4: {0}")]
+    #[error("its answer is not CQL version 4: {0}")]
     Protocol(&'static str),
 }
 
@@ -80,7 +80,7 @@ impl Connection {
     /// The rows that answer `query`, at consistency ONE; one page.
     pub(super) fn query(&mut self, query: &str) -> Result<Vec<Vec<Value>>, CqlError> {
         match self.ask(QUERY, &query_body(query))? {
-            (RESULT, body) => rows(&body).ok_or(CqlError::Protocol("a result that is no rows")),
+            (RESULT, body) => rows(&body).ok_or(CqlError::Protocol("a result without rows")),
             _ => Err(CqlError::Protocol("no RESULT after QUERY")),
         }
     }

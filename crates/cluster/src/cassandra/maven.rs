@@ -59,7 +59,7 @@ fn resolve_with(
         // Another process may have been first while we waited.
         if !is_intact(release, &root)? {
             if root.is_dir() {
-                progress(&format!("the jars in {} were changed or damaged: bringing them anew", root.display()));
+                progress(&format!("the jars in {} were changed or damaged: fetching them again", root.display()));
                 throw_away(cache, &root)?;
             }
             bring(mvn, release, cache, &root, progress, interrupted)?;

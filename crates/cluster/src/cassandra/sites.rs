@@ -37,7 +37,7 @@ pub(super) fn check(
         }
     }
     if settings.contains_key("endpoint_snitch") {
-        return no(format!("they take the snitch {SNITCH}: leave out the setting endpoint_snitch, or the sites"));
+        return no(format!("they require the snitch {SNITCH}: leave out the setting endpoint_snitch, or the sites"));
     }
     Ok(())
 }

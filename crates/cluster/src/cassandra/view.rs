@@ -31,7 +31,7 @@ pub(super) fn view(members: &[Member], tokens: &[i64], index: usize) -> ClusterV
     };
     let (schema, known) = match schema_and_peers(&mut connection) {
         Ok(answers) => answers,
-        Err(error) => return lacking(format!("{} does not tell what it knows ({error})", me.name)),
+        Err(error) => return lacking(format!("{} does not say which nodes it knows ({error})", me.name)),
     };
     let mut missing = Vec::new();
     for (other, member) in members.iter().enumerate().filter(|(other, _)| *other != index) {
@@ -43,7 +43,7 @@ pub(super) fn view(members: &[Member], tokens: &[i64], index: usize) -> ClusterV
         match connection.query(&format!("SELECT role FROM system_auth.roles WHERE {part}")) {
             Ok(_) => {}
             Err(CqlError::Server { code: UNAVAILABLE, .. }) => {
-                missing.push(format!("{} takes {} for down", me.name, member.name));
+                missing.push(format!("{} considers {} down", me.name, member.name));
             }
             Err(error) => {
                 missing.push(format!("{} cannot read from {} ({error})", me.name, member.name));

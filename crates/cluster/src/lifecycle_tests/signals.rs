@@ -16,7 +16,7 @@ fn what_a_node_already_is_cannot_be_asked_for() {
     assert!(said(control.pause("n1")).contains("cannot pause n1: it is paused already; unpause it"));
     assert!(said(control.start("n1")).contains("is paused, not down"));
     let error = control.nodetool("n1", &[]).unwrap_err().to_string();
-    assert!(error.contains("is paused and answers nobody"), "{error}");
+    assert!(error.contains("is paused and does not answer"), "{error}");
     control.kill("n1", libc::SIGKILL).unwrap();
     assert_eq!((control.state("n1").unwrap(), control.pid("n1").unwrap()), (NodeState::Down, None));
     for (result, doing) in [

@@ -133,7 +133,7 @@ fn cql(lab: &Lab, host: Option<&str>, statement: &str, consistency: &str, client
     };
     let state = status::state(lab, &node)?;
     if state != "UP" {
-        return Err(Failure::failed(format!("{node} is {state} and answers nobody; name another with --host")));
+        return Err(Failure::failed(format!("{node} is {state} and does not answer; name another with --host")));
     }
     let inside = lab.testbed.network.host(&node).cloned();
     let inside = inside.ok_or_else(|| Failure::failed(format!("{node} has no network")))?;
@@ -155,7 +155,7 @@ fn cql(lab: &Lab, host: Option<&str>, statement: &str, consistency: &str, client
 fn ping(lab: &Lab, from: &str, to: &str, count: u32, every_ns: u64, client: &UnixStream) -> Result<u8, Failure> {
     let (from, to) = (lab.host(from)?, lab.host(to)?);
     if lab.links_between(&from, &to).is_none() {
-        return Err(Failure::wrong(format!("from {from} to {to} there is no link: name two hosts")));
+        return Err(Failure::wrong(format!("{from} and {to} are not two different hosts")));
     }
     let network = lab.testbed.network;
     let (Some(from), Some(to)) = (network.host(&from), network.host(&to)) else {

@@ -174,7 +174,8 @@ impl Unborn {
         let work = base.join(name);
         DirBuilder::new().mode(0o700).create(&work).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Failure::cannot(format!(
-                "{} is there already, and belongs to no lab of yours that runs; remove it, or choose another directory with --dir",
+                "{} already exists and belongs to none of your running labs; remove it, or choose another \
+                    directory with --dir",
                 work.display()
             )),
             _ => failed("make", &work, error),
@@ -275,11 +276,11 @@ impl Born {
         let last: Vec<&str> = said.lines().rev().take(5).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
         let words = if last.is_empty() {
-            "it said nothing".to_owned()
+            "its log is empty".to_owned()
         } else {
-            format!("its last words: {}", last.join(" / "))
+            format!("the end of its log: {}", last.join(" / "))
         };
-        Failure::cannot(format!("the lab has ended before it was ready; {words}"))
+        Failure::cannot(format!("the lab ended before it was ready; {words}"))
     }
 }
 

@@ -140,7 +140,7 @@ fn of_links(links: &[(String, String)], own: &Impairment, read: &LinkStates, pro
                     let mut arrived: Vec<u64> = samples(pair).iter().filter_map(|one| one.delay_ns).collect();
                     arrived.sort_unstable();
                     let Some(median) = arrived.get(arrived.len() / 2) else {
-                        return (None, format!("no probe arrived from {} at {}", pair.0, pair.1));
+                        return (None, format!("no probe from {} reached {}", pair.0, pair.1));
                     };
                     let beside = asked_of_others(pair, quantity);
                     let all: f64 = asked + beside.iter().map(|(asked, _)| asked).sum::<f64>();
@@ -177,7 +177,7 @@ fn of_links(links: &[(String, String)], own: &Impairment, read: &LinkStates, pro
                 };
                 share_seen(what, "probes", (count, cases), all / f64::max(cases, 1.0), tolerance)
             }
-            other => (None, format!("no short look tells of: {}", other.name())),
+            other => (None, format!("a short check cannot measure: {}", other.name())),
         }
     };
     expected::asked(own).into_iter().map(judge).collect()
@@ -187,7 +187,7 @@ fn of_links(links: &[(String, String)], own: &Impairment, read: &LinkStates, pro
 fn share_seen(what: &str, of: &str, (count, cases): (f64, f64), asked: f64, tolerance: f64) -> Observed {
     let words = format!("{count} of {cases} {of} {what}, expected {:.1}%", asked * 100.0);
     if cases * asked < LEAST_CASES {
-        return (None, format!("{words}: too few to tell"));
+        return (None, format!("{words}: too few samples"));
     }
     let error = 3.0 * (asked * (1.0 - asked) / cases).sqrt();
     (Some(count > 0.0 && (count / cases - asked).abs() <= tolerance + error), words)
@@ -249,9 +249,9 @@ fn of_host(lab: &Lab, held: &Checked, asked: &Expectation, disks: &Disks) -> Res
         Answers => return Ok(None),
         ProcessorShare => match lab.control.cpu_share(node)? {
             Some(share) => {
-                (Some(share.fraction() <= asked.asked + asked.tolerance), format!("its processors are kept at {share}"))
+                (Some(share.fraction() <= asked.asked + asked.tolerance), format!("its CPU limit is {share}"))
             }
-            None => (Some(false), "its processors are not limited".to_owned()),
+            None => (Some(false), "its CPU is not limited".to_owned()),
         },
         ClockOffset if held.expected.iter().any(|one| one.quantity == ClockDrift) => return Ok(None),
         ClockOffset => {
@@ -259,15 +259,15 @@ fn of_host(lab: &Lab, held: &Checked, asked: &Expectation, disks: &Disks) -> Res
             match host.and_then(|host| status::clock(host, 0)) {
                 Some(clock) => {
                     let off = (clock.offset_ns as f64 - asked.asked).abs();
-                    let words = format!("NTP tells {}", super::in_force::clock_words(clock.offset_ns, 0));
+                    let words = format!("NTP measures {}", super::in_force::clock_words(clock.offset_ns, 0));
                     (Some(off <= asked.tolerance + clock.error_ns as f64), words)
                 }
-                None => (None, "its clock does not answer".to_owned()),
+                None => (None, "its NTP server does not answer".to_owned()),
             }
         }
         quantity => {
             let Some((host, directory)) = directory_of(&asked.subject) else {
-                return Ok(Some((None, format!("no short look tells of: {}", quantity.name()))));
+                return Ok(Some((None, format!("a short check cannot measure: {}", quantity.name()))));
             };
             let used = disks.get(&(host.to_owned(), directory.to_owned()));
             of_disk(directory, asked, used)
@@ -298,7 +298,7 @@ fn of_disk(directory: &str, asked: &Expectation, used: Option<&BTreeMap<String, 
         ReadTime | WriteTime | SyncTime | MetadataTime => {
             let mut took = used.took_ns.clone();
             took.sort_unstable();
-            let Some(median) = took.get(took.len() / 2) else { return (None, format!("none of the {of} ended well")) };
+            let Some(median) = took.get(took.len() / 2) else { return (None, format!("none of the {of} succeeded")) };
             // A disk takes its own time, too: that these waited is the filesystem's word.
             let shows = *median as f64 >= asked.asked - asked.tolerance && used.waited.0 > 0;
             let rounded = Delay::from_ns(*median / 10_000 * 10_000);

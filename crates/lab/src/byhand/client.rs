@@ -58,7 +58,9 @@ impl Client {
     /// The next reply, until [`Reply::Done`]; a [`Reply::Failed`] is an error, and so is a lab that cannot be asked yet.
     pub fn reply(&self) -> Result<Reply, Failure> {
         match self.any_reply()? {
-            Reply::Starting => Err(Failure::failed(format!("the lab '{}' is starting still; try again", self.name))),
+            Reply::Starting => {
+                Err(Failure::failed(format!("the lab '{}' is still starting; try again later", self.name)))
+            }
             reply => Ok(reply),
         }
     }

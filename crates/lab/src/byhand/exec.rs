@@ -19,7 +19,7 @@ use std::{
 
 use super::{Failure, lab::Lab};
 
-/// What a program whose client has gone gets to end in good order.
+/// What a program whose client has gone gets to end cleanly.
 const GRACE: Duration = Duration::from_secs(1);
 /// Shells say this of a program that is not there.
 const NOT_FOUND: u8 = 127;
@@ -34,7 +34,7 @@ pub(super) fn program(
 ) -> Result<Command, Failure> {
     let name = lab.host(host)?;
     let Some((program, arguments)) = command.split_first() else {
-        return Err(Failure::wrong("what shall run is missing: brownout exec n1 -- ip addr"));
+        return Err(Failure::wrong("no program was given; write for example: brownout exec n1 -- ip addr"));
     };
     let mut prepared = Command::new(program);
     prepared.args(arguments).env_clear().envs(environment).env("BROWNOUT_HOST", &name);
@@ -63,7 +63,7 @@ pub(super) fn program(
 pub(super) fn run(lab: &Lab, mut command: Command, streams: Vec<OwnedFd>, client: &UnixStream) -> Result<u8, Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
     let Ok([stdin, stdout, stderr]) = <[OwnedFd; 3]>::try_from(streams) else {
-        return Err(Failure::wrong("the client's streams have not come along"));
+        return Err(Failure::wrong("the request came without the client's stdin, stdout and stderr"));
     };
     let child = command.stdin(stdin).stdout(stdout).stderr(stderr).spawn();
     // The copies here would keep a pipe open that the client waits for.

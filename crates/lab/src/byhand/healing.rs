@@ -56,7 +56,7 @@ impl Lab {
         let healed = self.heal_keys(|key| key.kind == kind && hosts.contains(&key.owner), by)?;
         let mut lines = Vec::new();
         if healed == 0 {
-            lines.push(format!("there was nothing to heal of {kind}"));
+            lines.push(format!("no {kind} fault was in force"));
         }
         lines.extend(self.in_force(Some(&hosts), &[])?);
         Ok(lines)
@@ -70,7 +70,7 @@ impl Lab {
         Ok(vec![match (healed, cut) {
             (0, 0) => "there was no partition; all hosts reach one another".to_owned(),
             (_, 0) => "joined: all hosts reach one another".to_owned(),
-            (_, cut) => format!("joined, but {cut} links are cut still, by link or chaos"),
+            (_, cut) => format!("joined, but {cut} links are still cut, by `link` or chaos"),
         }])
     }
 

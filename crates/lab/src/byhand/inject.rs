@@ -58,13 +58,13 @@ impl Lab {
         }
         let limit = for_ns.map(Duration::from_nanos);
         if limit.is_some_and(|limit| limit.is_zero() || limit > LONGEST_FOR) {
-            return Err(Failure::wrong("--for takes a time above 0, and up to a week"));
+            return Err(Failure::wrong("--for takes a time above 0 and at most a week"));
         }
         let fault = self.fault(&kind, &values)?;
         if kind == "disk"
             && let Some(reason) = &self.no_disk
         {
-            return Err(Failure::cannot(format!("the disks of this lab cannot be slow: {reason}")));
+            return Err(Failure::cannot(format!("this lab has no disks that can be slowed: {reason}")));
         }
         let put = self.put(&kind, fault.as_ref(), struck.as_deref().unwrap_or_default(), &mut values);
         let Put { put, failed } = put?;
@@ -145,7 +145,7 @@ impl Lab {
         Ok((id, together(healed.into_iter().chain([change]))))
     }
 
-    /// Waits until what was asked for is there: a database that ends in good order takes seconds. None: somebody has healed
+    /// Waits until what was asked for is there: a database that shuts down cleanly takes seconds. None: somebody has healed
     /// it meanwhile.
     fn wait_settled(&self, key: &Key, id: u64) -> Option<Change> {
         loop {

@@ -29,7 +29,7 @@ pub fn keep() -> u8 {
     let mut bytes = Vec::new();
     let read = io::stdin().lock().read_to_end(&mut bytes).and_then(|_| Ok(serde_json::from_slice(&bytes)?));
     let Ok(Request::ByHand(request)) = read else {
-        eprintln!("brownout: this command is not for people; a lab is started with: brownout up");
+        eprintln!("brownout: this command is internal; start a lab with: brownout up");
         return 2;
     };
     let registry = LabRegistry::at(request.registry.clone());
@@ -39,7 +39,7 @@ pub fn keep() -> u8 {
         unsafe { (UnixStream::from(OwnedFd::from_raw_fd(request.birth)), OwnedFd::from_raw_fd(request.listener)) };
     let begun = directory
         .write_keeper(std::process::id())
-        .map_err(|source| LabError::Ground { doing: "write its number", source });
+        .map_err(|source| LabError::Ground { doing: "write the keeper's process id", source });
     let enclosed = begun.and_then(|()| ground::enclose(&[INSIDE], &bytes, interrupts));
     drop(listener);
     let code = match enclosed {

@@ -108,7 +108,7 @@ impl Lab {
             return Ok(name);
         }
         let nodes: Vec<&str> = self.layout.hosts.nodes().map(|node| node.name.as_str()).collect();
-        Err(Failure::wrong(format!("on {name} runs no database; the nodes are {}", nodes.join(", "))))
+        Err(Failure::wrong(format!("{name} runs no database; the nodes are {}", nodes.join(", "))))
     }
 
     /// The hosts that are meant: all are all nodes.
@@ -134,7 +134,7 @@ impl Lab {
             (true, false, false) => {
                 Err(Failure::wrong("which hosts? Name them, or write --all, or --random for one of the nodes"))
             }
-            _ => Err(Failure::wrong("names, --all and --random exclude one another; write one of them")),
+            _ => Err(Failure::wrong("names, --all and --random cannot be combined; give one of them")),
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// A node stands still or is down, whichever fault did it: then no other does it, too.
+    /// A node is paused or down, whichever fault did it: no other may do it as well.
     pub(super) const PROCESS: &str = "process";
 
     pub(super) fn new(kind: &str, owner: &str) -> Key {

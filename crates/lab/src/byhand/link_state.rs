@@ -8,7 +8,7 @@ use brownout_units::Delay;
 use super::ledger::{Key, Ledger};
 use crate::{LabError, controls::Controls, hosts::Hosts, plan::Layout};
 
-/// More groups than this are told nobody.
+/// More groups than this are not listed.
 const MOST_GROUPS: usize = 64;
 
 type Pair = (String, String);

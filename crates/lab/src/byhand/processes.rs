@@ -1,4 +1,4 @@
-//! Nodes that stand still or are down run again: what a command had put in force heals, and what nobody here did is undone.
+//! Nodes that are paused or down run again: what a command had put in force heals, and what nobody here did is undone.
 
 use std::{
     sync::{Arc, mpsc},

@@ -78,7 +78,7 @@ pub enum Ask {
         /// Of whom.
         who: Who,
     },
-    /// Nodes that stand still or are down run again.
+    /// Nodes that are paused or down run again.
     Process {
         /// How.
         verb: Verb,

@@ -56,20 +56,22 @@ impl LabRegistry {
             (None, Some(home)) => PathBuf::from(home).join(".local/state/brownout"),
             (None, None) => {
                 return Err(Failure::cannot(
-                    "neither XDG_RUNTIME_DIR nor HOME is set; there is no place for a lab's socket",
+                    "neither XDG_RUNTIME_DIR nor HOME is set, so there is no directory for a lab's socket; \
+                        set one of them",
                 ));
             }
         };
         let failed = |error: io::Error| {
             Failure::cannot(format!(
-                "cannot use {}, where labs are found: {error}; set XDG_RUNTIME_DIR to a directory of yours",
+                "cannot use {}, the directory of labs' sockets: {error}; set XDG_RUNTIME_DIR to a directory \
+                    of yours",
                 root.display()
             ))
         };
         DirBuilder::new().recursive(true).mode(0o700).create(&root).map_err(failed)?;
         let found = fs::symlink_metadata(&root).map_err(failed)?;
         if !found.is_dir() || found.uid() != user {
-            return Err(failed(io::Error::other("it is not a directory of this user's")));
+            return Err(failed(io::Error::other("it is not a directory that this user owns")));
         }
         if found.mode() & 0o077 != 0 {
             fs::set_permissions(&root, fs::Permissions::from_mode(0o700)).map_err(failed)?;
@@ -91,8 +93,8 @@ impl LabRegistry {
         let begins = name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
         if !begins || !name.chars().all(plain) || name.len() > LONGEST_NAME {
             return Err(Failure::wrong(format!(
-                "'{name}' cannot name a lab: letters, digits, '-', '_' and '.', {LONGEST_NAME} at most, the first a letter or \
-                 a digit; choose another with --name"
+                "'{name}' is not a valid lab name: use up to {LONGEST_NAME} letters, digits, '-', '_' and \
+                    '.', beginning with a letter or a digit; choose another with --name"
             )));
         }
         Ok(LabDirectory { name: name.to_owned(), path: self.root.join(name) })
@@ -123,7 +125,10 @@ impl LabRegistry {
                 Failure::wrong(match known.is_empty() {
                     true => format!("no lab '{name}': none is running; start one: brownout up --name {name}"),
                     false => {
-                        format!("no lab '{name}'; {}", one_of("running are", known.iter().map(String::as_str), name))
+                        format!(
+                            "no lab '{name}'; {}",
+                            one_of("the running labs are", known.iter().map(String::as_str), name)
+                        )
                     }
                 })
             });
@@ -134,7 +139,7 @@ impl LabRegistry {
             (Some(last), false) => {
                 labs.push(last);
                 let names = names(&labs).join(", ");
-                Err(Failure::wrong(format!("which lab? Running are {names}; name one with --name")))
+                Err(Failure::wrong(format!("several labs are running: {names}; choose one with --name")))
             }
         }
     }

@@ -41,12 +41,12 @@ impl Lab {
             let alone = ChaosFault { faults: vec![kind.clone()], ..chaos.clone() };
             let drawn = faults::draw(&alone, &self.layout.hosts, stretch, seed)?;
             if let (Some(reason), true) = (&self.no_disk, drawn.iter().any(|one| one.fault.kind() == "disk")) {
-                return Err(Failure::cannot(format!("the disks of this lab cannot be slow: {reason}")));
+                return Err(Failure::cannot(format!("this lab has no disks that can be slowed: {reason}")));
             }
         }
         let mut on = self.chaos.lock().unwrap_or_else(PoisonError::into_inner);
         if on.is_some() {
-            return Err(Failure::failed("chaos is on already; end it with: brownout chaos stop"));
+            return Err(Failure::failed("chaos is already on; stop it with: brownout chaos stop"));
         }
         let (stop, stopped) = mpsc::channel();
         let doing = Arc::new(Mutex::new(String::new()));
@@ -66,7 +66,7 @@ impl Lab {
         let asked = entry.to_string();
         self.events.note(together([]), "chaos", "", &format!("chaos begins, seed {seed}: {asked}"), by);
         *on = Some(Chaos { seed, asked, doing, stop: Some(stop), thread: Some(thread) });
-        Ok(vec![format!("chaos is on; --seed {seed} makes the same again. It ends with: brownout chaos stop")])
+        Ok(vec![format!("chaos is on; --seed {seed} repeats it. Stop it with: brownout chaos stop")])
     }
 
     /// Ends it; returns when all is healed.
@@ -74,11 +74,11 @@ impl Lab {
         // Outside of the lock: a node may have to start again.
         let ended = self.chaos.lock().unwrap_or_else(PoisonError::into_inner).take();
         match ended {
-            None => Err(Failure::failed("chaos is not on; begin with: brownout chaos start --faults slow:100ms")),
+            None => Err(Failure::failed("chaos is not on; start it with: brownout chaos start --faults slow:100ms")),
             Some(chaos) => {
                 drop(chaos);
-                self.events.note(together([]), "chaos", "", "chaos ends, all that it did is healed", by);
-                Ok(vec!["chaos is over, and all that it did is healed".to_owned()])
+                self.events.note(together([]), "chaos", "", "chaos stopped; all of its faults are healed", by);
+                Ok(vec!["chaos stopped; all of its faults are healed".to_owned()])
             }
         }
     }

@@ -189,7 +189,7 @@ fn serve(lab: &Arc<Lab>, listener: &UnixListener, interrupts: Interrupts) -> u8 
         let _ = client.set_write_timeout(Some(TAKE_WITHIN));
         if clients.fetch_add(1, Ordering::AcqRel) >= MOST_CLIENTS {
             clients.fetch_sub(1, Ordering::AcqRel);
-            refuse(&client, "too many commands are under way in this lab; wait for some to end");
+            refuse(&client, "too many commands are running in this lab; wait for some to finish");
             continue;
         }
         let (lab, counted) = (Arc::clone(lab), Arc::clone(&clients));
@@ -254,7 +254,7 @@ fn attend(lab: &Arc<Lab>, client: &UnixStream) {
     let (request, streams) = match wire::receive_up_to::<Request>(client, wire::LONGEST_REQUEST) {
         Ok(Some(asked)) => asked,
         Ok(None) => return,
-        Err(error) => return refuse(client, &format!("this is no request of brownout's: {error}")),
+        Err(error) => return refuse(client, &format!("this is not a brownout request: {error}")),
     };
     if request.version != VERSION {
         return refuse(

@@ -138,7 +138,7 @@ impl<'de> Deserialize<'de> for Names {
                     names.push(name);
                 }
                 if names.is_empty() {
-                    return Err(A::Error::custom("an empty list names nobody"));
+                    return Err(A::Error::custom("the list is empty; write at least one name"));
                 }
                 Ok(Names(names))
             }
@@ -233,7 +233,7 @@ impl std::str::FromStr for DriftChoice {
         match parsed {
             // A clock that runs twice as fast, or stands: beyond that it is no clock.
             Some(ppb) if ppb.abs() <= 1e9 => Ok(DriftChoice { ppb: ppb.round() as i64 }),
-            _ => Err(format!("'{text}' is no drift; write 100ppm, -50ppm or 1%, up to 100%")),
+            _ => Err(format!("'{text}' is not a drift; write 100ppm, -50ppm or 1%, up to 100%")),
         }
     }
 }
@@ -267,7 +267,7 @@ impl std::str::FromStr for Span {
         let parse = |part: &str| part.trim().parse::<Delay>().map_err(|error| error.to_string());
         let (least, most) = (parse(least)?, parse(most)?);
         if least > most {
-            return Err(format!("'{text}' begins above its end; write {most}..{least}"));
+            return Err(format!("the range '{text}' is reversed; write {most}..{least}"));
         }
         Ok(Span { least, most })
     }
@@ -302,7 +302,7 @@ impl std::str::FromStr for CountSpan {
         let parse = |part: &str| part.trim().parse::<u64>().ok().filter(|count| *count > 0);
         match (parse(least), parse(most)) {
             (Some(least), Some(most)) if least <= most => Ok(CountSpan { least, most }),
-            _ => Err(format!("'{text}' is no number of hosts; write 1 or 1..2")),
+            _ => Err(format!("'{text}' is not a number of hosts; write 1 or 1..2")),
         }
     }
 }

@@ -33,7 +33,7 @@ pub struct FaultEntry {
     pub link: Option<LinkEntry>,
     /// Hosts cannot reach one another.
     pub partition: Option<PartitionFault>,
-    /// A node's process stands still.
+    /// A node's process is paused.
     pub pause: Option<NodeFault>,
     /// A node's process is killed, and started again in the end.
     pub kill: Option<KillFault>,
@@ -161,9 +161,8 @@ pub struct FlakyFault {
 impl FlakyFault {
     /// How packets are lost.
     pub fn model(&self) -> Result<Loss, Complaint> {
-        loss(self.loss, self.correlation, self.gilbert_elliott, self.markov)?.ok_or_else(|| {
-            Complaint::at("loss", "how much is lost is not said; write loss: 10%, or gilbert-elliott, or markov")
-        })
+        loss(self.loss, self.correlation, self.gilbert_elliott, self.markov)?
+            .ok_or_else(|| Complaint::at("loss", "the loss is missing; write loss: 10%, gilbert-elliott or markov"))
     }
 }
 

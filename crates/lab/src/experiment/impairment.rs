@@ -78,7 +78,7 @@ impl LinkEntry {
                 let with = if key == "gap" { "reorder" } else { with };
                 return Err(Complaint::at(
                     key,
-                    format!("this means nothing without {with}; write {with}, too, or leave it out"),
+                    format!("this has no effect without {with}; add {with}, or leave this out"),
                 ));
             }
         }
@@ -143,7 +143,7 @@ pub(super) fn loss(
     markov: Option<MarkovSection>,
 ) -> Result<Option<Loss>, Complaint> {
     if correlation != Share::ZERO && share.is_none() && (gilbert_elliott.is_some() || markov.is_some()) {
-        return Err(Complaint::at("correlation", "a model of bursts has its own; leave this out"));
+        return Err(Complaint::at("correlation", "a burst model has a correlation of its own; leave this out"));
     }
     match (share, gilbert_elliott, markov) {
         (None, None, None) => Ok(None),
@@ -162,7 +162,7 @@ pub(super) fn loss(
             p23: model.p23,
             p14: model.p14,
         })),
-        _ => Err(Complaint::at("loss", "loss, gilbert-elliott and markov exclude one another; write one of them")),
+        _ => Err(Complaint::at("loss", "loss, gilbert-elliott and markov cannot be combined; write one of them")),
     }
 }
 
@@ -187,7 +187,7 @@ pub fn gap(gap: Count) -> Result<u32, Complaint> {
     u32::try_from(gap.0)
         .ok()
         .filter(|gap| *gap >= 1)
-        .ok_or_else(|| Complaint::at("gap", format!("every {gap}th packet cannot be; write 1 or more")))
+        .ok_or_else(|| Complaint::at("gap", format!("a gap of {gap} is not possible; write 1 or more")))
 }
 
 /// The largest packet.
@@ -195,7 +195,7 @@ pub fn mtu(bytes: Count) -> Result<u16, Complaint> {
     u16::try_from(bytes.0)
         .ok()
         .filter(|mtu| *mtu >= 576)
-        .ok_or_else(|| Complaint::at("mtu", format!("packets of {bytes} bytes cannot be had; write 576 to 65_535")))
+        .ok_or_else(|| Complaint::at("mtu", format!("an MTU of {bytes} bytes is not possible; write 576 to 65_535")))
 }
 
 /// Refuses what makes no sense.

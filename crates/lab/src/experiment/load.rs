@@ -149,7 +149,10 @@ impl std::str::FromStr for OpShare {
         if let Ok(weight) = plain.parse::<f64>() {
             return match weight {
                 weight if weight > 0.0 && weight <= 1e6 => Ok(OpShare::Weight(weight)),
-                _ => Err(format!("a weight of {} is none; write a number above 0 and up to 1_000_000", text.trim())),
+                _ => Err(format!(
+                    "a weight of {} is not possible; write a number above 0 and up to 1_000_000",
+                    text.trim()
+                )),
             };
         }
         text.parse()

@@ -44,7 +44,7 @@ impl TryFrom<String> for Signal {
         let found = Signal::ALL.into_iter().find(|(known, _)| *known == name);
         found.map(|(_, number)| Signal(number)).ok_or_else(|| {
             let known = Signal::ALL.map(|(name, _)| name).join(", ");
-            format!("'{text}' is no signal that ends a node; they are {known}")
+            format!("'{text}' is not a signal that ends a node; use one of {known}")
         })
     }
 }

@@ -108,7 +108,7 @@ impl Source {
                         complaint(match length {
                             0 => format!("'{walked}' is an empty list; '{step}' is not in it"),
                             _ => format!(
-                                "'{step}' is no element of '{walked}'; it has {length}, numbered 0 to {}",
+                                "'{step}' is not an element of '{walked}'; it has {length}, numbered 0 to {}",
                                 length - 1
                             ),
                         })

@@ -60,7 +60,7 @@ pub trait ControlNodes: Send + Sync {
     /// Ends it by a signal.
     fn kill(&self, node: &str, signal: i32) -> Result<Change, ClusterError>;
 
-    /// Ends it in good order; one that does not end by then is killed.
+    /// Ends it cleanly; one that does not end by then is killed.
     fn stop(&self, node: &str, within: Duration) -> Result<Change, ClusterError>;
 
     /// Starts one that is down.

@@ -34,7 +34,7 @@ fn victims(entry: &ChaosFault, hosts: &Hosts) -> Result<Vec<String>, Complaint> 
         None => nodes,
     };
     if entry.at_once.most > victims.len() as u64 {
-        let message = format!("{} hosts at once, and there are {}", entry.at_once.most, victims.len());
+        let message = format!("{} hosts at once are more than the {} there are", entry.at_once.most, victims.len());
         return Err(Complaint::at("at-once", message));
     }
     Ok(victims)
@@ -55,11 +55,11 @@ pub fn draw(entry: &ChaosFault, hosts: &Hosts, length: Delay, seed: u64) -> Resu
     if entry.faults.is_empty() {
         return Err(Complaint::at(
             "faults",
-            "of which kinds is not said; write faults: [slow: { delay: 100ms }, pause: {}]",
+            "the kinds of faults are missing; write faults: [slow: { delay: 100ms }, pause: {}]",
         ));
     }
     if entry.run.least < Delay::from_ms(1) {
-        return Err(Complaint::at("run", "a fault of 0 lasts for nothing; write 5s..20s"));
+        return Err(Complaint::at("run", "a fault cannot last 0s; write 5s..20s"));
     }
     kinds(entry, hosts, seed)?;
     let victims = victims(entry, hosts)?;
@@ -91,7 +91,7 @@ pub fn draw(entry: &ChaosFault, hosts: &Hosts, length: Delay, seed: u64) -> Resu
         at = healed.saturating_add(pause);
     }
     if drawn.is_empty() {
-        let message = format!("not one fault of at least {} fits into {length}; write shorter times", entry.run.least);
+        let message = format!("no fault of at least {} fits into {length}; write shorter times", entry.run.least);
         return Err(Complaint::at("run", message));
     }
     Ok(drawn)

@@ -48,13 +48,14 @@ impl Clock {
         if offset == 0 && drift == 0 {
             return Err(Complaint::at(
                 "",
-                "neither an offset nor a drift: this does nothing; write offset: 5s or drift: 1%",
+                "without an offset or a drift this fault does nothing; write offset: 5s or drift: 1%",
             ));
         }
         let far = Delay::from_ns(offset.unsigned_abs());
         if offset != 0 && !(LEAST_OFFSET..=MOST_OFFSET).contains(&far) {
             let message = format!(
-                "{} cannot be put in force and proven; write {LEAST_OFFSET} to {MOST_OFFSET}, or the same with a minus",
+                "{} is outside of what can be injected and proven; write {LEAST_OFFSET} to {MOST_OFFSET}, or \
+                    the same with a minus",
                 entry.offset
             );
             return Err(Complaint::at("offset", message));
@@ -64,7 +65,7 @@ impl Clock {
             return Err(Complaint::at("drift", message));
         }
         if drift.abs() > MAX_DRIFT_PPB {
-            let message = format!("{} is more than a clock can drift here; write up to 90%", entry.drift);
+            let message = format!("{} is more than a clock can drift; write up to 90%", entry.drift);
             return Err(Complaint::at("drift", message));
         }
         Ok(Clock { nodes: known_nodes(&entry.host, hosts)?, offset_ns: offset, drift_ppb: drift })
@@ -96,7 +97,8 @@ impl Fault for Clock {
     }
 
     fn effect(&self) -> String {
-        "timestamps that it makes are wrong, so writes may win or lose against others'; time-outs and RTTs stay"
+        "its timestamps are wrong, so its writes may win or lose against others'; timeouts and RTTs do not \
+            change"
             .to_owned()
     }
 

@@ -19,7 +19,8 @@ pub fn fault(entry: &ShareFault, hosts: &Hosts) -> Result<LinkFault, Complaint> 
     let impairment = Impairment { corrupt: Chance { share, correlation }, ..Impairment::NONE };
     LinkFault::of_hosts("corrupt", Struck { names: &entry.host, direction, hosts }, impairment, |struck, traffic| {
         let whose = join(struck);
-        let effect = format!("RTTs stay; checksums catch it: what is damaged to or from {whose} is as good as lost");
+        let effect =
+            format!("RTTs do not change; checksums catch it, so a damaged packet to or from {whose} counts as lost");
         (format!("{share} of {traffic} arrives with a flipped bit"), effect)
     })
 }

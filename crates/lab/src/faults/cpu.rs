@@ -31,13 +31,14 @@ impl Cpu {
         if entry.share.fraction() < LEAST_SHARE {
             let least = Share::new(LEAST_SHARE).unwrap_or_default();
             let message = format!(
-                "{} of the processors is too little to be kept; write at least {least}, or pause: for none at all",
+                "{} of the processors is too small a share to enforce; write at least {least}, or pause: for \
+                    none at all",
                 entry.share
             );
             return Err(Complaint::at("share", message));
         }
         if entry.share == Share::ALL {
-            return Err(Complaint::at("share", "100% of the processors is no limit; write less"));
+            return Err(Complaint::at("share", "100% of the processors is not a limit; write less"));
         }
         Ok(Cpu { nodes: known_nodes(&entry.host, hosts)?, share: entry.share })
     }
@@ -57,7 +58,7 @@ impl Fault for Cpu {
     }
 
     fn effect(&self) -> String {
-        "what it has to compute takes longer; RTTs of the network stay".to_owned()
+        "its computation takes longer; network RTTs do not change".to_owned()
     }
 
     fn expectations(&self, hosts: &Hosts) -> Vec<Expectation> {

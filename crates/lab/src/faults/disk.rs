@@ -29,7 +29,7 @@ pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 const OPERATIONS: [&str; 4] = ["read", "write", "sync", "metadata"];
 /// Half of the least tolerance: what a real disk and a busy machine add to a median.
 const NOISE: Delay = Delay::from_ms(2);
-/// Less is not told from what disks do by themselves.
+/// Less cannot be distinguished from what disks do by themselves.
 const LEAST_DELAY: Delay = Delay::from_ms(2);
 /// If fewer operations take longer, chance may keep the median of a short phase among those that do not.
 const MEDIAN_SHARE: f64 = 0.8;
@@ -72,11 +72,12 @@ impl Disk {
         let operations = entry.operations.clone().unwrap_or_else(|| all(&["sync"]));
         let operations = among(&operations, "operations", "the operations are", OPERATIONS.into_iter())?;
         if entry.delay == Delay::ZERO && entry.error.is_none() {
-            let message = "neither a delay nor an error: this does nothing; write delay: 20ms or error: io";
+            let message = "without a delay or an error this fault does nothing; write delay: 20ms or error: io";
             return Err(Complaint::at("", message));
         }
         if entry.delay != Delay::ZERO && !(LEAST_DELAY..=Delay::from_secs(60)).contains(&entry.delay) {
-            let message = format!("{} cannot be put in force and proven; write {LEAST_DELAY} to 60s", entry.delay);
+            let message =
+                format!("{} is outside of what can be injected and proven; write {LEAST_DELAY} to 60s", entry.delay);
             return Err(Complaint::at("delay", message));
         }
         if entry.jitter > entry.delay {
@@ -107,7 +108,7 @@ impl Disk {
         let spared = hosts.nodes().map(|node| node.name.clone()).find(|node| !nodes.contains(node));
         let disk = Disk { nodes, directories, operations, fault, spared };
         if let (Some(error), Some(never)) = (fault.error, disk.operations.iter().find(|one| !disk.fails(**one))) {
-            let message = format!("a {never} never answers {error}; leave it out, or write error: io");
+            let message = format!("a {never} never fails with {error}; leave it out, or write error: io");
             return Err(Complaint::at("operations", message));
         }
         Ok(disk)
@@ -173,7 +174,7 @@ impl Fault for Disk {
     }
 
     fn effect(&self) -> String {
-        format!("the disk of {} alone; RTTs of the network stay", join(&self.nodes))
+        format!("only the disk of {} is affected; network RTTs do not change", join(&self.nodes))
     }
 
     fn expectations(&self, hosts: &Hosts) -> Vec<Expectation> {
@@ -293,7 +294,7 @@ fn revive(control: &dyn ControlNodes, nodes: &[String]) -> Result<Option<Change>
         return Ok(None);
     }
     for node in &silent {
-        // One that waits for a disk that has failed it does not end in good order: it was seen to take more than 20 s.
+        // One that waits for a disk that has failed it does not end cleanly: it was seen to take more than 20 s.
         if control.state(node)? != NodeState::Down {
             control.kill(node, libc::SIGKILL)?;
         }

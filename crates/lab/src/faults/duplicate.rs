@@ -18,7 +18,7 @@ pub fn fault(entry: &ShareFault, hosts: &Hosts) -> Result<LinkFault, Complaint> 
     provable_share("share", share)?;
     let impairment = Impairment { duplicate: Chance { share, correlation }, ..Impairment::NONE };
     LinkFault::of_hosts("duplicate", Struck { names: &entry.host, direction, hosts }, impairment, |struck, traffic| {
-        let effect = format!("RTTs stay; TCP at the far end of {} throws the copies away", join(struck));
-        (format!("{share} of {traffic} comes twice"), effect)
+        let effect = format!("RTTs do not change; TCP at the other end of {} discards the copies", join(struck));
+        (format!("{share} of {traffic} arrives twice"), effect)
     })
 }

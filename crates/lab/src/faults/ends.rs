@@ -14,7 +14,7 @@ use brownout_units::Delay;
 use super::{
     capabilities::{Capabilities, ControlNodes, together},
     fault::{ActiveFault, Fault, Healing},
-    names::{join, known_nodes, s},
+    names::{are, join, known_nodes},
     needs::Needs,
     pause::silent,
 };
@@ -26,7 +26,7 @@ use crate::{
 
 /// A node that has been asked to end is killed after this.
 const STOP_WITHIN: Duration = Duration::from_secs(20);
-/// What it takes a small node to end in good order.
+/// What it takes a small node to end cleanly.
 const ENDS_WITHIN: Delay = Delay::from_secs(8);
 /// What the plan leaves for a start: 11 s to 13 s were measured on a quiet machine of two cores.
 pub(super) const STARTS_WITHIN: Delay = Delay::from_secs(30);
@@ -38,7 +38,7 @@ const BACK_WITHIN: Duration = Duration::from_secs(120);
 pub enum How {
     /// By a signal; SIGKILL: at once, as by a power cut that spares the disk.
     Kill(Signal),
-    /// SIGTERM: in good order.
+    /// SIGTERM: cleanly.
     Stop,
 }
 
@@ -75,15 +75,15 @@ impl Fault for Ends {
     fn text(&self) -> String {
         let how = match self.how {
             How::Kill(signal) => {
-                format!("{} killed (SIG{})", if self.nodes.len() == 1 { "is" } else { "are" }, signal.name())
+                format!("{} killed (SIG{})", are(&self.nodes), signal.name())
             }
-            How::Stop => format!("end{} in good order (SIGTERM)", s(&self.nodes)),
+            How::Stop => format!("{} stopped cleanly (SIGTERM)", are(&self.nodes)),
         };
         format!("{} {how}, and started again in the end", join(&self.nodes))
     }
 
     fn effect(&self) -> String {
-        "its connections are closed and new ones refused; RTTs of the network stay".to_owned()
+        "its connections are closed and new ones refused; network RTTs do not change".to_owned()
     }
 
     fn expectations(&self, hosts: &Hosts) -> Vec<Expectation> {
@@ -124,7 +124,7 @@ impl Fault for Ends {
                 return ended.give_up(LabError::Ground { doing: "start a thread", source });
             }
         }
-        // A kill takes a millisecond. To end in good order takes seconds, and the lab has other things to do meanwhile.
+        // A kill takes a millisecond. To end cleanly takes seconds, and the lab has other things to do meanwhile.
         if self.at_once()
             && let Err(error) = ended.wait()
         {

@@ -37,9 +37,7 @@ pub fn from_entry(entry: &FaultEntry, hosts: &Hosts, seed: u64) -> Result<Box<dy
     .flatten();
     match (faults.next(), faults.next()) {
         (Some(fault), None) => fault,
-        (None, _) if entry.chaos.is_some() => {
-            Err(Complaint::at("chaos", "chaos is many faults, and cannot be one of another"))
-        }
+        (None, _) if entry.chaos.is_some() => Err(Complaint::at("chaos", "chaos cannot be nested in another fault")),
         (None, _) => {
             Err(Complaint::at("", "a fault is one word with its values, such as slow: { host: n2, delay: 100ms }"))
         }

@@ -5,7 +5,7 @@ use brownout_probe::TrainSpec;
 use brownout_record::Quantity;
 use brownout_units::{Delay, Share};
 
-/// Shares below this are not told from none by anyone.
+/// Shares below this cannot be distinguished from none.
 pub(super) const LEAST_SHARE: f64 = 0.0005;
 /// Half of the least tolerance of a delay: what scheduling noise can add to a median on a busy two-core machine.
 const NOISE: Delay = Delay::from_ms(1);
@@ -18,7 +18,7 @@ const JITTER_TOLERANCE: f64 = 0.3;
 const SPREAD_TOLERANCE: f64 = 0.35;
 /// What a busy machine adds to a spread.
 const SPREAD_NOISE: Delay = Delay::from_ns(500_000);
-/// A smaller spread is not told from that.
+/// A smaller spread cannot be distinguished from that.
 const LEAST_SPREAD: Delay = Delay::from_ms(2);
 /// Of a share, beside the error of counting: the probes' own losses and what bursts add.
 const SHARE_TOLERANCE: f64 = 0.1;
@@ -95,7 +95,7 @@ pub(super) fn unjudged(impairment: &Impairment) -> Vec<String> {
     let mut all = Vec::new();
     let asked = asked(impairment);
     if impairment.jitter != Delay::ZERO && !asked.iter().any(|(quantity, ..)| *quantity == Quantity::DelaySpread) {
-        all.push(format!("the jitter of {}: too little to be told from that of the machine", impairment.jitter));
+        all.push(format!("the jitter of {} (too small to distinguish from the machine's own)", impairment.jitter));
     }
     let correlations = [
         impairment.delay_correlation,
@@ -107,13 +107,13 @@ pub(super) fn unjudged(impairment: &Impairment) -> Vec<String> {
         all.push("correlations".to_owned());
     }
     if !matches!(impairment.loss, Loss::None | Loss::Independent(_)) {
-        all.push("the lengths of bursts of losses (only how much is lost)".to_owned());
+        all.push("the lengths of loss bursts (only the share that is lost)".to_owned());
     }
     if impairment.rate.is_some() {
         all.push("the length of the queue before the bottleneck".to_owned());
     }
     if impairment.cut == Some(Cut::Reject) {
-        all.push("that senders are told (only that nothing passes)".to_owned());
+        all.push("that senders are notified (only that nothing passes)".to_owned());
     }
     all
 }

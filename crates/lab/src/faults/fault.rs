@@ -30,7 +30,7 @@ pub trait Fault: Any + fmt::Debug + Send + Sync {
     /// How long after a change one may still see what was before it, or neither.
     fn unsettled(&self) -> Delay;
 
-    /// How long it may take to come into force: a database that ends in good order takes seconds. The proof looks at what
+    /// How long it may take to come into force: a database that shuts down cleanly takes seconds. The proof looks at what
     /// comes after that, however long it took; the plan leaves this much time for it.
     fn injects_within(&self) -> Delay {
         Delay::ZERO
@@ -47,7 +47,7 @@ pub trait Fault: Any + fmt::Debug + Send + Sync {
         &[]
     }
 
-    /// Whether it makes processes stand still, wholly and at once, so that a fraction of a second of it can be seen.
+    /// Whether it stops processes, wholly and at once, so that a fraction of a second of it can be seen.
     fn is_stall(&self) -> bool {
         false
     }

@@ -23,7 +23,7 @@ pub fn fault(entry: &FlakyFault, hosts: &Hosts) -> Result<LinkFault, Complaint> 
     };
     let struck = Struck { names: &entry.host, direction: entry.direction, hosts };
     LinkFault::of_hosts("flaky", struck, Impairment { loss, ..Impairment::NONE }, |struck, traffic| {
-        let effect = format!("RTTs stay; what is lost to or from {} is sent again by TCP, later", join(struck));
+        let effect = format!("RTTs do not change; TCP retransmits what is lost to or from {}, later", join(struck));
         (format!("{share} of {traffic} is lost{bursts}"), effect)
     })
 }

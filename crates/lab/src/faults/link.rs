@@ -18,13 +18,13 @@ pub fn fault(entry: &LinkEntry, hosts: &Hosts) -> Result<LinkFault, Complaint> {
     let hit = hosts.links(entry)?;
     let impairment = entry.impairment()?;
     if impairment == Impairment::NONE {
-        return Err(Complaint::at("", "nothing is said to be wrong with these links; write delay: 100ms, loss: 1%, …"));
+        return Err(Complaint::at("", "no impairment is given for these links; write delay: 100ms, loss: 1%, …"));
     }
     provable(&impairment)?;
     let arrow = if entry.both { "↔" } else { "→" };
     let rtt = if entry.both { 2 * impairment.delay.ns() } else { impairment.delay.ns() };
     let effect = match rtt {
-        0 => "RTTs stay".to_owned(),
+        0 => "RTTs do not change".to_owned(),
         rtt => format!("RTTs between {} and {} grow by {}", entry.from, entry.to, Delay::from_ns(rtt)),
     };
     Ok(LinkFault {

@@ -226,14 +226,14 @@ fn pairs(struck: &[String], direction: Direction, hosts: &Hosts) -> Vec<(String,
     all.map(|(from, to)| (from.name.clone(), to.name.clone())).collect()
 }
 
-/// "everything n2 sends", "everything that is sent to n2", "everything that n2 sends or is sent".
+/// "everything n2 sends", "everything sent to n2", "everything n2 sends or receives".
 fn traffic(struck: &[String], direction: Direction) -> String {
     let hosts = join(struck);
     match direction {
         Direction::Out => format!("everything {hosts} send{}", s(struck)),
-        Direction::In => format!("everything that is sent to {hosts}"),
+        Direction::In => format!("everything sent to {hosts}"),
         Direction::Both => {
-            format!("everything {hosts} send{} or {} sent", s(struck), if struck.len() == 1 { "is" } else { "are" })
+            format!("everything {hosts} send{} or receive{}", s(struck), s(struck))
         }
     }
 }

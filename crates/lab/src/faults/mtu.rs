@@ -13,7 +13,7 @@ pub fn fault(entry: &MtuFault, hosts: &Hosts) -> Result<LinkFault, Complaint> {
     let bytes = mtu(entry.bytes).map_err(|complaint| Complaint { key: "bytes".into(), ..complaint })?;
     let struck = Struck { names: &entry.host, direction: entry.direction, hosts };
     LinkFault::of_hosts("mtu", struck, Impairment { mtu: Some(bytes), ..Impairment::NONE }, |_, traffic| {
-        let effect = "RTTs stay; TCP is told and sends smaller packets".to_owned();
+        let effect = "RTTs do not change; TCP is notified and sends smaller packets".to_owned();
         (format!("{traffic} passes in packets of {bytes} bytes at most"), effect)
     })
 }

@@ -64,3 +64,8 @@ pub(super) fn join(names: &[String]) -> String {
 pub(super) fn s(names: &[String]) -> &'static str {
     if names.len() == 1 { "s" } else { "" }
 }
+
+/// "is" for one host, "are" for several.
+pub(super) fn are(names: &[String]) -> &'static str {
+    if names.len() == 1 { "is" } else { "are" }
+}

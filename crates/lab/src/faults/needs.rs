@@ -15,7 +15,7 @@ pub struct Needs {
     pub clock_witness: bool,
     /// The nodes' processes and answers are watched.
     pub process_witness: bool,
-    /// The shortest time for which a process is to stand still: they are watched closely enough for that.
+    /// The shortest time for which a process is to be stopped: they are watched closely enough for that.
     pub shortest_stall: Option<Delay>,
     /// Bursts measure the rate of these links, and of as many that are spared.
     pub trains: Vec<TrainNeed>,

@@ -13,12 +13,12 @@ use crate::{
 pub fn fault(entry: &PartitionFault, hosts: &Hosts, seed: u64) -> Result<LinkFault, Complaint> {
     let ways = [!entry.groups.is_empty(), entry.isolate.is_some(), entry.random, entry.from.is_some()];
     if ways.iter().filter(|way| **way).count() != 1 {
-        let message = "who is cut off is not said, or twice; write one of groups: [[n1], [n2, n3]], isolate: n2, \
-                       random: true, or from: n1 with to: n2";
+        let message = "a partition needs exactly one of groups: [[n1], [n2, n3]], isolate: n2, random: true, or from: n1 \
+            with to: n2";
         return Err(Complaint::at("", message));
     }
     if entry.to.is_some() && entry.from.is_none() {
-        return Err(Complaint::at("to", "to goes with from: what these send to those does not arrive"));
+        return Err(Complaint::at("to", "to: needs from:, as in from: n1, to: n2"));
     }
     let (mut hit, words) = if let Some(from) = &entry.from {
         one_way(from, entry.to.as_ref(), hosts)?
@@ -34,13 +34,17 @@ pub fn fault(entry: &PartitionFault, hosts: &Hosts, seed: u64) -> Result<LinkFau
     }
     let (cut, told) = match entry.how {
         CutChoice::Drop => (Cut::Drop, "packets vanish"),
-        CutChoice::Reject => (Cut::Reject, "senders are told"),
+        CutChoice::Reject => (Cut::Reject, "senders are notified"),
     };
     Ok(LinkFault {
         kind: "partition",
         subject: words.clone(),
         text: format!("partition {words}: {told}"),
-        effect: format!("{} of {} links carry nothing; RTTs on the others stay", hit.len(), hosts.pairs().count()),
+        effect: format!(
+            "{} of {} links carry nothing; RTTs on the others do not change",
+            hit.len(),
+            hosts.pairs().count()
+        ),
         hit,
         impairment: Impairment { cut: Some(cut), ..Impairment::NONE },
     })
@@ -49,7 +53,7 @@ pub fn fault(entry: &PartitionFault, hosts: &Hosts, seed: u64) -> Result<LinkFau
 type Cuts = (Vec<(String, String)>, String);
 
 fn one_way(from: &Names, to: Option<&Names>, hosts: &Hosts) -> Result<Cuts, Complaint> {
-    let to = to.ok_or_else(|| Complaint::at("to", "to whom nothing arrives is missing; write to: n2"))?;
+    let to = to.ok_or_else(|| Complaint::at("to", "the receivers are missing; write to: n2"))?;
     let (from, to) = (known(from, hosts)?, known(to, hosts)?);
     let pairs = from.iter().flat_map(|from| to.iter().map(move |to| (from.clone(), to.clone())));
     let pairs = pairs.filter(|(from, to)| from != to).collect();

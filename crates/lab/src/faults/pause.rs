@@ -1,4 +1,4 @@
-//! `pause`: a node's process stands still, as under a long garbage collection or a frozen virtual machine.
+//! `pause`: a node's process is paused, as under a long garbage collection or a frozen virtual machine.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use brownout_units::Delay;
 use super::{
     capabilities::{Capabilities, ControlNodes, together},
     fault::{ActiveFault, Fault, Healing},
-    names::{join, known_nodes, s},
+    names::{are, join, known_nodes},
     needs::Needs,
 };
 use crate::{
@@ -41,11 +41,11 @@ impl Fault for Pause {
     }
 
     fn text(&self) -> String {
-        format!("{} stand{} still (SIGSTOP)", join(&self.nodes), s(&self.nodes))
+        format!("{} {} paused (SIGSTOP)", join(&self.nodes), are(&self.nodes))
     }
 
     fn effect(&self) -> String {
-        "connections stay open, packets are taken, nothing is answered; RTTs of the network stay".to_owned()
+        "connections stay open and packets are accepted, but nothing is answered; network RTTs do not change".to_owned()
     }
 
     fn expectations(&self, hosts: &Hosts) -> Vec<Expectation> {

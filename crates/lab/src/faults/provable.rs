@@ -8,7 +8,7 @@ use crate::experiment::Complaint;
 
 /// If more packets skip a delay, it is the others that are out of order.
 const MOST_REORDERED: f64 = 0.4;
-/// What a burst measures on this machine: less takes minutes to show, more is not told from no limit at all.
+/// What a burst measures on this machine: less takes minutes to show, more cannot be distinguished from no limit.
 const RATES: std::ops::RangeInclusive<u64> = 64_000..=500_000_000;
 /// Room for a burst long enough to measure.
 const LEAST_QUEUE: Bytes = Bytes(20 << 10);
@@ -49,7 +49,7 @@ fn provable_reorder(reorder: &Reorder) -> Result<(), Complaint> {
     let Some(mean) = reorder.mean() else {
         return Err(Complaint::at(
             "gap",
-            "with a gap and a correlation nobody can say how many overtake; write one of them",
+            "with both a gap and a correlation the share that overtakes is unknown; write one of them",
         ));
     };
     provable_share("reorder", mean)?;
@@ -89,8 +89,11 @@ pub fn provable_delay(key: &'static str, delay: Delay) -> Result<(), Complaint> 
         ));
     }
     if !DELAYS.contains(&delay) {
-        let message =
-            format!("{delay} cannot be put in force and proven; write {} to {}", DELAYS.start(), DELAYS.end());
+        let message = format!(
+            "{delay} is outside of what can be injected and proven; write {} to {}",
+            DELAYS.start(),
+            DELAYS.end()
+        );
         return Err(Complaint::at(key, message));
     }
     Ok(())

@@ -17,8 +17,10 @@ pub fn fault(entry: &RateFault, hosts: &Hosts) -> Result<LinkFault, Complaint> {
     let struck = Struck { names: &entry.host, direction: entry.direction, hosts };
     LinkFault::of_hosts("rate", struck, Impairment { rate, ..Impairment::NONE }, |struck, traffic| {
         let whose = join(struck);
-        let effect =
-            format!("RTTs to and from {whose} grow by what waits before the bottleneck; small ones alone stay");
+        let effect = format!(
+            "RTTs to and from {whose} grow by the queueing delay at the bottleneck; those of lone small \
+                packets do not"
+        );
         (format!("{traffic} passes at most {} on each link", entry.rate), effect)
     })
 }

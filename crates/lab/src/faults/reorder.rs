@@ -21,7 +21,7 @@ pub fn fault(entry: &ReorderFault, hosts: &Hosts) -> Result<LinkFault, Complaint
     let every = if reorder.gap > 1 { format!(" every {}th packet at most,", reorder.gap) } else { String::new() };
     let impairment = Impairment { delay, reorder, ..Impairment::NONE };
     LinkFault::of_hosts("reorder", Struck { names: &entry.host, direction, hosts }, impairment, |struck, traffic| {
-        let effect = format!("most RTTs to and from {} grow as with slow, the others stay", join(struck));
-        (format!("{traffic} is {delay} late, but {share}{every} overtakes"), effect)
+        let effect = format!("most RTTs to and from {} grow as with slow, the others do not change", join(struck));
+        (format!("{traffic} is delayed by {delay}, but {share}{every} overtakes"), effect)
     })
 }

@@ -28,6 +28,6 @@ pub fn fault(entry: &SlowFault, hosts: &Hosts) -> Result<LinkFault, Complaint> {
         jitter => format!(" ± {jitter} ({distribution})"),
     };
     LinkFault::of_hosts("slow", Struck { names: &entry.host, direction, hosts }, impairment, |struck, traffic| {
-        (format!("{traffic} is {delay}{spread} late"), rtt_effect(struck, direction, delay))
+        (format!("{traffic} is delayed by {delay}{spread}"), rtt_effect(struck, direction, delay))
     })
 }

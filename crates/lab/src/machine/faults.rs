@@ -8,11 +8,10 @@ use crate::{LabError, faults::Needs};
 /// Refuses faults that this machine cannot inject, before anything is started.
 pub(super) fn refuse_faults(needs: &Needs) -> Result<(), LabError> {
     if !needs.disks.is_empty() {
-        Disk::available().map_err(|reason| LabError::Machine(format!("a fault of a disk needs FUSE: {reason}")))?;
+        Disk::available().map_err(|reason| LabError::Machine(format!("a disk fault needs FUSE: {reason}")))?;
     }
     if !needs.clocks.is_empty() {
-        loader()
-            .map_err(|reason| LabError::Machine(format!("a fault of a clock needs a preloaded object: {reason}")))?;
+        loader().map_err(|reason| LabError::Machine(format!("a clock fault needs a preloaded library: {reason}")))?;
     }
     Ok(())
 }
@@ -21,11 +20,13 @@ pub(super) fn refuse_faults(needs: &Needs) -> Result<(), LabError> {
 pub(super) fn checks() -> Vec<Check> {
     let of = |name: &str, good: &str, lacking: Result<(), String>, use_for: &str| match lacking {
         Ok(()) => Check::good(name, good),
-        Err(reason) => Check::not(CheckState::Limited, name, reason, format!("without it, {use_for} cannot be had")),
+        Err(reason) => {
+            Check::not(CheckState::Limited, name, reason, format!("without it, {use_for} are not available"))
+        }
     };
     vec![
-        of("slow disks", "FUSE can be mounted", Disk::available(), "faults of disks"),
-        of("wrong clocks", "objects can be preloaded", loader(), "faults of clocks"),
+        of("slow disks", "FUSE can be mounted", Disk::available(), "disk faults"),
+        of("wrong clocks", "a library can be preloaded", loader(), "clock faults"),
     ]
 }
 

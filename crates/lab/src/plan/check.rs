@@ -67,7 +67,7 @@ impl Check<'_> {
             return self.complain(
                 "network.mtu",
                 format!(
-                    "packets of {} bytes cannot be had; write {} to {}, usually 1500",
+                    "an MTU of {} bytes is not possible; write {} to {}, usually 1500",
                     network.mtu,
                     Count(*MTU.start()),
                     Count(*MTU.end())
@@ -120,7 +120,7 @@ impl Check<'_> {
             if length < least || !length.ns().is_multiple_of(INTERVAL_NS) {
                 return self.complain(
                     &key,
-                    format!("{length} is not a whole number of seconds from {least} on; series are kept per second"),
+                    format!("{length} is not a whole number of seconds, {least} at least; series are kept per second"),
                 );
             }
             if length > Delay::from_secs(7 * 24 * 3600) {

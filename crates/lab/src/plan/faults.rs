@@ -15,7 +15,7 @@ use crate::{
 
 /// More changes than this in one phase are a mistake.
 const MOST_PERIODS: u64 = 1_000;
-/// A shorter stretch cannot be told from the time that changes take.
+/// A shorter stretch cannot be distinguished from the time that changes take.
 const LEAST_PERIOD: Delay = Delay::from_ms(200);
 /// More steps than this cannot each be seen.
 const MOST_STEPS: u64 = 100;
@@ -103,7 +103,7 @@ impl Check<'_> {
     fn whole(&self, at: &str, entry: &FaultEntry) -> Result<(), FileError> {
         for (key, given) in [("flap", entry.flap.is_some()), ("ramp", entry.ramp.is_some())] {
             if given {
-                let message = "chaos comes and goes by itself; leave this out".to_owned();
+                let message = "chaos has its own timing; leave this out".to_owned();
                 return self.complain(&format!("{at}.{key}"), message);
             }
         }
@@ -122,7 +122,7 @@ impl Check<'_> {
         let from = |ns: u64| Delay::from_ns(starts.ns() + ns);
         match (entry.flap, entry.ramp) {
             (Some(_), Some(_)) => {
-                self.complain(&format!("{at}.ramp"), "flap and ramp exclude one another; write one of them".to_owned())
+                self.complain(&format!("{at}.ramp"), "flap and ramp cannot be combined; write one of them".to_owned())
             }
             (None, None) => Ok(PlannedFault {
                 severities: vec![Arc::from(fault)],
@@ -132,7 +132,10 @@ impl Check<'_> {
                 let key = format!("{at}.flap");
                 let least = if fault.is_stall() { LEAST_STALL } else { LEAST_PERIOD };
                 if flap.on < least || flap.off < LEAST_PERIOD {
-                    let message = format!("{} lasts {least} at least each time, and off {LEAST_PERIOD}", fault.kind());
+                    let message = format!(
+                        "{} has to last {least} at least each time, and to be off for {LEAST_PERIOD}",
+                        fault.kind()
+                    );
                     return self.complain(&key, message);
                 }
                 let heals = fault.heals_within();
@@ -166,13 +169,14 @@ impl Check<'_> {
                 let key = format!("{at}.ramp.steps");
                 let steps = ramp.steps.0;
                 if !(2..=MOST_STEPS).contains(&steps) {
-                    return self.complain(&key, format!("a ramp of {steps} steps is none; write 2 to {MOST_STEPS}"));
+                    return self
+                        .complain(&key, format!("a ramp of {steps} steps is not possible; write 2 to {MOST_STEPS}"));
                 }
                 let mut severities: Vec<Arc<dyn Fault>> = Vec::new();
                 for step in 1..steps {
                     let Some(less) = fault.scaled(step as f64 / steps as f64) else {
                         let message = format!(
-                            "{} cannot be had in steps of this size; leave ramp out, or take fewer",
+                            "{} cannot be injected in steps of this size; leave ramp out, or use fewer steps",
                             fault.kind()
                         );
                         return self.complain(&key, message);

@@ -119,11 +119,16 @@ impl Check<'_> {
             .or_else(|error: brownout_load::UnknownConsistency| self.complain("load.consistency", error.to_string()))?;
         self.pace()?;
         if load.timeout == Delay::ZERO || load.timeout > MAX_TIMEOUT {
-            return self
-                .complain("load.timeout", format!("{} is no time-out; write up to {MAX_TIMEOUT}", load.timeout));
+            return self.complain(
+                "load.timeout",
+                format!("{} is not a valid timeout; write one up to {MAX_TIMEOUT}", load.timeout),
+            );
         }
         if load.connections.0 == 0 || load.connections.0 > 64 {
-            return self.complain("load.connections", format!("{} connections; write 1 to 64", load.connections));
+            return self.complain(
+                "load.connections",
+                format!("{} connections are not possible; write 1 to 64", load.connections),
+            );
         }
         let mut planned = match &load.profile {
             Some(_) => self.profiles(hosts, version, consistency)?,
@@ -165,7 +170,7 @@ impl Check<'_> {
             (None, None) if load.profile.is_none() => self.complain("load", HOW_MUCH.to_owned()),
             (Some(_), Some(_)) => self.complain(
                 "load.threads",
-                "rate and threads exclude one another: an open loop has a rate, a closed loop has threads".to_owned(),
+                "rate and threads cannot be combined: an open loop has a rate, a closed loop has threads".to_owned(),
             ),
             (Some(RateChoice::Fixed(rate)), None) if rate.get() > MAX_RATE => {
                 self.complain("load.rate", format!("{rate} is beyond what one lab can offer; at most 1000k/s"))
@@ -182,7 +187,7 @@ impl Check<'_> {
         let of_profiles =
             [("ops", load.ops.is_some()), ("partitions", load.partitions.is_some()), ("keys", load.keys.is_some())];
         if let Some((key, _)) = of_profiles.into_iter().find(|(_, given)| *given) {
-            let message = format!("{key} belongs to profiles, and none is named; write profile: FILE beside it");
+            let message = format!("{key} is for profiles, and no profile is given; add profile: FILE");
             return self.complain(&format!("load.{key}"), message);
         }
         let copies = self.copies(hosts)?;
@@ -205,7 +210,7 @@ impl Check<'_> {
         }
         if population.0 == 0 || population.0 > KeyValue::LARGEST_POPULATION {
             let most = Count(KeyValue::LARGEST_POPULATION);
-            return self.complain("load.population", format!("{population} rows; write 1 to {most}"));
+            return self.complain("load.population", format!("{population} rows are not possible; write 1 to {most}"));
         }
         let sizes = Bytes(KeyValue::SMALLEST_VALUE)..=Bytes(KeyValue::LARGEST_VALUE).min(cassandra::largest_value());
         if !sizes.contains(&value_size) {
@@ -244,7 +249,7 @@ impl Check<'_> {
     pub(super) fn enough_nodes(&self, replication: u64, hosts: &Hosts) -> Result<(), FileError> {
         let nodes = hosts.nodes().count() as u64;
         if replication == 0 {
-            return self.complain("load.replication", "0 copies of a row are none; write at least 1".to_owned());
+            return self.complain("load.replication", "a replication of 0 stores nothing; write at least 1".to_owned());
         }
         if replication > nodes {
             return self.complain(
@@ -264,9 +269,10 @@ impl Check<'_> {
         let mut warnings = Vec::new();
         if copies == 1 {
             warnings.push(format!(
-                "replication is 1: each row lives on one node and {consistency} waits for just that node, so a slow \
-                 node delays exactly its share of the keys, by arithmetic. Replication, speculative retry and the \
-                 snitch take no part; this measures no tolerance. Use replication 3 to ask about tolerance"
+                "replication is 1: each row lives on one node and {consistency} waits for just that node, so \
+                    a slow node delays exactly its share of the keys, by arithmetic. Replication, speculative \
+                    retry and the snitch play no part, so this does not measure tolerance. Use replication 3 to \
+                    measure it"
             ));
         } else if needed == copies && !self.experiment.faults.is_empty() {
             warnings.push(format!(
@@ -279,5 +285,5 @@ impl Check<'_> {
 }
 
 /// What to write if nothing says how much load there is.
-pub(super) const HOW_MUCH: &str = "how much load is not said; write rate: 400/s (open loop), rate: 30% (of the measured \
-                                   capacity) or threads: 64 (closed loop)";
+pub(super) const HOW_MUCH: &str = "the amount of load is missing; write rate: 400/s (open loop), rate: 30% (of the measured capacity) or \
+    threads: 64 (closed loop)";

@@ -49,7 +49,8 @@ impl Check<'_> {
             let pairs = hosts.links(link).or_else(|complaint| self.complain_in(&at, complaint))?;
             let impairment = link.impairment().or_else(|complaint| self.complain_in(&at, complaint))?;
             if impairment == Impairment::NONE {
-                let message = "nothing lies between these; write delay: 40ms, loss: 0.1%, rate: 100mbit, …".to_owned();
+                let message =
+                    "no distance is given for these links; write delay: 40ms, loss: 0.1%, rate: 100mbit, …".to_owned();
                 return self.complain(&at, message);
             }
             if impairment.loss.mean() == Share::ALL {

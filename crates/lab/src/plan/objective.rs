@@ -18,7 +18,7 @@ impl Check<'_> {
             );
         };
         if response == Delay::ZERO {
-            return self.complain("objective", "no operation takes no time; write a response time above 0".to_owned());
+            return self.complain("objective", "a response time of 0 is not possible; write one above 0".to_owned());
         }
         for phase in &objective.phases {
             if !phases.iter().any(|planned| planned.phase.name() == phase) {

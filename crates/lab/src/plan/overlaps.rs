@@ -46,7 +46,8 @@ impl Check<'_> {
             };
             if still.ends() && hosts.nodes().all(|node| ended(&node)) {
                 let message = format!(
-                    "at {} every node is ended or starts again: there is no cluster left to look at; leave one out",
+                    "at {} every node is down or restarting, so no cluster is left; leave one of these faults \
+                        out",
                     Delay::from_ns(still.from)
                 );
                 return self.complain(&key(still), message);
@@ -60,8 +61,8 @@ impl Check<'_> {
         let allowance = Delay::from_ns(other.back - other.to);
         let back = if other.ends() { format!(", and may take {allowance} to start again") } else { String::new() };
         format!(
-            "{} of {} begins at {}, while it cannot: {} ({key}) is on from {} to {}{back}; begin at {} or later, or take \
-             another node",
+            "{} of {} cannot begin at {}: {} ({key}) is in force from {} to {}{back}; begin at {} or later, \
+                or choose another node",
             still.kind,
             still.node,
             at(still.from),
@@ -93,7 +94,8 @@ impl Check<'_> {
                 let sum: f64 = together.map(|(.., asked)| asked).sum();
                 if sum.abs() > MAX_DRIFT_PPB as f64 {
                     let message = format!(
-                        "at {} all drifts of the clock of {} make {:+.0}% together; a clock can drift 90% here",
+                        "at {} the drifts of the clock of {} add up to {:+.0}%; a clock can drift by 90% at \
+                            most",
                         Delay::from_ns(*from),
                         host.name,
                         sum / 1e7

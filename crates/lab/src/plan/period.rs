@@ -39,7 +39,7 @@ impl PlannedFault {
         Needs { shortest_stall: self.shortest_stall(), ..needs }
     }
 
-    /// The shortest of its periods, if in them processes stand still.
+    /// The shortest of its periods, if processes are stopped in them.
     pub(super) fn shortest_stall(&self) -> Option<Delay> {
         let lengths = self.periods.iter().map(|period| Delay::from_ns(period.ends.ns() - period.starts.ns()));
         lengths.min().filter(|_| self.fault().is_some_and(Fault::is_stall))
@@ -49,7 +49,7 @@ impl PlannedFault {
     pub(super) fn unjudged(&self) -> Option<String> {
         let fault = self.fault()?;
         let parts = fault.unjudged();
-        (!parts.is_empty()).then(|| format!("of '{}' the proof does not judge {}", fault.text(), parts.join(", ")))
+        (!parts.is_empty()).then(|| format!("the proof of '{}' does not cover {}", fault.text(), parts.join(", ")))
     }
 
     /// When it first comes into force.

@@ -58,15 +58,18 @@ impl Check<'_> {
         ];
         if let Some((key, _)) = of_short_form.into_iter().find(|(_, given)| *given) {
             let message = format!(
-                "{key} belongs to the short form, and the load is that of a profile, which says it itself; leave it out \
-                 (how many partitions there are is partitions:)"
+                "{key} is for loads without a profile, and the profile defines it itself; leave it out (the \
+                    number of partitions is set by partitions:)"
             );
             return self.complain(&format!("load.{key}"), message);
         }
         let partitions = section.partitions().0;
         if partitions == 0 || partitions > MAX_PARTITIONS {
             let most = Count(MAX_PARTITIONS);
-            return self.complain("load.partitions", format!("{} partitions; write 1 to {most}", Count(partitions)));
+            return self.complain(
+                "load.partitions",
+                format!("{} partitions are not possible; write 1 to {most}", Count(partitions)),
+            );
         }
         if let Some(keys) = section.keys.as_ref().filter(|keys| keys.min() < 1 || keys.max() as u64 > partitions) {
             let message = format!(
@@ -130,7 +133,7 @@ impl Check<'_> {
         let names = self.experiment.load.profile.iter().flat_map(|names| names.iter());
         for (place, name) in names.enumerate() {
             if name.starts_with('~') {
-                let message = format!("'{name}': ~ is the shell's word for a directory; write the path from this file");
+                let message = format!("'{name}': only a shell expands ~; write the path relative to this file");
                 return self.in_profile(place, message);
             }
             if name.contains("://") {
@@ -147,7 +150,7 @@ impl Check<'_> {
             let profile = Profile::from_text(&path.display().to_string(), text, &named)?;
             if let Some(other) = profiles.iter().find(|other| other.name == profile.name) {
                 let message =
-                    format!("{} is '{}', too; give one of them a specname of its own", other.file, profile.name);
+                    format!("{} is also named '{}'; give one of them a specname of its own", other.file, profile.name);
                 return self.in_profile(place, message);
             }
             self.table(place, &profile, version)?;
@@ -188,7 +191,7 @@ impl Check<'_> {
     fn ops(&self, profiles: &[Profile]) -> Result<Vec<Resolved>, FileError> {
         let section = &self.experiment.load;
         let Some(ops) = &section.ops else {
-            let message = "which operations there are is not said; write ops: { insert: 1 }, with the names of queries";
+            let message = "the operations are missing; write ops: { insert: 1 }, with the names of queries";
             return self.complain("load.profile", message.to_owned());
         };
         let mut found: Vec<Resolved> = Vec::new();
@@ -205,7 +208,7 @@ impl Check<'_> {
                 .iter()
                 .find_map(|op| found.iter().find(|known| (known.profile, known.what) == (op.profile, op.what)))
             {
-                return self.complain(&key, format!("it is the operation '{}', which is there already", twice.name));
+                return self.complain(&key, format!("the operation '{}' is listed twice", twice.name));
             }
             found.extend(resolved);
         }

@@ -18,9 +18,9 @@ use crate::{experiment::FileError, faults::Fault, hosts::Hosts, witness::Samplin
 const PROBE_EVERY: Duration = Duration::from_millis(20);
 /// Probes that each of the windows before, during and after a fault has to have: three times what a verdict takes.
 const PROBES: u32 = 3 * brownout_analysis::ENOUGH as u32;
-/// The same of questions to a node that stands still.
+/// The same of questions to a paused node.
 const BEATS: u32 = 30;
-/// A node that stands still for a moment is best looked at between moments as far apart as this: it is wholly back by then.
+/// A node that is paused for a moment is best looked at between moments as far apart as this: it is wholly back by then.
 const BETWEEN_STALLS: Delay = Delay::from_secs(3);
 /// The same in time for what other witnesses see, who look ten times a second.
 const WITNESSES: Delay = Delay::from_secs(5);
@@ -70,8 +70,8 @@ impl Check<'_> {
                         let have = periods.iter().map(|period| period.ends.ns() - period.starts.ns()).sum();
                         let [during, have, need] = [during, have, need].map(Delay::from_ns);
                         format!(
-                            "other faults come, go or are still healing in its {have}: {during} are left to prove it by \
-                             {what}, and it needs {need}; write them further apart"
+                            "other faults begin, end or heal within its {have}: {during} are left to prove it \
+                                by {what}, which needs {need}; space them further apart"
                         )
                     });
                     return self.complain(&key, message);
@@ -210,8 +210,8 @@ pub(super) fn faint(hosts: &Hosts, phases: &[PlannedPhase], faults: &[PlannedFau
         }
         let Some((probes, need)) = worst else { continue };
         warnings.push(format!(
-            "to tell '{}' from nothing takes about {} packets on each of its links, before as well as in force, and the \
-             probes send {}: only if the load itself sends the others, there too, will it be proven",
+            "proving '{}' takes about {} packets on each of its links, before the fault and during it, and \
+                the probes send {}: it can be proven only if the load sends the rest on the same links",
             fault.fault().map(Fault::text).unwrap_or_default(),
             Count(need),
             Count(probes)

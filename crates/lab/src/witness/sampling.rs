@@ -15,7 +15,7 @@ const LOOKS: u32 = 20;
 /// Questions to a node in it.
 const BEATS: u32 = 10;
 
-/// Shorter stalls are not told from what a process that runs is now and then: between two looks.
+/// Shorter stalls cannot be distinguished from a running process that is off the CPU between two looks.
 pub const LEAST_STALL: Delay = Delay::from_ms(50);
 
 /// Between two looks, and between two questions. The same from the trial's beginning to its end: what looking costs, the baseline

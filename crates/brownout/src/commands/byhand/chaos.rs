@@ -7,11 +7,11 @@ use super::ask::{LabName, ask, wrong};
 
 #[derive(clap::Subcommand)]
 pub enum Chaos {
-    /// Begin.
+    /// Start chaos.
     Start(Box<StartArguments>),
-    /// End, and heal.
+    /// Stop chaos, and heal its faults.
     Stop(ChaosArguments),
-    /// What it does at this moment.
+    /// Show what chaos is doing.
     Status(ChaosArguments),
 }
 
@@ -21,7 +21,7 @@ pub struct StartArguments {
     /// disk:20ms, cpu:20%, clock:5s, pause, kill, stop, partition.
     #[arg(long, value_name = "FAULT,…", value_delimiter = ',', default_value = "slow:100ms,flaky:30%,pause,partition")]
     faults: Vec<String>,
-    /// From one round to the next.
+    /// The pause between two rounds.
     #[arg(long, value_name = "TIME..TIME", default_value = "5s..20s")]
     pause: String,
     /// How long a round lasts.
@@ -30,10 +30,10 @@ pub struct StartArguments {
     /// How many hosts at once.
     #[arg(long, value_name = "COUNT..COUNT", default_value = "1")]
     at_once: String,
-    /// Who may be struck. Default: every node.
+    /// The hosts that faults may hit. Default: every node.
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     hosts: Vec<String>,
-    /// The same seed makes the same faults. Default: drawn, and told.
+    /// The same seed gives the same faults. Default: random, and printed.
     #[arg(long)]
     seed: Option<u64>,
     #[command(flatten)]
@@ -93,7 +93,7 @@ fn fault(text: &str) -> Result<Value, Failure> {
     let (kind, magnitude) = text.split_once(':').map_or((text, None), |(kind, magnitude)| (kind, Some(magnitude)));
     let known = || FAULTS.iter().map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ");
     match (FAULTS.iter().find(|(known, _)| *known == kind), magnitude) {
-        (None, _) => wrong(format!("'{kind}' is no fault that chaos knows; they are {}", known())),
+        (None, _) => wrong(format!("'{kind}' is not a fault that chaos knows; it knows {}", known())),
         (Some((_, Some(key))), Some(magnitude)) => Ok(json!({ kind: { *key: magnitude } })),
         (Some((_, Some(key))), None) => wrong(format!("{kind} needs its {key}, as in {kind}:…")),
         (Some((_, None)), Some(magnitude)) => wrong(format!("{kind} has no magnitude; leave ':{magnitude}' out")),

@@ -12,38 +12,38 @@ use super::{
 /// `link`: in the words of the experiment file.
 #[derive(clap::Args)]
 pub struct LinkOfArguments {
-    /// Who sends: hosts or sites, with commas.
+    /// The sending hosts or sites, separated by commas.
     from: String,
-    /// Who receives.
+    /// The receiving hosts or sites.
     to: String,
     /// A delay (and a jitter), a loss, a rate; or `fast`: heal what was done to these links by this command.
     #[arg(value_name = "MAGNITUDE")]
     words: Vec<String>,
-    /// The same the other way round.
+    /// The same in the other direction, too.
     #[arg(long)]
     both: bool,
     /// One-way delay.
     #[arg(long, value_name = "TIME")]
     delay: Option<String>,
-    /// How far single packets lie from that.
+    /// Jitter: how far single packets deviate from that.
     #[arg(long, value_name = "TIME")]
     jitter: Option<String>,
-    /// Of the jitter: uniform, normal, pareto or paretonormal.
+    /// Distribution of the jitter: uniform, normal, pareto or paretonormal.
     #[arg(long)]
     distribution: Option<String>,
-    /// Of one packet's jitter with the next one's.
+    /// Correlation of successive packets' jitter.
     #[arg(long, value_name = "SHARE")]
     delay_correlation: Option<String>,
     /// Share of packets lost.
     #[arg(long, value_name = "SHARE")]
     loss: Option<String>,
-    /// Of one packet's loss with the next one's.
+    /// Correlation of successive packets' loss.
     #[arg(long, value_name = "SHARE")]
     loss_correlation: Option<String>,
     /// Loss in bursts instead: p=1%,r=25%.
     #[arg(long, value_name = "KEY=SHARE,…")]
     gilbert_elliott: Option<String>,
-    /// Loss by four states instead: p13=1%,p31=30%.
+    /// Loss by a Markov model of four states instead: p13=1%,p31=30%.
     #[arg(long, value_name = "KEY=SHARE,…")]
     markov: Option<String>,
     /// Share of packets that come twice.
@@ -55,16 +55,16 @@ pub struct LinkOfArguments {
     /// Share of packets that skip the delay.
     #[arg(long, value_name = "SHARE")]
     reorder: Option<String>,
-    /// Only every so many packets may skip the delay.
+    /// Only one of this many packets may skip the delay.
     #[arg(long, value_name = "PACKETS")]
     gap: Option<String>,
     /// Bits per second.
     #[arg(long)]
     rate: Option<String>,
-    /// What may wait before the bottleneck: 64KiB or 50ms.
+    /// The queue of the bottleneck: 64KiB or 50ms.
     #[arg(long, value_name = "BYTES|TIME")]
     queue: Option<String>,
-    /// Bytes that each packet costs beside its own.
+    /// Overhead of each packet, bytes.
     #[arg(long, value_name = "BYTES")]
     overhead: Option<String>,
     /// The largest IP packet that passes.
@@ -112,7 +112,10 @@ impl LinkOfArguments {
             } else if reads::<BitRate>(&word).is_some() {
                 rates.push(word);
             } else {
-                return wrong(format!("'{word}' is no delay (50ms), no loss (1%) and no rate (10mbit); or write fast"));
+                return wrong(format!(
+                    "'{word}' is neither a delay (50ms), a loss (1%) nor a rate (10mbit); to heal the links, \
+                    write fast"
+                ));
             }
         }
         asked = asked.placed(delays, &["delay", "jitter"])?.placed(shares, &["loss"])?.placed(rates, &["rate"])?;

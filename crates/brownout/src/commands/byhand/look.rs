@@ -20,10 +20,10 @@ const LS_WITHIN: Duration = Duration::from_secs(3);
 pub struct StatusArguments {
     #[command(flatten)]
     lab: LabName,
-    /// Again each second, until Ctrl-C.
+    /// Refresh every second, until Ctrl-C.
     #[arg(long)]
     watch: bool,
-    /// And look for some seconds whether what is in force shows: proven, or not seen.
+    /// Check for some seconds whether each fault in force shows: proven, or not seen.
     #[arg(long)]
     check: bool,
     /// One JSON object with the whole matrix of links (docs/lab-by-hand.md).
@@ -45,7 +45,7 @@ pub struct EventsArguments {
     /// One JSON object a line.
     #[arg(long)]
     json: bool,
-    /// Go on as events happen, until Ctrl-C.
+    /// Follow new events, until Ctrl-C.
     #[arg(short, long)]
     follow: bool,
 }
@@ -75,7 +75,7 @@ pub fn status(arguments: &StatusArguments) -> Result<u8, Failure> {
 }
 
 fn unexpected() -> Failure {
-    Failure { message: "the lab has answered something else".to_owned(), code: output::INVALID }
+    Failure { message: "the lab sent an unexpected answer".to_owned(), code: output::INVALID }
 }
 
 /// The table of a lab, for people.

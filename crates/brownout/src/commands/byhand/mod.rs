@@ -21,35 +21,35 @@ pub use up::keep;
 /// What is typed at a lab by hand.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Start a lab by hand: a cluster on its network, which stands until `destroy`.
+    /// Start a lab by hand: a cluster on its network, which runs until `destroy`.
     Up(up::UpArguments),
     /// End a lab by hand; nothing is left of it.
     Destroy(up::DestroyArguments),
-    /// Show hosts, links, disks and clocks of a lab, read back from where they are.
+    /// Show hosts, links, disks and clocks of a lab, read back from the kernel and the emulator.
     Status(look::StatusArguments),
     /// List the labs that are running.
     Ls(look::LsArguments),
     /// Delay what hosts send: slow n2 100ms 10ms.
     Slow(network::SlowArguments),
-    /// Lose a part of what hosts send: flaky n2 10%.
+    /// Drop a share of the packets that hosts send: flaky n2 10%.
     Flaky(network::FlakyArguments),
-    /// Send a part of what hosts send twice: duplicate n2 5%.
+    /// Duplicate a share of the packets that hosts send: duplicate n2 5%.
     Duplicate(network::ShareOfArguments),
-    /// Flip bits in a part of what hosts send: corrupt n2 1%.
+    /// Flip bits in a share of the packets that hosts send: corrupt n2 1%.
     Corrupt(network::ShareOfArguments),
-    /// Let a part of what hosts send overtake the rest, which is delayed: reorder n2 25% 50ms.
+    /// Let a share of the packets that hosts send overtake the rest, which is delayed: reorder n2 25% 50ms.
     Reorder(network::ReorderArguments),
     /// Limit the rate of hosts' links: rate n2 10mbit.
     Rate(network::RateArguments),
     /// Limit the size of hosts' packets: mtu n2 1000.
     Mtu(network::MtuArguments),
-    /// Anything on the links from one host or site to another: link n1 n2 --delay 50ms --loss 1%.
+    /// Impair the links from one host or site to another in any way: link n1 n2 --delay 50ms --loss 1%.
     Link(Box<link::LinkOfArguments>),
     /// Heal the links of hosts (partitions apart: `join`).
     Fast(network::FastArguments),
     /// Cut hosts into groups that cannot reach one another: partition n1,n2 n3.
     Partition(network::PartitionArguments),
-    /// Cut the nodes into two groups that are drawn.
+    /// Cut the nodes into two random groups.
     RandomPartition(network::RandomPartitionArguments),
     /// Heal partitions.
     Join(network::JoinArguments),
@@ -61,9 +61,9 @@ pub enum Command {
     Kill(nodes::KillArguments),
     /// Stop nodes, and start them again.
     Restart(nodes::StartArguments),
-    /// Let nodes stand still (SIGSTOP).
+    /// Pause nodes (SIGSTOP).
     Pause(nodes::StopArguments),
-    /// Let paused nodes go on (SIGCONT).
+    /// Resume paused nodes (SIGCONT).
     Unpause(nodes::UnpauseArguments),
     /// Make disks of nodes slow or failing: disk n2 20ms; disk n2 fast heals.
     Disk(nodes::DiskArguments),
@@ -72,22 +72,22 @@ pub enum Command {
     /// Without a host: one-way delays, round trips and clock offsets between all. With one: make its clock wrong, as in
     /// clock n2 +5s; clock n2 right heals.
     Clock(nodes::ClockArguments),
-    /// Faults at random, in the background.
+    /// Inject random faults in the background.
     #[command(subcommand)]
     Chaos(chaos::Chaos),
     /// Print the log of a node.
     Logs(programs::LogsArguments),
     /// Run a program in a host: exec n1 -- ip addr.
     Exec(programs::ExecArguments),
-    /// Ask a node's nodetool: nodetool n1 status.
+    /// Run nodetool on a node: nodetool n1 status.
     Nodetool(programs::NodetoolArguments),
     /// Run one CQL statement: cql "SELECT * FROM system.local".
     Cql(programs::CqlArguments),
     /// Measure round trips between two hosts.
     Ping(programs::PingArguments),
-    /// What has changed in a lab, when, and by which command.
+    /// Show what changed in a lab, when, and by which command.
     Events(look::EventsArguments),
-    /// The keeper of a lab; not for people.
+    /// The keeper of a lab; internal.
     #[command(name = brownout_lab::byhand::KEEP, hide = true)]
     Keep,
 }

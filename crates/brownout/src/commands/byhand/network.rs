@@ -16,13 +16,13 @@ pub struct SlowArguments {
     /// How much later each packet arrives.
     #[arg(long, value_name = "TIME")]
     delay: Option<String>,
-    /// How far single packets lie from that.
+    /// Jitter: how far single packets deviate from that.
     #[arg(long, value_name = "TIME")]
     jitter: Option<String>,
-    /// Of the jitter: uniform, normal, pareto or paretonormal.
+    /// Distribution of the jitter: uniform, normal, pareto or paretonormal.
     #[arg(long)]
     distribution: Option<String>,
-    /// Of one packet's jitter with the next one's.
+    /// Correlation of successive packets' jitter.
     #[arg(long, value_name = "SHARE")]
     correlation: Option<String>,
 }
@@ -48,13 +48,13 @@ pub struct FlakyArguments {
     /// The share of packets that vanish.
     #[arg(long, value_name = "SHARE")]
     loss: Option<String>,
-    /// Of one packet's fate with the next one's.
+    /// Correlation of successive packets' fates.
     #[arg(long, value_name = "SHARE")]
     correlation: Option<String>,
     /// Loss in bursts instead: p=1%,r=25% and, if need be, bad-loss and good-loss.
     #[arg(long, value_name = "KEY=SHARE,…")]
     gilbert_elliott: Option<String>,
-    /// Loss by four states instead: p13=1%,p31=30% and, if need be, p32, p23, p14.
+    /// Loss by a Markov model of four states instead: p13=1%,p31=30% and, if need be, p32, p23, p14.
     #[arg(long, value_name = "KEY=SHARE,…")]
     markov: Option<String>,
 }
@@ -80,7 +80,7 @@ pub struct ShareOfArguments {
     /// The share of packets.
     #[arg(long, value_name = "SHARE")]
     share: Option<String>,
-    /// Of one packet's fate with the next one's.
+    /// Correlation of successive packets' fates.
     #[arg(long, value_name = "SHARE")]
     correlation: Option<String>,
 }
@@ -107,10 +107,10 @@ pub struct ReorderArguments {
     /// The delay of all others: without one, nothing can be overtaken.
     #[arg(long, value_name = "TIME")]
     delay: Option<String>,
-    /// Of one packet's fate with the next one's.
+    /// Correlation of successive packets' fates.
     #[arg(long, value_name = "SHARE")]
     correlation: Option<String>,
-    /// Only every so many packets may skip the delay.
+    /// Only one of this many packets may skip the delay.
     #[arg(long, value_name = "PACKETS")]
     gap: Option<String>,
 }
@@ -140,10 +140,10 @@ pub struct RateArguments {
     /// Bits per second on each link.
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
-    /// What may wait before the bottleneck: 64KiB or 50ms.
+    /// The queue of the bottleneck: 64KiB or 50ms.
     #[arg(long, value_name = "BYTES|TIME")]
     queue: Option<String>,
-    /// Bytes that each packet costs beside its own.
+    /// Overhead of each packet, bytes.
     #[arg(long, value_name = "BYTES")]
     overhead: Option<String>,
 }
@@ -200,22 +200,22 @@ pub struct PartitionArguments {
     /// Groups of hosts: n1,n2 n3. Hosts in no group form one of their own; a host in two is a bridge.
     #[arg(value_name = "HOST,HOST…")]
     groups: Vec<String>,
-    /// These hosts reach nobody, nor one another.
+    /// Isolate these hosts from all others and from one another.
     #[arg(long, value_name = "HOST,…")]
     isolate: Option<String>,
     /// One way only: what these send to --to does not arrive.
     #[arg(long, value_name = "HOST,…", requires = "to")]
     from: Option<String>,
-    /// See --from.
+    /// The receivers for --from.
     #[arg(long, value_name = "HOST,…", requires = "from")]
     to: Option<String>,
-    /// Two groups of nodes, drawn.
+    /// Cut the nodes into two random groups.
     #[arg(long)]
     random: bool,
-    /// The sender is told (ICMP), instead of hearing nothing.
+    /// Reject packets (the sender gets ICMP) instead of dropping them.
     #[arg(long)]
     reject: bool,
-    /// The host of the load stays out of it, and reaches everybody.
+    /// Leave the host of the load out: it reaches every host.
     #[arg(long)]
     without_load: bool,
     #[command(flatten)]

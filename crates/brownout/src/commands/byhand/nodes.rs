@@ -15,7 +15,7 @@ use super::{
 pub struct StartArguments {
     #[command(flatten)]
     hosts: HostsArguments,
-    /// Return at once, not when the nodes answer.
+    /// Return at once instead of waiting until the nodes answer.
     #[arg(long)]
     no_wait: bool,
     #[command(flatten)]
@@ -91,13 +91,13 @@ pub struct DiskArguments {
     /// Each operation's own delay is this much shorter or longer at most.
     #[arg(long, value_name = "TIME")]
     jitter: Option<String>,
-    /// Of data, commitlog and hints; default: all.
+    /// Directories: data, commitlog and hints; default: all.
     #[arg(long, value_name = "DIRECTORY,…", value_delimiter = ',')]
     directories: Vec<String>,
-    /// Of read, write, sync and metadata; default: sync.
+    /// Operations: read, write, sync and metadata; default: sync.
     #[arg(long, value_name = "OPERATION,…", value_delimiter = ',')]
     operations: Vec<String>,
-    /// The share of operations that is hit.
+    /// The share of operations that are hit.
     #[arg(long, value_name = "SHARE")]
     share: Option<String>,
     /// Operations that are hit fail: io (EIO), no-space (ENOSPC) or read-only (EROFS).
@@ -141,7 +141,7 @@ impl DiskArguments {
 pub struct CpuArguments {
     #[command(flatten)]
     hosts: HostsArguments,
-    /// Of all processors that the lab may use.
+    /// The share of all processors that the lab may use.
     #[arg(long, value_name = "SHARE")]
     share: Option<String>,
     #[command(flatten)]

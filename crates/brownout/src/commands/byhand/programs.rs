@@ -27,13 +27,13 @@ const FOLLOW: Duration = Duration::from_millis(200);
 pub struct LogsArguments {
     /// The node.
     host: String,
-    /// Go on as it grows, until Ctrl-C.
+    /// Follow the log, until Ctrl-C.
     #[arg(short, long)]
     follow: bool,
-    /// Only so many of its last lines.
+    /// Print only this many of its last lines.
     #[arg(long, value_name = "COUNT")]
     lines: Option<usize>,
-    /// What its process prints, rather than its own log.
+    /// Print the output of its process instead of its log.
     #[arg(long)]
     console: bool,
     #[command(flatten)]
@@ -66,13 +66,13 @@ pub struct NodetoolArguments {
 pub struct CqlArguments {
     /// The statement.
     statement: String,
-    /// The node that is asked. Default: the first that is up.
+    /// The node to ask. Default: the first that is up.
     #[arg(long)]
     host: Option<String>,
     /// Consistency level: one, quorum, local-quorum, all, …
     #[arg(long, default_value = "one", value_name = "LEVEL")]
     consistency: String,
-    /// Print the rows as one JSON object; every value is a text, or null.
+    /// Print the rows as one JSON object; every value is a string, or null.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -81,14 +81,14 @@ pub struct CqlArguments {
 
 #[derive(clap::Args)]
 pub struct PingArguments {
-    /// Who asks.
+    /// The sending host.
     from: String,
-    /// Who answers.
+    /// The answering host.
     to: String,
-    /// How often.
+    /// How many pings.
     #[arg(short, long, default_value_t = 5)]
     count: u32,
-    /// How far apart.
+    /// The interval between two pings.
     #[arg(short, long, default_value = "200ms", value_name = "TIME")]
     interval: Delay,
     #[command(flatten)]
@@ -162,7 +162,7 @@ pub fn logs(arguments: &LogsArguments) -> Result<u8, Failure> {
     let asked = Ask::Logs { host: arguments.host.clone(), console: arguments.console };
     let client = Client::ask(&lab, asked, &who(), false)?;
     let Reply::Path(path) = client.reply()? else {
-        return Err(failure("the lab has answered something else".to_owned()));
+        return Err(failure("the lab sent an unexpected answer".to_owned()));
     };
     let failed = |error: io::Error| failure(format!("cannot read {}: {error}", path.display()));
     let mut file = File::open(&path).map_err(failed)?;
@@ -235,7 +235,7 @@ pub fn cql(arguments: &CqlArguments) -> Result<u8, Failure> {
     };
     let client = Client::ask(&lab, asked, &who(), false)?;
     let Reply::Table { columns, rows, warnings } = client.reply()? else {
-        return Err(failure("the lab has answered something else".to_owned()));
+        return Err(failure("the lab sent an unexpected answer".to_owned()));
     };
     if arguments.json {
         return Ok(output::code(output::print_json(&Table { format: 1, columns, rows, warnings }), 0));
@@ -255,7 +255,7 @@ pub fn cql(arguments: &CqlArguments) -> Result<u8, Failure> {
 
 pub fn ping(arguments: &PingArguments) -> Result<u8, Failure> {
     if arguments.count == 0 || arguments.interval < Delay::from_ms(1) {
-        return wrong("a ping takes at least one round trip, and at least 1ms between two");
+        return wrong("ping takes a count of at least 1 and an interval of at least 1ms");
     }
     let (from, to) = (arguments.from.clone(), arguments.to.clone());
     ask(&arguments.lab, Ask::Ping { from, to, count: arguments.count, every_ns: arguments.interval.ns() })

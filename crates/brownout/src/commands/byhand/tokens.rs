@@ -20,7 +20,7 @@ pub struct HostsArguments {
     /// All nodes.
     #[arg(long)]
     all: bool,
-    /// One of the nodes, drawn.
+    /// One node, chosen at random.
     #[arg(long)]
     random: bool,
 }
@@ -36,7 +36,7 @@ pub struct Way {
 /// For how long.
 #[derive(clap::Args)]
 pub struct For {
-    /// Heal by itself after this time: 30s.
+    /// Heal after this time: 30s.
     #[arg(long = "for", value_name = "TIME")]
     time: Option<Delay>,
 }
@@ -129,7 +129,7 @@ impl Asked {
     pub fn placed(mut self, placed: Vec<String>, keys: &[&str]) -> Result<Asked, Failure> {
         if placed.len() > keys.len() {
             return wrong(format!(
-                "{} takes {} by place ({}), and here are {}: {}",
+                "{} takes {} by position ({}), and got {}: {}",
                 self.kind,
                 keys.len(),
                 keys.join(", "),
@@ -151,7 +151,7 @@ impl Asked {
         if self.values.contains_key(key) {
             return Ok(self);
         }
-        wrong(format!("how much is not said; write for example: brownout {example}"))
+        wrong(format!("the amount is missing; write for example: brownout {example}"))
     }
 
     /// Sends it.
