@@ -136,7 +136,7 @@ fn disturbance(instrument: &Instrument) -> Option<String> {
     let hindered = hindered.filter_map(|cpu| cpu.hindered).fold(0.0, f64::max);
     Some(format!(
         "the machine was busy with other work: {}; {} of {} intervals were disturbed{}; it made the nodes' \
-            work take up to {:.0}% longer",
+         work take up to {:.0}% longer",
         by.join(", "),
         instrument.disturbed_intervals.len(),
         instrument.intervals,
@@ -353,7 +353,7 @@ fn sentence(
         Validity::Disturbed => {
             return format!(
                 "Disturbed: {first}{end} No conclusion can be drawn from this run: stop the other work, and \
-                    repeat it."
+                 repeat it."
             );
         }
         Validity::Valid => {}

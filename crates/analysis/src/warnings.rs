@@ -78,7 +78,7 @@ fn machine(instrument: &Instrument) -> Vec<String> {
         if (during - before).abs() > CHANGED_SHARE {
             warnings.push(format!(
                 "{what} {:.0}% of the machine in the baseline and {:.0}% in the fault phase: part of the \
-                    difference may come from that; stop other work and repeat",
+                 difference may come from that; stop other work and repeat",
                 before * 100.0,
                 during * 100.0
             ));

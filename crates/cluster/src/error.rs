@@ -22,7 +22,7 @@ pub enum ClusterError {
     /// The user that the nodes run as cannot get at something that they need.
     #[error(
         "user {uid} (whom the nodes run as) cannot access {path}: {at} is closed to that user; bind-mount the \
-            path to where it is reachable, or open it: chmod o+rx {at}"
+         path to where it is reachable, or open it: chmod o+rx {at}"
     )]
     OutOfReach {
         /// The user id.
@@ -137,7 +137,7 @@ pub enum ClusterError {
     /// What was asked for was not seen.
     #[error(
         "the kernel does not show {node} {wanted} after {} s; look for a disk that hangs, or an overloaded \
-            machine",
+         machine",
         after.as_secs()
     )]
     NotShown {
@@ -159,7 +159,7 @@ pub enum ClusterError {
     /// The thread that keeps a limit does not run; nothing is limited.
     #[error(
         "cannot limit the CPU time of {node}: {source}; reduce the load of the machine, or raise its limit of \
-            threads"
+         threads"
     )]
     Governor {
         /// The node.
@@ -185,7 +185,7 @@ pub enum ClusterError {
     /// The deadline passed.
     #[error(
         "the cluster is not ready after {:.0} s: {}; the logs are in {logs}; reduce the load of the machine, \
-            or the nodes more time",
+         or the nodes more time",
         after.as_secs_f64(), missing.join("; ")
     )]
     NotReady {

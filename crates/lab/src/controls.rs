@@ -141,7 +141,7 @@ impl ImpairDisks for Controls {
         let place = self.disk(node, directory).ok_or_else(|| {
             LabError::Trial(format!(
                 "the {directory} directory of {node} is not on a disk that can be slowed; was the lab started \
-                    with --no-disk?"
+                 with --no-disk?"
             ))
         })?;
         Ok(Box::new(place.control.impair(fault)?))

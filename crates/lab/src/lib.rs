@@ -14,6 +14,7 @@ pub mod experiment;
 pub mod faults;
 mod filling;
 mod ground;
+mod host_failures;
 pub mod hosts;
 mod launch;
 pub mod machine;

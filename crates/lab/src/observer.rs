@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs::File, io};
 use brownout_cluster::Cluster;
 use brownout_load::{Bucket, Engine, Histogram, Live, Outcome};
 use brownout_machine::Processors;
-use brownout_network::{Host, INTERFACE, LinkControl, Network};
+use brownout_network::{Host, LinkControl, Network};
 use brownout_probe::{ProbeSample as Probe, Probes};
 use brownout_record::{CpuRow, Event, HostCounterRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Recorder, WitnessRow};
 use brownout_stress::output::write_bucket;
@@ -14,6 +14,7 @@ use crate::{
     LabError,
     competition::{Competition, Own},
     cpu::CpuTimes,
+    host_failures,
     plan::INTERVAL_NS,
     witness::Witnesses,
 };
@@ -167,7 +168,7 @@ impl<'a> Observer<'a> {
         }
         let seconds = (now_ns - self.last_ns) as f64 / 1e9;
         (self.last_ns, self.last, self.last_nodes, self.last_load) = (now_ns, cpu, nodes, load_cpu);
-        self.host_failures()?;
+        host_failures::record(self.recorder, self.trial, &host_failures::take(self.network))?;
         let operations = by_operation(&buckets, now_ns);
         Ok(Look { live: engine.map(Engine::live), operations, seconds, busy, deaths: self.deaths()? })
     }
@@ -201,7 +202,7 @@ impl<'a> Observer<'a> {
             if let Some(dropped) = host.interface_dropped.filter(|dropped| *dropped > 0) {
                 told.push(format!(
                     "the interface of {name} dropped {dropped} packets because the emulator read too slowly; \
-                        retransmissions at those moments are the instrument's fault, not the database's"
+                     retransmissions at those moments are the instrument's fault, not the database's"
                 ));
             }
         }
@@ -211,7 +212,7 @@ impl<'a> Observer<'a> {
         if self.dropped_emulator > 0 {
             told.push(format!(
                 "the emulator dropped {} packets because it had no memory left for them, or because the \
-                    receiving host's interface refused them; no emulated link would have dropped them",
+                 receiving host's interface refused them; no emulated link would have dropped them",
                 self.dropped_emulator
             ));
         }
@@ -386,21 +387,6 @@ impl<'a> Observer<'a> {
     fn node_cpu(&self) -> BTreeMap<String, u64> {
         let nodes = self.cluster.nodes().iter();
         nodes.filter_map(|node| Some((node.name.clone(), node.cpu_ns()?))).collect()
-    }
-
-    fn host_failures(&mut self) -> Result<(), LabError> {
-        let mut first = None;
-        for failure in self.network.control().take_failures() {
-            let name = self.network.name(failure.host).unwrap_or_default();
-            let text = format!(
-                "the network interface of {name} failed ({}): everything {name} sends or is sent is lost, and \
-                    no fault asked for it; did something inside the host delete {INTERFACE}?",
-                failure.reason
-            );
-            self.event("host-failed", name, &text, failure.at_ns, 0)?;
-            first.get_or_insert(text);
-        }
-        first.map_or(Ok(()), |text| Err(LabError::Trial(text)))
     }
 
     fn deaths(&mut self) -> Result<Vec<String>, LabError> {

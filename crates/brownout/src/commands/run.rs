@@ -68,7 +68,7 @@ fn finish(arguments: &Arguments, ended: &Ended, interrupted: bool) -> u8 {
     if let Some(signal) = ended.status.signal() {
         output::fail(format!(
             "the lab was ended by signal {signal}; nothing of it is left running, and what it recorded is in \
-                {}",
+             {}",
             ended.directory.display()
         ));
     }

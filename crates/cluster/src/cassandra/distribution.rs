@@ -124,7 +124,7 @@ pub enum ProvisionError {
     /// What Maven brought is not what was published.
     #[error(
         "the jars of Cassandra {version} that Maven fetched differ from those that were published: {}; if \
-            they come through a mirror, it alters them; remove them from Maven's local repository and try again",
+         they come through a mirror, it alters them; remove them from Maven's local repository and try again",
         .what.join("; ")
     )]
     Altered {

@@ -175,7 +175,7 @@ impl Unborn {
         DirBuilder::new().mode(0o700).create(&work).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Failure::cannot(format!(
                 "{} already exists and belongs to none of your running labs; remove it, or choose another \
-                    directory with --dir",
+                 directory with --dir",
                 work.display()
             )),
             _ => failed("make", &work, error),

@@ -13,9 +13,12 @@ use brownout_base::random::{Random, derive};
 use brownout_cluster::ClusterControl;
 use brownout_network::{Link, Network};
 
-use super::{Failure, chaos::Chaos, events::Events, ledger::Ledger, protocol::Who, timer::Timer};
+use super::{
+    Failure, chaos::Chaos, events::Events, failed_hosts::FailedHosts, ledger::Ledger, protocol::Who, timer::Timer,
+};
 use crate::{
-    controls::Controls, experiment::one_of, faults::Capabilities, hosts::Hosts, plan::Layout, testbed::Testbed,
+    controls::Controls, experiment::one_of, faults::Capabilities, host_failures, hosts::Hosts, plan::Layout,
+    testbed::Testbed,
 };
 
 /// A lab that stands.
@@ -37,6 +40,8 @@ pub(super) struct Lab {
     pub(super) events: Events,
     pub(super) timer: Timer<Arc<Lab>>,
     pub(super) chaos: Mutex<Option<Chaos>>,
+    /// Hosts without a network.
+    pub(super) failed: FailedHosts,
     /// How often something was drawn.
     pub(super) drawn: AtomicU64,
     /// The processes that were seen listening, by node.
@@ -77,6 +82,11 @@ impl Lab {
 
     pub(super) fn note_listening(&self, name: &str, pid: u32) {
         self.listening.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), pid);
+    }
+
+    /// Notices hosts whose network interface failed.
+    pub(super) fn note_failed_hosts(&self) {
+        self.failed.note(host_failures::take(self.testbed.network), &self.events);
     }
 
     /// The next number that is drawn for a command.

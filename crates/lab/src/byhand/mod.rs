@@ -14,6 +14,7 @@ mod client;
 mod clocks;
 mod events;
 mod exec;
+mod failed_hosts;
 mod failure;
 mod healing;
 mod in_force;

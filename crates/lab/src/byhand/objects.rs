@@ -23,7 +23,7 @@ pub struct Status {
     pub links: Vec<LinkStatus>,
     /// What chaos does, if it is on.
     pub chaos: Option<String>,
-    /// What this lab cannot do.
+    /// Hosts whose interface failed, and what this lab cannot do.
     pub notes: Vec<String>,
     /// Whether what commands have put in force shows; none: not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ pub struct HostStatus {
     pub address: String,
     /// Its site; none if there are no sites.
     pub site: Option<String>,
-    /// What is wrong with its links, in words with magnitudes; empty: nothing.
+    /// What is wrong with its links, in words with magnitudes; `FAILED` first if its interface failed; empty: nothing.
     pub network: Vec<String>,
     /// The groups of the partition that it is in, from 1; empty if there is no partition.
     pub partition: Vec<usize>,

@@ -57,14 +57,14 @@ impl LabRegistry {
             (None, None) => {
                 return Err(Failure::cannot(
                     "neither XDG_RUNTIME_DIR nor HOME is set, so there is no directory for a lab's socket; \
-                        set one of them",
+                     set one of them",
                 ));
             }
         };
         let failed = |error: io::Error| {
             Failure::cannot(format!(
                 "cannot use {}, the directory of labs' sockets: {error}; set XDG_RUNTIME_DIR to a directory \
-                    of yours",
+                 of yours",
                 root.display()
             ))
         };
@@ -94,7 +94,7 @@ impl LabRegistry {
         if !begins || !name.chars().all(plain) || name.len() > LONGEST_NAME {
             return Err(Failure::wrong(format!(
                 "'{name}' is not a valid lab name: use up to {LONGEST_NAME} letters, digits, '-', '_' and \
-                    '.', beginning with a letter or a digit; choose another with --name"
+                 '.', beginning with a letter or a digit; choose another with --name"
             )));
         }
         Ok(LabDirectory { name: name.to_owned(), path: self.root.join(name) })

@@ -163,6 +163,7 @@ fn make(request: LabRequest, interrupts: Interrupts, birth: &UnixStream) -> Resu
         events: Default::default(),
         timer: Default::default(),
         chaos: Default::default(),
+        failed: Default::default(),
         drawn: Default::default(),
         listening: Default::default(),
         sessions: Default::default(),
@@ -232,6 +233,7 @@ fn watch(lab: Arc<Lab>) {
     loop {
         thread::sleep(WATCH);
         exec::bury(&lab);
+        lab.note_failed_hosts();
         let (now, now_ns) = (look(), monotonic_ns());
         for ((node, before), after) in lab.control.names().iter().zip(&known).zip(&now) {
             if before != after {

@@ -27,9 +27,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How the lab is.
 pub(super) fn status(lab: &Lab) -> Result<Status, Failure> {
+    lab.note_failed_hosts();
     let layout = &lab.layout;
     let read = LinkStates::of(lab.testbed.controls, layout)?;
     let mut network = read.by_host(&layout.hosts, &lab.ledger());
+    for host in layout.hosts.iter().filter(|host| lab.failed.contains(&host.name)) {
+        network.entry(host.name.clone()).or_default().insert(0, "FAILED".to_owned());
+    }
     let mut groups = read.groups(&layout.hosts);
     let asked: Vec<(String, Option<ClockStatus>)> = thread::scope(|scope| {
         let ask = |plan: &HostPlan| {
@@ -65,6 +69,7 @@ pub(super) fn status(lab: &Lab) -> Result<Status, Failure> {
         impairments: text(&layers.added),
         cut: layers.added.iter().any(|layer| layer.cut.is_some()),
     });
+    let no_disk = lab.no_disk.iter().map(|reason| format!("no slow disks: {reason}"));
     Ok(Status {
         format: 1,
         name: lab.name.clone(),
@@ -75,7 +80,7 @@ pub(super) fn status(lab: &Lab) -> Result<Status, Failure> {
         hosts,
         links: links.collect(),
         chaos: lab.chaos_words(),
-        notes: lab.no_disk.iter().map(|reason| format!("no slow disks: {reason}")).collect(),
+        notes: lab.failed.texts().into_iter().chain(no_disk).collect(),
         checks: None,
     })
 }

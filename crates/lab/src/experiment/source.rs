@@ -188,7 +188,7 @@ impl Source {
             if first.is_none() || second.is_some() {
                 let message =
                     "a fault is one word with its values, such as slow: { host: n2, delay: 100ms }, and beside \
-                               it start, length, flap or ramp"
+                     it start, length, flap or ramp"
                         .to_owned();
                 return Err(self.complain(&format!("faults.{index}"), message));
             }

@@ -55,7 +55,7 @@ impl Clock {
         if offset != 0 && !(LEAST_OFFSET..=MOST_OFFSET).contains(&far) {
             let message = format!(
                 "{} is outside of what can be injected and proven; write {LEAST_OFFSET} to {MOST_OFFSET}, or \
-                    the same with a minus",
+                 the same with a minus",
                 entry.offset
             );
             return Err(Complaint::at("offset", message));
@@ -98,7 +98,7 @@ impl Fault for Clock {
 
     fn effect(&self) -> String {
         "its timestamps are wrong, so its writes may win or lose against others'; timeouts and RTTs do not \
-            change"
+         change"
             .to_owned()
     }
 

@@ -32,7 +32,7 @@ impl Cpu {
             let least = Share::new(LEAST_SHARE).unwrap_or_default();
             let message = format!(
                 "{} of the processors is too small a share to enforce; write at least {least}, or pause: for \
-                    none at all",
+                 none at all",
                 entry.share
             );
             return Err(Complaint::at("share", message));

@@ -14,7 +14,7 @@ pub fn fault(entry: &PartitionFault, hosts: &Hosts, seed: u64) -> Result<LinkFau
     let ways = [!entry.groups.is_empty(), entry.isolate.is_some(), entry.random, entry.from.is_some()];
     if ways.iter().filter(|way| **way).count() != 1 {
         let message = "a partition needs exactly one of groups: [[n1], [n2, n3]], isolate: n2, random: true, or from: n1 \
-            with to: n2";
+                       with to: n2";
         return Err(Complaint::at("", message));
     }
     if entry.to.is_some() && entry.from.is_none() {

@@ -19,7 +19,7 @@ pub fn fault(entry: &RateFault, hosts: &Hosts) -> Result<LinkFault, Complaint> {
         let whose = join(struck);
         let effect = format!(
             "RTTs to and from {whose} grow by the queueing delay at the bottleneck; those of lone small \
-                packets do not"
+             packets do not"
         );
         (format!("{traffic} passes at most {} on each link", entry.rate), effect)
     })

@@ -270,9 +270,9 @@ impl Check<'_> {
         if copies == 1 {
             warnings.push(format!(
                 "replication is 1: each row lives on one node and {consistency} waits for just that node, so \
-                    a slow node delays exactly its share of the keys, by arithmetic. Replication, speculative \
-                    retry and the snitch play no part, so this does not measure tolerance. Use replication 3 to \
-                    measure it"
+                 a slow node delays exactly its share of the keys, by arithmetic. Replication, speculative \
+                 retry and the snitch play no part, so this does not measure tolerance. Use replication 3 to \
+                 measure it"
             ));
         } else if needed == copies && !self.experiment.faults.is_empty() {
             warnings.push(format!(
@@ -286,4 +286,4 @@ impl Check<'_> {
 
 /// What to write if nothing says how much load there is.
 pub(super) const HOW_MUCH: &str = "the amount of load is missing; write rate: 400/s (open loop), rate: 30% (of the measured capacity) or \
-    threads: 64 (closed loop)";
+                                   threads: 64 (closed loop)";

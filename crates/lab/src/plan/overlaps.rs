@@ -47,7 +47,7 @@ impl Check<'_> {
             if still.ends() && hosts.nodes().all(|node| ended(&node)) {
                 let message = format!(
                     "at {} every node is down or restarting, so no cluster is left; leave one of these faults \
-                        out",
+                     out",
                     Delay::from_ns(still.from)
                 );
                 return self.complain(&key(still), message);
@@ -62,7 +62,7 @@ impl Check<'_> {
         let back = if other.ends() { format!(", and may take {allowance} to start again") } else { String::new() };
         format!(
             "{} of {} cannot begin at {}: {} ({key}) is in force from {} to {}{back}; begin at {} or later, \
-                or choose another node",
+             or choose another node",
             still.kind,
             still.node,
             at(still.from),
@@ -95,7 +95,7 @@ impl Check<'_> {
                 if sum.abs() > MAX_DRIFT_PPB as f64 {
                     let message = format!(
                         "at {} the drifts of the clock of {} add up to {:+.0}%; a clock can drift by 90% at \
-                            most",
+                         most",
                         Delay::from_ns(*from),
                         host.name,
                         sum / 1e7

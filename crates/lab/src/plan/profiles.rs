@@ -59,7 +59,7 @@ impl Check<'_> {
         if let Some((key, _)) = of_short_form.into_iter().find(|(_, given)| *given) {
             let message = format!(
                 "{key} is for loads without a profile, and the profile defines it itself; leave it out (the \
-                    number of partitions is set by partitions:)"
+                 number of partitions is set by partitions:)"
             );
             return self.complain(&format!("load.{key}"), message);
         }

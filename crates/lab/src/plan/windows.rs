@@ -71,7 +71,7 @@ impl Check<'_> {
                         let [during, have, need] = [during, have, need].map(Delay::from_ns);
                         format!(
                             "other faults begin, end or heal within its {have}: {during} are left to prove it \
-                                by {what}, which needs {need}; space them further apart"
+                             by {what}, which needs {need}; space them further apart"
                         )
                     });
                     return self.complain(&key, message);
@@ -211,7 +211,7 @@ pub(super) fn faint(hosts: &Hosts, phases: &[PlannedPhase], faults: &[PlannedFau
         let Some((probes, need)) = worst else { continue };
         warnings.push(format!(
             "proving '{}' takes about {} packets on each of its links, before the fault and during it, and \
-                the probes send {}: it can be proven only if the load sends the rest on the same links",
+             the probes send {}: it can be proven only if the load sends the rest on the same links",
             fault.fault().map(Fault::text).unwrap_or_default(),
             Count(need),
             Count(probes)

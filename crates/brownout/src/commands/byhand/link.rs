@@ -114,7 +114,7 @@ impl LinkOfArguments {
             } else {
                 return wrong(format!(
                     "'{word}' is neither a delay (50ms), a loss (1%) nor a rate (10mbit); to heal the links, \
-                    write fast"
+                     write fast"
                 ));
             }
         }
