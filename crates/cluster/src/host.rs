@@ -2,7 +2,7 @@ use std::{
     fs::File,
     io,
     os::{
-        fd::{AsRawFd, OwnedFd, RawFd},
+        fd::{AsFd, BorrowedFd, OwnedFd},
         unix::process::CommandExt,
     },
     process::Command,
@@ -11,6 +11,7 @@ use std::{
 };
 
 use brownout_base::Place;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// The network of a place, held open so that it can be entered when the place itself is out of reach.
 #[derive(Clone)]
@@ -28,23 +29,19 @@ impl Network {
 
     /// Moves the calling thread into this network.
     pub(crate) fn enter(&self) -> io::Result<()> {
-        enter(self.0.as_raw_fd())
+        enter(self.0.as_fd())
     }
 
     /// Makes `command` run in this network whenever it is spawned; it keeps the network alive until it is dropped.
     pub(crate) fn prepare(&self, command: &mut Command) {
         let network = Arc::clone(&self.0);
         // SAFETY: between fork and exec only `setns` is called, which is async-signal-safe, and errno read.
-        unsafe { command.pre_exec(move || enter(network.as_raw_fd())) };
+        unsafe { command.pre_exec(move || enter(network.as_fd())) };
     }
 }
 
-fn enter(network: RawFd) -> io::Result<()> {
-    // SAFETY: setns takes a descriptor, which the kernel checks, and touches no memory of ours.
-    match unsafe { libc::setns(network, libc::CLONE_NEWNET) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+fn enter(network: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(move_into_link_name_space(network, Some(LinkNameSpaceType::Network))?)
 }
 
 fn in_own_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {

@@ -8,6 +8,11 @@ use std::{
     thread::{self, JoinHandle},
 };
 
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
+};
+
 /// A child process with a thread of its own, which spawns it, waits for its end and stamps it.
 ///
 /// The kernel's "kill me when my parent dies" means the parent *thread*: a child spawned from a thread
@@ -79,11 +84,9 @@ impl Process {
         if self.died_ns().is_some() {
             return Ok(());
         }
-        // SAFETY: kill has no memory effects; the process leads a group of its own id (confine: setsid).
-        match unsafe { libc::kill(-(self.pid() as libc::pid_t), signal) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        // The process leads a group of its own id (confine: setsid).
+        let signal = Signal::from_named_raw(signal).ok_or(Errno::INVAL)?;
+        Ok(kill_process_group(Pid::from_child(&self.child), signal)?)
     }
 }
 
@@ -97,16 +100,9 @@ impl Drop for Process {
 }
 
 fn wait_without_reaping(pid: u32) {
-    loop {
-        // SAFETY: a siginfo_t may be all zeros, and is a valid place for the answer.
-        let result = unsafe {
-            let mut info: libc::siginfo_t = std::mem::zeroed();
-            libc::waitid(libc::P_PID, pid, &mut info, libc::WEXITED | libc::WNOWAIT)
-        };
-        if result == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
-            return;
-        }
-    }
+    let Some(pid) = Pid::from_raw(pid.cast_signed()) else { return };
+    let wait = || waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+    while wait().is_err_and(|error| error == Errno::INTR) {}
 }
 
 fn describe(status: ExitStatus) -> String {

@@ -3,6 +3,7 @@
 use std::{fs, io};
 
 use brownout_machine::{Processors, Thread, Usage, threads};
+use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time used since the machine or the process began, ns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,7 +22,7 @@ impl CpuTimes {
     /// As of now.
     pub fn now(processors: &Processors) -> io::Result<Self> {
         let machine = Usage::now(processors)?;
-        let mut times = CpuTimes { machine, instrument: process()?, ..CpuTimes::default() };
+        let mut times = CpuTimes { machine, instrument: process_ns(), ..CpuTimes::default() };
         for (name, thread) in named_threads() {
             if name.starts_with("emulator") {
                 times.emulator += thread.ran_ns;
@@ -41,17 +42,10 @@ fn named_threads() -> impl Iterator<Item = (String, Thread)> {
     })
 }
 
-fn process() -> io::Result<u64> {
-    // SAFETY: a zeroed rusage is a valid place for the answer.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        if libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        usage
-    };
-    let ns = |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000;
-    Ok(ns(usage.ru_utime) + ns(usage.ru_stime))
+/// User and system time of all threads of this process, dead ones too.
+fn process_ns() -> u64 {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    used.tv_sec.unsigned_abs() * 1_000_000_000 + used.tv_nsec.unsigned_abs()
 }
 
 #[cfg(test)]

@@ -108,8 +108,7 @@ pub(crate) fn remedy(refusal: &io::Error) -> &'static str {
     if !refused {
         return "`brownout doctor` says what this machine can do";
     }
-    // SAFETY: geteuid has no preconditions and cannot fail.
-    if unsafe { libc::geteuid() } == 0 {
+    if rustix::process::geteuid().is_root() {
         "this root lacks capabilities, as in a container: run the container with --privileged, or with --cap-add \
          SYS_ADMIN --cap-add NET_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined --device \
          /dev/net/tun"

@@ -5,6 +5,7 @@ mod faults;
 
 use std::{
     fs, io,
+    num::NonZeroU64,
     path::Path,
     process::Command,
     time::{Duration, Instant},
@@ -17,6 +18,7 @@ use brownout_cluster::{
 };
 use brownout_machine::{Processors, available_memory};
 use brownout_units::{Bytes, Delay, format_ns};
+use rustix::thread::set_current_timer_slack;
 
 pub use self::check::{Check, CheckState};
 use self::faults::refuse_faults;
@@ -170,8 +172,8 @@ fn tun() -> Check {
 /// How late a thread wakes from a sleep, on this machine as busy as it is now.
 fn timer() -> Check {
     const SLEEPS: usize = 300;
-    // SAFETY: PR_SET_TIMERSLACK takes a number of nanoseconds, and acts on this thread alone.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+    // Where it is refused, the sleeps show the default slack.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
     let mut late: Vec<u64> = (0..SLEEPS)
         .map(|_| {
             let due = Instant::now() + Duration::from_millis(1);
@@ -179,8 +181,7 @@ fn timer() -> Check {
             u64::try_from(due.elapsed().as_nanos()).unwrap_or(u64::MAX)
         })
         .collect();
-    // SAFETY: as above; 0 restores the thread's default.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 0_u64) };
+    let _ = set_current_timer_slack(None);
     late.sort_unstable();
     let at = |share: f64| late[((SLEEPS - 1) as f64 * share) as usize] as f64;
     let found = format!(
@@ -347,14 +348,6 @@ fn disk(runs: &Path) -> Check {
 }
 
 fn free_space(directory: &Path) -> io::Result<u64> {
-    use std::os::unix::ffi::OsStrExt;
-    let path = std::ffi::CString::new(directory.as_os_str().as_bytes())?;
-    // SAFETY: the path ends in NUL, and a zeroed statvfs is a valid place for the answer.
-    unsafe {
-        let mut answer: libc::statvfs = std::mem::zeroed();
-        if libc::statvfs(path.as_ptr(), &raw mut answer) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
-    }
+    let found = rustix::fs::statvfs(directory)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }

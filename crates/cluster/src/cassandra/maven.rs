@@ -12,6 +12,8 @@ use std::{
     time::Duration,
 };
 
+use rustix::process::{Pid, Signal, kill_process_group};
+
 use super::{
     Distribution, Origin, ProvisionError, Release,
     distribution::{jars_in, release},
@@ -232,8 +234,8 @@ struct Group(Child);
 impl Drop for Group {
     fn drop(&mut self) {
         if let Ok(None) = self.0.try_wait() {
-            // SAFETY: kill has no memory effects; the child was not reaped, so the group is still its own.
-            unsafe { libc::kill(-(self.0.id() as libc::pid_t), libc::SIGKILL) };
+            // The child was not reaped, so the group is still its own.
+            let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
             let _ = self.0.wait();
         }
     }

@@ -99,7 +99,7 @@ fn tell(client: &UnixStream, reply: &Reply) -> Result<(), Failure> {
 
 /// Whether the client has gone, which says nothing more after its request.
 fn gone(client: &UnixStream) -> bool {
-    wait_readable(client.as_fd(), 0)
+    wait_readable(client.as_fd(), Duration::ZERO)
 }
 
 fn events(lab: &Lab, follow: bool, client: &UnixStream) -> Result<u8, Failure> {

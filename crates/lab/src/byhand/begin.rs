@@ -4,7 +4,7 @@ use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     os::{
-        fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
         unix::{
             fs::{DirBuilderExt, PermissionsExt},
             net::{UnixListener, UnixStream},
@@ -13,11 +13,12 @@ use std::{
     },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use brownout_cluster::cache;
 use brownout_disk::Disk;
+use rustix::io::fcntl_dupfd_cloexec;
 
 use super::{
     Failure, LabRequest,
@@ -32,9 +33,9 @@ use crate::{
 };
 
 /// Between two looks at whether the user has given up.
-const LOOK_MS: i32 = 200;
+const LOOK: Duration = Duration::from_millis(200);
 /// Descriptors that are inherited stand above those of the standard streams and of the lab's request.
-const FIRST_INHERITED: libc::c_int = 10;
+const FIRST_INHERITED: i32 = 10;
 /// The sections that make a lab; an experiment's others say what happens in one.
 const USED: [&str; 3] = ["network", "cluster", "seed"];
 /// What the reader of experiment files wants to see, and a lab by hand has no use for.
@@ -195,7 +196,7 @@ impl Unborn {
             .map_err(|error| failed("protect", &socket, error))?;
         let started = |error: io::Error| Failure::cannot(format!("cannot start the lab's keeper: {error}"));
         let (birth, theirs) = UnixStream::pair().map_err(started)?;
-        let inherited = [theirs.as_raw_fd(), claim.lock.as_raw_fd(), listener.as_raw_fd()].map(inheritable);
+        let inherited = [theirs.as_fd(), claim.lock.as_fd(), listener.as_fd()].map(inheritable);
         let [theirs, lock, listener] = inherited;
         let (theirs, lock, listener) = (theirs.map_err(started)?, lock.map_err(started)?, listener.map_err(started)?);
         let request = request(&work, theirs.as_raw_fd(), lock.as_raw_fd(), listener.as_raw_fd());
@@ -226,15 +227,10 @@ impl Unborn {
     }
 }
 
-/// A copy that programs which are started inherit, until it is dropped here.
-fn inheritable(descriptor: i32) -> io::Result<OwnedFd> {
-    // SAFETY: F_DUPFD takes a number, and what it gives belongs to nobody else. Nothing else is started meanwhile.
-    unsafe {
-        match libc::fcntl(descriptor, libc::F_DUPFD, FIRST_INHERITED) {
-            -1 => Err(io::Error::last_os_error()),
-            copy => Ok(OwnedFd::from_raw_fd(copy)),
-        }
-    }
+/// A copy above those of the standard streams and of the lab's request. The keeper inherits it, since only its start clears
+/// the flag that closes it.
+fn inheritable(descriptor: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    Ok(fcntl_dupfd_cloexec(descriptor, FIRST_INHERITED)?)
 }
 
 /// A lab under way, with the stream on which it tells how far it is. If that closes, the lab ends.
@@ -250,7 +246,7 @@ impl Born {
             if interrupts.any() {
                 break Failure { message: "interrupted; the lab is gone".to_owned(), code: 130 };
             }
-            if !wait_readable(self.birth.as_fd(), LOOK_MS) {
+            if !wait_readable(self.birth.as_fd(), LOOK) {
                 continue;
             }
             match wire::receive::<Reply>(&self.birth) {

@@ -7,6 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::{
     Ask, Failure, LabDirectory, LabRegistry,
     protocol::{Reply, Request, VERSION},
@@ -91,8 +93,8 @@ pub fn end(registry: &LabRegistry, lab: &LabDirectory, who: &str) -> Result<(), 
     if asked.is_err() && lab.lives() {
         // One that hangs, or is starting still. Its number is the keeper's: the lock is held.
         if let Some(keeper) = lab.keeper() {
-            // SAFETY: kill takes any number and signal.
-            unsafe { libc::kill(keeper, libc::SIGKILL) };
+            // One that has ended meanwhile needs no signal.
+            let _ = Pid::from_raw(keeper).map(|keeper| kill_process(keeper, Signal::KILL));
         }
     }
     let deadline = Instant::now() + GONE_WITHIN;

@@ -5,7 +5,7 @@ use std::{
     fs,
     io::{self, Read},
     os::{
-        fd::{AsRawFd, FromRawFd, OwnedFd},
+        fd::OwnedFd,
         unix::{
             net::UnixStream,
             process::{CommandExt, ExitStatusExt},
@@ -15,6 +15,12 @@ use std::{
     process::{Child, Command, ExitStatus},
     sync::PoisonError,
     time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, waitpid},
 };
 
 use super::{Failure, lab::Lab};
@@ -98,8 +104,8 @@ pub(super) fn bury(lab: &Lab) {
             && parent == "1"
             && session.parse().is_ok_and(|session| session != pid && sessions.contains(&session));
         if left {
-            // SAFETY: a child of this process that nobody else waits for: those have a session of their own.
-            unsafe { libc::waitpid(pid.cast_signed(), std::ptr::null_mut(), libc::WNOHANG) };
+            // A child of this process that nobody else waits for: those have a session of their own.
+            let _ = waitpid(Pid::from_raw(pid.cast_signed()), WaitOptions::NOHANG);
         }
     }
 }
@@ -110,42 +116,33 @@ fn code(status: ExitStatus) -> u8 {
     u8::try_from(code).unwrap_or(u8::MAX)
 }
 
+/// The group is that of a child which was not waited for yet, so its number is nobody else's. A number that names no signal
+/// does nothing.
 fn signal(child: &Child, number: i32) {
-    // SAFETY: the group is that of a child which was not waited for yet, so its number is nobody else's.
-    unsafe { libc::kill(-(child.id() as libc::pid_t), number) };
+    let _ = Signal::from_named_raw(number).map(|signal| kill_process_group(Pid::from_child(child), signal));
 }
 
 fn attend(child: &mut Child, mut client: &UnixStream) -> io::Result<()> {
-    // SAFETY: takes a number, and gives a descriptor that belongs to nobody else.
-    let ended = unsafe {
-        match libc::syscall(libc::SYS_pidfd_open, child.id(), 0) {
-            -1 => return Err(io::Error::last_os_error()),
-            descriptor => OwnedFd::from_raw_fd(descriptor as libc::c_int),
-        }
-    };
+    let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     let mut gone: Option<Instant> = None;
     loop {
+        let mut waiting = vec![PollFd::new(&ended, PollFlags::IN)];
         // A client that has gone has nothing more to say.
-        let listen = if gone.is_some() { -1 } else { client.as_raw_fd() };
-        let mut waiting = [ended.as_raw_fd(), listen].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-        let patience = gone
-            .map_or(-1, |since| i32::try_from(GRACE.saturating_sub(since.elapsed()).as_millis()).unwrap_or(0).max(1));
-        // SAFETY: the array has as many elements as are told.
-        if unsafe { libc::poll(waiting.as_mut_ptr(), waiting.len() as libc::nfds_t, patience) } < 0 {
-            let error = io::Error::last_os_error();
-            if error.kind() == io::ErrorKind::Interrupted {
-                continue;
-            }
-            return Err(error);
-        }
-        if waiting[0].revents != 0 {
+        waiting.extend(gone.is_none().then(|| PollFd::new(client, PollFlags::IN)));
+        let patience = gone.map(|since| GRACE.saturating_sub(since.elapsed()));
+        let patience = patience.map(Timespec::try_from).transpose().map_err(io::Error::other)?;
+        match poll(&mut waiting, patience.as_ref()) {
+            Err(Errno::INTR) => continue,
+            polled => polled?,
+        };
+        if !waiting[0].revents().is_empty() {
             return Ok(());
         }
         if gone.is_some_and(|since| since.elapsed() >= GRACE) {
             signal(child, libc::SIGKILL);
             return Ok(());
         }
-        if waiting[1].revents != 0 {
+        if waiting.get(1).is_some_and(|client| !client.revents().is_empty()) {
             let mut bytes = [0; 16];
             match client.read(&mut bytes) {
                 Ok(read) if read > 0 => bytes[..read].iter().for_each(|number| signal(child, i32::from(*number))),

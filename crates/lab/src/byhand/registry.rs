@@ -44,8 +44,7 @@ impl LabRegistry {
     /// That of the user: `$XDG_RUNTIME_DIR/brownout`; without it `/run/brownout` for root and
     /// `~/.local/state/brownout` for others. Made if it is not there, for its owner alone.
     pub fn mine() -> Result<LabRegistry, Failure> {
-        // SAFETY: geteuid has no preconditions and cannot fail.
-        let user = unsafe { libc::geteuid() };
+        let user = rustix::process::geteuid().as_raw();
         // `sudo` may leave a variable that names another user's directory.
         let owned =
             |path: &PathBuf| path.is_absolute() && fs::metadata(path).is_ok_and(|directory| directory.uid() == user);
@@ -197,7 +196,7 @@ impl LabDirectory {
     }
 
     /// The keeper of the lab, if it lives.
-    pub fn keeper(&self) -> Option<libc::pid_t> {
+    pub fn keeper(&self) -> Option<i32> {
         let text = fs::read_to_string(self.path.join(KEEPER)).ok()?;
         text.trim().parse().ok().filter(|pid| *pid > 1)
     }

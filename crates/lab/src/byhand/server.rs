@@ -15,6 +15,7 @@ use std::{
 
 use brownout_base::{Change, clock::monotonic_ns};
 use brownout_clock::write_object;
+use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::{
     Failure, LabFile, LabRequest,
@@ -35,9 +36,9 @@ use crate::{
 /// A cluster that is not ready by then will not be.
 const READY_WITHIN: Duration = Duration::from_secs(180);
 /// Between two looks at whether the lab shall end.
-const LOOK_MS: i32 = 1_000;
+const LOOK: Duration = Duration::from_secs(1);
 /// The same, of those who answer while the lab is made.
-const EARLY_MS: i32 = 100;
+const EARLY_LOOK: Duration = Duration::from_millis(100);
 const TAKE_EARLY_WITHIN: Duration = Duration::from_millis(500);
 /// Who does not say what he wants by then wants nothing.
 const ASK_WITHIN: Duration = Duration::from_secs(5);
@@ -55,8 +56,9 @@ pub(crate) fn inside(request: LabRequest, interrupts: Interrupts) -> u8 {
     // SAFETY: the keeper handed these over to this process alone. They are for no program that is started here.
     let (birth, listener, _lock) = unsafe {
         let own = |descriptor| {
-            libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
-            OwnedFd::from_raw_fd(descriptor)
+            let owned = OwnedFd::from_raw_fd(descriptor);
+            let _ = fcntl_setfd(&owned, FdFlags::CLOEXEC);
+            owned
         };
         (UnixStream::from(own(request.birth)), UnixListener::from(own(request.listener)), own(request.lock))
     };
@@ -67,7 +69,7 @@ pub(crate) fn inside(request: LabRequest, interrupts: Interrupts) -> u8 {
     thread::spawn(move || {
         // `up` says nothing: when there is something to read, it has gone.
         while !is_born.load(Ordering::Acquire) {
-            if wait_readable(watched.as_fd(), LOOK_MS) && !is_born.load(Ordering::Acquire) {
+            if wait_readable(watched.as_fd(), LOOK) && !is_born.load(Ordering::Acquire) {
                 // The end of this process is the end of all.
                 std::process::exit(ENDED_BY_USER);
             }
@@ -99,7 +101,7 @@ pub(crate) fn inside(request: LabRequest, interrupts: Interrupts) -> u8 {
 fn answer_early(listener: &UnixListener, is_born: &AtomicBool) {
     while !is_born.load(Ordering::Acquire) {
         // Who comes once it is born comes after this has looked.
-        if wait_readable(listener.as_fd(), EARLY_MS)
+        if wait_readable(listener.as_fd(), EARLY_LOOK)
             && !is_born.load(Ordering::Acquire)
             && let Ok((client, _)) = listener.accept()
         {
@@ -183,7 +185,7 @@ fn serve(lab: &Arc<Lab>, listener: &UnixListener, interrupts: Interrupts) -> u8 
     }
     let clients = Arc::new(AtomicUsize::new(0));
     while !interrupts.any() {
-        if !wait_readable(listener.as_fd(), LOOK_MS) {
+        if !wait_readable(listener.as_fd(), LOOK) {
             continue;
         }
         let Ok((client, _)) = listener.accept() else { continue };
@@ -246,8 +248,7 @@ fn watch(lab: Arc<Lab>) {
 }
 
 fn attend(lab: &Arc<Lab>, client: &UnixStream) {
-    // SAFETY: geteuid has no preconditions and cannot fail.
-    let ours = unsafe { libc::geteuid() };
+    let ours = rustix::process::geteuid().as_raw();
     match wire::peer_user(client) {
         Ok(user) if user == ours || user == 0 => {}
         _ => return refuse(client, "this lab belongs to another user"),

@@ -1,13 +1,23 @@
 //! Frames on a lab's socket: a length, then JSON. Descriptors may come with the first byte (unix(7), SCM_RIGHTS).
 
 use std::{
-    io::{self, Read, Write},
+    io::{self, IoSlice, IoSliceMut, Read, Write},
+    mem::MaybeUninit,
     os::{
-        fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
+        fd::{BorrowedFd, OwnedFd},
         unix::net::UnixStream,
     },
+    time::Duration,
 };
 
+use rustix::{
+    cmsg_space,
+    event::{PollFd, PollFlags, Timespec, poll},
+    net::{
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+        recvmsg, sendmsg, sockopt::socket_peercred,
+    },
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// No reply is longer, bytes: that of a large table.
@@ -29,25 +39,12 @@ pub fn send_with(
     descriptors: [BorrowedFd<'_>; STREAMS],
 ) -> io::Result<()> {
     let bytes = encoded(frame)?;
-    let raw: [RawFd; STREAMS] = descriptors.map(|descriptor| descriptor.as_raw_fd());
-    let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-    let mut control = Control::new();
-    // SAFETY: the message points at live buffers of the lengths given; `Control` has room for exactly this header and
-    // these descriptors, at the alignment that CMSG_FIRSTHDR wants.
-    let sent = unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = Control::SPACE;
-        let header = libc::CMSG_FIRSTHDR(&raw const message);
-        (*header).cmsg_level = libc::SOL_SOCKET;
-        (*header).cmsg_type = libc::SCM_RIGHTS;
-        (*header).cmsg_len = libc::CMSG_LEN(size_of_val(&raw) as u32) as _;
-        libc::CMSG_DATA(header).cast::<[RawFd; STREAMS]>().write_unaligned(raw);
-        libc::sendmsg(stream.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL)
-    };
-    let sent = usize::try_from(sent).map_err(|_| io::Error::last_os_error())?;
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(STREAMS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+        return Err(io::Error::other("there is no room for the descriptors"));
+    }
+    let sent = sendmsg(stream, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
     let mut rest = stream;
     rest.write_all(&bytes[sent..])
 }
@@ -88,24 +85,15 @@ pub fn receive_up_to<T: DeserializeOwned>(stream: &UnixStream, longest: u32) -> 
 }
 
 /// The user at the other end, as the kernel knows it (unix(7), SO_PEERCRED).
-pub fn peer_user(stream: &UnixStream) -> io::Result<libc::uid_t> {
-    // SAFETY: a zeroed ucred of the length given is a valid place for the answer.
-    unsafe {
-        let mut who: libc::ucred = std::mem::zeroed();
-        let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-        let registry = (&raw mut who).cast();
-        match libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, registry, &raw mut length) {
-            0 => Ok(who.uid),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
+pub fn peer_user(stream: &UnixStream) -> io::Result<u32> {
+    Ok(socket_peercred(stream)?.uid.as_raw())
 }
 
 /// Waits until there is something to read, or the other end has gone. False: not yet.
-pub fn wait_readable(descriptor: BorrowedFd<'_>, ms: i32) -> bool {
-    let mut waiting = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
-    // SAFETY: one valid pollfd.
-    unsafe { libc::poll(&raw mut waiting, 1, ms) > 0 }
+pub fn wait_readable(descriptor: BorrowedFd<'_>, patience: Duration) -> bool {
+    let mut waiting = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN | PollFlags::RDHUP)];
+    let patience = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
+    poll(&mut waiting, Some(&patience)).is_ok_and(|ready| ready > 0)
 }
 
 fn encoded(frame: &impl Serialize) -> io::Result<Vec<u8>> {
@@ -117,51 +105,15 @@ fn encoded(frame: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Room for one control message with the streams' descriptors.
-#[repr(align(8))]
-struct Control([u8; 64]);
-
-impl Control {
-    /// Of the control message.
-    // SAFETY: CMSG_SPACE only computes.
-    const SPACE: usize = unsafe { libc::CMSG_SPACE((STREAMS * size_of::<RawFd>()) as u32) } as usize;
-
-    fn new() -> Control {
-        const { assert!(Control::SPACE <= 64) };
-        Control([0; 64])
-    }
-}
-
 fn receive_some(stream: &UnixStream, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
-    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    let mut control = Control::new();
-    let mut descriptors = Vec::new();
-    // SAFETY: as in `send_with`; the kernel fills in at most the lengths given, and every descriptor that it hands over
-    // belongs to nobody else yet.
-    let read = unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = Control::SPACE;
-        let read = libc::recvmsg(stream.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC);
-        if read < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let mut header = libc::CMSG_FIRSTHDR(&raw const message);
-        while !header.is_null() {
-            if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_RIGHTS {
-                let bytes = (*header).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
-                let first = libc::CMSG_DATA(header).cast::<RawFd>();
-                for index in 0..bytes / size_of::<RawFd>() {
-                    descriptors.push(OwnedFd::from_raw_fd(first.add(index).read_unaligned()));
-                }
-            }
-            header = libc::CMSG_NXTHDR(&raw const message, header);
-        }
-        read
-    };
-    Ok((usize::try_from(read).unwrap_or(0), descriptors))
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(STREAMS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = recvmsg(stream, &mut [IoSliceMut::new(buffer)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let descriptors = control.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect(),
+        _ => Vec::new(),
+    });
+    Ok((received.bytes, descriptors.collect()))
 }
 
 #[cfg(test)]

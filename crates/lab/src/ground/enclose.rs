@@ -6,9 +6,14 @@ use std::{
     io::{self, Read, Write},
     os::{
         fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
-        unix::{ffi::OsStrExt, process::ExitStatusExt},
+        unix::{ffi::OsStrExt, net::UnixStream, process::ExitStatusExt},
     },
     process::ExitStatus,
+};
+
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, WaitOptions, getgid, getuid, set_parent_process_death_signal, waitpid},
 };
 
 use super::{Interrupts, Privilege, signals::HeldBack};
@@ -29,7 +34,7 @@ pub struct Enclosed {
 /// child gets from [`request`]. Interrupts are passed on to it.
 pub fn enclose(arguments: &[&str], request: &[u8], interrupts: Interrupts) -> Result<Enclosed, LabError> {
     let failed = |doing: &'static str| move |source: io::Error| LabError::Ground { doing, source };
-    let (child_end, our_end) = socket_pair().map_err(failed("make a pair of sockets"))?;
+    let (child_end, our_end) = UnixStream::pair().map_err(failed("make a pair of sockets"))?;
     let program = CString::new("/proc/self/exe").map_err(|error| failed("name this program")(error.into()))?;
     let name = std::env::args_os().next().unwrap_or_else(|| "brownout".into());
     let arguments: Vec<CString> = std::iter::once(CString::new(name.as_bytes()))
@@ -57,7 +62,7 @@ pub fn enclose(arguments: &[&str], request: &[u8], interrupts: Interrupts) -> Re
         child(child_end.as_raw_fd(), our_end.as_raw_fd(), &program, &argv);
     }
     drop((child_end, held_back));
-    let enclosed = Enclosed { pid, _lifeline: our_end, interrupts };
+    let enclosed = Enclosed { pid, _lifeline: our_end.into(), interrupts };
     if privilege == Privilege::UserNamespace {
         map_user(pid).map_err(failed("map this user into the lab's user namespace"))?;
     }
@@ -75,17 +80,14 @@ pub fn enclose(arguments: &[&str], request: &[u8], interrupts: Interrupts) -> Re
 impl Enclosed {
     /// Waits for the lab's end. An interrupt is passed on, and the lab's own end is awaited all the same.
     pub fn wait(self) -> io::Result<ExitStatus> {
-        let mut status = 0;
         loop {
-            // SAFETY: pid is our child and status a valid place.
-            let waited = unsafe { libc::waitpid(self.pid, &raw mut status, 0) };
-            if waited == self.pid {
-                self.interrupts.forward_to_nobody();
-                return Ok(ExitStatus::from_raw(status));
-            }
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
+            match waitpid(Pid::from_raw(self.pid), WaitOptions::empty()) {
+                Ok(Some((_, status))) => {
+                    self.interrupts.forward_to_nobody();
+                    return Ok(ExitStatus::from_raw(status.as_raw()));
+                }
+                Ok(None) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
             }
         }
     }
@@ -133,8 +135,8 @@ pub fn keep_request_from_children() {
 }
 
 fn die_with_parent() {
-    // SAFETY: PR_SET_PDEATHSIG takes a signal number.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    // With a valid signal it cannot fail.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
 }
 
 /// Runs in the child, which is a copy of a process that may have had threads: system calls only.
@@ -161,20 +163,9 @@ fn child(socket: RawFd, parents_end: RawFd, program: &CString, argv: &[*const li
     }
 }
 
-fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut ends = [0; 2];
-    // SAFETY: `ends` is room for two descriptors.
-    if unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0, ends.as_mut_ptr()) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: both were just made and belong to nobody else.
-    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
-}
-
 /// The one mapping that needs no privilege: this user is 0 inside (user_namespaces(7)).
 fn map_user(pid: libc::pid_t) -> io::Result<()> {
-    // SAFETY: getuid and getgid have no preconditions and cannot fail.
-    let (uid, gid) = unsafe { (libc::getuid(), libc::getgid()) };
+    let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
     std::fs::write(format!("/proc/{pid}/setgroups"), "deny")?;
     std::fs::write(format!("/proc/{pid}/uid_map"), format!("0 {uid} 1"))?;
     std::fs::write(format!("/proc/{pid}/gid_map"), format!("0 {gid} 1"))

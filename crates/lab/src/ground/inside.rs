@@ -1,11 +1,15 @@
 //! The mounts of a lab: what its processes see of the machine.
 
 use std::{
-    ffi::CString,
+    ffi::CStr,
     fs::{self, File},
     io,
-    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::StatVfsMountFlags,
+    mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_bind_recursive, mount_change, mount_remount},
 };
 
 use crate::{LabError, hosts::Hosts};
@@ -20,6 +24,8 @@ pub struct Furnished {
     pub proc: File,
 }
 
+/// For filesystems that take none.
+const NO_DATA: Option<&CStr> = None;
 /// Candidates for the lab's directory: on every Linux, and rarely home to what a lab needs.
 const PLACES: [&str; 5] = ["/run", "/mnt", "/media", "/srv", "/opt"];
 
@@ -27,15 +33,12 @@ const PLACES: [&str; 5] = ["/run", "/mnt", "/media", "/srv", "/opt"];
 /// directory in a place that none of `used` lies in.
 pub fn furnish(hosts: &Hosts, used: &[&Path]) -> Result<Furnished, LabError> {
     let failed = |doing: &'static str| move |source: io::Error| LabError::Ground { doing, source };
-    mount(None, Path::new("/"), None, libc::MS_REC | libc::MS_PRIVATE).map_err(failed("make the mounts private"))?;
+    let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+    mount_change("/", private).map_err(|error| failed("make the mounts private")(error.into()))?;
     let proc = File::open("/proc").map_err(failed("open the machine's /proc"))?;
-    mount(
-        Some(Path::new("proc")),
-        Path::new("/proc"),
-        Some("proc"),
-        libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
-    )
-    .map_err(failed("mount /proc of the lab's processes"))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", "/proc", "proc", flags, NO_DATA)
+        .map_err(|error| failed("mount /proc of the lab's processes")(error.into()))?;
     let place = PLACES
         .iter()
         .map(Path::new)
@@ -43,8 +46,8 @@ pub fn furnish(hosts: &Hosts, used: &[&Path]) -> Result<Furnished, LabError> {
         .ok_or_else(|| {
             failed("find a place for the lab's directory")(io::Error::other(format!("none of {PLACES:?} is free")))
         })?;
-    mount(Some(Path::new("lab")), place, Some("tmpfs"), libc::MS_NOSUID | libc::MS_NODEV)
-        .map_err(failed("mount the lab's directory"))?;
+    mount("lab", place, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, NO_DATA)
+        .map_err(|error| failed("mount the lab's directory")(error.into()))?;
     let root = place.join("brownout");
     fs::create_dir_all(&root).map_err(failed("make the lab's directory"))?;
     let table = root.join("hosts");
@@ -53,7 +56,7 @@ pub fn furnish(hosts: &Hosts, used: &[&Path]) -> Result<Furnished, LabError> {
         lines.push_str(&format!("{} {}\n", host.address, host.name));
     }
     fs::write(&table, lines).map_err(failed("write the lab's /etc/hosts"))?;
-    mount(Some(&table), Path::new("/etc/hosts"), None, libc::MS_BIND).map_err(failed("mount the lab's /etc/hosts"))?;
+    mount_bind(&table, "/etc/hosts").map_err(|error| failed("mount the lab's /etc/hosts")(error.into()))?;
     Ok(Furnished { root, proc })
 }
 
@@ -63,45 +66,27 @@ impl Furnished {
         let target = self.root.join(name);
         let failed = |source| LabError::Bind { directory: directory.to_owned(), source };
         fs::create_dir_all(&target).map_err(failed)?;
-        mount(Some(directory), &target, None, libc::MS_BIND | libc::MS_REC).map_err(failed)?;
+        mount_bind_recursive(directory, &target).map_err(|error| failed(error.into()))?;
         if read_only {
             // Flags that the underlying mount has locked (a user namespace may not clear them) must be kept.
-            let locked = mount_flags(&target).map_err(failed)?;
-            mount(None, &target, None, libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY | locked).map_err(failed)?;
+            let locked = locked_flags(&target).map_err(failed)?;
+            let flags = MountFlags::BIND | MountFlags::RDONLY | locked;
+            mount_remount(&target, flags, "").map_err(|error| failed(error.into()))?;
         }
         Ok(target)
     }
 }
 
-/// The flags of a mount that a less privileged namespace may not clear, as mount(2) wants them.
-fn mount_flags(path: &Path) -> io::Result<libc::c_ulong> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: a zeroed statvfs is a valid place for the answer, and the path ends in NUL.
-    let flags = unsafe {
-        let mut answer: libc::statvfs = std::mem::zeroed();
-        if libc::statvfs(path.as_ptr(), &raw mut answer) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        answer.f_flag
-    };
+/// The flags of a mount that a less privileged namespace may not clear.
+fn locked_flags(path: &Path) -> io::Result<MountFlags> {
+    let shown = rustix::fs::statvfs(path)?.f_flag;
     let kept = [
-        (libc::ST_NOSUID, libc::MS_NOSUID),
-        (libc::ST_NODEV, libc::MS_NODEV),
-        (libc::ST_NOEXEC, libc::MS_NOEXEC),
-        (libc::ST_NOATIME, libc::MS_NOATIME),
-        (libc::ST_NODIRATIME, libc::MS_NODIRATIME),
-        (libc::ST_RELATIME, libc::MS_RELATIME),
+        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+        (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
+        (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
+        (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
     ];
-    Ok(kept.into_iter().filter(|(shown, _)| flags & shown != 0).fold(0, |all, (_, flag)| all | flag))
-}
-
-fn mount(source: Option<&Path>, target: &Path, kind: Option<&str>, flags: libc::c_ulong) -> io::Result<()> {
-    let text = |path: &Path| CString::new(path.as_os_str().as_bytes());
-    let source = source.map(text).transpose()?;
-    let target = text(target)?;
-    let kind = kind.map(CString::new).transpose()?;
-    let pointer = |text: &Option<CString>| text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
-    // SAFETY: all pointers are null or end in NUL and outlive the call.
-    let done = unsafe { libc::mount(pointer(&source), target.as_ptr(), pointer(&kind), flags, std::ptr::null()) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    Ok(kept.into_iter().filter(|(flag, _)| shown.contains(*flag)).map(|(_, flag)| flag).collect())
 }

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 /// What asks for the end.
 const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// A Ctrl-C this long after the first request means: at once. Before that it is the same request, which shells,
@@ -25,12 +27,11 @@ impl Interrupts {
     }
 
     /// The next one also goes to this process; one after that kills it.
-    pub(super) fn forward_to(self, pid: libc::pid_t) {
+    pub(super) fn forward_to(self, pid: i32) {
         FORWARD_TO.store(pid, Ordering::Relaxed);
         // One that came before the child could hear is passed on now.
         if self.any() {
-            // SAFETY: kill takes any pid and signal; a wrong one is an error it returns.
-            unsafe { libc::kill(pid, libc::SIGINT) };
+            pass_on(pid, Signal::INT);
         }
     }
 
@@ -48,15 +49,16 @@ extern "C" fn count(signal: libc::c_int) {
         FIRST_NS.store(now, Ordering::Relaxed);
     }
     let pid = FORWARD_TO.load(Ordering::Relaxed);
-    if pid == 0 {
-        return;
-    }
     let impatient =
         signal == libc::SIGINT && before > 0 && now.saturating_sub(FIRST_NS.load(Ordering::Relaxed)) > IMPATIENT_NS;
     // The first asks the lab to heal and to end; who asks again does not want to wait for that.
-    let passed_on = if impatient { libc::SIGKILL } else { libc::SIGINT };
-    // SAFETY: kill is async-signal-safe (signal-safety(7)).
-    unsafe { libc::kill(pid, passed_on) };
+    pass_on(pid, if impatient { Signal::KILL } else { Signal::INT });
+}
+
+/// Only a system call, which a signal handler may make (signal-safety(7)); to nobody if the number is 0.
+fn pass_on(pid: i32, signal: Signal) {
+    // One that has ended needs no signal.
+    let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, signal));
 }
 
 /// Holds the requests back until it is dropped: a process that is born meanwhile is born holding them back too,

@@ -4,7 +4,6 @@ use std::{
     collections::BTreeSet,
     io,
     net::{Ipv4Addr, SocketAddr, UdpSocket},
-    os::fd::AsRawFd,
     sync::mpsc::Sender,
     thread,
     time::Duration,
@@ -13,6 +12,9 @@ use std::{
 use brownout_base::clock::monotonic_ns;
 use brownout_network::{Host, Network};
 use brownout_record::{Quantity, Subject, WitnessRow};
+use rustix::net::sockopt::{
+    Ipv4PathMtuDiscovery, set_ip_mtu_discover, set_socket_recv_buffer_size, set_socket_recv_buffer_size_force,
+};
 
 use super::poller::{Poller, tell};
 use crate::LabError;
@@ -24,7 +26,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// All links are looked at in a lab of so many hosts; in larger ones only those that a fault hits, and the ways back.
 const ALL_LINKS_UP_TO: usize = 8;
 /// Room for the packets of one round, bytes.
-const RECEIVE_BUFFER: libc::c_int = 8 << 20;
+const RECEIVE_BUFFER: usize = 8 << 20;
 /// Headers of IPv4 and UDP.
 const HEADERS: usize = 28;
 const PORT: u16 = 47_002;
@@ -78,20 +80,11 @@ fn end(host: &Host) -> io::Result<Endpoint> {
     let socket = host.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT)))??;
     socket.set_nonblocking(true)?;
     // Sets "don't fragment", and looks at no path MTU that the kernel has learned (ip(7)).
-    set(&socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)?;
+    set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?;
     // Without CAP_NET_ADMIN over the machine, as much as the machine allows.
-    set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
-        .or_else(|_| set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER))?;
+    set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER)
+        .or_else(|_| set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER))?;
     Ok(Endpoint { name: host.name().to_owned(), address: host.address(), socket })
-}
-
-fn set(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    let size = size_of_val(&value) as libc::socklen_t;
-    // SAFETY: the option is an int, and its address and size are right.
-    match unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), size) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 /// One packet of every size on every link; the largest that arrives is told.
