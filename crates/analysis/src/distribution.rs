@@ -1,4 +1,4 @@
-//! The single measurements of a source, where it has any.
+//! The individual measurements of a source, where it has any.
 
 use brownout_record::Histogram;
 

@@ -1,4 +1,4 @@
-//! Everything one trial left in the run, read once and put in order.
+//! Everything that the run recorded of one trial, read once and put in order.
 
 use brownout_record::{
     CpuRow, Event, FaultRecord, Histogram, HostCounterRow, LatencyRow, ProbeRow, Run, Stamp, TrialRow, TrialState,

@@ -1,4 +1,5 @@
-//! The evidence of a trial by place: each row is looked for once, not once for each fault and pair.
+//! The evidence of a trial, indexed by subject, so that each row is searched for once and not once for each fault and
+//! pair.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! One place, one quantity, one severity of one fault: was there to be seen what had to be?
+//! The verdict on one subject and one quantity of one severity of a fault: did the evidence show what was expected?
 
 use brownout_record::{Period, Quantity};
 

@@ -1,4 +1,4 @@
-//! What one source says of one place, and what is said of the place in the end.
+//! What one source shows of a subject, and the verdict that follows for it.
 
 use brownout_record::{Expectation, Quantity};
 

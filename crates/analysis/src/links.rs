@@ -1,4 +1,4 @@
-//! The emulator's counters of a trial, by pair; histograms of the times in it stay encoded until somebody asks for them.
+//! The emulator's counters of a trial, by pair of hosts; histograms stay encoded until they are needed.
 
 use std::collections::{BTreeMap, HashMap};
 

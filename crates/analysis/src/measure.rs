@@ -28,7 +28,7 @@ pub(crate) fn is_share(quantity: Quantity) -> bool {
     )
 }
 
-/// Who looked.
+/// The source of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Source<'a> {
     /// The probes, which cross the network like any packet.
@@ -39,7 +39,7 @@ pub(crate) enum Source<'a> {
     Checksums,
     /// The kernel's account of processor time.
     Cpu,
-    /// One who looks at the place itself.
+    /// A witness that measures the subject itself.
     Witness(&'a str),
 }
 
@@ -56,7 +56,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What one measured in some segments.
+/// What a source measured in some segments.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Measure {
     pub(crate) value: Option<f64>,

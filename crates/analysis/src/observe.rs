@@ -1,4 +1,4 @@
-//! What was measured in one place, put beside what had to be seen there.
+//! Measurements of one subject, compared with what had to be seen there.
 
 use std::{cell::RefCell, collections::HashMap};
 

@@ -1,4 +1,4 @@
-//! What the fault took from each operation: from single tables, where the load has several.
+//! What the fault cost each operation: single tables, where the load has several.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What the load met in each phase.
+//! What the load experienced in each phase.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the probes of a pair say.
+//! What the probes of a pair show.
 
 use brownout_record::{ProbeRow, Quantity};
 

@@ -1,4 +1,4 @@
-//! The little statistics that the verdicts stand on.
+//! The statistics behind the verdicts.
 
 use brownout_base::random::Random;
 

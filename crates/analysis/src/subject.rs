@@ -1,4 +1,5 @@
-//! Everything that was seen in one place, and what each who looked at it measured there in some segments of time.
+//! All measurements of one subject (a pair of hosts, a host, a directory), and what each source measured in given
+//! segments of time.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What has to be seen in a place, with all that is in force there at the same time.
+//! What has to be seen at a subject, with everything that is in force there at the same time.
 
 use brownout_record::{Expectation, Quantity};
 

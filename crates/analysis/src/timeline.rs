@@ -1,4 +1,4 @@
-//! A trial interval by interval, for those who draw it.
+//! A trial interval by interval, for plots.
 
 use std::collections::{BTreeMap, btree_map::Entry};
 

@@ -1,4 +1,4 @@
-//! What all of it says: is the evidence valid, and if so, what did the fault cost?
+//! The verdict of a run: is the evidence valid, and if so, what did the fault cost?
 
 use brownout_record::{Description, Event, TrialState};
 use serde::Serialize;

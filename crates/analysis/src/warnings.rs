@@ -1,4 +1,4 @@
-//! What to check before trusting a result that is valid all the same.
+//! What to check before trusting a result that is valid.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The directory where what is slow to get is kept between runs.
+//! The directory where downloads and other things that are slow to make are kept between runs.
 
 use std::{
     env,

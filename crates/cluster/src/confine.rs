@@ -1,4 +1,4 @@
-//! What a database process may do: run, and nothing else.
+//! Confinement of a database process: what it may do is to run, and nothing else.
 
 use std::{
     ffi::CString,

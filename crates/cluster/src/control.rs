@@ -1,4 +1,4 @@
-//! What may be done to the nodes of a cluster that runs.
+//! Operations on the nodes of a running cluster.
 
 use std::{
     path::PathBuf,

@@ -1,4 +1,4 @@
-//! What the governor of a node knows: part of the node's life.
+//! The state of a node's CPU governor; part of the node's life.
 
 use brownout_machine::Scheduling;
 use brownout_units::Share;

@@ -1,4 +1,4 @@
-//! A node, as others see it: what it is, what it uses, how it ended.
+//! A handle to a node: its name, its process, the resources it uses.
 
 use std::{fmt, fs, net::Ipv4Addr, path::PathBuf, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What a cluster shares with those who control its nodes.
+//! The parts of a cluster that it shares with its controls.
 
 use std::{
     fs::{File, OpenOptions},

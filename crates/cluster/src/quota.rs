@@ -1,4 +1,4 @@
-//! Accounts of CPU time: what a process may use in each period, what it owes, and when that has to be looked at again.
+//! CPU accounting: what a process may use in each period, what it owes, and when to look again.
 
 /// As the kernel's limit has it by default.
 pub(crate) const PERIOD_NS: u64 = 100_000_000;

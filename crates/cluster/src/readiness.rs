@@ -1,4 +1,4 @@
-//! Waiting until every node says that the whole cluster is there.
+//! Waiting until every node reports that the whole cluster is there.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! Pausing, going on, ending: what is done to a node by signals, and when the kernel shows it.
+//! Pausing, resuming and ending a node by signals, and when the kernel shows it.
 
 use std::{
     sync::{Arc, OnceLock},

@@ -1,4 +1,4 @@
-//! What is seen of a node's process from outside: its state, and its end.
+//! The state of a node's process as the kernel shows it, and its end.
 
 use std::fmt;
 

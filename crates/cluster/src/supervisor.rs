@@ -1,4 +1,4 @@
-//! One node's process, and the one owner of whether it runs, is stopped, or is gone.
+//! One node's process, and the single owner of whether it runs, is stopped, or is gone.
 
 use std::{
     path::PathBuf,

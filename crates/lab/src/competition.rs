@@ -1,4 +1,4 @@
-//! Who competes for the processors: how long the nodes waited for them, and which programs outside of the lab had them.
+//! Competition for the processors: how long the nodes waited, and which programs outside of the lab used them.
 
 use std::{collections::BTreeMap, fs::File, io};
 

@@ -1,5 +1,5 @@
-//! The handles of a lab that stands: its links, nodes, disks and clocks. Who looks at the lab asks them; faults act
-//! through the capabilities that they have ([`Capabilities`]).
+//! The controls of a testbed: handles to its links, nodes, disks and clocks. Faults act on them through [`Capabilities`];
+//! everything else reads them directly.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Who used the lab's processors, between two looks.
+//! CPU time of the lab's processors, of this process and of its threads.
 
 use std::{fs, io};
 

@@ -1,4 +1,4 @@
-//! Outside of the lab: what has to be there before it, then the lab itself, then its end.
+//! Outside of the lab: provides what it needs, starts it, and waits for its end.
 
 use std::{
     path::PathBuf,

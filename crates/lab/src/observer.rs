@@ -1,4 +1,4 @@
-//! Once a second, everything that was seen goes into the record: load, latencies, links, probes, processors, deaths.
+//! Once a second, all observations go into the record: load, latencies, links, probes, processors, deaths.
 
 use std::{collections::BTreeMap, fs::File, io};
 

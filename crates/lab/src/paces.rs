@@ -1,4 +1,4 @@
-//! What makes operations start in each part of a trial.
+//! The pace of the load in each part of a trial.
 
 use brownout_load::{Arrivals, Engine, LoadError, Pace};
 use brownout_units::Rate;

@@ -1,4 +1,4 @@
-//! A trial once everything stands: its phases on the time line.
+//! The phases of a trial, once its testbed is ready.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a lab tells while it works. How it is shown is the command line's business.
+//! What a lab reports while it works; the command line decides how it is shown.
 
 use std::time::Duration;
 

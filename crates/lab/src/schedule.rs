@@ -1,4 +1,4 @@
-//! When each fault comes and goes, and which are in force.
+//! The schedule of the faults: when each is injected and healed, and which are in force.
 
 use std::{thread::JoinHandle, time::Duration};
 

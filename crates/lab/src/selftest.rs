@@ -1,4 +1,4 @@
-//! A lab of two hosts, built in namespaces of its own, measured and gone: what `doctor` knows of this machine.
+//! A lab of two hosts in namespaces of its own, built and measured for `doctor`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What labs are built from: the layout of the plan, and what was provided for it.
+//! What a lab is built from: the layout of the plan, and the software and directories provided for it.
 
 use std::{fs::File, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! A lab that stands: its network with the distances in it, its nodes, and what faults and witnesses reach them by.
+//! The testbed: the emulated network with its distances, the nodes on it, and the controls of both.
 
 use std::{
     collections::BTreeMap,
@@ -28,7 +28,7 @@ use crate::{
     spec::LabSpec,
 };
 
-/// A lab that stands. Dropping it ends it: the nodes first, then the disks under them, then the network.
+/// The network and the cluster of a trial or of a lab by hand. Dropping it ends it: the nodes first, then the disks under them, then the network.
 pub struct Testbed {
     /// The nodes.
     pub cluster: Cluster,

@@ -1,4 +1,4 @@
-//! What follows from a figure's values on both sides.
+//! The verdict on one figure, from its values on both sides.
 
 use super::object::Compared;
 use crate::{

@@ -1,4 +1,4 @@
-//! What is compared: the figures of a phase and of its operations.
+//! The figures that are compared: of a phase and of its operations.
 
 use super::{
     decide::{Unit, decided},

@@ -1,4 +1,4 @@
-//! The object that a comparison is: that of `--json`, documented in `docs/json.md`.
+//! The result of a comparison: the JSON object of `--json`, documented in `docs/json.md`.
 
 use brownout_record::Objective;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Is each node there, and what time does it think it is? Asked many times a second, on the node itself.
+//! Whether each node answers, and the time it reports: asked many times a second, on the node itself.
 //!
 //! Each node is asked from within its own network, so no fault of the network can pass for one of the node; and each
 //! question is sent in its time, whether those before it were answered or not.

@@ -1,4 +1,4 @@
-//! What a lab answers to each request.
+//! The lab's answer to each request.
 
 use std::{
     io,

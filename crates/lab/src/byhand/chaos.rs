@@ -1,4 +1,4 @@
-//! Chaos that is on: the thread that makes its rounds, and what it does at the moment.
+//! Chaos in progress: the thread that runs its rounds, and the fault it injects at the moment.
 
 use std::{
     sync::{Arc, Mutex, mpsc::Sender},

@@ -1,4 +1,4 @@
-//! Does what commands have put in force show? A short look at the places that it hits, by the same means as the proof of a
+//! Whether what commands have put in force shows: a short look at the hosts and links that it hits, by the same means as the proof of a
 //! run: probes for links, the kernel for processes, NTP for clocks, timed operations for disks. It has no baseline and
 //! looks at no spared place; what it cannot tell in a second or two is "not seen".
 

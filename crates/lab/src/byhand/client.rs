@@ -1,4 +1,4 @@
-//! Outside of a lab: asks it.
+//! The client's end of a lab's socket.
 
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! How far hosts and their clocks are apart: NTP exchanges between all of them, and probes.
+//! Delays and clock offsets between all hosts, by NTP exchanges and probes.
 
 use std::{
     collections::BTreeMap,
@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use brownout_clock::ntp::best_of;
+use brownout_clock::ntp::{PORT as NTP_PORT, best_of};
 use brownout_probe::Probes;
 
 use super::{
@@ -16,7 +16,6 @@ use super::{
     objects::{ClockRow, Matrix},
 };
 use crate::plan::probe_interval;
-use brownout_clock::ntp::PORT as NTP_PORT;
 
 /// Exchanges on each pair; the one with the shortest round trip tells.
 const EXCHANGES: usize = 4;

@@ -1,4 +1,4 @@
-//! What has changed in a lab, when, and by whose command.
+//! The event log of a lab: what changed, when, and by whose command.
 
 use std::{
     collections::VecDeque,

@@ -1,4 +1,4 @@
-//! Programs in hosts of a lab, with the streams of the client: its terminal, its pipes, its files.
+//! Programs in hosts of a lab, on the client's own stdin, stdout and stderr.
 
 use std::{
     collections::BTreeMap,

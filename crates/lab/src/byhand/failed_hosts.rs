@@ -1,4 +1,5 @@
-//! Hosts of a lab by hand whose network interface failed: an event when it is noticed, and told by `status` from then on.
+//! Hosts of a lab by hand whose network interface failed: an event when it is noticed, and part of `status` from then
+//! on.
 
 use std::{
     collections::BTreeMap,

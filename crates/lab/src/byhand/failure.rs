@@ -1,4 +1,4 @@
-//! What could not be done, with the exit code it means: the form in which errors travel from a lab to those who asked.
+//! A failed request, with its exit code: the form in which errors travel from a lab to its clients.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Taking back what commands have put in force.
+//! Healing what commands have put in force.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! A lab that stands, and what is done to it.
+//! A running lab by hand, and the names of its hosts.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use crate::{
     testbed::Testbed,
 };
 
-/// A lab that stands.
+/// A running lab.
 pub(super) struct Lab {
     pub(super) name: String,
     pub(super) system: String,

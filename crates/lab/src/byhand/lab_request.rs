@@ -1,4 +1,4 @@
-//! What `up` orders of a lab's keeper and of its first process.
+//! What `up` asks of a lab's keeper and of its first process.
 
 use std::{os::fd::RawFd, path::PathBuf};
 

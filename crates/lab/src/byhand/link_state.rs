@@ -1,4 +1,4 @@
-//! What the emulator says that it does on each link, and what that means for each host.
+//! The impairments that the emulator reports for each link, and what they mean for each host.
 
 use std::collections::{BTreeMap, BTreeSet};
 

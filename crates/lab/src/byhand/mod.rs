@@ -1,4 +1,4 @@
-//! The lab by hand: a cluster on its network that stands until it is ended, and is told from any shell what shall go wrong.
+//! The lab by hand: a cluster on its network that runs until it is ended, with faults injected from any shell.
 //!
 //! [`up`] checks, provides and claims a directory for the lab; then it starts the *keeper*, a process in a session of its own,
 //! which encloses the lab's first process as a run does. Keeper and first process hold the lock of the lab's directory: as

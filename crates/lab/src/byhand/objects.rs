@@ -1,4 +1,4 @@
-//! The objects that a lab by hand answers with; `--json` prints them (docs/lab-by-hand.md).
+//! The objects of a lab's answers; `--json` prints them (docs/lab-by-hand.md).
 
 use serde::{Deserialize, Serialize};
 

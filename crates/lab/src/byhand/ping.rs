@@ -7,11 +7,10 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use brownout_clock::ntp::{Packet, Timestamp};
+use brownout_clock::ntp::{PORT as NTP_PORT, Packet, Timestamp};
 use brownout_network::Host;
 
 use super::Failure;
-use brownout_clock::ntp::PORT as NTP_PORT;
 
 /// What is not back by then, beside the longest delays in force, is lost.
 const LOST_AFTER: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! Nodes that are paused or down run again: what a command had put in force heals, and what nobody here did is undone.
+//! `start`, `unpause` and `restart`: nodes run again, whether a command or something else had stopped them.
 
 use std::{
     sync::{Arc, mpsc},

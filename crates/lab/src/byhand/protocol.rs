@@ -1,4 +1,4 @@
-//! What is asked of a lab and what it answers: one request per connection, any number of replies.
+//! The protocol of a lab's socket: one request per connection, any number of replies.
 
 use std::{collections::BTreeMap, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! Where labs by hand are found: a directory of each user's, with a directory for each lab. Who holds its lock lives.
+//! The directory of each user's labs, with a directory for each lab. A lab lives as long as its lock is held.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},

@@ -1,4 +1,4 @@
-//! Faults at random in a lab by hand: those of an experiment's `chaos`, round after round, until somebody stops it.
+//! Random faults in a lab by hand: an experiment's `chaos`, round after round, until it is stopped.
 
 use std::{
     sync::{

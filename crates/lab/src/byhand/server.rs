@@ -1,4 +1,4 @@
-//! In the lab's first process: makes the lab, tells how far it is, and then answers clients, each on a thread of its own.
+//! The lab's first process: builds the lab, reports progress, and then answers clients, each on a thread of its own.
 
 use std::{
     os::{

@@ -1,4 +1,5 @@
-//! How a lab is at this moment: read back from the kernel, the emulator, the disks and the clocks, not remembered.
+//! The state of a lab at this moment: read back from the kernel, the emulator, the disks and the clocks, not
+//! remembered.
 
 use std::{
     net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket},
@@ -7,7 +8,7 @@ use std::{
 };
 
 use brownout_base::clock::realtime_ns;
-use brownout_clock::ntp::exchange;
+use brownout_clock::ntp::{PORT as NTP_PORT, exchange};
 use brownout_cluster::{NodeState, cassandra::CQL_PORT};
 use brownout_disk::DiskFault;
 use brownout_network::{Host, Impairment};
@@ -20,7 +21,6 @@ use super::{
     objects::{ClockStatus, HostStatus, LinkStatus, Status},
 };
 use crate::{LabError, faults::DIRECTORIES, hosts::HostPlan};
-use brownout_clock::ntp::PORT as NTP_PORT;
 
 /// A host answers itself within this, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(1);

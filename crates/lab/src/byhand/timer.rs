@@ -1,4 +1,4 @@
-//! What is to be undone after a while (`--for 30s`).
+//! Jobs that are due later: the healing of faults with `--for 30s`.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! What is wrong with links, as written: in `link:` of a fault and in `network.links` of a topology.
+//! Impairments of links, as written in `link:` of a fault and in `network.links` of a topology.
 
 use brownout_network::{Chance, Distribution, Impairment, Loss, QueueLimit, RateLimit, Reorder};
 use brownout_units::{BitRate, Bytes, Count, Delay, Share};

@@ -1,4 +1,4 @@
-//! Where hosts stand: sites, and what lies between them.
+//! Sites, and the distances between them.
 
 use std::collections::BTreeMap;
 

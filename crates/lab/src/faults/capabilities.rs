@@ -1,5 +1,5 @@
 //! How faults act on a lab: the links, the nodes' processes, their disks and their clocks, each a capability of its own.
-//! The lab's own handles ([`crate::controls`]) have them all; a test of the proof wraps them ([`super::sabotage`]).
+//! The testbed's own controls ([`crate::controls`]) implement them all; a test of the proof wraps them ([`super::sabotage`]).
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! `corrupt`: what a host sends is damaged in part.
+//! `corrupt`: a share of what a host sends arrives with flipped bits.
 
 use brownout_network::{Chance, Impairment};
 

@@ -1,4 +1,4 @@
-//! `cpu`: a node's process gets little of the processors.
+//! `cpu`: a node's process gets only a share of the processors.
 
 use brownout_base::Change;
 use brownout_record::{Expectation, Quantity, Subject};

@@ -1,4 +1,4 @@
-//! `duplicate`: what a host sends comes twice in part.
+//! `duplicate`: a share of what a host sends arrives twice.
 
 use brownout_network::{Chance, Impairment};
 

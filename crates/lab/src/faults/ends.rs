@@ -1,4 +1,4 @@
-//! `kill` and `stop`: a node's process ends, and is started again in the end.
+//! `kill` and `stop`: a node's process ends, and is started again when the fault is healed.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},

@@ -1,4 +1,4 @@
-//! The one way in which a fault is made, for a file as for a command.
+//! From an entry to its fault: the only way in which a fault is made, for a file as for a command.
 
 use super::{
     clock, corrupt, cpu, disk, duplicate, ends, fault::Fault, flaky, link, mtu, partition, pause, rate, reorder, slow,

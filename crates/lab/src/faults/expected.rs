@@ -1,4 +1,4 @@
-//! What an impairment of links must show, and what of it nobody judges.
+//! What an impairment of links must show, and what of it the proof does not cover.
 
 use brownout_network::{Cut, Impairment, Loss, QueueLimit, RateLimit};
 use brownout_probe::TrainSpec;

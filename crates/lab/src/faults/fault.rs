@@ -1,4 +1,4 @@
-//! What every fault can do: be injected, be healed, say what it does and what must then be seen.
+//! The interface of every fault: how it is injected and healed, what it does, what must then be seen.
 
 use std::{any::Any, fmt};
 

@@ -1,4 +1,4 @@
-//! `flaky`: what a host sends is lost in part.
+//! `flaky`: a share of what a host sends is lost.
 
 use brownout_network::{Impairment, Loss};
 

@@ -1,4 +1,4 @@
-//! `link`: anything at once, on single links.
+//! `link`: any impairment on single links.
 
 use brownout_network::Impairment;
 use brownout_units::Delay;

@@ -1,4 +1,4 @@
-//! What all faults of links have in common: an impairment on some ordered pairs, none on the others.
+//! The common part of all faults on links: an impairment on some ordered pairs of hosts, none on the others.
 
 use std::collections::BTreeSet;
 

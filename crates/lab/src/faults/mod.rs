@@ -1,5 +1,5 @@
-//! What goes wrong. One file per fault: how it is injected (a guard heals it), what must then be seen where it hits and
-//! where it must not, and how it is told to people. docs/adding-a-fault.md shows how a new one is made.
+//! The faults. One file per fault: how it is injected (a guard heals it), what must then be seen where it hits and where
+//! it must not, and its description. docs/adding-a-fault.md shows how to add one.
 
 pub mod capabilities;
 mod chaos;

@@ -1,4 +1,4 @@
-//! `mtu`: what a host sends may not be larger.
+//! `mtu`: a host can send no larger packets than this.
 
 use brownout_network::Impairment;
 

@@ -1,4 +1,4 @@
-//! The hosts that a fault names: checked, and told to people.
+//! The hosts that a fault names: checked, and in words.
 
 use crate::{
     experiment::{Complaint, Names, one_of},

@@ -1,4 +1,4 @@
-//! What faults need of a lab beside themselves, from its start.
+//! What a lab has to have from its start so that its faults can be injected and proven.
 
 use brownout_units::Delay;
 

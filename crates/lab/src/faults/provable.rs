@@ -1,4 +1,4 @@
-//! What of an impairment can be put in force and proven, and what is refused.
+//! Limits of what can be injected and proven; anything beyond is refused.
 
 use brownout_network::{Impairment, Loss, RateLimit, Reorder};
 use brownout_units::{BitRate, Bytes, Delay, Share};

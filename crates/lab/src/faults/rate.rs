@@ -1,4 +1,4 @@
-//! `rate`: what a host sends has to pass a bottleneck.
+//! `rate`: what a host sends passes a bottleneck.
 
 use brownout_network::Impairment;
 

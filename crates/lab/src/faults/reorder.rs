@@ -1,4 +1,4 @@
-//! `reorder`: what a host sends overtakes itself in part.
+//! `reorder`: a share of what a host sends overtakes the rest.
 
 use brownout_network::{Impairment, Reorder};
 

@@ -1,4 +1,4 @@
-//! `slow`: what a host sends is late.
+//! `slow`: what a host sends arrives late.
 
 use brownout_network::Impairment;
 use brownout_units::Delay;

@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin, counted.
+//! SIGINT, SIGTERM and SIGHUP, counted.
 
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! The checks of an experiment file, each of which knows the place of its complaint.
+//! The checks of an experiment file; each knows the place of its complaint.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! Faults that cannot be in one place at the same time: a node can be stopped, or ended, only once.
+//! Faults that cannot be in force on one node at the same time: a node can be paused or ended only once.
 
 use brownout_clock::MAX_DRIFT_PPB;
 use brownout_record::{Quantity, Subject};

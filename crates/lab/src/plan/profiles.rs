@@ -1,4 +1,4 @@
-//! The load of a plan as profiles of `brownout stress user` say it.
+//! The load of a plan, from profiles of `brownout stress user`.
 
 use std::{collections::BTreeMap, path::Path};
 

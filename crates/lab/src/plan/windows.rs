@@ -1,4 +1,5 @@
-//! Whether a plan leaves enough time to prove its faults: one that could not be proven is refused now, not after minutes.
+//! Whether a plan leaves enough time to prove its faults: one that cannot be proven is refused before the run, not
+//! after it.
 
 use std::time::Duration;
 

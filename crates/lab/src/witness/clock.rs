@@ -1,4 +1,4 @@
-//! What time is it on each host? Asked by NTP, on the host itself, so that no fault of the network comes between.
+//! The clock of each host, asked by NTP on the host itself, so that no fault of the network interferes.
 
 use std::{
     net::{Ipv4Addr, UdpSocket},
@@ -7,13 +7,12 @@ use std::{
 };
 
 use brownout_base::clock::{monotonic_ns, realtime_ns};
-use brownout_clock::ntp::exchange;
+use brownout_clock::ntp::{PORT as NTP_PORT, exchange};
 use brownout_network::Network;
 use brownout_record::{Quantity, Subject, WitnessRow};
 
 use super::poller::{PATIENCE, Poller, tell};
 use crate::{LabError, hosts::Hosts};
-use brownout_clock::ntp::PORT as NTP_PORT;
 
 const EVERY: Duration = Duration::from_millis(100);
 

@@ -1,4 +1,4 @@
-//! How long do operations on a directory's disk take, and how many of them wait? Timed on the same mount as the database's own,
+//! How long operations on a directory's disk take, and how many of them wait: timed on the same mount as the database's own,
 //! and counted by the filesystem under both.
 
 use std::sync::mpsc::Sender;

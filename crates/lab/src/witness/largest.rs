@@ -1,4 +1,4 @@
-//! What is the largest packet that a link carries? Found out as a sender would: by packets that must not be taken apart.
+//! The largest packet that a link carries, found out as a sender would: by packets that must not be fragmented.
 
 use std::{
     collections::BTreeSet,

@@ -1,5 +1,5 @@
-//! Who looks at the places of faults, beside the probes and the emulator: each of them only where a fault of the plan needs
-//! it, and then from the trial's beginning to its end, so that the baseline is looked at in the same way.
+//! Witnesses: measurements where faults act, beside the probes and the emulator. Each runs only where a fault of the plan
+//! needs it, and then from the trial's beginning to its end, so that the baseline is measured in the same way.
 
 mod clock;
 mod disk;

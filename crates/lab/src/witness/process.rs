@@ -1,4 +1,4 @@
-//! Do the nodes' processes run? As the kernel shows them: by their state, and by the processor time that they use.
+//! Whether the nodes' processes run: by their state, and by the processor time that they use.
 
 use std::{sync::mpsc::Sender, time::Duration};
 

@@ -1,4 +1,4 @@
-//! How often processes are looked at, and nodes asked: often enough for the shortest stall that is planned.
+//! How often processes are polled and nodes are asked: often enough for the shortest stall that is planned.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What do links carry? Short bursts whose ends show it.
+//! The rate of links, measured by short bursts of packets.
 
 use brownout_network::Network;
 use brownout_probe::TrainSpec;

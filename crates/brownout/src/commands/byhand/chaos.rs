@@ -1,4 +1,4 @@
-//! Faults at random.
+//! `chaos`: random faults.
 
 use brownout_lab::byhand::{Ask, Failure};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! Anything at once, on single links.
+//! `link`: any impairment on single links.
 
 use brownout_lab::byhand::{Ask, Failure};
 use brownout_units::{BitRate, Delay, Share};

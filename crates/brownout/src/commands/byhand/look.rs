@@ -1,4 +1,4 @@
-//! What is looked at: status, labs, events, the matrix of delays and clocks.
+//! The commands that show: status, labs, events, the matrix of delays and clocks.
 
 use std::{thread, time::Duration};
 

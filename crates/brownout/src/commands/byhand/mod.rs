@@ -1,4 +1,4 @@
-//! The lab by hand: `up`, `destroy`, and all that is typed in between, from any shell.
+//! The lab by hand: `up`, `destroy`, and every command in between, from any shell.
 
 mod ask;
 mod chaos;

@@ -1,4 +1,4 @@
-//! What is done to links.
+//! The commands that impair links.
 
 use brownout_lab::byhand::{Ask, Failure};
 use brownout_units::{BitRate, Count, Delay, Share};

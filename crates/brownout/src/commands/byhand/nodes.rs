@@ -1,4 +1,4 @@
-//! What is done to nodes: their processes, disks, processors and clocks.
+//! The commands on nodes: their processes, disks, processors and clocks.
 
 use brownout_lab::byhand::{Ask, Failure, Verb};
 use brownout_lab::experiment::StepChoice;

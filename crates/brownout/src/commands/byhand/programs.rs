@@ -1,4 +1,4 @@
-//! Programs in a lab, its logs, statements and round trips.
+//! The commands that run something in a lab: programs, logs, statements, pings.
 
 use std::{
     collections::BTreeMap,

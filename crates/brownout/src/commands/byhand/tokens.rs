@@ -1,4 +1,4 @@
-//! Hosts and magnitudes as they are typed: what reads as a magnitude is one, all else has to be a host.
+//! Hosts and magnitudes as they are typed: what can be read as a magnitude is one, everything else has to be a host.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! The beginning of a lab by hand, and its end.
+//! `up` and `destroy`: the start and the end of a lab by hand.
 
 use std::path::PathBuf;
 
