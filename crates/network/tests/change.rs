@@ -70,8 +70,9 @@ fn a_change_is_in_force_when_it_says() {
     let hit = link(&network, "h0", "h1");
     let (sender, receiver) = udp_pair(&network, "h0", "h1");
     let (sending, sent) = (AtomicBool::new(true), AtomicUsize::new(0));
-    // A sender that seldom runs needs more than a while.
+    // Much longer than the machine may hold up the receiver; and a sender that seldom runs needs more than a while.
     let wait_for_more = || {
+        thread::sleep(Duration::from_millis(700));
         let (enough, end) = (sent.load(Ordering::Relaxed) + 100, Instant::now() + PATIENCE);
         while sent.load(Ordering::Relaxed) < enough {
             assert!(Instant::now() < end);
@@ -97,7 +98,6 @@ fn a_change_is_in_force_when_it_says() {
         wait_for_more();
         let guard = impair(&network, &[hit], delay(DELAY_NS / 1_000_000));
         let in_force = guard.change();
-        thread::sleep(Duration::from_millis(300));
         wait_for_more();
         let healed = guard.heal().unwrap();
         wait_for_more();
