@@ -40,11 +40,8 @@ impl LabSpec {
     pub fn network(&self, seed: u64) -> NetworkSpec {
         let section = &self.layout.network;
         let host = |host: &crate::hosts::HostPlan| {
-            let spec = HostSpec::new(host.name.clone(), host.address);
-            match section.congestion_control_of.get(&host.name) {
-                Some(algorithm) => spec.with_congestion_control(algorithm.clone()),
-                None => spec,
-            }
+            let congestion_control = section.congestion_control_of.get(&host.name).cloned();
+            HostSpec { congestion_control, ..HostSpec::new(host.name.clone(), host.address) }
         };
         NetworkSpec {
             hosts: self.layout.hosts.iter().map(host).collect(),

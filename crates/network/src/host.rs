@@ -46,18 +46,6 @@ impl HostSpec {
         HostSpec { name: name.into(), address, address6: None, congestion_control: None }
     }
 
-    /// With this IPv6 address.
-    #[must_use]
-    pub fn with_address6(self, address6: Ipv6Addr) -> Self {
-        HostSpec { address6: Some(address6), ..self }
-    }
-
-    /// With a TCP congestion control of its own, such as "cubic".
-    #[must_use]
-    pub fn with_congestion_control(self, name: impl Into<String>) -> Self {
-        HostSpec { congestion_control: Some(name.into()), ..self }
-    }
-
     /// The IPv6 address that it will have, where the machine has IPv6.
     pub(crate) fn address6(&self) -> Ipv6Addr {
         self.address6.unwrap_or_else(|| subnet::derived(self.address))

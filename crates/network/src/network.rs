@@ -305,7 +305,7 @@ mod tests {
         ] {
             let NetworkSpec { hosts, .. } = spec(&[("a", "10.0.0.1"), ("b", "10.0.0.2")]);
             let [a, b] = <[HostSpec; 2]>::try_from(hosts).unwrap();
-            let hosts = vec![a, b.with_address6(address6.parse().unwrap())];
+            let hosts = vec![a, HostSpec { address6: address6.parse().ok(), ..b }];
             let error = Network::start(NetworkSpec { hosts, ..spec(&[]) }).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");
         }

@@ -143,7 +143,7 @@ fn a_host_may_have_a_congestion_control_of_its_own() {
     let listed = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
     let other = listed.split_whitespace().find(|name| *name != "reno").expect("this kernel has reno alone");
     let NetworkSpec { mut hosts, .. } = spec(2);
-    hosts[1] = hosts[1].clone().with_congestion_control(other);
+    hosts[1].congestion_control = Some(other.into());
     let network = start(NetworkSpec { hosts, ..spec(2) });
     assert_eq!(network.hosts().iter().map(Host::congestion_control).collect::<Vec<_>>(), ["reno", other]);
     for family in FAMILIES {

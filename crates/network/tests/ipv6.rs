@@ -69,7 +69,7 @@ fn ping(network: &Network) -> u8 {
 fn every_host_has_an_ipv6_address_that_follows_from_its_ipv4_address_unless_it_was_given_one() {
     const GIVEN: Ipv6Addr = Ipv6Addr::new(0xfd77, 0x6272, 0x6f77, 9, 0, 0, 0, 1);
     let NetworkSpec { mut hosts, .. } = spec(2);
-    hosts.push(HostSpec::new("h2", [10, 77, 0, 3].into()).with_address6(GIVEN));
+    hosts.push(HostSpec { address6: Some(GIVEN), ..HostSpec::new("h2", [10, 77, 0, 3].into()) });
     let network = start(NetworkSpec { hosts, ..spec(2) });
     let addresses: Vec<_> = network.hosts().iter().map(address6).collect();
     assert_eq!(

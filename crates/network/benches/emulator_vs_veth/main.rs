@@ -2,7 +2,8 @@
 //!
 //! Both grounds are made here, in network namespaces of their own, and measured in turn, in one
 //! run: TCP throughput of one stream, processor time per Gbit, round trips of a small datagram.
-//! Read the ratios; the absolute numbers are this machine's, at this moment.
+//! Read the ratios; the absolute numbers are this machine's, at this moment. TCP's buffers are made larger on both grounds,
+//! since the usual ones would be what bounds a stream over 1 ms.
 //!
 //! A clear link of the emulator takes a short cut: nothing is queued and nothing is cut up. So the
 //! same is measured with a delay (every packet is queued) and with a little loss (GSO packets are
@@ -10,6 +11,40 @@
 //!
 //! Then streams of small UDP packets: how late each is released, with four delays at three rates, beside the kernel's
 //! netem where the kernel has it; how many packets a second pass; and what an idle emulator takes.
+//!
+//! # Where the processor time goes
+//! Per Gbit with a delay of 1 ms, the emulator's own code takes 7 % of its thread's time (the bench prints it); the kernel
+//! takes the rest for it. veth hands a packet over by reference: the sender's copy into the kernel and the receiver's copy
+//! out of it are the only ones. A TUN copies it out in `read` and in again in `write`, so that what a byte costs is paid
+//! twice, and the receiving host's protocols run within that `write`. Already on clear links, where the thread reads,
+//! writes and does nothing else, the kernel's part of that thread alone took 1.7 × what the whole path through veth took.
+//! So 1.3 × cannot be met here by anything that reads and writes TUNs. The ratio is smaller where caches are cold or system
+//! calls dear, since veth pays for these, too.
+//!
+//! # What was tried
+//! Side by side in one process on two shared processors, by turns, with wide TCP windows; medians of 4 to 7 rounds,
+//! relative to the emulator as it is. CPU per Gbit scattered by ± 10 % within an arm and packets per second by ± 4 %:
+//! smaller differences are none.
+//!
+//! | tried | CPU per Gbit, 1 ms | most packets/s, 10 ms | why it is not kept |
+//! |---|---|---|---|
+//! | `IFF_NAPI` on the TUNs | 1.01 | 0.99 | superframes are merged already; nothing to gain |
+//! | RPS on the TUNs (all processors) | 1.17 | 0.98 (0.63 at worst) | an interrupt between processors per packet, and no processor is free |
+//! | a read in two parts (`readv`: 2 KiB, tail), frames kept where they were read | 1.08 | CPU per packet 1.01 | the copy that it saves is 0.1 % (small packets: 0.8 %) of the samples: frames that fill a buffer are not copied anyhow |
+//! | io_uring, fixed files, batches of up to 32 reads and 128 writes | 1.06 | 1.11 to 1.17 | see below |
+//! | – its writes only | – | 1.01 | |
+//! | – its reads only | – | 1.08 to 1.09 | |
+//! | a thread per receiving host | 1.25 | 1.00 | two threads and two programs share two processors |
+//! | 64 KiB buffers on huge pages | 1.05 | – | no difference |
+//! | sleeping instead of looking just before a release | 1.02 | 1.01 | releases become later, and nothing cheaper: a wake-up costs what looking does |
+//! | looking for what is due every 20 µs while reading, not after every frame | – | 1.02 | **kept**; it bounds how late a release can be by that |
+//!
+//! With two hosts, each TUN has one receiver, so that a thread per receiving host needs no multi-queue TUN.
+//!
+//! io_uring is worth having for small packets alone, from 500,000 a second on. But Docker's default seccomp profile and the
+//! sysctl `kernel.io_uring_disabled` refuse it, so there would be two packet paths, the one that more people run being
+//! tested less, and one time stamp for a batch of packets. (Its reads need `RWF_NOWAIT`: on a TUN, `O_NONBLOCK` alone makes
+//! them wait.)
 //!
 //! Needs root, and `ip` and `tc` (package iproute2); takes three minutes. Options after `cargo bench -p brownout-network
 //! --bench emulator_vs_veth --`: `--rounds 3`, `--seconds 3` (of bulk transfer per round; streams take two thirds of it),
@@ -30,8 +65,10 @@ use brownout_network::{Host, HostSpec, Impairment, LinkControl, Network, Network
 use measure::Round;
 use veth::Veth;
 
-/// Aim: the emulator's processor time per Gbit over the kernel path's.
-const AIM: f64 = 1.5;
+/// Aim: the emulator's processor time per Gbit over the kernel path's, with a delay of 1 ms.
+const AIM: f64 = 1.3;
+/// Aim: what passes meanwhile, in Gbit/s.
+const AIM_GBIT: f64 = 20.0;
 const CONGESTION_CONTROL: &str = "cubic";
 /// A larger share of the machine taken by other programs than this, and the numbers say little.
 const QUIET: f64 = 0.05;
@@ -66,6 +103,8 @@ fn main() {
     })
     .unwrap_or_else(|error| panic!("this bench needs root: {error}"));
     let veth = Veth::start(CONGESTION_CONTROL);
+    measure::widen_windows(&emulator);
+    measure::widen_windows(&veth);
 
     let others = measure::others_share(Duration::from_secs(1));
     println!("emulator thread: {:?}; other programs take {:.0} % of this machine", emulator.realtime(), others * 100.0);
@@ -112,23 +151,27 @@ fn transfers(emulator: &Network, veth: &Veth, rounds: u32, seconds: Duration) {
         }
     }
 
-    println!(
-        "\nmedian of {rounds} rounds          {}   emulator ÷ veth",
-        arms.map(|(name, _)| format!("{name:>20}")).join(" ")
-    );
+    println!("\nmedian of {rounds} rounds                 {}", arms.map(|(name, _)| format!("{name:>20}")).join(" "));
     let row = |what: &str, value: fn(&Round) -> f64| {
         let medians = measured.each_ref().map(|rounds| median(rounds.iter().map(value).collect()));
-        let ratio = medians[1] / medians[0];
-        println!("{what:<26} {}   {ratio:>15.2}", medians.map(|median| format!("{median:>20.3}")).join(" "));
-        ratio
+        println!("{what:<33} {}", medians.map(|median| format!("{median:>20.3}")).join(" "));
+        medians
     };
-    row("TCP Gbit/s", |round| round.gbit_per_s);
-    let ratio = row("CPU-s/Gbit (machine)", |round| round.machine_cpu_per_gbit);
+    let gbit = row("TCP Gbit/s", |round| round.gbit_per_s);
+    let machine = row("CPU-s/Gbit (machine)", |round| round.machine_cpu_per_gbit);
+    println!("{:<33} {}", "  ÷ veth", machine.map(|cpu| format!("{:>20.2}", cpu / machine[0])).join(" "));
     row("CPU-s/Gbit (process)", |round| round.process_cpu_per_gbit);
+    row("  emulator's thread, own code", |round| round.emulator_user_cpu_per_gbit);
+    row("  emulator's thread, in the kernel", |round| round.emulator_kernel_cpu_per_gbit);
     row("RTT p50 µs", |round| round.rtt_p50_us);
     row("RTT p99 µs", |round| round.rtt_p99_us);
-    let verdict = if ratio <= AIM { "met" } else { "missed" };
-    println!("\naim: CPU-s/Gbit (machine) at most {AIM} × the kernel path's, on clear links: {verdict} ({ratio:.2})");
+    let ratio = machine[2] / machine[0];
+    let verdict = if ratio <= AIM && gbit[2] >= AIM_GBIT { "met" } else { "missed" };
+    println!(
+        "\naim: with a delay of 1 ms, CPU-s/Gbit (machine) at most {AIM} × the kernel path's at {AIM_GBIT} Gbit/s: {verdict} \
+         ({ratio:.2} at {:.1})",
+        gbit[2]
+    );
 }
 
 fn print(number: u32, ground: &str, round: Round) -> Round {

@@ -16,7 +16,7 @@ pub(in crate::emulator) struct Impairments {
     /// The oldest first.
     installed: Vec<Installed>,
     /// In the order in which packets meet them.
-    stages: Vec<Placed>,
+    stages: Vec<InstalledStage>,
     /// How many impairments there ever were.
     came: u32,
     idle: bool,
@@ -30,15 +30,15 @@ struct Installed {
     asked: Impairment,
 }
 
-struct Placed {
-    place: Place,
+struct InstalledStage {
+    position: StagePosition,
     stage: Box<dyn Stage>,
     asked: Impairment,
 }
 
 /// Where packets meet a stage: by group, then by impairment, then by kind within the group.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct StagePosition {
     group: u8,
     ordinal: u32,
     kind: u8,
@@ -76,11 +76,11 @@ impl Impairments {
         last_release_ns: u64,
         fates: &mut Vec<Fate>,
     ) {
-        let behind = self.stages.partition_point(|placed| placed.place.group < FLIGHT);
+        let behind = self.stages.partition_point(|installed| installed.position.group < FLIGHT);
         let (before, behind) = self.stages.split_at_mut(behind);
-        before.iter_mut().for_each(|placed| placed.stage.decide(&placed.asked, fates));
+        before.iter_mut().for_each(|installed| installed.stage.decide(&installed.asked, fates));
         bottleneck.decide(fates);
-        behind.iter_mut().for_each(|placed| placed.stage.decide(&placed.asked, fates));
+        behind.iter_mut().for_each(|installed| installed.stage.decide(&installed.asked, fates));
         bottleneck.keep_order(last_release_ns, fates);
     }
 
@@ -116,7 +116,7 @@ impl Impairments {
     pub(in crate::emulator) fn remove(&mut self, id: u64) {
         if let Some(at) = self.installed.iter().position(|one| one.id == id) {
             let gone = self.installed.remove(at);
-            self.stages.retain(|placed| placed.place.ordinal != gone.ordinal);
+            self.stages.retain(|installed| installed.position.ordinal != gone.ordinal);
             self.changed();
         }
     }
@@ -127,12 +127,12 @@ impl Impairments {
         let mut stream = 0;
         for (group, kinds) in (0..).zip(ORDER) {
             for (kind, how) in (0..).zip(kinds) {
-                let place = Place { group, ordinal, kind };
-                match self.stages.binary_search_by_key(&place, |placed| placed.place) {
+                let position = StagePosition { group, ordinal, kind };
+                match self.stages.binary_search_by_key(&position, |installed| installed.position) {
                     Ok(found) => self.stages[found].asked = asked,
                     Err(free) if (how.is_asked)(&asked) => {
                         let stage = (how.make)(random::stream(self.seed, self.link, ordinal, stream));
-                        self.stages.insert(free, Placed { place, stage, asked });
+                        self.stages.insert(free, InstalledStage { position, stage, asked });
                     }
                     Err(_) => {}
                 }

@@ -15,7 +15,7 @@ use self::{
 };
 pub(in crate::emulator) use self::{
     impairments::Gate,
-    queue::{Held, Times, memory_of},
+    queue::{QueuedFrame, Times, memory_of},
     stages::{End, Fate},
 };
 use super::packet::{buffers::Buffer, icmp::Allowance};
@@ -79,7 +79,7 @@ impl LinkState {
     }
 
     /// The next frame, if its time has come.
-    pub(in crate::emulator) fn pop_due(&mut self, now_ns: u64) -> Option<Held> {
+    pub(in crate::emulator) fn pop_due(&mut self, now_ns: u64) -> Option<QueuedFrame> {
         self.queue.pop_due(now_ns)
     }
 

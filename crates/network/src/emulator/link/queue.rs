@@ -20,7 +20,7 @@ pub(in crate::emulator) struct Times {
 }
 
 /// A frame on its way.
-pub(in crate::emulator) struct Held {
+pub(in crate::emulator) struct QueuedFrame {
     pub(in crate::emulator) times: Times,
     /// Frames that leave at the same time leave in the order in which they came.
     order: u64,
@@ -32,7 +32,7 @@ pub(in crate::emulator) struct Held {
     pub(in crate::emulator) buffer: Buffer,
 }
 
-impl Held {
+impl QueuedFrame {
     fn key(&self) -> (u64, u64) {
         (self.times.release_ns, self.order)
     }
@@ -45,14 +45,14 @@ impl Held {
 
 /// Memory that a frame in a buffer of this capacity takes while it is held, in bytes.
 pub(in crate::emulator) fn memory_of(capacity: usize) -> u64 {
-    (capacity + size_of::<Held>()) as u64
+    (capacity + size_of::<QueuedFrame>()) as u64
 }
 
 /// A link's queue: first in, first out as long as each frame leaves after the one before it, which
 /// is so without jitter; the others, and only they, pay for a heap.
 #[derive(Default)]
 pub(in crate::emulator) struct Queue {
-    in_order: VecDeque<Held>,
+    in_order: VecDeque<QueuedFrame>,
     out_of_order: BinaryHeap<Earliest>,
     came: u64,
     packets: u64,
@@ -107,7 +107,7 @@ impl Queue {
     }
 
     pub(in crate::emulator) fn push(&mut self, times: Times, packets: u32, wire_bytes: u32, buffer: Buffer) {
-        let held = Held { times, order: self.came, packets, wire_bytes, buffer };
+        let held = QueuedFrame { times, order: self.came, packets, wire_bytes, buffer };
         self.came += 1;
         self.packets += u64::from(packets);
         self.wire_bytes += u64::from(wire_bytes);
@@ -129,7 +129,7 @@ impl Queue {
     }
 
     /// The next frame, if its time has come.
-    pub(in crate::emulator) fn pop_due(&mut self, now_ns: u64) -> Option<Held> {
+    pub(in crate::emulator) fn pop_due(&mut self, now_ns: u64) -> Option<QueuedFrame> {
         let heap_first = match (self.in_order.front(), self.out_of_order.peek()) {
             (Some(a), Some(b)) => b.0.key() < a.key(),
             (None, Some(_)) => true,
@@ -173,7 +173,7 @@ impl Queue {
 }
 
 /// Orders a max-heap so that the earliest comes out first.
-struct Earliest(Held);
+struct Earliest(QueuedFrame);
 
 impl Ord for Earliest {
     fn cmp(&self, other: &Self) -> Ordering {
