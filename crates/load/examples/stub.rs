@@ -15,6 +15,8 @@ use std::{
     time::Duration,
 };
 
+use rustix::thread::{CpuSet, sched_setaffinity};
+
 use brownout_load::{
     Credentials, Identity, ServerTls, Version,
     stub::{Answer, Behaviour, Content, Freeze, Stub, StubOptions},
@@ -109,10 +111,7 @@ fn answer(name: &str) -> Answer {
 }
 
 fn pin(cpu: usize) {
-    // SAFETY: the set is a plain bit mask, made and passed here; pid 0 is this process.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
-    }
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    let _ = sched_setaffinity(None, &set);
 }

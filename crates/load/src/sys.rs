@@ -1,22 +1,28 @@
-//! The few kernel objects the event loops stand on. All `unsafe` of the event loops is in this file.
+//! The few kernel objects that the event loops stand on.
 
 use std::{
     io,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    mem::MaybeUninit,
+    num::NonZeroU64,
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     ptr,
     time::Duration,
 };
 
+use rustix::{
+    event::{
+        EventfdFlags,
+        epoll::{self, CreateFlags, Event, EventData, EventFlags},
+        eventfd,
+    },
+    io::Errno,
+    net::sockopt,
+    thread::{clock_nanosleep_absolute, set_current_timer_slack},
+    time::{
+        ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+    },
+};
 use tokio::io::{Interest, unix::AsyncFd};
-
-fn check(result: libc::c_int) -> io::Result<libc::c_int> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
-
-fn own(result: libc::c_int) -> io::Result<OwnedFd> {
-    // SAFETY: on success the kernel has just made this descriptor for us; nobody else owns it.
-    check(result).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
-}
 
 /// What a descriptor is ready for, and the token it was registered with.
 #[derive(Debug, Clone, Copy)]
@@ -28,18 +34,30 @@ pub(crate) struct Ready {
     pub(crate) writable: bool,
 }
 
+impl Ready {
+    fn of(event: &Event) -> Self {
+        let Event { flags, data, .. } = *event;
+        let broken = flags.intersects(EventFlags::ERR | EventFlags::HUP);
+        Ready {
+            token: data.u64(),
+            readable: broken || flags.intersects(EventFlags::IN | EventFlags::RDHUP),
+            writable: broken || flags.contains(EventFlags::OUT),
+        }
+    }
+}
+
+/// Descriptors that one wait can find ready; the others follow in the next.
+const MOST_READY: usize = 256;
+
 /// A level-triggered epoll instance.
 pub(crate) struct Epoll {
     fd: OwnedFd,
-    events: Vec<libc::epoll_event>,
-    filled: usize,
+    ready: Vec<Ready>,
 }
 
 impl Epoll {
     pub(crate) fn new() -> io::Result<Self> {
-        // SAFETY: no pointers are passed.
-        let fd = own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        Ok(Epoll { fd, events: vec![libc::epoll_event { events: 0, u64: 0 }; 256], filled: 0 })
+        Ok(Epoll { fd: epoll::create(CreateFlags::CLOEXEC)?, ready: Vec::with_capacity(MOST_READY) })
     }
 
     /// For the tokio runtime that this thread has entered: readable as long as something is ready.
@@ -49,67 +67,44 @@ impl Epoll {
         unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(io::Error::from)
     }
 
-    fn control(&self, operation: libc::c_int, fd: RawFd, token: u64, events: libc::c_int) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: events as u32, u64: token };
-        // SAFETY: `event` lives across the call; the kernel copies it.
-        check(unsafe { libc::epoll_ctl(self.fd.as_raw_fd(), operation, fd, &mut event) }).map(|_| ())
-    }
-
     /// Watches `fd`; it is forgotten when it is closed.
-    pub(crate) fn add(&self, fd: RawFd, token: u64, writable: bool) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_ADD, fd, token, interest(writable))
+    pub(crate) fn add(&self, fd: impl AsFd, token: u64, writable: bool) -> io::Result<()> {
+        Ok(epoll::add(&self.fd, fd, EventData::new_u64(token), interest(writable))?)
     }
 
     /// Begins or ends watching for room to write.
-    pub(crate) fn watch_writable(&self, fd: RawFd, token: u64, writable: bool) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_MOD, fd, token, interest(writable))
+    pub(crate) fn watch_writable(&self, fd: impl AsFd, token: u64, writable: bool) -> io::Result<()> {
+        Ok(epoll::modify(&self.fd, fd, EventData::new_u64(token), interest(writable))?)
     }
 
     /// Waits until something is ready or the time has passed (without one: for ever). A signal ends the wait early.
     pub(crate) fn wait(&mut self, limit_ns: Option<u64>) -> io::Result<()> {
-        let limit = limit_ns.map(timespec);
-        // The C libraries' wrapper is younger than the system call (Linux 5.11); epoll_wait knows milliseconds only.
-        // SAFETY: `events` has room for the count given, `limit` is a timespec or null, and both outlive the call; no
-        // signal mask is passed.
-        let filled = unsafe {
-            libc::syscall(
-                libc::SYS_epoll_pwait2,
-                self.fd.as_raw_fd(),
-                self.events.as_mut_ptr(),
-                self.events.len() as libc::c_int,
-                limit.as_ref().map_or(ptr::null(), ptr::from_ref),
-                ptr::null::<libc::sigset_t>(),
-                0usize,
-            ) as libc::c_int
+        self.ready.clear();
+        // To the nanosecond: epoll_pwait2, which rustix takes for granted with its feature `linux_5_11`.
+        let mut events = [const { MaybeUninit::<Event>::uninit() }; MOST_READY];
+        let found = match epoll::wait(&self.fd, &mut events[..], limit_ns.map(timespec).as_ref()) {
+            Ok((found, _)) => found,
+            Err(Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
         };
-        self.filled = match check(filled) {
-            Ok(filled) => filled as usize,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
-            Err(error) => return Err(error),
-        };
+        self.ready.extend(found.iter().map(Ready::of));
         Ok(())
     }
 
     /// How many descriptors the last wait found ready.
     pub(crate) fn count(&self) -> usize {
-        self.filled
+        self.ready.len()
     }
 
     /// The `index`-th of them.
     pub(crate) fn ready(&self, index: usize) -> Ready {
-        let event = self.events[index];
-        let bits = event.events as libc::c_int;
-        let broken = bits & (libc::EPOLLERR | libc::EPOLLHUP) != 0;
-        Ready {
-            token: event.u64,
-            readable: broken || bits & (libc::EPOLLIN | libc::EPOLLRDHUP) != 0,
-            writable: broken || bits & libc::EPOLLOUT != 0,
-        }
+        self.ready[index]
     }
 }
 
-fn interest(writable: bool) -> libc::c_int {
-    if writable { libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLOUT } else { libc::EPOLLIN | libc::EPOLLRDHUP }
+fn interest(writable: bool) -> EventFlags {
+    let reading = EventFlags::IN | EventFlags::RDHUP;
+    if writable { reading | EventFlags::OUT } else { reading }
 }
 
 /// A timer on CLOCK_MONOTONIC with nanosecond deadlines (timerfd), readable in an [`Epoll`] once it is due.
@@ -120,8 +115,7 @@ pub(crate) struct Timer {
 
 impl Timer {
     pub(crate) fn new() -> io::Result<Self> {
-        // SAFETY: no pointers are passed.
-        let fd = own(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC | libc::TFD_NONBLOCK) })?;
+        let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
         Ok(Timer { fd, armed: 0 })
     }
 
@@ -132,19 +126,16 @@ impl Timer {
             return Ok(());
         }
         let at = if deadline_ns == u64::MAX { 0 } else { deadline_ns.max(1) };
-        let spec = libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: timespec(at) };
-        // SAFETY: `spec` lives across the call; no old value is asked for.
-        let result =
-            unsafe { libc::timerfd_settime(self.fd.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &spec, std::ptr::null_mut()) };
-        check(result)?;
+        let once = Itimerspec { it_interval: timespec(0), it_value: timespec(at) };
+        timerfd_settime(&self.fd, TimerfdTimerFlags::ABSTIME, &once)?;
         self.armed = deadline_ns;
         Ok(())
     }
 }
 
-impl AsRawFd for Timer {
-    fn as_raw_fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
+impl AsFd for Timer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 
@@ -153,65 +144,61 @@ pub(crate) struct Waker(OwnedFd);
 
 impl Waker {
     pub(crate) fn new() -> io::Result<Self> {
-        // SAFETY: no pointers are passed.
-        own(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) }).map(Waker)
+        Ok(Waker(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
     /// Makes the epoll return. A full counter means that a wake-up is already due.
     pub(crate) fn wake(&self) {
-        let one = 1u64.to_ne_bytes();
-        // SAFETY: eight readable bytes are passed, as eventfd(2) asks.
-        unsafe { libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
     /// Takes note of all wake-ups so far.
     pub(crate) fn clear(&self) {
-        let mut count = [0u8; 8];
-        // SAFETY: eight writable bytes are passed, as eventfd(2) asks.
-        unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+        let _ = rustix::io::read(&self.0, &mut [0u8; 8]);
     }
 }
 
-impl AsRawFd for Waker {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_raw_fd()
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 
 /// Sleeps until a time on CLOCK_MONOTONIC, or until a signal comes.
 pub(crate) fn sleep_until(at_ns: u64) {
-    let at = timespec(at_ns);
-    // SAFETY: `at` lives across the call; the time left is not asked for (there is none to tell for absolute times).
-    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &at, ptr::null_mut()) };
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &timespec(at_ns));
 }
 
-fn timespec(ns: u64) -> libc::timespec {
-    libc::timespec { tv_sec: (ns / 1_000_000_000) as libc::time_t, tv_nsec: (ns % 1_000_000_000) as libc::c_long }
-}
-
-fn set_option(socket: RawFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    // SAFETY: the option's value is an int that lives across the call.
-    let result = unsafe {
-        libc::setsockopt(socket, level, name, (&raw const value).cast(), size_of::<libc::c_int>() as libc::socklen_t)
-    };
-    check(result).map(drop)
+fn timespec(ns: u64) -> Timespec {
+    Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
 }
 
 /// Has the kernel tell with [`receive`] when bytes came.
-pub(crate) fn stamp_arrivals(socket: RawFd) -> io::Result<()> {
-    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
+pub(crate) fn stamp_arrivals(socket: impl AsFd) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // rustix has no name for this option.
+    // SAFETY: the option's value is an int that lives across the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPNS,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Has the kernel end a connection when nothing that was sent has been acknowledged for so long, and ask by
 /// keep-alives while nothing is sent.
-pub(crate) fn bury_after(socket: RawFd, after: Duration) -> io::Result<()> {
-    let limit = |value: u128, most: u128| value.clamp(1, most) as libc::c_int;
-    set_option(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, limit(after.as_millis(), 1 << 30))?;
+pub(crate) fn bury_after(socket: impl AsFd, after: Duration) -> io::Result<()> {
+    sockopt::set_tcp_user_timeout(&socket, after.as_millis().clamp(1, 1 << 30) as u32)?;
     // Whole seconds is all the kernel offers, and 32,767 of them at most.
-    let third = limit(u128::from(after.as_secs()) / 3, 32_767);
-    set_option(socket, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, third)?;
-    set_option(socket, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, third)?;
-    set_option(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)
+    let third = Duration::from_secs((after.as_secs() / 3).clamp(1, 32_767));
+    sockopt::set_tcp_keepidle(&socket, third)?;
+    sockopt::set_tcp_keepintvl(&socket, third)?;
+    Ok(sockopt::set_socket_keepalive(&socket, true)?)
 }
 
 /// Room for the one control message asked for, aligned as its header must be.
@@ -220,7 +207,9 @@ struct Control([u8; 64]);
 
 /// Reads from a stream socket. Besides the count: when the last segment that was read came, in ns of CLOCK_REALTIME,
 /// if the kernel tells.
-pub(crate) fn receive(socket: RawFd, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+///
+/// rustix reads control messages of other kinds only.
+pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
     let mut control = Control([0; 64]);
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // SAFETY: a zeroed msghdr is valid; it is then given pointers to memory that outlives the call, with its lengths.
@@ -231,7 +220,7 @@ pub(crate) fn receive(socket: RawFd, buffer: &mut [u8]) -> io::Result<(usize, Op
         message.msg_iovlen = 1;
         message.msg_control = control.0.as_mut_ptr().cast();
         message.msg_controllen = control.0.len() as _;
-        let count = libc::recvmsg(socket, &mut message, libc::MSG_DONTWAIT);
+        let count = libc::recvmsg(socket.as_fd().as_raw_fd(), &mut message, libc::MSG_DONTWAIT);
         if count < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -250,8 +239,7 @@ pub(crate) fn receive(socket: RawFd, buffer: &mut [u8]) -> io::Result<(usize, Op
 
 /// Lets timers of the calling thread fire when they are due, not up to 50 µs later (the default slack).
 pub(crate) fn precise_timers() {
-    // SAFETY: PR_SET_TIMERSLACK takes one integer and touches the calling thread only.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
 #[cfg(test)]
@@ -271,7 +259,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (socket, _) = listener.accept().unwrap();
-        stamp_arrivals(socket.as_raw_fd()).unwrap();
+        stamp_arrivals(&socket).unwrap();
         let mut buffer = [0; 16];
         // The kernel begins to stamp a moment after it was asked to.
         for attempt in 0.. {
@@ -281,7 +269,7 @@ mod tests {
             let after = realtime_ns();
             // This machine may stand still, but not for so long in every attempt.
             sleep(Duration::from_millis(50));
-            let (count, stamp) = receive(socket.as_raw_fd(), &mut buffer).unwrap();
+            let (count, stamp) = receive(&socket, &mut buffer).unwrap();
             assert_eq!(&buffer[..count], b"firstlast");
             assert!(stamp.is_none_or(|at| at >= before), "{stamp:?} is before {before}");
             if stamp.is_some_and(|at| at <= after + 10_000_000) {
@@ -289,9 +277,9 @@ mod tests {
             }
             assert!(attempt < 100, "stamped {stamp:?}, sent between {before} and {after}");
         }
-        let nothing = receive(socket.as_raw_fd(), &mut buffer).unwrap_err();
+        let nothing = receive(&socket, &mut buffer).unwrap_err();
         assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
         drop(sender);
-        assert_eq!(receive(socket.as_raw_fd(), &mut buffer).unwrap(), (0, None));
+        assert_eq!(receive(&socket, &mut buffer).unwrap(), (0, None));
     }
 }

@@ -128,7 +128,8 @@ fn every_latency_says_of_which_operations_it_is() {
         };
         let of_times = |texts: Vec<String>| {
             // Of a closed loop's arithmetic only the mean is told, which is nobody's percentile.
-            let tells = |text: &String| text.to_lowercase().contains("response ") && !text.starts_with("closed loop");
+            let tells =
+                |text: &String| text.to_lowercase().contains("response ") && !text.contains("mean response time");
             texts.into_iter().filter(tells)
         };
         let titles: Vec<String> = of_times(between("<figcaption>", "</figcaption>")).collect();

@@ -12,7 +12,7 @@ use std::{
     io,
     net::SocketAddr,
     num::NonZeroUsize,
-    os::fd::{AsRawFd, OwnedFd},
+    os::fd::OwnedFd,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU16, Ordering},
@@ -104,7 +104,7 @@ impl Driver {
     pub(crate) fn new(epoll: &Epoll) -> io::Result<Driver> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let timer = Timer::new()?;
-        epoll.add(timer.as_raw_fd(), TIMER, false)?;
+        epoll.add(&timer, TIMER, false)?;
         let guard = runtime.enter();
         let watched = epoll.on_tokio()?;
         drop(guard);

@@ -1,6 +1,6 @@
 //! One connection: its socket, its buffers, and the slab of requests that are on their way.
 
-use std::{io, os::fd::AsRawFd, sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use brownout_base::clock::{monotonic_ns, realtime_ns};
 
@@ -217,9 +217,9 @@ impl Connection {
         let tls = self.options.tls.as_ref();
         let transport = Transport::connect(self.target.address, tls, &self.target.name)?;
         if let Some(after) = self.dead_peer {
-            sys::bury_after(transport.as_raw_fd(), after)?;
+            sys::bury_after(&transport, after)?;
         }
-        epoll.add(transport.as_raw_fd(), self.token, true)?;
+        epoll.add(&transport, self.token, true)?;
         self.watching = true;
         self.transport = Some(transport);
         Ok(())
@@ -326,7 +326,7 @@ impl Connection {
         let blocked = (transport.is_open() && !self.outbox.is_empty()) || transport.wants_write();
         if self.watching != blocked {
             self.watching = blocked;
-            epoll.watch_writable(transport.as_raw_fd(), self.token, blocked)?;
+            epoll.watch_writable(&*transport, self.token, blocked)?;
         }
         Ok(())
     }

@@ -4,7 +4,6 @@ use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
     ops::Range,
-    os::fd::AsRawFd,
     sync::{Arc, mpsc},
     time::Duration,
 };
@@ -156,7 +155,7 @@ impl Worker {
     ) -> Result<Self, LoadError> {
         let Setup { config, workload, .. } = &**setup;
         let epoll = Epoll::new().map_err(LoadError::system("an epoll"))?;
-        epoll.add(waker.as_raw_fd(), WAKER, false).map_err(LoadError::system("watching an eventfd"))?;
+        epoll.add(&*waker, WAKER, false).map_err(LoadError::system("watching an eventfd"))?;
 
         let timeout_ns = config.timeout.as_nanos() as u64;
         let patience_ns = patience_ns(timeout_ns);

@@ -3,7 +3,7 @@
 use std::{
     io,
     net::TcpStream,
-    os::fd::{AsRawFd, RawFd},
+    os::fd::{AsFd, BorrowedFd},
 };
 
 use super::database::Session;
@@ -69,8 +69,8 @@ impl Peer {
     }
 }
 
-impl AsRawFd for Peer {
-    fn as_raw_fd(&self) -> RawFd {
-        self.transport.as_raw_fd()
+impl AsFd for Peer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.transport.as_fd()
     }
 }

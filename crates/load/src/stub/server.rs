@@ -5,7 +5,6 @@ use std::{
     collections::{BTreeMap, BinaryHeap},
     io,
     net::{SocketAddr, TcpListener},
-    os::fd::AsRawFd,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -96,11 +95,11 @@ impl Server {
     ) -> io::Result<Self> {
         let epoll = Epoll::new()?;
         let timer = Timer::new()?;
-        epoll.add(timer.as_raw_fd(), TIMER, false)?;
-        epoll.add(waker.as_raw_fd(), WAKER, false)?;
+        epoll.add(&timer, TIMER, false)?;
+        epoll.add(&*waker, WAKER, false)?;
         for (node, listener) in listeners.iter().enumerate() {
             listener.set_nonblocking(true)?;
-            epoll.add(listener.as_raw_fd(), node as u64, false)?;
+            epoll.add(listener, node as u64, false)?;
         }
         Ok(Server {
             epoll,
@@ -192,7 +191,7 @@ impl Server {
     fn accept(&mut self, node: usize) -> io::Result<()> {
         while let Some(Ok((socket, _))) = self.listeners[node].as_ref().map(TcpListener::accept) {
             let peer = Peer::new(node, self.serial, socket, self.tls.as_ref())?;
-            self.epoll.add(peer.as_raw_fd(), self.serial, false)?;
+            self.epoll.add(&peer, self.serial, false)?;
             self.peers.insert(self.serial, peer);
             self.serial += 1;
         }
@@ -306,7 +305,7 @@ impl Server {
                 let mut keep = !(done && peer.closing);
                 if peer.watching == done {
                     peer.watching = !done;
-                    keep &= self.epoll.watch_writable(peer.as_raw_fd(), token, !done).is_ok();
+                    keep &= self.epoll.watch_writable(&*peer, token, !done).is_ok();
                 }
                 keep
             }

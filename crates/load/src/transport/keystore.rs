@@ -6,7 +6,7 @@ use p12_keystore::{KeyStore, KeyStoreEntry, Pkcs12ImportPolicy};
 use p256::pkcs8::{DecodePrivateKey, EncodePrivateKey};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, pem::PemObject};
 
-use super::tls::{TlsError, read};
+use super::error::{TlsError, read};
 
 enum Content {
     Pem(Vec<u8>),

@@ -1,5 +1,6 @@
 //! The bytes of a connection: a TCP socket, with TLS in between or without. Nothing here waits.
 
+mod error;
 mod keystore;
 mod reason;
 mod tls;
@@ -9,16 +10,18 @@ use std::{
     collections::VecDeque,
     io::{self, Read, Write},
     net::{SocketAddr, TcpStream},
-    os::fd::{AsRawFd, RawFd},
+    os::fd::{AsFd, BorrowedFd},
     sync::Arc,
 };
 
+use rustix::io::Errno;
 use rustls::{Connection, ServerConnection};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::sys;
+pub use error::TlsError;
 pub use reason::tls_reason;
-pub use tls::{Identity, ServerTls, Tls, TlsError, TlsOptions, TrustStore};
+pub use tls::{Identity, ServerTls, Tls, TlsOptions, TrustStore};
 
 /// How much is encrypted at a time: four records, so that one write to the kernel carries many requests.
 const CHUNK: usize = 4 * RECORD;
@@ -61,10 +64,10 @@ impl Transport {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
         socket.set_tcp_nodelay(true)?;
-        sys::stamp_arrivals(socket.as_raw_fd())?;
+        sys::stamp_arrivals(&socket)?;
         match socket.connect(&address.into()) {
             Ok(()) => {}
-            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
+            Err(error) if error.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => {}
             Err(error) => return Err(error),
         }
         Ok(Transport { socket: socket.into(), sealed })
@@ -109,15 +112,15 @@ impl Transport {
     /// stream: when the last segment that was read came, in ns of CLOCK_REALTIME, if the kernel tells.
     pub(crate) fn receive(&mut self, room: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
         match &mut self.sealed {
-            None => sys::receive(self.socket.as_raw_fd(), room),
+            None => sys::receive(&self.socket, room),
             Some(sealed) => sealed.receive(&mut self.socket, room),
         }
     }
 }
 
-impl AsRawFd for Transport {
-    fn as_raw_fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
+impl AsFd for Transport {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 
@@ -202,7 +205,7 @@ impl Sealed {
         if count > 0 {
             return Ok((count, self.stamp));
         }
-        let (count, stamp) = sys::receive(socket.as_raw_fd(), &mut self.input)?;
+        let (count, stamp) = sys::receive(&*socket, &mut self.input)?;
         if count == 0 {
             return Ok((0, None));
         }

@@ -1,11 +1,6 @@
 //! What TLS is set up from, and its set-up.
 
-use std::{
-    fmt,
-    net::IpAddr,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fmt, net::IpAddr, path::PathBuf, sync::Arc};
 
 use rustls::{
     ClientConfig, ClientConnection, RootCertStore, ServerConfig, SupportedProtocolVersion,
@@ -13,9 +8,8 @@ use rustls::{
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, ServerName},
 };
-use thiserror::Error;
 
-use super::{keystore, verifier::Verifier};
+use super::{error::TlsError, keystore, verifier::Verifier};
 
 /// What TLS is set up from.
 #[derive(Debug, Clone)]
@@ -66,46 +60,6 @@ impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identity").field("file", &self.file).field("key", &self.key).finish_non_exhaustive()
     }
-}
-
-/// Why TLS cannot be set up.
-#[derive(Debug, Error)]
-pub enum TlsError {
-    /// A file cannot be read.
-    #[error("cannot read {path} for TLS: {source}; check the path and who may read it", path = path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The kernel's answer.
-        #[source]
-        source: std::io::Error,
-    },
-    /// A file holds something else than it should.
-    #[error("{path} cannot be used for TLS: {what}; {remedy}", path = path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        what: String,
-        /// What to do.
-        remedy: String,
-    },
-    /// A version that this client does not speak.
-    #[error("'{0}' is not a version of TLS that this client speaks; write TLSv1.2, TLSv1.3, or TLS for both")]
-    Protocol(String),
-    /// A cipher suite that this client does not know.
-    #[error("'{name}' is not a cipher suite that this client knows; choose among {known}")]
-    Cipher {
-        /// As it was asked for.
-        name: String,
-        /// What there is.
-        known: String,
-    },
-    /// Options that contradict one another.
-    #[error(
-        "TLS cannot be set up: {0}; check that versions and cipher suites fit one another, and certificate and key"
-    )]
-    Contradiction(String),
 }
 
 /// TLS as clients use it, set up. Cheap to clone.
@@ -264,8 +218,4 @@ pub(super) fn explain(error: &rustls::Error) -> String {
         _ => "",
     };
     format!("TLS: {error}{remedy}")
-}
-
-pub(super) fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
-    std::fs::read(path).map_err(|source| TlsError::Read { path: path.to_owned(), source })
 }

@@ -3,6 +3,7 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
+    num::NonZeroU64,
     os::unix::process::CommandExt,
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
@@ -10,14 +11,18 @@ use std::{
     time::{Duration, Instant},
 };
 
+use brownout_base::clock::{monotonic_ns, thread_cpu_ns};
+use rustix::{
+    process::{Signal, set_parent_process_death_signal},
+    thread::{CpuSet, clock_nanosleep_absolute, sched_setaffinity, set_current_timer_slack},
+    time::{ClockId, Timespec},
+};
+
 /// Binds this thread, and what it starts, to one CPU. Where there is no such CPU it stays where it is.
 pub fn pin(cpu: usize) {
-    // SAFETY: the set is a plain bit mask, made and passed here; pid 0 is this thread.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
-    }
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    let _ = sched_setaffinity(None, &set);
 }
 
 /// The stub, as a process on CPU 1.
@@ -91,30 +96,21 @@ pub enum End {
 pub fn sleeper() -> [f64; 3] {
     let measured = std::thread::spawn(|| {
         pin(0);
-        // SAFETY: PR_SET_TIMERSLACK takes one integer; the timespecs live across the calls.
-        unsafe {
-            libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
-            let now = |clock| {
-                let mut time: libc::timespec = std::mem::zeroed();
-                libc::clock_gettime(clock, &mut time);
-                time.tv_sec * 1_000_000_000 + time.tv_nsec
-            };
-            const WAKES: i64 = 2_000;
-            let start = now(libc::CLOCK_MONOTONIC);
-            let cpu = now(libc::CLOCK_THREAD_CPUTIME_ID);
-            let mut late: Vec<i64> = (1..=WAKES)
-                .map(|turn| {
-                    let due = start + turn * 1_000_000;
-                    let at = libc::timespec { tv_sec: due / 1_000_000_000, tv_nsec: due % 1_000_000_000 };
-                    libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &at, std::ptr::null_mut());
-                    now(libc::CLOCK_MONOTONIC) - due
-                })
-                .collect();
-            let cpu = now(libc::CLOCK_THREAD_CPUTIME_ID) - cpu;
-            late.sort_unstable();
-            let late_us = |percent: usize| late[late.len() * percent / 100] as f64 / 1e3;
-            [cpu as f64 / 1e3 / WAKES as f64, late_us(50), late_us(99)]
-        }
+        let _ = set_current_timer_slack(NonZeroU64::new(1));
+        const WAKES: u64 = 2_000;
+        let (start, cpu) = (monotonic_ns(), thread_cpu_ns());
+        let mut late: Vec<u64> = (1..=WAKES)
+            .map(|turn| {
+                let due = start + turn * 1_000_000;
+                let at = Timespec { tv_sec: (due / 1_000_000_000) as i64, tv_nsec: (due % 1_000_000_000) as i64 };
+                let _ = clock_nanosleep_absolute(ClockId::Monotonic, &at);
+                monotonic_ns().saturating_sub(due)
+            })
+            .collect();
+        let cpu = thread_cpu_ns() - cpu;
+        late.sort_unstable();
+        let late_us = |percent: usize| late[late.len() * percent / 100] as f64 / 1e3;
+        [cpu as f64 / 1e3 / WAKES as f64, late_us(50), late_us(99)]
     });
     measured.join().unwrap()
 }
@@ -138,7 +134,7 @@ impl Running {
                     pin(cpu);
                 }
                 // It should not outlive this program.
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                set_parent_process_death_signal(Some(Signal::KILL))?;
                 Ok(())
             })
         };

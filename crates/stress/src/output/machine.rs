@@ -3,6 +3,7 @@
 use std::fs;
 
 use brownout_machine::{Processors, Usage};
+use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time used so far, ns, at one moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,10 +48,8 @@ impl Look {
 
 /// CPU time of this process, ns.
 fn own_time() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel fills the place it is given.
-    let answer = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
-    if answer != 0 { 0 } else { time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs() }
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
 /// Model of the first processor; empty if the kernel does not tell.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use brownout_load::Live;
+use rustix::termios::tcgetwinsize;
 
 use super::{
     SHOWN, ms,
@@ -167,12 +168,8 @@ impl Drop for Bar {
 
 /// Columns of the terminal on stderr, less the one in which some would begin a new line; 79 if it does not say.
 fn width() -> usize {
-    // SAFETY: the kernel fills a winsize, of which all zeros is a valid one.
-    let size = unsafe {
-        let mut size: libc::winsize = std::mem::zeroed();
-        if libc::ioctl(libc::STDERR_FILENO, libc::TIOCGWINSZ, &raw mut size) == 0 { size.ws_col } else { 0 }
-    };
-    if size > 1 { usize::from(size) - 1 } else { 79 }
+    let columns = tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+    if columns > 1 { usize::from(columns) - 1 } else { 79 }
 }
 
 #[cfg(test)]
