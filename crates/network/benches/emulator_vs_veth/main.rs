@@ -28,7 +28,7 @@
 //!
 //! | tried | CPU per Gbit, 1 ms | most packets/s, 10 ms | why it is not kept |
 //! |---|---|---|---|
-//! | `IFF_NAPI` on the TUNs | 1.01 | 0.99 | superframes are merged already; nothing to gain |
+//! | `IFF_NAPI` on the TUNs | 1.01 | 0.99 | the kernel merges into GSO packets already; nothing to gain |
 //! | RPS on the TUNs (all processors) | 1.17 | 0.98 (0.63 at worst) | an interrupt between processors per packet, and no processor is free |
 //! | a read in two parts (`readv`: 2 KiB, tail), frames kept where they were read | 1.08 | CPU per packet 1.01 | the copy that it saves is 0.1 % (small packets: 0.8 %) of the samples: frames that fill a buffer are not copied anyhow |
 //! | io_uring, fixed files, batches of up to 32 reads and 128 writes | 1.06 | 1.11 to 1.17 | see below |
