@@ -23,8 +23,8 @@
 //!
 //! # What was tried
 //! Side by side in one process on two shared processors, by turns, with wide TCP windows; medians of 4 to 7 rounds,
-//! relative to the emulator as it is. CPU per Gbit scattered by ± 10 % within an arm and packets per second by ± 4 %:
-//! smaller differences are none.
+//! relative to the emulator as it was. Other programs kept the machine busy: within an arm, CPU per Gbit scattered from −20 %
+//! to +25 % (a thread per receiving host: −36 % to +14 %) and packets per second by ± 5 %; smaller differences are none.
 //!
 //! | tried | CPU per Gbit, 1 ms | most packets/s, 10 ms | why it is not kept |
 //! |---|---|---|---|
