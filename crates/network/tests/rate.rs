@@ -267,7 +267,7 @@ fn with_a_rate_jitter_keeps_the_order_of_packets_and_without_one_it_does_not() {
         outcome.arrived
     };
     // 40 packets of 1,028 bytes take 3.3 ms at 100 Mbit/s: jitter would mix them all.
-    let limited = limit("100mbit", time(1_000), 0).with_delay(jitter.delay).with_jitter(jitter.jitter);
+    let limited = Impairment { rate: limit("100mbit", time(1_000), 0).rate, ..jitter };
     assert_eq!(arrived(limited), (0..400).collect::<Vec<_>>());
     assert!(!arrived(jitter).is_sorted());
     // Nor does it matter which of several impairments has the rate.
@@ -278,7 +278,7 @@ fn with_a_rate_jitter_keeps_the_order_of_packets_and_without_one_it_does_not() {
 #[test]
 fn a_packet_waits_for_the_bottleneck_and_then_flies() {
     let (network, way) = (network(2), Way::of(Family::V6));
-    let impairment = limit("8mbit", time(1_000), 0).with_delay(Delay::from_ms(50));
+    let impairment = Impairment { delay: Delay::from_ms(50), ..limit("8mbit", time(1_000), 0) };
     let _guard = impair(&network, &[way.link(&network)], impairment);
     let outcome = send_numbered(&network, way, 10, 10);
     // 1,048 bytes take 1.048 ms. The emulator's own histogram is exact to 0.1 %, and nothing leaves early.

@@ -13,18 +13,18 @@
 //! netem where the kernel has it; how many packets a second pass; and what an idle emulator takes.
 //!
 //! # Where the processor time goes
-//! Per Gbit with a delay of 1 ms, the emulator's own code takes 7 % of its thread's time (the bench prints it); the kernel
+//! Per Gbit with a delay of 1 ms, the emulator's own code takes 7 to 12 % of its thread's time (the bench prints it); the kernel
 //! takes the rest for it. veth hands a packet over by reference: the sender's copy into the kernel and the receiver's copy
 //! out of it are the only ones. A TUN copies it out in `read` and in again in `write`, so that what a byte costs is paid
 //! twice, and the receiving host's protocols run within that `write`. Already on clear links, where the thread reads,
-//! writes and does nothing else, the kernel's part of that thread alone took 1.7 × what the whole path through veth took.
+//! writes and does nothing else, the kernel's part of that thread alone took 1.6 to 1.7 × what the whole path through veth took.
 //! So 1.3 × cannot be met here by anything that reads and writes TUNs. The ratio is smaller where caches are cold or system
 //! calls dear, since veth pays for these, too.
 //!
 //! # What was tried
 //! Side by side in one process on two shared processors, by turns, with wide TCP windows; medians of 4 to 7 rounds,
-//! relative to the emulator as it is. CPU per Gbit scattered by ± 10 % within an arm and packets per second by ± 4 %:
-//! smaller differences are none.
+//! relative to the emulator as it was. Other programs kept the machine busy: within an arm, CPU per Gbit scattered from −20 %
+//! to +25 % (a thread per receiving host: −36 % to +14 %) and packets per second by ± 5 %; smaller differences are none.
 //!
 //! | tried | CPU per Gbit, 1 ms | most packets/s, 10 ms | why it is not kept |
 //! |---|---|---|---|

@@ -89,12 +89,6 @@ impl Impairment {
         Impairment { cut: Some(cut), ..Impairment::NONE }
     }
 
-    /// With this delay.
-    #[must_use]
-    pub const fn with_delay(self, delay: Delay) -> Self {
-        Impairment { delay, ..self }
-    }
-
     /// With this jitter around the delay.
     #[must_use]
     pub const fn with_jitter(self, jitter: Delay) -> Self {
@@ -153,12 +147,6 @@ impl Impairment {
     #[must_use]
     pub const fn with_mtu(self, mtu: u16) -> Self {
         Impairment { mtu: Some(mtu), ..self }
-    }
-
-    /// With nothing passing.
-    #[must_use]
-    pub const fn with_cut(self, cut: Cut) -> Self {
-        Impairment { cut: Some(cut), ..self }
     }
 
     /// The longest that a packet takes from leaving the queue of `rate` to leaving the link, in nanoseconds.
@@ -234,7 +222,7 @@ mod tests {
                 delay.with_distribution(Distribution::Normal).with_delay_correlation(share("25%")),
                 "delay 100ms ± 10ms normal correlation 25%",
             ),
-            (Impairment::loss(share("1%")).with_delay(Delay::from_ms(1)), "delay 1ms, loss 1%"),
+            (Impairment::delay(Delay::from_ms(1)).with_loss(share("1%")), "delay 1ms, loss 1%"),
             (
                 Impairment::NONE.with_loss_model(Loss::Correlated { share: share("5%"), correlation: share("50%") }),
                 "loss 5% correlation 50%",

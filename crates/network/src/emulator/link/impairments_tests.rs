@@ -52,22 +52,24 @@ fn rate(text: &str) -> Impairment {
 
 /// All kinds at once.
 fn all() -> Impairment {
-    delay(10)
-        .with_jitter(Delay::from_ms(2))
-        .with_distribution(Distribution::ParetoNormal)
-        .with_delay_correlation(share("25%"))
-        .with_loss_model(Loss::GilbertElliott {
+    Impairment {
+        delay: Delay::from_ms(10),
+        jitter: Delay::from_ms(2),
+        distribution: Distribution::ParetoNormal,
+        delay_correlation: share("25%"),
+        loss: Loss::GilbertElliott {
             p: share("5%"),
             r: share("30%"),
             one_minus_h: share("90%"),
             one_minus_k: share("1%"),
-        })
-        .with_duplicate(Chance { share: share("10%"), correlation: share("20%") })
-        .with_corrupt(Chance::of(share("10%")))
-        .with_reorder(Reorder { share: share("20%"), correlation: share("10%"), gap: 3 })
-        .with_rate(rate("10mbit").rate.unwrap())
-        .with_mtu(1_400)
-        .with_cut(Cut::Reject)
+        },
+        duplicate: Chance { share: share("10%"), correlation: share("20%") },
+        corrupt: Chance::of(share("10%")),
+        reorder: Reorder { share: share("20%"), correlation: share("10%"), gap: 3 },
+        rate: rate("10mbit").rate,
+        mtu: Some(1_400),
+        cut: Some(Cut::Reject),
+    }
 }
 
 #[test]
@@ -123,7 +125,7 @@ fn two_impairments_of_one_kind_draw_independently_and_a_later_one_anew() {
 fn one_kind_does_not_change_the_draws_of_another() {
     let lossy = Impairment::loss(share("20%"));
     let lost = |asked| fates(&mut road(7, &[asked]), 1_000).iter().map(|f| f.end.is_some()).collect::<Vec<_>>();
-    assert_eq!(lost(lossy), lost(lossy.with_jitter(Delay::from_ms(1)).with_delay(Delay::from_ms(1))));
+    assert_eq!(lost(lossy), lost(delay(1).with_jitter(Delay::from_ms(1)).with_loss(share("20%"))));
     let jittered = delay(10).with_jitter(Delay::from_ms(1));
     let flights = |asked| fates(&mut road(7, &[asked]), 1_000).iter().map(|f| f.flight_ns).collect::<Vec<_>>();
     assert_eq!(flights(jittered), flights(jittered.with_loss(share("20%"))));
