@@ -195,5 +195,5 @@ fn a_loss_that_few_probes_cannot_tell_is_proven_by_the_packets_of_the_counters()
 fn a_loss_too_small_for_the_number_of_probes_is_unproven() {
     let (verdict, why) = verdict_of(&lossy(0.01, 0.01));
     assert_eq!(verdict, Proof::Unproven);
-    assert!(why.contains("cannot tell 1.00% from none"), "{why}");
+    assert!(why.contains("cannot distinguish 1.00% from none"), "{why}");
 }

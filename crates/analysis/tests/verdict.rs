@@ -200,7 +200,10 @@ fn a_failure_before_the_first_trial_is_invalid_and_says_why() {
     assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Invalid, 3));
     assert_eq!(found.verdict.reasons[0], events[0].2);
     assert!(
-        found.verdict.sentence.starts_with("Invalid: n1 died: exit status 1; the last lines of its log: … Nothing"),
+        found
+            .verdict
+            .sentence
+            .starts_with("Invalid: n1 died: exit status 1; the last lines of its log: … No conclusion"),
         "{}",
         found.verdict.sentence
     );

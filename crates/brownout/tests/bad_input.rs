@@ -37,7 +37,12 @@ const TABLE: &[(&str, &str, &str, &[&str])] = &[
     ("delay: 100ms }", "delay: 100ms }\n    flap: { on: 2s }", ":8:", &["missing field `off`"]),
     ("delay: 100ms }", "delay: 100ms }\n    ramp: { steps: 1 }", ":8:", &["a ramp of 1 steps", "2 to 100"]),
     ("delay: 100ms }", "delay: 100ms }\n    ramp: { steps: 50 }", ":7:", &["too short to prove"]),
-    ("delay: 100ms }", "delay: 100ms }\n    ramp: { steps: 2 }\n    flap: { on: 1s, off: 1s }", ":8:", &["exclude"]),
+    (
+        "delay: 100ms }",
+        "delay: 100ms }\n    ramp: { steps: 2 }\n    flap: { on: 1s, off: 1s }",
+        ":8:",
+        &["cannot be combined"],
+    ),
     ("delay: 100ms", "delay: 100ms, distribution: cauchy", ":7:", &["cauchy", "paretonormal"]),
     ("delay: 100ms", "delay: 100ms, direction: up", ":7:", &["up", "both"]),
     (

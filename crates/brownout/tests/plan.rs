@@ -15,7 +15,7 @@ fn the_plan_names_phases_faults_and_the_pairs_they_hit_and_spare() {
         "warm-up",
         "baseline",
         "recovery",
-        "everything n2 sends is 100ms late (direction: out)",
+        "everything n2 sends is delayed by 100ms (direction: out)",
         "every RTT to and from n2 grows by 100ms",
         "hits n2 → n1, n2 → n3, n2 → load",
         "n1 → n2",

@@ -118,7 +118,7 @@ const WRONG: &[(&str, &str, usize, &[&str])] = &[
     ("users.yaml", "userz.yaml", 2, &["userz.yaml cannot be read", "from where this file is"]),
     ("users.yaml", "~/users.yaml", 2, &["~", "write the path"]),
     ("users.yaml", "http://x/users.yaml", 2, &["not fetched", "download it"]),
-    ("users.yaml", "[users.yaml, users.yaml]", 2, &["is 'users', too", "specname"]),
+    ("users.yaml", "[users.yaml, users.yaml]", 2, &["is also named 'users'", "specname"]),
     ("one: 2", "on: 2", 3, &["No query defined with name on", "did you mean 'one'?"]),
     ("one: 2", "shop.one: 2", 3, &["invalid profile specname: shop", "users"]),
     ("one: 2", "one: 200/s", 5, &["rates of their own", "leave rate out"]),

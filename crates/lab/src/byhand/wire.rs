@@ -4,7 +4,7 @@ use std::{
     io::{self, IoSlice, IoSliceMut, Read, Write},
     mem::MaybeUninit,
     os::{
-        fd::{BorrowedFd, OwnedFd},
+        fd::{AsRawFd, BorrowedFd, OwnedFd},
         unix::net::UnixStream,
     },
     time::Duration,
@@ -15,7 +15,7 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     net::{
         RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-        recvmsg, sendmsg, sockopt::socket_peercred,
+        recvmsg, sendmsg,
     },
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -84,9 +84,19 @@ pub fn receive_up_to<T: DeserializeOwned>(stream: &UnixStream, longest: u32) -> 
     Ok(Some((frame, descriptors)))
 }
 
-/// The user at the other end, as the kernel knows it (unix(7), SO_PEERCRED).
+/// The user at the other end, as the kernel knows it (unix(7), SO_PEERCRED). Not rustix's: a client in another PID namespace
+/// has no number here, and its type cannot hold that 0.
 pub fn peer_user(stream: &UnixStream) -> io::Result<u32> {
-    Ok(socket_peercred(stream)?.uid.as_raw())
+    // SAFETY: a zeroed ucred of the length given is a valid place for the answer.
+    unsafe {
+        let mut who: libc::ucred = std::mem::zeroed();
+        let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+        let place = (&raw mut who).cast();
+        match libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, place, &raw mut length) {
+            0 => Ok(who.uid),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
 }
 
 /// Waits until there is something to read, or the other end has gone. False: not yet.
