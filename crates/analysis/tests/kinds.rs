@@ -297,7 +297,7 @@ fn a_limit_that_was_never_wanted_is_not_proven() {
     let limit = Made::new(Quantity::ProcessorShare, one(Quantity::ProcessorShare), 0.8, 0.05);
     let fault = &faults(&Scenario::of(vec![limit]))[0];
     assert_eq!(fault.verdict, Proof::Unproven);
-    assert!(fault.reasons[0].contains("n2: it never wanted more of the processors"), "{:?}", fault.reasons);
+    assert!(fault.reasons[0].contains("n2: it never needed more of the processors"), "{:?}", fault.reasons);
 }
 
 #[test]

@@ -72,7 +72,7 @@ const TABLE: &[(&str, &str, &str, &[&str])] = &[
         "slow: { host: n2, delay: 100ms }",
         "pause: { host: n2 }\n    flap: { on: 20ms, off: 3s }",
         ":8:",
-        &["pause lasts 50ms at least each time"],
+        &["pause has to last 50ms at least each time"],
     ),
     (
         "slow: { host: n2, delay: 100ms }",

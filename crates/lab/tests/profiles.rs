@@ -124,7 +124,7 @@ const WRONG: &[(&str, &str, usize, &[&str])] = &[
     ("one: 2", "one: 200/s", 5, &["rates of their own", "leave rate out"]),
     ("one: 2", "one: fast", 3, &["'fast'", "a weight such as 2", "500/s"]),
     ("one: 2", "one: 0", 3, &["a weight of 0"]),
-    ("one: 2", "users.insert: 2", 3, &["is the operation 'insert'"]),
+    ("one: 2", "users.insert: 2", 3, &["the operation 'insert' is listed twice"]),
     ("  ops: { insert: 1, one: 2 }\n", "", 2, &["the operations are missing", "ops: { insert: 1 }"]),
     ("partitions: 500", "population: 500", 4, &["loads without a profile", "partitions"]),
     ("partitions: 500", "mix: { read: 1 }", 4, &["loads without a profile"]),
