@@ -178,7 +178,7 @@ fn a_paused_node_is_taken_for_down_and_named_and_may_go_on_while_the_cluster_is_
     // The failure detector takes some seconds to be convinced.
     let mut unpaused = None;
     let mut progress = |line: &str| {
-        if unpaused.is_none() && line.contains("n1 takes n2 for down") {
+        if unpaused.is_none() && line.contains("n1 considers n2 down") {
             unpaused = Some(control.unpause("n2").unwrap());
         }
     };
