@@ -27,7 +27,9 @@ use crate::{
 };
 
 /// What a pair may show without any fault, and by how much a busy machine may change that between one phase and the next: of
-/// delays twice what it adds to a median, of spreads what makes an interval late, of shares what bursts of losses do.
+/// delays twice what it adds to a median, of spreads what makes an interval late, of shares what bursts of losses do. With the
+/// machine alone, in four trials of `experiments/slow-replica.yaml`, medians of the spared links moved by 7 µs at most, their
+/// spreads by 70 µs, and nothing was lost.
 const OF_PAIRS: [(Quantity, f64); 6] = [
     (Quantity::OneWayDelay, 2e6),
     (Quantity::DelaySpread, 5e6),

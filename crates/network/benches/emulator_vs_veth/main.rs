@@ -13,7 +13,7 @@
 //! netem where the kernel has it; how many packets a second pass; and what an idle emulator takes.
 //!
 //! # Where the processor time goes
-//! Per Gbit with a delay of 1 ms, the emulator's own code takes 7 to 12 % of its thread's time (the bench prints it); the kernel
+//! Per Gbit with a delay of 1 ms, the emulator's own code takes 5 to 12 % of its thread's time (the bench prints it); the kernel
 //! takes the rest for it. veth hands a packet over by reference: the sender's copy into the kernel and the receiver's copy
 //! out of it are the only ones. A TUN copies it out in `read` and in again in `write`, so that what a byte costs is paid
 //! twice, and the receiving host's protocols run within that `write`. Already on clear links, where the thread reads,
