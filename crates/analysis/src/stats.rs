@@ -51,6 +51,24 @@ pub fn share_half_width(hits: u64, count: u64) -> f64 {
     Z * (share * (1.0 - share) / adjusted).sqrt()
 }
 
+/// The chance that of `count` cases, each hit with the chance `share`, as many as `hits` are hit, or still more of them; or,
+/// if `hits` is below what is to be expected, as few or still fewer. Exact, by the binomial distribution.
+pub fn chance_of(hits: u64, count: u64, share: f64) -> f64 {
+    let share = share.clamp(1e-12, 1.0 - 1e-12);
+    let odds = (share / (1.0 - share)).ln();
+    let is_more = hits as f64 >= share * count as f64;
+    // Of none; the next follows from the one before.
+    let mut ln = count as f64 * (1.0 - share).ln();
+    let mut chance = 0.0;
+    for case in 0..=count {
+        if if is_more { case >= hits } else { case <= hits } {
+            chance += ln.exp();
+        }
+        ln += ((count - case) as f64 / (case + 1) as f64).ln() + odds;
+    }
+    chance
+}
+
 /// How many samples before a fault, and as many during it, tell a share from none, nearly always, if what is measured may lie
 /// `tolerance` from it: by the same rule as the proof of a fault.
 pub fn samples_to_tell(share: f64, tolerance: f64) -> u64 {
@@ -189,6 +207,10 @@ mod tests {
 
     #[test]
     fn a_share_of_nothing_still_has_an_error() {
+        assert!((chance_of(4, 5, 0.2) - 0.00672).abs() < 1e-5);
+        assert!((chance_of(0, 40, 0.2) - 0.8f64.powi(40)).abs() < 1e-9);
+        assert!((chance_of(50, 100, 0.5) - 0.539_795).abs() < 1e-5);
+        assert!((chance_of(5, 5, 1.0) - 1.0).abs() < 1e-9 && chance_of(1, 5, 0.0) < 1e-9);
         assert!((share_half_width(0, 1500) - 0.009).abs() < 0.001);
         assert!((share_half_width(150, 1500) - 0.034).abs() < 0.001);
         assert!(share_half_width(0, 30) > 0.1);

@@ -70,7 +70,7 @@ impl<'a> SubjectEvidence<'a> {
         let judged = whole.enough;
         // A short period is heard against, if not for, what was asked.
         whole.enough = true;
-        if whole.contradicts() {
+        if whole.contradicts() && !is_chance(row, &whole, &before) {
             return Ok(Alone::Contradicts(refutation(row, &whole, "")));
         }
         if let Some(why) = self.too_many_missing(source, row, &whole) {
@@ -253,6 +253,29 @@ fn error_of_one(quantity: Quantity, during: &Measure, before: &Measure, own: Opt
         (_, Some(own)) => stats::Z * 1.2533 * own.upper_deviation() / root,
         _ => 0.0,
     }
+}
+
+/// Whether a share of few cases may be what it is by chance. The half-width that is allowed is that of a normal distribution,
+/// and too narrow for them: of five packets of which each is lost with a chance of 20 %, four are lost in one case of 150.
+fn is_chance(row: &Row<'_>, whole: &Observation<'_>, before: &Measure) -> bool {
+    /// As often as what is allowed of many cases may err: see [`stats::Z`].
+    const CHANCE: f64 = 1e-5;
+    /// From here on a normal distribution is as good.
+    const MANY: u64 = 10_000;
+    let during = &whole.during;
+    let Some((measured, value)) = whole.measured.zip(during.value).filter(|_| is_share(row.asked.quantity)) else {
+        return false;
+    };
+    if during.samples > MANY {
+        return false;
+    }
+    let (was, doubt) = if whole.target.change { (before.value.unwrap_or(0.0), before.error) } else { (0.0, 0.0) };
+    // What is tolerated beside the doubt of counting.
+    let tolerated = doubt + (whole.allowed - doubt.hypot(during.error)).max(0.0);
+    let off = measured - whole.target.expected;
+    let share = was + whole.target.expected + tolerated.min(off.abs()).copysign(off);
+    let hits = (value * during.samples as f64).round().max(0.0) as u64;
+    stats::chance_of(hits, during.samples, share.clamp(0.0, 1.0)) > CHANCE
 }
 
 /// How many packets at a time are hit, as far as the tolerance that was recorded says; none if nobody can say what a short
