@@ -96,7 +96,9 @@ impl Trial<'_> {
             ended_by: None,
         };
         recorder.batch(|recorder| recorder.phase(&set_up))?;
-        progress.step(&format!("{title}: {} hosts, starting {} nodes", hosts.iter().count(), hosts.nodes().count()));
+        let (all, nodes) = (hosts.iter().count(), hosts.nodes().count());
+        let s = if nodes == 1 { "" } else { "s" };
+        progress.step(&format!("{title}: {all} hosts, starting {nodes} node{s}"));
         let needs = plan.needs();
         let mut testbed = Testbed::build(spec, number, seed, &needs)?;
         let ready = testbed
