@@ -292,3 +292,42 @@ fn bursts(row: &Row<'_>, before: &Measure) -> Option<f64> {
     let own = before.value.unwrap_or(0.0) > 0.01;
     (bursts < 4.9 && (row.asked.hit || !own)).then_some(bursts)
 }
+
+#[cfg(test)]
+mod tests {
+    use brownout_record::{Expectation, Subject};
+
+    use super::*;
+    use crate::target::Target;
+
+    /// Of probes of a link that loses 20 %, and lost none before: whether the share contradicts at all, and whether it may be
+    /// chance.
+    fn lost(hits: u64, count: u64) -> (bool, bool) {
+        let subject = Subject::pair("n2", "n1");
+        let asked = Expectation { subject, quantity: Quantity::Loss, hit: true, asked: 0.2, tolerance: 0.02 };
+        let row = Row { fault: 0, asked: &asked, least: 0.2, disturbing: &[] };
+        let (before, during) = (Measure::share(0, 1_500), Measure::share(hits, count));
+        let target = Target { change: true, expected: 0.2, without: 0.0, bound: Bound::Both, slack: 0.0, tells: true };
+        let whole = Observation {
+            source: Source::Probes,
+            target,
+            during,
+            measured: during.value,
+            allowed: asked.tolerance + before.error.hypot(during.error),
+            enough: true,
+            tells: true,
+        };
+        (whole.contradicts(), is_chance(&row, &whole, &before))
+    }
+
+    #[test]
+    fn a_few_packets_of_a_short_period_may_be_lost_by_chance_and_many_may_not() {
+        assert_eq!(lost(4, 5), (true, true), "one period in 150, and a run has dozens");
+        assert_eq!(lost(1, 5), (false, true));
+        for (hits, count) in [(10, 10), (25, 40), (0, 100), (0, 80), (900, 1_500)] {
+            assert_eq!(lost(hits, count), (true, false), "{hits} of {count}");
+        }
+        // A period of few packets that lost none says nothing; all periods together do.
+        assert_eq!(lost(0, 40), (false, true));
+    }
+}
