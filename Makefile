@@ -26,15 +26,12 @@ test:
 	$(MAKE) lint
 	$(MAKE) unit
 
-# cargo starts each program by scripts/test-program, which says how many of its tests run side by side.
-RUNNER = CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER=$(CURDIR)/scripts/test-program
-
 unit:
-	$(RUNNER) $(CARGO) test --release --locked --workspace --no-fail-fast
+	scripts/tests
 
 test-long:
 	@scripts/require test
-	$(RUNNER) $(CARGO) test --release --locked --workspace --no-fail-fast -- --ignored
+	scripts/tests --ignored
 
 lint:
 	$(CARGO) fmt --all --check

@@ -17,7 +17,7 @@ use crate::{
     counters::HostCounters,
     emulator::{self, Announcement},
     error::NetworkError,
-    host::{ChecksumErrors, Host, HostSpec, Settings},
+    host::{ChecksumErrors, Host, HostSpec, INTERFACE, Settings},
     subnet::Subnet,
     sys,
 };
@@ -154,7 +154,7 @@ impl Network {
         let counters = self.hosts.iter().zip(unroutable).map(|(host, unroutable)| HostCounters {
             host: host.id(),
             unroutable,
-            interface_dropped: host.statistics().interface_dropped(),
+            interface_dropped: host.statistics().interface_dropped(INTERFACE),
         });
         Ok(counters.collect())
     }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use brownout_base::clock::monotonic_ns;
-use brownout_network::{Impairment, ImpairmentGuard, Link, LinkControl, Network, NetworkError};
+use brownout_network::{Impairment, ImpairmentGuard, Link, LinkControl, Loss, Network, NetworkError};
 use brownout_probe::{ProbeSample, Probes};
 use brownout_units::Delay;
 use common::{PATIENCE, delays_ms, impair, lateness_ms, link, network, samples, udp_pair};
@@ -48,9 +48,10 @@ fn guards_on_one_link_compose_and_heal_one_by_one_in_any_order() {
     let hit = link(&network, "h0", "h1");
     let probes = Probes::start(&network, Duration::from_millis(2)).unwrap();
 
-    let first = impair(&network, &[hit], delay(20).with_loss("10%".parse().unwrap()));
-    let second = impair(&network, &[hit], delay(40).with_loss("50%".parse().unwrap()));
-    let [older, newer] = [(20, "10%"), (40, "50%")].map(|(ms, loss)| delay(ms).with_loss(loss.parse().unwrap()));
+    let first = impair(&network, &[hit], Impairment { loss: Loss::Independent("10%".parse().unwrap()), ..delay(20) });
+    let second = impair(&network, &[hit], Impairment { loss: Loss::Independent("50%".parse().unwrap()), ..delay(40) });
+    let [older, newer] = [(20, "10%"), (40, "50%")]
+        .map(|(ms, loss)| Impairment { loss: Loss::Independent(loss.parse().unwrap()), ..delay(ms) });
     assert_eq!(control.effective(hit).unwrap(), [older, newer]);
     assert_least(&network, &probes, hit, in_force_ns(&second), 60.0);
 

@@ -8,7 +8,7 @@ mod traffic;
 
 use std::{collections::HashSet, thread, time::Duration};
 
-use brownout_network::{Chance, ChecksumErrors, Impairment, Link, LinkControl, LinkCounters, Network, Reorder};
+use brownout_network::{Chance, ChecksumErrors, Impairment, Link, LinkControl, LinkCounters, Loss, Network, Reorder};
 use brownout_units::{Delay, Share};
 use common::{counters, impair, network};
 use traffic::{Family, Outcome, Way, assert_share, ever, gone, send_numbered, send_stream, settle};
@@ -28,7 +28,7 @@ fn no_flipped_bit_reaches_a_udp_receiver_and_its_kernel_counts_every_one() {
     for (family, together, asked) in [(Family::V4, 40, "1%"), (Family::V6, 40, "1%"), (Family::V4, 1, "20%")] {
         let network = network(2);
         let way = Way::of(family);
-        let corrupt = Impairment::NONE.with_corrupt(Chance::of(share(asked)));
+        let corrupt = Impairment { corrupt: Chance::of(share(asked)), ..Impairment::NONE };
         let _guard = impair(&network, &[way.link(&network)], corrupt);
         let packets = if together == 1 { 5_000 } else { PACKETS };
         // It compares every byte of every datagram that arrives.
@@ -63,7 +63,7 @@ fn no_flipped_bit_reaches_a_tcp_receiver_and_its_kernel_counts_every_one() {
         let network = network(2);
         let way = Way::of(family);
         let hit = way.link(&network);
-        let _guard = impair(&network, &[hit], Impairment::NONE.with_corrupt(Chance::of(share("1%"))));
+        let _guard = impair(&network, &[hit], Impairment { corrupt: Chance::of(share("1%")), ..Impairment::NONE });
         let (sender, receiver) = way.tcp(&network);
         // Were it closed, the sender would acknowledge its end at any later time.
         let _open = receiver.try_clone().unwrap();
@@ -85,7 +85,7 @@ fn the_share_asked_for_comes_twice_each_copy_behind_its_packet() {
         let network = network(2);
         let way = Way::of(family);
         let chance = Chance { share: share(asked), correlation: share(correlation) };
-        let _guard = impair(&network, &[way.link(&network)], Impairment::NONE.with_duplicate(chance));
+        let _guard = impair(&network, &[way.link(&network)], Impairment { duplicate: chance, ..Impairment::NONE });
         let Outcome { arrived, counters } = send_numbered(&network, way, PACKETS, 40);
         assert_share(counters.duplicated, u64::from(PACKETS), share(asked).fraction(), spread, &format!("{chance}"));
         assert_eq!(arrived.len() as u64, u64::from(PACKETS) + counters.duplicated);
@@ -100,9 +100,12 @@ fn the_share_asked_for_comes_twice_each_copy_behind_its_packet() {
 fn a_stream_survives_copies_and_packets_that_overtake() {
     let network = network(2);
     let way = Way::of(Family::V6);
-    let impairment = Impairment::delay(Delay::from_ms(2))
-        .with_duplicate(Chance::of(share("5%")))
-        .with_reorder(Reorder { share: share("5%"), ..Reorder::NEVER });
+    let impairment = Impairment {
+        delay: Delay::from_ms(2),
+        duplicate: Chance::of(share("5%")),
+        reorder: Reorder { share: share("5%"), ..Reorder::NEVER },
+        ..Impairment::NONE
+    };
     let _guard = impair(&network, &[way.link(&network)], impairment);
     send_stream(way.tcp(&network), 10 << 20);
     let counted = counters(&network, way.link(&network));
@@ -114,7 +117,7 @@ fn with_a_gap_every_so_manyth_packet_of_a_gso_packet_overtakes_the_others() {
     let network = network(2);
     let way = Way::of(Family::V4);
     let reorder = Reorder { share: Share::ALL, correlation: Share::ZERO, gap: 5 };
-    let impairment = Impairment::delay(Delay::from_ms(20)).with_reorder(reorder);
+    let impairment = Impairment { delay: Delay::from_ms(20), reorder, ..Impairment::NONE };
     let _guard = impair(&network, &[way.link(&network)], impairment);
     let Outcome { arrived, counters } = send_numbered(&network, way, 400, 40);
     assert_eq!(counters.reordered, 80);
@@ -130,7 +133,7 @@ fn the_share_asked_for_overtakes() {
         let network = network(2);
         let way = Way::of(family);
         let reorder = Reorder { share: share(asked), ..Reorder::NEVER };
-        let impairment = Impairment::delay(Delay::from_ms(1)).with_reorder(reorder);
+        let impairment = Impairment { delay: Delay::from_ms(1), reorder, ..Impairment::NONE };
         let _guard = impair(&network, &[way.link(&network)], impairment);
         let Outcome { arrived, counters } = send_numbered(&network, way, PACKETS, 50);
         assert_share(counters.reordered, u64::from(PACKETS), share(asked).fraction(), 1.0, &format!("reorder {asked}"));
@@ -150,9 +153,19 @@ fn all_kinds_at_once_still_balance() {
     let way = Way::of(Family::V4);
     let hit = way.link(&network);
     let asked = [
-        Impairment::delay(Delay::from_ms(3)).with_jitter(Delay::from_ms(1)).with_loss(share("5%")),
-        Impairment::NONE.with_duplicate(Chance::of(share("10%"))).with_corrupt(Chance::of(share("5%"))),
-        Impairment::delay(Delay::from_ms(1)).with_loss(share("5%")).with_mtu(600),
+        Impairment {
+            delay: Delay::from_ms(3),
+            jitter: Delay::from_ms(1),
+            loss: Loss::Independent(share("5%")),
+            ..Impairment::NONE
+        },
+        Impairment { duplicate: Chance::of(share("10%")), corrupt: Chance::of(share("5%")), ..Impairment::NONE },
+        Impairment {
+            delay: Delay::from_ms(1),
+            loss: Loss::Independent(share("5%")),
+            mtu: Some(600),
+            ..Impairment::NONE
+        },
         Impairment::rate(brownout_network::RateLimit {
             rate: "50mbit".parse().unwrap(),
             queue: brownout_network::QueueLimit::Bytes(brownout_units::Bytes(30_000)),

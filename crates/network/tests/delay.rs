@@ -51,7 +51,7 @@ fn jitter_keeps_to_its_range_uses_all_of_it_and_reorders() {
     let hit = link(&network, "h0", "h1");
     let back = hit.reversed();
     let probes = Probes::start(&network, Duration::from_millis(1)).unwrap();
-    let impairment = Impairment::delay(Delay::from_ms(20)).with_jitter(Delay::from_ms(5));
+    let impairment = Impairment { delay: Delay::from_ms(20), jitter: Delay::from_ms(5), ..Impairment::NONE };
     let guard = impair(&network, &[hit], impairment);
     let since = guard.change().at_ns + guard.change().error_ns;
     let all = samples(&probes, |all| all.iter().filter(|s| s.link == hit && s.sent_ns > since).count() >= 2_000);
@@ -78,7 +78,11 @@ fn jitter_keeps_to_its_range_uses_all_of_it_and_reorders() {
 fn a_gso_packet_is_jittered_packet_by_packet() {
     let network = network(2);
     let hit = link(&network, "h0", "h1");
-    let _guard = impair(&network, &[hit], Impairment::delay(Delay::from_ms(20)).with_jitter(Delay::from_ms(10)));
+    let _guard = impair(
+        &network,
+        &[hit],
+        Impairment { delay: Delay::from_ms(20), jitter: Delay::from_ms(10), ..Impairment::NONE },
+    );
     let (sender, receiver) = common::udp_pair(&network, "h0", "h1");
     sender.send_gso_packet(&(0..40).map(|n| vec![n; 1_000]).collect::<Vec<_>>());
     let there = settled_counters(&network, hit);

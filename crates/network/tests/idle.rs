@@ -10,7 +10,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use brownout_network::{Impairment, LinkControl};
+use brownout_network::{Impairment, LinkControl, Loss};
 use brownout_units::Delay;
 use common::{impair, network};
 
@@ -35,7 +35,11 @@ fn two_thousand_idle_links_cost_little_memory_impaired_or_not() {
     let clear = resident_kb();
     let guards: Vec<_> = (0..3)
         .map(|n| {
-            impair(&network, &network.links(), Impairment::delay(Delay::from_ms(n)).with_jitter(Delay::from_ms(n)))
+            impair(
+                &network,
+                &network.links(),
+                Impairment { delay: Delay::from_ms(n), jitter: Delay::from_ms(n), ..Impairment::NONE },
+            )
         })
         .collect();
     let impaired = resident_kb();
@@ -65,7 +69,8 @@ fn ran_ns() -> u64 {
 fn an_idle_network_takes_no_time_impaired_or_not() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let network = network(10);
-    let asked = Impairment::delay(Delay::from_ms(10)).with_loss("1%".parse().unwrap());
+    let asked =
+        Impairment { delay: Delay::from_ms(10), loss: Loss::Independent("1%".parse().unwrap()), ..Impairment::NONE };
     let _guard = impair(&network, &network.links(), asked);
     // Kernels announce their new addresses for a while; a thread that looks all the time would run all the time.
     let second = || {

@@ -101,14 +101,14 @@ fn distance(sorted_ms: &[f64], delay_ms: f64, jitter_ms: f64, distribution: Dist
 fn delays_are_distributed_as_asked() {
     const SAMPLES: usize = 4_000;
     let [delay_ms, jitter_ms] = [40.0, 10.0];
-    let asked = Impairment::delay(Delay::from_ms(40)).with_jitter(Delay::from_ms(10));
+    let asked = Impairment { delay: Delay::from_ms(40), jitter: Delay::from_ms(10), ..Impairment::NONE };
     until_quiet("distributions", 5.0, |sleepers| {
         let network = network(3);
         let pairs = [("h0", "h1"), ("h0", "h2"), ("h1", "h0"), ("h1", "h2")].map(|(a, b)| link(&network, a, b));
         let clear = link(&network, "h2", "h0");
         let probed = [pairs[0], pairs[1], pairs[2], pairs[3], clear];
         let _guards: Vec<ImpairmentGuard> = (Distribution::ALL.iter().zip(pairs))
-            .map(|(distribution, link)| impair(&network, &[link], asked.with_distribution(*distribution)))
+            .map(|(distribution, link)| impair(&network, &[link], Impairment { distribution: *distribution, ..asked }))
             .collect();
         let probes = Probes::start_on(&network, &probed, Duration::from_micros(2_500)).unwrap();
         let began = monotonic_ns();
@@ -167,7 +167,7 @@ fn autocorrelation(delays: &BTreeMap<u64, f64>) -> f64 {
 #[test]
 fn successive_delays_resemble_one_another_as_asked() {
     const SAMPLES: usize = 6_000;
-    let asked = Impairment::delay(Delay::from_ms(30)).with_jitter(Delay::from_ms(10));
+    let asked = Impairment { delay: Delay::from_ms(30), jitter: Delay::from_ms(10), ..Impairment::NONE };
     until_quiet("correlation", 5.0, |sleepers| {
         let network = network(3);
         let table = [
@@ -177,10 +177,13 @@ fn successive_delays_resemble_one_another_as_asked() {
         ];
         let _guards: Vec<ImpairmentGuard> = (table.iter())
             .map(|(link, distribution, correlation)| {
-                let jitter =
-                    if *distribution == Distribution::Normal { asked.with_jitter(Delay::from_ms(5)) } else { asked };
-                let impairment = jitter.with_distribution(*distribution);
-                impair(&network, &[*link], impairment.with_delay_correlation(correlation.parse().unwrap()))
+                let jitter = if *distribution == Distribution::Normal {
+                    Impairment { jitter: Delay::from_ms(5), ..asked }
+                } else {
+                    asked
+                };
+                let impairment = Impairment { distribution: *distribution, ..jitter };
+                impair(&network, &[*link], Impairment { delay_correlation: correlation.parse().unwrap(), ..impairment })
             })
             .collect();
         let hit = table.map(|row| row.0);

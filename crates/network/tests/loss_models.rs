@@ -35,7 +35,7 @@ fn correlated(of: &str, correlation: &str) -> Loss {
 fn lost(model: Loss, family: Family, together: u32) -> Vec<bool> {
     let network = network(2);
     let way = Way::of(family);
-    let _guard = impair(&network, &[way.link(&network)], Impairment::NONE.with_loss_model(model));
+    let _guard = impair(&network, &[way.link(&network)], Impairment { loss: model, ..Impairment::NONE });
     let Outcome { arrived, counters } = send_numbered(&network, way, PACKETS, together);
     assert!(arrived.is_sorted(), "loss alone reorders nothing");
     assert_eq!(counters.delivered_packets, arrived.len() as u64);

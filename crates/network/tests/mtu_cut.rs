@@ -28,7 +28,7 @@ fn tcp_finds_the_mtu_of_its_path() {
     ] {
         let (network, way) = (network(2), Way::of(family));
         let hit = way.link(&network);
-        let _guard = impair(&network, &[hit], Impairment::NONE.with_mtu(mtu));
+        let _guard = impair(&network, &[hit], Impairment { mtu: Some(mtu), ..Impairment::NONE });
         let (sender, receiver) = way.tcp(&network);
         let path = sender.try_clone().unwrap();
         send_stream((sender, receiver), 4 << 20);
@@ -47,7 +47,7 @@ fn datagrams_that_may_be_fragmented_arrive_whole() {
     for (datagram, mtu) in [(1_472, 1_400), (1_472, 576), (1_473, 700), (20_000, 1_000)] {
         let (network, way) = (network(2), Way::of(Family::V4));
         let hit = way.link(&network);
-        let _guard = impair(&network, &[hit], Impairment::NONE.with_mtu(mtu));
+        let _guard = impair(&network, &[hit], Impairment { mtu: Some(mtu), ..Impairment::NONE });
         let (sender, receiver) = way.udp(&network);
         set_option(&sender, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT);
         for seed in 0..20 {
@@ -69,7 +69,11 @@ fn datagrams_that_may_be_fragmented_arrive_whole() {
 fn fragments_are_lost_one_by_one() {
     let (network, way) = (network(2), Way::of(Family::V4));
     let hit = way.link(&network);
-    let _guard = impair(&network, &[hit], Impairment::loss("20%".parse().unwrap()).with_mtu(576));
+    let _guard = impair(
+        &network,
+        &[hit],
+        Impairment { loss: Loss::Independent("20%".parse().unwrap()), mtu: Some(576), ..Impairment::NONE },
+    );
     let (sender, receiver) = way.udp(&network);
     set_option(&sender, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT);
     let mut counted = counters(&network, hit);
@@ -106,7 +110,7 @@ fn a_datagram_that_must_not_be_fragmented_is_refused_with_the_mtu() {
     ] {
         let (network, way) = (network(2), Way::of(family));
         let hit = way.link(&network);
-        let _guard = impair(&network, &[hit], Impairment::NONE.with_mtu(mtu));
+        let _guard = impair(&network, &[hit], Impairment { mtu: Some(mtu), ..Impairment::NONE });
         let (sender, receiver) = way.udp(&network);
         set_option(&sender, level, discover, libc::IP_PMTUDISC_DO);
         sender.send(&[1; 1_400]).unwrap();
@@ -220,11 +224,11 @@ fn what_is_amended_to_nothing_leaves_nothing_of_any_kind() {
     for impairment in [
         Impairment::cut(Cut::Drop),
         Impairment::cut(Cut::Reject),
-        Impairment::NONE.with_mtu(576),
+        Impairment { mtu: Some(576), ..Impairment::NONE },
         Impairment::loss(share("100%")),
-        Impairment::NONE.with_loss_model(burst),
-        Impairment::NONE.with_duplicate(hit_all),
-        Impairment::NONE.with_corrupt(hit_all),
+        Impairment { loss: burst, ..Impairment::NONE },
+        Impairment { duplicate: hit_all, ..Impairment::NONE },
+        Impairment { corrupt: hit_all, ..Impairment::NONE },
         Impairment::rate(slow),
         Impairment::delay(Delay::from_secs(3_600)),
     ] {

@@ -258,7 +258,7 @@ fn a_queue_takes_what_it_can_hold_and_drops_the_rest() {
 #[test]
 fn with_a_rate_jitter_keeps_the_order_of_packets_and_without_one_it_does_not() {
     let (network, way) = (network(2), Way::of(Family::V4));
-    let jitter = Impairment::delay(Delay::from_ms(20)).with_jitter(Delay::from_ms(20));
+    let jitter = Impairment { delay: Delay::from_ms(20), jitter: Delay::from_ms(20), ..Impairment::NONE };
     let arrived = |impairment| {
         let network = self::network(2);
         let _guard = impair(&network, &[way.link(&network)], impairment);

@@ -23,7 +23,8 @@ fn copies_are_counted_however_far_behind_the_first_they_come() {
         let there = link(&network, "h0", "h1");
         let probes = Probes::start(&network, Duration::from_millis(10)).unwrap();
         // The copies of a probe are up to 400 ms apart.
-        let impairment = Impairment::delay("300ms".parse().unwrap()).with_jitter("200ms".parse().unwrap());
+        let impairment =
+            Impairment { delay: "300ms".parse().unwrap(), jitter: "200ms".parse().unwrap(), ..Impairment::NONE };
         let duplicate = Chance { share: "100%".parse().unwrap(), ..Chance::default() };
         let guard = impair(&network, &[there], Impairment { duplicate, ..impairment });
         let since = guard.change().at_ns + guard.change().error_ns;

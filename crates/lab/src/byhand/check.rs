@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn what_no_short_look_tells_is_not_seen() {
-        assert_eq!(seen(&Impairment::NONE.with_mtu(1000), &[], MS, 0), [None]);
+        assert_eq!(seen(&Impairment { mtu: Some(1000), ..Impairment::NONE }, &[], MS, 0), [None]);
     }
 
     #[test]

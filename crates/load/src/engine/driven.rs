@@ -1,36 +1,29 @@
-//! Operations on the data path through the driver: the same account, another way there and back.
+//! A thread's driver, and what it has in hand.
 
-use brownout_base::clock::monotonic_ns;
-
-use super::{
-    connection::Open,
-    ledger::Ledger,
-    operations::{Handle, Operation, Operations, Stage},
-    worker::Worker,
-};
+use super::connection::Open;
 use crate::{
-    EngineConfig, LoadError, Received, Route, Sending, ServerError, Verdict,
-    driver::{Chosen, Completion, Driver, Failed, Reply},
+    EngineConfig, LoadError,
+    driver::{Chosen, Completion, Driver},
     sys::Epoll,
-    wire::{self, answer::answer},
+    wire,
 };
 
 /// A request that the driver has.
-struct Slot {
-    open: Option<Open>,
-    chosen: Chosen,
+pub(super) struct Slot {
+    pub(super) open: Option<Open>,
+    pub(super) chosen: Chosen,
 }
 
 /// A thread's driver, and the requests that it has.
 pub(super) struct Driven {
     pub(super) driver: Driver,
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    pub(super) slots: Vec<Slot>,
+    pub(super) free: Vec<u32>,
     /// The most requests that it may have.
     most: usize,
     /// Reused: what is done, and the body of an answer.
-    done: Vec<Completion>,
-    body: Vec<u8>,
+    pub(super) done: Vec<Completion>,
+    pub(super) body: Vec<u8>,
 }
 
 impl Driven {
@@ -41,11 +34,11 @@ impl Driven {
         Ok(Driven { driver, slots: Vec::new(), free: Vec::new(), most, done: Vec::new(), body: Vec::new() })
     }
 
-    fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         self.slots.len() - self.free.len() < self.most
     }
 
-    fn slot(&mut self) -> u32 {
+    pub(super) fn slot(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { open: None, chosen: Chosen::new() });
             (self.slots.len() - 1) as u32
@@ -65,152 +58,5 @@ impl Driven {
     pub(super) fn close(&mut self) -> Vec<Open> {
         self.free.clear();
         self.slots.drain(..).filter_map(|slot| slot.open).collect()
-    }
-}
-
-impl Worker {
-    /// Connects the driver; says that the thread is ready.
-    ///
-    /// # Errors
-    /// Those of [`Driver::connect`].
-    pub(super) fn connect_driver(&mut self) -> Result<(), LoadError> {
-        let Some(mut driven) = self.driven.take() else { return Ok(()) };
-        let (setup, statements) = (std::sync::Arc::clone(&self.setup), std::mem::take(&mut self.statements));
-        let patience = std::time::Duration::from_nanos(self.patience_ns());
-        let goes_on = || {
-            self.obey();
-            !self.is_stopping()
-        };
-        let connected = driven.driver.connect(&setup.config, &statements, patience, goes_on)?;
-        self.driven = Some(driven);
-        if connected {
-            self.say_ready();
-        }
-        Ok(())
-    }
-
-    /// Hands the operation's next request to the driver, or has it wait.
-    pub(super) fn place_driven(&mut self, handle: Handle, now: u64) {
-        let Some(driven) = &self.driven else { return };
-        // Nobody overtakes those who wait.
-        let at_once = self.homeless.is_empty() && driven.has_room();
-        let Some(operation) = self.operations.get_mut(handle) else { return };
-        operation.stage = Stage::Waiting;
-        if at_once {
-            self.send_driven(handle, now);
-        } else {
-            operation.queued = true;
-            self.homeless.push_back(handle);
-        }
-    }
-
-    /// Hands over what waits, as far as there is room.
-    pub(super) fn pump_driven(&mut self, now: u64) {
-        while self.driven.as_ref().is_some_and(Driven::has_room)
-            && let Some(handle) = self.homeless.pop_front()
-        {
-            // What has been given up waits no more.
-            let Some(operation) = self.operations.get(handle).filter(|operation| operation.stage == Stage::Waiting)
-            else {
-                continue;
-            };
-            if operation.deadline <= now { self.time_out(handle, now) } else { self.send_driven(handle, now) }
-        }
-    }
-
-    fn send_driven(&mut self, handle: Handle, now: u64) {
-        let (Some(operation), Some(driven)) = (self.operations.get_mut(handle), &mut self.driven) else { return };
-        let pin = match self.workload.route(operation.ticket, false) {
-            Route::Coordinator(place) if usize::from(place) < self.targets.len() => Some(place),
-            _ => None,
-        };
-        if operation.requests == 0 {
-            self.ledger.sent(operation.intended);
-        }
-        operation.requests += 1;
-        operation.outstanding += 1;
-        operation.stage = Stage::OnWay;
-        operation.coordinator = pin.unwrap_or(operation.coordinator);
-        let unix_us = self.unix_offset_us + now / 1_000;
-        let sending = Sending { now_ns: now, unix_us, attempt: operation.attempt, step: operation.step };
-        let (ticket, number, slot) = (operation.ticket, operation.requests, driven.slot());
-        let chosen = driven.slots[slot as usize].chosen.clone();
-        let (workload, driver) = (&mut self.workload, &mut driven.driver);
-        if let Err(error) = driver.submit(slot, chosen, pin, |request| workload.request(ticket, &sending, request)) {
-            driven.free.push(slot);
-            operation.outstanding -= 1;
-            operation.requests -= 1;
-            let coordinator = usize::from(operation.coordinator);
-            self.unwritable(handle, coordinator, &error.to_string(), now);
-            return;
-        }
-        let sent_ns = monotonic_ns();
-        driven.slots[slot as usize].open = Some(Open { handle, sent_ns, late: false });
-        operation.place = (slot, 0);
-        self.ledger.request(operation.intended, operation.name);
-        note_sent(operation, sent_ns, &mut self.ledger);
-        self.watch_attempt(handle, number, now);
-    }
-
-    /// Judges what the driver is done with.
-    pub(super) fn serve_driven(&mut self) {
-        let Some(driven) = &mut self.driven else { return };
-        let mut done = std::mem::take(&mut driven.done);
-        driven.driver.take(&mut done);
-        for completion in done.drain(..) {
-            self.completed(completion);
-        }
-        if let Some(driven) = &mut self.driven {
-            driven.done = done;
-        }
-        self.pump_driven(monotonic_ns());
-    }
-
-    fn completed(&mut self, completion: Completion) {
-        let Completion { slot, at_ns, reply } = completion;
-        let Some(driven) = &mut self.driven else { return };
-        let Some(found) = driven.slots.get_mut(slot as usize) else { return };
-        let Some(open) = found.open.take() else { return };
-        let chosen = found.chosen.get();
-        driven.free.push(slot);
-        let Some(operation) = learn(&mut self.operations, open.handle, chosen) else { return };
-        let coordinator = chosen.unwrap_or(operation.coordinator);
-        let received = Received { at_ns, late: open.late, step: operation.step, coordinator };
-        let mut body = std::mem::take(&mut driven.body);
-        body.clear();
-        let verdict = match reply.and_then(|reply| reply.write(&mut body)) {
-            Ok(()) => match answer(Reply::header(body.len()), &body) {
-                Ok(answer) => self.workload.answer(operation.ticket, &answer, &received),
-                Err(garbage) => self.refusal(&operation, &Failed::unreadable(garbage), &received),
-            },
-            Err(failed) => self.refusal(&operation, &failed, &received),
-        };
-        if let Some(driven) = &mut self.driven {
-            driven.body = body;
-        }
-        self.answered(&operation, open, &verdict, at_ns);
-    }
-
-    fn refusal(&mut self, operation: &Operation, failed: &Failed, received: &Received) -> Verdict {
-        let Failed { class, code, message } = failed;
-        self.workload.refused(operation.ticket, &ServerError { class: *class, code: *code, message }, received);
-        Verdict::failed(*class)
-    }
-}
-
-/// The operation, as it is with the coordinator that is known now.
-fn learn(operations: &mut Operations, handle: Handle, chosen: Option<u16>) -> Option<Operation> {
-    let operation = operations.get_mut(handle)?;
-    operation.coordinator = chosen.unwrap_or(operation.coordinator);
-    Some(*operation)
-}
-
-/// The operation's request is with the driver. Of several the first one counts.
-fn note_sent(operation: &mut Operation, sent_ns: u64, ledger: &mut Ledger) {
-    if operation.first_sent == 0 {
-        operation.first_sent = sent_ns.max(operation.intended);
-        if !operation.queued {
-            ledger.lateness(operation.intended, operation.first_sent - operation.intended);
-        }
     }
 }

@@ -14,6 +14,8 @@ mod operations;
 mod page;
 mod samples;
 mod send;
+mod send_driven;
+mod start;
 mod thread;
 mod waiting;
 mod wheel;

@@ -3,8 +3,6 @@
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
-use super::INTERFACE;
-
 /// Longer than any of these files; the longest, of some 130 counters, has 8 kB.
 const LONGEST: usize = 32 << 10;
 
@@ -49,9 +47,9 @@ impl Statistics {
         Statistics { interfaces: open("dev"), ip4: open("snmp"), ip6: open("snmp6"), more: open("netstat") }
     }
 
-    /// Packets that the host's interface dropped at the tail, since it was made; `None` where the kernel does not tell.
-    pub(crate) fn interface_dropped(&self) -> Option<u64> {
-        transmit_drops(&read(&self.interfaces).ok()?)
+    /// Packets that this interface dropped at the tail, since it was made; `None` where the kernel does not tell.
+    pub(crate) fn interface_dropped(&self, interface: &str) -> Option<u64> {
+        transmit_drops(&read(&self.interfaces).ok()?, interface)
     }
 
     /// See [`ChecksumErrors`].
@@ -105,9 +103,9 @@ fn in_list(text: &str, name: &str) -> Option<u64> {
     words.find_map(|mut words| (words.next()? == name).then(|| words.next())?)?.parse().ok()
 }
 
-/// The twelfth number of our line in `/proc/net/dev`: transmit drops (proc_pid_net(5)).
-fn transmit_drops(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.trim_start().strip_prefix(INTERFACE)?.strip_prefix(':'))?;
+/// The twelfth number of an interface's line in `/proc/net/dev`: transmit drops (proc_pid_net(5)).
+fn transmit_drops(text: &str, interface: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.trim_start().strip_prefix(interface)?.strip_prefix(':'))?;
     line.split_whitespace().nth(11)?.parse().ok()
 }
 
@@ -121,9 +119,9 @@ mod tests {
             face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
             lo:       1       2    3    4    5     6          7         8        9      10   11   12   13    14      15         16\n  \
             lab0:     21      22   23   24   25    26         27        28       29     30   31   32   33    34      35         36\n";
-        assert_eq!(transmit_drops(text), Some(32));
-        assert_eq!(transmit_drops("lo: 1 2 3"), None);
-        assert_eq!(transmit_drops("lab0: 1 2 3"), None);
+        assert_eq!(transmit_drops(text, "lab0"), Some(32));
+        assert_eq!(transmit_drops("lo: 1 2 3", "lab0"), None);
+        assert_eq!(transmit_drops("lab0: 1 2 3", "lab0"), None);
     }
 
     #[test]

@@ -174,12 +174,15 @@ mod tests {
 
     fn markov(shares: [&str; 5]) -> Impairment {
         let [p13, p31, p32, p23, p14] = shares.map(share);
-        Impairment::NONE.with_loss_model(Loss::Markov { p13, p31, p32, p23, p14 })
+        Impairment { loss: Loss::Markov { p13, p31, p32, p23, p14 }, ..Impairment::NONE }
     }
 
     fn gilbert_elliott(p: &str, r: &str) -> Impairment {
         let (one_minus_h, one_minus_k) = (Share::ALL, Share::ZERO);
-        Impairment::NONE.with_loss_model(Loss::GilbertElliott { p: share(p), r: share(r), one_minus_h, one_minus_k })
+        Impairment {
+            loss: Loss::GilbertElliott { p: share(p), r: share(r), one_minus_h, one_minus_k },
+            ..Impairment::NONE
+        }
     }
 
     fn limit(queue: QueueLimit, overhead_bytes: i32) -> Impairment {
@@ -189,17 +192,20 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_with_value_and_remedy() {
         let delay = |ms| Impairment::delay(Delay::from_ms(ms));
-        let jitter = delay(10).with_jitter(Delay::from_ms(6));
+        let jitter = Impairment { jitter: Delay::from_ms(6), ..delay(10) };
         for (impairment, parts) in [
-            (delay(10).with_jitter(Delay::from_ms(11)), ["jitter 11ms", "at most 10ms"]),
-            (jitter.with_distribution(Distribution::Normal), ["jitter 6ms", "at most 5.102ms"]),
-            (delay(10).with_distribution(Distribution::Pareto), ["pareto", "add one"]),
-            (delay(10).with_delay_correlation(share("25%")), ["25%", "add one"]),
-            (jitter.with_delay_correlation(Share::ALL), ["100%", "write less"]),
+            (Impairment { jitter: Delay::from_ms(11), ..delay(10) }, ["jitter 11ms", "at most 10ms"]),
+            (Impairment { distribution: Distribution::Normal, ..jitter }, ["jitter 6ms", "at most 5.102ms"]),
+            (Impairment { distribution: Distribution::Pareto, ..delay(10) }, ["pareto", "add one"]),
+            (Impairment { delay_correlation: share("25%"), ..delay(10) }, ["25%", "add one"]),
+            (Impairment { delay_correlation: Share::ALL, ..jitter }, ["100%", "write less"]),
             (delay(3_600_001), ["delay 3600.001s", "3600s or less"]),
-            (Impairment::NONE.with_reorder(Reorder { share: share("25%"), ..Reorder::NEVER }), ["25%", "add one"]),
-            (delay(10).with_reorder(Reorder { share: Share::ALL, ..Reorder::NEVER }), ["100%", "gap"]),
-            (delay(10).with_reorder(Reorder { gap: 5, ..Reorder::NEVER }), ["gap", "add one"]),
+            (
+                Impairment { reorder: Reorder { share: share("25%"), ..Reorder::NEVER }, ..Impairment::NONE },
+                ["25%", "add one"],
+            ),
+            (Impairment { reorder: Reorder { share: Share::ALL, ..Reorder::NEVER }, ..delay(10) }, ["100%", "gap"]),
+            (Impairment { reorder: Reorder { gap: 5, ..Reorder::NEVER }, ..delay(10) }, ["gap", "add one"]),
             (markov(["60%", "10%", "0%", "100%", "50%"]), ["p13 60% and p14 50%", "write less"]),
             (markov(["6%", "60%", "50%", "100%", "0%"]), ["p31 60% and p32 50%", "write less"]),
             (markov(["0%", "60%", "0%", "100%", "0%"]), ["loses nothing", "above 0%"]),
@@ -208,14 +214,17 @@ mod tests {
             (gilbert_elliott("0%", "10%"), ["p 0%", "above 0%"]),
             (gilbert_elliott("1%", "0%"), ["r 0%", "above 0%"]),
             (
-                Impairment::NONE.with_loss_model(Loss::Correlated { share: share("1%"), correlation: Share::ALL }),
+                Impairment {
+                    loss: Loss::Correlated { share: share("1%"), correlation: Share::ALL },
+                    ..Impairment::NONE
+                },
                 ["100%", "below 100%"],
             ),
             (
-                Impairment::NONE.with_duplicate(Chance { share: Share::ZERO, correlation: share("1%") }),
+                Impairment { duplicate: Chance { share: Share::ZERO, correlation: share("1%") }, ..Impairment::NONE },
                 ["duplicate 0%", "such as 1%"],
             ),
-            (Impairment::NONE.with_mtu(575), ["mtu 575", "576 or more"]),
+            (Impairment { mtu: Some(575), ..Impairment::NONE }, ["mtu 575", "576 or more"]),
             (limit(QueueLimit::Bytes(Bytes(1_499)), 0), ["1499B", "1500B or more"]),
             (limit(QueueLimit::Bytes(Bytes(1_500)), 38), ["1500B", "1538B or more"]),
             (limit(QueueLimit::Bytes(Bytes(1_500)), -1_500), ["-1500 bytes", "smaller"]),
@@ -228,18 +237,18 @@ mod tests {
 
     #[test]
     fn what_makes_sense_is_taken() {
-        let delay = Impairment::delay(Delay::from_ms(10)).with_jitter(Delay::from_ms(5));
+        let delay = Impairment { delay: Delay::from_ms(10), jitter: Delay::from_ms(5), ..Impairment::NONE };
         for impairment in [
             Impairment::NONE,
-            delay.with_jitter(Delay::from_ms(10)),
-            delay.with_jitter(Delay::from_ms(16)).with_distribution(Distribution::Pareto),
-            delay.with_distribution(Distribution::ParetoNormal).with_delay_correlation(share("99%")),
-            delay.with_reorder(Reorder { share: Share::ALL, correlation: share("50%"), gap: 2 }),
+            Impairment { jitter: Delay::from_ms(10), ..delay },
+            Impairment { jitter: Delay::from_ms(16), distribution: Distribution::Pareto, ..delay },
+            Impairment { distribution: Distribution::ParetoNormal, delay_correlation: share("99%"), ..delay },
+            Impairment { reorder: Reorder { share: Share::ALL, correlation: share("50%"), gap: 2 }, ..delay },
             Impairment::loss(Share::ALL),
             gilbert_elliott("1%", "10%"),
             markov(["1%", "99%", "0%", "100%", "0%"]),
             markov(["0%", "100%", "0%", "100%", "5%"]),
-            limit(QueueLimit::Bytes(Bytes(1_538)), 38).with_mtu(1_280),
+            Impairment { mtu: Some(1_280), ..limit(QueueLimit::Bytes(Bytes(1_538)), 38) },
             limit(QueueLimit::Time(Delay::ZERO), -20),
             Impairment::cut(super::super::Cut::Drop),
         ] {

@@ -89,66 +89,6 @@ impl Impairment {
         Impairment { cut: Some(cut), ..Impairment::NONE }
     }
 
-    /// With this jitter around the delay.
-    #[must_use]
-    pub const fn with_jitter(self, jitter: Delay) -> Self {
-        Impairment { jitter, ..self }
-    }
-
-    /// With jitter of this distribution.
-    #[must_use]
-    pub const fn with_distribution(self, distribution: Distribution) -> Self {
-        Impairment { distribution, ..self }
-    }
-
-    /// With successive delays that resemble one another this much.
-    #[must_use]
-    pub const fn with_delay_correlation(self, delay_correlation: Share) -> Self {
-        Impairment { delay_correlation, ..self }
-    }
-
-    /// With this independent loss.
-    #[must_use]
-    pub const fn with_loss(self, share: Share) -> Self {
-        self.with_loss_model(Loss::Independent(share))
-    }
-
-    /// With loss of this kind.
-    #[must_use]
-    pub const fn with_loss_model(self, loss: Loss) -> Self {
-        Impairment { loss, ..self }
-    }
-
-    /// With these packets coming twice.
-    #[must_use]
-    pub const fn with_duplicate(self, duplicate: Chance) -> Self {
-        Impairment { duplicate, ..self }
-    }
-
-    /// With a bit flipped in these packets.
-    #[must_use]
-    pub const fn with_corrupt(self, corrupt: Chance) -> Self {
-        Impairment { corrupt, ..self }
-    }
-
-    /// With these packets skipping the delay.
-    #[must_use]
-    pub const fn with_reorder(self, reorder: Reorder) -> Self {
-        Impairment { reorder, ..self }
-    }
-
-    /// With this rate.
-    #[must_use]
-    pub const fn with_rate(self, limit: RateLimit) -> Self {
-        Impairment { rate: Some(limit), ..self }
-    }
-
-    /// With this largest packet, in bytes.
-    #[must_use]
-    pub const fn with_mtu(self, mtu: u16) -> Self {
-        Impairment { mtu: Some(mtu), ..self }
-    }
-
     /// The longest that a packet takes from leaving the queue of `rate` to leaving the link, in nanoseconds.
     pub(crate) fn longest_flight_ns(&self) -> u64 {
         let above = self.jitter.ns() as f64 * self.distribution.most();
@@ -210,7 +150,7 @@ mod tests {
 
     #[test]
     fn an_impairment_reads_as_netem_would_have_it() {
-        let delay = Impairment::delay(Delay::from_ms(100)).with_jitter(Delay::from_ms(10));
+        let delay = Impairment { delay: Delay::from_ms(100), jitter: Delay::from_ms(10), ..Impairment::NONE };
         let limit = RateLimit {
             rate: "10mbit".parse().unwrap(),
             queue: QueueLimit::Time(Delay::from_ms(50)),
@@ -219,43 +159,64 @@ mod tests {
         for (impairment, text) in [
             (delay, "delay 100ms ± 10ms uniform"),
             (
-                delay.with_distribution(Distribution::Normal).with_delay_correlation(share("25%")),
+                Impairment { distribution: Distribution::Normal, delay_correlation: share("25%"), ..delay },
                 "delay 100ms ± 10ms normal correlation 25%",
             ),
-            (Impairment::delay(Delay::from_ms(1)).with_loss(share("1%")), "delay 1ms, loss 1%"),
             (
-                Impairment::NONE.with_loss_model(Loss::Correlated { share: share("5%"), correlation: share("50%") }),
+                Impairment { delay: Delay::from_ms(1), loss: Loss::Independent(share("1%")), ..Impairment::NONE },
+                "delay 1ms, loss 1%",
+            ),
+            (
+                Impairment {
+                    loss: Loss::Correlated { share: share("5%"), correlation: share("50%") },
+                    ..Impairment::NONE
+                },
                 "loss 5% correlation 50%",
             ),
             (
-                Impairment::NONE.with_loss_model(Loss::GilbertElliott {
-                    p: share("1%"),
-                    r: share("10%"),
-                    one_minus_h: share("100%"),
-                    one_minus_k: share("0%"),
-                }),
+                Impairment {
+                    loss: Loss::GilbertElliott {
+                        p: share("1%"),
+                        r: share("10%"),
+                        one_minus_h: share("100%"),
+                        one_minus_k: share("0%"),
+                    },
+                    ..Impairment::NONE
+                },
                 "loss gemodel 1% 10% 100% 0%",
             ),
             (
-                Impairment::NONE.with_loss_model(Loss::Markov {
-                    p13: share("1%"),
-                    p31: share("20%"),
-                    p32: share("5%"),
-                    p23: share("30%"),
-                    p14: share("0.1%"),
-                }),
+                Impairment {
+                    loss: Loss::Markov {
+                        p13: share("1%"),
+                        p31: share("20%"),
+                        p32: share("5%"),
+                        p23: share("30%"),
+                        p14: share("0.1%"),
+                    },
+                    ..Impairment::NONE
+                },
                 "loss state 1% 20% 5% 30% 0.1%",
             ),
             (
-                delay.with_reorder(Reorder { share: share("25%"), correlation: Share::ZERO, gap: 5 }),
+                Impairment { reorder: Reorder { share: share("25%"), correlation: Share::ZERO, gap: 5 }, ..delay },
                 "delay 100ms ± 10ms uniform, reorder 25% gap 5",
             ),
             (
-                Impairment::rate(limit).with_mtu(1_280).with_duplicate(Chance::of(share("1%"))),
+                Impairment {
+                    rate: Some(limit),
+                    mtu: Some(1_280),
+                    duplicate: Chance::of(share("1%")),
+                    ..Impairment::NONE
+                },
                 "duplicate 1%, rate 10mbit queue 50ms overhead 38, mtu 1280",
             ),
             (
-                Impairment::cut(Cut::Reject).with_corrupt(Chance { share: share("1%"), correlation: share("30%") }),
+                Impairment {
+                    cut: Some(Cut::Reject),
+                    corrupt: Chance { share: share("1%"), correlation: share("30%") },
+                    ..Impairment::NONE
+                },
                 "cut reject, corrupt 1% correlation 30%",
             ),
         ] {
@@ -266,7 +227,7 @@ mod tests {
     #[test]
     fn absurd_delays_saturate_instead_of_wrapping() {
         let huge = Impairment::delay(Delay::from_ns(u64::MAX));
-        assert_eq!(huge.with_jitter(Delay::from_ms(1)).longest_flight_ns(), u64::MAX);
-        assert_eq!(huge.with_jitter(Delay::from_ns(u64::MAX)).longest_flight_ns(), u64::MAX);
+        assert_eq!(Impairment { jitter: Delay::from_ms(1), ..huge }.longest_flight_ns(), u64::MAX);
+        assert_eq!(Impairment { jitter: Delay::from_ns(u64::MAX), ..huge }.longest_flight_ns(), u64::MAX);
     }
 }

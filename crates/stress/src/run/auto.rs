@@ -6,9 +6,9 @@ use brownout_load::Pace;
 
 use super::{
     RunError, dry_run,
-    ending::Outcome,
     execution::Run,
     logs::Logs,
+    outcome::Outcome,
     phase::How,
     steps::{self, StepRule},
 };

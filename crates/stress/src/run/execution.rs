@@ -7,9 +7,9 @@ use brownout_load::Pace;
 use super::{
     RunError, connect,
     disk::TableName,
-    dry_run,
-    ending::Outcome,
+    dry_run, ending,
     logs::{Logs, Telling, both_clocks},
+    outcome::Outcome,
     phase::{End, Finished, How, Phase},
     plan::{self, Source},
     setup::Interrupted,
@@ -55,7 +55,7 @@ impl Run<'_> {
             self.stage.aside(format!("brownout: {error}"));
             Outcome::without_figures(error)
         });
-        Ok(self.finish(logs, &outcome, started_unix_ms))
+        Ok(ending::finish(settings, self.stage, logs, &outcome, started_unix_ms))
     }
 
     /// The warm-up, and what comes after it.

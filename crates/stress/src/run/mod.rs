@@ -15,6 +15,7 @@ mod files;
 mod fitting;
 mod logs;
 pub mod nodetool;
+mod outcome;
 pub mod phase;
 mod plan;
 mod predefined;

@@ -74,7 +74,7 @@ fn all() -> Impairment {
 
 #[test]
 fn impairments_in_force_are_told_exactly_as_given_the_oldest_first() {
-    let asked = [all(), delay(1), Impairment::NONE, all().with_mtu(576)];
+    let asked = [all(), delay(1), Impairment::NONE, Impairment { mtu: Some(576), ..all() }];
     let mut road = road(1, &asked);
     assert!(!road.impairments.is_idle());
     assert_eq!(road.impairments.effective().collect::<Vec<_>>(), [asked[0], asked[1], asked[3]]);
@@ -90,11 +90,11 @@ fn impairments_in_force_are_told_exactly_as_given_the_oldest_first() {
 #[test]
 fn even_what_has_no_effect_is_reported_as_it_was_given() {
     for asked in [
-        Impairment::NONE.with_distribution(Distribution::Pareto),
-        Impairment::NONE.with_delay_correlation(share("5%")),
-        Impairment::NONE.with_loss(Share::ZERO),
-        Impairment::NONE.with_reorder(Reorder { gap: 5, ..Reorder::NEVER }),
-        Impairment::NONE.with_corrupt(Chance { share: Share::ZERO, correlation: share("5%") }),
+        Impairment { distribution: Distribution::Pareto, ..Impairment::NONE },
+        Impairment { delay_correlation: share("5%"), ..Impairment::NONE },
+        Impairment { loss: Loss::Independent(Share::ZERO), ..Impairment::NONE },
+        Impairment { reorder: Reorder { gap: 5, ..Reorder::NEVER }, ..Impairment::NONE },
+        Impairment { corrupt: Chance { share: Share::ZERO, correlation: share("5%") }, ..Impairment::NONE },
     ] {
         assert_eq!(road(1, &[asked]).impairments.effective().collect::<Vec<_>>(), [asked]);
     }
@@ -102,7 +102,7 @@ fn even_what_has_no_effect_is_reported_as_it_was_given() {
 
 #[test]
 fn the_same_impairments_have_the_same_fates_and_gso_packets_draw_like_single_ones() {
-    let asked = [all(), all().with_jitter(Delay::from_ms(1))];
+    let asked = [all(), Impairment { jitter: Delay::from_ms(1), ..all() }];
     let together = fates(&mut road(7, &asked), 500);
     let mut one_by_one = road(7, &asked);
     let apart: Vec<Fate> = (0..500).flat_map(|n| fates_from(&mut one_by_one, n, 1)).collect();
@@ -125,17 +125,20 @@ fn two_impairments_of_one_kind_draw_independently_and_a_later_one_anew() {
 fn one_kind_does_not_change_the_draws_of_another() {
     let lossy = Impairment::loss(share("20%"));
     let lost = |asked| fates(&mut road(7, &[asked]), 1_000).iter().map(|f| f.end.is_some()).collect::<Vec<_>>();
-    assert_eq!(lost(lossy), lost(delay(1).with_jitter(Delay::from_ms(1)).with_loss(share("20%"))));
-    let jittered = delay(10).with_jitter(Delay::from_ms(1));
+    assert_eq!(
+        lost(lossy),
+        lost(Impairment { jitter: Delay::from_ms(1), loss: Loss::Independent(share("20%")), ..delay(1) })
+    );
+    let jittered = Impairment { jitter: Delay::from_ms(1), ..delay(10) };
     let flights = |asked| fates(&mut road(7, &[asked]), 1_000).iter().map(|f| f.flight_ns).collect::<Vec<_>>();
-    assert_eq!(flights(jittered), flights(jittered.with_loss(share("20%"))));
+    assert_eq!(flights(jittered), flights(Impairment { loss: Loss::Independent(share("20%")), ..jittered }));
 }
 
 #[test]
 fn delays_add_losses_combine_and_the_least_rate_counts() {
     let asked = [
-        delay(10).with_loss(share("20%")).with_rate(rate("8mbit").rate.unwrap()),
-        delay(5).with_loss(share("50%")),
+        Impairment { loss: Loss::Independent(share("20%")), rate: Some(rate("8mbit").rate.unwrap()), ..delay(10) },
+        Impairment { loss: Loss::Independent(share("50%")), ..delay(5) },
         rate("4mbit"),
     ];
     let fates = fates(&mut road(3, &asked), 100_000);
@@ -150,7 +153,7 @@ fn delays_add_losses_combine_and_the_least_rate_counts() {
 #[test]
 fn a_packet_skips_the_delay_of_the_impairment_that_says_so() {
     let skip = Reorder { share: Share::ALL, correlation: Share::ZERO, gap: 2 };
-    let fates = fates(&mut road(1, &[delay(10).with_reorder(skip), delay(1)]), 4);
+    let fates = fates(&mut road(1, &[Impairment { reorder: skip, ..delay(10) }, delay(1)]), 4);
     assert_eq!(fates.iter().map(|fate| fate.flight_ns / 1_000_000).collect::<Vec<_>>(), [11, 1, 11, 1]);
 }
 
@@ -158,14 +161,12 @@ fn a_packet_skips_the_delay_of_the_impairment_that_says_so() {
 fn amending_keeps_what_an_impairment_remembers() {
     let bad = |p, r| {
         let loss = |text: &str| share(text);
-        Impairment::NONE.with_loss_model(Loss::GilbertElliott {
-            p: loss(p),
-            r: loss(r),
-            one_minus_h: Share::ALL,
-            one_minus_k: Share::ZERO,
-        })
+        Impairment {
+            loss: Loss::GilbertElliott { p: loss(p), r: loss(r), one_minus_h: Share::ALL, one_minus_k: Share::ZERO },
+            ..Impairment::NONE
+        }
     };
-    let mut road = road(1, &[bad("100%", "0%").with_rate(rate("8mbit").rate.unwrap())]);
+    let mut road = road(1, &[Impairment { rate: Some(rate("8mbit").rate.unwrap()), ..bad("100%", "0%") }]);
     assert!(fates(&mut road, 3).iter().all(|fate| fate.end == Some(End::Lost)));
     road.impairments.amend(0, bad("0%", "0%"));
     assert!(fates(&mut road, 3).iter().all(|fate| fate.end == Some(End::Lost)), "still in the bad state");
@@ -179,8 +180,8 @@ fn amending_keeps_what_an_impairment_remembers() {
 
 #[test]
 fn with_a_rate_jitter_keeps_the_order_as_in_netem_and_without_it_does_not() {
-    let jitter = delay(10).with_jitter(Delay::from_ms(5));
-    let limited = jitter.with_rate(rate("800mbit").rate.unwrap());
+    let jitter = Impairment { jitter: Delay::from_ms(5), ..delay(10) };
+    let limited = Impairment { rate: Some(rate("800mbit").rate.unwrap()), ..jitter };
     let elsewhere = [jitter, rate("800mbit")];
     for asked in [&[limited][..], &elsewhere[..]] {
         let fates = fates(&mut road(5, asked), 2_000);
@@ -196,7 +197,7 @@ fn with_a_rate_jitter_keeps_the_order_as_in_netem_and_without_it_does_not() {
 #[test]
 fn with_a_rate_those_told_to_overtake_still_do() {
     let skip = Reorder { share: Share::ALL, correlation: Share::ZERO, gap: 4 };
-    let asked = delay(10).with_reorder(skip).with_rate(rate("8mbit").rate.unwrap());
+    let asked = Impairment { reorder: skip, rate: Some(rate("8mbit").rate.unwrap()), ..delay(10) };
     let fates = fates(&mut road(1, &[asked]), 8);
     let releases: Vec<u64> = fates.iter().map(|fate| fate.release_ns() / 1_000_000).collect();
     assert_eq!(releases, [11, 12, 13, 4, 15, 16, 17, 8]);

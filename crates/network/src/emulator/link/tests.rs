@@ -99,7 +99,7 @@ fn overhead_counts_in_what_waits_when_the_rate_changes() {
 
 #[test]
 fn a_rate_that_comes_while_jitter_is_in_flight_lets_nothing_overtake_any_more() {
-    let jitter = Impairment::delay(Delay::from_ms(20)).with_jitter(Delay::from_ms(10));
+    let jitter = Impairment { delay: Delay::from_ms(20), jitter: Delay::from_ms(10), ..Impairment::NONE };
     let mut road = Road::new(&[jitter]);
     (0..50).for_each(|n| assert_eq!(road.send(n * MS / 10), n * MS / 10));
     road.change(5 * MS, LinkChange::Add(1, rate("80mbit")));
@@ -149,7 +149,7 @@ fn a_faster_link_with_jitter_lets_nothing_overtake_but_what_jitter_lets() {
     const CHANGE: u64 = 100 * EVERY;
     let far = |ms| {
         let jitter = Delay::from_ms(1);
-        Impairment::delay(Delay::from_ms(ms)).with_jitter(jitter).with_distribution(Distribution::Pareto)
+        Impairment { delay: Delay::from_ms(ms), jitter, distribution: Distribution::Pareto, ..Impairment::NONE }
     };
     // Pareto goes as far as 113 deviations, so that all flights of 100 ms would be allowed to last.
     assert!(far(10).longest_flight_ns() > far(100).delay.ns());
@@ -176,13 +176,13 @@ fn a_faster_link_with_jitter_lets_nothing_overtake_but_what_jitter_lets() {
 fn the_longest_hold_counts_the_queue_and_the_tail_of_the_jitter() {
     let limit = |queue| RateLimit { rate: "8mbit".parse().unwrap(), queue, overhead_bytes: 0 };
     let ms = |asked: &[Impairment]| Road::new(asked).link.longest_hold_ns() / MS;
-    let delay = Impairment::delay(Delay::from_ms(10)).with_jitter(Delay::from_ms(2));
+    let delay = Impairment { delay: Delay::from_ms(10), jitter: Delay::from_ms(2), ..Impairment::NONE };
     assert_eq!(ms(&[delay]), 12);
-    assert_eq!(ms(&[delay.with_distribution(Distribution::Normal)]), 19);
+    assert_eq!(ms(&[Impairment { distribution: Distribution::Normal, ..delay }]), 19);
     // A packet of 64 KiB takes 65 ms at 8 Mbit/s, beside the 50 ms that it may wait.
     let [of_time, of_bytes] =
         [QueueLimit::Time(Delay::from_ms(50)), QueueLimit::Bytes(brownout_units::Bytes(100_000))].map(limit);
-    assert_eq!(ms(&[delay.with_rate(of_time)]), 12 + 50 + 65);
+    assert_eq!(ms(&[Impairment { rate: Some(of_time), ..delay }]), 12 + 50 + 65);
     assert_eq!(ms(&[delay, Impairment::rate(of_bytes)]), 12 + 100 + 65);
     // Of several rates the least counts, with its queue.
     assert_eq!(ms(&[delay, Impairment::rate(of_bytes), rate("1gbit")]), 12 + 100 + 65);

@@ -3,7 +3,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::frame::LONGEST;
+use super::frame::{LONGEST, VNET};
 
 /// Sizes that buffers come in. From 1 KiB on a frame takes at most half as much again: what a link may hold is counted
 /// in buffers, so a loose fit would make it drop packets that there is room for.
@@ -104,6 +104,22 @@ impl Pool {
 
 fn class_of(length: usize) -> usize {
     CLASSES.partition_point(|size| *size < length).min(CLASSES.len() - 1)
+}
+
+/// A frame of which only the packet is to be filled in: nothing is left to be done with it.
+pub(in crate::emulator) struct Whole(pub(in crate::emulator) Buffer);
+
+impl Whole {
+    pub(in crate::emulator) fn new(mut frame: Buffer) -> Whole {
+        frame[..VNET].fill(0);
+        Whole(frame)
+    }
+}
+
+impl AsMut<[u8]> for Whole {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.0[VNET..]
+    }
 }
 
 #[cfg(test)]

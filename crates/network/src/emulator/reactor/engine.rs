@@ -7,13 +7,13 @@ use std::{
 
 use brownout_base::{HostId, Link, clock::monotonic_ns};
 
-use super::{agenda::Agenda, entrance::Whole, memory::Limits};
+use super::{agenda::Agenda, memory::Limits};
 use crate::{
     counters::LinkCounters,
     emulator::{
         link::{End, Fate, LinkChange, LinkState, QueuedFrame, Times, memory_of},
         packet::{
-            buffers::{Buffer, Pool},
+            buffers::{Buffer, Pool, Whole},
             damage, frame,
             frame::Shape,
             slicer,

@@ -5,7 +5,7 @@ use crate::{
     emulator::{
         link::Gate,
         packet::{
-            buffers::Buffer,
+            buffers::{Buffer, Whole},
             checksum, fragment,
             frame::{Shape, VNET},
             icmp::{self, Refusal},
@@ -113,21 +113,5 @@ impl Engine {
         }
         self.pool.give(message);
         self.pool.give(packet);
-    }
-}
-
-/// A frame of which only the packet is to be filled in: nothing is left to be done with it.
-pub(in crate::emulator) struct Whole(Buffer);
-
-impl Whole {
-    fn new(mut frame: Buffer) -> Whole {
-        frame[..VNET].fill(0);
-        Whole(frame)
-    }
-}
-
-impl AsMut<[u8]> for Whole {
-    fn as_mut(&mut self) -> &mut [u8] {
-        &mut self.0[VNET..]
     }
 }

@@ -11,9 +11,9 @@ use crate::{
     output::{self, Fold, Interval, Measure, SearchFacts, Total},
     run::{
         RunError,
-        ending::Outcome,
         execution::Run,
         logs::{Logs, Telling},
+        outcome::Outcome,
         phase::{How, Watch},
         plan,
         stage::Stage,

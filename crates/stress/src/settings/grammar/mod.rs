@@ -8,11 +8,13 @@
 
 mod option;
 mod pattern;
+mod select;
 mod usage;
 
-pub(crate) use option::{Alternative, Extra, Sub, Taken, distribution, multi, ratio, select, value};
+pub(crate) use option::{Alternative, Extra, Sub, Taken, distribution, multi, ratio, value};
 pub(crate) use pattern::Pattern;
 pub(crate) use pattern::range;
+pub(crate) use select::select;
 pub(crate) use usage::{DISTRIBUTIONS, usage};
 
 use super::SettingsError;

@@ -3,7 +3,7 @@
 use brownout_generate::distribution::{RatioSpec, Spec};
 use brownout_yaml::one_of;
 
-use super::{super::SettingsError, Pattern, usage};
+use super::{super::SettingsError, Pattern};
 
 /// A sub-option: `key=value`, a flag, a bare value, a distribution, or `name(k=v,…)`.
 #[derive(Debug, Clone)]
@@ -108,16 +108,16 @@ pub(crate) struct Taken {
     subs: Vec<Sub>,
     given: Vec<Option<Given>>,
     pairs: Vec<(String, String)>,
-    words: usize,
+    pub(super) words: usize,
 }
 
 impl Taken {
-    fn new(subs: Vec<Sub>) -> Self {
+    pub(super) fn new(subs: Vec<Sub>) -> Self {
         Taken { given: vec![None; subs.len()], subs, pairs: Vec::new(), words: 0 }
     }
 
     /// Offers a word to every option in turn.
-    fn offer(&mut self, word: &str) -> Result<bool, SettingsError> {
+    pub(super) fn offer(&mut self, word: &str) -> Result<bool, SettingsError> {
         for (sub, given) in self.subs.iter().zip(&mut self.given) {
             if let Kind::Multi { subs, extra } = &sub.kind {
                 let Some(inside) = brackets(sub.name, word) else { continue };
@@ -254,7 +254,7 @@ impl Taken {
         self.get(name).map(parse).transpose()
     }
 
-    fn lacks_nothing(&self) -> bool {
+    pub(super) fn lacks_nothing(&self) -> bool {
         self.subs.iter().zip(&self.given).all(|(sub, given)| !sub.required || given.is_some())
     }
 
@@ -269,32 +269,6 @@ impl Taken {
             }
         }
         text
-    }
-}
-
-/// The alternative that takes all words of a group, and what it took.
-pub(crate) fn select(
-    group: &str,
-    words: &[String],
-    alternatives: Vec<Alternative>,
-) -> Result<(usize, Taken), SettingsError> {
-    let mut tries: Vec<Taken> = alternatives.iter().map(|alternative| Taken::new(alternative.subs.clone())).collect();
-    for word in words {
-        let mut accepted = false;
-        for taken in &mut tries {
-            accepted |= taken.offer(word)?;
-        }
-        if !accepted {
-            let known = alternatives.iter().flat_map(|alternative| &alternative.subs).map(|sub| sub.name);
-            return Err(SettingsError::word(group, word, known));
-        }
-    }
-    let fits = |(place, taken): &(usize, &Taken)| {
-        taken.words == words.len() && taken.lacks_nothing() && (alternatives[*place].complete)(taken)
-    };
-    match tries.iter().enumerate().find(fits).map(|(place, _)| place) {
-        Some(place) => Ok((place, tries.swap_remove(place))),
-        None => Err(SettingsError::Unfit { group: group.to_owned(), usage: usage(group, &alternatives) }),
     }
 }
 

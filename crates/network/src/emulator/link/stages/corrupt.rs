@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn the_share_asked_for_is_corrupted_at_places_of_its_own_and_once() {
-        let corrupt = || stage(&KIND, Impairment::NONE.with_corrupt(Chance::of("20%".parse().unwrap())));
+        let corrupt = || stage(&KIND, Impairment { corrupt: Chance::of("20%".parse().unwrap()), ..Impairment::NONE });
         let mut fates = decide(&mut corrupt(), 100_000);
         let mut places: Vec<_> = fates.iter().filter_map(|fate| fate.flip).collect();
         assert_share(places.len(), 100_000, 0.2, 1.0);

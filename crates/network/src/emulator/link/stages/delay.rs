@@ -82,7 +82,11 @@ mod tests {
     }
 
     fn jitter(delay: u64, jitter: u64) -> Impairment {
-        Impairment::delay(brownout_units::Delay::from_ns(delay)).with_jitter(brownout_units::Delay::from_ns(jitter))
+        Impairment {
+            delay: brownout_units::Delay::from_ns(delay),
+            jitter: brownout_units::Delay::from_ns(jitter),
+            ..Impairment::NONE
+        }
     }
 
     #[test]
@@ -95,7 +99,7 @@ mod tests {
         assert!(flights(jitter(u64::MAX, 0)).iter().all(|flight| *flight == u64::MAX));
         assert!(flights(jitter(u64::MAX, 1_000)).iter().all(|flight| *flight >= u64::MAX - 1_000));
         for distribution in Distribution::ALL {
-            flights(jitter(u64::MAX, u64::MAX).with_distribution(distribution));
+            flights(Impairment { distribution, ..jitter(u64::MAX, u64::MAX) });
         }
     }
 
@@ -104,8 +108,8 @@ mod tests {
         let (mean, spread) = (1_000_000.0, 100_000.0);
         for distribution in Distribution::ALL {
             for (correlation, variance) in [("0%", 1.0), ("50%", 3.0), ("90%", 19.0)] {
-                let asked = jitter(mean as u64, spread as u64).with_distribution(distribution);
-                let flights = flights(asked.with_delay_correlation(correlation.parse().unwrap()));
+                let asked = Impairment { distribution, ..jitter(mean as u64, spread as u64) };
+                let flights = flights(Impairment { delay_correlation: correlation.parse().unwrap(), ..asked });
                 for q in [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99] {
                     let bound = mean + spread * distribution.quantile(q);
                     let below = flights.iter().filter(|flight| (**flight as f64) < bound).count();
@@ -119,8 +123,8 @@ mod tests {
     fn successive_delays_resemble_one_another_as_asked() {
         for (distribution, tolerance) in [(Distribution::Uniform, 0.01), (Distribution::Normal, 0.01)] {
             for rho in ["0%", "25%", "90%"] {
-                let asked = jitter(1_000_000, 100_000).with_distribution(distribution);
-                let flights = flights(asked.with_delay_correlation(rho.parse().unwrap()));
+                let asked = Impairment { distribution, ..jitter(1_000_000, 100_000) };
+                let flights = flights(Impairment { delay_correlation: rho.parse().unwrap(), ..asked });
                 let found = autocorrelation(&flights.iter().map(|flight| *flight as f64).collect::<Vec<_>>());
                 let expected = rho.parse::<Share>().unwrap().fraction();
                 assert!((found - expected).abs() < tolerance, "{distribution} {rho}: {found}");
@@ -131,7 +135,7 @@ mod tests {
     #[test]
     fn a_delay_is_never_below_zero() {
         for distribution in Distribution::ALL {
-            let flights = flights(jitter(100, 400).with_distribution(distribution));
+            let flights = flights(Impairment { distribution, ..jitter(100, 400) });
             assert_eq!(flights.iter().min(), Some(&0), "{distribution}");
         }
     }

@@ -40,7 +40,7 @@ mod tests {
     };
 
     fn duplicates(share: &str) -> Asked {
-        stage(&KIND, Impairment::NONE.with_duplicate(Chance::of(share.parse().unwrap())))
+        stage(&KIND, Impairment { duplicate: Chance::of(share.parse().unwrap()), ..Impairment::NONE })
     }
 
     #[test]

@@ -115,7 +115,7 @@ mod tests {
     }
 
     fn lost(model: impairment::Loss) -> Vec<bool> {
-        let mut stage = stage(&KIND, Impairment::NONE.with_loss_model(model));
+        let mut stage = stage(&KIND, Impairment { loss: model, ..Impairment::NONE });
         decide(&mut stage, PACKETS).iter().map(|fate| fate.end == Some(End::Lost)).collect()
     }
 
@@ -175,16 +175,16 @@ mod tests {
     #[test]
     fn a_change_of_severity_keeps_the_state_and_a_change_of_model_does_not() {
         // In the bad state for ever, as long as r is 0.
-        let bad = |loss| Impairment::NONE.with_loss_model(gilbert_elliott("100%", "0%", loss, "0%"));
+        let bad = |loss| Impairment { loss: gilbert_elliott("100%", "0%", loss, "0%"), ..Impairment::NONE };
         let mut stage = stage(&KIND, bad("100%"));
         let lost = |stage: &mut Asked| decide(stage, 1_000).iter().filter(|fate| fate.end.is_some()).count();
         assert_eq!(lost(&mut stage), 1_000);
         // With p = 0 nothing would get there; only memory of it can lose anything.
-        stage.asked = Impairment::NONE.with_loss_model(gilbert_elliott("0%", "0%", "100%", "0%"));
+        stage.asked = Impairment { loss: gilbert_elliott("0%", "0%", "100%", "0%"), ..Impairment::NONE };
         assert_eq!(lost(&mut stage), 1_000);
         stage.asked = Impairment::loss(share("0%"));
         assert_eq!(lost(&mut stage), 0);
-        stage.asked = Impairment::NONE.with_loss_model(gilbert_elliott("0%", "0%", "100%", "0%"));
+        stage.asked = Impairment { loss: gilbert_elliott("0%", "0%", "100%", "0%"), ..Impairment::NONE };
         assert_eq!(lost(&mut stage), 0);
     }
 }

@@ -40,7 +40,7 @@ mod tests {
 
     fn skipping(share: &str, gap: u32) -> Vec<u32> {
         let reorder = impairment::Reorder { share: share.parse().unwrap(), gap, ..impairment::Reorder::NEVER };
-        let fates = decide(&mut stage(&KIND, Impairment::NONE.with_reorder(reorder)), 100_000);
+        let fates = decide(&mut stage(&KIND, Impairment { reorder, ..Impairment::NONE }), 100_000);
         assert!(fates.iter().all(|fate| fate.skips == fate.overtakes));
         fates.iter().filter(|fate| fate.skips).map(|fate| fate.segment).collect()
     }
