@@ -217,7 +217,7 @@ impl Worker {
             operations: Operations::default(),
             homeless: VecDeque::new(),
             rests: BinaryHeap::new(),
-            // Every thread starts with a different coordinator.
+            // Threads start with different coordinators.
             turn: index,
             wheel: Wheel::default(),
             events: Vec::new(),

@@ -359,7 +359,7 @@ fn environment(seed: u64) -> Environment {
     }
 }
 
-/// The request, as it was given.
+/// What was requested, as it was given.
 fn experiment(plan: &RunPlan) -> String {
     let mut text = format!("brownout stress {}\n", without_passwords(&plan.command));
     for (name, profile) in &plan.profiles {

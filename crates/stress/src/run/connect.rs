@@ -124,7 +124,7 @@ pub fn named(members: &[Member]) -> Vec<Coordinator> {
     members.iter().map(|member| Coordinator { name: name(member), address: member.address }).collect()
 }
 
-/// How the engine sends; `users` is the limit of operations in flight, if there is one.
+/// How the engine sends; `users` is the most operations open at a time, if that is bounded.
 pub fn engine(
     settings: &Settings,
     contact: &Contact,

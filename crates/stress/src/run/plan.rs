@@ -211,7 +211,7 @@ pub fn is_open(settings: &Settings) -> bool {
     settings.rate.is_open()
 }
 
-/// The limit of operations in flight, if there is one.
+/// The most operations open at a time, if that is bounded.
 pub fn users(settings: &Settings) -> Option<u32> {
     match &settings.rate {
         Rate::Threads { threads, .. } => Some(*threads),
