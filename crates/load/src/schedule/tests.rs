@@ -123,7 +123,7 @@ fn every_start_lies_where_the_integral_of_the_rate_reaches_its_number() {
             let expected = integral(60.0);
             assert!((starts.len() as f64 - expected).abs() <= 1.0, "{name}: {} for {expected}", starts.len());
             for (number, at) in starts.iter().enumerate() {
-                // A start is a whole number of ns, rounded down: the integral reaches its number within that nanosecond.
+                // A start is a whole number of ns, rounded down: the integral reaches its number within that ns.
                 let (before, after) = (integral(*at as f64 / 1e9), integral((*at + 2) as f64 / 1e9));
                 let (number, slack) = (number as f64, 1e-6);
                 assert!(before <= number + slack && number <= after + slack, "{name}: {number} at {at} ns");
