@@ -1,4 +1,4 @@
-//! What the engine tells: buckets of latencies, the balance sheet, and what is going on now.
+//! What the engine reports: buckets of latencies, the balance sheet, and live figures.
 
 use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
 
@@ -29,11 +29,11 @@ pub enum ErrorClass {
     Bootstrapping,
     /// Any other error on the server's side.
     ServerError,
-    /// The server found fault with the request: syntax, rights, a table that is gone.
+    /// The server rejected the request: syntax, permissions, a table that no longer exists.
     Invalid,
     /// The server had forgotten the statement; it is prepared again in the background.
     Unprepared,
-    /// The connection was lost while the operation was on its way.
+    /// The connection was lost while the operation was in flight.
     ConnectionLost,
     /// The row's content is not what any write of this key would have written.
     Mismatch,
@@ -83,11 +83,11 @@ impl ErrorClass {
 pub enum Outcome {
     /// Answered in time, and a read's content was right.
     Ok,
-    /// No answer within the client's timeout, counted from the intended start: response = timeout. (In a limited loop it
-    /// counts from when a user was free: [`crate::Pace::Limited`].)
+    /// No answer within the client's timeout, counted from the intended start: response = timeout. (In a limited loop
+    /// the timeout counts from when a user became free: [`crate::Pace::Limited`].)
     TimedOut,
-    /// Answered after it had timed out. Counted *besides* the `TimedOut` of the same operation, with the true latency;
-    /// but not if it came more than 60 s and two more timeouts after the timeout.
+    /// Answered after it had timed out. Counted *in addition to* the `TimedOut` of the same operation, with the true
+    /// latency, unless it came more than 60 s and more than two timeouts after the timeout.
     Late,
     /// Answered with an error or with wrong content, or its connection was lost.
     Failed(ErrorClass),
@@ -138,36 +138,36 @@ impl FromStr for Outcome {
     }
 }
 
-/// The operations of one statement that one coordinator ended in one way. All times in nanoseconds.
+/// The operations of one statement on one coordinator that had the same outcome. All times in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct Series {
     /// Name of the operation: one of [`crate::Workload::operations`].
     pub statement: String,
-    /// Name of the coordinator that the operations were sent to; of several requests, the last one.
+    /// Name of the coordinator that the operations were sent to; if they had several requests, that of the last one.
     pub coordinator: String,
     /// How they ended.
     pub outcome: Outcome,
     /// How many.
     pub count: u64,
-    /// Sent − intended: the time in which the client held the operation back. Sent is when the kernel took the bytes of
-    /// the first request.
+    /// Sent − intended: how long the client held the operation back. *Sent* is when the kernel took the bytes of the
+    /// first request.
     pub wait: Histogram<u64>,
-    /// Completed − sent. Completed is when the kernel received the answer; of several that an open loop reads at once
-    /// from one connection, when it received the last: at most 1.1 ms too late, and
-    /// less than 0.1 ms in the mean unless a longer [`crate::EngineConfig::tick`] was asked for.
+    /// Completed − sent. *Completed* is when the kernel received the answer. When an open loop reads several answers
+    /// from one connection at once, all get the time of the last: at most 1.1 ms too late, and less than 0.1 ms on
+    /// average unless a longer [`crate::EngineConfig::tick`] is configured.
     pub service: Histogram<u64>,
     /// Completed − intended: what the user of the database feels.
     pub response: Histogram<u64>,
 }
 
-/// What the operations of one name did, as far as answers in time tell, and which of them were never sent.
+/// Counts for the operations of one name, taken from answers that came in time, and how many were never sent.
 #[derive(Debug, Clone)]
 pub struct OperationCounts {
     /// One of [`crate::Workload::operations`].
     pub operation: String,
-    /// Those that found no connection or no free stream within the timeout, or until the run ended.
+    /// Operations that found no connection or no free stream within the timeout or before the run ended.
     pub never_sent: u64,
-    /// Requests that were given to a connection: pages, steps and attempts, each by itself.
+    /// Requests given to a connection. Pages, steps and attempts each count.
     pub requests: u64,
     /// Partitions read or written.
     pub partitions: u64,
@@ -181,67 +181,68 @@ pub struct OperationCounts {
     pub attempts: Option<Attempts>,
 }
 
-/// Requests of operations that may be tried several times, each counted by itself: pages, too.
+/// Requests of operations that may be retried. Every request counts, including pages.
 #[derive(Debug, Clone)]
 pub struct Attempts {
     /// How many have ended: `answered`, `timed_out`, and all `failures`.
     pub count: u64,
-    /// Answered in time and right.
+    /// Answered in time and correctly.
     pub answered: u64,
-    /// Given up after [`crate::Retries::attempt_timeout`], or with the operation.
+    /// Given up after [`crate::Retries::attempt_timeout`], or together with the operation.
     pub timed_out: u64,
     /// Those of `timed_out` that were answered after all.
     pub late: u64,
     /// Failed, by class.
     pub failures: BTreeMap<ErrorClass, u64>,
-    /// Answered or failed − sent, in ns.
+    /// Time from sending to the answer or failure, in ns.
     pub service: Histogram<u64>,
 }
 
-/// All operations whose intended start lies in one stretch of time.
+/// All operations whose intended start lies in one interval.
 ///
-/// A stretch without operations has no bucket: in a closed loop a freeze of the database looks like that.
+/// An interval without operations has no bucket: in a closed loop, a freeze of the database looks like that.
 #[derive(Debug, Clone)]
 pub struct Bucket {
     /// Its start on CLOCK_MONOTONIC, in ns.
     pub start_ns: u64,
     /// Its length in ns.
     pub length_ns: u64,
-    /// No operation of it is open any more: only late answers may still be added.
+    /// None of its operations is still open: only late answers may still be added.
     pub settled: bool,
     /// Operations whose intended start lies in it.
     pub scheduled: u64,
     /// Those given to a connection.
     pub sent: u64,
-    /// Those that found no connection or no free stream within the timeout, or until the run ended.
+    /// Operations that found no connection or no free stream within the timeout or before the run ended.
     pub never_sent: u64,
     /// Latencies by statement, coordinator and outcome; only those that occurred.
     pub series: Vec<Series>,
     /// What the operations did, by name; only those that were answered.
     pub operations: Vec<OperationCounts>,
-    /// Sent − intended of the operations for which a connection was free: the instrument's own error, in ns.
+    /// Sent − intended of the operations for which a connection was free: the client's own error, in ns.
     pub lateness: Histogram<u64>,
-    /// How many of those were more than [`LATE_START_NS`] late, or than two of the engine's ticks if that is longer.
+    /// How many of those were more than [`LATE_START_NS`] late, or more than two of the engine's ticks if that is
+    /// longer.
     pub late_starts: u64,
-    /// How much of the stretch the instrument stood still in, ns, to a 64th of its length: it owed an operation that
-    /// could have been sent, and did not send it. Time that counts however few operations show it: a client that stands
-    /// still starts none, and in a loop of users only they can show it.
+    /// How long the client stood still within the interval, in ns, with a resolution of a 64th of its length: an
+    /// operation was due and could have been sent, but was not. It is a time, however few operations show it: a client
+    /// that stands still starts none, and in a closed loop only its users' operations can show it.
     pub stood_still_ns: u64,
     /// Reads answered with a version older than the newest write acknowledged before they were sent.
     pub stale: u64,
     /// Reads of keys for which no write was known, answered without a row. Not a failure, but a cheap read.
     pub empty: u64,
-    /// Reads that came back empty although a write had been acknowledged, late ones too: those are no failure of
-    /// their own in `series`, because they had timed out before.
+    /// Reads that came back empty although a write had been acknowledged, including late answers. Late ones are not
+    /// failures in `series`, because they had already timed out.
     pub missing: u64,
-    /// Reads with content that nobody wrote, late ones too.
+    /// Reads with content that nobody wrote, including late answers.
     pub mismatched: u64,
-    /// Operations that went to another coordinator than the policy's choice, which was not connected.
+    /// Operations sent to a coordinator other than the policy's choice, which was not connected.
     pub rerouted: u64,
 }
 
 impl Bucket {
-    /// Whether the instrument was late in this stretch: more than 1 % of its operations were sent late
+    /// Whether the client was late in this interval: more than 1 % of its operations were sent late
     /// ([`Bucket::late_starts`]), or it stood still for more than a tenth of it.
     pub fn late(&self) -> bool {
         self.late_starts.saturating_mul(100) > self.lateness.len()
@@ -249,35 +250,35 @@ impl Bucket {
     }
 }
 
-/// After its timeout (ns) the late answer of an operation is waited for so long, ns. Whatever comes later is read and
-/// forgotten: what may still be added to an account has to be kept in memory.
+/// How long after its timeout an operation's late answer is still waited for, both in ns. Later answers are read and
+/// discarded, because an account that can still change has to be kept in memory.
 pub const fn late_patience_ns(timeout_ns: u64) -> u64 {
     const LEAST: u64 = 60_000_000_000;
     let two = timeout_ns.saturating_mul(2);
     if two > LEAST { two } else { LEAST }
 }
 
-/// From here on the instrument itself was late: 1 ms.
+/// An operation sent this much after it could have been shows that the client itself was late: 1 ms.
 pub const LATE_START_NS: u64 = 1_000_000;
 
-/// The same with this tick: whoever asks for starts as coarse as that is not told that they are.
+/// The same for a given tick: a user who configures coarser starts is not told that they are late.
 pub(crate) fn late_start_ns(tick: Duration) -> u64 {
     LATE_START_NS.max(2 * tick.as_nanos() as u64)
 }
 
-/// Where all operations since the start of the engine are.
+/// The state of all operations since the engine started.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Balance {
     /// Operations whose intended start has come.
     pub scheduled: u64,
     /// Given to a connection.
     pub sent: u64,
-    /// Never given to one, within the timeout or until the end of the run.
+    /// Never given to a connection, within the timeout or before the run ended.
     pub never_sent: u64,
     /// Waiting for a connection with a free stream now (0 after the end).
     pub waiting: u64,
-    /// Partitions that the schedule of a [`crate::Pace::Limited`] called for and no user was free to ask for. No
-    /// operation was made of them, so they are no part of `scheduled`; but users would have waited for them.
+    /// Partitions that the schedule of a [`crate::Pace::Limited`] called for when no user was free. They never became
+    /// operations, so they are not part of `scheduled`; but users would have waited for them.
     pub withheld: u64,
     /// Answered in time and right.
     pub answered_ok: u64,
@@ -285,7 +286,8 @@ pub struct Balance {
     pub failed: u64,
     /// Not answered within the timeout.
     pub timed_out: u64,
-    /// Sent and neither answered for good nor timed out (0 after the end); also what rests before its next attempt.
+    /// Sent, but neither finally answered nor timed out (0 after the end). Includes operations waiting for their next
+    /// attempt.
     pub in_flight: u64,
     /// Those of `timed_out` that were answered after all.
     pub late: u64,
@@ -297,7 +299,7 @@ pub struct Balance {
     pub stale: u64,
     /// Reads of never-written keys answered without a row.
     pub empty: u64,
-    /// Operations sent to another coordinator than the policy's choice, which was not connected.
+    /// Operations sent to a coordinator other than the policy's choice, which was not connected.
     pub rerouted: u64,
     /// Connections lost since the start.
     pub connections_lost: u64,
@@ -305,13 +307,14 @@ pub struct Balance {
     pub garbage: u64,
     /// `failed`, by class.
     pub failures: BTreeMap<ErrorClass, u64>,
-    /// Why load threads died, one text per thread. What they did is missing above, so nothing balances.
+    /// Why load threads died, one message per thread. Their operations are missing above, so the sheet does not
+    /// balance.
     pub lost_threads: Vec<String>,
 }
 
 impl Balance {
     /// `scheduled = sent + never sent + waiting` and `sent = answered + failed + timed out + in flight`, and every
-    /// thread has given its account.
+    /// thread has delivered its account.
     pub fn balances(&self) -> bool {
         self.lost_threads.is_empty()
             && self.scheduled == self.sent + self.never_sent + self.waiting
@@ -345,7 +348,7 @@ impl Balance {
     }
 }
 
-/// What happened since the last look, by time of completion: for a progress display, not for results.
+/// What happened since the last call, by time of completion: for a progress display, not for results.
 #[derive(Debug, Clone)]
 pub struct Live {
     /// Operations that fell due.
@@ -368,7 +371,7 @@ pub struct Live {
     pub waiting: u64,
 }
 
-/// Something that happened to a connection.
+/// A connection was lost or re-established.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionEvent {
     /// When, on CLOCK_MONOTONIC in ns.

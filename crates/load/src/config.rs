@@ -4,16 +4,16 @@ use brownout_base::clock::monotonic_ns;
 
 use crate::{LoadError, Protocol, Retries, Version, WireOptions};
 
-/// A node that operations are sent to.
+/// A node to which operations are sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Coordinator {
-    /// The name it has in results: `n1`.
+    /// Its name in results: `n1`.
     pub name: String,
-    /// Where it answers CQL.
+    /// Its CQL address.
     pub address: SocketAddr,
 }
 
-/// Called first by every thread that the load makes; the lab enters the load's host in it.
+/// Called first by every thread that the load starts; the lab uses it to enter the load's host.
 pub type ThreadStart = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 /// A hook that does nothing, for threads that stay where they are.
@@ -23,13 +23,13 @@ pub fn stay() -> ThreadStart {
 
 /// Which coordinator an operation goes to.
 ///
-/// A coordinator without a ready connection is passed over, as drivers do; [`crate::Balance::rerouted`] counts how
-/// often. If none is connected, operations wait until one is or until they have timed out (never sent).
+/// A coordinator without a ready connection is skipped, as drivers do; [`crate::Balance::rerouted`] counts how often.
+/// If none is connected, operations wait until one is, or until they time out (never sent).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Balancing {
-    /// One after the other.
+    /// Round robin.
     RoundRobin,
-    /// One after the other among the replicas of the operation's key.
+    /// Round robin among the replicas of the operation's key.
     TokenAware,
 }
 
@@ -40,13 +40,13 @@ pub enum DataPath {
     #[default]
     Own,
     /// The `scylla` driver, one session per thread. It speaks version 4 of the protocol, chooses coordinators itself
-    /// (among the nodes of [`EngineConfig::coordinators`], by token unless [`Balancing::RoundRobin`] is asked for), and
-    /// does not tell of lost connections: requests on them fail as [`crate::ErrorClass::ConnectionLost`].
+    /// (among the nodes of [`EngineConfig::coordinators`], by token unless [`Balancing::RoundRobin`] is set), and does
+    /// not report lost connections: requests on them fail as [`crate::ErrorClass::ConnectionLost`].
     Driver,
 }
 
-/// [`EngineConfig::tick`] unless set. Measured with `crates/stress/benches/client_cost.rs`: it saves a quarter of the CPU
-/// at 20,000 a second and changes nothing below 10,000.
+/// Default of [`EngineConfig::tick`]. Measured with `crates/stress/benches/client_cost.rs`: it saves a quarter of the
+/// CPU at 20,000 operations per second and changes nothing below 10,000.
 pub const DEFAULT_TICK: Duration = Duration::from_micros(100);
 
 /// How the engine connects, and when it gives up.
@@ -54,30 +54,30 @@ pub const DEFAULT_TICK: Duration = Duration::from_micros(100);
 pub struct EngineConfig {
     /// The nodes to send to.
     pub coordinators: Vec<Coordinator>,
-    /// How one is chosen for an operation.
+    /// How the coordinator of an operation is chosen.
     pub balancing: Balancing,
-    /// How many of the coordinators are of each tier, from the nearest on: those of a farther one take operations only
-    /// while none of the nearer ones is connected. Empty: all are equally near.
+    /// Number of coordinators in each tier, nearest tier first. Coordinators of a farther tier get operations only
+    /// while no nearer one is connected. Empty: all are equally near.
     pub tiers: Vec<usize>,
     /// What carries the requests.
     pub path: DataPath,
-    /// Event-loop threads. One carries over 100,000 operations a second; keys and rate are split among them.
+    /// Event-loop threads. One carries over 100,000 operations per second; keys and rate are divided among them.
     pub threads: usize,
     /// Connections per coordinator and thread. Each carries up to 32,767 open operations.
     pub connections: usize,
-    /// The most operations that are open on one connection; `None`: as many as it has stream ids. Others wait. The
+    /// Most operations in flight on one connection; `None`: as many as it has stream ids. Further operations wait. The
     /// driver's requests are counted over all of its connections together.
     pub max_pending: Option<u32>,
-    /// After which time from its intended start an operation counts as timed out.
+    /// How long after its intended start an operation counts as timed out.
     pub timeout: Duration,
-    /// Operations that are due by the clock are sent at most once in this time, all that is due together.
+    /// Operations that are due by the clock are sent at most once per tick, all that are due together.
     ///
-    /// System calls and wake-ups are nearly all that an operation costs the client; a longer tick saves them, at the
-    /// price of lateness (up to a tick, if this thread is woken in time), which [`crate::Bucket::lateness`] shows and response times contain. Zero sends
-    /// every operation as soon as it is due. Answers that come shortly before a send are read together with it, at the
-    /// time the kernel has stamped them with; see [`crate::Series::service`].
+    /// System calls and wake-ups are nearly all that an operation costs the client. A longer tick saves them at the
+    /// price of lateness (up to a tick, if the thread is woken in time), which [`crate::Bucket::lateness`] shows and
+    /// response times contain. Zero sends every operation as soon as it is due. Answers that arrive shortly before a
+    /// send are read together with it, and timed by the kernel's timestamps; see [`crate::Series::service`].
     pub tick: Duration,
-    /// Seed of keys, statements and arrivals.
+    /// Seed for keys, statements and arrivals.
     pub seed: u64,
     /// Start of bucket 0 on CLOCK_MONOTONIC in ns; operations intended earlier count in bucket 0.
     pub epoch_ns: u64,
@@ -85,12 +85,12 @@ pub struct EngineConfig {
     pub bucket: Duration,
     /// Whether and when requests that failed are sent again.
     pub retries: Retries,
-    /// After which time without any sign of life of its peer a connection counts as lost, although nobody has closed
-    /// it. `None`: when the kernel says so, which on Linux takes a quarter of an hour.
+    /// How long a peer may show no sign of life before its connection counts as lost, although nobody has closed it.
+    /// `None`: as long as the kernel waits, which on Linux is a quarter of an hour.
     ///
-    /// A connection counts as dead when what was sent on it has not been acknowledged by the peer's *kernel* for this
-    /// long (TCP_USER_TIMEOUT, tcp(7)); on an idle one, the kernel asks by keep-alives. A database that freezes is not
-    /// dead by this rule: its kernel still acknowledges. A cut cable is. Operations on their way fail as
+    /// A connection counts as dead when the peer's *kernel* has not acknowledged sent data for this long
+    /// (TCP_USER_TIMEOUT, tcp(7)); an idle one is probed by keep-alives. A frozen database is not dead by this rule,
+    /// because its kernel still acknowledges. A cut cable is. Operations in flight fail as
     /// [`crate::ErrorClass::ConnectionLost`], and the connection is made anew.
     pub dead_peer: Option<Duration>,
     /// Protocol, compression, encryption, credentials.
@@ -101,7 +101,7 @@ pub struct EngineConfig {
 
 impl EngineConfig {
     /// One thread, one connection per coordinator, round robin, 10 s timeout, buckets of 1 s from now on, seed 0, no
-    /// retries, dead peers as the kernel sees them, plain connections of the newest protocol.
+    /// retries, dead peers as the kernel detects them, unencrypted connections of the newest protocol.
     pub fn new(coordinators: Vec<Coordinator>) -> Self {
         EngineConfig {
             coordinators,
@@ -123,7 +123,7 @@ impl EngineConfig {
         }
     }
 
-    /// Where each tier ends among the coordinators.
+    /// End index of each tier among the coordinators.
     pub(crate) fn tier_ends(&self) -> Vec<usize> {
         if self.tiers.is_empty() {
             return vec![self.coordinators.len()];

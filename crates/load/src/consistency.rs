@@ -5,7 +5,7 @@ use thiserror::Error;
 /// How many replicas must answer before an operation counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Consistency {
-    /// Of a write: any node, be it with a hint for the replicas.
+    /// Of a write: any node; a hint for the replicas is enough.
     Any,
     /// One replica.
     One,
@@ -23,7 +23,7 @@ pub enum Consistency {
     EachQuorum,
     /// Every replica.
     All,
-    /// Of a read: what conditional writes have agreed on, by a majority of all replicas.
+    /// Of a read: what conditional writes have agreed on, from a majority of all replicas.
     Serial,
     /// The same within the coordinator's data centre.
     LocalSerial,
@@ -44,7 +44,7 @@ const NAMES: [(Consistency, &str); 11] = [
 ];
 
 impl Consistency {
-    /// Every level, with the name it is written by.
+    /// Every level with its name.
     pub fn all() -> impl Iterator<Item = (Consistency, &'static str)> {
         NAMES.into_iter()
     }
@@ -82,7 +82,7 @@ impl Consistency {
     }
 }
 
-/// The consistency of the agreement (Paxos) that a conditional write needs before it is written.
+/// The consistency level of the agreement phase (Paxos) of a conditional write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SerialConsistency {
     /// A majority of all replicas.

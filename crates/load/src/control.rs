@@ -1,7 +1,7 @@
-//! The rare work: schema and metadata, through the `scylla` driver.
+//! Control work (schema and metadata) through the `scylla` driver.
 //!
-//! Every call makes a thread that runs the [`ThreadStart`] hook first, opens a session there on a runtime of its
-//! own, does its work within a [`Limit`], and is gone. Nothing here is on the path of the load.
+//! Every call starts a thread that runs the [`ThreadStart`] hook, opens a session on a runtime of its own, does its
+//! work within a [`Limit`], and ends. Nothing here is on the load's hot path.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
     Coordinator, Credentials, LoadError, Table, ThreadStart, Tls, TokenRange, TokenRing, WireOptions, tls_reason,
 };
 
-/// Between two looks at something that is waited for.
+/// Polling interval.
 const POLL: Duration = Duration::from_millis(100);
 
 /// When control work is given up.
@@ -24,19 +24,19 @@ const POLL: Duration = Duration::from_millis(100);
 pub struct Limit<'a> {
     /// After this time.
     pub time: Duration,
-    /// As soon as this is true; asked ten times a second.
+    /// As soon as this returns true; polled ten times a second.
     pub interrupted: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// A time alone: nothing interrupts the work.
+/// A time limit alone: nothing interrupts the work.
 impl From<Duration> for Limit<'_> {
     fn from(time: Duration) -> Self {
         Limit { time, interrupted: &|| false }
     }
 }
 
-/// Runs data-definition statements one after the other, each followed by agreement on the schema among all
-/// `coordinators`, all within `limit`.
+/// Runs DDL statements one after another, each followed by schema agreement among all `coordinators`, all within
+/// `limit`.
 ///
 /// # Errors
 /// No coordinator can be reached, the server refuses a statement, or the limit is reached.
@@ -58,10 +58,10 @@ pub fn run_ddl<'a>(
     })
 }
 
-/// Waits until all `coordinators` tell the same schema version, and returns it.
+/// Waits until all `coordinators` report the same schema version, and returns it.
 ///
 /// # Errors
-/// No coordinator can be reached, or they do not agree within the limit; the error then says who tells what.
+/// No coordinator can be reached, or they do not agree within the limit; the error then says what each of them reports.
 pub fn schema_agreement<'a>(
     coordinators: &[Coordinator],
     thread_start: &ThreadStart,
@@ -120,7 +120,7 @@ fn control_error(what: &str, coordinators: &[Coordinator], reason: impl ToString
     LoadError::Control { what: what.to_owned(), coordinator: names(coordinators), reason: reason.to_string() }
 }
 
-/// Every coordinator's schema version, asked of itself; `Err` with the reason where it does not tell.
+/// The schema version that every coordinator reports for itself; `Err` with the reason if it reports none.
 async fn versions(session: &Session, coordinators: &[Coordinator]) -> BTreeMap<String, Result<String, String>> {
     let mut versions = BTreeMap::new();
     for node in coordinators {
@@ -139,7 +139,7 @@ async fn versions(session: &Session, coordinators: &[Coordinator]) -> BTreeMap<S
     versions
 }
 
-/// Waits, without end, for one version on all coordinators. `state` says how far it is.
+/// Waits without limit until all coordinators have one version. `state` describes the progress.
 async fn agree(session: &Session, coordinators: &[Coordinator], state: &mut String) -> String {
     loop {
         let versions = versions(session, coordinators).await;
@@ -164,8 +164,8 @@ enum End {
     Interrupt,
 }
 
-/// Runs `work` with a session, in a thread of its own. `work` keeps its state in the string it is given, for the
-/// error if the limit is reached.
+/// Runs `work` with a session, in a thread of its own. `work` keeps its progress in the given string, for the error if
+/// the limit is reached.
 fn in_session<T: Send>(
     what: &str,
     coordinators: &[Coordinator],
@@ -212,8 +212,8 @@ fn in_session<T: Send>(
     })
 }
 
-/// Tries until it succeeds: a node that is starting refuses connections for a while. But wrong certificates do not
-/// become right.
+/// Retries until it succeeds, because a starting node refuses connections for a while. Wrong certificates are not
+/// retried.
 async fn connect(
     coordinators: &[Coordinator],
     wire: &WireOptions,

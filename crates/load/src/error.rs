@@ -22,7 +22,7 @@ pub enum LoadError {
         address: SocketAddr,
         /// What was tried: connecting, the handshake, preparing a statement.
         step: &'static str,
-        /// What happened, in words of the kernel or of the server.
+        /// What happened, in the kernel's or the server's words.
         reason: String,
     },
     /// The hook that every new thread calls first has failed.
@@ -37,7 +37,7 @@ pub enum LoadError {
         #[source]
         source: io::Error,
     },
-    /// A load thread has ended before it was told to. This is a defect: its operations are lost to the account.
+    /// A load thread ended before it was told to. This is a bug: its operations are missing from the account.
     #[error("load thread {thread} has died: {reason}; its operations are missing from the account, discard this trial")]
     ThreadDied {
         /// Its number, from 0.
@@ -55,7 +55,7 @@ pub enum LoadError {
         /// What happened.
         reason: String,
     },
-    /// The server refuses the population's writes for a reason that trying again cannot change.
+    /// The server rejects the population's writes for a reason that a retry cannot change.
     #[error("coordinator {coordinator} refuses to write the population: {reason}; nothing more is written")]
     Refused {
         /// The coordinator's name.
@@ -66,7 +66,7 @@ pub enum LoadError {
     /// The caller asked for an end.
     #[error("{what} was interrupted")]
     Interrupted {
-        /// What was under way.
+        /// What was in progress.
         what: String,
     },
     /// Control work was not done in time.
@@ -76,7 +76,7 @@ pub enum LoadError {
         what: String,
         /// For how long.
         limit: Duration,
-        /// What was the case at the end.
+        /// The state when the time was up.
         state: String,
     },
 }

@@ -1,12 +1,12 @@
-//! What the fuzz target of `fuzz/` calls, and the tests with its corpus: any bytes that a server may send.
+//! Called by the fuzz target in `fuzz/` and by the tests with its corpus: arbitrary bytes that a server may send.
 
 use crate::wire::{Answer, Compression, Framing, Inbox, Segments, Sender, Version, answer::answer, write};
 
-/// No answer is longer here.
+/// The longest answer accepted here.
 const LONGEST: usize = 1 << 20;
 
-/// Reads `data` as what comes on a connection: its first byte chooses how it is framed, its second into pieces of which
-/// size it is cut. Whatever it is, it is frames or garbage, and what is read adds up.
+/// Parses `data` as bytes received on a connection: its first byte chooses the framing, its second the size of the
+/// pieces in which it arrives. Whatever the bytes are, they are frames or garbage, and the lengths read add up.
 ///
 /// # Panics
 /// It does not.
@@ -21,7 +21,7 @@ pub fn frames(data: &[u8]) {
     };
     let mut bytes = Vec::new();
     match framing {
-        // With right checksums, which no chance would find; lengths and bodies are still anything.
+        // With correct checksums, which random bytes would never have; lengths and bodies are still arbitrary.
         Framing::V5(segments) if choice % 7 > 4 => wrap(segments, data, &mut bytes),
         _ => bytes.extend_from_slice(data),
     }
@@ -61,7 +61,7 @@ fn wrap(segments: Segments, mut data: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Reads all that an answer has.
+/// Reads everything in an answer.
 fn look(answer: &Answer<'_>) {
     match answer {
         Answer::Rows(rows) => {

@@ -1,12 +1,12 @@
-//! The load: what is asked of the database, when, over which wire, and how long it took.
+//! Load generation: what is asked of the database, when, over which protocol, and how long it took.
 //!
-//! `workload` (what) → `schedule` (when) → `wire` (CQL frames) → `account` (latency and balance sheet). The
-//! [`Engine`] puts them together: an open loop by default, whose latencies count from the intended starts, and in
-//! which nothing is dropped or held back without being counted. It knows nothing of faults, labs or namespaces: it
-//! is given addresses, and a hook that every thread it makes calls first.
+//! `workload` (what) → `schedule` (when) → `wire` (CQL frames) → `account` (latency and balance sheet). The [`Engine`]
+//! puts them together: an open loop by default, whose latencies count from the intended starts, and in which nothing is
+//! dropped or held back without being counted. It knows nothing of faults, labs or namespaces: it is given addresses,
+//! and a hook that every thread it starts calls first.
 //!
-//! [`control`] does the rare work (schema, metadata) through the `scylla` driver; [`stub`] is a small CQL server for
-//! benchmarks and for faults that a real server cannot be told to make.
+//! [`control`] does control work (schema, metadata) through the `scylla` driver; [`stub`] is a small CQL server for
+//! benchmarks and for faults that a real server cannot be made to show.
 
 #![allow(unexpected_cfgs, reason = "cargo-fuzz sets cfg(fuzzing), which cargo does not know")]
 

@@ -30,15 +30,15 @@ pub enum Pace {
         /// Even or Poisson.
         arrivals: Arrivals,
     },
-    /// The end of the one before: `threads` users with one operation each (Little's law then sets the rate).
+    /// The end of the previous operation: `threads` users with one operation each (Little's law then sets the rate).
     Closed {
         /// Number of users.
         threads: u32,
     },
-    /// The clock and the users: an operation starts when it is due *and* a user is free, so at most `threads` are
-    /// open. Intended start = `start + p ÷ rate`, where *p* counts the partitions of all operations before. An
-    /// operation that is due when no user is free waits for one; the wait is part of its response time, but the
-    /// timeout counts from when a user was free. What is due when the pace ends and has found no user is counted in
+    /// The clock and the users: an operation starts when it is due *and* a user is free, so at most `threads` are open.
+    /// Intended start = `start + p ÷ rate`, where *p* counts the partitions of all earlier operations. An operation
+    /// that is due while no user is free waits for one; the wait is part of its response time, but the timeout counts
+    /// from when a user became free. Partitions that are due when the pace ends and have found no user are counted in
     /// [`crate::Balance::withheld`].
     ///
     /// This is `fixed=` and `throttle=` of cassandra-stress. With several load threads each has its share of the users
@@ -50,11 +50,11 @@ pub enum Pace {
         rate: Rate,
     },
     /// The closed loop that fills the table of a [`crate::KeyValue`]: it writes every key once and then stops by
-    /// itself. A user whose write failed or timed out rests for 100 ms, and the write is tried again after all others,
-    /// until it is done. An error that is bound to come again ([`crate::ErrorClass::Invalid`]) ends it at once:
+    /// itself. After a failed or timed-out write its user rests for 100 ms, and the write is retried after all others
+    /// until it succeeds. An error that a retry cannot change ([`crate::ErrorClass::Invalid`]) ends the loop at once:
     /// [`Progress::refused`], [`crate::Engine::health`].
     Populate {
-        /// How many writes are open at a time.
+        /// How many writes are in flight at a time.
         in_flight: u32,
     },
     /// Nothing starts.
@@ -62,7 +62,7 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// Refuses what would only fill the memory.
+    /// Rejects paces that would only fill the memory.
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         let refuse = |what: String, remedy| Err(LoadError::Config { what, remedy });
         let highest = match self {
@@ -106,7 +106,7 @@ pub struct Progress {
     pub refused: Option<Refusal>,
 }
 
-/// A write that no second attempt can save: the server finds fault with it, not with its own state.
+/// A write that retrying cannot help: the server rejects the write itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// Name of the coordinator.

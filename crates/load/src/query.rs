@@ -1,4 +1,4 @@
-//! One statement, asked of one coordinator alone: for people who look at a lab.
+//! Runs one statement on one coordinator, for people who inspect a lab.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,21 +15,22 @@ use scylla::{
 
 use crate::{Consistency, Coordinator, LoadError, ThreadStart};
 
-/// What a statement came to.
+/// The result of a statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The names of its columns; empty if it gives no rows.
     pub columns: Vec<String>,
     /// Its rows, each value as text; `None`: null.
     pub rows: Vec<Vec<Option<String>>>,
-    /// What the server warns of.
+    /// The server's warnings.
     pub warnings: Vec<String>,
 }
 
-/// Asks `coordinator`, and nobody else, never twice. Rows beyond the server's memory for one answer are not for this.
+/// Sends the statement to `coordinator` and to no other, without retries. Not meant for results that exceed the
+/// server's memory for one answer.
 ///
 /// # Errors
-/// It cannot be reached, does not answer within `limit`, or refuses the statement: the error has its words.
+/// It cannot be reached, does not answer within `limit`, or rejects the statement: the error has its message.
 pub fn query(
     coordinator: &Coordinator,
     thread_start: &ThreadStart,
@@ -43,7 +44,7 @@ pub fn query(
         reason,
     };
     let ask = async {
-        // Where a node knows of others that cannot be reached, nobody shall wait for them.
+        // If the node knows of others that cannot be reached, do not wait for those.
         let alone =
             AllowListHostFilter::new([coordinator.address]).map_err(|error| failed("finding it", error.to_string()))?;
         let session = SessionBuilder::new()
@@ -75,7 +76,7 @@ pub fn query(
         let rows = rows.rows::<Row>().map_err(|error| unreadable(error.to_string()))?;
         let text = |value: Option<CqlValue>| {
             value.map(|value| match value {
-                // Its own form is that of a CQL literal, in quotes.
+                // Its own text form is a CQL literal, in quotes.
                 CqlValue::Text(text) | CqlValue::Ascii(text) => text,
                 other => other.to_string(),
             })

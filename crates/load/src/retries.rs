@@ -11,7 +11,7 @@ use crate::{ErrorClass, LoadError};
 pub struct ErrorClasses(u32);
 
 impl ErrorClasses {
-    /// Every class that another try can make better: all but [`ErrorClass::Mismatch`], [`ErrorClass::Missing`],
+    /// Every class that a retry can help with: all but [`ErrorClass::Mismatch`], [`ErrorClass::Missing`],
     /// [`ErrorClass::Invalid`], [`ErrorClass::Unexpected`], [`ErrorClass::Unwritable`] and [`ErrorClass::Abandoned`].
     pub fn transient() -> Self {
         let lasting = [
@@ -40,20 +40,20 @@ impl FromIterator<ErrorClass> for ErrorClasses {
 /// Whether and when a request that failed is sent again. The default is never.
 ///
 /// A retry belongs to its operation: the response time runs from the intended start to the end of the last attempt.
-/// Attempts have an account of their own beside that of operations ([`crate::Attempts`]). Each goes to the coordinator
-/// whose turn it is. After [`ErrorClass::Mismatch`] and [`ErrorClass::Missing`] nothing is ever tried again, and no
-/// attempt begins after the operation's timeout.
+/// Attempts are accounted separately as well ([`crate::Attempts`]). Each goes to the coordinator whose turn it is.
+/// Nothing is retried after [`ErrorClass::Mismatch`] and [`ErrorClass::Missing`], and no attempt begins after the
+/// operation's timeout.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Retries {
-    /// How often a request is sent at most, the first time included: 1 is no retry.
+    /// How often a request is sent at most, including the first time: 1 means no retry.
     pub tries: u32,
-    /// After which failures.
+    /// The failures that are retried.
     pub on: ErrorClasses,
     /// How long to wait before the next attempt.
     pub delay: RetryDelay,
-    /// After failures of which classes to wait so long; after others the next attempt begins at once.
+    /// The failures after which the delay applies; after others the next attempt begins at once.
     pub delayed: ErrorClasses,
-    /// An attempt that is not answered within this time is given up, and the next begins. `None`: an attempt has as
+    /// An attempt that is not answered within this time is given up, and the next begins. `None`: an attempt lasts as
     /// long as its operation.
     pub attempt_timeout: Option<Duration>,
 }
@@ -70,8 +70,8 @@ impl Default for Retries {
     }
 }
 
-/// How long to wait before another attempt. Every wait is multiplied by a random number from 0.75 to 1.25, so that
-/// operations that failed together do not come back together, and kept between `min` and `max`.
+/// Delay before another attempt. Every delay is multiplied by a random factor from 0.75 to 1.25, so that operations
+/// that failed together are not retried together, and kept between `min` and `max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryDelay {
     /// Not at all.
@@ -82,7 +82,7 @@ pub enum RetryDelay {
     Linear {
         /// Before the first retry.
         min: Duration,
-        /// What the last would have after one more step.
+        /// What the delay would be one step after the last retry.
         max: Duration,
     },
     /// Doubled every time.
@@ -95,7 +95,7 @@ pub enum RetryDelay {
 }
 
 impl Retries {
-    /// Whether all of it can be done.
+    /// Checks that the settings make sense.
     ///
     /// # Errors
     /// What is out of range, and what to write instead.

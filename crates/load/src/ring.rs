@@ -26,7 +26,7 @@ pub(crate) struct Replicas {
 }
 
 impl Replicas {
-    /// Replicas that are no coordinators are left out.
+    /// Replicas that are not coordinators are left out.
     pub(crate) fn new(mut ring: TokenRing, coordinators: &[Coordinator]) -> Self {
         ring.ranges.sort_by_key(|range| range.end);
         let index = |ip: &IpAddr| coordinators.iter().position(|node| node.address.ip() == *ip);
@@ -39,7 +39,7 @@ impl Replicas {
     /// The coordinators that replicate `token`; empty if none does.
     pub(crate) fn of(&self, token: i64) -> &[usize] {
         let place = self.ends.partition_point(|end| *end < token);
-        // Beyond the last token the ring begins again.
+        // Beyond the last token the ring wraps around.
         self.of.get(place).or(self.of.first()).map_or(&[], |replicas| replicas)
     }
 }

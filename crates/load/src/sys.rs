@@ -1,4 +1,4 @@
-//! The few kernel objects that the event loops stand on.
+//! The few kernel objects that the event loops are built on.
 
 use std::{
     io,
@@ -46,7 +46,7 @@ impl Ready {
     }
 }
 
-/// Descriptors that one wait can find ready; the others follow in the next.
+/// How many descriptors one wait can report as ready; the others follow in the next.
 const MOST_READY: usize = 256;
 
 /// A level-triggered epoll instance.
@@ -72,12 +72,12 @@ impl Epoll {
         Ok(epoll::add(&self.fd, fd, EventData::new_u64(token), interest(writable))?)
     }
 
-    /// Begins or ends watching for room to write.
+    /// Starts or stops watching for writability.
     pub(crate) fn watch_writable(&self, fd: impl AsFd, token: u64, writable: bool) -> io::Result<()> {
         Ok(epoll::modify(&self.fd, fd, EventData::new_u64(token), interest(writable))?)
     }
 
-    /// Waits until something is ready or the time has passed (without one: for ever). A signal ends the wait early.
+    /// Waits until something is ready or the time is up (`None`: no limit). A signal ends the wait early.
     pub(crate) fn wait(&mut self, limit_ns: Option<u64>) -> io::Result<()> {
         self.ready.clear();
         // To the nanosecond: epoll_pwait2, which rustix takes for granted with its feature `linux_5_11`.
@@ -152,7 +152,7 @@ impl Waker {
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    /// Takes note of all wake-ups so far.
+    /// Consumes all wake-ups so far.
     pub(crate) fn clear(&self) {
         let _ = rustix::io::read(&self.0, &mut [0u8; 8]);
     }
@@ -173,7 +173,7 @@ fn timespec(ns: u64) -> Timespec {
     Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
 }
 
-/// Has the kernel tell with [`receive`] when bytes came.
+/// Asks the kernel for the arrival times that [`receive`] returns.
 pub(crate) fn stamp_arrivals(socket: impl AsFd) -> io::Result<()> {
     let on: libc::c_int = 1;
     // rustix has no name for this option.
@@ -190,11 +190,11 @@ pub(crate) fn stamp_arrivals(socket: impl AsFd) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Has the kernel end a connection when nothing that was sent has been acknowledged for so long, and ask by
-/// keep-alives while nothing is sent.
+/// Has the kernel end a connection when sent data has not been acknowledged for this long, and probe with keep-alives
+/// while nothing is sent.
 pub(crate) fn bury_after(socket: impl AsFd, after: Duration) -> io::Result<()> {
     sockopt::set_tcp_user_timeout(&socket, after.as_millis().clamp(1, 1 << 30) as u32)?;
-    // Whole seconds is all the kernel offers, and 32,767 of them at most.
+    // The kernel only takes whole seconds, at most 32,767.
     let third = Duration::from_secs((after.as_secs() / 3).clamp(1, 32_767));
     sockopt::set_tcp_keepidle(&socket, third)?;
     sockopt::set_tcp_keepintvl(&socket, third)?;
@@ -205,10 +205,10 @@ pub(crate) fn bury_after(socket: impl AsFd, after: Duration) -> io::Result<()> {
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
-/// Reads from a stream socket. Besides the count: when the last segment that was read came, in ns of CLOCK_REALTIME,
-/// if the kernel tells.
+/// Reads from a stream socket. Besides the count, returns when the last segment read arrived, in ns of CLOCK_REALTIME,
+/// if the kernel reports it.
 ///
-/// rustix reads control messages of other kinds only.
+/// rustix only reads other kinds of control messages.
 pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
     let mut control = Control([0; 64]);
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
@@ -261,13 +261,13 @@ mod tests {
         let (socket, _) = listener.accept().unwrap();
         stamp_arrivals(&socket).unwrap();
         let mut buffer = [0; 16];
-        // The kernel begins to stamp a moment after it was asked to.
+        // The kernel starts stamping a moment after it was asked to.
         for attempt in 0.. {
             let before = realtime_ns();
             sender.write_all(b"first").unwrap();
             sender.write_all(b"last").unwrap();
             let after = realtime_ns();
-            // This machine may stand still, but not for so long in every attempt.
+            // This machine may stall, but not this long in every attempt.
             sleep(Duration::from_millis(50));
             let (count, stamp) = receive(&socket, &mut buffer).unwrap();
             assert_eq!(&buffer[..count], b"firstlast");

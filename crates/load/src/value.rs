@@ -27,7 +27,7 @@ pub(crate) fn append(out: &mut Vec<u8>, key: u64, version: u64, size: usize) {
     }
 }
 
-/// The version that `value` was written with, or `None` if it is not, to the byte, a value of `key` and `size`.
+/// The version that `value` was written with; `None` unless it is, byte for byte, a value of `key` and `size`.
 pub(crate) fn verify(value: &[u8], key: u64, size: usize) -> Option<u64> {
     if value.len() != size {
         return None;

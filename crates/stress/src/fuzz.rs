@@ -1,4 +1,4 @@
-//! What the fuzz targets of `fuzz/` call, and the tests with their corpora: any command line and any profile.
+//! Called by the fuzz targets in `fuzz/` and by the tests with their corpora: arbitrary command lines and profiles.
 
 use std::{io, path::Path};
 
@@ -7,8 +7,8 @@ use crate::{
     settings::{Extras, Invocation, Op, Settings, SettingsError, Share},
 };
 
-/// Reads `text` as a command line; a newline separates arguments. It is answered, accepted or refused; what is accepted
-/// has a block of settings, and its words mean the same again.
+/// Parses `text` as a command line; a newline separates arguments. It is answered, accepted or refused; an accepted one
+/// has a block of settings, and parsing its words again gives the same settings.
 ///
 /// # Panics
 /// It does not.
@@ -20,7 +20,7 @@ pub fn arguments(text: &str) {
         Ok(Invocation::Run(settings)) => {
             assert!(settings.block().starts_with("******************** Stress Settings"));
             let again: Result<Settings, SettingsError> = Settings::parse_with(&settings.words, &files);
-            // --flush and the like are not among the words.
+            // --flush and the like are not part of the words.
             let bare = Settings { extras: Extras::default(), ..*settings };
             assert_eq!(again.as_ref().map(|again| &again.rate), Ok(&bare.rate));
             assert_eq!(again.as_ref().map(|again| &again.command), Ok(&bare.command));
@@ -30,7 +30,7 @@ pub fn arguments(text: &str) {
     }
 }
 
-/// Reads `text` as a profile. It is one, which can be shown and asked, or is refused with a message.
+/// Parses `text` as a profile. It is either a valid one, which can be shown and queried, or refused with a message.
 ///
 /// # Panics
 /// It does not.
@@ -54,7 +54,8 @@ pub fn profile(text: &str) {
 
 #[cfg(test)]
 mod tests {
-    /// Calls `target` with all of a corpus, and with what comes of taking pieces out and putting others' pieces in.
+    /// Calls `target` with every file of a corpus, and with mutations that remove pieces or insert pieces of other
+    /// files.
     fn replay(corpus: &str, least: usize, target: fn(&str)) {
         let directory = format!("{}/fuzz/corpus/{corpus}", env!("CARGO_MANIFEST_DIR"));
         let entries = std::fs::read_dir(&directory).unwrap();

@@ -1,7 +1,7 @@
 //! cassandra-stress's language, profiles, operations and outputs on an open-loop engine.
 //!
-//! Words become [`settings::Settings`]; a YAML file becomes a [`profile::Profile`]; [`schema`] makes the tables,
-//! [`operations`] makes the requests, [`run`] drives them, [`output`] writes what people and scripts read.
+//! A command line becomes [`settings::Settings`]; a YAML file becomes a [`profile::Profile`]; [`schema`] creates the
+//! tables, [`operations`] makes the requests, [`run`] drives them, [`output`] writes what people and scripts read.
 
 #![allow(unexpected_cfgs, reason = "cargo-fuzz sets cfg(fuzzing), which cargo does not know")]
 

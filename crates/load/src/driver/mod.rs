@@ -1,8 +1,8 @@
-//! The data path through the `scylla` driver, as an application has it: its load balancing, its pools, its codec.
+//! The data path through the `scylla` driver as applications use it, with its load balancing, pools and codec.
 //!
-//! A load thread owns one session on a runtime of its own, and everything runs on that one thread. What this path takes
-//! more than our own connections is what the driver costs, but for about half a microsecond that our requests take to be
-//! turned into the driver's. The driver never tries twice here and has no timeout: both are the engine's.
+//! A load thread owns one session on a runtime of its own, and everything runs on that one thread. What this path costs
+//! more than our own connections is the cost of the driver, except for about half a microsecond that it takes to turn
+//! our requests into the driver's. The driver neither retries nor times out here: the engine does both.
 
 mod policy;
 mod reply;
@@ -44,7 +44,7 @@ use request::Asked;
 /// No coordinator was chosen yet.
 pub(crate) const NOBODY: u16 = u16::MAX;
 
-/// A request that the driver is done with.
+/// A request that the driver has completed.
 pub(crate) struct Completion {
     /// As it was submitted.
     pub(crate) slot: u32,
@@ -53,14 +53,14 @@ pub(crate) struct Completion {
     pub(crate) reply: Result<Reply, Failed>,
 }
 
-/// Where the driver's tasks leave what they have got.
+/// Where the driver's tasks put their results.
 #[derive(Default)]
 struct Done {
     list: Mutex<Vec<Completion>>,
     news: Notify,
 }
 
-/// Which coordinator a request went to: its place among those of the configuration, or [`NOBODY`].
+/// The coordinator that a request went to: its index in the configuration, or [`NOBODY`].
 #[derive(Debug, Clone)]
 pub(crate) struct Chosen(Arc<AtomicU16>);
 
@@ -89,18 +89,18 @@ pub(crate) struct Driver {
     ready: Option<Ready>,
     statements: Statements,
     done: Arc<Done>,
-    /// Submitted, and not begun.
+    /// Submitted, but not yet started.
     begun: Vec<(u32, Chosen, Option<u16>, Asked)>,
     timer: Timer,
     /// The epoll of the load thread.
     watched: AsyncFd<OwnedFd>,
     scratch: Vec<u8>,
-    // After all that lives in it.
+    // Dropped after everything that lives in it.
     runtime: Runtime,
 }
 
 impl Driver {
-    /// Not connected; whatever `epoll` watches ends a [`Driver::wait`].
+    /// Not connected yet. Any event on `epoll` ends a [`Driver::wait`].
     pub(crate) fn new(epoll: &Epoll) -> io::Result<Driver> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let timer = Timer::new()?;
@@ -120,9 +120,9 @@ impl Driver {
         })
     }
 
-    /// Connects and prepares `statements`; looks up several times a second whether it shall go on.
+    /// Connects and prepares `statements`; asks `goes_on` several times a second whether to continue.
     ///
-    /// `false`: it shall not, and nothing is connected.
+    /// `false`: it was told to stop, and nothing is connected.
     ///
     /// # Errors
     /// No node answers within `patience`, a coordinator is not known to the cluster by its address, or a statement is
@@ -152,7 +152,7 @@ impl Driver {
         Ok(true)
     }
 
-    /// Gives a request to the driver, which begins with it in the next [`Driver::wait`]. `pin`: the one coordinator it
+    /// Submits a request to the driver, which starts it in the next [`Driver::wait`]. `pin`: the only coordinator it
     /// may go to.
     ///
     /// # Errors
@@ -173,7 +173,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Lets the driver work until `until`, until a request is done, or until something is ready on `epoll`.
+    /// Lets the driver work until `until`, until a request is completed, or until something is ready on `epoll`.
     pub(crate) fn wait(&mut self, epoll: &mut Epoll, until: u64) -> io::Result<()> {
         let waits = until > monotonic_ns() && self.done.list.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         if waits {
@@ -193,7 +193,7 @@ impl Driver {
                 }
             }
             if !waits {
-                // Tasks run while this one waits: who is in a hurry lets them have a turn.
+                // Tasks only run while this future yields, so give them a turn even when there is no time to wait.
                 tokio::task::yield_now().await;
                 return;
             }
@@ -205,17 +205,17 @@ impl Driver {
         epoll.wait(Some(0))
     }
 
-    /// Exchanges what is done for an empty list.
+    /// Swaps the completed requests for an empty list.
     pub(crate) fn take(&mut self, list: &mut Vec<Completion>) {
         std::mem::swap(&mut *self.done.list.lock().unwrap_or_else(PoisonError::into_inner), list);
     }
 }
 
-/// Token of the timer in the epoll: it has no meaning but to end a wait.
+/// Epoll token of the timer, whose only purpose is to end a wait.
 pub(crate) const TIMER: u64 = u64::MAX - 1;
-/// How often a driver that connects is looked after.
+/// How often a connecting driver is checked.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long one connection may take to be made.
+/// Time limit for establishing one connection.
 const CONNECTION: Duration = Duration::from_secs(5);
 
 fn connect_error(config: &EngineConfig, coordinator: usize, step: &'static str, reason: String) -> LoadError {
@@ -227,7 +227,7 @@ async fn connect(config: &EngineConfig, statements: &[String]) -> Result<Ready, 
     let failed = |step, reason| connect_error(config, 0, step, reason);
     let addresses: Vec<SocketAddr> = config.coordinators.iter().map(|node| node.address).collect();
     let balancing = DefaultPolicy::builder().token_aware(config.balancing == Balancing::TokenAware).build();
-    // The farther tiers come last by our own policy; the driver itself takes all nodes for near.
+    // Our own policy puts the farther tiers last; the driver itself considers all nodes near.
     let none: Option<Arc<dyn SpeculativeExecutionPolicy>> = None;
     let profile = ExecutionProfile::builder()
         .load_balancing_policy(Arc::new(Recording::new(balancing, &addresses, &config.tier_ends())))

@@ -1,4 +1,4 @@
-//! The driver's own choice of coordinators, written down.
+//! Records which coordinators the driver chooses.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -11,16 +11,16 @@ use scylla::{
 
 use super::Chosen;
 
-/// What the task of a request tells the policy, and hears from it.
+/// Exchanged between the task of a request and the policy: the pin one way, the chosen coordinator back.
 #[derive(Debug, Clone)]
 pub(super) struct Asking {
     pub(super) chosen: Chosen,
-    /// The one coordinator that it may go to.
+    /// The only coordinator that it may go to.
     pub(super) pin: Option<u16>,
 }
 
 tokio::task_local! {
-    /// Of the request that is being asked.
+    /// Of the request being executed.
     pub(super) static ASKED: Asking;
 }
 
@@ -29,12 +29,12 @@ pub(super) fn address(node: &Node) -> SocketAddr {
     SocketAddr::new(node.address.ip(), node.address.port())
 }
 
-/// A policy whose choices are kept for the account, with two additions of ours: requests may be bound to one coordinator,
-/// and coordinators of a farther tier come after all of the nearer ones.
+/// A policy that records its choices for the account, with two additions of ours: requests may be bound to one
+/// coordinator, and coordinators of a farther tier come after all of the nearer ones.
 #[derive(Debug)]
 pub(super) struct Recording {
     inner: Arc<dyn LoadBalancingPolicy>,
-    /// The coordinators, with the number of their tiers.
+    /// The coordinators with their tier numbers.
     nodes: Vec<(SocketAddr, usize)>,
 }
 
@@ -56,7 +56,7 @@ impl Recording {
 
     fn record(&self, node: &Node) {
         if let Some(place) = self.place(node).and_then(|place| u16::try_from(place).ok()) {
-            // What the driver asks on its own account has no account here.
+            // Fails for the driver's own requests, which are not accounted.
             let _ = ASKED.try_with(|asking| asking.chosen.set(place));
         }
     }
@@ -75,7 +75,7 @@ impl LoadBalancingPolicy for Recording {
             }
             None => {
                 let picked = self.inner.pick(request, cluster)?;
-                // The plan has them in their order.
+                // The fallback plan lists the nodes in the order of their tiers.
                 if self.tier(picked.0) > 0 {
                     return None;
                 }

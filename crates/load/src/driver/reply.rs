@@ -1,4 +1,4 @@
-//! From what the driver gives to what workloads judge.
+//! From the driver's results to what workloads judge.
 
 use std::ops::ControlFlow;
 
@@ -23,17 +23,17 @@ use crate::{
 /// An answer.
 pub(crate) struct Reply {
     pub(super) result: QueryResult,
-    /// Where the next page begins, if pages were asked for.
+    /// Where the next page begins, if pages were requested.
     pub(super) page: Option<PagingStateResponse>,
     /// The request has said that the columns are known.
     pub(super) skip_metadata: bool,
 }
 
-/// Why there is none.
+/// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failed {
     pub(crate) class: ErrorClass,
-    /// The server's code; 0 if it was not the server who said so.
+    /// The server's error code; 0 if the error did not come from the server.
     pub(crate) code: u32,
     pub(crate) message: String,
 }
@@ -50,7 +50,7 @@ impl From<ExecutionError> for Failed {
         let ours = |class| Failed { class, code: 0, message: error.to_string() };
         match &error {
             ExecutionError::LastAttemptError(attempt) => match attempt {
-                // Its code is agreed on per connection.
+                // Its error code is negotiated per connection.
                 Attempt::DbError(DbError::RateLimitReached { .. }, _) => ours(ErrorClass::Overloaded),
                 Attempt::DbError(reason, words) => {
                     let code = reason.code(&ProtocolFeatures::default()) as u32;
@@ -73,10 +73,10 @@ impl From<ExecutionError> for Failed {
 }
 
 impl Reply {
-    /// Appends it to `out` as the body that [`Reply::header`] belongs to: rows with their cells as they came.
+    /// Appends to `out` the body that [`Reply::header`] belongs to: rows with their cells as received.
     ///
     /// # Errors
-    /// Rows that the driver cannot take apart.
+    /// Rows that the driver cannot decode.
     pub(crate) fn write(self, out: &mut Vec<u8>) -> Result<(), Failed> {
         if !self.result.is_rows() {
             int(out, kind::VOID);
@@ -120,7 +120,7 @@ impl Reply {
     }
 }
 
-/// A type in our words.
+/// A type of the driver as one of ours.
 fn column_type(theirs: &Theirs<'_>) -> ColumnType {
     let inner = |of: &Theirs<'_>| Box::new(column_type(of));
     match theirs {

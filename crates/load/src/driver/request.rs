@@ -1,4 +1,4 @@
-//! From a request as workloads write it to one that the driver takes.
+//! From a request as workloads write it to a request of the driver.
 
 use std::{num::NonZeroU32, sync::Arc};
 
@@ -22,12 +22,12 @@ use scylla::{
 use super::reply::{Failed, Reply};
 use crate::wire::{HEADER, opcode, query, reader::Reader};
 
-/// The id that a statement has in what is composed for the driver: its number.
+/// The id of a statement in requests composed for the driver: its number.
 pub(super) fn id(number: usize) -> [u8; 4] {
     (number as u32).to_be_bytes()
 }
 
-/// Values as they travel: a length of four bytes each, then the content.
+/// Values in wire format: a length of four bytes each, then the content.
 #[derive(Debug, Default)]
 pub(super) struct Serialized {
     count: u16,
@@ -67,12 +67,12 @@ enum What {
 /// A request for the driver.
 pub(super) struct Asked {
     what: What,
-    /// It asks for one page, from here on.
+    /// It requests one page, from here on.
     page: Option<PagingState>,
     skip_metadata: bool,
 }
 
-/// Query parameters but for the values (section 4.1.4).
+/// Query parameters except the values (section 4.1.4).
 struct Tail {
     consistency: Consistency,
     serial: Option<SerialConsistency>,
@@ -86,7 +86,7 @@ const BROKEN: &str = "a request that cannot be read back; this is a defect of th
 const VALUES: &str = "the scylla driver prepares every text that has values; prepare the statement";
 
 impl Asked {
-    /// Reads a frame of version 4 that [`crate::Request`] has written, whose statements have the ids of [`id`].
+    /// Parses a frame of version 4 that [`crate::Request`] has written, whose statements have the ids of [`id`].
     ///
     /// # Errors
     /// Why the driver cannot carry it.
@@ -126,7 +126,7 @@ impl Asked {
         }
     }
 
-    /// Asks, once.
+    /// Executes the request once.
     pub(super) async fn run(self, session: &Session) -> Result<Reply, Failed> {
         let result = match (self.what, self.page) {
             (What::Execute(statement, values), None) => whole(session.execute_unpaged(&statement, values).await),
@@ -141,7 +141,7 @@ impl Asked {
     }
 }
 
-/// A result, and where the next page begins if pages were asked for.
+/// A result, and where the next page begins if pages were requested.
 type Given = Result<(QueryResult, Option<PagingStateResponse>), Failed>;
 
 fn whole(result: Result<QueryResult, ExecutionError>) -> Given {
@@ -234,7 +234,7 @@ impl Tail {
         })
     }
 
-    /// Where the page begins that is asked for.
+    /// Where the requested page begins.
     fn page(self) -> Option<PagingState> {
         self.page_size?;
         let state = self.paging_state.map(|state| PagingState::new_from_raw_bytes(Arc::<[u8]>::from(state)));

@@ -1,4 +1,4 @@
-//! From bytes to what they mean for the request that asked.
+//! From received bytes to what they mean for the request they answer.
 
 use super::{
     connection::{Filled, Loss, Open, State, Step},
@@ -12,11 +12,11 @@ use crate::{
     wire::{Body, Header, answer::answer},
 };
 
-/// Errors of a server that may be able to do the same a moment later (protocol, section 9): it has failed, is overloaded,
-/// is starting. Cassandra 5.0 fails so (`Unknown CF`) to prepare for a table that all nodes have just agreed on.
+/// Server errors that may pass within moments (protocol, section 9): the server has failed, is overloaded, or is
+/// starting. Cassandra 5.0 fails so (`Unknown CF`) to prepare for a table that all nodes have just agreed on.
 const PASSING: [u32; 3] = [0x0000, 0x1001, 0x1002];
 
-/// Reads per connection before others get their turn.
+/// Reads per connection before other connections get their turn.
 const MOST_READS: usize = 16;
 
 impl Worker {
@@ -58,7 +58,7 @@ impl Worker {
     fn frame(&mut self, index: usize, header: Header, body: &Body, at: u64) -> Result<(), Loss> {
         let connection = &mut self.connections[index];
         let stream = match u16::try_from(header.stream) {
-            // Negative streams carry the server's events; none was asked for.
+            // Negative streams carry events of the server, which we have not registered for.
             Err(_) => return Ok(()),
             Ok(0) => return self.control(index, header, body, at),
             Ok(stream) => stream,
@@ -88,7 +88,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Asks for a statement to be prepared, or has the connection ready if there are no more.
+    /// Requests preparation of a statement, or marks the connection ready if there are no more.
     fn prepare(&mut self, index: usize, number: usize) -> bool {
         let Some(text) = self.statements.get(number) else { return false };
         self.connections[index].prepare(number, text);
@@ -97,7 +97,7 @@ impl Worker {
         true
     }
 
-    /// Handshake and preparing: each answer asks for the next step.
+    /// Handshake and preparation: each answer triggers the next step.
     fn control(&mut self, index: usize, header: Header, body: &Body, at: u64) -> Result<(), Loss> {
         let connection = &mut self.connections[index];
         let State::Opening { step, .. } = connection.state else {
@@ -142,7 +142,7 @@ impl Worker {
         }
     }
 
-    /// What becomes of the operation, as it was when the answer to `open` came.
+    /// Decides what becomes of the operation, in the state it had when the answer to `open` came.
     pub(super) fn answered(&mut self, operation: &Operation, open: Open, verdict: &Verdict, at: u64) {
         let Operation { intended, name, .. } = *operation;
         if let Some(finding) = verdict.finding {
@@ -160,7 +160,7 @@ impl Worker {
             return;
         }
         if at > operation.deadline {
-            // The wheel has not come round yet, but the user has gone.
+            // The deadline has passed, but the timeout wheel has not reported it yet.
             self.count_attempt(operation, AttemptEnd::TimedOut, 0);
             self.end_timed_out(open.handle, true, at);
             self.late(open.handle, at);

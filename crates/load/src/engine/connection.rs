@@ -1,4 +1,4 @@
-//! One connection: its socket, its buffers, and the slab of requests that are on their way.
+//! One connection: its socket, its buffers, and the slab of requests in flight.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -18,26 +18,25 @@ use crate::{
     },
 };
 
-/// Bytes that are encoded for one write. Beyond them an operation waits in its coordinator's queue, from where it
-/// can still be given up as never sent.
+/// Limit of bytes that are encoded but not sent. Beyond it an operation waits in its coordinator's queue, where it can
+/// still be given up as never sent.
 const MOST_UNSENT: usize = 256 * 1024;
-/// Until the first attempt to connect again, doubled after each that fails.
+/// Delay before the first attempt to reconnect, doubled after each failure.
 const FIRST_BACKOFF_NS: u64 = 50_000_000;
 const LONGEST_BACKOFF_NS: u64 = 1_000_000_000;
 
-/// How far a connection has come.
+/// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Not connected; tried again at this time.
+    /// Not connected; the next attempt is at this time.
     Down { retry_ns: u64 },
-    /// On its way to being ready, or to being ready again after the server has forgotten a statement; given up at
-    /// this time.
+    /// Becoming ready, or becoming ready again after the server has forgotten a statement; given up at this time.
     Opening { step: Step, deadline_ns: u64 },
-    /// Takes operations.
+    /// Accepts operations.
     Ready,
 }
 
-/// What an opening connection waits for.
+/// What an opening connection is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Connect,
@@ -47,7 +46,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// In words, for errors.
+    /// Its name in error messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Step::Connect => "connecting",
@@ -63,7 +62,7 @@ pub(super) struct Loss {
     pub(super) reason: String,
     /// The client closed it because the server's bytes made no sense.
     pub(super) garbage: bool,
-    /// The server could not, but may a moment later.
+    /// The server could not do it, but may be able to a moment later.
     pub(super) passing: bool,
 }
 
@@ -91,21 +90,21 @@ impl Loss {
     }
 }
 
-/// What a read tells besides the bytes.
+/// What a read yields besides the bytes.
 pub(super) struct Filled {
-    /// When the last of them came, on CLOCK_MONOTONIC.
+    /// When the last of them arrived, on CLOCK_MONOTONIC.
     pub(super) at: u64,
     /// There may be more.
     pub(super) more: bool,
 }
 
-/// A request on its way.
+/// A request in flight.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Open {
     pub(super) handle: Handle,
     /// When the kernel took its last byte; 0 while it has not.
     pub(super) sent_ns: u64,
-    /// Nobody waits for it any more; a late answer is still measured.
+    /// The operation no longer waits for it; a late answer is still measured.
     pub(super) late: bool,
 }
 
@@ -114,12 +113,12 @@ pub(super) struct Connection {
     pub(super) coordinator: usize,
     pub(super) state: State,
     statements: Statements,
-    /// It was ready once since it was opened: its end is a loss and not a failed attempt, and if it is not ready now
-    /// it will be in a round trip, for which operations wait.
+    /// It has been ready since it was opened: its end is a lost connection, not a failed attempt to connect. If it is
+    /// not ready now, it will be within a round trip, and operations wait for that.
     pub(super) established: bool,
-    /// It stands in the list of connections with something to write.
+    /// It is in the list of connections with something to write.
     pub(super) touched: bool,
-    /// How long a step of the handshake may take.
+    /// Time limit for a step of the handshake.
     pub(super) patience_ns: u64,
     dead_peer: Option<Duration>,
     target: Coordinator,
@@ -127,7 +126,7 @@ pub(super) struct Connection {
     token: u64,
     transport: Option<Transport>,
     handshake: Option<Handshake>,
-    /// The epoll watches for room to write: the kernel has not taken all output.
+    /// The epoll watches for writability: the kernel has not taken all output.
     watching: bool,
     backoff_ns: u64,
     inbox: Inbox,
@@ -135,7 +134,7 @@ pub(super) struct Connection {
     /// By stream id.
     slots: Vec<Option<Open>>,
     free: Vec<u16>,
-    /// The most requests that may be on their way.
+    /// Limit of requests in flight.
     most_open: usize,
 }
 
@@ -172,7 +171,7 @@ impl Connection {
         }
     }
 
-    /// Sets the most requests that may be on their way; `None`: as many as there are streams.
+    /// Sets the limit of requests in flight; `None`: as many as there are streams.
     pub(super) fn allow(&mut self, most: Option<u32>) {
         let streams = usize::from(wire::LAST_STREAM);
         self.most_open = most.map_or(streams, |most| streams.min(most as usize));
@@ -190,19 +189,19 @@ impl Connection {
     /// Whether an operation can be put on it now.
     pub(super) fn has_room(&self) -> bool {
         self.is_ready()
-            // What the kernel does not take now waits where it can still be given up.
+            // If the kernel takes no more, operations wait where they can still be given up.
             && !self.watching
-            // Slot 0 is nobody's.
+            // Slot 0 belongs to no operation.
             && self.slots.len() - 1 - self.free.len() < self.most_open
             && self.outbox.waiting() < MOST_UNSENT
     }
 
-    /// How many requests the kernel has not wholly taken.
+    /// How many requests the kernel has not completely taken.
     pub(super) fn unsent(&self) -> usize {
         self.outbox.unsent()
     }
 
-    /// When its state needs a look; `u64::MAX` for never.
+    /// When its state needs attention; `u64::MAX` for never.
     pub(super) fn attention_ns(&self) -> u64 {
         match self.state {
             State::Down { retry_ns } => retry_ns,
@@ -211,7 +210,7 @@ impl Connection {
         }
     }
 
-    /// Begins to connect; the epoll tells when the attempt has ended.
+    /// Starts connecting; the epoll reports when the attempt has ended.
     pub(super) fn open_socket(&mut self, epoll: &Epoll, now: u64) -> Result<(), Loss> {
         self.state = State::Opening { step: Step::Connect, deadline_ns: now + self.patience_ns };
         let tls = self.options.tls.as_ref();
@@ -225,7 +224,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The attempt to connect has ended: begins the handshake, or tells why it failed.
+    /// The attempt to connect has ended: starts the handshake, or returns why the attempt failed.
     pub(super) fn connected(&mut self) -> Result<(), Loss> {
         self.transport.as_ref().map(Transport::connected).transpose()?;
         self.advance(Step::Startup);
@@ -233,7 +232,7 @@ impl Connection {
         Ok(())
     }
 
-    /// An answer during the handshake: asks the next question. `true` if that was the last one.
+    /// Handles an answer of the handshake and sends the next request. `true` if that was the last answer.
     pub(super) fn shake_hands(&mut self, header: Header, body: &Body) -> Result<bool, Loss> {
         let answer = answer(header, self.inbox.body(body))?;
         let handshake = self.handshake.as_mut().ok_or("an answer to a question that was not asked")?;
@@ -248,7 +247,7 @@ impl Connection {
         Ok(done.is_some())
     }
 
-    /// Asks for the statement with this number to be prepared.
+    /// Requests preparation of the statement with this number.
     pub(super) fn prepare(&mut self, number: usize, text: &str) {
         self.advance(Step::Prepare(number));
         let version = self.statements.version();
@@ -259,7 +258,7 @@ impl Connection {
         self.state = State::Opening { step: next, deadline_ns: monotonic_ns() + self.patience_ns };
     }
 
-    /// Keeps the id of the prepared statement with this number.
+    /// Stores the id of the prepared statement with this number.
     pub(super) fn keep_prepared(&mut self, number: usize, id: &[u8], result_metadata_id: &[u8]) {
         self.statements.keep(number, id, result_metadata_id);
     }
@@ -289,7 +288,7 @@ impl Connection {
         Ok(stream)
     }
 
-    /// Gives the kernel what it takes, and stamps the requests that are wholly on their way.
+    /// Writes what the kernel takes, and stamps the requests that it has completely taken.
     pub(super) fn flush(
         &mut self,
         epoll: &Epoll,
@@ -311,7 +310,7 @@ impl Connection {
             self.outbox.wrote(count, |stream| {
                 let Some(open) = &mut slots[usize::from(stream)] else { return };
                 open.sent_ns = sent_ns;
-                // Of the others the first request is under way already.
+                // An operation's later requests do not change when it was first sent.
                 if let Some(operation) = operations.get_mut(open.handle)
                     && operation.first_sent == 0
                 {
@@ -322,7 +321,7 @@ impl Connection {
                 }
             });
         }
-        // While TLS is agreed on, requests wait for the server's bytes and not for room.
+        // During the TLS handshake, requests wait for the server's bytes and not for writability.
         let blocked = (transport.is_open() && !self.outbox.is_empty()) || transport.wants_write();
         if self.watching != blocked {
             self.watching = blocked;
@@ -331,7 +330,7 @@ impl Connection {
         Ok(())
     }
 
-    /// What was read lets something be written that had to wait for it.
+    /// Whether what was read allows something to be written that had to wait for it.
     pub(super) fn owes(&self) -> bool {
         self.options.tls.is_some()
             && self
@@ -340,7 +339,7 @@ impl Connection {
                 .is_some_and(|transport| transport.wants_write() || (transport.is_open() && !self.outbox.is_empty()))
     }
 
-    /// Reads once; what is read has not come before `earliest_ns`.
+    /// Reads once; what is read did not arrive before `earliest_ns`.
     pub(super) fn fill(&mut self, earliest_ns: u64) -> Result<Filled, Loss> {
         let nothing = Filled { at: earliest_ns, more: false };
         let Some(transport) = &mut self.transport else { return Ok(nothing) };
@@ -352,7 +351,7 @@ impl Connection {
                 let more = count == room.len();
                 self.inbox.filled(count);
                 let now = monotonic_ns();
-                // The kernel stamps with the other clock. Should that have been set just now, the bounds still hold.
+                // The kernel's stamp is of CLOCK_REALTIME. Even if that clock has just been set, the bounds still hold.
                 let age = stamp.map_or(0, |stamp| realtime_ns().saturating_sub(stamp));
                 Ok(Filled { at: now.saturating_sub(age).max(earliest_ns).min(now), more })
             }
@@ -377,21 +376,21 @@ impl Connection {
         slot.ok_or("an answer to a question that was not asked")
     }
 
-    /// Takes the answered request off its stream, which is free from now on.
+    /// Removes the answered request from its stream, which is then free.
     pub(super) fn release(&mut self, stream: u16) {
         if self.slots[usize::from(stream)].take().is_some() {
             self.free.push(stream);
         }
     }
 
-    /// Nobody waits for this request any more; its stream stays taken for the late answer.
+    /// The operation no longer waits for this request; its stream stays reserved for the late answer.
     pub(super) fn give_up(&mut self, stream: u16) {
         if let Some(Some(open)) = self.slots.get_mut(usize::from(stream)) {
             open.late = true;
         }
     }
 
-    /// Closes it, and returns the requests that were on their way, late ones too.
+    /// Closes it, and returns the requests that were in flight, including late ones.
     pub(super) fn close(&mut self, now: u64) -> Vec<Open> {
         // Dropping the socket closes it, and the epoll forgets it.
         self.transport = None;

@@ -1,4 +1,4 @@
-//! A thread's driver, and what it has in hand.
+//! A thread's driver and the requests it has in flight.
 
 use super::connection::Open;
 use crate::{
@@ -19,9 +19,9 @@ pub(super) struct Driven {
     pub(super) driver: Driver,
     pub(super) slots: Vec<Slot>,
     pub(super) free: Vec<u32>,
-    /// The most requests that it may have.
+    /// Limit of requests in flight.
     most: usize,
-    /// Reused: what is done, and the body of an answer.
+    /// Reused buffers: completed requests, and the body of an answer.
     pub(super) done: Vec<Completion>,
     pub(super) body: Vec<u8>,
 }
@@ -45,7 +45,8 @@ impl Driven {
         })
     }
 
-    /// Nobody waits for this request any more; it is still measured. Returns where it went, if that is known.
+    /// The operation no longer waits for this request; it is still measured. Returns the coordinator it went to, if
+    /// known.
     pub(super) fn give_up(&mut self, slot: u32) -> Option<u16> {
         let slot = self.slots.get_mut(slot as usize)?;
         if let Some(open) = &mut slot.open {

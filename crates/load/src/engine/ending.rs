@@ -1,4 +1,4 @@
-//! The ends of operations: answered, failed, timed out, never sent; and what may come after the end.
+//! How operations end: answered, failed, timed out or never sent; and what may come after the end.
 
 use brownout_base::clock::monotonic_ns;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{Ended, Ending, ErrorClass, Outcome, late_patience_ns};
 
-/// How long after its start an engine takes an error that may pass for one that has not passed yet.
+/// How long after its start an engine treats errors that may pass as temporary.
 const PASSES_WITHIN_NS: u64 = 10_000_000_000;
 
 fn entry(operation: &Operation) -> Entry {
@@ -27,7 +27,7 @@ impl Worker {
         }
     }
 
-    /// A request has failed: tries again, or ends the operation.
+    /// A request has failed: retries it, or ends the operation.
     pub(super) fn failed(&mut self, handle: Handle, class: ErrorClass, at: u64) {
         let Some(operation) = self.operations.get_mut(handle) else { return };
         let wait_ns = self.setup.config.retries.wait_ns(operation.attempt, class, &mut self.random);
@@ -50,7 +50,7 @@ impl Worker {
         }
     }
 
-    /// Sends the next attempts of operations that have rested enough.
+    /// Sends the next attempts of operations whose retry delay is over.
     pub(super) fn wake_rested(&mut self, now: u64) {
         while let Some(std::cmp::Reverse((due, handle))) = self.rests.peek().copied()
             && due <= now
@@ -88,31 +88,32 @@ impl Worker {
         self.end_timed_out(handle, operation.outstanding > 0, now);
     }
 
-    /// The account of an operation that has timed out; `awaited` if it may still be answered.
+    /// Accounts an operation that has timed out; `awaited` if it may still be answered.
     pub(super) fn end_timed_out(&mut self, handle: Handle, awaited: bool, now: u64) {
         let Some(operation) = self.operations.get_mut(handle) else { return };
         operation.awaited = awaited;
         let operation = *operation;
-        // An operation that the kernel has not taken yet has only waited.
+        // If the kernel has not taken a request of the operation yet, all of its time is wait.
         let timeout = operation.deadline - operation.intended;
         let wait = operation.sample(operation.deadline).0.min(timeout);
         self.ledger.ended(entry(&operation), Outcome::TimedOut, (wait, timeout - wait), awaited);
         self.settle(handle, Ended::TimedOut, now);
     }
 
-    /// A request for which nobody waits any more was answered after all.
+    /// A late answer has come, for which the operation no longer waited.
     pub(super) fn late(&mut self, handle: Handle, at: u64) {
         let Some(operation) = self.operations.get_mut(handle) else { return };
         let awaited = std::mem::take(&mut operation.awaited);
         let operation = *operation;
         if awaited {
-            // Looked for before it was read, an answer in the last moment counts as late, and then not as too early.
+            // The deadline was checked before this answer was read. If it arrived at the last moment, it counts as late
+            // all the same, and its time is set to the deadline at least.
             self.ledger.late(entry(&operation), operation.sample(at.max(operation.deadline)));
         }
         self.forget_if_over(handle);
     }
 
-    /// A request for which nobody waits any more will never be answered.
+    /// A request for which the operation no longer waits will never be answered.
     fn never_answered(&mut self, handle: Handle) {
         let Some(operation) = self.operations.get_mut(handle) else { return };
         operation.outstanding -= 1;
@@ -123,7 +124,7 @@ impl Worker {
         self.forget_if_over(handle);
     }
 
-    /// Gives up the late answers that nobody should wait for any more.
+    /// Stops waiting for late answers that are overdue.
     pub(super) fn stop_waiting(&mut self, now: u64) {
         let patience_ns = late_patience_ns(self.timeout_ns);
         for operation in self.operations.iter_mut() {
@@ -134,7 +135,7 @@ impl Worker {
         }
     }
 
-    /// The outcome is certain: the workload is told, and the user starts the next operation.
+    /// The outcome is final: the workload is told, and the user starts the next operation.
     fn settle(&mut self, handle: Handle, ended: Ended, now: u64) {
         let Some(operation) = self.operations.get(handle).copied() else { return };
         self.operations.settle(handle);
@@ -156,7 +157,7 @@ impl Worker {
         }
     }
 
-    /// Ends the operations and attempts whose time is over.
+    /// Ends the operations and attempts whose time is up.
     pub(super) fn expire(&mut self, now: u64) {
         while let Some(list) = self.wheel.take_due(now) {
             for watched in &list {
@@ -171,7 +172,7 @@ impl Worker {
             }
             self.wheel.recycle(list);
         }
-        // What has been given up leaves the queues, or they would grow as long as nobody takes from them.
+        // Given-up operations leave the queues, which would otherwise grow while nothing is taken from them.
         for queue in self.targets.iter_mut().map(|target| &mut target.queue).chain([&mut self.homeless]) {
             while let Some(first) = queue.front()
                 && self.operations.get(*first).is_none_or(|operation| operation.stage != Stage::Waiting)
@@ -181,11 +182,11 @@ impl Worker {
         }
     }
 
-    /// An attempt has had its time; the operation tries again if it may.
+    /// An attempt has timed out; the operation is retried if it may be.
     fn give_up_attempt(&mut self, handle: Handle, now: u64) {
         let Some(operation) = self.operations.get(handle).copied() else { return };
         if operation.attempt + 1 >= self.setup.config.retries.tries {
-            // The last attempt has as long as the operation.
+            // The last attempt lasts as long as the operation.
             return;
         }
         self.give_up(handle, operation.place);
@@ -193,7 +194,7 @@ impl Worker {
         self.try_again(handle, now, now);
     }
 
-    /// Nobody waits any more for the request in this place; its answer is still measured.
+    /// The operation no longer waits for the request on this connection and stream; its answer is still measured.
     fn give_up(&mut self, handle: Handle, place: (u32, u16)) {
         let Some(driven) = &mut self.driven else {
             self.connections[place.0 as usize].give_up(place.1);
@@ -205,7 +206,7 @@ impl Worker {
         }
     }
 
-    /// Closes a connection and ends what was on its way; what waited for its coordinator goes elsewhere.
+    /// Closes a connection and ends what was in flight; operations queued for its coordinator go elsewhere.
     pub(super) fn lose(&mut self, index: usize, loss: Loss) {
         let now = monotonic_ns();
         let connection = &mut self.connections[index];
@@ -213,7 +214,7 @@ impl Worker {
         let (state, established) = (connection.state, connection.established);
         self.end_all(index, ErrorClass::ConnectionLost, now);
         if self.is_starting() {
-            // Its next attempt is on its way.
+            // The connection will be tried again.
             if loss.passing && now < self.begun_ns + PASSES_WITHIN_NS {
                 return;
             }
@@ -234,7 +235,7 @@ impl Worker {
         }
     }
 
-    /// Closes a connection; every request on its way fails with `class`.
+    /// Closes a connection; every request in flight fails with `class`.
     fn end_all(&mut self, index: usize, class: ErrorClass, now: u64) {
         let connection: &mut Connection = &mut self.connections[index];
         self.attention_ns = 0;
@@ -242,7 +243,7 @@ impl Worker {
         self.end_lost(lost, class, now);
     }
 
-    /// These requests will not be answered any more.
+    /// These requests will never be answered.
     fn end_lost(&mut self, lost: Vec<Open>, class: ErrorClass, now: u64) {
         for open in lost {
             if open.late {
@@ -253,7 +254,7 @@ impl Worker {
             operation.outstanding -= 1;
             let operation = *operation;
             if class != ErrorClass::Abandoned && operation.deadline <= now {
-                // The wheel would have said so within its next tick.
+                // The timeout wheel would have reported it within its next tick.
                 self.count_attempt(&operation, AttemptEnd::TimedOut, 0);
                 self.end_timed_out(open.handle, operation.outstanding > 0, now);
                 continue;
@@ -264,7 +265,7 @@ impl Worker {
         }
     }
 
-    /// Ends all that is open, at the end of a run.
+    /// Ends all open operations at the end of a run.
     pub(super) fn abandon(&mut self, now: u64) {
         for index in 0..self.connections.len() {
             self.end_all(index, ErrorClass::Abandoned, now);

@@ -1,4 +1,4 @@
-//! What starts operations: the schedule of an open loop, or the end of the operation before. Every flow by itself.
+//! What starts operations: the schedule of an open loop, or the end of the previous operation. Each flow has its own.
 
 use std::collections::VecDeque;
 
@@ -7,17 +7,17 @@ use crate::{
     schedule::{Limiter, RateProfile, Schedule},
 };
 
-/// How long a user of the population rests whose write has failed: a server in trouble is not helped by more of it.
+/// How long a user of the population rests after a failed write: more load does not help a server in trouble.
 const REST_NS: u64 = 100_000_000;
-/// Where the seeds of one flow's arrivals begin behind those of the flow before.
+/// Offset between the arrival seeds of one flow and the next.
 const SEEDS_PER_FLOW: u64 = 1 << 32;
 
-/// What starts operations of a flow at present.
+/// What currently starts the operations of a flow.
 pub(super) enum Source {
-    /// Nothing, or nothing any more.
+    /// Nothing, or nothing any longer.
     Idle,
     Open(Schedule),
-    /// Users who have not been told that there is no more; those whose operation has failed may rest first.
+    /// Users who have not been told that there are no more operations; those whose operation failed may rest first.
     Closed {
         users: usize,
         rest: bool,
@@ -26,7 +26,7 @@ pub(super) enum Source {
         limiter: Limiter,
         /// Users without an operation.
         free: usize,
-        /// Since when there is any.
+        /// Since when at least one has been free.
         since: u64,
     },
 }
@@ -36,11 +36,11 @@ pub(super) struct Flow {
     pub(super) source: Source,
     /// Number of the pace in force.
     pub(super) pace: u32,
-    /// Users of a closed loop that are free to start, and since when.
+    /// For every free user of a closed loop, since when it has been free.
     pub(super) restarts: Vec<u64>,
-    /// Until when users rest whose operations have failed, in order.
+    /// When each user resting after a failed operation is ready again, in order.
     pub(super) resting: VecDeque<u64>,
-    /// There is nothing to start until one of the operations that are open is over.
+    /// Nothing can start until one of the open operations is over.
     pub(super) parked: bool,
 }
 
@@ -49,7 +49,7 @@ impl Flow {
         Flow { source: Source::Idle, pace: 0, restarts: Vec::new(), resting: VecDeque::new(), parked: false }
     }
 
-    /// An operation is over: there may be something to start again.
+    /// An operation is over, so there may be something to start again.
     pub(super) fn unpark(&mut self) {
         self.parked = false;
     }
@@ -57,14 +57,15 @@ impl Flow {
     /// No operation intended before this will be scheduled any more.
     pub(super) fn horizon_ns(&self, now: u64) -> u64 {
         match &self.source {
-            // What is due may be held back, to be sent together or for want of a user.
+            // Operations that are due may be held back, to be sent together or because no user is free.
             Source::Open(schedule) => now.min(schedule.next_ns()),
             Source::Limited { limiter, .. } => now.min(limiter.next_ns()),
             Source::Idle | Source::Closed { .. } => now,
         }
     }
 
-    /// When it starts something by the clock; the first is for what may be held back to be sent together.
+    /// When the clock next starts something: by the schedule, which may be held back to be sent together, and for users
+    /// who rest.
     pub(super) fn next_ns(&self) -> (u64, u64) {
         let rested = self.resting.front().copied().unwrap_or(u64::MAX);
         if self.parked {
@@ -81,7 +82,7 @@ impl Flow {
         matches!(self.source, Source::Idle)
     }
 
-    /// Whether an answer that came would start nothing within `ns`.
+    /// Whether an answer could start nothing within `ns`.
     pub(super) fn needs_no_answer_for(&self, ns: u64) -> bool {
         match &self.source {
             Source::Idle | Source::Open(_) => true,
@@ -90,7 +91,7 @@ impl Flow {
         }
     }
 
-    /// Partitions that are due before `at` and have found no user.
+    /// Partitions due before `at` that have found no user.
     pub(super) fn withheld(&self, at: u64) -> u64 {
         match &self.source {
             Source::Limited { limiter, .. } => limiter.overdue(at),
@@ -104,9 +105,9 @@ impl Flow {
         self.resting.clear();
         self.parked = false;
         let threads = config.threads;
-        // The first threads take what does not divide.
+        // The first threads take the remainder.
         let share = |users: u32| (users as usize + threads - 1 - index) / threads;
-        // Every pace of every flow has arrivals of its own, also when it is the same again.
+        // Every pace of every flow has its own arrivals, even if the same pace is set again.
         let seed = config.seed.wrapping_add(u64::from(self.pace)).wrapping_add(flow as u64 * SEEDS_PER_FLOW);
         self.source = match pace {
             Pace::Idle => Source::Idle,
@@ -122,7 +123,7 @@ impl Flow {
             Pace::Limited { threads: users, rate } => match share(users) {
                 0 => Source::Idle,
                 free => {
-                    // Threads without users have no part of the schedule either.
+                    // Threads without users take no part in the schedule.
                     let threads = threads.min(users as usize);
                     Source::Limited { limiter: Limiter::new(at_ns, rate, index, threads), free, since: at_ns }
                 }
@@ -150,7 +151,7 @@ impl Flow {
         }
     }
 
-    /// A user was told that there is no more.
+    /// A user was told that there are no more operations.
     pub(super) fn retire(&mut self) {
         if let Source::Closed { users, .. } = &mut self.source {
             *users -= 1;

@@ -1,4 +1,4 @@
-//! The account of one thread: what became of every operation, by the bucket of its intended start.
+//! The account of one thread: the outcome of every operation, by the bucket of its intended start.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Balance, ErrorClass, Finding, Outcome, Verdict, histogram};
 
-/// Counters since the last look, by time of completion.
+/// Counters since the last call, by time of completion.
 #[derive(Debug, Clone)]
 pub(super) struct Recent {
     pub(super) offered: u64,
@@ -34,7 +34,7 @@ impl Recent {
 pub(super) struct Entry {
     pub(super) intended: u64,
     pub(super) coordinator: u16,
-    /// Place of the operation's name.
+    /// Index of the operation's name.
     pub(super) name: u16,
 }
 
@@ -44,14 +44,14 @@ pub(super) struct Ledger {
     shape: Shape,
     /// In order of their numbers.
     pages: Vec<Page>,
-    /// The page used last: entries come in bursts for the same one.
+    /// The page used last, because entries for the same page come in bursts.
     last: usize,
-    /// Totals, without what is waiting and in flight: those are counted where they are.
+    /// Totals, except operations that are waiting or in flight: those are counted where they are kept.
     totals: Balance,
     recent: Recent,
-    /// The last stretch in which the client stood still, ns: what lies in it is in the pages.
+    /// The last period in which the client stood still, ns; the pages have recorded it.
     stood_still: Range<u64>,
-    /// Pages that end before this are not begun any more.
+    /// Pages that end before this are no longer created.
     drained_ns: u64,
 }
 
@@ -81,12 +81,12 @@ impl Ledger {
         page
     }
 
-    /// Finds the page of an intended start, or begins it.
+    /// Finds the page of an intended start, or creates it.
     #[cold]
     fn turn_to(&mut self, intended: u64) {
         let number = intended.saturating_sub(self.epoch_ns) / self.length_ns;
         self.last = self.pages.binary_search_by_key(&number, |page| page.number).unwrap_or_else(|place| {
-            // What is intended before the epoch counts in the first bucket.
+            // Operations intended before the epoch count in the first bucket.
             let start = if number == 0 { 0 } else { self.epoch_ns + number * self.length_ns };
             let end = self.epoch_ns.saturating_add((number + 1).saturating_mul(self.length_ns));
             self.pages.insert(place, Page::new(number, start..end, self.shape));
@@ -94,8 +94,8 @@ impl Ledger {
         });
     }
 
-    /// Whether the page of an intended start is still here. One that was handed out for the last time must not begin
-    /// anew, or what is handed out then would take its place.
+    /// Whether the page of an intended start still exists. A page that was handed out for the last time must not be
+    /// created anew, or its next part would replace the complete one.
     fn keeps(&self, intended: u64) -> bool {
         self.pages.iter().any(|page| page.covers(intended))
     }
@@ -120,7 +120,7 @@ impl Ledger {
         self.page(intended).work(name).requests += 1;
     }
 
-    /// The kernel took it, so much after its intended start, with nothing but this program in between.
+    /// The kernel took it `ns` after its intended start, and nothing but this program held it up.
     pub(super) fn lateness(&mut self, intended: u64, ns: u64) {
         self.page(intended).lateness(ns);
         if ns > self.shape.late_ns {
@@ -128,8 +128,8 @@ impl Ledger {
         }
     }
 
-    /// The client owed an operation all that time: it is not the operation alone that is late, it is the client, also
-    /// in buckets in which nothing was due that it could have sent.
+    /// The client owed an operation all that time. So not only this operation was late but the client itself, also in
+    /// buckets in which nothing was due that it could have sent.
     fn stood_still(&mut self, from: u64, to: u64) {
         let known = self.stood_still.clone();
         if from >= known.start && to <= known.end {
@@ -137,7 +137,7 @@ impl Ledger {
         }
         let touches = from <= known.end && to >= known.start;
         self.stood_still = if touches { from.min(known.start)..to.max(known.end) } else { from..to };
-        // Only what is new, on either side: thousands of operations may tell of one pause.
+        // Only what is new on either side: thousands of operations may report the same pause.
         let news = if touches { [from..known.start, known.end..to] } else { [from..to, 0..0] };
         for Range { start, end } in news {
             let mut at = start.max(self.epoch_ns);
@@ -203,7 +203,7 @@ impl Ledger {
         self.page(intended).awaited -= 1;
     }
 
-    /// Takes note of what an answer said, whatever became of its operation; but not if it came after all accounts.
+    /// Records a finding of an answer, whatever became of its operation, unless the account of its bucket is closed.
     pub(super) fn found(&mut self, intended: u64, finding: Finding) {
         if !self.keeps(intended) {
             return;
@@ -224,7 +224,7 @@ impl Ledger {
         } += 1;
     }
 
-    /// What an answer in time has read or written, `service` after it was asked.
+    /// Counts what an answer in time has read or written, `service` after the request was sent.
     pub(super) fn answered(&mut self, intended: u64, name: u16, verdict: &Verdict, service: u64) {
         let work = self.page(intended).work(name);
         work.rows += u64::from(verdict.rows);
@@ -243,13 +243,13 @@ impl Ledger {
         self.page(intended).attempt(name, end, service);
     }
 
-    /// An operation went elsewhere than its policy wanted.
+    /// An operation was sent to another coordinator than its policy chose.
     pub(super) fn rerouted(&mut self, intended: u64) {
         self.totals.rerouted += 1;
         self.page(intended).counts.rerouted += 1;
     }
 
-    /// Partitions that were due in a limited loop when its pace ended, and had found no user.
+    /// Partitions that were due when the pace of a limited loop ended and had found no user.
     pub(super) fn withheld(&mut self, partitions: u64) {
         self.totals.withheld += partitions;
     }
@@ -260,7 +260,7 @@ impl Ledger {
         self.totals.garbage += u64::from(garbage);
     }
 
-    /// The totals, with what the caller counted where it is.
+    /// The totals, with what the caller has counted elsewhere.
     pub(super) fn balance(&self, waiting: u64, in_flight: u64, withheld: u64) -> Balance {
         let totals = self.totals.clone();
         Balance { waiting, in_flight, withheld: totals.withheld + withheld, ..totals }
@@ -271,8 +271,8 @@ impl Ledger {
         std::mem::replace(&mut self.recent, Recent::new(self.shape.coordinators))
     }
 
-    /// What was added to every page since the last call, by its number. No operation intended before `horizon_ns`
-    /// will be scheduled any more. Pages to which nothing can be added are forgotten.
+    /// What was added to every page since the last call, by page number. No operation intended before `horizon_ns` will
+    /// be scheduled any more. Pages to which nothing more can be added are dropped.
     pub(super) fn drain(&mut self, horizon_ns: u64) -> Vec<(u64, Part)> {
         let mut parts = Vec::new();
         self.drained_ns = self.drained_ns.max(horizon_ns);
@@ -326,7 +326,7 @@ mod tests {
         const SECOND: u64 = 1_000_000_000;
         let shape = Shape { coordinators: 1, names: 1, late_ns: 1_000_000 };
         let mut ledger = Ledger::new(SECOND, SECOND, shape);
-        // Those that show it come in no order, and do not add up.
+        // The operations that show the pause come in no order, and their delays do not add up.
         for intended in [4 * SECOND, 3 * SECOND + SECOND / 2, 7 * SECOND] {
             ledger.scheduled(intended);
             ledger.lateness(intended, 9 * SECOND - intended);
@@ -337,7 +337,7 @@ mod tests {
         let half = SECOND / 2;
         let expected = vec![(2, half), (3, SECOND), (4, SECOND), (5, SECOND), (6, SECOND), (7, SECOND)];
         assert_eq!(still(ledger.drain(5 * SECOND)), expected);
-        // What was handed out for the last time does not begin anew: nobody knows of bucket 1.
+        // What was handed out for the last time is not created anew: bucket 1 is unknown.
         ledger.lateness(7 * SECOND, 4 * SECOND);
         ledger.stood_still(2 * SECOND, 5 * SECOND);
         let later = still(ledger.drain(5 * SECOND));

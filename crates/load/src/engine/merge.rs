@@ -1,4 +1,4 @@
-//! From the parts that the threads hand out to whole buckets.
+//! Merges the parts that the threads hand out into whole buckets.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use super::{
 };
 use crate::{Attempts, Bucket, OperationCounts, Series};
 
-/// Puts the parts of all threads together. It lives with the engine's owner, so the work of making histograms is not
-/// done by the threads that measure.
+/// Merges the parts of all threads. It lives with the engine's owner, so that the measuring threads do not spend time
+/// on building histograms.
 pub(super) struct Merge {
     epoch_ns: u64,
     length_ns: u64,
     coordinators: Vec<String>,
     operations: Vec<String>,
     threads: usize,
-    /// By number, as long as anything may be added.
+    /// By number, as long as something may still be added.
     open: BTreeMap<u64, Sum>,
 }
 
@@ -28,7 +28,7 @@ struct Sum {
     stood_still: Slices,
     cells: Vec<Cell>,
     work: Vec<Work>,
-    /// By thread; a thread that has said nothing has nothing of it.
+    /// By thread; a thread without an entry has contributed nothing.
     settled: BTreeMap<usize, bool>,
     over: BTreeMap<usize, bool>,
 }
@@ -44,7 +44,7 @@ impl Merge {
         Merge { epoch_ns, length_ns, coordinators, operations, threads, open: BTreeMap::new() }
     }
 
-    /// Takes what every thread handed out, in the order of the threads, and makes the buckets that changed. All
+    /// Takes what every thread handed out, in the order of the threads, and returns the buckets that changed. All
     /// threads must have been asked with the same horizon.
     pub(super) fn take(&mut self, changed: Vec<Vec<(u64, Part)>>) -> Vec<Bucket> {
         debug_assert!(changed.len() <= self.threads);
@@ -134,7 +134,7 @@ impl Sum {
     fn add(&mut self, thread: usize, part: Part) {
         self.counts.add(&part.counts);
         self.lateness.append(part.lateness);
-        // Every thread has a part of the load: if one stands still, the client is late.
+        // Every thread carries a part of the load: if one stands still, the client is late.
         self.stood_still.add(part.stood_still);
         for cell in part.cells {
             let same = |mine: &&mut Cell| {

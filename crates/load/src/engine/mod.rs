@@ -1,7 +1,7 @@
 //! The load engine: threads that each own their keys, their share of the schedule, and their connections.
 //!
-//! A thread is one event loop ([`worker::Worker`]); nothing is shared on its hot path. The owner of the engine asks
-//! by sending it a closure and waking its epoll, which costs the thread nothing while nobody asks.
+//! A thread is one event loop ([`worker::Worker`]); nothing is shared on its hot path. The engine's owner queries a
+//! thread by sending it a closure and waking its epoll, which costs the thread nothing in between.
 
 mod answer;
 mod connection;
@@ -40,12 +40,12 @@ use merge::Merge;
 use thread::{Command, Thread, spawn};
 use worker::{Final, Worker};
 
-/// How long the token ring may take to be read.
+/// Time limit for reading the token ring.
 const RING_LIMIT: Duration = Duration::from_secs(15);
-/// A pace comes into force this much after it was set, so that all threads begin its schedule together.
+/// Time between setting a pace and its start, so that all threads begin its schedule together.
 const PACE_LEAD_NS: u64 = 1_000_000;
 
-/// Between two looks at whether a thread that is connecting is still alive.
+/// How often to check that a connecting thread is still alive.
 const READY_POLL: Duration = Duration::from_millis(200);
 
 /// A running load. Dropping it ends the load at once, without waiting for open operations.
@@ -54,7 +54,7 @@ pub struct Engine {
     merge: Mutex<Merge>,
     coordinators: Vec<String>,
     flows: usize,
-    /// Of a key-value workload: how many keys it has, and how far they are written.
+    /// For a key-value workload: its number of keys, and how far they are written.
     population: Option<(u64, Arc<Population>)>,
 }
 
@@ -67,7 +67,7 @@ impl Engine {
         Engine::start_unless(config, workload, &|| false)
     }
 
-    /// [`Engine::start`], given up as soon as `interrupted` is true; it is asked several times a second.
+    /// [`Engine::start`], given up as soon as `interrupted` returns true; it is polled several times a second.
     ///
     /// # Errors
     /// Those of [`Engine::start`], and [`LoadError::Interrupted`].
@@ -92,8 +92,8 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Connects every thread to every coordinator and prepares the statements on every connection; nothing is sent
-    /// beyond that until a pace is set.
+    /// Connects every thread to every coordinator and prepares the statements on every connection. Nothing else is sent
+    /// until a pace is set.
     ///
     /// The schema must exist ([`control::run_ddl`]).
     ///
@@ -105,7 +105,7 @@ impl Engine {
         Engine::launch_unless(config, workload, &|| false)
     }
 
-    /// [`Engine::launch`], given up as soon as `interrupted` is true; it is asked several times a second.
+    /// [`Engine::launch`], given up as soon as `interrupted` returns true; it is polled several times a second.
     ///
     /// # Errors
     /// Those of [`Engine::launch`], and [`LoadError::Interrupted`].
@@ -156,7 +156,7 @@ impl Engine {
                     Err(_) if interrupted() => {
                         return Err(LoadError::Interrupted { what: "connecting the load".to_owned() });
                     }
-                    // A thread that panicked says nothing.
+                    // A thread that panicked reports nothing.
                     Err(_) => engine.alive()?,
                 }
             }
@@ -164,14 +164,14 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Asks every thread; those that have ended are left out ([`Engine::health`] tells).
+    /// Queries every thread; those that have ended are left out ([`Engine::health`] reports them).
     fn ask<T: Send + 'static>(&self, question: impl Fn(&mut Worker) -> T + Clone + Send + 'static) -> Vec<T> {
         let answers: Vec<_> = self.threads.iter().map(|thread| thread.post(question.clone())).collect();
         answers.into_iter().filter_map(|answer| answer.recv().ok()).collect()
     }
 
-    /// Puts another pace in force on the first flow, and nothing on the others. Operations scheduled under the old one
-    /// are finished and accounted.
+    /// Sets a new pace for the first flow and idles the others. Operations scheduled under the old pace are still
+    /// finished and accounted.
     ///
     /// # Errors
     /// A rate or a number of users that is out of range, [`Pace::Populate`] for another workload than a [`KeyValue`];
@@ -183,7 +183,7 @@ impl Engine {
         self.set_paces(paces)
     }
 
-    /// Puts other paces in force, one for every flow of the workload, all at the same time.
+    /// Sets new paces, one for every flow of the workload, all from the same time on.
     ///
     /// # Errors
     /// Those of [`Engine::set_pace`]; another number of paces than the workload has flows.
@@ -191,9 +191,9 @@ impl Engine {
         self.set_paces_from(0, paces)
     }
 
-    /// The same from a moment of CLOCK_MONOTONIC on, if that is not too soon: a schedule then has exactly the operations
-    /// that are intended before it. Until then the paces in force, and those that come into force earlier, stay; what
-    /// would have come into force later does not.
+    /// The same from a time on CLOCK_MONOTONIC on, if that is not too soon: a schedule then has exactly the operations
+    /// intended before it. Until then the current paces stay in force, and so do those set to begin earlier; those set
+    /// to begin later are discarded.
     ///
     /// # Errors
     /// Those of [`Engine::set_paces`].
@@ -225,7 +225,7 @@ impl Engine {
         told.len() == self.threads.len() && told.into_iter().all(|exhausted| exhausted)
     }
 
-    /// How far [`Pace::Populate`] has come; it counts from the last time that pace was set.
+    /// How far [`Pace::Populate`] has come since that pace was last set.
     pub fn populated(&self) -> Progress {
         let Some((_, population)) = &self.population else { return Progress::default() };
         let tally = population.tally();
@@ -236,12 +236,11 @@ impl Engine {
         Progress { done: tally.done, total: tally.total, retried: tally.retried, refused }
     }
 
-    /// Every bucket that changed since the last call, complete: put it in the place of what you had under the same
-    /// `start_ns`.
+    /// Every bucket that changed since the last call, complete: it replaces the earlier one with the same `start_ns`.
     pub fn drain(&self) -> Vec<Bucket> {
-        // The lock is held throughout, so that pages of two calls cannot overtake one another.
+        // The lock is held throughout, so that pages of two calls cannot get out of order.
         let mut merge = self.merge();
-        // One horizon for all: a bucket is settled when no thread can add to it.
+        // One horizon for all threads: a bucket is settled when no thread can add to it.
         let horizon_ns = self.ask(|worker| worker.horizon_ns()).into_iter().min().unwrap_or(0);
         let part = move |worker: &mut Worker| {
             worker.stop_waiting(monotonic_ns());
@@ -285,7 +284,7 @@ impl Engine {
         live
     }
 
-    /// Where all operations since the start are.
+    /// The state of all operations since the start.
     pub fn balance(&self) -> Balance {
         let mut sum = Balance::default();
         self.ask(|worker| worker.balance()).iter().for_each(|part| sum.add(part));
@@ -293,7 +292,7 @@ impl Engine {
         sum
     }
 
-    /// What happened to connections since the last call, in order of time.
+    /// Connection events since the last call, in order of time.
     pub fn connection_events(&self) -> Vec<ConnectionEvent> {
         let mut events: Vec<_> = self.ask(|worker| worker.connection_events()).into_iter().flatten().collect();
         events.sort_by_key(|event| event.at_ns);
@@ -305,7 +304,7 @@ impl Engine {
         self.ask(|_| thread_cpu_ns()).into_iter().sum()
     }
 
-    /// Whether every thread is alive, and a population that was asked for can be completed.
+    /// Whether every thread is alive, and a requested population can be completed.
     ///
     /// # Errors
     /// The first thread that has died, and why; a write of the population that a coordinator refused for good, until
@@ -325,7 +324,7 @@ impl Engine {
         }
     }
 
-    /// Schedules nothing more, waits for what is scheduled, at most `grace`, and ends the threads.
+    /// Schedules nothing more, waits at most `grace` for what is scheduled, and ends the threads.
     ///
     /// With a grace longer than the timeout every operation ends by itself. What is cut short ends as never sent or
     /// as [`crate::ErrorClass::Abandoned`]; late answers are not waited for. Returns the buckets that changed since
@@ -356,7 +355,7 @@ impl Drop for Engine {
     fn drop(&mut self) {
         drop(self.ask(|worker| worker.stop(0)));
         for handle in self.threads.iter_mut().filter_map(|thread| thread.handle.take()) {
-            // How it ended interests nobody any more.
+            // How it ended no longer matters.
             drop(handle.join());
         }
     }

@@ -1,17 +1,17 @@
-//! The operations of one thread from their intended start until nothing can be heard of them any more.
+//! The operations of one thread, from their intended start until no answer to them can come any more.
 
 use crate::Ticket;
 
-/// Where an operation is.
+/// State of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// For a connection with a free stream.
+    /// Waits for a connection with a free stream.
     Waiting,
-    /// A request of it is on a connection.
+    /// A request of it is in flight.
     OnWay,
-    /// Until its next attempt.
+    /// Waits before its next attempt.
     Resting,
-    /// Its outcome is certain, but a late answer may still come.
+    /// Its outcome is final, but a late answer may still come.
     Ended,
 }
 
@@ -21,30 +21,30 @@ pub(super) struct Operation {
     pub(super) ticket: Ticket,
     /// When it was meant to start.
     pub(super) intended: u64,
-    /// From when on it counts as timed out.
+    /// When it times out.
     pub(super) deadline: u64,
     /// When the kernel took the last byte of its first request; 0 while it has not.
     pub(super) first_sent: u64,
-    /// Place of its name in the workload's list.
+    /// Index of its name in the workload's list.
     pub(super) name: u16,
-    /// The flow it was drawn from, and the number of that flow's pace: its end starts the next one only while that
-    /// pace is in force.
+    /// The flow it was drawn from, and the number of that flow's pace: its end starts the next operation only while
+    /// that pace is in force.
     pub(super) flow: u16,
     pub(super) pace: u32,
     /// Where its last request went, or has to go.
     pub(super) coordinator: u16,
-    /// Streams on which a request of it still waits for an answer.
+    /// Number of streams on which a request of it still awaits an answer.
     pub(super) outstanding: u16,
-    /// How often the present request was sent before.
+    /// How often the current request has been sent before.
     pub(super) attempt: u32,
     /// How many of its requests were answered.
     pub(super) step: u32,
-    /// How many requests of it were sent. The number of the newest tells it from those that were given up.
+    /// How many of its requests were sent. This number distinguishes the newest from those that were given up.
     pub(super) requests: u32,
     /// The connection and stream of the newest.
     pub(super) place: (u32, u16),
     pub(super) stage: Stage,
-    /// No connection was free for it at its start, so its wait is not the instrument's lateness.
+    /// No connection was free for it at its start, so its wait is not the client's lateness.
     pub(super) queued: bool,
     /// It timed out, and a late answer would be the first.
     pub(super) awaited: bool,
@@ -53,13 +53,13 @@ pub(super) struct Operation {
 impl Operation {
     /// Wait and service time if it ends at `at`.
     pub(super) fn sample(&self, at: u64) -> (u64, u64) {
-        // What the kernel has not wholly taken has only waited so far.
+        // While the kernel has not completely taken it, all of its time is wait.
         let sent = if self.first_sent == 0 { at.max(self.intended) } else { self.first_sent };
         (sent - self.intended, at.saturating_sub(sent))
     }
 }
 
-/// Finds an operation, and nothing once it is gone.
+/// Refers to an operation; finds nothing once it is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Handle {
     index: u32,
@@ -77,12 +77,12 @@ impl Handle {
     }
 }
 
-/// All operations of a thread. Places are used again; a generation tells the users of one place apart.
+/// All operations of a thread. Slots are reused; a generation distinguishes successive operations in one slot.
 #[derive(Debug, Default)]
 pub(super) struct Operations {
     slots: Vec<(u32, Option<Operation>)>,
     free: Vec<u32>,
-    /// Those whose outcome is not certain yet.
+    /// Those whose outcome is not final yet.
     open: u64,
 }
 
@@ -110,7 +110,7 @@ impl Operations {
         operation.as_mut().filter(|_| *generation == handle.generation)
     }
 
-    /// Its outcome is certain from now on.
+    /// Its outcome is final from now on.
     pub(super) fn settle(&mut self, handle: Handle) {
         if let Some(operation) = self.get_mut(handle)
             && operation.stage != Stage::Ended
@@ -129,24 +129,24 @@ impl Operations {
         }
     }
 
-    /// How many have no certain outcome yet.
+    /// How many have no final outcome yet.
     pub(super) fn open(&self) -> u64 {
         self.open
     }
 
-    /// All that are known, ended ones too.
+    /// All known operations, including ended ones.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Operation> {
         self.slots.iter_mut().filter_map(|(_, operation)| operation.as_mut())
     }
 
-    /// Handles of all that are known, ended ones too.
+    /// Handles of all known operations, including ended ones.
     pub(super) fn handles(&self) -> Vec<Handle> {
         let known = self.slots.iter().zip(0..).filter(|((_, operation), _)| operation.is_some());
         known.map(|((generation, _), index)| Handle { index, generation: *generation }).collect()
     }
 
-    /// How many wait for their first request to be sent, and how many are open after it was. Counted one by one, so
-    /// that the balance sheet is checked against it.
+    /// How many operations wait for their first request to be sent, and how many are open after it was. Counted one by
+    /// one, so that the balance sheet is checked independently.
     pub(super) fn count(&self) -> (u64, u64) {
         let open = self.slots.iter().filter_map(|(_, operation)| operation.as_ref());
         open.filter(|operation| operation.stage != Stage::Ended).fold((0, 0), |(waiting, sent), operation| {

@@ -1,4 +1,4 @@
-//! One bucket as one thread knows it, and the parts of it that are handed out.
+//! One bucket as one thread sees it, and the parts of it that are handed out.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -11,7 +11,7 @@ pub(super) struct Shape {
     pub(super) coordinators: usize,
     /// Names of operations.
     pub(super) names: usize,
-    /// Beyond this the start of an operation is late, ns.
+    /// Operations started later than this count as late, ns.
     pub(super) late_ns: u64,
 }
 
@@ -54,7 +54,7 @@ impl Counts {
     }
 }
 
-/// The operations of one name that one coordinator ended in one way.
+/// The operations of one name on one coordinator that had the same outcome.
 #[derive(Debug, Clone)]
 pub(super) struct Cell {
     pub(super) coordinator: u16,
@@ -63,7 +63,7 @@ pub(super) struct Cell {
     pub(super) samples: Samples,
 }
 
-/// What the operations of one name did.
+/// Counts for the operations of one name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Work {
     pub(super) name: u16,
@@ -76,7 +76,7 @@ pub(super) struct Work {
     pub(super) attempts: Option<Box<Tries>>,
 }
 
-/// Attempts of operations that may be tried several times.
+/// Attempts of operations that may be retried.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tries {
     pub(super) answered: u64,
@@ -91,7 +91,7 @@ pub(super) struct Tries {
 pub(super) struct Slices(u64);
 
 impl Slices {
-    /// Adds the slices of `bucket` that lie wholly between two times.
+    /// Adds the slices of `bucket` that lie completely between two times.
     fn cover(&mut self, bucket: Range<u64>, from: u64, to: u64) {
         let length = bucket.end - bucket.start;
         let slice = |at: u64| (at.clamp(bucket.start, bucket.end) - bucket.start) as u128 * 64;
@@ -106,7 +106,7 @@ impl Slices {
         self.0 |= other.0;
     }
 
-    /// How much of a bucket of this length they are.
+    /// Their total length in a bucket of this length.
     pub(super) fn of_length(self, length_ns: u64) -> u64 {
         (u128::from(length_ns) * u128::from(self.0.count_ones()) / 64) as u64
     }
@@ -143,7 +143,7 @@ impl Work {
     }
 }
 
-/// What was added to a page since it was last asked.
+/// What was added to a page since it was last taken.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) counts: Counts,
@@ -157,7 +157,7 @@ pub(super) struct Part {
     pub(super) over: bool,
 }
 
-/// What one thread knows of one bucket.
+/// One bucket as one thread sees it.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) number: u64,
@@ -167,11 +167,11 @@ pub(super) struct Page {
     pub(super) counts: Counts,
     lateness: Times,
     stood_still: Slices,
-    /// Where in `cells` a series is, plus one; 0 for not yet. Empty as long as there are none: it may be large, and
-    /// pages that wait for late answers may be many.
+    /// Index of each series in `cells` plus one; 0: none yet. Empty while there are no series, because it may be large
+    /// and many pages may be waiting for late answers.
     index: Box<[u32]>,
     cells: Vec<Cell>,
-    /// Where in `work` an operation is, plus one; 0 for not yet.
+    /// Index of each operation in `work` plus one; 0: none yet.
     work_index: Box<[u32]>,
     work: Vec<Work>,
     /// Scheduled and not ended.
@@ -179,7 +179,7 @@ pub(super) struct Page {
     /// Timed out, but a late answer may still come.
     pub(super) awaited: u64,
     pub(super) changed: bool,
-    /// As it was handed out last.
+    /// As last handed out.
     pub(super) settled: bool,
 }
 
@@ -216,7 +216,7 @@ impl Page {
         self.counts.late_starts += u64::from(ns > self.shape.late_ns);
     }
 
-    /// The client stood still in this stretch of CLOCK_MONOTONIC, ns.
+    /// The client stood still in this period of CLOCK_MONOTONIC, ns.
     pub(super) fn stood_still(&mut self, from: u64, to: u64) {
         self.stood_still.cover(self.range.clone(), from, to);
         self.changed = true;

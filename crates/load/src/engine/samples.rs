@@ -1,4 +1,4 @@
-//! Latencies as they are kept until somebody asks for histograms.
+//! Latencies, kept raw until histograms are requested.
 //!
 //! A histogram of three digits takes some 100 kB, and a bucket has three for every operation, coordinator and outcome.
 //! So samples are kept raw, 8 or 16 bytes each, until there are so many that histograms are smaller.
@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 
 use crate::histogram;
 
-/// From so many raw samples on they are folded into histograms: 128 kB.
+/// With this many raw samples they are folded into histograms: 128 kB.
 const MOST_RAW: usize = 1 << 13;
 
 /// A latency as it was measured: (wait, service) in ns.

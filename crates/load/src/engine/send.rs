@@ -9,15 +9,15 @@ use super::{
 };
 use crate::{Balancing, Ended, ErrorClass, Received, Route, Sending, ServerError};
 
-/// An operation is looked at so often at least. Few live longer, so what the wheel holds does not grow with the
+/// Every operation is checked at least this often. Few live longer, so the size of the wheel does not grow with the
 /// timeout.
 const LOOK_NS: u64 = 250_000_000;
 
-/// So many requests are put on one connection before the next one has its turn.
+/// This many requests are put on one connection before the next one has its turn.
 const MOST_TOGETHER: usize = 32;
 
 impl Worker {
-    /// Sends the operation's next request, or has it wait where it will be sent from.
+    /// Sends the operation's next request, or queues it where it will be sent from.
     pub(super) fn place(&mut self, handle: Handle, now: u64) {
         let Some(operation) = self.operations.get(handle) else { return };
         let (ticket, intended) = (operation.ticket, operation.intended);
@@ -33,7 +33,7 @@ impl Worker {
         self.place_on(handle, coordinator, now);
     }
 
-    /// The same for the next page, which the coordinator of the one before can give best.
+    /// The same for the next page, preferably on the coordinator that returned the previous one.
     pub(super) fn place_again(&mut self, handle: Handle, now: u64) {
         let Some(operation) = self.operations.get(handle) else { return };
         let coordinator = usize::from(operation.coordinator);
@@ -53,7 +53,7 @@ impl Worker {
             return;
         };
         operation.coordinator = coordinator as u16;
-        // Nobody overtakes those who wait.
+        // Operations that are already waiting go first.
         if self.targets[coordinator].queue.is_empty()
             && let Some(connection) = self.roomy_connection(coordinator)
         {
@@ -66,10 +66,10 @@ impl Worker {
         }
     }
 
-    /// Sends what waits for a coordinator, as far as there is room.
+    /// Sends what is queued for a coordinator, as far as there is room.
     pub(super) fn pump(&mut self, coordinator: usize, now: u64) {
         while let Some(&handle) = self.targets[coordinator].queue.front() {
-            // What has been given up waits no more.
+            // Operations that were given up no longer wait.
             let Some(operation) = self.operations.get(handle).filter(|operation| operation.stage == Stage::Waiting)
             else {
                 self.targets[coordinator].queue.pop_front();
@@ -86,7 +86,7 @@ impl Worker {
         }
     }
 
-    /// Whether it takes operations now, or will once its statements are prepared again.
+    /// Whether it accepts operations now, or will once its statements are prepared again.
     pub(super) fn is_connected(&self, coordinator: usize) -> bool {
         self.targets[coordinator].connections.clone().any(|index| self.connections[index].established)
     }
@@ -111,7 +111,7 @@ impl Worker {
                     return Some(coordinator);
                 }
             }
-            // Where none of them takes the load at all, whoever does is as good as another.
+            // If no replica takes the load at all, any coordinator is as good as another, and nothing is rerouted.
             passed = !replicas.is_empty();
         }
         let mut first = 0;
@@ -132,8 +132,8 @@ impl Worker {
         None
     }
 
-    /// The connection whose turn it is among those of a coordinator that have room. What is sent in one turn of the
-    /// loop goes out together, in one write of one connection, as far as that is not too much for one.
+    /// The connection whose turn it is among those of a coordinator with room. What is sent in one turn of the loop
+    /// goes out together in one write on one connection, up to a limit.
     fn roomy_connection(&mut self, coordinator: usize) -> Option<usize> {
         let target = &mut self.targets[coordinator];
         if let Some(index) = target.filling
@@ -182,14 +182,14 @@ impl Worker {
         self.watch_attempt(handle, number, now);
     }
 
-    /// Has a request looked at when its own time is over, if it has one.
+    /// Schedules the timeout of a request, if it has one of its own.
     pub(super) fn watch_attempt(&mut self, handle: Handle, number: u32, now: u64) {
         if let Some(timeout_ns) = self.attempt_timeout_ns {
             self.wheel.watch(now.saturating_add(timeout_ns), Watched { handle, request: number });
         }
     }
 
-    /// A request could not be written: no other attempt would be any better.
+    /// A request could not be written, and another attempt would fail, too.
     pub(super) fn unwritable(&mut self, handle: Handle, coordinator: usize, message: &str, now: u64) {
         let Some(operation) = self.operations.get(handle).copied() else { return };
         let class = ErrorClass::Unwritable;
@@ -199,7 +199,7 @@ impl Worker {
         self.end(handle, Ended::Failed(class), now);
     }
 
-    /// Has an operation looked at when its deadline passes, or before.
+    /// Schedules a check of the operation at its deadline or before.
     pub(super) fn watch(&mut self, handle: Handle, deadline: u64, now: u64) {
         self.wheel.watch(deadline.min(now.saturating_add(LOOK_NS)), Watched { handle, request: 0 });
     }

@@ -1,4 +1,4 @@
-//! Operations on the data path through the driver: the same account, another way there and back.
+//! Operations on the driver's data path: the same account, another transport.
 
 use brownout_base::clock::monotonic_ns;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Worker {
-    /// Connects the driver; says that the thread is ready.
+    /// Connects the driver, and reports that the thread is ready.
     ///
     /// # Errors
     /// Those of [`Driver::connect`].
@@ -39,7 +39,7 @@ impl Worker {
     /// Hands the operation's next request to the driver, or has it wait.
     pub(super) fn place_driven(&mut self, handle: Handle, now: u64) {
         let Some(driven) = &self.driven else { return };
-        // Nobody overtakes those who wait.
+        // Operations that are already waiting go first.
         let at_once = self.homeless.is_empty() && driven.has_room();
         let Some(operation) = self.operations.get_mut(handle) else { return };
         operation.stage = Stage::Waiting;
@@ -51,12 +51,12 @@ impl Worker {
         }
     }
 
-    /// Hands over what waits, as far as there is room.
+    /// Submits what is queued, as far as there is room.
     pub(super) fn pump_driven(&mut self, now: u64) {
         while self.driven.as_ref().is_some_and(Driven::has_room)
             && let Some(handle) = self.homeless.pop_front()
         {
-            // What has been given up waits no more.
+            // Operations that were given up no longer wait.
             let Some(operation) = self.operations.get(handle).filter(|operation| operation.stage == Stage::Waiting)
             else {
                 continue;
@@ -99,7 +99,7 @@ impl Worker {
         self.watch_attempt(handle, number, now);
     }
 
-    /// Judges what the driver is done with.
+    /// Handles the requests that the driver has completed.
     pub(super) fn serve_driven(&mut self) {
         let Some(driven) = &mut self.driven else { return };
         let mut done = std::mem::take(&mut driven.done);
@@ -145,14 +145,14 @@ impl Worker {
     }
 }
 
-/// The operation, as it is with the coordinator that is known now.
+/// The operation, with its coordinator as far as it is known now.
 fn learn(operations: &mut Operations, handle: Handle, chosen: Option<u16>) -> Option<Operation> {
     let operation = operations.get_mut(handle)?;
     operation.coordinator = chosen.unwrap_or(operation.coordinator);
     Some(*operation)
 }
 
-/// The operation's request is with the driver. Of several the first one counts.
+/// The operation's request has been submitted to the driver. Of several requests, the first one counts.
 fn note_sent(operation: &mut Operation, sent_ns: u64, ledger: &mut Ledger) {
     if operation.first_sent == 0 {
         operation.first_sent = sent_ns.max(operation.intended);

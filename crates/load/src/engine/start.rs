@@ -12,9 +12,9 @@ use crate::{Drawn, Pace};
 const MOST_STARTS: usize = 1024;
 
 impl Worker {
-    /// Puts paces in force at `at_ns`, or as early as possible after it, one for every flow; returns when.
+    /// Schedules new paces, one for every flow, for `at_ns` or as soon as possible after it; returns when they begin.
     pub(super) fn change_paces(&mut self, at_ns: u64, paces: Vec<Pace>) -> u64 {
-        // What was handed out as settled must stay so.
+        // What was handed out as settled must stay settled.
         let at_ns = at_ns.max(self.horizon_ns);
         self.pending.retain(|(before, _)| *before < at_ns);
         self.pending.push_back((at_ns, paces));
@@ -66,9 +66,9 @@ impl Worker {
         }
     }
 
-    /// Starts what the clock says, up to `left` operations that are due before `end`. `true` if more is due.
+    /// Starts operations by the clock, up to `left` that are due before `end`. `true` if more are due.
     fn start_scheduled(&mut self, flow: usize, end: u64, now: u64, left: &mut usize) -> bool {
-        // The old schedule ends just before the new pace begins, and then at once.
+        // The old schedule ends just before the new pace begins.
         let until = now.min(end.saturating_sub(1));
         loop {
             let state = &mut self.flows[flow];
@@ -97,7 +97,7 @@ impl Worker {
                 },
                 Source::Limited { limiter, free, since } => {
                     *free -= 1;
-                    // Before that there was no user whose patience could run out.
+                    // No user was free before that, so no timeout could run.
                     let intended = limiter.take(drawn.partitions);
                     (intended, intended.max(*since))
                 }
@@ -107,7 +107,7 @@ impl Worker {
         }
     }
 
-    /// Starts the next operation of every user who is free.
+    /// Starts the next operation of every free user.
     fn restart_users(&mut self, flow: usize, end: u64, now: u64) {
         let state = &mut self.flows[flow];
         while let Some(at) = state.resting.front().copied().filter(|at| *at <= now) {
@@ -117,7 +117,7 @@ impl Worker {
         if state.restarts.is_empty() || state.parked {
             return;
         }
-        // Starting cannot free users, so this ends.
+        // Starting an operation frees no users, so this ends.
         let mut restarts = std::mem::take(&mut self.restarts);
         std::mem::swap(&mut restarts, &mut self.flows[flow].restarts);
         for intended in restarts.drain(..).filter(|intended| *intended < end) {
@@ -133,7 +133,8 @@ impl Worker {
         self.restarts = restarts;
     }
 
-    /// An operation whose timeout counts `from` a time on; if that is not its intended start, it has waited for a user.
+    /// Starts an operation whose timeout counts from `from`; if that is not its intended start, it has waited for a
+    /// user.
     fn start(&mut self, flow: usize, drawn: Drawn, intended: u64, from: u64, now: u64) {
         self.ledger.scheduled(intended);
         let handle = self.operations.insert(Operation {
@@ -158,11 +159,11 @@ impl Worker {
         self.place(handle, now);
     }
 
-    /// An operation has ended (for its user: a late answer helps nobody); its user starts the next one.
+    /// An operation has ended for its user, who starts the next one; a late answer does not help the user.
     pub(super) fn succeed(&mut self, flow: u16, pace: u32, well: bool, now: u64) {
         let flow = &mut self.flows[usize::from(flow)];
         if flow.pace == pace {
-            // An answer came before it was read, but what was handed out as settled must stay so.
+            // The answer came before it was read, but what was handed out as settled must stay settled.
             flow.succeed(well, now.max(self.horizon_ns));
         }
     }

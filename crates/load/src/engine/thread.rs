@@ -1,4 +1,4 @@
-//! The threads of an engine, as its owner holds them.
+//! The threads of an engine as its owner sees them.
 
 use std::{
     sync::{Arc, OnceLock, mpsc},
@@ -11,10 +11,10 @@ use crate::{
     sys::{self, Waker},
 };
 
-/// What a thread is asked to do between two turns of its loop.
+/// What a thread is told to do between two turns of its loop.
 pub(super) type Command = Box<dyn FnOnce(&mut Worker) + Send>;
 
-/// A load thread as the engine's owner has it.
+/// A load thread as the engine's owner sees it.
 pub(super) struct Thread {
     commands: mpsc::Sender<Command>,
     waker: Arc<Waker>,
@@ -23,14 +23,14 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// Has the thread run `question` between two turns of its loop; the answer comes through the receiver, unless
-    /// the thread has ended.
+    /// Has the thread run `question` between two turns of its loop; the answer comes through the receiver, unless the
+    /// thread has ended.
     pub(super) fn post<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut Worker) -> T + Send + 'static,
     ) -> mpsc::Receiver<T> {
         let (sender, receiver) = mpsc::channel();
-        // A thread that has ended drops the command and with it the sender: the receiver then tells.
+        // A thread that has ended drops the command and its sender, which the receiver notices.
         let command: Command = Box::new(move |worker| drop(sender.send(question(worker))));
         if self.commands.send(command).is_ok() {
             self.waker.wake();
@@ -48,7 +48,7 @@ impl Thread {
     }
 }
 
-/// Starts thread number `index`, which tells through `ready` when it is connected, or why it never will be.
+/// Starts thread number `index`, which reports through `ready` when it is connected, or why it cannot be.
 pub(super) fn spawn(
     index: usize,
     setup: Arc<Setup>,
@@ -67,7 +67,7 @@ pub(super) fn spawn(
         run()
             .map_err(|error| {
                 let _ = thread_failure.set(error.to_string());
-                // Nobody listens after the start; then `health` tells.
+                // After the start nobody listens any more; `health` reports the error then.
                 let _ = ready.send(Err(error));
             })
             .ok()

@@ -1,4 +1,4 @@
-//! How a thread waits for what is next: not longer than until it is due, and not more often than it has to.
+//! How a thread waits for what is next: no longer than until it is due, and no more often than necessary.
 
 use std::cmp::Reverse;
 
@@ -7,23 +7,23 @@ use brownout_base::clock::monotonic_ns;
 use super::{connection::Connection, worker::Worker};
 use crate::{LoadError, sys};
 
-/// How long answers may lie unread, see [`Worker::wait`]: half a millisecond, or longer if few come on one connection
-/// or if operations are held back for as long.
+/// How long answers may stay unread, see [`Worker::wait`]: half a millisecond, or longer if few come per connection or
+/// if operations are held back that long.
 const DEAF_NS: std::ops::RangeInclusive<u64> = 500_000..=1_100_000;
-/// With one answer per connection, so much of a wait may go by unread.
+/// How long answers may stay unread if one comes per connection.
 const DEAF_PER_CONNECTION_NS: u64 = 150_000;
 
 impl Worker {
-    /// Waits for events until `until`; returns a time before which everything that had come was an event.
+    /// Waits for events until `until`; returns a time by which everything that had arrived was reported.
     ///
-    /// If the next operations of an open loop are due soon, nothing wakes the thread before: answers are read when it
-    /// is awake anyway, which halves the wake-ups and saves a third of the CPU or more. The kernel has stamped them
-    /// with the time at which they came.
+    /// If the next operations of an open loop are due soon, the thread is not woken before: answers are read when it is
+    /// awake anyway, which halves the wake-ups and saves a third of the CPU or more. The kernel has stamped them with
+    /// their arrival times.
     ///
-    /// The price: of several answers that have come on one connection, all get the time of the last, so some are
-    /// too late by less than the wait. In the mean it is λW²/6 for λ answers a second per connection that are read
-    /// every W seconds; W is so chosen that it is at most 25 µs, or W is half a millisecond, or operations are held back
-    /// for as long by their owner's wish.
+    /// The price: if several answers have arrived on one connection, all get the time of the last, so some times are
+    /// too late by less than the wait. The mean error is λW²/6 for λ answers a second per connection, read every W
+    /// seconds. W is chosen so that this is at most 25 µs, unless W is half a millisecond or operations are held back
+    /// that long because their owner configured it.
     pub(super) fn wait(&mut self, until: u64) -> Result<u64, LoadError> {
         if let Some(driven) = &mut self.driven {
             driven.driver.wait(&mut self.epoll, until).map_err(LoadError::system("waiting for the driver"))?;
@@ -48,7 +48,7 @@ impl Worker {
         sparse_ns.max(self.coalesce_ns).clamp(*DEAF_NS.start(), *DEAF_NS.end())
     }
 
-    /// Whether nothing waits for a connection or for room on one, and no answer would start anything for a while.
+    /// Whether nothing waits for a connection or for room on one, and no answer could start anything for a while.
     fn may_be_deaf(&self) -> bool {
         self.driven.is_none()
             && !self.sequential

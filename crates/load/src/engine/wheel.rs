@@ -1,14 +1,14 @@
-//! Timeouts, coarse: nobody arms a timer per operation.
+//! Coarse timeouts, without a timer per operation.
 
 use std::collections::VecDeque;
 
 use super::operations::Handle;
 
-/// Width of a tick. An operation may be noticed as timed out this much later; its response time is the timeout
-/// all the same, and an answer in between is judged by its own time.
+/// Width of a tick. A timeout may be noticed this much later; the recorded response time is the timeout all the same,
+/// and an answer that comes in between is judged by its own time.
 pub(super) const TICK_NS: u64 = 10_000_000;
 
-/// An operation to look at. It is usually long gone by then.
+/// An operation to check. It has usually ended long before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Watched {
     pub(super) handle: Handle,
@@ -22,15 +22,15 @@ pub(super) struct Wheel {
     ticks: VecDeque<Vec<Watched>>,
     /// The tick number of `ticks[0]`.
     first: u64,
-    /// Ticks below were taken already.
+    /// Ticks below this have been taken.
     passed: u64,
     spare: Vec<Vec<Watched>>,
 }
 
 impl Wheel {
-    /// Watches an operation until the end of the tick in which its deadline lies.
+    /// Schedules a check of an operation at the end of the tick in which its deadline lies.
     pub(super) fn watch(&mut self, deadline_ns: u64, watched: Watched) {
-        // A deadline in a tick that was looked at already is due at the next look.
+        // A deadline in a tick that was already taken is due at the next check.
         let tick = (deadline_ns / TICK_NS).max(self.passed);
         if self.ticks.is_empty() {
             self.first = tick;
@@ -47,7 +47,7 @@ impl Wheel {
         self.ticks[place].push(watched);
     }
 
-    /// When to look next; `u64::MAX` for never.
+    /// When to check next; `u64::MAX` for never.
     pub(super) fn next_ns(&self) -> u64 {
         if self.ticks.is_empty() { u64::MAX } else { (self.first + 1) * TICK_NS }
     }
@@ -64,7 +64,7 @@ impl Wheel {
     }
 
     pub(super) fn recycle(&mut self, mut list: Vec<Watched>) {
-        // A flood must not leave its memory behind.
+        // Do not keep the memory of a burst.
         if self.spare.len() < 16 && list.capacity() < 4096 {
             list.clear();
             self.spare.push(list);
@@ -96,7 +96,7 @@ mod tests {
                 }
                 wheel.recycle(list);
             }
-            // The earliest that waits still has at most one tick to go over.
+            // Nothing still waits more than a tick after its deadline.
             assert!(waiting.values().all(|deadline| *deadline + TICK_NS >= now));
         }
         now += 100 * TICK_NS;

@@ -31,15 +31,15 @@ use crate::{
     sys::{Epoll, Waker},
 };
 
-/// What all threads are told.
+/// What all threads are given.
 pub(super) struct Setup {
     pub(super) config: EngineConfig,
     pub(super) workload: Arc<dyn Workload>,
-    /// By the workload's list of tables; empty unless operations are balanced by token.
+    /// By index in the workload's list of tables; empty unless operations are balanced by token.
     pub(super) replicas: Vec<Replicas>,
 }
 
-/// What a thread leaves behind.
+/// What a thread returns when it ends.
 #[derive(Default)]
 pub(super) struct Final {
     pub(super) balance: Balance,
@@ -48,22 +48,22 @@ pub(super) struct Final {
 
 /// A node as one thread sees it.
 pub(super) struct Target {
-    /// Its connections, as indices.
+    /// Indices of its connections.
     pub(super) connections: Range<usize>,
-    /// How often one of them was chosen; they take turns.
+    /// How often one of them was chosen, for round robin.
     pub(super) turn: usize,
     /// The one that was chosen last.
     pub(super) filling: Option<usize>,
-    /// Operations that wait for a stream on one of them; also some that have ended meanwhile.
+    /// Operations waiting for a stream on one of them, possibly including some that have ended.
     pub(super) queue: VecDeque<Handle>,
 }
 
-/// Token of the epoll that is no connection's index.
+/// Epoll token of the waker, which is no connection's index.
 const WAKER: u64 = u64::MAX;
-/// Connection events kept until somebody asks for them.
+/// Connection events kept until they are fetched.
 const MOST_EVENTS: usize = 10_000;
-/// Every step of a handshake may take 5 s and four timeouts of an operation: a fault that makes operations slow must
-/// not keep a client from connecting that would wait for them.
+/// Every step of a handshake may take 5 s plus four operation timeouts: a fault that slows operations must not keep a
+/// client that would wait for them from connecting.
 const FIRST_PATIENCE_NS: u64 = 5_000_000_000;
 const PATIENCE_TIMEOUTS: u64 = 4;
 
@@ -71,10 +71,10 @@ fn patience_ns(timeout_ns: u64) -> u64 {
     FIRST_PATIENCE_NS + PATIENCE_TIMEOUTS * timeout_ns
 }
 
-/// What is left of a tick for waking up, at most: that takes tens of µs in a virtual machine.
+/// The most that is reserved of a tick for waking up, which takes tens of µs in a virtual machine.
 const WAKING_NS: u64 = 64_000;
 
-/// How long operations are held back so that they start within a tick.
+/// How long operations are held back so that they still start within a tick.
 fn held_back_ns(tick: Duration) -> u64 {
     let tick_ns = tick.as_nanos() as u64;
     tick_ns - (tick_ns / 8).min(WAKING_NS)
@@ -84,13 +84,13 @@ pub(super) struct Worker {
     pub(super) setup: Arc<Setup>,
     pub(super) index: usize,
     pub(super) timeout_ns: u64,
-    /// Only if another attempt may follow.
+    /// Set only if another attempt may follow.
     pub(super) attempt_timeout_ns: Option<u64>,
     pub(super) counts_attempts: bool,
     pub(super) statements: Vec<String>,
     pub(super) workload: Box<dyn ThreadWorkload>,
 
-    /// Instead of connections of our own. It must go before the epoll, which it watches.
+    /// Used instead of our own connections. It must be dropped before the epoll, which it watches.
     pub(super) driven: Option<Driven>,
     pub(super) epoll: Epoll,
     waker: Arc<Waker>,
@@ -101,12 +101,12 @@ pub(super) struct Worker {
     pub(super) connections: Vec<Connection>,
     /// Those with something to write.
     touched: Vec<usize>,
-    /// When a connection needs a look again; 0 if that has to be found out.
+    /// When a connection next needs attention; 0 if that has to be found out.
     pub(super) attention_ns: u64,
     pub(super) operations: Operations,
-    /// Operations that wait for any coordinator to be connected.
+    /// Operations waiting for any coordinator to be connected.
     pub(super) homeless: VecDeque<Handle>,
-    /// Operations that wait before their next attempt, by the end of the wait.
+    /// Operations waiting for their next attempt, by the end of the wait.
     pub(super) rests: BinaryHeap<Reverse<(u64, Handle)>>,
     /// Counts choices of a coordinator.
     pub(super) turn: usize,
@@ -114,30 +114,30 @@ pub(super) struct Worker {
     pub(super) ledger: Ledger,
     events: Vec<ConnectionEvent>,
 
-    /// Spreads the delays of retries.
+    /// Randomizes the delays of retries.
     pub(super) random: Random,
     /// CLOCK_REALTIME minus CLOCK_MONOTONIC at the start, in µs: versions must not jump back when a clock is set.
     pub(super) unix_offset_us: u64,
 
     pub(super) flows: Vec<Flow>,
-    /// The paces to come, one for every flow, and when: in order of time.
+    /// The paces to come, one for every flow, and when they begin, in order of time.
     pub(super) pending: VecDeque<(u64, Vec<Pace>)>,
-    /// Where each tier of coordinators ends.
+    /// End index of each tier of coordinators.
     pub(super) tier_ends: Vec<usize>,
     /// Reused list of users who start in a turn.
     pub(super) restarts: Vec<u64>,
-    /// An operation was seen that goes on when it is answered, so answers must not lie unread.
+    /// An operation was seen that continues when it is answered, so answers must not stay unread.
     pub(super) sequential: bool,
-    /// No operation intended before will be scheduled any more.
+    /// No operation intended before this will be scheduled any more.
     pub(super) horizon_ns: u64,
     /// See [`EngineConfig::tick`].
     pub(super) coalesce_ns: u64,
-    /// What is read in this turn has not come before this time.
+    /// What is read in this turn did not arrive before this time.
     pub(super) unread_ns: u64,
     /// When operations of an open loop were last started, and how many.
     pub(super) last_start_ns: u64,
     pub(super) last_starts: usize,
-    /// When to end at the latest, once told to.
+    /// When to end at the latest, once told to stop.
     pub(super) stopping: Option<u64>,
     /// When the thread was started.
     pub(super) begun_ns: u64,
@@ -217,7 +217,7 @@ impl Worker {
             operations: Operations::default(),
             homeless: VecDeque::new(),
             rests: BinaryHeap::new(),
-            // Threads begin with different coordinators.
+            // Threads start with different coordinators.
             turn: index,
             wheel: Wheel::default(),
             events: Vec::new(),
@@ -256,7 +256,7 @@ impl Worker {
             if self.is_over(now) {
                 return Ok(self.finish(now));
             }
-            // A connection lost while sending has set users free.
+            // A connection lost while sending has freed users.
             let more = more || self.has_restarts();
             let unread_ns = self.wait(if more { now } else { self.next_ns() })?;
             for index in 0..self.epoll.count() {
@@ -280,7 +280,7 @@ impl Worker {
         }
     }
 
-    /// Opens what is down, and gives up what has been opening for too long.
+    /// Opens connections that are down, and gives up those that have been opening for too long.
     fn attend(&mut self, now: u64) {
         if now < self.attention_ns {
             return;
@@ -310,7 +310,7 @@ impl Worker {
         }
     }
 
-    /// Sends what was encoded; sending makes room, and room lets queued operations go.
+    /// Sends what was encoded. That makes room, which lets queued operations go.
     fn flush(&mut self, now: u64) {
         while let Some(index) = self.touched.pop() {
             let connection = &mut self.connections[index];
@@ -340,15 +340,15 @@ impl Worker {
         self.pump(coordinator, now);
     }
 
-    /// Tells who waits for it that this thread can take operations.
+    /// Reports that this thread can take operations.
     pub(super) fn say_ready(&mut self) {
         if let Some(ready) = self.ready.take() {
-            // If nobody listens any more, the command to stop is on its way.
+            // If nobody listens any more, the command to stop is under way.
             let _ = ready.send(Ok(()));
         }
     }
 
-    /// How long every step of a handshake may take.
+    /// Time limit for every step of a handshake.
     pub(super) fn patience_ns(&self) -> u64 {
         patience_ns(self.timeout_ns)
     }
@@ -357,7 +357,7 @@ impl Worker {
         self.stopping.is_some()
     }
 
-    /// Whether the first connections are still being made: then any failure is the caller's to hear.
+    /// Whether the first connections are still being made: any failure is then reported to the caller.
     pub(super) fn is_starting(&self) -> bool {
         self.ready.is_some()
     }
@@ -420,7 +420,7 @@ impl Worker {
     /// Schedules nothing more and ends when nothing is open, or at `deadline_ns`.
     pub(super) fn stop(&mut self, deadline_ns: u64) {
         let now = monotonic_ns();
-        // What is due until now is scheduled, however far behind this thread may be.
+        // What is due by now is scheduled, however far behind this thread is.
         self.pending.retain(|(at, _)| *at < now);
         self.pending.push_back((now, vec![Pace::Idle; self.flows.len()]));
         while self.start_operations(now) {}

@@ -9,7 +9,7 @@ pub(crate) struct Limiter {
     rate: f64,
     /// The number of the next partition.
     number: u64,
-    /// How many threads share the schedule, one partition each in turn.
+    /// How many threads share the schedule, taking one partition each in turn.
     stride: u64,
 }
 
@@ -24,8 +24,8 @@ impl Limiter {
         self.start_ns.saturating_add((self.number as f64 * 1e9 / self.rate) as u64)
     }
 
-    /// The next operation has so many partitions; returns its intended start. One without partitions counts as one:
-    /// else the schedule would stand still.
+    /// Takes the next operation, which has this many partitions; returns its intended start. One without partitions
+    /// counts as one, or the schedule would stand still.
     pub(crate) fn take(&mut self, partitions: u32) -> u64 {
         let at = self.next_ns();
         self.number += u64::from(partitions.max(1)) * self.stride;

@@ -1,4 +1,4 @@
-//! Rates that change with time, by their integral: how many operations are due until a time, and the reverse.
+//! Time-varying rates, by their integral: how many operations are due by a time, and the inverse.
 
 use std::{f64::consts::TAU, time::Duration};
 
@@ -12,7 +12,7 @@ pub struct RateProfile(Shape);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Shape {
-    /// Pieces in which the rate is constant or changes evenly, by their beginning.
+    /// Pieces in which the rate is constant or changes linearly, ordered by their start.
     Pieces(Box<[Piece]>),
     Sine(Sine),
 }
@@ -45,7 +45,7 @@ impl Piece {
         if more <= 0.0 {
             return self.start_s;
         }
-        // The root of slope/2 · t² + rate · t = more, in the form that does not subtract numbers of equal size.
+        // The root of slope/2 · t² + rate · t = more, in the form that does not subtract nearly equal numbers.
         let discriminant = self.rate * self.rate + 2.0 * self.slope * more;
         let divisor = self.rate + discriminant.max(0.0).sqrt();
         if discriminant < 0.0 || divisor == 0.0 { f64::INFINITY } else { self.start_s + 2.0 * more / divisor }
@@ -112,7 +112,7 @@ impl RateProfile {
         RateProfile(Shape::Pieces([Piece { start_s: 0.0, before: 0.0, rate: rate.get(), slope: 0.0 }].into()))
     }
 
-    /// Changes evenly `from` one rate `to` another in the time `over`, and stays there.
+    /// Changes linearly `from` one rate `to` another in the time `over`, and stays there.
     ///
     /// # Errors
     /// [`LoadError::Config`] if `over` is zero.
@@ -127,10 +127,10 @@ impl RateProfile {
         Ok(RateProfile(Shape::Pieces([up, stay].into())))
     }
 
-    /// One rate after the other, each for its time; the last one stays.
+    /// One rate after another, each for its time; the last one stays.
     ///
     /// # Errors
-    /// [`LoadError::Config`] if there is none, or one but the last takes no time.
+    /// [`LoadError::Config`] if there is none, or one other than the last has no length.
     pub fn steps(steps: &[(Rate, Duration)]) -> Result<Self, LoadError> {
         let Some((_, timed)) = steps.split_last() else {
             return Err(refuse("a profile of steps has none", "write at least one rate"));
@@ -147,8 +147,8 @@ impl RateProfile {
         Ok(RateProfile::pieces(&rows.collect::<Vec<_>>()))
     }
 
-    /// A rate in operations per second from each offset on, as recorded somewhere else; 0 is allowed, and before the
-    /// first offset nothing is due. The last rate stays.
+    /// A rate in operations per second from each offset on, as recorded elsewhere; 0 is allowed, and nothing is due
+    /// before the first offset. The last rate stays.
     ///
     /// # Errors
     /// [`LoadError::Config`] if it is empty, the offsets do not rise, or a rate is negative or no number.
@@ -214,7 +214,7 @@ impl RateProfile {
         }
     }
 
-    /// How many operations are due until `at`: the integral of the rate, in closed form.
+    /// How many operations are due by `at`: the integral of the rate, in closed form.
     pub fn count(&self, at: Duration) -> f64 {
         let at_s = at.as_secs_f64();
         match &self.0 {
@@ -226,7 +226,7 @@ impl RateProfile {
         }
     }
 
-    /// The reverse of [`RateProfile::count`], in ns; infinite if so many are never due.
+    /// The inverse of [`RateProfile::count`], in ns; infinite if that many are never due.
     pub(super) fn time_ns(&self, count: f64) -> f64 {
         let seconds = match &self.0 {
             Shape::Pieces(pieces) => match &**pieces {
@@ -235,7 +235,8 @@ impl RateProfile {
                     return count * 1e9 / only.rate;
                 }
                 _ => {
-                    // The last piece before which fewer are due. At a rate of 0 the next piece begins with as many.
+                    // The last piece before which no more are due. After a rate of 0 the next piece begins with the
+                    // same count.
                     let place = pieces.partition_point(|piece| piece.before <= count).max(1) - 1;
                     pieces[place].time(count)
                 }

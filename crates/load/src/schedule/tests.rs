@@ -84,7 +84,7 @@ fn nothing_is_skipped_after_a_stall() {
     assert_eq!(count(&mut schedule, 5_000_000_000), 5_000);
 }
 
-/// How many operations are due until a time in seconds.
+/// How many operations are due by a time in seconds.
 type Integral = fn(f64) -> f64;
 
 /// Profiles with the closed form of their integral.
@@ -123,7 +123,7 @@ fn every_start_lies_where_the_integral_of_the_rate_reaches_its_number() {
             let expected = integral(60.0);
             assert!((starts.len() as f64 - expected).abs() <= 1.0, "{name}: {} for {expected}", starts.len());
             for (number, at) in starts.iter().enumerate() {
-                // A start is a whole number of ns, rounded down: the integral reaches its number within that one.
+                // A start is a whole number of ns, rounded down: the integral reaches its number within that ns.
                 let (before, after) = (integral(*at as f64 / 1e9), integral((*at + 2) as f64 / 1e9));
                 let (number, slack) = (number as f64, 1e-6);
                 assert!(before <= number + slack && number <= after + slack, "{name}: {number} at {at} ns");

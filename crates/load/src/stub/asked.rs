@@ -2,11 +2,11 @@
 
 use crate::wire::{Garbage, Version, query, reader::Reader};
 
-/// A value of a marker.
+/// A value for a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Value<'a> {
     Null,
-    /// What is stored stays as it is.
+    /// The stored value stays as it is.
     Unset,
     Bytes(&'a [u8]),
 }

@@ -1,9 +1,9 @@
-//! A small CQL server, for benchmarks and for faults that a real server cannot be told to make.
+//! A small CQL server, for benchmarks and for faults that a real server cannot be made to show.
 //!
-//! One thread serves any number of nodes. It speaks versions 4 and 5 of the protocol, compressed or not, with TLS and
-//! passwords if told to ([`StubOptions`]), and knows enough of CQL for [`crate::Engine`], for what drivers ask when they
+//! One thread serves any number of nodes. It speaks versions 4 and 5 of the protocol, optionally with compression, TLS
+//! and passwords ([`StubOptions`]), and knows enough of CQL for [`crate::Engine`], for what drivers ask when they
 //! connect, and for tables that clients create: prepared statements on them have names and types. Every node can be
-//! told to be slow, to freeze, to lie, or to break off ([`Behaviour`]).
+//! told to be slow, to freeze, to return wrong answers, or to close connections ([`Behaviour`]).
 
 mod asked;
 mod database;
@@ -42,8 +42,8 @@ pub struct Stub {
 }
 
 impl Stub {
-    /// Nodes on 127.0.0.1, 127.0.0.2 and so on, all on one port that is free on each of them (drivers expect the
-    /// port of one node on all).
+    /// Nodes on 127.0.0.1, 127.0.0.2 and so on, all on one port that is free on each of them (drivers expect all nodes
+    /// to use one port).
     ///
     /// # Errors
     /// No such port is found, or a socket, epoll or thread cannot be made.
@@ -97,7 +97,7 @@ impl Stub {
         self.addresses.iter().enumerate().map(name).collect()
     }
 
-    /// Has a node (numbered from 0) behave so from now on; returns when it does.
+    /// Sets the behaviour of a node (numbered from 0); returns once it is in effect.
     pub fn set(&self, node: usize, behaviour: Behaviour) {
         self.tell(|done| Command::Behave { node, behaviour, done });
     }
@@ -107,7 +107,7 @@ impl Stub {
         self.tell(|done| Command::Disconnect { node, done });
     }
 
-    /// Closes a node and all its connections for good: whoever connects to it is refused.
+    /// Closes a node and all its connections for good: it refuses new connections.
     pub fn kill(&self, node: usize) {
         self.tell(|done| Command::Kill { node, done });
     }
@@ -116,12 +116,12 @@ impl Stub {
         let (done, wait) = mpsc::channel();
         if self.commands.send(command(done)).is_ok() {
             self.waker.wake();
-            // An error means that the server has ended; there is nobody left to behave.
+            // An error means that the server has ended, so there is nothing left to change.
             let _ = wait.recv();
         }
     }
 
-    /// How many prepared statements and batches it has received, questions about system tables left aside.
+    /// How many prepared statements and batches it has received, not counting queries of system tables.
     pub fn executed(&self) -> u64 {
         self.executed.load(Ordering::Relaxed)
     }
@@ -131,7 +131,7 @@ impl Drop for Stub {
     fn drop(&mut self) {
         self.tell(Command::Stop);
         if let Some(thread) = self.thread.take() {
-            // How it ended interests nobody any more.
+            // How it ended no longer matters.
             drop(thread.join());
         }
     }

@@ -1,4 +1,4 @@
-//! What a stub is told when it is started, and how its nodes behave.
+//! Options of a stub, and how its nodes behave.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use crate::{Credentials, ServerTls, Version};
 /// What a node answers to prepared statements and batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Answer {
-    /// The truth.
+    /// The correct answer.
     #[default]
     Right,
     /// An error with this code (section 9 of the protocol specification).
     Error(u32),
     /// Nothing, ever.
     Silence,
-    /// Bytes that are no CQL.
+    /// Bytes that are not CQL.
     Garbage,
-    /// A whole frame, in whose body nothing makes sense.
+    /// A whole frame whose body makes no sense.
     Mangled,
     /// The end of the connection.
     Close,
@@ -37,11 +37,12 @@ pub enum Answer {
 pub struct Behaviour {
     /// What it answers.
     pub answer: Answer,
-    /// How long it takes for every prepared statement and batch, however many there are.
+    /// Delay of each answer to a prepared statement or batch, however many there are at once.
     pub delay: Duration,
-    /// It holds all its answers back until this is taken away.
+    /// It holds back all its answers until this is cleared.
     pub frozen: bool,
-    /// It closes a connection instead of answering, once it has answered so many prepared statements and batches on it.
+    /// It closes a connection instead of answering once it has answered this many prepared statements and batches on
+    /// it.
     pub close_after: Option<u64>,
     /// It never answers statements that define or empty anything.
     pub silent_schema: bool,
@@ -64,11 +65,11 @@ impl Behaviour {
     }
 }
 
-/// What SELECTs give.
+/// What SELECTs return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// What was written: bound values, under bound keys. Rows of a partition are ordered by the bytes of their
-    /// clustering key, whatever their types; conditions other than on the key are not looked at.
+    /// clustering key, whatever their types; conditions other than on the key are ignored.
     Remembered,
     /// Always the same rows, and writes are forgotten: for benchmarks.
     Canned {
@@ -79,20 +80,20 @@ pub enum Content {
     },
 }
 
-/// All nodes hold their answers back for a while, again and again.
+/// All nodes hold back their answers for a while, again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Freeze {
-    /// From the beginning of one time to that of the next. The first begins so long after the first prepared statement
-    /// or batch that it ends with this period: whole periods from then on have whole freezes in them.
+    /// From the start of one freeze to the start of the next. Periods count from the first prepared statement or batch,
+    /// and each ends with its freeze: whole periods therefore contain whole freezes.
     pub every: Duration,
     /// How long each lasts.
     pub lasting: Duration,
 }
 
-/// What a stub is.
+/// The options of a stub.
 #[derive(Debug, Clone)]
 pub struct StubOptions {
-    /// `CREATE TABLE` statements of tables that are there from the start. Clients may create more.
+    /// `CREATE TABLE` statements of tables that exist from the start. Clients may create more.
     pub tables: Vec<String>,
     /// What SELECTs give.
     pub content: Content,
@@ -104,11 +105,12 @@ pub struct StubOptions {
     pub credentials: Option<Credentials>,
     /// It freezes now and then.
     pub freeze: Option<Freeze>,
-    /// Data centre and rack of each node; of those that are not listed `datacenter1` and `rack1`.
+    /// Data centre and rack of each node; `datacenter1` and `rack1` for nodes that are not listed.
     pub places: Vec<(String, String)>,
 }
 
-/// A cluster with a table `stub.kv (key bigint PRIMARY KEY, value blob)` that remembers, plain and open to all.
+/// A cluster with a table `stub.kv (key bigint PRIMARY KEY, value blob)` that remembers, unencrypted and without
+/// passwords.
 impl Default for StubOptions {
     fn default() -> Self {
         StubOptions {

@@ -15,13 +15,13 @@ use crate::{
 
 pub(super) struct Peer {
     pub(super) node: usize,
-    /// Distinguishes it from later connections in the same place.
+    /// Distinguishes it from later connections with the same token.
     pub(super) serial: u64,
     transport: Transport,
     pub(super) inbox: Inbox,
     pub(super) outbox: Outbox,
     pub(super) session: Session,
-    /// The epoll watches for room to write.
+    /// The epoll watches for writability.
     pub(super) watching: bool,
     /// To be closed once the output is written.
     pub(super) closing: bool,

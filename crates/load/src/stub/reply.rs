@@ -13,8 +13,8 @@ pub(super) fn void(out: &mut Vec<u8>) {
 pub(super) fn error(out: &mut Vec<u8>, version: Version, code: u32, message: &str) {
     int(out, code);
     string(out, message);
-    // The shortest forms of what some codes carry besides: consistency, counts, kind of write, id. Version 5 lists
-    // those who have failed, with their addresses and reasons.
+    // The shortest forms of the extra fields that some codes carry: consistency, counts, kind of write, id. Version 5
+    // lists the replicas that failed, with their addresses and reasons.
     let failures: &[u8] = match version {
         Version::V4 => &[0, 0, 0, 1],
         Version::V5 => &[0, 0, 0, 1, 4, 127, 0, 0, 1, 0, 0],
@@ -43,7 +43,7 @@ pub(super) fn schema_change(out: &mut Vec<u8>, change: &str, target: &str, keysp
     }
 }
 
-/// What stands before rows.
+/// What precedes rows.
 pub(super) struct Head<'a> {
     pub(super) keyspace: &'a str,
     pub(super) table: &'a str,
@@ -53,7 +53,7 @@ pub(super) struct Head<'a> {
 }
 
 impl Head<'_> {
-    /// Kind, metadata and number of rows; their cells are to follow.
+    /// Kind, metadata and number of rows; the cells follow.
     pub(super) fn append(&self, out: &mut Vec<u8>, rows: u32) {
         int(out, kind::ROWS);
         let more = if self.paging_state.is_some() { metadata::MORE_PAGES } else { 0 };
@@ -78,7 +78,7 @@ fn specs<'a>(out: &mut Vec<u8>, keyspace: &str, table: &str, columns: impl Itera
     }
 }
 
-/// A prepared statement: its values with the places of the partition key among them, and its rows.
+/// A prepared statement: its values, which of them form the partition key, and its rows.
 pub(super) struct Prepared<'a> {
     pub(super) id: &'a [u8],
     pub(super) table: Option<&'a Table>,

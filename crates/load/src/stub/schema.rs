@@ -1,4 +1,4 @@
-//! What the stub knows of tables: columns, their types, and which are the key.
+//! What the stub knows of tables: their columns, types and keys.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ pub(super) struct Table {
     pub(super) keyspace: String,
     pub(super) name: String,
     pub(super) columns: Vec<(String, ColumnType)>,
-    /// How many columns are the partition key.
+    /// Number of partition key columns.
     pub(super) partition: usize,
-    /// How many after them are the clustering key.
+    /// Number of clustering columns, which follow them.
     pub(super) clustering: usize,
 }
 
@@ -22,16 +22,16 @@ impl Table {
         self.columns.iter().position(|(column, _)| column == name)
     }
 
-    /// How many columns make a row's key.
+    /// Number of columns in a row's key.
     pub(super) fn key(&self) -> usize {
         self.partition + self.clustering
     }
 }
 
-/// Types of users, by keyspace and name.
+/// User-defined types, by keyspace and name.
 pub(super) type UserTypes = BTreeMap<(String, String), Vec<(String, ColumnType)>>;
 
-/// Reads what stands behind `CREATE TABLE [IF NOT EXISTS]`.
+/// Parses what follows `CREATE TABLE [IF NOT EXISTS]`.
 pub(super) fn table(cursor: &mut Cursor<'_>, keyspace: &str, types: &UserTypes) -> Option<Table> {
     let (given, name) = cursor.name()?;
     let keyspace = given.unwrap_or(keyspace).to_owned();
@@ -71,7 +71,7 @@ pub(super) fn table(cursor: &mut Cursor<'_>, keyspace: &str, types: &UserTypes) 
     })
 }
 
-/// Names up to and with the closing bracket.
+/// Names up to and including the closing bracket.
 fn names(cursor: &mut Cursor<'_>) -> Option<Vec<String>> {
     let mut names = Vec::new();
     while !cursor.symbol(')') {
@@ -81,7 +81,7 @@ fn names(cursor: &mut Cursor<'_>) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Reads what stands behind `CREATE TYPE [IF NOT EXISTS]`, into `types`.
+/// Parses what follows `CREATE TYPE [IF NOT EXISTS]`, into `types`.
 pub(super) fn user_type(cursor: &mut Cursor<'_>, keyspace: &str, types: &mut UserTypes) -> Option<()> {
     let (given, name) = cursor.name()?;
     let keyspace = given.unwrap_or(keyspace).to_owned();
@@ -132,7 +132,7 @@ fn column_type(cursor: &mut Cursor<'_>, keyspace: &str, types: &UserTypes) -> Op
             cursor.symbol(',').then_some(())?;
             let length = cursor.word()?;
             cursor.symbol('>').then_some(())?;
-            // The stub does not look into vectors, whatever they are of.
+            // The stub treats vectors as opaque, whatever their elements are.
             let class = "org.apache.cassandra.db.marshal";
             ColumnType::Custom(format!("{class}.VectorType({class}.FloatType , {length})"))
         }
@@ -171,7 +171,7 @@ pub(super) fn sample(kind: &ColumnType, size: usize) -> Vec<u8> {
             Native::Boolean | Native::Tinyint | Native::Varint => fixed(1),
             Native::Decimal => fixed(5),
             Native::Float | Native::Int | Native::Inet => fixed(4),
-            // Days are counted from the middle.
+            // Dates are counted from the middle of the range.
             Native::Date => vec![0x80, 0, 0, 0],
             Native::Smallint => fixed(2),
             Native::Duration => fixed(3),

@@ -37,7 +37,7 @@ const WAKER: u64 = u64::MAX - 1;
 /// Tokens below are listeners, by node; connections come after.
 const FIRST_PEER: u64 = 1 << 16;
 
-/// An answer that waits for its time. The order of the fields is that of their going out.
+/// An answer waiting for its time. The order of the fields decides the order of sending.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Delayed {
     due_ns: u64,
@@ -71,7 +71,7 @@ pub(super) struct Server {
     waker: Arc<Waker>,
     inbox: mpsc::Receiver<Command>,
     executed: Arc<AtomicU64>,
-    /// By node; `None` of one that was killed.
+    /// By node; `None` if it was killed.
     listeners: Vec<Option<TcpListener>>,
     tls: Option<ServerTls>,
     behaviours: Vec<Behaviour>,
@@ -146,7 +146,7 @@ impl Server {
         }
     }
 
-    /// Freezes, or lets go what was held back. Tells when that changes again.
+    /// Freezes, or releases what was held back. Returns when that changes next.
     fn turn_seasons(&mut self) -> u64 {
         let Some(seasons) = &mut self.seasons else { return u64::MAX };
         let (frozen, next) = seasons.at(monotonic_ns());
@@ -161,7 +161,7 @@ impl Server {
         self.waker.clear();
         while let Ok(command) = self.inbox.try_recv() {
             let done = match command {
-                // Dropping the sender tells as much as sending would.
+                // Dropping the sender tells the receiver as much as sending would.
                 Command::Stop(done) => {
                     drop(done);
                     return true;
@@ -236,7 +236,7 @@ impl Server {
             };
             if executes {
                 if close_after.is_some_and(|most| session.executed >= most) {
-                    // What is answered has still to be sent.
+                    // The answer still has to be sent.
                     *closing = true;
                     return true;
                 }
@@ -269,7 +269,7 @@ impl Server {
         true
     }
 
-    /// Hands out the delayed answers that are due.
+    /// Sends the delayed answers that are due.
     fn release(&mut self) {
         let now = monotonic_ns();
         let mut touched = Vec::new();

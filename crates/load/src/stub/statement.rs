@@ -12,7 +12,7 @@ use crate::wire::{ColumnType, NativeType, write};
 /// What a statement does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verb {
-    /// Gives these columns.
+    /// Returns these columns.
     Select(Vec<Selected>),
     /// Sets columns; also INSERT.
     Update,
@@ -40,13 +40,13 @@ pub(super) struct Marker {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// The key's or the new value of this column.
+    /// The key's value or the new value of this column.
     Column(usize),
-    /// Is added to the counter in this column, times this.
+    /// Is multiplied by this and added to the counter in this column.
     Increment(usize, i64),
     /// The time of the write.
     Timestamp,
-    /// Nothing that the stub minds.
+    /// Nothing that matters to the stub.
     Other,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Statement {
     pub(super) markers: Vec<Marker>,
     /// It has an `IF`.
     pub(super) conditional: bool,
-    /// It is to be done only if there is no such row.
+    /// It is executed only if there is no such row.
     pub(super) if_not_exists: bool,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn table_of(tokens: &[Token]) -> Option<(Option<&str>, &str)> {
     cursor.name()
 }
 
-/// Reads a statement on `table`.
+/// Parses a statement on `table`.
 pub(super) fn parse(tokens: &[Token], table: &Table) -> Option<Statement> {
     let mut cursor = Cursor(tokens);
     let verb = cursor.word()?;
@@ -172,7 +172,7 @@ fn column_marker(table: &Table, place: usize) -> Marker {
     Marker { name, kind, role: Role::Column(place) }
 }
 
-/// Markers of what is left: USING, SET, WHERE, IF, LIMIT. What a marker is for is told by the words before it.
+/// Markers of the rest: USING, SET, WHERE, IF, LIMIT. The words before a marker tell what it is for.
 fn conditions(mut cursor: Cursor<'_>, table: &Table, markers: &mut Vec<Marker>) {
     let mut column: Option<usize> = None;
     let mut before = String::new();
@@ -206,7 +206,7 @@ fn conditions(mut cursor: Cursor<'_>, table: &Table, markers: &mut Vec<Marker>) 
                 (_, Some(place)) if increment => {
                     Marker { role: Role::Increment(place, sign), ..column_marker(table, place) }
                 }
-                // What follows IF is compared with and not written.
+                // Values after IF are compared, not written.
                 (_, Some(place)) if after_if => Marker { role: Role::Other, ..column_marker(table, place) },
                 (_, Some(place)) => column_marker(table, place),
                 _ => marker("[marker]", NativeType::Blob, Role::Other),
@@ -221,14 +221,14 @@ fn marker(name: &str, kind: NativeType, role: Role) -> Marker {
 }
 
 impl Statement {
-    /// For each column of the partition key, which marker it is; empty if one is none.
+    /// For each column of the partition key, the index of its marker; empty if one has none.
     pub(super) fn key_markers(&self, table: &Table) -> Vec<u16> {
         let place = |column: usize| self.markers.iter().position(|marker| marker.role == Role::Column(column));
         let places: Option<Vec<u16>> = (0..table.partition).map(|column| place(column).map(|at| at as u16)).collect();
         places.unwrap_or_default()
     }
 
-    /// Names and types of the columns that it gives.
+    /// Names and types of the columns that it returns.
     pub(super) fn result(&self, table: &Table) -> Vec<(String, ColumnType)> {
         let Verb::Select(columns) = &self.verb else { return Vec::new() };
         let column = |selected: &Selected| match selected {

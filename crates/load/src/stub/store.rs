@@ -1,8 +1,8 @@
-//! What the stub remembers: rows by key, the newest timestamp wins.
+//! The stub's data: rows by key; the newest timestamp wins.
 
 use std::collections::HashMap;
 
-/// A row's cells by the place of their column, those of the key too.
+/// A row's cells by the index of their column, including those of the key.
 pub(super) type Cells = Vec<Option<Box<[u8]>>>;
 
 /// A row: its cells now, and before the last write.
@@ -41,7 +41,7 @@ impl Rows {
         self.0.values().map(Vec::as_slice)
     }
 
-    /// Writes a row of `columns` columns. Without a timestamp the last to come is the newest.
+    /// Writes a row of `columns` columns. Without a timestamp, the write received last is the newest.
     pub(super) fn write(
         &mut self,
         key: &[u8],

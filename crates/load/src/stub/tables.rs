@@ -17,7 +17,7 @@ use crate::wire::{
     write::{self, bytes},
 };
 
-/// A cell, already of its CQL type.
+/// A cell with a value of its CQL type.
 #[derive(Debug, Clone, PartialEq)]
 enum Cell {
     Text(String),
@@ -32,7 +32,7 @@ enum Cell {
 
 type SystemRow = BTreeMap<&'static str, Cell>;
 
-/// What the cluster of stubs knows of itself.
+/// What the stub cluster knows about itself.
 pub(super) struct Cluster {
     addresses: Vec<SocketAddr>,
     /// Data centre and rack of the first nodes.
@@ -148,7 +148,7 @@ fn column_type(column: &str) -> ColumnType {
     }
 }
 
-/// The columns that a SELECT wants, and the table, with its keyspace.
+/// The columns that a SELECT requests, and the table with its keyspace.
 fn wanted(words: &[Token]) -> Option<(Vec<String>, String)> {
     let (keyspace, name) = statement::table_of(words)?;
     let table = format!("{}.{name}", keyspace.unwrap_or("system"));
@@ -170,17 +170,17 @@ impl Cluster {
         Cluster { addresses, places, keyspaces: BTreeMap::new(), tables }
     }
 
-    /// The place of a table.
+    /// Index of a table.
     pub(super) fn table(&self, keyspace: &str, name: &str) -> Option<usize> {
         self.tables.iter().position(|table| table.keyspace == keyspace && table.name == name)
     }
 
-    /// Adds a keyspace, with the replication factor that `rest` has. `false` if it is there already.
+    /// Adds a keyspace with the replication factor in `rest`. `false` if it exists already.
     pub(super) fn add_keyspace(&mut self, name: &str, rest: Cursor<'_>) -> bool {
         if self.keyspaces.contains_key(name) {
             return false;
         }
-        // The only numbers in a map of replication are factors.
+        // The only numbers in a replication map are factors.
         let number = |token: &Token| match token {
             Token::Text(text) | Token::Word(text) => text.parse().ok(),
             _ => None,
@@ -279,7 +279,7 @@ fn text(text: &str) -> Cell {
     Cell::Text(text.to_owned())
 }
 
-/// `column = 'text'` and `column = ?` behind WHERE.
+/// `column = 'text'` and `column = ?` after WHERE.
 fn conditions<'a>(words: &'a [Token], asked: &Asked<'_>) -> Vec<(&'a str, String)> {
     let mut values = asked.values.iter();
     let mut conditions = Vec::new();
@@ -312,7 +312,7 @@ fn keyspace(name: &str, factor: u32) -> SystemRow {
     ])
 }
 
-/// A table, as it is made without options.
+/// Describes a table as created without options.
 fn described(number: usize, table: &Table) -> SystemRow {
     let map = |pairs: &[(&str, &str)]| {
         Cell::Map(pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())

@@ -1,4 +1,4 @@
-//! CQL cut into words, as far as the stub reads it.
+//! Splits CQL into words, as far as the stub needs them.
 
 /// A word of CQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(super) enum Token {
     Symbol(char),
 }
 
-/// Cuts a statement into words. What cannot be read becomes symbols.
+/// Splits a statement into words. What cannot be parsed becomes symbols.
 pub(super) fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = text.chars().peekable();
@@ -28,7 +28,7 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
             '\'' | '"' => {
                 let mut word = String::new();
                 while let Some(c) = rest.next() {
-                    // A quote within is doubled.
+                    // A quote inside the text is doubled.
                     if c == first && rest.next_if_eq(&first).is_none() {
                         break;
                     }
@@ -78,7 +78,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over these words if they come next.
+    /// Skips these words if they come next.
     pub(super) fn accept(&mut self, words: &[&str]) -> bool {
         let found = self.0.len() >= words.len()
             && self.0.iter().zip(words).all(|(token, word)| matches!(token, Token::Word(found) if found == word));
@@ -88,7 +88,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Passes over this symbol if it comes next.
+    /// Skips this symbol if it comes next.
     pub(super) fn symbol(&mut self, symbol: char) -> bool {
         let found = self.peek() == Some(&Token::Symbol(symbol));
         if found {

@@ -16,7 +16,7 @@ pub enum TlsError {
         #[source]
         source: std::io::Error,
     },
-    /// A file holds something else than it should.
+    /// A file does not contain what it should.
     #[error("{path} cannot be used for TLS: {what}; {remedy}", path = path.display())]
     Content {
         /// The file.
@@ -26,15 +26,15 @@ pub enum TlsError {
         /// What to do.
         remedy: String,
     },
-    /// A version that this client does not speak.
+    /// A version that this client does not support.
     #[error("'{0}' is not a version of TLS that this client speaks; write TLSv1.2, TLSv1.3, or TLS for both")]
     Protocol(String),
-    /// A cipher suite that this client does not know.
+    /// A cipher suite that this client does not support.
     #[error("'{name}' is not a cipher suite that this client knows; choose among {known}")]
     Cipher {
-        /// As it was asked for.
+        /// As requested.
         name: String,
-        /// What there is.
+        /// The supported ones.
         known: String,
     },
     /// Options that contradict one another.

@@ -1,4 +1,4 @@
-//! Certificates and keys from files: PEM and PKCS#12, told apart by what they begin with.
+//! Certificates and keys from files: PEM and PKCS#12, distinguished by their first bytes.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ enum Content {
     Pkcs12(KeyStore),
 }
 
-/// The magic numbers of Java's own kinds of key stores: JKS and JCEKS.
+/// The magic numbers of Java's own key store formats: JKS and JCEKS.
 const JAVA: [[u8; 4]; 2] = [[0xFE, 0xED, 0xFE, 0xED], [0xCE, 0xCE, 0xCE, 0xCE]];
 
 fn open(path: &Path, password: Option<&str>) -> Result<Content, TlsError> {
@@ -72,7 +72,7 @@ fn pem_certificates(path: &Path, bytes: &[u8]) -> Result<Vec<CertificateDer<'sta
     all.map_err(|error| wrong(path, format!("a certificate in it is not PEM ({error})"), "write it anew"))
 }
 
-/// A certificate, with those that vouch for it, and its key.
+/// A certificate with its chain, and its key.
 pub(super) fn identity(
     path: &Path,
     key: Option<&Path>,
@@ -100,8 +100,8 @@ pub(super) fn identity(
     }
 }
 
-/// A key in PKCS#8 as TLS wants it. Java's keytool leaves the public half out of keys of elliptic curves; without it they
-/// are refused. Of all other keys nothing changes.
+/// A key in PKCS#8 as the TLS library requires it. Java's keytool omits the public half of elliptic-curve keys, and
+/// without it they are rejected. All other keys stay unchanged.
 fn with_public_half(key: &[u8]) -> Vec<u8> {
     let on_256 = || p256::SecretKey::from_pkcs8_der(key).ok()?.to_pkcs8_der().ok();
     let on_384 = || p384::SecretKey::from_pkcs8_der(key).ok()?.to_pkcs8_der().ok();

@@ -1,4 +1,4 @@
-//! The bytes of a connection: a TCP socket, with TLS in between or without. Nothing here waits.
+//! The byte stream of a connection: a TCP socket, with or without TLS. Nothing here blocks.
 
 mod error;
 mod keystore;
@@ -27,20 +27,20 @@ pub use tls::{Identity, ServerTls, Tls, TlsOptions, TrustStore};
 const CHUNK: usize = 4 * RECORD;
 /// The most that one record of TLS carries (RFC 8446, section 5.1).
 const RECORD: usize = 16 * 1024;
-/// How much is read at a time to be decrypted. What that gives, with the rest of a record that was begun before, fits
-/// into the room that [`Transport::receive`] is given.
+/// How much is read at a time to be decrypted. The result, together with the rest of a record begun before, fits into
+/// the room given to [`Transport::receive`].
 const SEALED: usize = 32 * 1024;
-/// The room that [`Transport::receive`] needs to leave nothing behind that no epoll would tell of.
+/// The room that [`Transport::receive`] needs so that it leaves nothing behind that the epoll would not report.
 pub(crate) const LEAST_ROOM: usize = 64 * 1024;
 
-/// A socket that connects, is connected, or has been.
+/// A socket that is connecting, connected or no longer connected.
 #[derive(Debug)]
 pub(crate) struct Transport {
     socket: TcpStream,
     sealed: Option<Box<Sealed>>,
 }
 
-/// What TLS needs.
+/// The state of TLS.
 #[derive(Debug)]
 struct Sealed {
     session: Connection,
@@ -48,16 +48,16 @@ struct Sealed {
     /// Encrypted bytes; the kernel has taken the first `written` of them.
     output: Vec<u8>,
     written: usize,
-    /// The records of what was to be written that the kernel has not wholly taken: where each ends in `output`, and
-    /// how many bytes it carries.
+    /// The records that the kernel has not completely taken: where each ends in `output`, and how many bytes of payload
+    /// it carries.
     records: VecDeque<(usize, usize)>,
-    /// When the last bytes came that were decrypted.
+    /// When the bytes decrypted last arrived.
     stamp: Option<u64>,
 }
 
 impl Transport {
-    /// Begins to connect; the socket is writable as soon as that has ended. `name` is the host's in the user's words:
-    /// its certificate may be for that or for its address.
+    /// Starts connecting; the socket becomes writable when the attempt ends. `name` is the host as the user wrote it:
+    /// its certificate may be for that name or for its address.
     pub(crate) fn connect(address: SocketAddr, tls: Option<&Tls>, name: &str) -> io::Result<Transport> {
         let sealed = tls.map(|tls| tls.session(address.ip(), name)).transpose().map_err(io::Error::other)?;
         let sealed = sealed.map(|session| Sealed::new(session.into()));
@@ -81,26 +81,26 @@ impl Transport {
         Ok(Transport { socket, sealed: session.map(|session| Sealed::new(session.into())) })
     }
 
-    /// The attempt to connect has ended: why it failed, if it did. With TLS, what its handshake begins with waits to
-    /// be written.
+    /// The attempt to connect has ended: returns why it failed, if it did. With TLS, the start of the handshake then
+    /// waits to be written.
     pub(crate) fn connected(&self) -> io::Result<()> {
         self.socket.take_error()?.map_or(Ok(()), Err)
     }
 
-    /// Bytes can be written that mean something to the server; otherwise TLS is still being agreed on, which goes on
-    /// in [`Transport::write`] and [`Transport::receive`].
+    /// Whether bytes for the server can be written; otherwise the TLS handshake is still in progress, and continues in
+    /// [`Transport::write`] and [`Transport::receive`].
     pub(crate) fn is_open(&self) -> bool {
         self.sealed.as_ref().is_none_or(|sealed| !sealed.session.is_handshaking())
     }
 
-    /// There is more for the kernel than what [`Transport::write`] has been given.
+    /// There is more for the kernel than [`Transport::write`] has been given.
     pub(crate) fn wants_write(&self) -> bool {
         self.sealed.as_ref().is_some_and(|sealed| sealed.session.wants_write() || sealed.written < sealed.output.len())
     }
 
-    /// Gives the kernel what it takes, and returns how many of these bytes are wholly on their way: of TLS, those in
-    /// records that the kernel has to the last byte, for the server can read them, and answer, while others wait. The
-    /// next call must begin with what is left of the same bytes.
+    /// Gives the kernel what it takes, and returns how many of these bytes are completely sent. With TLS, those are the
+    /// bytes in records that the kernel has taken to the last byte, because the server can read and answer them while
+    /// others wait. The next call must begin with the rest of the same bytes.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.sealed {
             None => self.socket.write(bytes),
@@ -109,7 +109,7 @@ impl Transport {
     }
 
     /// Reads once into `room`, which is at least [`LEAST_ROOM`] long. Besides the count, which is 0 at the end of the
-    /// stream: when the last segment that was read came, in ns of CLOCK_REALTIME, if the kernel tells.
+    /// stream, returns when the last segment read arrived, in ns of CLOCK_REALTIME, if the kernel reports it.
     pub(crate) fn receive(&mut self, room: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
         match &mut self.sealed {
             None => sys::receive(&self.socket, room),
@@ -136,7 +136,7 @@ impl Sealed {
         })
     }
 
-    /// Takes over what the session has encrypted.
+    /// Collects what the session has encrypted.
     fn collect(&mut self) -> io::Result<()> {
         while self.session.wants_write() {
             self.session.write_tls(&mut self.output)?;
@@ -144,7 +144,7 @@ impl Sealed {
         Ok(())
     }
 
-    /// Gives the kernel what it takes.
+    /// Writes what the kernel takes.
     fn flush(&mut self, socket: &mut TcpStream) -> io::Result<()> {
         self.collect()?;
         while self.written < self.output.len() {
@@ -182,12 +182,12 @@ impl Sealed {
         }
         match flushed {
             Err(error) if sent == 0 => Err(error),
-            // Whatever is in the way is still there the next time.
+            // Whatever stopped the write will do so again next time.
             _ => Ok(sent),
         }
     }
 
-    /// Makes records of the first of these bytes.
+    /// Encrypts the first of these bytes into records.
     fn encrypt(&mut self, bytes: &[u8]) -> io::Result<()> {
         for part in bytes[..bytes.len().min(CHUNK)].chunks(RECORD) {
             let count = self.session.writer().write(part)?;
@@ -214,13 +214,13 @@ impl Sealed {
         let result = self.decrypt(socket, &input[..count], room);
         self.input = input;
         match result? {
-            // Bytes have come, but none that mean something to anyone but TLS.
+            // Bytes have arrived, but they only concerned TLS itself.
             (0, false) => Err(io::ErrorKind::WouldBlock.into()),
             (count, _) => Ok((count, stamp)),
         }
     }
 
-    /// Decrypts all of `input` into `room`. Besides the count: whether the server has said that it is done.
+    /// Decrypts all of `input` into `room`. Besides the count, returns whether the server has closed its side.
     fn decrypt(&mut self, socket: &mut TcpStream, mut input: &[u8], room: &mut [u8]) -> io::Result<(usize, bool)> {
         let mut filled = 0;
         let mut ended = false;
@@ -229,7 +229,7 @@ impl Sealed {
             match self.session.process_new_packets() {
                 Ok(state) => ended |= state.peer_has_closed(),
                 Err(error) => {
-                    // The server shall hear what it has done wrong; whether it does is not ours any more.
+                    // Try to tell the server what it did wrong; whether that succeeds does not matter.
                     let _ = self.flush(socket);
                     return Err(io::Error::new(io::ErrorKind::InvalidData, tls::explain(&error)));
                 }
@@ -239,7 +239,8 @@ impl Sealed {
                 break;
             }
         }
-        // Records leave in `write` alone, which tells when: an answer could come to what was never told to be sent.
+        // Records leave only in `write`, which reports them as sent: otherwise an answer could come to a request that
+        // was never stamped as sent.
         let flushed = if self.records.is_empty() { self.flush(socket) } else { self.collect() };
         match flushed {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
@@ -247,7 +248,7 @@ impl Sealed {
         }
     }
 
-    /// Takes what has been decrypted.
+    /// Takes the decrypted bytes.
     fn decrypted(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < room.len() {

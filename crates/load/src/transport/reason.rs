@@ -1,4 +1,4 @@
-//! What TLS has against a connection of the driver, which wraps it several times.
+//! Finds the TLS error among the errors that the driver wraps around it.
 
 use std::{error::Error, io, sync::Arc};
 
@@ -6,11 +6,11 @@ use scylla::errors::{ConnectionError, ConnectionPoolError};
 
 use super::tls::explain;
 
-/// How a server's alert begins in the words of the TLS library. It comes after the handshake, where the driver keeps
-/// only the words.
+/// How the TLS library's message for a server's alert begins. The alert comes after the handshake, where the driver
+/// keeps only the message.
 const ALERT: &str = "received fatal alert";
 
-/// What TLS has against a connection, if that is why it failed: the reason and what can be done.
+/// The TLS error of a connection, if that is why it failed: the reason and what to do.
 pub fn tls_reason(error: &(dyn Error + 'static)) -> Option<String> {
     let mut cause = Some(error);
     while let Some(error) = cause {

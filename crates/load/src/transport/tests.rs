@@ -83,7 +83,7 @@ fn echo(tls: ServerTls) -> (SocketAddr, JoinHandle<()>) {
     (address, thread)
 }
 
-/// Sends so many bytes to an echo and has them back; or why not.
+/// Sends this many bytes to an echo server and receives them back; or returns why not.
 fn talk(tls: &Tls, server: ServerTls, name: &str, size: usize) -> io::Result<()> {
     let (address, thread) = echo(server);
     let mut transport = Transport::connect(address, Some(tls), name)?;
@@ -150,7 +150,7 @@ fn nothing_reaches_a_server_that_was_not_told_to_be_sent() {
     }
     let bytes = vec![7; 8_000_000];
     let (mut sent, mut came) = (0, 0);
-    // Whenever the kernel takes no more, the server reads a part of what is there.
+    // Whenever the kernel takes no more, the server reads part of what is there.
     while came < bytes.len() {
         let blocked = loop {
             match client.write(&bytes[sent..]) {

@@ -1,4 +1,4 @@
-//! What TLS is set up from, and its set-up.
+//! TLS options and configuration.
 
 use std::{fmt, net::IpAddr, path::PathBuf, sync::Arc};
 
@@ -11,16 +11,16 @@ use rustls::{
 
 use super::{error::TlsError, keystore, verifier::Verifier};
 
-/// What TLS is set up from.
+/// The options of TLS.
 #[derive(Debug, Clone)]
 pub struct TlsOptions {
-    /// Whose certificates are believed.
+    /// Which certificates are trusted.
     pub trust: TrustStore,
-    /// Who this client is, for servers that ask (`require_client_auth`).
+    /// This client's certificate, for servers that require one (`require_client_auth`).
     pub identity: Option<Identity>,
-    /// The server's certificate must be for its address, or for a name that it goes by here.
+    /// The server's certificate must be valid for its address, or for one of its names here.
     pub verify_hostname: bool,
-    /// Names that servers go by, with their addresses. A text that cannot be a name in a certificate is none.
+    /// Names of servers, with their addresses. A text that cannot be a name in a certificate is ignored.
     pub names: Vec<(IpAddr, String)>,
     /// `TLSv1.2`, `TLSv1.3`, or `TLS` for both, which an empty list also means.
     pub protocols: Vec<String>,
@@ -33,18 +33,18 @@ pub struct TlsOptions {
 pub struct TrustStore {
     /// The file.
     pub file: PathBuf,
-    /// Of PKCS#12.
+    /// For PKCS#12.
     pub password: Option<String>,
 }
 
-/// A certificate, with those that vouch for it, and its key.
+/// A certificate with its chain, and its key.
 #[derive(Clone)]
 pub struct Identity {
     /// PEM, or PKCS#12 with its password and the key.
     pub file: PathBuf,
     /// The key in PEM, unless it is in the same file.
     pub key: Option<PathBuf>,
-    /// Of PKCS#12.
+    /// For PKCS#12.
     pub password: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// TLS as clients use it, set up. Cheap to clone.
+/// The configuration of a TLS client. Cheap to clone.
 #[derive(Clone)]
 pub struct Tls {
     config: Arc<ClientConfig>,
@@ -76,7 +76,7 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// Reads the files and sets up TLS.
+    /// Reads the files and configures TLS.
     ///
     /// # Errors
     /// A file is missing or does not hold what it should, or names are unknown.
@@ -113,7 +113,7 @@ impl Tls {
                 builder.with_client_auth_cert(chain, key).map_err(contradiction)?
             }
         };
-        // Every connection is to cost the server what a new one costs, whichever came before.
+        // Every connection must cost the server as much as a new one, whatever came before.
         config.resumption = Resumption::disabled();
         Ok(Tls { config: Arc::new(config), verifier })
     }
@@ -127,19 +127,20 @@ impl Tls {
         ClientConnection::new(Arc::new(config), ServerName::from(address))
     }
 
-    /// The same set-up for other clients on `rustls`. They know servers by their addresses and by
+    /// The same configuration for other clients that use `rustls`. They know servers by their addresses and by
     /// [`TlsOptions::names`].
     pub fn client_config(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.config)
     }
 }
 
-/// TLS as a server uses it: the stub.
+/// TLS of a server, for the stub.
 #[derive(Debug, Clone)]
 pub struct ServerTls(pub(super) Arc<ServerConfig>);
 
 impl ServerTls {
-    /// Reads the server's certificate and key. With `clients`, only those that these certificates vouch for may come.
+    /// Reads the server's certificate and key. With `clients`, only clients with a certificate that these vouch for are
+    /// accepted.
     ///
     /// # Errors
     /// A file is missing or does not hold what it should.
@@ -200,10 +201,10 @@ fn provider(ciphers: &[String]) -> Result<CryptoProvider, TlsError> {
     Ok(provider)
 }
 
-/// What can be done about a server's alert.
+/// What to do about a server's alert.
 pub(super) const ALERT_REMEDY: &str = "; the server's log says more (does it want a client's certificate?)";
 
-/// An error of TLS in words, with what can be done.
+/// A TLS error as text, with what to do about it.
 pub(super) fn explain(error: &rustls::Error) -> String {
     use rustls::{CertificateError as Certificate, Error};
     let remedy = match error {

@@ -1,4 +1,4 @@
-//! Whether a server is who it should be.
+//! Verifies the certificates of servers.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -13,16 +13,16 @@ use rustls::{
     server::ParsedCertificate,
 };
 
-/// As browsers do it, with two freedoms that clusters need: names may be left aside, and a certificate that is itself
-/// among the trusted ones is believed even if it is also an authority's (as those that nodes sign for themselves are).
+/// Verifies as browsers do, with two relaxations that clusters need: names may be ignored, and a certificate that is
+/// itself trusted is accepted even if it is also an authority's (as self-signed certificates of nodes are).
 #[derive(Debug, Clone)]
 pub(super) struct Verifier {
     pub(super) inner: Arc<WebPkiServerVerifier>,
     pub(super) trusted: Arc<[CertificateDer<'static>]>,
     pub(super) verify_hostname: bool,
-    /// What the server is called here, besides its address.
+    /// The server's name in the user's settings, besides its address.
     pub(super) name: Option<ServerName<'static>>,
-    /// What servers are called, by their addresses.
+    /// Names of servers, by their addresses.
     pub(super) names: Arc<[(IpAddr, ServerName<'static>)]>,
 }
 
@@ -49,7 +49,7 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match self.inner.verify_server_cert(certificate, intermediates, server, ocsp, now) {
-            // The name is looked at last: all else is right.
+            // Names are checked last: everything else is correct.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => {}

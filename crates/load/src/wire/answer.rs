@@ -1,4 +1,4 @@
-//! Answers, borrowed from the bytes that came, without allocation. No bytes make the decoder panic.
+//! Answers, borrowed from the received bytes, without allocation. No input makes the decoder panic.
 
 use super::{
     Garbage, Header, Version,
@@ -12,29 +12,29 @@ use super::{
 /// What a server sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer<'a> {
-    /// A request without anything to tell is done.
+    /// Success, without a result.
     Void,
-    /// Rows, maybe none.
+    /// Rows, possibly none.
     Rows(Rows<'a>),
     /// An error.
     Error(Failure<'a>),
     /// A statement is prepared.
     Prepared(Prepared<'a>),
-    /// A keyspace is in use: its name.
+    /// A keyspace is in use now: its name.
     SetKeyspace(&'a str),
     /// The schema has changed.
     SchemaChange(SchemaChange<'a>),
     /// The connection is open.
     Ready,
-    /// The server wants credentials; the name of its authenticator.
+    /// The server requires credentials; the name of its authenticator.
     Authenticate(&'a str),
-    /// The server asks once more, with these bytes.
+    /// The server's next challenge.
     AuthChallenge(Option<&'a [u8]>),
-    /// The credentials are good.
+    /// The credentials were accepted.
     AuthSuccess(Option<&'a [u8]>),
-    /// What the server can do.
+    /// What the server supports.
     Supported(Supported<'a>),
-    /// Something has happened; its type.
+    /// An event; its type.
     Event(&'a str),
 }
 
@@ -63,7 +63,7 @@ impl<'a> Prepared<'a> {
         Ok(Prepared { id, result_metadata_id, key, bound, result })
     }
 
-    /// The values to be given to it, in order. This allocates.
+    /// The values that it takes, in order. This allocates.
     pub fn bound(&self) -> Vec<Column> {
         self.bound.to_vec()
     }
@@ -73,7 +73,7 @@ impl<'a> Prepared<'a> {
         self.result.to_vec()
     }
 
-    /// For each column of the partition key, which of the values it is; empty if not all are among the values.
+    /// For each column of the partition key, the index of its value; empty if not all are among the values.
     pub fn partition_key(&self) -> impl Iterator<Item = u16> + 'a {
         self.key.as_chunks::<2>().0.iter().map(|pair| u16::from_be_bytes(*pair))
     }
@@ -88,7 +88,7 @@ pub struct SchemaChange<'a> {
     pub target: &'a str,
     /// The keyspace.
     pub keyspace: &'a str,
-    /// What in it; empty if the keyspace itself.
+    /// The object within it; empty for the keyspace itself.
     pub name: &'a str,
 }
 
@@ -100,7 +100,7 @@ impl<'a> SchemaChange<'a> {
     }
 }
 
-/// What a server can do: options of STARTUP with their values (section 4.2.4).
+/// What a server supports: options of STARTUP with their values (section 4.2.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Supported<'a> {
     pairs: u16,
@@ -119,12 +119,12 @@ impl<'a> Supported<'a> {
         Ok(Supported { pairs, bytes })
     }
 
-    /// Whether `option` can have this value.
+    /// Whether this value of `option` is supported.
     pub fn has(&self, option: &str, value: &str) -> bool {
         self.values(option).any(|known| known.eq_ignore_ascii_case(value))
     }
 
-    /// The values that `option` can have.
+    /// The supported values of `option`.
     pub fn values(&self, option: &str) -> impl Iterator<Item = &'a str> + 'a {
         let mut reader = Reader(self.bytes);
         let mut left = 0;
@@ -135,7 +135,7 @@ impl<'a> Supported<'a> {
                 break;
             }
             for _ in 0..count {
-                // These strings have been read once already.
+                // These strings have been decoded once already.
                 let _ = reader.string();
             }
         }
@@ -170,7 +170,7 @@ pub(crate) fn answer(header: Header, body: &[u8]) -> Result<Answer<'_>, Garbage>
     })
 }
 
-/// What may stand before a message (section 2.2).
+/// Skips what may precede a message (section 2.2).
 fn skip_prelude(reader: &mut Reader<'_>, flags: u8) -> Result<(), Garbage> {
     if flags & flag::TRACING != 0 {
         reader.take(16)?;

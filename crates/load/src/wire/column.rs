@@ -8,10 +8,10 @@ use super::{
     write::{short, string},
 };
 
-/// How deep types are read. Cassandra has no limit, people have.
+/// How deeply nested types may be. Cassandra has no limit; people do.
 const DEEPEST: u8 = 32;
 
-/// A column of rows, or a value that a prepared statement is to be given.
+/// A column of rows, or a value that a prepared statement takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     /// Keyspace of its table.
@@ -24,10 +24,10 @@ pub struct Column {
     pub kind: ColumnType,
 }
 
-/// The type of a column as the protocol tells it. It does not tell what is frozen.
+/// The type of a column as the protocol describes it, which does not say what is frozen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ColumnType {
-    /// Any that the protocol has no code for, by the name of its Java class: vectors and those of users.
+    /// Any type for which the protocol has no code, by the name of its Java class: vectors and users' own.
     Custom(String),
     /// One without parameters.
     Native(NativeType),
@@ -39,7 +39,7 @@ pub enum ColumnType {
     Map(Box<ColumnType>, Box<ColumnType>),
     /// A tuple.
     Tuple(Vec<ColumnType>),
-    /// A type of users.
+    /// A user-defined type.
     User {
         /// Its keyspace.
         keyspace: String,
@@ -57,7 +57,7 @@ macro_rules! native_types {
         #[allow(missing_docs, reason = "they are named as in CQL")]
         pub enum NativeType {
             $($variant,)*
-            /// One that is younger than this program, by its code.
+            /// A type that is newer than this program, by its code.
             Unknown(u16),
         }
 
@@ -222,7 +222,7 @@ fn read_type(reader: &mut Reader<'_>, depth: u8) -> Result<ColumnType, Garbage> 
 
 const TOO_DEEP: Garbage = "a column type nested too deeply";
 
-/// The same without keeping anything.
+/// Skips a type without keeping anything.
 fn skip_type(reader: &mut Reader<'_>, depth: u8) -> Result<(), Garbage> {
     let inner = |reader: &mut Reader<'_>| match depth {
         0 => Err(TOO_DEEP),
@@ -245,12 +245,12 @@ fn skip_type(reader: &mut Reader<'_>, depth: u8) -> Result<(), Garbage> {
     }
 }
 
-/// Specifications of columns, checked but not taken apart.
+/// Specifications of columns, validated but not decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Columns<'a> {
     bytes: &'a [u8],
     count: u32,
-    /// One table for all stands before the first.
+    /// One table for all columns precedes the first.
     global: bool,
 }
 
@@ -286,7 +286,7 @@ impl<'a> Columns<'a> {
 
     pub(super) fn to_vec(self) -> Vec<Column> {
         let mut reader = Reader(self.bytes);
-        // They have been read once already, so they can be read again.
+        // They have been decoded once already, so this cannot fail.
         self.columns(&mut reader).unwrap_or_default()
     }
 

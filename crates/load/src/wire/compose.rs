@@ -1,6 +1,6 @@
 //! Requests, written straight into a connection's output.
 //!
-//! Counts and lengths that are known only at the end are filled in then, so nothing is written twice.
+//! Counts and lengths known only at the end are filled in afterwards, so nothing is written twice.
 
 use thiserror::Error;
 
@@ -13,7 +13,7 @@ use crate::{Consistency, SerialConsistency};
 /// Why a request could not be written. Nothing of it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum RequestError {
-    /// The workload has written none.
+    /// The workload has written no request.
     #[error("the workload wrote no request for an operation that it had drawn; this is a defect of the workload")]
     Nothing,
     /// It names a statement that [`crate::Workload::statements`] does not have.
@@ -42,16 +42,16 @@ pub struct Parameters<'a> {
     pub serial_consistency: Option<SerialConsistency>,
     /// How many rows the answer may have at most; `None`: all. A batch has no pages.
     pub page_size: Option<i32>,
-    /// Where the page begins, as the answer with the page before has told. A batch has no pages.
+    /// Where the page begins, as returned with the previous page. A batch has no pages.
     pub paging_state: Option<&'a [u8]>,
-    /// Time of the write in µs since 1970; `None`: when the coordinator has received it.
+    /// Timestamp of the write in µs since 1970; `None`: the time at which the coordinator receives it.
     pub timestamp_us: Option<i64>,
     /// The names and types of an answer's columns are known and need not be sent.
     pub skip_metadata: bool,
 }
 
 impl Parameters<'_> {
-    /// One answer with all rows and their metadata, timestamps of the coordinator.
+    /// One answer with all rows and their metadata; the coordinator sets timestamps.
     pub const fn new(consistency: Consistency) -> Self {
         Parameters {
             consistency,
@@ -64,18 +64,19 @@ impl Parameters<'_> {
     }
 }
 
-/// What holds a batch together.
+/// The kind of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BatchKind {
-    /// All of it is applied in the end, or nothing.
+    /// Atomic: in the end all of it is applied, or nothing.
     Logged = 0,
-    /// Nothing does.
+    /// Not atomic.
     Unlogged = 1,
     /// Updates of counters.
     Counter = 2,
 }
 
-/// One request to be written: call one of its methods, once. It is whole when what that returns is dropped.
+/// One request to be written: call one of its methods, once. The request is complete when the returned value is
+/// dropped.
 #[derive(Debug)]
 pub struct Request<'a> {
     out: &'a mut Vec<u8>,
@@ -84,7 +85,7 @@ pub struct Request<'a> {
     result: &'a mut Result<(), RequestError>,
 }
 
-/// Appends the one frame that `write` writes; after an error, nothing.
+/// Appends the frame that `write` writes; nothing after an error.
 pub(crate) fn compose(
     out: &mut Vec<u8>,
     stream: u16,
@@ -114,8 +115,8 @@ impl<'a> Request<'a> {
         self.out.extend_from_slice(&[self.statements.version() as u8, 0, high, low, opcode, 0, 0, 0, 0]);
     }
 
-    /// EXECUTE (4.1.6) of the statement with this place in [`crate::Workload::statements`]. Its values are to follow,
-    /// in the order of the statement's markers.
+    /// EXECUTE (4.1.6) of the statement with this index in [`crate::Workload::statements`]. Its values follow, in the
+    /// order of the statement's markers.
     pub fn execute<'v>(mut self, statement: usize, parameters: &Parameters<'v>) -> Values<'v>
     where
         'a: 'v,
@@ -128,7 +129,7 @@ impl<'a> Request<'a> {
         self.parameters(parameters)
     }
 
-    /// QUERY (4.1.4) of a text. Values of its markers may follow.
+    /// QUERY (4.1.4) of a text. Values for its markers may follow.
     pub fn query<'v>(mut self, cql: &str, parameters: &Parameters<'v>) -> Values<'v>
     where
         'a: 'v,
@@ -153,7 +154,7 @@ impl<'a> Request<'a> {
         Values::begin(out, result, Some(tail))
     }
 
-    /// BATCH (4.1.7). Its statements are to follow.
+    /// BATCH (4.1.7). Its statements follow.
     pub fn batch<'v>(mut self, kind: BatchKind, parameters: &Parameters<'v>) -> Batch<'v>
     where
         'a: 'v,
@@ -170,7 +171,7 @@ impl<'a> Request<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Tail<'a> {
     parameters: Parameters<'a>,
-    /// There can be pages.
+    /// Paging is possible.
     pages: bool,
 }
 
@@ -209,7 +210,7 @@ pub struct Values<'a> {
     /// Where their number is filled in.
     count_at: usize,
     count: u32,
-    /// What follows, unless they are those of a statement in a batch.
+    /// What follows, unless these are the values of a statement in a batch.
     tail: Option<Tail<'a>>,
 }
 
@@ -227,7 +228,7 @@ impl<'a> Values<'a> {
         self
     }
 
-    /// A value that `write` appends to what it is given. What stands there already must be left alone.
+    /// A value that `write` appends to the given buffer, whose existing content it must not change.
     pub fn value_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> &mut Self {
         self.count += 1;
         self.out.extend_from_slice(&[0; 4]);
@@ -283,7 +284,7 @@ pub struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// One more statement, by its place in [`crate::Workload::statements`]. Its values are to follow.
+    /// One more statement, by its index in [`crate::Workload::statements`]. Its values follow.
     pub fn add(&mut self, statement: usize) -> Values<'_> {
         self.count += 1;
         self.out.push(1);
@@ -294,7 +295,7 @@ impl Batch<'_> {
         Values::begin(self.out, self.result, None)
     }
 
-    /// One more statement, as a text. Values of its markers may follow.
+    /// One more statement, as a text. Values for its markers may follow.
     pub fn add_query(&mut self, cql: &str) -> Values<'_> {
         self.count += 1;
         self.out.push(0);

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use super::Garbage;
 
-/// How what is sent is compressed.
+/// How frames are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Compression {
     /// LZ4, in both versions of the protocol.
@@ -44,7 +44,7 @@ impl FromStr for Compression {
     }
 }
 
-/// Appends `body` compressed, unless that is no shorter: then nothing is appended, and `false` is returned.
+/// Appends `body` compressed, unless that is no shorter: then appends nothing and returns `false`.
 pub(super) fn compress_body(compression: Compression, body: &[u8], out: &mut Vec<u8>) -> bool {
     let start = out.len();
     let length = match compression {
@@ -116,7 +116,7 @@ pub(super) fn decompress_block(block: &[u8], length: usize, out: &mut Vec<u8>) -
 mod tests {
     use super::*;
 
-    /// 32 bytes of 7, put together by hand from the descriptions of the formats.
+    /// 32 bytes of 7, assembled by hand from the descriptions of the formats.
     const LZ4: [u8; 15] = [
         0, 0, 0, 32, // length
         0x1F, 7, 1, 0, 7, // one literal; 4 + 15 + 7 bytes from one byte before

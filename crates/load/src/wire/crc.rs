@@ -4,7 +4,7 @@
 const INITIAL: u32 = 0x0087_5060;
 const POLYNOMIAL: u32 = 0x0197_4F0B;
 
-/// What each value of the highest byte adds.
+/// Contribution of each value of the highest byte.
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -46,7 +46,7 @@ pub(super) fn crc32(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    // Found by dividing polynomials with Python's integers, and with its zlib.crc32.
+    // Computed by polynomial division with Python's integers, and with its zlib.crc32.
 
     #[test]
     fn crc24_is_the_remainder_of_the_specified_polynomial() {

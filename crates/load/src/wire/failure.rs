@@ -1,28 +1,28 @@
-//! Errors of the server (section 9; in version 5, section 8).
+//! Server errors (section 9; in version 5, section 8).
 
 use super::{Garbage, Version, reader::Reader};
 use crate::ErrorClass;
 
-/// An error that the server answers with.
+/// An error returned by the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure<'a> {
     /// Its code.
     pub code: u32,
-    /// The server's words.
+    /// The server's message.
     pub message: &'a str,
-    /// What else it tells.
+    /// Further details.
     pub details: FailureDetails<'a>,
 }
 
-/// What an error tells besides its code and words. Levels of consistency are codes (section 3), since a server may
-/// have more of them than this program.
+/// What an error carries besides its code and message. Consistency levels are given as codes (section 3), because a
+/// server may have more of them than this program knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureDetails<'a> {
-    /// Nothing, or nothing that can be read.
+    /// None, or none that can be decoded.
     None,
     /// Too few replicas are known to be alive.
     Unavailable {
-        /// Level asked for.
+        /// The requested level.
         consistency: u16,
         /// Replicas that the level needs.
         required: u32,
@@ -31,23 +31,23 @@ pub enum FailureDetails<'a> {
     },
     /// Replicas have not acknowledged a write in time.
     WriteTimeout {
-        /// What has come until then.
+        /// The replies until then.
         replies: Replies,
         /// `SIMPLE`, `BATCH`, `UNLOGGED_BATCH`, `COUNTER`, `BATCH_LOG`, `CAS`, `VIEW`, `CDC`.
         write_type: &'a str,
-        /// How often a conditional write has met others. Version 5 only.
+        /// How often a conditional write has met competing ones. Version 5 only.
         contentions: Option<u16>,
     },
     /// Replicas have not answered a read in time.
     ReadTimeout {
-        /// What has come until then.
+        /// The replies until then.
         replies: Replies,
         /// The replica that was asked for the data has answered.
         data_present: bool,
     },
     /// Replicas have failed to read.
     ReadFailure {
-        /// What has come until then.
+        /// The replies until then.
         replies: Replies,
         /// How many have failed.
         failures: u32,
@@ -56,7 +56,7 @@ pub enum FailureDetails<'a> {
     },
     /// Replicas have failed to write.
     WriteFailure {
-        /// What has come until then.
+        /// The replies until then.
         replies: Replies,
         /// How many have failed.
         failures: u32,
@@ -65,10 +65,10 @@ pub enum FailureDetails<'a> {
     },
     /// A conditional write may have been applied or not.
     CasWriteUnknown {
-        /// What has come until then.
+        /// The replies until then.
         replies: Replies,
     },
-    /// A function of users has failed.
+    /// A user-defined function has failed.
     FunctionFailure {
         /// Its keyspace.
         keyspace: &'a str,
@@ -92,7 +92,7 @@ pub enum FailureDetails<'a> {
 /// What replicas had answered when the coordinator gave up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replies {
-    /// Level asked for.
+    /// The requested level.
     pub consistency: u16,
     /// Replicas that have answered.
     pub received: u32,
@@ -103,7 +103,7 @@ pub struct Replies {
 impl<'a> Failure<'a> {
     pub(super) fn read(reader: &mut Reader<'a>, version: Version) -> Result<Self, Garbage> {
         let (code, message) = (reader.int()?, reader.string()?);
-        // Code and words are enough to go on with; servers that are not Cassandra are free with the rest.
+        // Code and message are enough to continue with; servers other than Cassandra take liberties with the rest.
         let details = details(reader, code, version).unwrap_or(FailureDetails::None);
         Ok(Failure { code, message, details })
     }
@@ -118,7 +118,7 @@ fn details<'a>(reader: &mut Reader<'a>, code: u32, version: Version) -> Result<F
     let replies = |reader: &mut Reader<'a>| {
         Ok(Replies { consistency: reader.short()?, received: reader.int()?, required: reader.int()? })
     };
-    // Version 4 counts the replicas that have failed; version 5 lists them with their reasons.
+    // Version 4 gives the number of replicas that failed; version 5 lists them with their reasons.
     let failures = |reader: &mut Reader<'a>| {
         let count = reader.int()?;
         if version >= Version::V5 {
@@ -163,7 +163,7 @@ pub(crate) fn classify(code: u32) -> ErrorClass {
         0x1000 => ErrorClass::Unavailable,
         0x1001 => ErrorClass::Overloaded,
         0x1002 => ErrorClass::Bootstrapping,
-        // A conditional write of unknown fate has, like one that timed out, not been acknowledged by enough replicas.
+        // A conditional write of unknown outcome was not acknowledged by enough replicas, like one that timed out.
         0x1100 | 0x1700 => ErrorClass::WriteTimeout,
         0x1200 => ErrorClass::ReadTimeout,
         0x1300 => ErrorClass::ReadFailure,

@@ -1,20 +1,20 @@
-//! The header of a frame (section 2); version 5 calls what it begins an envelope.
+//! The header of a frame (section 2); version 5 calls a frame an envelope.
 
 use super::{Compression, HEADER, Version, segment::Segments};
 
 /// How frames are packed on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// Not at all, and of either version: before STARTUP is answered.
+    /// Not at all, in either version: before STARTUP is answered.
     Handshake,
-    /// Version 4, each body maybe compressed.
+    /// Version 4, with bodies optionally compressed.
     V4(Option<Compression>),
     /// Version 5.
     V5(Segments),
 }
 
 impl Framing {
-    /// What was agreed on. Version 5 knows LZ4 only.
+    /// The negotiated framing. Version 5 supports LZ4 only.
     pub(crate) fn of(version: Version, compression: Option<Compression>) -> Self {
         match version {
             Version::V4 => Framing::V4(compression),
@@ -28,7 +28,7 @@ impl Framing {
     }
 }
 
-/// Why bytes are not an answer. Short, because it goes into an event of the run.
+/// Why bytes are not a valid answer. Short, because it goes into an event of the run.
 pub(crate) type Garbage = &'static str;
 
 /// Who sends a frame: the highest bit of its first byte.
@@ -50,10 +50,10 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The header at the beginning of `bytes`, or `None` while there are too few of them.
-    /// A body beyond `limit` bytes is refused: nothing that is to come is that long.
+    /// The header at the beginning of `bytes`, or `None` while there are too few of them. A body beyond `limit` bytes
+    /// is refused: nothing expected is that long.
     pub(crate) fn read(bytes: &[u8], sender: Sender, limit: usize) -> Result<Option<Header>, Garbage> {
-        // The first byte alone tells a stranger, who may never send a whole header.
+        // The first byte alone identifies a peer of another protocol, which may never send a whole header.
         let version = match bytes.first() {
             None => return Ok(None),
             Some(first) if *first == sender as u8 | 4 => Version::V4,

@@ -12,7 +12,7 @@ const CONTROL_STREAM: i16 = 0;
 const BAD_CREDENTIALS: u32 = 0x0100;
 const PROTOCOL_ERROR: u32 = 0x000A;
 
-/// Why a server and this client could not agree.
+/// Why a handshake failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum HandshakeError {
     #[error("it asks for credentials ({0}); give a user and a password")]
@@ -41,12 +41,12 @@ enum Step {
     Credentials { authenticator: String },
 }
 
-/// What an answer has brought.
+/// What an answer has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// The server frames so from now on.
+    /// The server uses this framing from now on.
     pub(crate) framing: Option<Framing>,
-    /// All is agreed on, this version too.
+    /// The handshake is complete, with this version.
     pub(crate) done: Option<Version>,
 }
 
@@ -59,9 +59,9 @@ pub(crate) struct Handshake {
 }
 
 impl Handshake {
-    /// Asks what the server can do.
+    /// Asks what the server supports.
     pub(crate) fn begin(options: Arc<WireOptions>, out: &mut Outbox) -> Self {
-        // Every server answers version 4, and with newer ones STARTUP alone decides.
+        // Every server answers version 4; with newer ones STARTUP alone decides.
         let version = match options.protocol {
             Protocol::Auto => Version::V4,
             Protocol::Exactly(version) => version,
@@ -70,7 +70,7 @@ impl Handshake {
         Handshake { options, step: Step::Options, version }
     }
 
-    /// What comes of an answer: the next question, or the end.
+    /// Handles an answer: sends the next request, or ends the handshake.
     pub(crate) fn answered(&mut self, answer: &Answer<'_>, out: &mut Outbox) -> Result<Progress, HandshakeError> {
         match (&self.step, answer) {
             (Step::Options, Answer::Supported(supported)) => {
@@ -83,13 +83,13 @@ impl Handshake {
                 }
                 if self.options.protocol == Protocol::Auto
                     && self.options.compression != Some(Compression::Snappy)
-                    // "5/v5-beta" is what Cassandra 3.11 calls a version 5 that came to be another one.
+                    // Cassandra 3.11 reports "5/v5-beta" for a draft of version 5 that differs from the final one.
                     && supported.has("PROTOCOL_VERSIONS", "5/v5")
                 {
                     self.version = Version::V5;
                 }
                 self.startup(out);
-                // In version 4, the answer may be compressed already.
+                // In version 4, the answer may already be compressed.
                 let framing = (self.version == Version::V4).then(|| self.framing());
                 Ok(Progress { framing, done: None })
             }
@@ -102,7 +102,7 @@ impl Handshake {
                 let Some(credentials) = &self.options.credentials else {
                     return Err(HandshakeError::NoCredentials(authenticator));
                 };
-                // SASL PLAIN (RFC 4616): authorization identity, which is that of the user, user, password.
+                // SASL PLAIN (RFC 4616): authorization identity (empty: that of the user), user, password.
                 let token = format!("\0{}\0{}", credentials.user, credentials.password);
                 out.frame_as(self.framing());
                 out.control(|out| {
@@ -136,7 +136,7 @@ impl Handshake {
         self.step = Step::Startup;
     }
 
-    /// As all is framed after the answer to STARTUP.
+    /// The framing after the answer to STARTUP.
     fn framing(&self) -> Framing {
         Framing::of(self.version, self.options.compression)
     }

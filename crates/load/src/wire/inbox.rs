@@ -1,4 +1,4 @@
-//! From the bytes that a connection receives to the frames in them.
+//! From the bytes that a connection receives to frames.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use super::{Framing, Garbage, HEADER, Header, Sender, Version, compression::deco
 /// Room for one read.
 const READ_SIZE: usize = 64 * 1024;
 
-/// What has been received and not been read. Its buffers are used again and again.
+/// Received bytes that are still unread. Its buffers are reused.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     framing: Framing,
     sender: Sender,
-    /// The longest body that is taken.
+    /// The longest body that is accepted.
     limit: usize,
     raw: Vec<u8>,
     /// Where the unread part of it begins and ends.
@@ -24,17 +24,17 @@ pub(crate) struct Inbox {
     taken: usize,
 }
 
-/// Where a body lies, until the next one is asked for.
+/// Where a body lies, until the next one is requested.
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
-    /// Among what was received.
+    /// In the received bytes.
     Raw(Range<usize>),
-    /// Among what was unpacked.
+    /// In the unpacked bytes.
     Plain(Range<usize>),
 }
 
 impl Inbox {
-    /// For what `sender` sends, in bodies that are at most `limit` bytes long.
+    /// For frames of `sender` whose bodies are at most `limit` bytes long.
     pub(crate) fn new(sender: Sender, limit: usize) -> Self {
         Inbox {
             framing: Framing::Handshake,
@@ -48,19 +48,19 @@ impl Inbox {
         }
     }
 
-    /// What follows is framed so.
+    /// What follows uses this framing.
     pub(crate) fn frame_as(&mut self, framing: Framing) {
         self.framing = framing;
     }
 
-    /// Nothing has been received; a new connection begins.
+    /// Resets it for a new connection.
     pub(crate) fn clear(&mut self) {
         self.framing = Framing::Handshake;
         (self.read, self.filled, self.taken) = (0, 0, 0);
         self.plain.clear();
     }
 
-    /// Where the next bytes are to be put. Never empty.
+    /// Where to put the next bytes. Never empty.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         if self.read == self.filled {
             (self.read, self.filled) = (0, 0);
@@ -76,7 +76,7 @@ impl Inbox {
         &mut self.raw[self.filled..]
     }
 
-    /// So many bytes have been put there.
+    /// This many bytes have been put there.
     pub(crate) fn filled(&mut self, count: usize) {
         self.filled = (self.filled + count).min(self.raw.len());
     }
@@ -130,12 +130,12 @@ impl Inbox {
         }
     }
 
-    /// The first byte that has not been read: of a stranger, the version that it speaks.
+    /// The first unread byte: of a client with another protocol, the version that it speaks.
     pub(crate) fn first(&self) -> Option<u8> {
         self.raw[self.read..self.filled].first().copied()
     }
 
-    /// A body that [`Inbox::next`] has found last.
+    /// The body that [`Inbox::next`] found last.
     pub(crate) fn body(&self, place: &Body) -> &[u8] {
         match place {
             Body::Raw(place) => &self.raw[place.clone()],

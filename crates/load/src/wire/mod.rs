@@ -1,8 +1,8 @@
 //! The CQL binary protocol, versions 4 and 5: framing, the handshake, requests, answers.
 //!
 //! Source: the protocol's own specification, `doc/native_protocol_v4.spec` and `doc/native_protocol_v5.spec` in Apache
-//! Cassandra. Section numbers in this module are those of version 4 where nothing else is said. Every integer is
-//! big-endian, but in the framing of version 5.
+//! Cassandra. Section numbers in this module are those of version 4 unless stated otherwise. Every integer is
+//! big-endian, except in the framing of version 5.
 
 pub(crate) mod answer;
 mod column;

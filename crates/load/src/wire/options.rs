@@ -50,7 +50,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// How connections speak. By default: the newest protocol, nothing compressed, nothing encrypted, no credentials.
+/// Options of connections. By default: the newest protocol, no compression, no encryption, no credentials.
 #[derive(Debug, Clone, Default)]
 pub struct WireOptions {
     /// The version.
@@ -59,13 +59,13 @@ pub struct WireOptions {
     pub compression: Option<Compression>,
     /// Encryption.
     pub tls: Option<Tls>,
-    /// Given to servers that ask for them, and to no others.
+    /// Sent only to servers that ask for them.
     pub credentials: Option<Credentials>,
 }
 
 impl WireOptions {
     /// # Errors
-    /// Options that no server can fulfil together.
+    /// Options that no server can satisfy together.
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         if self.compression == Some(Compression::Snappy) && self.protocol == Protocol::Exactly(Version::V5) {
             return Err(LoadError::Config {

@@ -10,10 +10,10 @@ use super::{
     segment::frame_length,
 };
 
-/// Sent bytes are thrown away at the latest when they are so many.
+/// Sent bytes are discarded at the latest when there are this many.
 const MOST_SENT: usize = 256 * 1024;
 
-/// What is to be sent. Without segments and compression, requests are written to where they are sent from.
+/// Bytes to be sent. Without segments and compression, requests are written directly to where they are sent from.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     framing: Framing,
@@ -21,13 +21,13 @@ pub(crate) struct Outbox {
     output: Vec<u8>,
     /// How much of it the kernel has taken.
     written: usize,
-    /// Bytes put out before `output[0]`, so that positions stay valid when the output is cleared.
+    /// Bytes sent before `output[0]`, so that positions stay valid when the output is cleared.
     cleared: u64,
-    /// Where in the byte stream the requests end that the kernel has not wholly taken, and their streams.
+    /// The requests that the kernel has not completely taken: where each ends in the byte stream, and its stream.
     unsent: VecDeque<(u64, u16)>,
-    /// Frames that are still to be packed.
+    /// Frames waiting to be packed.
     staging: Vec<u8>,
-    /// Where in it requests end.
+    /// Where requests end in `staging`.
     staged: Vec<(usize, u16)>,
 }
 
@@ -44,13 +44,13 @@ impl Outbox {
         }
     }
 
-    /// What follows is framed so.
+    /// What follows uses this framing.
     pub(crate) fn frame_as(&mut self, framing: Framing) {
         self.seal();
         self.framing = framing;
     }
 
-    /// Nothing is to be sent; a new connection begins.
+    /// Resets it for a new connection.
     pub(crate) fn clear(&mut self) {
         self.framing = Framing::Handshake;
         self.output.clear();
@@ -60,7 +60,7 @@ impl Outbox {
         self.staged.clear();
     }
 
-    /// Adds the request that `write` writes. [`Outbox::wrote`] will tell when it is sent.
+    /// Adds the request that `write` writes. [`Outbox::wrote`] reports when it is sent.
     pub(crate) fn request(
         &mut self,
         stream: u16,
@@ -77,17 +77,17 @@ impl Outbox {
         Ok(())
     }
 
-    /// Adds a frame that nobody waits to be sent.
+    /// Adds a frame whose sending is not reported.
     pub(crate) fn control(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         write(if self.framing.is_plain() { &mut self.output } else { &mut self.staging });
     }
 
-    /// How many bytes the kernel has not taken, before they are packed.
+    /// How many bytes the kernel has not taken, before packing.
     pub(crate) fn waiting(&self) -> usize {
         self.output.len() - self.written + self.staging.len()
     }
 
-    /// How many requests the kernel has not wholly taken.
+    /// How many requests the kernel has not completely taken.
     pub(crate) fn unsent(&self) -> usize {
         self.unsent.len() + self.staged.len()
     }
@@ -134,7 +134,7 @@ impl Outbox {
         &self.output[self.written..]
     }
 
-    /// The kernel has taken so many bytes more. Tells the streams of those requests that are wholly on their way now.
+    /// The kernel has taken this many more bytes. Reports the streams of the requests that are now completely sent.
     pub(crate) fn wrote(&mut self, count: usize, mut sent: impl FnMut(u16)) {
         self.written = (self.written + count).min(self.output.len());
         let position = self.cleared + self.written as u64;

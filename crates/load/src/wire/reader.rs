@@ -53,7 +53,7 @@ impl<'a> Reader<'a> {
         if length < 0 { Ok(None) } else { self.take(length as usize).map(Some) }
     }
 
-    /// What `read` has read, as it stands in the body.
+    /// The bytes of the body that `read` has consumed.
     pub(crate) fn span(
         &mut self,
         read: impl FnOnce(&mut Reader<'a>) -> Result<(), Garbage>,

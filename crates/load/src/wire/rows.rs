@@ -18,7 +18,7 @@ pub struct Rows<'a> {
     content: &'a [u8],
 }
 
-/// What stands before rows, and describes the rows of a prepared statement.
+/// What precedes rows, and describes the rows of a prepared statement.
 pub(super) struct Metadata<'a> {
     pub(super) columns: u32,
     pub(super) paging_state: Option<&'a [u8]>,
@@ -77,12 +77,12 @@ impl<'a> Rows<'a> {
         self.paging_state
     }
 
-    /// The columns have changed since the statement was prepared: the id of the new ones. Version 5 only.
+    /// The id of the new columns if they have changed since the statement was prepared. Version 5 only.
     pub fn changed_metadata_id(&self) -> Option<&'a [u8]> {
         self.metadata_id
     }
 
-    /// Names and types of the columns, unless the request has said that they are known. This allocates.
+    /// Names and types of the columns, unless the request said that they are known. This allocates.
     pub fn columns(&self) -> Option<Vec<Column>> {
         self.specs.map(Columns::to_vec)
     }
@@ -102,10 +102,9 @@ impl<'a> Rows<'a> {
         Cells(Reader(self.content))
     }
 
-    /// Of the answer to a conditional write (LWT): whether it was applied. `None`: this is no such answer.
+    /// For the answer to a conditional write (LWT): whether it was applied. `None`: any other answer.
     ///
-    /// Where the request has said that the columns are known, any first cell of one byte is taken for the column
-    /// `[applied]`.
+    /// If the request said that the columns are known, any first cell of one byte is taken for the column `[applied]`.
     pub fn applied(&self) -> Option<bool> {
         if let Some(specs) = self.specs
             && specs.first_name() != Some("[applied]")

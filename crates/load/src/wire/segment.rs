@@ -60,8 +60,8 @@ impl Segments {
         out.extend_from_slice(&checksum.to_le_bytes());
     }
 
-    /// Appends whole frames in as few segments as hold them, and tells after each which frames have ended: `ended` is
-    /// given how far it has come in `frames`, and in `out`.
+    /// Appends whole frames in as few segments as possible, and reports after each segment which frames have ended:
+    /// `ended` is given the position reached in `frames` and in `out`.
     pub(crate) fn wrap(self, frames: &[u8], out: &mut Vec<u8>, mut ended: impl FnMut(usize, usize)) {
         let mut start = 0;
         while start < frames.len() {
@@ -76,7 +76,7 @@ impl Segments {
             if end > start {
                 self.append(&frames[start..end], true, out);
             } else {
-                // One frame alone is too long.
+                // A single frame is too long for a segment.
                 end = start + frame_length(&frames[start..]);
                 frames[start..end].chunks(LONGEST).for_each(|part| self.append(part, false, out));
             }
@@ -102,7 +102,7 @@ impl Segments {
     }
 
     /// Appends the payload of the segment at the beginning of `bytes`, and returns the segment's length; `None` while
-    /// it is not whole. Whether it is self-contained does not matter: payloads are a stream of frames anyway.
+    /// it is incomplete. Whether it is self-contained does not matter: payloads form a stream of frames anyway.
     pub(super) fn unwrap(self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<usize>, Garbage> {
         let Some(Lengths { sent, whole }) = self.read_header(bytes)? else { return Ok(None) };
         let begin = self.header() + 3;
@@ -122,7 +122,7 @@ impl Segments {
     }
 }
 
-/// Length of the frame that `bytes` begin with, as its header tells it, at most all of them.
+/// Length of the frame at the beginning of `bytes`, according to its header, at most all of them.
 pub(super) fn frame_length(bytes: &[u8]) -> usize {
     let body = bytes.get(5..HEADER).and_then(|length| length.first_chunk()).map_or(0, |l| u32::from_be_bytes(*l));
     (HEADER + body as usize).min(bytes.len())
@@ -138,7 +138,7 @@ mod tests {
     fn frame(stream: u8, body: usize) -> Vec<u8> {
         let mut frame = vec![0x05, 0, 0, stream, 0x0A];
         frame.extend_from_slice(&(body as u32).to_be_bytes());
-        // No two bytes alike, no run to be found: it does not compress.
+        // No two bytes alike and no repetition: it does not compress.
         let mut word = 0x9E37_79B9_u32;
         frame.extend((0..body).map(|_| {
             word ^= word << 13;

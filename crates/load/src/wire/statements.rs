@@ -1,4 +1,4 @@
-//! What a connection knows of its prepared statements.
+//! The prepared statements of a connection.
 
 use super::{Version, write::short_bytes};
 
@@ -11,14 +11,14 @@ pub(crate) struct Statements {
 
 #[derive(Debug, Clone, Default)]
 struct Prepared {
-    /// What EXECUTE begins with: `[short bytes]` id, and in version 5 `[short bytes]` id of the result's metadata.
+    /// The beginning of EXECUTE: `[short bytes]` id, and in version 5 `[short bytes]` id of the result's metadata.
     head: Box<[u8]>,
-    /// How much of the head is the statement's id with its length, which is what BATCH wants.
+    /// Length of the statement's id with its length prefix, at the beginning of the head: what BATCH needs.
     id: usize,
 }
 
 impl Statements {
-    /// None yet, on a connection of this version.
+    /// No statements yet, on a connection of this version.
     pub(crate) fn new(version: Version) -> Self {
         Statements { version, list: Vec::new() }
     }
@@ -27,8 +27,8 @@ impl Statements {
         self.version
     }
 
-    /// Keeps the ids of statement `number`, in the place of those that it had before. Ids longer than `[short bytes]`
-    /// can be do not come from a decoder.
+    /// Stores the ids of statement `number`, replacing earlier ones. No decoder returns ids longer than `[short bytes]`
+    /// can be.
     pub(crate) fn keep(&mut self, number: usize, id: &[u8], result_metadata_id: &[u8]) {
         if self.list.len() <= number {
             self.list.resize_with(number + 1, Prepared::default);
@@ -42,7 +42,7 @@ impl Statements {
         self.list[number] = Prepared { head: head.into(), id };
     }
 
-    /// What EXECUTE of statement `number` begins with; `None` if it is not prepared.
+    /// The beginning of EXECUTE of statement `number`; `None` if it is not prepared.
     pub(super) fn execute_head(&self, number: usize) -> Option<&[u8]> {
         self.list.get(number).map(|prepared| &*prepared.head).filter(|head| !head.is_empty())
     }

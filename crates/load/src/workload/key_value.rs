@@ -9,7 +9,7 @@ pub struct KeyValue {
     pub keyspace: String,
     /// The table: `(key bigint PRIMARY KEY, value blob)`.
     pub table: String,
-    /// Replicas of every row, if there are no data centres.
+    /// Replicas of every row, without data centres.
     pub replication: u32,
     /// Replicas of every row by data centre; empty for one data centre of whatever name.
     pub data_centres: BTreeMap<String, u32>,
@@ -19,7 +19,7 @@ pub struct KeyValue {
     pub read: u32,
     /// Weight of writes.
     pub write: u32,
-    /// How many keys there are: 0 .. population, drawn uniformly.
+    /// Number of keys: 0 .. population, drawn uniformly.
     pub population: u64,
     /// Size of a value in bytes, at least [`KeyValue::SMALLEST_VALUE`].
     pub value_size: u64,
@@ -28,16 +28,16 @@ pub struct KeyValue {
 impl KeyValue {
     /// A value begins with the key and the version it was written for, 8 bytes each.
     pub const SMALLEST_VALUE: u64 = value::HEADER as u64;
-    /// The largest value: Cassandra takes frames (`native_transport_max_frame_size`) and mutations (half a commit-log
-    /// segment) of 16 MiB unless told otherwise. 4 KiB of them are left for what surrounds the value: less than 200
-    /// bytes in the frame, and the names, timestamps and lengths of the mutation.
+    /// The largest value: by default Cassandra accepts frames (`native_transport_max_frame_size`) and mutations (half a
+    /// commit-log segment) of 16 MiB. 4 KiB of them are left for what surrounds the value: less than 200 bytes in the
+    /// frame, and the names, timestamps and lengths of the mutation.
     pub const LARGEST_VALUE: u64 = (16 << 20) - (4 << 10);
     /// The largest population, 2^28: eight bytes per key are kept to know its newest acknowledged version.
     pub const LARGEST_POPULATION: u64 = 1 << 28;
 
-    /// The statements that make keyspace and table where they do not exist yet.
+    /// The statements that create the keyspace and the table if they do not exist yet.
     ///
-    /// Compression is off: the values are random, so compressing them would only heat the machine.
+    /// Compression is off: the values are random, so compressing them would only waste CPU time.
     pub fn schema(&self) -> Vec<String> {
         let KeyValue { keyspace, table, replication, data_centres, .. } = self;
         let mut replicas: Vec<String> =
@@ -66,7 +66,7 @@ impl KeyValue {
         format!("INSERT INTO \"{}\".\"{}\" (key, value) VALUES (?, ?)", self.keyspace, self.table)
     }
 
-    /// Whether this workload can be run at all; [`crate::Engine::start`] asks the same.
+    /// Checks that this workload can be run; [`crate::Engine::start`] does the same.
     ///
     /// # Errors
     /// [`LoadError::Config`] with what to write instead.

@@ -18,7 +18,7 @@ pub(crate) const FILLING: usize = 1;
 const READ: u16 = 0;
 const WRITE: u16 = 1;
 
-/// A [`KeyValue`] with what an engine adds to it.
+/// A [`KeyValue`] with what an engine adds.
 pub(crate) struct KeyValueLoad {
     pub(crate) workload: KeyValue,
     pub(crate) seed: u64,
@@ -52,7 +52,7 @@ impl Workload for KeyValueLoad {
             workload: self.workload.clone(),
             population: Arc::clone(&self.population),
             keys: Keys::new(thread, threads, self.workload.population),
-            // Streams 0 .. threads are the schedule's.
+            // Streams 0 .. threads belong to the schedule.
             random: Random::new(derive(self.seed, (threads + thread) as u64)),
             open: Vec::new(),
             free: Vec::new(),
@@ -65,7 +65,7 @@ impl Workload for KeyValueLoad {
 #[derive(Debug, Clone, Copy)]
 struct Open {
     key: u64,
-    /// Of a write, the version it writes; of a read, the newest version acknowledged before.
+    /// For a write, the version it writes; for a read, the newest version acknowledged before.
     version: u64,
     write: bool,
     /// Number of the filling that it belongs to.
@@ -76,11 +76,11 @@ struct Open {
 #[derive(Debug, Default)]
 struct Filling {
     number: u64,
-    /// Place of the next key that was never tried.
+    /// Index of the next key that was never tried.
     next: u64,
     /// Keys whose write has failed.
     failed: Vec<u64>,
-    /// A write was refused for good.
+    /// A write was permanently refused.
     over: bool,
 }
 
@@ -135,7 +135,7 @@ impl KeyValueThread {
                 }
                 Some(_) => Verdict::done(1, 1),
             },
-            // The row is there, its value is null: nobody wrote that.
+            // The row exists but its value is null, which nobody wrote.
             Some(None) => Verdict::mismatch(),
             None if open.version > 0 => Verdict::missing(),
             None => Verdict { finding: Some(Finding::Empty), ..Verdict::done(1, 0) },
@@ -179,7 +179,7 @@ impl ThreadWorkload for KeyValueThread {
             request.execute(usize::from(READ), &parameters).value(&open.key.to_be_bytes());
             return;
         }
-        // Another attempt writes the same.
+        // A retry writes the same version.
         if open.version == 0 {
             open.version = self.keys.next_version(sending.unix_us);
         }

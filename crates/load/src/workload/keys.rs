@@ -1,4 +1,4 @@
-//! The keys of one thread, and what is known of their rows.
+//! The keys of one thread, and what is known about their rows.
 
 use brownout_base::random::Random;
 
@@ -15,7 +15,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// The share of thread number `thread`; the memory is only touched where keys are written.
+    /// The keys of thread number `thread`; memory is only touched where keys are written.
     pub(super) fn new(thread: usize, threads: usize, population: u64) -> Self {
         let (thread, threads) = (thread as u64, threads as u64);
         let count = population.saturating_sub(thread).div_ceil(threads);
@@ -27,7 +27,7 @@ impl Keys {
         self.acknowledged.len() as u64
     }
 
-    /// The key at a place in 0 .. count.
+    /// The key at an index in 0 .. count.
     pub(super) fn at(&self, place: u64) -> u64 {
         place * self.threads + self.thread
     }
@@ -48,7 +48,7 @@ impl Keys {
         self.acknowledged[(key / self.threads) as usize]
     }
 
-    /// Takes note of an acknowledged write.
+    /// Records an acknowledged write.
     pub(super) fn acknowledge(&mut self, key: u64, version: u64) {
         let newest = &mut self.acknowledged[(key / self.threads) as usize];
         *newest = version.max(*newest);

@@ -1,7 +1,7 @@
-//! What is asked of the database: the traits between the engine and those who know operations.
+//! What is asked of the database: the traits between the engine and those who define operations.
 //!
 //! The engine knows when an operation is due, where it goes, how long it took and how it ended. A [`Workload`] knows
-//! what is asked and what an answer means. One operation is one or more requests, one after the other: retries, pages,
+//! what is asked and what an answer means. One operation is one or more requests, one after another: retries, pages,
 //! and whatever else belongs to one visit.
 //!
 //! The life of an operation, as its [`ThreadWorkload`] sees it:
@@ -14,9 +14,9 @@
 //!          └──────────────── retry ┘ (if configured, after a failure of such a class)
 //! ```
 //!
-//! `end` comes once, as soon as the outcome is certain; `release` comes once, after it, when no late answer can come
-//! any more. Between the two, `answer` may be called with [`Received::late`]. An operation that finds no connection in
-//! time goes from `draw` to `end` ([`Ending::NeverSent`]) without a request.
+//! `end` comes once, as soon as the outcome is final; `release` comes once, after it, when no late answer can come any
+//! more. Between the two, `answer` may be called with [`Received::late`]. An operation that finds no connection in time
+//! goes from `draw` to `end` ([`Ending::NeverSent`]) without a request.
 
 mod key_value;
 mod key_value_thread;
@@ -34,7 +34,7 @@ pub trait Workload: Send + Sync + 'static {
     /// Names of the operations, which are the rows of the account: `read`, `insert`, `spec.q1`. At most 65,535.
     fn operations(&self) -> Vec<String>;
 
-    /// The CQL to prepare on every connection; a request names a statement by its place in this list.
+    /// The CQL to prepare on every connection; a request names a statement by its index in this list.
     ///
     /// A statement that a coordinator refuses is an error of [`crate::Engine::launch`], with the server's words.
     fn statements(&self) -> Vec<String>;
@@ -45,7 +45,7 @@ pub trait Workload: Send + Sync + 'static {
     }
 
     /// The tables whose token rings are read at the start if operations are balanced by token; [`Route::Token`] names
-    /// one by its place. Tables of one keyspace share a ring, so one of them is enough.
+    /// one by its index. Tables of one keyspace share a ring, so one of them is enough.
     fn tables(&self) -> Vec<Table> {
         Vec::new()
     }
@@ -55,7 +55,7 @@ pub trait Workload: Send + Sync + 'static {
         LARGEST_ANSWER
     }
 
-    /// The part of load thread number `thread` (from 0) of `threads`.
+    /// Creates the part of load thread number `thread` (from 0) of `threads`.
     fn thread(&self, thread: usize, threads: usize) -> Box<dyn ThreadWorkload>;
 }
 
@@ -67,51 +67,51 @@ pub const LARGEST_ANSWER: usize = 256 << 20;
 /// Only that thread calls it, so it needs no locks. All calls are on the hot path: nothing in them should allocate,
 /// wait, or make a system call.
 pub trait ThreadWorkload: Send {
-    /// Another pace than [`crate::Pace::Idle`] comes into force on `flow`. Operations drawn before may still be open.
+    /// A pace other than [`crate::Pace::Idle`] comes into force on `flow`. Operations drawn before may still be open.
     fn begin(&mut self, flow: usize) {
         let _ = flow;
     }
 
     /// The next operation of `flow`. Called when the operation is due, or when a user of a closed loop is free.
     ///
-    /// `None`: there is no more. An open schedule then ends, and of a closed loop the user who asked; neither asks
-    /// again until another pace is set.
+    /// `None`: there are no more. An open schedule then ends; in a closed loop, so does the user who asked. Neither
+    /// asks again until another pace is set.
     fn draw(&mut self, flow: usize) -> Option<Drawn>;
 
-    /// Asked when [`ThreadWorkload::draw`] has just said that there is no more: whether there will be, once operations
-    /// that are open are over ([`ThreadWorkload::release`]). It is drawn again then; what was due meanwhile waits.
+    /// Asked when [`ThreadWorkload::draw`] has just returned `None`: whether there will be more once open operations
+    /// are over ([`ThreadWorkload::release`]). Then the next operation is drawn; what falls due in the meantime waits.
     fn more_later(&self, flow: usize) -> bool {
         let _ = flow;
         false
     }
 
-    /// Where the next request of the operation may go. Asked before every request but those for a next page.
+    /// Where the next request of the operation may go. Asked before every request except those for a next page.
     ///
     /// Unless operations are balanced `by_token`, a [`Route::Token`] is the same as [`Route::Any`], and the token need
     /// not be computed.
     fn route(&self, ticket: Ticket, by_token: bool) -> Route;
 
-    /// Writes the request to send now: the first one, the next page, or once more after a failure.
+    /// Writes the request to send now: the first one, the next page, or the same again after a failure.
     fn request(&mut self, ticket: Ticket, sending: &Sending, request: Request<'_>);
 
-    /// What an answer means. Errors of the server do not come here ([`ThreadWorkload::refused`]), nor do timeouts and
-    /// lost connections ([`ThreadWorkload::end`]).
+    /// What an answer means. Server errors do not come here ([`ThreadWorkload::refused`]), nor do timeouts and lost
+    /// connections ([`ThreadWorkload::end`]).
     ///
-    /// Of a late answer only the finding counts: what is to be done next has been decided without it. A paging state
-    /// that is needed for the next page must be copied.
+    /// Of a late answer only the finding counts: the next step has been decided without it. A paging state that is
+    /// needed for the next page must be copied.
     fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, received: &Received) -> Verdict;
 
     /// The server has answered with an error, or the request could not be written ([`ErrorClass::Unwritable`], code 0).
-    /// The engine decides what comes of it.
+    /// The engine decides what follows.
     fn refused(&mut self, ticket: Ticket, error: &ServerError<'_>, received: &Received) {
         let _ = (ticket, error, received);
     }
 
-    /// The outcome of the operation is certain. Called once for every operation drawn.
+    /// The outcome of the operation is final. Called once for every operation drawn.
     fn end(&mut self, ticket: Ticket, ending: &Ending);
 
-    /// Nothing of this operation will be asked or told any more: its place can be used again. Called once for every
-    /// operation drawn, after [`ThreadWorkload::end`].
+    /// No further calls concern this operation, so its slot can be reused. Called once for every operation drawn, after
+    /// [`ThreadWorkload::end`].
     fn release(&mut self, ticket: Ticket);
 }
 
@@ -130,19 +130,19 @@ impl From<&KeyValue> for Table {
     }
 }
 
-/// An operation's name between engine and workload: the place of the operation in a list of the workload's own. The
-/// engine only hands it back.
+/// Identifies an operation between engine and workload: its index in a list of the workload's own. The engine only
+/// passes it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket(pub u64);
 
 /// An operation that was drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drawn {
-    /// Its name in the calls that follow.
+    /// Identifies it in later calls.
     pub ticket: Ticket,
-    /// Its place in [`Workload::operations`].
+    /// Its index in [`Workload::operations`].
     pub operation: u16,
-    /// How many partitions it visits: by so many steps it advances the schedule of [`crate::Pace::Limited`].
+    /// How many partitions it visits: it advances the schedule of [`crate::Pace::Limited`] by as many steps.
     pub partitions: u32,
 }
 
@@ -153,17 +153,17 @@ pub enum Route {
     Any,
     /// To a replica of this token, if operations are balanced by token, else to any coordinator.
     Token {
-        /// Place in [`Workload::tables`].
+        /// Index in [`Workload::tables`].
         table: u16,
         /// See [`crate::murmur3_token`].
         token: i64,
     },
     /// To this one of [`crate::EngineConfig::coordinators`] and to no other: without a connection to it the operation
-    /// waits, until it is connected or the operation has timed out.
+    /// waits until it is connected or the operation times out.
     Coordinator(u16),
 }
 
-/// What is known about a request that is written.
+/// Context of a request to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sending {
     /// Now, on CLOCK_MONOTONIC in ns.
@@ -176,7 +176,7 @@ pub struct Sending {
     pub step: u32,
 }
 
-/// What is known about an answer that is judged.
+/// Context of an answer to be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
     /// When it came, on CLOCK_MONOTONIC in ns.
@@ -185,18 +185,18 @@ pub struct Received {
     pub late: bool,
     /// [`Sending::step`] of the request.
     pub step: u32,
-    /// Place of the coordinator that answered in [`crate::EngineConfig::coordinators`].
+    /// Index of the coordinator that answered in [`crate::EngineConfig::coordinators`].
     pub coordinator: u16,
 }
 
-/// An error that a server answers with.
+/// An error returned by a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerError<'a> {
     /// Its class.
     pub class: ErrorClass,
     /// Its code (section 9 of the protocol specification).
     pub code: u32,
-    /// The server's words.
+    /// The server's message.
     pub message: &'a str,
 }
 
@@ -207,9 +207,9 @@ pub struct Verdict {
     pub next: Next,
     /// Rows read or written by this request.
     pub rows: u32,
-    /// Partitions read or written, as far as no answer before has told them.
+    /// Partitions read or written, unless an earlier answer has reported them.
     pub partitions: u32,
-    /// It was one page of rows: its service time counts among those of pages.
+    /// It was one page of rows: its service time counts as that of a page.
     pub page: bool,
     /// A conditional write (LWT) was not applied. That is no failure.
     pub not_applied: bool,
@@ -246,9 +246,9 @@ pub enum Next {
     Done,
     /// The next page, from the same coordinator.
     Page,
-    /// Another request of the same operation, routed by itself.
+    /// Another request of the same operation, routed separately.
     Request,
-    /// Nothing: the operation has failed. It is tried again if [`crate::Retries`] say so; never after
+    /// Nothing: the operation has failed. It is retried if [`crate::Retries`] allow it; never after
     /// [`ErrorClass::Mismatch`] and [`ErrorClass::Missing`].
     Failed(ErrorClass),
 }
@@ -258,7 +258,7 @@ pub enum Next {
 pub enum Finding {
     /// Older than the newest write acknowledged before it was sent. May be legitimate at a low consistency.
     Stale,
-    /// No row, of which no write was known.
+    /// No row, where no write was known.
     Empty,
     /// No row, although its write had been acknowledged.
     Missing,

@@ -1,4 +1,4 @@
-//! How far the writing of every key of a key-value workload has come, told by its threads to the engine's owner.
+//! Progress of writing every key of a key-value workload, reported by its threads to the engine's owner.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,15 +6,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub(crate) struct Population(Mutex<Tally>);
 
-/// What is known at one time.
+/// The progress at one time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
-    /// Number of the filling; what writes of an earlier one tell is not counted.
+    /// Number of the filling; writes of an earlier one are ignored.
     pub(crate) number: u64,
     pub(crate) done: u64,
     pub(crate) total: u64,
     pub(crate) retried: u64,
-    /// Place of the coordinator that refused a write for good, and its words.
+    /// Index of the coordinator that permanently refused a write, and its message.
     pub(crate) refused: Option<(u16, String)>,
 }
 
@@ -29,7 +29,7 @@ impl Population {
         let number = tally.number + 1;
         *tally = match total {
             Some(total) => Tally { number, total, ..Tally::default() },
-            // How far the last one came can still be asked for.
+            // The progress of the last one can still be queried.
             None => Tally { number, refused: None, ..tally.clone() },
         };
     }
@@ -47,7 +47,7 @@ impl Population {
         }
     }
 
-    /// A coordinator finds fault with a write of filling `number`.
+    /// A coordinator rejects a write of filling `number`.
     pub(crate) fn refuse(&self, number: u64, coordinator: u16, reason: String) {
         let mut tally = self.lock();
         if tally.number == number {

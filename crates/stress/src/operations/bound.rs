@@ -2,21 +2,21 @@
 
 use brownout_load::Values;
 
-/// Values in the order of their markers, kept as they travel (a length of 4 bytes, then the content), so that every
-/// try sends the same.
+/// Values in the order of their markers, kept in wire format (a length of 4 bytes, then the content), so that every
+/// attempt sends the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bound {
     bytes: Vec<u8>,
 }
 
 impl Bound {
-    /// Forgets all values and keeps the memory.
+    /// Drops all values but keeps the memory.
     #[inline]
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
 
-    /// Adds a value that `write` appends to what it is given; returns where it lies.
+    /// Adds a value that `write` appends to the given buffer; returns where it lies.
     #[inline]
     pub fn value_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> std::ops::Range<usize> {
         self.bytes.extend_from_slice(&[0; 4]);
@@ -39,13 +39,13 @@ impl Bound {
         self.bytes.extend_from_slice(&(-1i32).to_be_bytes());
     }
 
-    /// Adds a value that is not set: what is stored in the column stays as it is.
+    /// Adds an unset value: the stored value of the column stays as it is.
     #[inline]
     pub fn unset(&mut self) {
         self.bytes.extend_from_slice(&(-2i32).to_be_bytes());
     }
 
-    /// Adds the values of another between two lengths that [`Bound::len`] told.
+    /// Adds the values of another between two lengths returned by [`Bound::len`].
     #[inline]
     pub fn take_from(&mut self, other: &Bound, from: usize, to: usize) {
         self.bytes.extend_from_slice(&other.bytes[from..to]);
@@ -73,13 +73,13 @@ impl Bound {
         Cells(&self.bytes)
     }
 
-    /// The values between two lengths that [`Bound::len`] told.
+    /// The values between two lengths returned by [`Bound::len`].
     pub fn between(&self, from: usize, to: usize) -> Cells<'_> {
         Cells(&self.bytes[from..to])
     }
 }
 
-/// Values one after the other; `None` for a null or one that is not set.
+/// Values, one after another; `None` for a null or unset one.
 #[derive(Debug, Clone)]
 pub struct Cells<'a>(&'a [u8]);
 

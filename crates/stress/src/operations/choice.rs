@@ -1,12 +1,12 @@
-//! Which operation comes next: by weights, in runs of the same.
+//! Which operation comes next: by weight, in runs of the same kind.
 
 use brownout_generate::{
     distribution::{Distribution, Spec},
     java::{Random, Weighted, WeightsError},
 };
 
-/// A choice among kinds of operations. cassandra-stress has one per thread of its own; here each load thread has one,
-/// so that a run is of operations one after the other in its schedule. The shares are the same.
+/// A weighted choice among kinds of operations. In cassandra-stress each user thread has its own; here each load thread
+/// has one, so a run consists of consecutive operations of its schedule. The shares are the same.
 #[derive(Debug, Clone)]
 pub struct Choice {
     kinds: Vec<usize>,
@@ -18,7 +18,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Chooses among `kinds` (each with its weight), `run` times in a row the same one.
+    /// Chooses among `kinds` (each with its weight), `run` times in a row the same.
     ///
     /// # Errors
     /// A weight is negative, or none is above 0.
@@ -41,7 +41,7 @@ impl Choice {
     #[inline]
     pub fn draw(&mut self) -> usize {
         let Some(weighted) = &self.weighted else { return self.current };
-        // A run of no operations, or fewer, is passed over.
+        // Skip runs of zero or fewer operations.
         while self.left <= 0 {
             self.left = self.run.next();
             self.current = self.kinds[weighted.sample(&mut self.random)];

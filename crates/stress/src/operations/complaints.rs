@@ -1,4 +1,4 @@
-//! What is said of operations that failed: in cassandra-stress's words, and not more often than can be read.
+//! Messages about failed operations: in cassandra-stress's words, and no more of them than can be read.
 
 use std::{
     collections::VecDeque,
@@ -10,20 +10,20 @@ use std::{
 
 use brownout_load::ErrorClass;
 
-/// Lines in one second; more are counted.
+/// Lines per second; further ones are only counted.
 const LINES_PER_SECOND: u64 = 10;
 
 /// How an operation failed, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// The server or the connection: class and words.
+    /// An error of the server or the connection: class and message.
     Error {
         /// The name of the exception that a Java client would have thrown.
         class: &'static str,
-        /// The server's words.
+        /// The server's message.
         message: String,
     },
-    /// The content of the answer.
+    /// A defect in the answer's content.
     Content(String),
 }
 
@@ -60,10 +60,10 @@ pub const fn exception(class: ErrorClass) -> &'static str {
 /// The name for an operation that was not answered in time.
 pub const TIMED_OUT: &str = "OperationTimedOutException";
 
-/// The name for an operation that no connection was found for.
+/// The name for an operation for which no connection was found.
 pub const NEVER_SENT: &str = "NoHostAvailableException";
 
-/// The failures of a run, told by all load threads.
+/// The failures of a run, reported by all load threads.
 #[derive(Debug, Default)]
 pub struct Complaints {
     /// The second (of CLOCK_MONOTONIC) that `lines` counts.
@@ -80,7 +80,7 @@ impl Complaints {
         Complaints::default()
     }
 
-    /// Whether a line would be said now: if not, nobody needs to make its text.
+    /// Whether a line would be printed now; if not, its text need not be built.
     pub fn wants(&self, now_ns: u64) -> bool {
         let second = now_ns / 1_000_000_000;
         if self.second.swap(second, Ordering::Relaxed) != second {
@@ -89,7 +89,7 @@ impl Complaints {
         self.lines.load(Ordering::Relaxed) < LINES_PER_SECOND
     }
 
-    /// An operation has failed for the last time, after `tries`. `key` and `why` are made only if somebody reads them.
+    /// An operation has finally failed, after `tries`. `describe` is called only if somebody will read the line.
     pub fn failed(&self, now_ns: u64, tries: u32, describe: impl FnOnce() -> (String, Why)) {
         self.failed.store(true, Ordering::Relaxed);
         if !self.wants(now_ns) {
@@ -101,7 +101,7 @@ impl Complaints {
         self.waiting().push_back(line(tries, &key, &why));
     }
 
-    /// Something to be said once.
+    /// A message to be printed once.
     pub fn say(&self, text: String) {
         self.waiting().push_back(text);
     }

@@ -1,4 +1,4 @@
-//! What a kind of operation has to know.
+//! What every kind of operation implements.
 
 use brownout_load::{Answer, Received, Request, Route, Sending, Verdict};
 
@@ -6,7 +6,7 @@ use super::{complaints::Why, permits::Permits};
 
 /// A kind of operation; shared by all load threads.
 pub trait Kind: Send + Sync {
-    /// The part of one load thread.
+    /// Creates the part of one load thread.
     fn thread(&self, thread: usize, threads: usize) -> Box<dyn KindThread>;
 
     /// Whether its statement has a condition (LWT), so that answers tell whether it was applied.
@@ -17,16 +17,17 @@ pub trait Kind: Send + Sync {
 
 /// One load thread's part of a [`Kind`]. It keeps its open operations in slots of its own.
 pub trait KindThread: Send {
-    /// Draws the next operation, as far as it has to be known where it goes and how much it is. It may wait for long and
-    /// with thousands of others, so it keeps what its values are made from, and not the values. `None`: there is no more.
+    /// Draws the next operation, as far as needed to know where it goes and how large it is. It may wait for a long
+    /// time together with thousands of others, so it keeps what its values are generated from rather than the values.
+    /// `None`: there are no more.
     fn draw(&mut self, permits: &Permits) -> Option<Slot>;
 
-    /// Whether operations of a visit that has begun are still to be drawn, whatever the permits say.
+    /// Whether a visit that has begun still has operations to be drawn, whatever the permits say.
     fn pending(&self) -> bool {
         false
     }
 
-    /// After [`KindThread::draw`] has said that there is no more: whether there will be, once something is released.
+    /// After [`KindThread::draw`] has returned `None`: whether there will be more once something is released.
     fn more_later(&self) -> bool {
         false
     }
@@ -34,11 +35,11 @@ pub trait KindThread: Send {
     /// Where its next request goes.
     fn route(&self, slot: u32, by_token: bool) -> Route;
 
-    /// Writes its next request. Its values are made here, before the clock of its service starts, and are the same at
-    /// every try.
+    /// Writes its next request. Its values are generated here, before its service time starts, and are the same at
+    /// every attempt.
     fn request(&mut self, slot: u32, sending: &Sending, request: Request<'_>);
 
-    /// Judges an answer. What is wrong with its content is put in words only if `told` is there to take them.
+    /// Judges an answer. A defect in its content is described only if `told` is there to take the text.
     fn answer(
         &mut self,
         slot: u32,
@@ -53,12 +54,12 @@ pub trait KindThread: Send {
     /// Its statement, for people.
     fn statement(&self) -> &str;
 
-    /// It has ended.
+    /// The operation has ended.
     fn end(&mut self, slot: u32, ok: bool) {
         let _ = (slot, ok);
     }
 
-    /// Nothing of it comes any more.
+    /// No further calls concern it.
     fn release(&mut self, slot: u32);
 }
 
@@ -67,6 +68,6 @@ pub trait KindThread: Send {
 pub struct Slot {
     /// Its number among those of its kind.
     pub index: u32,
-    /// By so many steps it advances a limited schedule.
+    /// It advances a limited schedule by this many steps.
     pub partitions: u32,
 }

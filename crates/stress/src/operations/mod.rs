@@ -16,12 +16,12 @@ pub use kind::{Kind, KindThread, Slot};
 pub use permits::Permits;
 pub use workload::{Flow, Named, Operations, StressWorkload};
 
-/// Bytes as digits of base 16, in small letters, as CQL writes them.
+/// Bytes as lower-case hexadecimal digits, as CQL writes them.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The number of a source of seeds: one for every thread of every kind of operation.
+/// The number of a source of seeds: each thread of each kind of operation has its own.
 pub(crate) fn source_index(thread: usize, kind: usize) -> u64 {
     (kind as u64) << 16 | thread as u64
 }

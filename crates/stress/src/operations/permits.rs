@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Permits to visit partitions, shared by all load threads. Exactly as many are given out as there are.
+/// Permits to visit partitions, shared by all load threads. Exactly this many are handed out.
 ///
-/// It is asked once per operation, by one atomic step; with a handful of threads that costs less than drawing a key.
+/// Each operation takes one with a single atomic step; with a handful of threads that costs less than drawing a key.
 #[derive(Debug)]
 pub struct Permits {
     total: Option<u64>,
@@ -13,7 +13,7 @@ pub struct Permits {
 }
 
 impl Permits {
-    /// As many partitions as this; `None`: without end.
+    /// Permits for this many partitions; `None`: unlimited.
     pub fn new(partitions: Option<u64>) -> Self {
         Permits { total: partitions, left: partitions.map(AtomicU64::new), stopped: AtomicBool::new(false) }
     }
@@ -30,24 +30,24 @@ impl Permits {
         taken.ok().map(|before| u32::try_from(before).unwrap_or(u32::MAX).min(wanted))
     }
 
-    /// Gives permits back that found no partition.
+    /// Returns permits for which no partition was found.
     pub fn give_back(&self, unused: u32) {
         if let Some(left) = &self.left {
             left.fetch_add(u64::from(unused), Ordering::Relaxed);
         }
     }
 
-    /// No more are given out.
+    /// Hands out no more.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// How many there were in the beginning; `None`: without end.
+    /// How many there were at the beginning; `None`: unlimited.
     pub fn total(&self) -> Option<u64> {
         self.total
     }
 
-    /// How many are left; `None`: without end.
+    /// How many are left; `None`: unlimited.
     pub fn left(&self) -> Option<u64> {
         self.left.as_ref().map(|left| left.load(Ordering::Relaxed))
     }

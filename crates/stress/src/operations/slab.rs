@@ -1,6 +1,6 @@
 //! Slots for open operations, used again and again.
 
-/// Slots of one kind of operation. One that was given back keeps its buffers for the next user.
+/// Slots for one kind of operation. A slot that was given back keeps its buffers for its next user.
 #[derive(Debug, Default)]
 pub struct Slab<T> {
     slots: Vec<T>,

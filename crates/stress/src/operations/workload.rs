@@ -1,4 +1,4 @@
-//! Operations as the engine wants them: one [`Workload`] out of many [`Kind`]s.
+//! Operations as the engine needs them: one [`Workload`] made of many [`Kind`]s.
 
 use std::{
     collections::HashMap,
@@ -22,40 +22,40 @@ use super::{
     permits::Permits,
 };
 
-/// A kind of operation under the name it is counted by. Several kinds may share one name.
+/// A kind of operation with the name under which it is counted. Several kinds may share one name.
 pub struct Named {
     /// As it is printed: `WRITE`, `insert`, `spec.q1`.
     pub name: String,
     /// What it does.
     pub kind: Box<dyn Kind>,
-    /// Place of the one coordinator that it goes to; `None`: wherever it routes itself.
+    /// Index of the only coordinator that it goes to; `None`: it routes itself.
     pub pin: Option<u16>,
 }
 
 /// One flow of operations.
 #[derive(Debug, Clone)]
 pub struct Flow {
-    /// Kinds by their place in [`Operations::kinds`], with their weights.
+    /// Indices of the kinds in [`Operations::kinds`], with their weights.
     pub kinds: Vec<(usize, f64)>,
-    /// How many in a row are of the same kind.
+    /// How many operations of the same kind follow one another.
     pub run: Spec,
 }
 
-/// All that a run asks of the database.
+/// Everything that a run asks of the database.
 pub struct Operations {
     /// What it asks.
     pub kinds: Vec<Named>,
     /// In which flows; each has a pace of its own.
     pub flows: Vec<Flow>,
-    /// The CQL that kinds name by place.
+    /// The CQL statements, to which kinds refer by index.
     pub statements: Vec<String>,
-    /// The tables that routes name by place.
+    /// The tables, to which routes refer by index.
     pub tables: Vec<Table>,
     /// How many partitions may be visited.
     pub permits: Permits,
     /// A failed operation ends the run.
     pub stop_on_error: bool,
-    /// Failures are told with their statements.
+    /// Failures are reported with their statements.
     pub tell_statements: bool,
     /// Seed of the choice.
     pub seed: i64,
@@ -73,14 +73,14 @@ pub struct StressWorkload {
 struct Shared {
     permits: Permits,
     complaints: Complaints,
-    /// By flow: when users (or schedules) found that there is no more operation.
+    /// By flow: when users (or schedules) found that there are no more operations.
     dry: Vec<Dry>,
     stop_on_error: bool,
     tell_statements: bool,
 }
 
 impl StressWorkload {
-    /// Puts kinds and flows together.
+    /// Combines kinds and flows.
     ///
     /// # Errors
     /// A flow whose weights are negative or all 0.
@@ -110,25 +110,25 @@ impl StressWorkload {
         &self.shared.permits
     }
 
-    /// Names of the operations whose statements are conditional.
+    /// Names of operations with conditional statements.
     pub fn conditional(&self) -> Vec<String> {
         let kinds = self.operations.kinds.iter().filter(|named| named.kind.is_conditional());
         kinds.map(|named| named.name.clone()).collect()
     }
 
-    /// What there is to say of failures.
+    /// The messages about failures.
     pub fn complaints(&self) -> &Complaints {
         &self.shared.complaints
     }
 
-    /// Whether some user has found no more operation, so that it is worth asking the engine if all have.
+    /// Whether some user has found no more operations, so that it is worth asking the engine whether all have.
     pub fn may_be_exhausted(&self) -> bool {
         self.shared.dry.iter().any(|dry| dry.count.load(Ordering::Relaxed) > 0)
     }
 
-    /// Until when (CLOCK_MONOTONIC, ns) operations were due, once every flow has told somebody that there are no more: of
-    /// a schedule when it called for one in vain; of users, who are told one by one, the mean. A user whose last operation
-    /// is never answered has been busy all the time, and the others were not.
+    /// Until when (CLOCK_MONOTONIC, ns) operations were due, once every flow has reported that there are no more: for a
+    /// schedule, when it first called for one in vain; for users, who find out one by one, the mean of those times. A
+    /// user whose last operation is never answered has been busy all the time, and the others were not.
     pub fn due_until_ns(&self) -> Option<u64> {
         self.shared.dry.iter().map(Dry::mean_ns).try_fold(0, |latest, flow| Some(flow?.max(latest)))
     }
@@ -153,7 +153,7 @@ impl Workload for StressWorkload {
 
     fn thread(&self, thread: usize, threads: usize) -> Box<dyn ThreadWorkload> {
         let name = |named: &Named| self.names.iter().position(|name| *name == named.name).unwrap_or(0);
-        // Every thread chooses by a seed of its own.
+        // Every thread has its own seed for the choice.
         let reseeded = |(place, flow): (usize, &Flow)| {
             let seed = self.operations.seed.wrapping_add((thread * self.choices.len() + place) as i64);
             Choice::new(&flow.kinds, &flow.run, seed).unwrap_or_else(|_| self.choices[place].clone())
@@ -169,12 +169,12 @@ impl Workload for StressWorkload {
     }
 }
 
-/// Those of a flow who were told that there is no more: how many, and the sum of when, ns.
+/// Users of a flow that found no more operations: how many, and the sum of the times, ns.
 #[derive(Default)]
 struct Dry {
     count: AtomicUsize,
     first_ns: AtomicU64,
-    /// Since the first.
+    /// Relative to the first.
     sum_ns: AtomicU64,
 }
 
@@ -202,7 +202,7 @@ struct Part {
     pins: Vec<Option<u16>>,
     choices: Vec<Choice>,
     shared: Arc<Shared>,
-    /// Why open operations have failed so far; only of those that will be told.
+    /// Why open operations have failed so far; only those that will be reported.
     reasons: HashMap<u64, Why>,
 }
 
@@ -228,7 +228,7 @@ impl ThreadWorkload for Part {
         if let Some(drawn) = self.draw_of(kind) {
             return Some(drawn);
         }
-        // Another kind may have begun a visit that is not over.
+        // Another kind may be in the middle of a visit.
         let begun = self.choices[flow].kinds().iter().copied().find(|kind| self.kinds[*kind].pending());
         let drawn = begun.and_then(|kind| self.draw_of(kind));
         if drawn.is_none() && !self.more_later(flow) {
@@ -290,7 +290,7 @@ impl ThreadWorkload for Part {
             let tell_statements = self.shared.tell_statements;
             self.shared.complaints.failed(monotonic_ns(), ending.requests, || {
                 let mut why = match reason {
-                    // What an earlier try was refused with is not why the last one was not answered.
+                    // The error of an earlier attempt does not explain why the last one was not answered.
                     Some(reason) if !timed_out => reason,
                     _ => Why::Error { class, message: String::new() },
                 };

@@ -1,5 +1,5 @@
-//! What cassandra-stress does not tell: the balance sheet, the three latencies, attempts, errors by class, coordinators,
-//! pages, conditional writes, late answers, and how punctual the client itself was.
+//! What cassandra-stress does not report: the balance sheet, the three latencies, attempts, errors by class,
+//! coordinators, pages, conditional writes, late answers, and how punctual the client itself was.
 //!
 //! It is printed in front of `Results:`. Every line is `name : text` with names that occur nowhere in that block, holds
 //! fewer than 18 commas and no word that scripts look for ("Op rate", "Latency", "Total"), so that line-wise parsers of
@@ -33,10 +33,10 @@ pub fn account(total: &Total) -> Vec<String> {
     lines.0
 }
 
-/// So many late intervals are named; `-log json=` has all.
+/// At most this many late intervals are listed; `-log json=` has all.
 const NAMED: usize = 20;
 
-/// A drain that nothing ended in is told from here on: 1 s.
+/// A drain in which nothing ended is reported from this length on: 1 s.
 const LONG_DRAIN_NS: u64 = 1_000_000_000;
 
 struct Lines(Vec<String>);
@@ -114,8 +114,8 @@ fn balance(total: &Total, lines: &mut Lines) {
     }
 }
 
-/// Wait, service and response of each operation, and of its attempts and pages. What the rows show comes first; where
-/// another population says something else, it has a line of its own.
+/// Wait, service and response of each operation, and of its attempts and pages. What the rows show comes first; a
+/// population that differs from it has a line of its own.
 fn latencies(total: &Total, lines: &mut Lines) {
     let shown = match total.interval.measure {
         Measure::Service => "service times, as sent",
@@ -147,19 +147,19 @@ fn latencies(total: &Total, lines: &mut Lines) {
     }
 }
 
-/// Latencies of which only one population is known.
+/// Latencies for which only one population is known.
 fn plain(times: &Histogram<u64>) -> Latencies {
     let mut latencies = Latencies::new();
     latencies.add_ok(times);
     latencies
 }
 
-/// The same operations, where what is known of the timed-out ones is all of it: how long they were held back.
+/// The same operations with all times taken as exact: how long a timed-out operation was held back is fully known.
 fn exact(latencies: &Latencies) -> Latencies {
     plain(&latencies.times(SHOWN))
 }
 
-/// Whether attempts tell more than operations, or their pages, do.
+/// Whether attempts show more than operations or their pages do.
 fn retried(operation: &Operation) -> bool {
     operation.attempts > operation.ended().max(operation.pages.len())
 }
@@ -196,7 +196,7 @@ fn errors(total: &Total, lines: &mut Lines) {
     }
 }
 
-/// How many conditions held, told even if all of them did.
+/// How many conditions held, printed even if all of them did.
 fn applied(operation: &Operation) -> String {
     let (applied, answered) = (operation.applied(), operation.conditional);
     let share = fixed(100.0 * applied as f64 / answered as f64, 1);
@@ -204,7 +204,7 @@ fn applied(operation: &Operation) -> String {
     format!("{} of {} answered ({share} %){others}", count(applied), count(answered))
 }
 
-/// Each operation by the node that was asked.
+/// Each operation by the node that coordinated it.
 fn coordinators(total: &Total, lines: &mut Lines) {
     for operation in &total.interval.operations {
         let mut by_node: BTreeMap<&str, Operation> = BTreeMap::new();

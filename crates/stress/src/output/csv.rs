@@ -1,9 +1,9 @@
 //! `-log csv=`: a series by intended start.
 //!
 //! One line for each interval, operation and coordinator, and one with the operation `total` for what belongs to no
-//! coordinator: scheduled, sent, never sent, and the client's own lateness. An operation is in the interval of its intended
-//! start, however late it ended; so a line is written when all of its interval's operations have ended, and, if some of
-//! them timed out, when their late answers have come or a minute has passed.
+//! coordinator: scheduled, sent, never sent, and the client's own lateness. An operation belongs to the interval of its
+//! intended start, however late it ended; so a line is written when all operations of its interval have ended, and, if
+//! some of them timed out, when their late answers have come or a minute has passed.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ pub const HEADER: &str = "start_unix_s,length_s,operation,coordinator,scheduled,
                           client_late_p99_ms,client_late_starts,\
                           response_ok_p50_ms,response_ok_p99_ms,response_due_p50_ms,response_due_p99_ms,client_stood_still_s";
 
-/// The engine looks seldom for answers that come no more; longer than this it does not take.
+/// The engine rarely checks for answers that will no longer come; it takes no longer than this.
 const LOOK_NS: u64 = 3_000_000_000;
 
 /// Writes the series.
@@ -30,7 +30,7 @@ pub struct Csv<W: Write> {
     to: W,
     /// One moment on both clocks: CLOCK_MONOTONIC in ns, Unix time in ms.
     unix_ms_at: (u64, u64),
-    /// After its end, an interval may still change for so long, ns.
+    /// How long after its end an interval may still change, ns.
     patience_ns: u64,
     /// Lines of intervals that may still change, by their start.
     open: BTreeMap<u64, Open>,
@@ -43,15 +43,15 @@ struct Open {
 }
 
 impl<W: Write> Csv<W> {
-    /// Writes the header. An operation has `timeout_ns`. `now_ns` (CLOCK_MONOTONIC) and `now_unix_ms` are
-    /// one moment on both clocks.
+    /// Writes the header. An operation has `timeout_ns`. `now_ns` (CLOCK_MONOTONIC) and `now_unix_ms` are one moment on
+    /// both clocks.
     pub fn begin(mut to: W, timeout_ns: u64, now_ns: u64, now_unix_ms: u64) -> io::Result<Self> {
         writeln!(to, "{HEADER}")?;
         let patience_ns = timeout_ns + late_patience_ns(timeout_ns) + LOOK_NS;
         Ok(Csv { to, unix_ms_at: (now_ns, now_unix_ms), patience_ns, open: BTreeMap::new() })
     }
 
-    /// Takes the buckets of a drain, and writes what cannot change any more.
+    /// Takes the buckets of a drain, and writes lines that cannot change any more.
     pub fn buckets(&mut self, now_ns: u64, buckets: &[Bucket]) -> io::Result<()> {
         for bucket in buckets {
             let lines = self.lines(bucket);
@@ -174,7 +174,7 @@ impl Group {
         self.response.add_never_sent(count);
     }
 
-    /// Response times of those answered ok, and of all that were due: `inf` is beyond every limit.
+    /// Response times of operations answered ok, and of all that were due: `inf` is beyond every limit.
     fn populations(&self) -> String {
         let mut fields = Vec::new();
         for of in [Population::Ok, Population::Due] {
@@ -207,7 +207,7 @@ fn milliseconds(ns: u64) -> String {
     fixed(ms(ns as f64), 3)
 }
 
-/// A field of RFC 4180: in quotes if it holds what parts fields or lines.
+/// A field of RFC 4180: quoted if it contains a field or line separator.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
@@ -260,7 +260,8 @@ mod tests {
         let (written, rest) = text(&[(12 * SECOND, vec![open()]), (13 * SECOND, vec![awaited()])]);
         assert_eq!((written.lines().count(), rest.lines().count()), (1, 2));
         assert!(rest.contains("READ,n1,,,,0,0,1,0,"), "{rest}");
-        // An open interval is waited for however long it takes, late answers as long as the engine waits for them.
+        // Lines wait for open operations however long those take, and for late answers as long as the engine waits for
+        // them.
         let (written, rest) = text(&[(12 * SECOND, vec![awaited()]), (74 * SECOND, vec![awaited()])]);
         assert_eq!((written.lines().count(), rest.lines().count()), (1, 2));
         let (written, rest) = text(&[(12 * SECOND, vec![open()]), (90 * SECOND, vec![])]);

@@ -17,7 +17,7 @@ pub enum OutputError {
         /// What happened.
         source: io::Error,
     },
-    /// `-graph file=` names a file that is there and no graph.
+    /// `-graph file=` names an existing file that is not a graph.
     #[error(
         "'{}' is there already, and {why}; a run can only be added to a graph that this tool or cassandra-stress wrote: \
          give another file, or remove it", path.display()
@@ -28,7 +28,7 @@ pub enum OutputError {
         /// What is missing.
         why: String,
     },
-    /// An address that cannot be listened on is written wrongly.
+    /// An address to listen on that cannot be parsed.
     #[error("'{text}' is no address to listen on; give a port (:9500) or an address with a port (192.0.2.1:9500)")]
     Address {
         /// What was given.
@@ -44,7 +44,7 @@ pub enum OutputError {
         /// What happened.
         source: io::Error,
     },
-    /// `--record` names a file that is there.
+    /// `--record` names an existing file.
     #[error("'{}' is there already; a run is never written over another: give another file, or remove it", path.display())]
     Exists {
         /// The file.

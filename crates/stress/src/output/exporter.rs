@@ -1,7 +1,7 @@
-//! `-log prometheus=:9500`: the metrics of the running load for whoever asks.
+//! `-log prometheus=:9500`: the metrics of the running load for Prometheus.
 //!
-//! One thread answers one request after the other with the text that was published last; it never holds the load up, and
-//! ends with the run. It listens on loopback unless an address is given.
+//! One thread serves one request after another with the text published last. It never holds up the load, and ends with
+//! the run. It listens on loopback unless an address is given.
 
 use std::{
     io::{self, Read, Write},
@@ -19,9 +19,9 @@ use super::{
     metrics::{Now, exposition},
 };
 
-/// How long a client may take over its request, and over taking the answer.
+/// Time limit for a client to send its request, and to take the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// A request line and its headers; more is refused.
+/// Maximum length of a request line and its headers.
 const LONGEST_REQUEST: usize = 8192;
 
 /// The endpoint. It closes when it is dropped.
@@ -40,7 +40,7 @@ impl Exporter {
     /// Listens: `:9500` and `9500` mean loopback alone, `192.0.2.1:9500` that address, port 0 a free one.
     ///
     /// # Errors
-    /// The address cannot be read, or not be listened on.
+    /// The address cannot be parsed, or cannot be listened on.
     pub fn listen(text: &str) -> Result<Self, OutputError> {
         let wanted = parse(text)?;
         let failed = |source| OutputError::Listen { address: wanted.to_string(), source };
@@ -58,7 +58,7 @@ impl Exporter {
         self.address
     }
 
-    /// What is told from now on.
+    /// Sets what is served from now on.
     pub fn publish(&self, total: &Total, now: Now) {
         let text = exposition(total, now);
         *self.shared.text.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = text;
@@ -68,7 +68,7 @@ impl Exporter {
 impl Drop for Exporter {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::Release);
-        // The thread waits for a connection: it gets one. An address that means "all" is reached by loopback.
+        // Connect to the thread, which waits for a connection. If the address means "all", use loopback.
         let mut to = self.address;
         if to.ip().is_unspecified() {
             to.set_ip(match to {
@@ -98,9 +98,9 @@ fn serve(listener: &TcpListener, shared: &Shared) {
             return;
         }
         match client {
-            // A client that goes away, or sends what is no request, is its own affair.
+            // Clients that disconnect or send invalid requests are ignored.
             Ok((client, _)) => drop(answer(client, shared)),
-            // Out of descriptors, for example: this must not become a busy loop.
+            // Out of descriptors, for example: do not spin.
             Err(_) => thread::sleep(Duration::from_millis(100)),
         }
     }
@@ -112,7 +112,7 @@ fn answer(mut client: TcpStream, shared: &Shared) -> io::Result<()> {
     let mut request = Vec::new();
     let mut part = [0; 1024];
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        // For the whole request, however slowly it trickles in.
+        // The limit is for the whole request, however slowly it trickles in.
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Ok(());

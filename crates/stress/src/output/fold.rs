@@ -1,10 +1,10 @@
 //! From the engine's buckets to intervals.
 //!
-//! A bucket holds the operations that *were to start* in it, and is handed out again and again until all have ended.
-//! A row that is printed every second can only hold what *ended* in that second, as cassandra-stress's does. So every
-//! bucket is compared with how it was seen before, and the difference is what ended since. Nothing is counted twice and
-//! nothing is lost: the intervals' sums are those of the buckets. Series by intended start (`csv`, `record`) take the
-//! buckets as they are.
+//! A bucket holds the operations that *were to start* in it, and is handed out again and again until all have ended. A
+//! row that is printed every second can only hold what *ended* in that second, as cassandra-stress's does. So every
+//! bucket is compared with its previous state, and the difference is what ended in between. Nothing is counted twice
+//! and nothing is lost: the intervals add up to the buckets. Series by intended start (`csv`, `record`) use the buckets
+//! as they are.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use brownout_record::{decode_histogram, encode_histogram};
 
 use super::{Findings, Interval, Measure, Operation, Total};
 
-/// Makes intervals of buckets, and the total of the intervals.
+/// Turns buckets into intervals, and keeps the total of the intervals.
 pub struct Fold {
     measure: Measure,
-    /// What was seen of buckets that may still change, by their start.
+    /// The last state of buckets that may still change, by their start.
     seen: BTreeMap<u64, Seen>,
-    /// Names that have occurred: they are in every interval from then on.
+    /// Names that have occurred: every later interval has them.
     names: Vec<String>,
-    /// Names of the operations whose statements are conditional: what was not applied does not tell.
+    /// Names of operations with conditional statements; their count of unapplied ones alone does not show that.
     conditional: Vec<String>,
     total: Total,
 }
@@ -42,15 +42,15 @@ impl Fold {
         Fold { conditional: names, ..self }
     }
 
-    /// The interval from the last one's end (at first: the start of the run) to `end_ns`, made of all that the buckets
-    /// drained now have more than before; it is part of the total afterwards.
+    /// The interval from the last one's end (at first: the start of the run) to `end_ns`, made of what these freshly
+    /// drained buckets contain beyond their previous state; it then becomes part of the total.
     pub fn interval(&mut self, end_ns: u64, buckets: &[Bucket]) -> Interval {
         let interval = self.difference(end_ns, buckets);
         self.total.add(&interval);
         interval
     }
 
-    /// The same, of a stretch in which nothing was due any more: what was open is waited for.
+    /// The same for the time in which nothing was due any more and open operations were awaited.
     pub fn drain(&mut self, end_ns: u64, buckets: &[Bucket]) -> Interval {
         let interval = self.difference(end_ns, buckets);
         self.total.add_drain(&interval);
@@ -92,7 +92,7 @@ impl Fold {
         &self.total
     }
 
-    /// The same, to put the balance sheet and warnings in.
+    /// The same, to add the balance sheet and warnings.
     pub fn total_mut(&mut self) -> &mut Total {
         &mut self.total
     }
@@ -111,8 +111,8 @@ fn may_change(bucket: &Bucket) -> bool {
     !bucket.settled || count(Outcome::TimedOut) > count(Outcome::Late)
 }
 
-/// How a bucket was when it was last seen. Histograms are kept encoded: some hundred bytes instead of some hundred
-/// kilobytes, and a database that stands still may leave a minute of buckets open.
+/// The last state of a bucket. Histograms are kept encoded, some hundred bytes instead of some hundred kilobytes,
+/// because a database that stands still may leave a minute of buckets open.
 #[derive(Default)]
 struct Seen {
     scheduled: u64,
@@ -125,7 +125,7 @@ struct Seen {
     operations: BTreeMap<String, SeenCounts>,
 }
 
-/// How an operation's counts were.
+/// The last state of an operation's counts.
 #[derive(Default)]
 struct SeenCounts {
     never_sent: u64,
@@ -161,7 +161,7 @@ impl Seen {
         }
     }
 
-    /// Adds what the bucket has more than this to an interval.
+    /// Adds what the bucket contains beyond this to an interval.
     fn difference(&self, bucket: &Bucket, interval: &mut Interval) {
         interval.scheduled += bucket.scheduled - self.scheduled;
         interval.sent += bucket.sent - self.sent;
@@ -233,7 +233,7 @@ impl SeenCounts {
     }
 }
 
-/// Attempts that failed, by class, those that timed out among them.
+/// Attempts that failed, by class, including those that timed out.
 fn failed_attempts(attempts: &Attempts) -> BTreeMap<String, u64> {
     let failures = attempts.failures.iter().map(|(class, count)| (class.name().to_owned(), *count));
     let timed_out = (Outcome::TimedOut.name().to_owned(), attempts.timed_out);
@@ -265,7 +265,7 @@ fn findings(bucket: &Bucket) -> Findings {
     }
 }
 
-/// Adds what `now` has more than `before` (empty: nothing).
+/// Adds what `now` contains beyond `before` (empty: nothing).
 fn add_new(before: &[u8], now: &Histogram<u64>, to: &mut Histogram<u64>) {
     let before = if before.is_empty() { Ok(histogram()) } else { decode_histogram(before) };
     // We encoded it ourselves, and a bucket only grows, so neither step can fail.
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(read.latency(Measure::Response).len(), 1);
         assert!(read.largest_ns(Measure::Response).abs_diff(1_402_000_000) < 2_000_000);
 
-        // Nothing changed any more: the name stays, without operations.
+        // Nothing changed: the name stays, without operations.
         let third = fold.interval(3_000_000_000, &[]);
         assert!(third.is_empty());
         assert_eq!(third.operations.len(), 1);
@@ -385,7 +385,7 @@ mod tests {
             ..sample::bucket(second * SECOND, true, &[("READ", "n1", Outcome::Ok, &[(0, 1)])])
         };
         fold.interval(SECOND, &[bucket(0, SECOND / 20)]);
-        // Ten seconds of standing still are one row.
+        // Ten seconds of standstill are one row.
         let still: Vec<Bucket> = (1..11).map(|second| bucket(second, SECOND)).collect();
         fold.interval(12 * SECOND, &still);
         fold.interval(20 * SECOND, &(11..20).map(|second| bucket(second, 0)).collect::<Vec<_>>());

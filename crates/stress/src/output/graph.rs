@@ -1,10 +1,10 @@
-//! `-graph file=`: a page that draws one or several runs, with their figures inside.
+//! `-graph file=`: a self-contained page that draws one or several runs.
 //!
-//! The page needs nothing but itself. Its figures stand between `/* stats start */` and `/* stats end */` as
-//! `stats = {…};`, in the layout of cassandra-stress's graphs, so that programs which read those read these, and a run is
-//! added to a file that either tool wrote. Every interval is a list of the 19 columns of the progress rows, the first of
-//! them null; unlike there, `intervals` holds the totals alone, and those of each operation stand apart under
-//! `operations`. An interval in which nothing ended has null latencies.
+//! The page needs no other files. Its figures stand between `/* stats start */` and `/* stats end */` as `stats =
+//! {…};`, in the layout of cassandra-stress's graphs, so that programs which read those can read these, and a run can
+//! be added to a file written by either tool. Every interval is a list of the 19 columns of the progress rows, the
+//! first of them null; unlike there, `intervals` holds only the totals, and the intervals of each operation are
+//! separate under `operations`. An interval in which nothing ended has null latencies.
 
 use std::{fs, io::ErrorKind, path::Path};
 
@@ -43,7 +43,7 @@ impl GraphTest {
         }
     }
 
-    /// Adds an interval, an empty one too; `so_far` contains it.
+    /// Adds an interval, even an empty one; `so_far` includes it.
     pub fn interval(&mut self, interval: &Interval, so_far: &Total) {
         let (all, sum) = (interval.all(), so_far.interval.ended());
         self.intervals.push(row(&all, sum, interval, so_far));
@@ -99,11 +99,11 @@ fn row(operation: &Operation, so_far: u64, interval: &Interval, total: &Total) -
     Value::Array(row)
 }
 
-/// The text of the page with these tests added to those of the page that was there. `title` replaces that page's title;
-/// a new page without one is named after `now`.
+/// The text of the page with these tests added to those of the existing page. `title` replaces that page's title; a new
+/// page without one is named after `now`.
 ///
 /// # Errors
-/// What is wrong with the page that was there, in words that go on from "and".
+/// What is wrong with the existing page, phrased to follow "and".
 pub fn page(
     before: Option<&str>,
     title: Option<&str>,
@@ -121,7 +121,7 @@ pub fn page(
     }
     let Some(list) = stats["stats"].as_array_mut() else { return Err("its figures hold no list of tests".to_owned()) };
     list.extend(tests.iter().map(GraphTest::value));
-    // Inside a script no text may look like its end.
+    // Inside a script no text may look like the script's end.
     let text = stats.to_string().replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
     let (head, tail) = PAGE.split_once(START).unwrap_or((PAGE, ""));
     let (_, tail) = tail.split_once(END).unwrap_or(("", tail));
@@ -138,10 +138,10 @@ fn embedded(page: &str) -> Result<Value, String> {
     if stats["stats"].is_array() { Ok(stats) } else { Err("its figures hold no list of tests".to_owned()) }
 }
 
-/// Makes the page, or adds the tests to the one that is there.
+/// Writes the page, or adds the tests to the existing one.
 ///
 /// # Errors
-/// The file cannot be read or written, or is something else than a graph.
+/// The file cannot be read or written, or is not a graph.
 pub fn write_graph(
     file: &Path,
     title: Option<&str>,
@@ -149,7 +149,7 @@ pub fn write_graph(
     tests: &[GraphTest],
 ) -> Result<(), OutputError> {
     let text = added(file, title, now, tests)?;
-    // A page is written beside the old one and put in its place, so that no interruption costs the runs before.
+    // The new page is written to another file and then renamed, so that an interruption does not lose earlier runs.
     let mut name = file.as_os_str().to_owned();
     name.push(".new");
     let beside = Path::new(&name);
@@ -160,7 +160,7 @@ pub fn write_graph(
     })
 }
 
-/// Whether a run can be added to this file: it is a graph, or is not there.
+/// Whether a run can be added to this file: it is a graph, or does not exist.
 ///
 /// # Errors
 /// It is something else, or cannot be read.

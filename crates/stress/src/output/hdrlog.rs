@@ -29,8 +29,9 @@ pub struct HdrLog<W: Write> {
 }
 
 impl<W: Write> HdrLog<W> {
-    /// Writes the comments and the legend. `scheduled`: operations have an intended start, so that they can wait. `now_ns` (CLOCK_MONOTONIC) and `now_unix_ms` are one moment on both clocks;
-    /// the log's base time is the full second before it.
+    /// Writes the comments and the legend. `scheduled`: operations have an intended start, so that they can wait.
+    /// `now_ns` (CLOCK_MONOTONIC) and `now_unix_ms` are one moment on both clocks; the log's base time is the full
+    /// second before it.
     pub fn begin(mut to: W, scheduled: bool, now_ns: u64, now_unix_ms: u64) -> io::Result<Self> {
         let base_ms = now_unix_ms - now_unix_ms % 1000;
         let seconds = fixed(base_ms as f64 / 1000.0, 3);
@@ -46,7 +47,7 @@ impl<W: Write> HdrLog<W> {
         Ok(HdrLog { to, scheduled, unix_ms_at: (now_ns, now_unix_ms), base_ms })
     }
 
-    /// Writes the lines of an interval; what has no operations has no line.
+    /// Writes the lines of an interval; operations that did not occur have no line.
     pub fn interval(&mut self, interval: &Interval) -> io::Result<()> {
         for operation in &interval.operations {
             let name = &operation.name;
@@ -78,8 +79,8 @@ impl<W: Write> HdrLog<W> {
             for (tag, latencies) in lines {
                 self.line(&tag, interval.start_ns, interval.end_ns(), &latencies)?;
             }
-            // What failed or was never sent has no time, and no place in a histogram: of all that were due it is beyond
-            // every limit.
+            // Operations that failed or were never sent have no time and no place in a histogram: among all that were
+            // due, they count as beyond every limit.
             let (due, timed) = (shown.count(Population::Due), shown.count(SHOWN));
             if timed < due {
                 writeln!(
@@ -207,7 +208,7 @@ mod tests {
             assert_eq!(line.start_timestamp().as_millis(), 250);
             assert_eq!(line.duration().as_millis(), 1000);
             let tag = line.tag().unwrap().as_str().to_owned();
-            // The reader leaves the histogram as text.
+            // The reader leaves the histogram in text form.
             let bytes = from_base64(line.encoded_histogram());
             let read: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
             if tag == "WRITE-rt" {

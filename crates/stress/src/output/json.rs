@@ -1,7 +1,7 @@
 //! `-log json=`: one object about the whole run, documented in `docs/stress-json.md`.
 //!
-//! Times are nanoseconds. Every latency carries its histogram (HdrHistogram V2, deflated, base64), so that the results of
-//! several clients can be put together without averaging percentiles.
+//! Times are nanoseconds. Every latency carries its histogram (HdrHistogram V2, deflated, base64), so that the results
+//! of several clients can be combined without averaging percentiles.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::{
     Cell, Measure, Operation, SHOWN, Total, hdrlog::encoded, per_second, percentile, words::without_passwords,
 };
 
-/// Version of the object: raised when a field changes its meaning or goes.
+/// Version of the object: raised when a field changes its meaning or is removed.
 pub const FORMAT: u32 = 1;
 
 /// What only the runner knows.
@@ -23,11 +23,11 @@ pub struct RunFacts {
     pub command: String,
     /// Unix time of the start, ms.
     pub started_unix_ms: u64,
-    /// Whether the run did what it was told: `END` and not `FAILURE`.
+    /// Whether the run completed as instructed: `END` and not `FAILURE`.
     pub success: bool,
-    /// The seed of all that is drawn, where there is one.
+    /// The seed of all random choices, if there is one.
     pub seed: Option<u64>,
-    /// What a search has found.
+    /// The result of a search.
     pub search: Option<SearchFacts>,
 }
 
@@ -36,18 +36,19 @@ impl SearchFacts {
     pub const ALWAYS: &str = "always";
     /// Even the lowest rate tried misses them.
     pub const NEVER: &str = "never";
-    /// The client was late wherever the objectives were missed, so that it is the limit itself.
+    /// The client was late wherever the objectives were missed, so the client is the limit.
     pub const CLIENT: &str = "client";
 }
 
-/// What a search has found. Rates are operations per second.
+/// The result of a search. Rates are operations per second.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SearchFacts {
     /// The objectives, as they were given.
     pub objectives: Vec<String>,
-    /// `threshold`, `always`, `never`, `client` (it is the limit itself) or `interrupted`.
+    /// `threshold`, `always`, `never`, `client` (the client is the limit) or `interrupted`.
     pub found: &'static str,
-    /// The threshold; of `always` and `never` the rate that was tried, of `client` the highest that was kept; none where nothing is known.
+    /// The threshold; for `always` and `never` the rate that was tried, for `client` the highest that was kept; none if
+    /// nothing is known.
     pub rate: Option<f64>,
     /// The threshold is between these with 95 % probability.
     pub interval: Option<(f64, f64)>,
@@ -55,8 +56,8 @@ pub struct SearchFacts {
     pub safe_rate: Option<f64>,
 }
 
-/// The object of a run. Of a run in steps `total` is its last step (of thread counts) or all of it (of a search), and
-/// `steps` names them all.
+/// The object of a run. For a run in steps, `total` is its last step (of thread counts) or all of it (of a search), and
+/// `steps` lists them all.
 pub fn to_json(facts: &RunFacts, total: &Total, steps: &[(String, Total)]) -> serde_json::Value {
     let object = RunJson {
         format: FORMAT,
@@ -272,7 +273,8 @@ struct PopulationJson {
     response: BTreeMap<&'static str, PercentileJson>,
 }
 
-/// ns, and whether they are only the least; null where the rank lies among operations that failed or were never sent.
+/// In ns, and whether they are only lower bounds; null where the rank lies among operations that failed or were never
+/// sent.
 #[derive(Serialize)]
 struct PercentileJson {
     value_ns: Option<u64>,
@@ -415,7 +417,7 @@ mod tests {
         let documented = include_str!("../../../../docs/stress-json.md");
         let mut names = BTreeSet::new();
         collect(&object(), &mut names);
-        // What data names, not we: operations, coordinators, outcomes.
+        // Keys that come from the data: operations, coordinators, outcomes.
         let of_data = ["n1", "n2", "ok", "timed-out", "overloaded", "ok+timed-out", "due"];
         for name in names.iter().filter(|name| !of_data.contains(&name.as_str())) {
             assert!(documented.contains(&format!("`{name}`")), "docs/stress-json.md says nothing of `{name}`");

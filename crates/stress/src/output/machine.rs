@@ -1,39 +1,39 @@
-//! The machine that the load runs on: what it is, and who used its processors between two looks.
+//! The machine that the load runs on: what it is, and who used its processors between two readings.
 
 use std::fs;
 
 use brownout_machine::{Processors, Usage};
 use rustix::time::{ClockId, clock_gettime};
 
-/// CPU time used so far, ns, at one moment.
+/// A reading of the CPU time used so far, ns.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Look {
     /// The moment, CLOCK_MONOTONIC.
     pub(super) at_ns: u64,
-    /// Processors that this process may use, as time in a second, s.
+    /// Processors that this process may use, as CPU time per second, s.
     capacity: f64,
-    /// Of these, all together.
+    /// Used by everything on them.
     machine: Usage,
-    /// Of this process.
+    /// Used by this process.
     instrument: u64,
-    /// Of the engine's threads.
+    /// Used by the engine's threads.
     load: u64,
 }
 
 impl Look {
-    /// A look before there is an engine.
+    /// A reading before there is an engine.
     pub(super) fn now(at_ns: u64) -> Self {
         Look::at(at_ns, 0)
     }
 
-    /// A look, with what the engine's threads have used so far. What the kernel does not tell counts as nothing.
+    /// A reading, with what the engine's threads have used so far. What the kernel does not report counts as nothing.
     pub(super) fn at(at_ns: u64, load: u64) -> Self {
         let processors = Processors::of_this_process();
         let machine = Usage::now(&processors).unwrap_or_default();
         Look { at_ns, capacity: processors.capacity(), machine, instrument: own_time(), load }
     }
 
-    /// CPU time since an earlier look by the subjects of the run file.
+    /// CPU time since an earlier reading, by the subjects of the run file.
     pub(super) fn since(&self, earlier: &Look) -> [(&'static str, u64); 5] {
         let machine = self.machine.since(&earlier.machine);
         [
@@ -52,7 +52,7 @@ fn own_time() -> u64 {
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
-/// Model of the first processor; empty if the kernel does not tell.
+/// Model of the first processor; empty if the kernel does not report it.
 pub(super) fn cpu_model() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

@@ -6,7 +6,7 @@ use brownout_load::{Histogram, Outcome};
 
 use super::Total;
 
-/// What is going on at this moment.
+/// The current state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Now {
     /// Operations sent and not yet answered.

@@ -1,11 +1,11 @@
 //! What people and scripts read: rows, summary, logs, graphs, exports.
 //!
-//! The runner drains the engine's buckets once in an interval and gives them to a [`Fold`], which makes an [`Interval`]
-//! of what ended in it and keeps the [`Total`]. All printing is a pure function of these two.
+//! The runner drains the engine's buckets once per interval and gives them to a [`Fold`], which makes an [`Interval`]
+//! of what ended in it and keeps the [`Total`]. All output is a pure function of these two.
 //!
-//! Rows, summary, HdrHistogram log, graph and endpoint put an operation into the interval in which it *ended*, as
-//! cassandra-stress does; CSV series and run files into that of its *intended start*, which shows what a user met who
-//! came at that moment.
+//! Rows, summary, HdrHistogram log, graph and endpoint assign an operation to the interval in which it *ended*, as
+//! cassandra-stress does; CSV series and run files assign it to that of its *intended start*, which shows what a user
+//! experienced who arrived at that moment.
 
 mod account;
 mod csv;
@@ -44,6 +44,6 @@ pub use snapshot::{Cell, Drain, Findings, Interval, Measure, Operation, SHOWN, T
 pub use summary::{END, FAILURE, results, steps};
 pub use uncertainty::{Uncertainty, adjusted_row_rate};
 
-/// What cassandra-stress says on stderr when it cannot ask the servers for their garbage collections. This tool never
-/// asks; whoever waits for the line finds it.
+/// What cassandra-stress prints on stderr when it cannot query the servers' garbage collections. This tool never does,
+/// but prints the line for scripts that wait for it.
 pub const NO_JMX: &str = "Failed to connect over JMX; not collecting these stats";

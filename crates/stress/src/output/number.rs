@@ -1,9 +1,9 @@
-//! Numbers as cassandra-stress's scripts expect them: those of Java's `Formatter` in the C locale.
+//! Numbers as scripts for cassandra-stress expect them: those of Java's `Formatter` in the C locale.
 //!
 //! Java rounds the shortest decimal text of a double half up; Rust rounds the exact value half to even. `0.15` with one
-//! decimal is `0.2` there and `0.1` here, so the text is made by hand.
+//! decimal is `0.2` there and `0.1` here, so the text is built by hand.
 
-/// A number with so many decimals, as Java's `%.{decimals}f` prints it: `NaN` and `Infinity` are words.
+/// A number with this many decimals, as Java's `%.{decimals}f` prints it, including the words `NaN` and `Infinity`.
 pub fn fixed(value: f64, decimals: usize) -> String {
     if value.is_nan() {
         return "NaN".to_owned();

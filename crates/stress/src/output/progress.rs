@@ -1,4 +1,4 @@
-//! A line on the terminal that says how far the run is. Not for scripts: it is on stderr, and only if that is a terminal.
+//! A progress line on the terminal. Not for scripts: it goes to stderr, and only if that is a terminal.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -14,26 +14,26 @@ use super::{
     percentile,
 };
 
-/// How far the run is.
+/// Progress of the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Since its start.
+    /// Time since its start.
     pub elapsed: Duration,
-    /// What is done of what is asked, 0 to 1; none of a run without a known end.
+    /// The share that is done, 0 to 1; none for a run without a known end.
     pub share: Option<f64>,
-    /// Operations answered per second, lately.
+    /// Operations answered per second, recently.
     pub rate: f64,
-    /// Operations on their way.
+    /// Operations in flight.
     pub in_flight: u64,
     /// Operations due and not yet sent.
     pub waiting: u64,
-    /// 99th percentile of response times lately, ns; none without operations.
+    /// Recent 99th percentile of response times, ns; none without operations.
     pub p99_ns: Option<u64>,
     /// Failed, timed out and never sent, since the start.
     pub errors: u64,
 }
 
-/// Turns looks at the engine into [`Progress`].
+/// Turns readings of the engine into [`Progress`].
 #[derive(Debug)]
 pub struct Meter {
     begun: Instant,
@@ -48,7 +48,7 @@ impl Meter {
         Meter { begun: now, looked: now, errors: 0 }
     }
 
-    /// What a look at the engine says; `share` as in [`Progress`].
+    /// Takes a reading of the engine; `share` as in [`Progress`].
     pub fn look(&mut self, live: &Live, share: Option<f64>) -> Progress {
         let now = Instant::now();
         let seconds = now.duration_since(self.looked).as_secs_f64();
@@ -66,7 +66,7 @@ impl Default for Meter {
 }
 
 impl Progress {
-    /// From a look at the engine; `seconds` since the look before, `errors` before it.
+    /// From a reading of the engine; `seconds` since the previous one, `errors` before it.
     pub fn of(live: &Live, elapsed: Duration, seconds: f64, share: Option<f64>, errors: u64) -> Self {
         Progress {
             elapsed,
@@ -79,7 +79,7 @@ impl Progress {
         }
     }
 
-    /// The line, at most so many characters wide.
+    /// The line, at most this many characters wide.
     pub fn line(&self, width: usize) -> String {
         let mut text = match self.share {
             Some(share) => {
@@ -105,7 +105,7 @@ impl Progress {
         text.chars().take(width).collect()
     }
 
-    /// What is left if it goes on as so far; nothing can be said of the first hundredth.
+    /// The remaining time at the rate so far; unknown during the first hundredth.
     fn left(&self, share: f64) -> Option<Duration> {
         (share >= 0.01).then(|| self.elapsed.mul_f64((1.0 - share) / share))
     }
@@ -137,7 +137,7 @@ impl Bar {
         io::stderr().is_terminal()
     }
 
-    /// Draws it in the place of the one before. Errors of a terminal that has gone are nobody's.
+    /// Draws it in place of the previous one. Errors of a terminal that is gone are ignored.
     pub fn draw(&mut self, progress: &Progress) {
         if self.shown {
             let _ = write!(io::stderr(), "\r\x1b[2K{}", progress.line(width()));
@@ -145,7 +145,7 @@ impl Bar {
         }
     }
 
-    /// Takes it away: before anything else is printed, and at the end.
+    /// Removes it: before anything else is printed, and at the end.
     pub fn clear(&mut self) {
         if self.drawn {
             let _ = write!(io::stderr(), "\r\x1b[2K");
@@ -166,7 +166,7 @@ impl Drop for Bar {
     }
 }
 
-/// Columns of the terminal on stderr, less the one in which some would begin a new line; 79 if it does not say.
+/// Columns of the terminal on stderr, minus one because some terminals wrap in the last column; 79 if it does not say.
 fn width() -> usize {
     let columns = tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
     if columns > 1 { usize::from(columns) - 1 } else { 79 }

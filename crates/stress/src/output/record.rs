@@ -1,7 +1,7 @@
 //! `--record run.db`: the run as a file that `brownout show`, `report` and `compare` read.
 //!
-//! It is the run of an experiment without a lab, a network or faults: one trial, of which all is warm-up or baseline. Of
-//! a run in steps one is the baseline, and the others are phases under their own names.
+//! It is recorded as the run of an experiment without a lab, network or faults: one trial that consists of warm-up and
+//! baseline. In a run in steps, one step is the baseline, and the others are phases under their own names.
 
 use std::{
     fs,
@@ -17,11 +17,11 @@ use brownout_record::{
 use super::{OutputError, machine, words::without_passwords};
 
 const TRIAL: u32 = 1;
-/// The phase that is measured; analysis compares others with it, and a run without faults is all of it.
+/// The measured phase; analysis compares others with it, and a run without faults consists of it.
 const BASELINE: &str = "baseline";
 const WARM_UP: &str = "warm-up";
 
-/// What the run is going to be.
+/// The plan of the run.
 #[derive(Debug, Clone, Default)]
 pub struct RunPlan {
     /// Its name: of the profile, or the command's.
@@ -46,7 +46,7 @@ pub struct RunPlan {
     pub replication: u32,
     /// Client time-out, ns.
     pub timeout_ns: u64,
-    /// What counts as good: within so many ns, for this share of the operations. None: whatever is answered in time.
+    /// What counts as good: within this many ns, for this share of the operations. None: whatever is answered in time.
     pub objective: Option<(u64, f64)>,
     /// Planned length of the warm-up; none: there is none.
     pub warm_up_ns: Option<u64>,
@@ -54,32 +54,32 @@ pub struct RunPlan {
     pub length_ns: u64,
     /// Length of an interval of the series, ns: that of the engine's buckets.
     pub interval_ns: u64,
-    /// The seed of all that is drawn.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// Things to check before the result is trusted.
+    /// What to check before trusting the result.
     pub warnings: Vec<String>,
 }
 
-/// The file of a run that goes on.
+/// The file of a run in progress.
 pub struct RunFile {
     recorder: Recorder,
     trial: TrialRow,
     phase: PhaseRow,
-    /// Whether what is measured has begun.
+    /// Whether measuring has begun.
     measured: bool,
-    /// The steps before the one that is under way.
+    /// The steps before the current one.
     steps: Vec<PhaseRow>,
-    /// What tells the step that is under way from others: "40/s".
+    /// Distinguishes the current step from others: "40/s".
     label: String,
     looked: machine::Look,
 }
 
 impl RunFile {
-    /// Makes the file. `now_ns` (CLOCK_MONOTONIC) and `now_unix_ms` are one moment on both clocks, before the start of any
-    /// bucket: the zero of the run.
+    /// Creates the file. `now_ns` (CLOCK_MONOTONIC) and `now_unix_ms` are one moment on both clocks, before the start
+    /// of any bucket: the zero of the run.
     ///
     /// # Errors
-    /// There is a file of this name, or none can be made.
+    /// A file of this name exists, or none can be created.
     pub fn begin(path: &Path, plan: &RunPlan, now_ns: u64, now_unix_ms: u64) -> Result<Self, OutputError> {
         if path.exists() {
             return Err(OutputError::Exists { path: path.to_owned() });
@@ -99,9 +99,9 @@ impl RunFile {
         Ok(RunFile { recorder, trial, phase, measured: false, steps: Vec::new(), label: String::new(), looked })
     }
 
-    /// What is measured begins, with an operation that is due at this time. Where something has been measured already,
-    /// that was a step, which ended at `before_ns`: a phase of its own, because figures over several would be those of
-    /// none. The baseline is the step that is under way; `label` is what tells it from others, "40/s".
+    /// Measuring begins, with an operation that is due at this time. If something has been measured already, that was a
+    /// step, which ended at `before_ns`: it gets a phase of its own, because figures over several steps would describe
+    /// none of them. The current step is the baseline; `label` distinguishes it from others, "40/s".
     ///
     /// # Errors
     /// The file cannot be written.
@@ -119,7 +119,7 @@ impl RunFile {
         }
         label.clone_into(&mut self.label);
         if self.phase.name == BASELINE {
-            // It was there in case that nothing is ever measured; it does not begin with the set-up.
+            // The baseline existed in case nothing is ever measured; it does not begin with the set-up.
             self.phase.starts_ns = at_ns;
             return Ok(self.recorder.batch(|recorder| recorder.phase(&self.phase))?);
         }
@@ -132,18 +132,18 @@ impl RunFile {
         Ok(())
     }
 
-    /// What the step under way is called once it is not the baseline any more.
+    /// The name of the current step once it is no longer the baseline.
     fn step_name(&self) -> String {
         let number = self.steps.len() + 1;
         if self.label.is_empty() { format!("step {number}") } else { format!("step {number}, {}", self.label) }
     }
 
-    /// From when on the step under way counts.
+    /// The current step counts from this time on.
     pub fn narrow(&mut self, from_ns: u64) {
         self.phase.starts_ns = self.recorder.at(from_ns);
     }
 
-    /// Makes an earlier step, counted from 0, the baseline; the one under way is a step like others then.
+    /// Makes an earlier step, counted from 0, the baseline; the current one becomes a step like others.
     fn show(&mut self, shown: usize) -> Result<(), RecordError> {
         let Some(step) = self.steps.get(shown).cloned() else { return Ok(()) };
         let last = PhaseRow { name: self.step_name(), ..self.phase.clone() };
@@ -155,8 +155,8 @@ impl RunFile {
         })
     }
 
-    /// Takes the buckets of a drain in, and what the processors did since the last time; `load_cpu_ns` is the CPU time
-    /// that the engine's threads have used so far.
+    /// Records the buckets of a drain, and the CPU usage since the last call; `load_cpu_ns` is the CPU time that the
+    /// engine's threads have used so far.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -176,7 +176,7 @@ impl RunFile {
         Ok(())
     }
 
-    /// Takes in what happened to connections.
+    /// Records connection events.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -191,7 +191,7 @@ impl RunFile {
         Ok(())
     }
 
-    /// Something to check before the result is trusted.
+    /// Records something to check before trusting the result.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -199,8 +199,8 @@ impl RunFile {
         self.event("warning", "load", text, now_ns)
     }
 
-    /// Ends the run. From `over_ns` on nothing was due; that is the end of what was measured. Of several steps the
-    /// baseline is the one counted so from 0, or the last.
+    /// Ends the run. Nothing was due from `over_ns` on; that is the end of what was measured. Of several steps, `shown`
+    /// (counted from 0) or else the last is the baseline.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -251,7 +251,7 @@ impl RunFile {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended<'a> {
-    /// It did what it was told.
+    /// It completed as instructed.
     Done,
     /// Its user ended it.
     Interrupted,
@@ -259,7 +259,7 @@ pub enum Ended<'a> {
     Failed(&'a str),
 }
 
-/// Writes an interval of the load, and what its operations came to.
+/// Writes an interval of the load, and the results of its operations.
 ///
 /// # Errors
 /// The run file cannot be written.
@@ -340,7 +340,7 @@ fn description(plan: &RunPlan) -> Description {
     }
 }
 
-/// The machine of the load. Nothing is known of those of the database.
+/// The machine of the load. Nothing is known about those of the database.
 fn environment(seed: u64) -> Environment {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     Environment {
@@ -359,7 +359,7 @@ fn environment(seed: u64) -> Environment {
     }
 }
 
-/// What was asked, as it was asked.
+/// What was requested, as it was given.
 fn experiment(plan: &RunPlan) -> String {
     let mut text = format!("brownout stress {}\n", without_passwords(&plan.command));
     for (name, profile) in &plan.profiles {

@@ -44,8 +44,8 @@ pub enum Width {
 pub struct Rows {
     /// Width of the first column.
     pub width: Width,
-    /// Print intervals in which nothing ended, too. cassandra-stress leaves them out, so that a database that stands
-    /// still shows as an absence of rows; in an open loop a row of zeros is the finding.
+    /// Also print intervals in which nothing ended. cassandra-stress leaves them out, so that a stalled database shows
+    /// as missing rows; in an open loop a row of zeros is the finding.
     pub empty: bool,
 }
 
@@ -64,7 +64,7 @@ impl Rows {
     }
 
     /// The rows of an interval, each without a line break: one for each operation if there is more than one name, and
-    /// the `total`. `so_far` contains the interval.
+    /// the `total`. `so_far` includes the interval.
     pub fn interval(&self, interval: &Interval, so_far: &Total) -> Vec<String> {
         if interval.is_empty() && !self.empty {
             return Vec::new();
@@ -108,7 +108,7 @@ impl Rows {
         length_ns: u64,
     ) -> String {
         let figures = Figures::of(operation, length_ns, interval.measure);
-        // Seconds are a 32-bit float there, made of whole milliseconds.
+        // There, seconds are a 32-bit float computed from whole milliseconds.
         let seconds = f64::from((total.interval.length_ns / 1_000_000) as f32 / 1000.0);
         let kind = format!("{},", operation.name);
         let total_ops = so_far.ended();
@@ -119,7 +119,7 @@ impl Rows {
         let rates = [figures.operations, figures.partitions, figures.rows].map(|rate| fixed(rate, 0));
         let latencies = figures.latencies_ms.map(|latency| fixed(latency, 1));
         let rest = [fixed(seconds, 1), stderr(&total.uncertainty), operation.errors().to_string()];
-        // Of the servers' garbage collectors nothing is known: there is no JMX.
+        // Nothing is known about the servers' garbage collectors: there is no JMX.
         let collector = std::array::from_fn::<_, 5, _>(|_| "0".to_owned());
         let fields = rates.into_iter().chain(latencies).chain(rest).chain(collector);
         for (field, width) in fields.zip(REST) {

@@ -1,4 +1,4 @@
-//! What there is to print of a stretch of time: an interval, or a whole run.
+//! What can be printed about a period: an interval, or a whole run.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ pub enum Measure {
     Response,
 }
 
-/// The operations of one name that one coordinator ended in one way. All times in ns.
+/// The operations of one name on one coordinator that had the same outcome. All times in ns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
     /// Name of the coordinator.
     pub coordinator: String,
-    /// How they ended. A late answer is one of an operation that was counted as timed out before.
+    /// How they ended. A late answer belongs to an operation that was counted as timed out before.
     pub outcome: Outcome,
     /// How many.
     pub count: u64,
@@ -41,7 +41,7 @@ impl Cell {
         }
     }
 
-    /// Takes the same of another stretch in.
+    /// Adds the same of another period.
     pub fn add(&mut self, other: &Cell) {
         self.count += other.count;
         let _ = self.wait.add(&other.wait);
@@ -61,15 +61,15 @@ pub struct Operation {
     pub rows: u64,
     /// Given up before they could be sent.
     pub never_sent: u64,
-    /// Requests that were given to connections: pages, steps and attempts, each by itself.
+    /// Requests given to connections. Pages, steps and attempts each count.
     pub requests: u64,
     /// Conditional statements (LWT) that were answered; they are among the successful operations.
     pub conditional: u64,
     /// Those of them that were not applied.
     pub not_applied: u64,
-    /// Requests of operations that may be tried several times; 0 where each is tried only once.
+    /// Requests of operations that may be retried; 0 where each is tried only once.
     pub attempts: u64,
-    /// Those of them that failed or timed out, by class; an operation with a failed attempt may still have ended well.
+    /// Attempts that failed or timed out, by class; an operation with a failed attempt may still have succeeded.
     pub attempts_failed: BTreeMap<String, u64>,
     /// Service times of attempts, ns; empty where every operation had one.
     pub attempt_service: Histogram<u64>,
@@ -80,7 +80,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Nothing yet of an operation.
+    /// No data yet for an operation.
     pub fn new(name: &str) -> Self {
         Operation {
             name: name.to_owned(),
@@ -98,7 +98,7 @@ impl Operation {
         }
     }
 
-    /// How many have ended: answered, failed, or timed out. Those never sent are not among them.
+    /// How many have ended: answered, failed, or timed out. Those never sent are not included.
     pub fn ended(&self) -> u64 {
         self.cells.iter().filter(|cell| cell.outcome != Outcome::Late).map(|cell| cell.count).sum()
     }
@@ -108,7 +108,7 @@ impl Operation {
         self.cells.iter().filter(|cell| cell.outcome == outcome).map(|cell| cell.count).sum()
     }
 
-    /// Operations of which the user got nothing: failed, timed out, or never sent.
+    /// Operations that gave their user nothing: failed, timed out, or never sent.
     pub fn errors(&self) -> u64 {
         self.ended() - self.count(Outcome::Ok) + self.never_sent
     }
@@ -118,8 +118,8 @@ impl Operation {
         self.conditional.saturating_sub(self.not_applied)
     }
 
-    /// One of its latencies with all populations that it can be of: whatever prints one takes it from here. A late answer
-    /// counts in its time-out.
+    /// One of its latencies with all populations it can be of; everything that prints one takes it from here. A late
+    /// answer counts with its time-out.
     pub fn latencies(&self, of: impl Fn(&Cell) -> &Histogram<u64>) -> Latencies {
         let mut all = Latencies::new();
         for cell in &self.cells {
@@ -134,7 +134,7 @@ impl Operation {
         all
     }
 
-    /// What the columns of rows show: latencies of those answered right or timed out ([`SHOWN`]).
+    /// What the columns of rows show: latencies of operations answered right or timed out ([`SHOWN`]).
     pub fn latency(&self, measure: Measure) -> Histogram<u64> {
         self.latencies(|cell| cell.latency(measure)).times(SHOWN)
     }
@@ -144,13 +144,13 @@ impl Operation {
         self.latency(measure).max()
     }
 
-    /// Requests for each operation that was sent; none if there is none.
+    /// Requests per operation sent; none if none was sent.
     pub fn requests_each(&self) -> Option<f64> {
         let ended = self.ended();
         (ended > 0).then(|| self.requests as f64 / ended as f64)
     }
 
-    /// The cell of a coordinator and an outcome, made if there is none.
+    /// The cell of a coordinator and an outcome, created if there is none.
     pub fn cell(&mut self, coordinator: &str, outcome: Outcome) -> &mut Cell {
         let place = self.cells.iter().position(|cell| cell.outcome == outcome && cell.coordinator == coordinator);
         let place = place.unwrap_or_else(|| {
@@ -168,7 +168,7 @@ impl Operation {
         &mut self.cells[place]
     }
 
-    /// Takes another stretch of the same operation in.
+    /// Adds another period of the same operation.
     pub fn add(&mut self, other: &Operation) {
         self.partitions += other.partitions;
         self.rows += other.rows;
@@ -188,18 +188,18 @@ impl Operation {
     }
 }
 
-/// Findings about the content of answers, and operations that took another way than planned.
+/// Findings about the content of answers, and operations that were rerouted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Findings {
     /// Reads older than a write acknowledged before they were sent.
     pub stale: u64,
     /// Reads of what nobody wrote, answered without a row: cheap reads.
     pub empty: u64,
-    /// Reads without a row of what had been written.
+    /// Reads without a row where one had been written.
     pub missing: u64,
     /// Reads with content that nobody wrote.
     pub mismatched: u64,
-    /// Operations that went to another coordinator than the policy's choice.
+    /// Operations sent to a coordinator other than the policy's choice.
     pub rerouted: u64,
 }
 
@@ -213,7 +213,7 @@ impl Findings {
     }
 }
 
-/// A stretch of time and what was ended in it.
+/// A period, and what ended in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interval {
     /// Its start on CLOCK_MONOTONIC, ns.
@@ -228,11 +228,11 @@ pub struct Interval {
     pub sent: u64,
     /// Operations given up before they could be sent.
     pub never_sent: u64,
-    /// By name, sorted; one without operations in this interval is there all the same once it is known.
+    /// By name, sorted. Once a name is known, it is present even without operations in this interval.
     pub operations: Vec<Operation>,
     /// Sent − intended where a connection was free: the client's own error, ns.
     pub lateness: Histogram<u64>,
-    /// Those of them that were late: by more than 1 ms, and than two ticks.
+    /// Those of them that were late: by more than 1 ms, and by more than two ticks.
     pub late_starts: u64,
     /// Findings.
     pub findings: Findings,
@@ -265,7 +265,7 @@ impl Interval {
         self.operations.iter().map(Operation::ended).sum()
     }
 
-    /// Operations of which the user got nothing.
+    /// Operations that gave their user nothing.
     pub fn errors(&self) -> u64 {
         self.operations.iter().map(Operation::errors).sum()
     }
@@ -284,7 +284,7 @@ impl Interval {
         total
     }
 
-    /// The operation of this name, made in its place of the order if there is none.
+    /// The operation of this name, inserted in order if there is none.
     pub fn operation(&mut self, name: &str) -> &mut Operation {
         let place = match self.operations.binary_search_by(|known| known.name.as_str().cmp(name)) {
             Ok(place) => place,
@@ -296,7 +296,7 @@ impl Interval {
         &mut self.operations[place]
     }
 
-    /// Takes a later stretch in: this one then reaches to its end.
+    /// Adds a later interval: this one then extends to its end.
     pub fn add(&mut self, later: &Interval) {
         let end = self.end_ns().max(later.end_ns());
         self.length_ns = end.saturating_sub(self.start_ns);
@@ -320,20 +320,20 @@ pub struct Total {
     /// How many there were.
     pub intervals: u64,
     /// Buckets of intended starts in which the client itself was late ([`brownout_load::Bucket::late`]): the start
-    /// (CLOCK_MONOTONIC, ns) and the length, ns. Lateness is a matter of time: a client that stands still starts nothing,
-    /// and prints no row.
+    /// (CLOCK_MONOTONIC, ns) and the length, ns. Lateness is measured in time: a client that stands still starts
+    /// nothing, and prints no row.
     pub late_intervals: BTreeMap<u64, u64>,
-    /// For how long operations were due, ns; `None`: all the time so far.
+    /// How long operations were due, ns; `None`: all the time so far.
     pub due_ns: Option<u64>,
-    /// What came after nothing was due any more, if that is told apart.
+    /// The time after nothing was due any more, if it is kept apart.
     pub drain: Option<Drain>,
     /// The steadiness of its throughput.
     pub uncertainty: super::Uncertainty,
-    /// Where every operation is, by the engine's own account; complete after the end.
+    /// The state of all operations, by the engine's own account; complete after the end.
     pub balance: Balance,
-    /// How many reads met the disk, in words, where nothing is to be checked.
+    /// What is known of how many reads reached the disk, where there is nothing to check.
     pub remarks: Vec<String>,
-    /// Things to check before the result is trusted, in words.
+    /// Warnings: what to check before trusting the result.
     pub warnings: Vec<String>,
 }
 
@@ -353,14 +353,14 @@ impl Total {
         }
     }
 
-    /// Takes the next interval in.
+    /// Adds the next interval.
     pub fn add(&mut self, interval: &Interval) {
         self.interval.add(interval);
         self.intervals += 1;
         self.uncertainty.update(interval);
     }
 
-    /// Takes in what ended when nothing was due any more. It says nothing of the throughput.
+    /// Adds what ended when nothing was due any more. It says nothing about the throughput.
     pub fn add_drain(&mut self, interval: &Interval) {
         self.interval.add(interval);
         let drain = self.drain.get_or_insert_default();
@@ -368,17 +368,17 @@ impl Total {
         drain.ended += interval.ended();
     }
 
-    /// For how long operations were due, ns: what rates are of. One operation that is waited for makes no rate smaller.
+    /// How long operations were due, ns: rates refer to this time. Waiting for one operation makes no rate smaller.
     pub fn due_ns(&self) -> u64 {
         self.due_ns.unwrap_or(self.interval.length_ns)
     }
 
-    /// How much of that time the client itself was late in, ns.
+    /// For how much of that time the client itself was late, ns.
     pub fn late_ns(&self) -> u64 {
         self.late_intervals.values().sum()
     }
 
-    /// Whether that is too much for a result: more than a fifth.
+    /// Whether that is too much for a valid result: more than a fifth.
     pub fn too_late(&self) -> bool {
         self.late_ns().saturating_mul(5) > self.due_ns()
     }
@@ -389,7 +389,7 @@ impl Total {
     }
 }
 
-/// The end of a run: nothing is due any more, and what is open is waited for.
+/// The end of a run: nothing is due any more, and open operations are awaited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drain {
     /// How long it took, ns.
@@ -398,11 +398,11 @@ pub struct Drain {
     pub ended: u64,
 }
 
-/// The population of what rows, `Results:` and all columns show that do not say otherwise: cassandra-stress's, but for
-/// failures, which it mixes in with the time at which they came back.
+/// The population of rows, `Results:` and all columns that do not say otherwise. It is that of cassandra-stress, except
+/// for failures, which cassandra-stress includes with the time at which they came back.
 pub const SHOWN: Population = Population::OkAndTimedOut;
 
-/// A count per second; 0 of a stretch without length.
+/// Count per second; 0 for a period without length.
 pub fn per_second(count: u64, length_ns: u64) -> f64 {
     if length_ns == 0 { 0.0 } else { count as f64 * 1e9 / length_ns as f64 }
 }
@@ -412,10 +412,10 @@ pub fn ms(ns: f64) -> f64 {
     ns * 1e-6
 }
 
-/// The value at a percentile (0 to 100); 0 of no values.
+/// The value at a percentile (0 to 100); 0 without values.
 ///
-/// Its rank is that of the Java HdrHistogram: the percentile is taken a bit (of a double) smaller, so that 99.9 % of 30,000
-/// values is the 29,970th. The crate's own arithmetic says 29,970.000000000004, and takes the next.
+/// Its rank is that of the Java HdrHistogram: the percentile is lowered by one bit of a double, so that 99.9 % of
+/// 30,000 values is the 29,970th. The crate's own arithmetic says 29,970.000000000004, and takes the next.
 pub fn percentile(times: &Histogram<u64>, percentile: f64) -> u64 {
     if times.is_empty() {
         return 0;

@@ -6,15 +6,15 @@ use super::{
     rows::Figures,
 };
 
-/// The last line of a run that did what it was told.
+/// The last line of a run that completed as instructed.
 pub const END: &str = "END";
-/// The last line of any other.
+/// The last line of any other run.
 pub const FAILURE: &str = "FAILURE";
 
-/// The `Results:` block: line for line cassandra-stress's, from the two empty lines before it to the one after, which
-/// parts it from `END`, `FAILURE` or the next step.
+/// The `Results:` block: line for line cassandra-stress's, from the two empty lines before it to the one after it,
+/// which separates it from `END`, `FAILURE` or the next step.
 ///
-/// What only this tool knows ([`super::account()`]) goes in front of it: scripts take what stands between `Results:` and
+/// What only this tool reports ([`super::account()`]) goes before it: scripts read what stands between `Results:` and
 /// `END`, or the last 16 lines.
 pub fn results(total: &Total) -> String {
     let mut out = String::from("\n\nResults:\n");
@@ -51,7 +51,7 @@ pub(super) fn figures(total: &Total) -> Vec<(String, String)> {
     lines.push(("Total partitions".to_owned(), format!("{:>10} {partitions}", count(all.partitions))));
     let errors = of_each(&|operation| count(operation.errors()));
     lines.push(("Total errors".to_owned(), format!("{:>10} {errors}", count(interval.errors()))));
-    // What cassandra-stress prints when it reaches no JMX.
+    // What cassandra-stress prints when it cannot reach JMX.
     for (name, text) in [
         ("Total GC count", "0"),
         ("Total GC memory", "0.000 KiB"),

@@ -4,8 +4,8 @@ use super::Interval;
 
 /// Relative standard error of the mean of the adjusted row rate, over intervals.
 ///
-/// `sqrt(E[x²] − E[x]²) ÷ sqrt(k) ÷ E[x]`, as cassandra-stress's: it says how steady the throughput is, nothing of the
-/// latency, and treats neighbouring intervals as independent, which they are not.
+/// `sqrt(E[x²] − E[x]²) ÷ sqrt(k) ÷ E[x]`, as in cassandra-stress: it says how steady the throughput is, nothing about
+/// the latency, and treats neighbouring intervals as independent, which they are not.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Uncertainty {
     count: u64,
@@ -14,7 +14,7 @@ pub struct Uncertainty {
 }
 
 impl Uncertainty {
-    /// Takes another interval into account, an empty one too.
+    /// Takes another interval into account, even an empty one.
     pub fn update(&mut self, interval: &Interval) {
         self.add(adjusted_row_rate(interval));
     }
@@ -30,7 +30,7 @@ impl Uncertainty {
         self.count
     }
 
-    /// The relative standard error; 0 before the first interval, NaN as long as no row has been touched.
+    /// The relative standard error; 0 before the first interval, NaN while no row has been touched.
     pub fn value(&self) -> f64 {
         if self.count == 0 {
             return 0.0;
@@ -42,15 +42,15 @@ impl Uncertainty {
         deviation / count.sqrt() / mean
     }
 
-    /// Whether an `err<target n>least n<most` run has come to its end.
+    /// Whether an `err<target n>least n<most` run is finished.
     pub fn converged(&self, target: f64, least: u64, most: u64) -> bool {
         (self.value() < target && self.count >= least) || self.count >= most
     }
 }
 
-/// Rows ÷ (length − largest latency): the rate without the stretch in which the slowest operation may have held up all
-/// others. An interval that was shorter than its largest latency has no such stretch to leave out (cassandra-stress then
-/// computes a negative or an infinite rate and never converges): its plain row rate counts.
+/// Rows ÷ (length − largest latency): the rate without the time in which the slowest operation may have held up all
+/// others. An interval shorter than its largest latency has no such time to leave out (cassandra-stress then computes a
+/// negative or an infinite rate and never converges): its plain row rate counts.
 pub fn adjusted_row_rate(interval: &Interval) -> f64 {
     let rows: u64 = interval.operations.iter().map(|operation| operation.rows).sum();
     let largest = interval.operations.iter().map(|operation| operation.largest_ns(interval.measure)).max().unwrap_or(0);

@@ -1,8 +1,8 @@
-//! The command's words, as they may be written into files.
+//! The command line in the form in which it may be written to files.
 
-/// The command with what follows every `password=` hidden.
+/// The command line with everything that follows a `password=` hidden.
 pub fn without_passwords(command: &str) -> String {
-    // The words of the command are taken in any case.
+    // Words of the command are recognized in any case.
     let hide = |word: &str| match word.to_ascii_lowercase().find("password=") {
         Some(at) => format!("{}*******", &word[..at + "password=".len()]),
         None => word.to_owned(),

@@ -7,8 +7,8 @@ pub const HEADING: &str =
     "\n******************** Profile ********************\n******************** Profile(s) ********************\n";
 
 impl Profile {
-    /// What cassandra-stress prints of a profile (`StressProfile.printSettings`), without its last line, for which the
-    /// table has to be known: [`batches`].
+    /// What cassandra-stress prints of a profile (`StressProfile.printSettings`), without its last line, which requires
+    /// knowledge of the table: [`batches`].
     pub fn block(&self) -> String {
         let cql = |text: &Option<String>| text.clone().unwrap_or_else(|| "null".to_owned());
         let extra = match &self.extra_definitions[..] {
@@ -66,8 +66,8 @@ impl Profile {
     }
 }
 
-/// The last line of a profile's block: how many partitions a visit has, how many rows are written in it, and how many the
-/// partitions have. All as (least, most); rows are not whole where shares are drawn.
+/// The last line of a profile's block: how many partitions a visit has, how many rows are written in it, and how many
+/// rows the partitions have. All as (least, most); numbers of rows may be fractions where shares are drawn.
 pub fn batches(partitions: (i64, i64), rows: (f64, f64), total: (f64, f64)) -> String {
     let whole = |number: f64| brownout_generate::java::fixed(number, 0);
     format!(
@@ -90,10 +90,10 @@ impl std::fmt::Display for Fields {
     }
 }
 
-/// The order in which a `java.util.HashMap` goes through its keys: by the low bits of their spread hash, and those that
-/// share them in the order of their coming.
+/// The order in which a `java.util.HashMap` iterates over its keys: by the low bits of their spread hash, and keys that
+/// share them in the order of insertion.
 fn in_java_order<T>(entries: &mut [(String, T)]) {
-    // Sixteen at first, doubled when three quarters full.
+    // Sixteen at first, doubled at three quarters full.
     let mut capacity = 16;
     while entries.len() * 4 > capacity * 3 {
         capacity *= 2;

@@ -1,4 +1,4 @@
-//! Whether the parts of a profile fit together.
+//! Checks that the parts of a profile fit together.
 
 use brownout_generate::{
     distribution::Spec,
@@ -61,7 +61,7 @@ impl Profile {
             Err(error @ (TypeError::NoSuchColumn { .. } | TypeError::NoKey { .. } | TypeError::Dimension(_))) => {
                 return Err(item.complain(format!("There was a problem parsing the table cql: {error}")));
             }
-            // The servers may know more: types that exist there, words of another product.
+            // The servers may know more: types that exist there, keywords of another product.
             Err(error) => self.notes.push(format!(
                 "{}: table_definition is left to the servers to judge, and columns are not checked before: {error}",
                 self.file
@@ -115,7 +115,7 @@ impl Profile {
         Ok(())
     }
 
-    /// Queries whose rows are compared: that they can be, and what might make them differ.
+    /// Checks that queries whose rows are compared can be compared, and notes what might make them differ.
     pub(super) fn check_checks(&mut self, queries: Option<&Item<'_>>) -> Result<(), ProfileError> {
         let entries = queries.map(|item| item.map()).transpose()?.map(|map| map.entries()).unwrap_or_default();
         let keyspace = stored_name(&self.keyspace);
@@ -153,7 +153,7 @@ impl Profile {
         Ok(())
     }
 
-    /// What in it cassandra-stress's generators cannot do, if anything.
+    /// What in it cassandra-stress's generators do not support, if anything.
     pub fn needs_v2(&self) -> Option<String> {
         if self.compress.is_some() {
             return Some("compress: makes values that cassandra-stress does not".to_owned());
@@ -173,12 +173,12 @@ impl Profile {
         Some(format!("cassandra-stress knows no {}, the type of column {}", unknown.cql_type, unknown.name))
     }
 
-    /// How its values are made: as the command line says, else as it says itself, else as cassandra-stress where that is
-    /// possible.
+    /// How its values are generated: as the command line says, else as the profile says, else as cassandra-stress does
+    /// where that is possible.
     ///
     /// # Errors
-    /// The command line asks for `compat`, and the profile needs more; or rows of `compat` are to be compared. (With `-errors skip-unsupported-columns`, which
-    /// `skip` is, a type is no reason.)
+    /// The command line asks for `compat`, and the profile needs more; or rows of `compat` are to be compared. (With
+    /// `-errors skip-unsupported-columns`, which `skip` is, an unsupported type is no reason.)
     pub fn generator(&self, command: Option<Generator>, skip: bool) -> Result<Generator, SettingsError> {
         let generator = self.wanted_generator(command, skip)?;
         let checked = self.queries.iter().find(|query| query.check);
@@ -205,7 +205,7 @@ impl Profile {
         }
     }
 
-    /// Whether it has keys that ask for other values than those of cassandra-stress.
+    /// Whether it has keys that require other values than those of cassandra-stress.
     fn has_new_values(&self) -> bool {
         self.generator == Some(Generator::V2)
             || self.compress.is_some()
@@ -213,8 +213,8 @@ impl Profile {
             || self.columns.iter().any(ColumnSpec::has_new_keys)
     }
 
-    /// Whether it has keys that cassandra-stress does not know. `batch-size` is left out, as it asks for batches, and so is
-    /// `generator: compat`, which asks for nothing new.
+    /// Whether it has keys that cassandra-stress does not know. `batch-size` is not counted, as it asks for batches,
+    /// and neither is `generator: compat`, which asks for nothing new.
     fn has_new_keys(&self) -> bool {
         let InsertSpec { visits, revisit, request, .. } = &self.insert;
         self.has_new_values()
@@ -222,31 +222,31 @@ impl Profile {
             || revisit.is_some()
             || request.has_new_keys()
             || self.queries.iter().any(|query| query.page_size.is_some() || query.check || query.request.has_new_keys())
-            // cassandra-stress has levels of consistency for other queries only.
+            // cassandra-stress supports consistency levels only for other queries.
             || self.token_range_queries.iter().any(|query| query.request != RequestSpec::default())
     }
 
-    /// In how many visits a partition is written: as the command line says, else as it says itself, else in one.
+    /// In how many visits a partition is written: as the command line says, else as the profile says, else in one.
     pub fn visits(&self, command: &Insert) -> Spec {
         let own = self.insert.visits.as_ref().filter(|_| command.visits_is_default);
         own.unwrap_or(&command.visits).clone()
     }
 
-    /// Which of the partitions that are not yet whole is visited next, likewise.
+    /// Which of the incomplete partitions is visited next, likewise.
     pub fn revisit(&self, command: &Insert) -> Spec {
         let own = self.insert.revisit.as_ref().filter(|_| command.revisit_is_default);
         own.unwrap_or(&command.revisit).clone()
     }
 
-    /// What holds the rows of a visit: as the command line says, else as it says itself. Else a logged batch if the size of
-    /// a batch is given, or if all its keys are cassandra-stress's, which has that; otherwise nothing.
+    /// How the rows of a visit are batched: as the command line says, else as the profile says. Otherwise a logged
+    /// batch if a batch size is given, or if all keys are cassandra-stress's, whose default that is; else not at all.
     pub fn batch(&self, command: &Insert) -> Batch {
         let batched = self.batch_size(command).is_some() || !self.has_new_keys();
         let default = if batched { Batch::Logged } else { Batch::None };
         command.batch.or(self.insert.batch).unwrap_or(default)
     }
 
-    /// Rows in a batch at the most, likewise.
+    /// Most rows in a batch, likewise.
     pub fn batch_size(&self, command: &Insert) -> Option<u32> {
         command.batch_size.or(self.insert.batch_size)
     }
@@ -264,7 +264,7 @@ impl RequestSpec {
     }
 }
 
-/// Keys about what is inside of a column that has no inside.
+/// Keys about the elements of columns that have no elements.
 fn idle_elements(column: &ColumnSpec, table: &TableDefinition) -> Vec<String> {
     let of = table.columns.iter().find(|known| known.name.eq_ignore_ascii_case(&column.name));
     let Some(cql_type) = of.map(|known| known.cql_type.unfrozen()) else { return Vec::new() };
@@ -289,8 +289,7 @@ fn idle_elements(column: &ColumnSpec, table: &TableDefinition) -> Vec<String> {
         .collect()
 }
 
-/// Whether a name that was found and one that was written are the same; quotes and case do not matter, as in
-/// cassandra-stress.
+/// Whether a name from the schema equals one as written; quotes and case do not matter, as in cassandra-stress.
 fn same(found: &str, written: &str) -> bool {
     found.eq_ignore_ascii_case(written.trim().trim_matches('"'))
 }

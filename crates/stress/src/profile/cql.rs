@@ -1,4 +1,4 @@
-//! As much of CQL as it takes to find the name in a definition, and what a query asks for.
+//! As much of a CQL parser as it takes to find the name in a definition, and what a query selects.
 
 /// The name after `CREATE KEYSPACE` or `CREATE TABLE`, the part after the last dot, without quotes. `None` if the text
 /// is no such statement.
@@ -35,7 +35,7 @@ pub(super) enum Word {
     Bare(String),
     /// In double quotes, without them.
     Quoted(String),
-    /// A constant text, whatever it says.
+    /// A text constant, whatever its content.
     Text,
     Sign(char),
 }
@@ -46,7 +46,7 @@ impl Word {
         matches!(self, Word::Bare(text) if text.eq_ignore_ascii_case(keyword))
     }
 
-    /// The name that it is, as the schema has it.
+    /// The name it stands for, as stored in the schema.
     pub(super) fn name(&self) -> Option<String> {
         match self {
             Word::Bare(text) if !text.starts_with(|first: char| first.is_ascii_digit()) => Some(text.to_lowercase()),

@@ -1,4 +1,4 @@
-//! Profiles that a web server has.
+//! Profiles from web servers.
 
 use std::{error::Error as _, sync::Arc, time::Duration};
 
@@ -9,25 +9,25 @@ use ureq::{
     tls::{Certificate, RootCerts, TlsConfig},
 };
 
-/// All of it: finding the host, redirections and the body.
+/// Time limit for everything: resolving the host, redirections and the body.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Until a host has accepted the connection.
+/// Time limit for connecting to a host.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Bytes. Profiles have some kilobytes; what is larger is a page that was not meant.
+/// Size limit in bytes. Profiles have some kilobytes; anything larger is a page that was not meant.
 const LARGEST: u64 = 1 << 20;
 
-/// Whether a place is a server's, not a file.
+/// Whether a place is on a web server, not a file.
 pub(super) fn is_web(place: &str) -> bool {
     let scheme = |name: &str| place.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
     scheme("http://") || scheme("https://")
 }
 
-/// The text behind a URI. Servers of `https` are checked with this machine's root certificates, or those that
-/// `SSL_CERT_FILE` and `SSL_CERT_DIR` name. `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` are heeded; this
-/// machine itself is asked without a proxy.
+/// The text behind a URI. `https` servers are verified with this machine's root certificates, or those that
+/// `SSL_CERT_FILE` and `SSL_CERT_DIR` name. `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` are respected; this
+/// machine itself is accessed without a proxy.
 ///
 /// # Errors
-/// What went wrong, and what to do.
+/// What went wrong, and what to do about it.
 pub(super) fn fetch(uri: &str) -> Result<String, String> {
     let parsed: Uri = uri.parse().map_err(|error| format!("is no URI: {error}; write https://host/path.yaml"))?;
     let tls = parsed.scheme_str() == Some("https");
@@ -55,7 +55,7 @@ fn agent(tls: bool, here: bool) -> Result<Agent, String> {
         .timeout_connect(Some(CONNECT))
         .user_agent(concat!("brownout/", env!("CARGO_PKG_VERSION")))
         .tls_config(tls_config)
-        // What was to come encrypted never comes in the clear, wherever the server sends us.
+        // What was requested over TLS is never fetched in plain text, wherever the server redirects.
         .https_only(tls);
     Ok(if here { config.proxy(None) } else { config }.build().new_agent())
 }
@@ -66,7 +66,7 @@ fn is_this_machine(uri: &Uri) -> bool {
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// With what to do.
+/// With what to do about it.
 fn explained(error: &Error) -> String {
     let remedy = match error {
         Error::StatusCode(401 | 403) => "the server wants to know who asks; download it, and name the file",
@@ -78,7 +78,7 @@ fn explained(error: &Error) -> String {
         Error::Tls(_) | Error::Rustls(_) => "name a PEM file with the server's root certificate in SSL_CERT_FILE",
         _ => "check the address, or download it and name the file",
     };
-    // The cause of some is only in their source.
+    // Some errors only name their cause in their source.
     let cause = error.source().map(|cause| format!(" ({cause})")).unwrap_or_default();
     match error {
         Error::BodyExceedsLimit(_) => format!("it is larger than {LARGEST} bytes; {remedy}"),

@@ -4,7 +4,8 @@
 //! [`Profile::block`] is a profile's part of the block of settings.
 //!
 //! Keys may be written in any case, and with `-`, `_` or nothing between their words, so that `consistencyLevel` works
-//! where cassandra-stress documents it and fails. Anchors, aliases and merge keys (`<<: *name`) are followed, as SnakeYAML does.
+//! where cassandra-stress documents it but fails. Anchors, aliases and merge keys (`<<: *name`) are resolved, as
+//! SnakeYAML does.
 
 mod block;
 mod check;
@@ -17,7 +18,7 @@ mod select;
 mod source;
 
 pub use block::{HEADING, batches};
-/// What is wrong with a profile, where, and what to do.
+/// What is wrong with a profile, where, and what to do about it.
 pub use brownout_yaml::FileError as ProfileError;
 pub use ops::{Resolved, What, rate, resolve};
 pub use place::load_all;
@@ -33,15 +34,15 @@ use brownout_units::Rate;
 
 use crate::settings::{Batch, Generator};
 
-/// Rows in a page where nothing is said: as many as cassandra-stress's driver asks for, and its token range queries.
+/// Default number of rows in a page: that of cassandra-stress's driver, and of its token range queries.
 pub const PAGE_SIZE: u32 = 5_000;
 
 /// A table, how its rows are made, and what is asked of it.
 #[derive(Debug, Clone)]
 pub struct Profile {
-    /// The file, as it was named.
+    /// The file, as named on the command line.
     pub file: String,
-    /// What it says.
+    /// Its content.
     pub text: String,
     /// `specname:`, by which `ops(…)` names it; `keyspace.table` unless given.
     pub name: String,
@@ -69,19 +70,19 @@ pub struct Profile {
     pub compress: Option<f64>,
     /// `partition_sizes:`, ours.
     pub partition_sizes: Option<SizeTarget>,
-    /// The table that [`Profile::table_definition`] defines; `None` if there is none, or it uses types that only the
-    /// servers know, or words that the reader of definitions does not.
+    /// The table that [`Profile::table_definition`] defines; `None` if there is none, or if it uses types that only the
+    /// servers know, or keywords that the parser does not.
     pub definition: Option<TableDefinition>,
     /// Types that [`Profile::extra_definitions`] define.
     pub types: UserTypes,
-    /// What is worth to be known, for stderr.
+    /// Remarks for stderr.
     pub notes: Vec<String>,
 }
 
 /// An entry of `columnspec:`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ColumnSpec {
-    /// `name:`, as spelled: in compat its spelling decides about the values.
+    /// `name:`, as spelled: in compat its spelling affects the values.
     pub name: String,
     /// `size:`
     pub size: Option<Spec>,
@@ -89,9 +90,9 @@ pub struct ColumnSpec {
     pub population: Option<Spec>,
     /// `cluster:`
     pub cluster: Option<Spec>,
-    /// `element_size:`, ours: sizes inside of collections, tuples and user-defined types.
+    /// `element_size:`, ours: sizes within collections, tuples and user-defined types.
     pub element_size: Option<Spec>,
-    /// `element_population:`, ours: values inside of them.
+    /// `element_population:`, ours: values within them.
     pub element_population: Option<Spec>,
     /// `compress:`, ours: the ratio, compressed to raw, of the column's bytes.
     pub compress: Option<f64>,
@@ -104,16 +105,16 @@ pub struct InsertSpec {
     pub partitions: Option<Spec>,
     /// `select:`, the share of a visit's rows that is written.
     pub select: Option<RatioSpec>,
-    /// `row-population:`, the share of a row's columns that is written. cassandra-stress reads it and has its own default
-    /// win; here it counts.
+    /// `row-population:`, the share of a row's columns that is written. cassandra-stress reads it but lets its own
+    /// default override it; here it takes effect.
     pub row_population: Option<RatioSpec>,
-    /// `visits:`, in how many visits a partition is written. In cassandra-stress only on the command line.
+    /// `visits:`, in how many visits a partition is written. Only on the command line in cassandra-stress.
     pub visits: Option<Spec>,
-    /// `revisit:`, which of the partitions that are not yet whole is next. In cassandra-stress only on the command line.
+    /// `revisit:`, which of the incomplete partitions is next. Only on the command line in cassandra-stress.
     pub revisit: Option<Spec>,
     /// `batchtype:`
     pub batch: Option<Batch>,
-    /// `batch-size:`, ours: rows in a batch at the most.
+    /// `batch-size:`, ours: most rows in a batch.
     pub batch_size: Option<u32>,
     /// How it is asked.
     pub request: RequestSpec,
@@ -121,7 +122,7 @@ pub struct InsertSpec {
     written: Vec<(String, String)>,
 }
 
-/// What may be said of any operation.
+/// Settings that any operation may have.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RequestSpec {
     /// `consistencyLevel:`
@@ -130,7 +131,7 @@ pub struct RequestSpec {
     pub serial_consistency: Option<SerialConsistency>,
     /// `rate:`, ours: operations per second.
     pub rate: Option<Rate>,
-    /// `pin:`, ours: the node that coordinates.
+    /// `pin:`, ours: the node that coordinates the operation.
     pub pin: Option<String>,
 }
 
@@ -145,7 +146,7 @@ pub struct Query {
     pub fields: Fields,
     /// `page_size:`, ours: rows per page; `None`: [`PAGE_SIZE`].
     pub page_size: Option<u32>,
-    /// `check:`, ours: its rows are compared with those that were written.
+    /// `check:`, ours: compare its rows with those that were written.
     pub check: bool,
     /// How it is asked.
     pub request: RequestSpec,
@@ -168,7 +169,7 @@ pub enum Fields {
 pub struct TokenRangeQuery {
     /// Its name.
     pub name: String,
-    /// `columns:` as written; `*` are all.
+    /// `columns:` as written; `*` means all.
     pub columns: String,
     /// `page_size:`, rows.
     pub page_size: u32,

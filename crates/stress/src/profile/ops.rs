@@ -1,4 +1,4 @@
-//! The operations that a command line names, found in its profiles.
+//! Finds the operations that a command line names in its profiles.
 
 use brownout_load::{Arrivals, Consistency, SerialConsistency};
 use brownout_yaml::nearest;
@@ -11,7 +11,7 @@ use crate::settings::{Op, Rate, Settings, SettingsError, Share};
 pub struct Resolved {
     /// As the command line names it.
     pub name: String,
-    /// Place of the profile.
+    /// Index of the profile.
     pub profile: usize,
     /// What it does.
     pub what: What,
@@ -24,16 +24,16 @@ pub struct Resolved {
 pub enum What {
     /// Writes rows.
     Insert,
-    /// Reads partitions and compares them with what was written.
+    /// Reads partitions, and compares them with what was written.
     Validate,
-    /// A query, by its place.
+    /// A query, by its index.
     Query(usize),
-    /// A token range query, by its place.
+    /// A token range query, by its index.
     TokenRange(usize),
 }
 
-/// Finds the operations: `insert`, `validate`, a query or a token range query of the first profile, or of the one whose
-/// name and a dot come before. Their case does not matter.
+/// Finds the operations: `insert`, `validate`, a query or a token range query of the first profile, or of the profile
+/// whose name precedes it with a dot. Their case does not matter.
 ///
 /// # Errors
 /// There is no such profile, or nothing of this name in it.
@@ -87,12 +87,12 @@ fn one(op: &Op, profiles: &[Profile]) -> Result<Resolved, SettingsError> {
 }
 
 impl Resolved {
-    /// Whether there is to be any of it: weight 0 leaves it out.
+    /// Whether any of it is to run: weight 0 leaves it out.
     pub fn is_asked(&self) -> bool {
         self.share != Share::Weight(0.0)
     }
 
-    /// The levels it is asked at: those of its profile, of inserts first those of `-insert`, else the command's.
+    /// The levels it runs at: those of its profile, for inserts first those of `-insert`, else the command's.
     pub fn levels(&self, settings: &Settings, profiles: &[Profile]) -> (Consistency, SerialConsistency) {
         let request = self.request(profiles);
         let insert = (self.what == What::Insert).then_some(&settings.insert);
@@ -102,7 +102,7 @@ impl Resolved {
         (consistency.unwrap_or(settings.command.consistency), serial.unwrap_or(settings.command.serial_consistency))
     }
 
-    /// What its profile says of its requests.
+    /// The request settings in its profile.
     pub fn request<'a>(&self, profiles: &'a [Profile]) -> Option<&'a RequestSpec> {
         let profile = profiles.get(self.profile)?;
         match self.what {
@@ -119,11 +119,12 @@ impl Resolved {
     }
 }
 
-/// What makes operations start, with the rates that profiles give: they count if all operations have one, and the command
-/// line has none and no `-rate` but for its `arrivals=`. An operation of weight 0 is left out. Notes say what is overruled.
+/// What makes operations start, including the rates that profiles give: these count if all operations have one, and the
+/// command line has neither rates nor a `-rate` with anything but `arrivals=`. An operation of weight 0 is left out.
+/// Notes say what is overruled.
 ///
 /// # Errors
-/// Some operations have a rate and some have none; `-rate ops(…)` does not name the operations of the command.
+/// Some operations have a rate and some do not; `-rate ops(…)` does not name the operations of the command.
 pub fn rate(
     settings: &Settings,
     ops: &[Resolved],
@@ -158,7 +159,7 @@ pub fn rate(
     Ok(rate)
 }
 
-/// Rates of -rate ops(…) may come in another order than the command's operations.
+/// Rates in -rate ops(…) may be in another order than the command's operations.
 fn same_names(rated: &[Op], asked: &[&Resolved]) -> Result<(), SettingsError> {
     let lacks = asked.iter().find(|op| !rated.iter().any(|rated| rated.name == op.name)).map(|op| &op.name);
     let stranger = rated.iter().find(|rated| !asked.iter().any(|op| op.name == rated.name)).map(|op| &op.name);
@@ -198,7 +199,7 @@ fn own_rates(asked: &[&Resolved], profiles: &[Profile], arrivals: Arrivals) -> R
     Ok(Rate::PerOperation { ops: asked.iter().map(with_rate).collect::<Result<_, _>>()?, arrivals })
 }
 
-/// What of the command's mix is lost where operations have rates. Equal weights ask for nothing.
+/// The part of the command's mix that has no effect where operations have rates. Equal weights ask for nothing.
 fn idle_weights(settings: &Settings, asked: &[&Resolved]) -> Vec<String> {
     let mut notes = Vec::new();
     if !asked.iter().all(|op| matches!(op.share, Share::Weight(_))) {

@@ -1,4 +1,4 @@
-//! Where profiles are: files and URIs.
+//! Where profiles come from: files and URIs.
 
 use std::{io, path::Path};
 
@@ -8,7 +8,7 @@ impl Profile {
     /// Reads and checks a profile from a file, or from a URI: `file:`, `http:` or `https:`.
     ///
     /// # Errors
-    /// It cannot be read, or is no profile.
+    /// It cannot be read, or is not a profile.
     pub fn load(place: &str) -> Result<Self, ProfileError> {
         let wrong = |message: String| ProfileError::without_place(place, "", message);
         let (name, text) = match path(place).map_err(wrong)? {
@@ -27,7 +27,7 @@ impl Profile {
     }
 }
 
-/// A file that a profile names. It lies beside the profile, so a server's has its files there, too.
+/// Reads a file that a profile names, relative to the profile; for a profile on a server, from there, too.
 fn beside(file: &Path) -> io::Result<String> {
     match file.to_str().filter(|place| fetch::is_web(place)) {
         Some(uri) => fetch::fetch(uri).map_err(io::Error::other),
@@ -35,10 +35,10 @@ fn beside(file: &Path) -> io::Result<String> {
     }
 }
 
-/// All profiles of a command; the first is the one that operations without a profile's name belong to.
+/// All profiles of a command. Operations without a profile's name belong to the first.
 ///
 /// # Errors
-/// Those of [`Profile::load`]; two have one name.
+/// Those of [`Profile::load`]; two profiles have the same name.
 pub fn load_all(places: &[String]) -> Result<Vec<Profile>, ProfileError> {
     let mut profiles: Vec<Profile> = Vec::new();
     for place in places {
@@ -57,7 +57,7 @@ pub fn load_all(places: &[String]) -> Result<Vec<Profile>, ProfileError> {
     Ok(profiles)
 }
 
-/// The path that a place means; `None` for what a web server has. A file of that very name comes first, as in
+/// The path that a place means; `None` for a web server. A file of exactly that name comes first, as in
 /// cassandra-stress.
 fn path(place: &str) -> Result<Option<String>, String> {
     if Path::new(place).exists() {
@@ -84,7 +84,7 @@ fn path(place: &str) -> Result<Option<String>, String> {
     Ok(Some(unescaped(path)))
 }
 
-/// `%20` and the like.
+/// Decodes `%20` and the like.
 fn unescaped(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

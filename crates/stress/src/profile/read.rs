@@ -1,4 +1,4 @@
-//! From the tree of a file to the structs.
+//! From the tree of a YAML file to structs.
 
 use std::{collections::HashMap, path::Path};
 
@@ -16,10 +16,10 @@ use super::{
 use crate::settings::{Batch, Files, Generator};
 
 impl Profile {
-    /// Reads and checks the text of a profile. `files` reads what it names.
+    /// Reads and checks the text of a profile. `files` reads the files it names.
     ///
     /// # Errors
-    /// It is no YAML, a key is unknown or missing, or a value is none; names do not fit together.
+    /// It is not YAML, a key is unknown or missing, or a value is invalid; names do not fit together.
     pub fn from_text(file: &str, text: String, files: Files<'_>) -> Result<Self, ProfileError> {
         let source = Source::new(file, text.clone())?;
         let mut root = source.root()?;
@@ -77,7 +77,7 @@ impl Profile {
     }
 }
 
-/// CQL; an empty text is none.
+/// CQL; an empty text counts as none.
 fn definition(item: Option<&Item<'_>>) -> Result<Option<String>, ProfileError> {
     let text = item.map(Item::text).transpose()?;
     Ok(text.filter(|text| !text.trim().is_empty()).map(str::to_owned))
@@ -105,7 +105,7 @@ fn share(item: &Item<'_>) -> Result<f64, ProfileError> {
     })
 }
 
-/// With where each stands.
+/// Each with its place in the file.
 fn columns<'a>(item: &Item<'a>) -> Result<Vec<(ColumnSpec, Item<'a>)>, ProfileError> {
     let mut columns: Vec<(ColumnSpec, Item<'a>)> = Vec::new();
     for entry in item.list() {
@@ -131,7 +131,7 @@ fn columns<'a>(item: &Item<'a>) -> Result<Vec<(ColumnSpec, Item<'a>)>, ProfileEr
     Ok(columns)
 }
 
-/// Sizes that a value can have.
+/// Sizes that a value may have.
 fn size(item: &Item<'_>) -> Result<Spec, ProfileError> {
     let spec = at_least(item, 0, "a size")?;
     if spec.max() > i64::from(i32::MAX) {
@@ -300,7 +300,7 @@ fn histogram(
     if cells { SizeTarget::from_cell_count(found) } else { SizeTarget::from_partition_size(found) }.map_err(wrong)
 }
 
-/// The table that is named, or the profile's own, or the only one.
+/// The named table, or else the profile's own, or else the only one.
 fn pick<'a>(all: &'a [TableHistogram], table: Option<&str>, profile: &Profile) -> Option<&'a TableHistogram> {
     let plain = |name: &str| name.replace('/', ".").to_ascii_lowercase();
     let own = format!("{}.{}", profile.keyspace, profile.table);

@@ -1,38 +1,38 @@
-//! What a query selects, as far as it decides whether its rows can be compared with those that were generated.
+//! What a query selects, as far as needed to decide whether its rows can be compared with generated ones.
 
 use brownout_generate::types::{ColumnDefinition, ColumnKind, TableDefinition};
 
 use super::cql::{Word, Words};
 
-/// Functions that make one value of each row. Of others it is not known whether they make one row of many.
+/// Functions that make one value of each row. Any other function might combine many rows into one.
 const OF_ONE_ROW: [&str; 7] = ["token", "ttl", "writetime", "maxwritetime", "cast", "tojson", "to_json"];
 
 /// How the rows of a query are compared with those that were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
-    /// What it selects: columns by their names; `None` in it is anything else, which is not compared. `None`: all columns.
+    /// The selected columns by name; `None` in it is anything else, which is not compared. `None`: all columns.
     pub columns: Option<Vec<Option<String>>>,
-    /// Columns of the clustering key that it gives values of the row that it was drawn for (`c = ?`).
+    /// Clustering columns that it compares with values of the row it was drawn for (`c = ?`).
     pub given: Vec<String>,
-    /// Which rows have to come.
+    /// Which rows must be returned.
     pub extent: Extent,
 }
 
-/// Which of the rows with the values that a query gives have to come.
+/// Which of the rows that match a query's values must be returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// All of them.
     All,
-    /// One, if there are any: there is a `LIMIT`.
+    /// One, if there are any: the query has a `LIMIT`.
     Limited,
-    /// Nobody knows: there are more conditions.
+    /// Unknown: there are further conditions.
     Unknown,
 }
 
-/// What a query selects of its table, if its rows can be compared.
+/// What a query selects from its table, if its rows can be compared.
 ///
 /// # Errors
-/// Why they cannot, and what to do.
+/// Why they cannot, and what to do about it.
 pub fn selection(cql: &str, keyspace: &str, table: &TableDefinition) -> Result<Selection, String> {
     let mut words: Vec<Word> = Words::of(cql).collect();
     while words.last() == Some(&Word::Sign(';')) {
@@ -99,7 +99,7 @@ fn of_table<'a>(words: &'a [Word], keyspace: &str, table: &str) -> Result<&'a [W
     Err(format!("it asks another table than {keyspace}.{table}, whose rows are those that are known"))
 }
 
-/// The columns among what is selected.
+/// The columns among the selected items.
 fn items_of(words: &[Word]) -> Result<Option<Vec<Option<String>>>, String> {
     if let [Word::Sign('*')] = words {
         return Ok(None);
@@ -135,7 +135,7 @@ fn equality(term: &[Word]) -> Option<String> {
     }
 }
 
-/// Whether what follows the conditions begins here.
+/// Whether the part after the conditions begins here.
 fn begins_tail(words: &[Word]) -> bool {
     let pairs = [
         ("group", "by"),
@@ -152,7 +152,7 @@ fn begins_tail(words: &[Word]) -> bool {
     }
 }
 
-/// The first place outside of brackets that is looked for.
+/// The first matching position outside of brackets.
 fn top_level(words: &[Word], is: impl Fn(usize) -> bool) -> Option<usize> {
     let mut depth = 0i32;
     (0..words.len()).find(|at| {
@@ -165,7 +165,7 @@ fn top_level(words: &[Word], is: impl Fn(usize) -> bool) -> Option<usize> {
     })
 }
 
-/// The parts between these words, outside of brackets; none of nothing.
+/// The parts between these words, outside of brackets; no parts of an empty text.
 fn split(mut words: &[Word], is: impl Fn(&Word) -> bool) -> Vec<&[Word]> {
     let mut parts = Vec::new();
     while let Some(at) = top_level(words, |at| is(&words[at])) {

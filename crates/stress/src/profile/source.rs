@@ -1,4 +1,4 @@
-//! The text of a profile as values that are taken by their keys.
+//! The text of a profile as values that are taken by key.
 
 use std::{fmt, path::Path};
 
@@ -14,10 +14,10 @@ impl Source {
         Document::new(file, text).map(Source)
     }
 
-    /// The directory that relative names in the profile are meant from.
+    /// The directory to which relative names in the profile refer.
     pub(super) fn directory(&self) -> &Path {
         let file = self.0.file();
-        // A slash in the query of a URI parts no directories.
+        // A slash in the query of a URI does not separate directories.
         let uri = file.to_str().filter(|place| is_web(place));
         let file = uri.and_then(|uri| uri.split(['?', '#']).next()).map_or(file, Path::new);
         file.parent().unwrap_or(Path::new(""))
@@ -29,7 +29,7 @@ impl Source {
     }
 }
 
-/// A value and where it stands.
+/// A value and its place in the file.
 #[derive(Clone)]
 pub(super) struct Item<'a> {
     source: &'a Source,
@@ -37,7 +37,7 @@ pub(super) struct Item<'a> {
     key: String,
 }
 
-/// A mapping whose keys are taken one by one; what is left is unknown.
+/// A mapping whose keys are taken one by one; keys left over are unknown.
 pub(super) struct Map<'a> {
     item: Item<'a>,
     left: Vec<(&'a str, &'a Span, &'a Node)>,
@@ -45,17 +45,17 @@ pub(super) struct Map<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// A complaint about this value.
+    /// An error about this value.
     pub(super) fn complain(&self, message: impl Into<String>) -> ProfileError {
         self.source.0.complain(self.node.span(), &self.key, message)
     }
 
-    /// Where it stands.
+    /// The source it belongs to.
     pub(super) fn source(&self) -> &'a Source {
         self.source
     }
 
-    /// Whether nothing is written there.
+    /// Whether it is empty.
     pub(super) fn is_nothing(&self) -> bool {
         matches!(self.node, Node::Scalar(scalar) if scalar.may_coerce() && matches!(scalar.as_str(), "" | "~" | "null"))
     }
@@ -105,7 +105,8 @@ impl<'a> Item<'a> {
 }
 
 impl<'a> Map<'a> {
-    /// Takes the value of a key, whose case, dashes and underscores do not matter. What is there, but empty, is not there.
+    /// Takes the value of a key, whose case, dashes and underscores do not matter. A key without a value counts as
+    /// absent.
     pub(super) fn take(&mut self, name: &'static str) -> Result<Option<Item<'a>>, ProfileError> {
         self.known.push(name);
         let mut found: Option<Item<'a>> = None;
@@ -149,12 +150,13 @@ impl<'a> Map<'a> {
         self.left.into_iter().map(|(key, _, node)| (key, Item { source, node, key: dotted(&above, key) })).collect()
     }
 
-    /// A complaint about the mapping as a whole.
+    /// An error about the mapping as a whole.
     pub(super) fn complain(&self, message: impl Into<String>) -> ProfileError {
         self.item.complain(message)
     }
 
-    /// A complaint about the first key that nobody took; `intro` begins with the words of cassandra-stress, if it has any.
+    /// An error about the first key that was not taken; `intro` begins with cassandra-stress's words, if it has this
+    /// error.
     pub(super) fn finish(self, intro: &str) -> Result<(), ProfileError> {
         let Some((key, span, _)) = self.left.first() else { return Ok(()) };
         let mut message = format!("{intro}: {key}; the keys here are {}", self.known.join(", "));

@@ -1,4 +1,4 @@
-//! An automatic run: more and more threads, one step each.
+//! An automatic run: one step per number of threads, with more and more threads.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl Run<'_> {
-    /// More and more threads, one run each.
+    /// Runs steps with more and more threads.
     pub(super) fn steps(
         &mut self,
         logs: &mut Logs,
@@ -79,7 +79,7 @@ impl Run<'_> {
         Ok(Outcome::of(last, steps, how))
     }
 
-    /// Between two steps of a run that writes; whether the user asked for an end.
+    /// Rests between two steps of a run that writes; returns whether the user interrupted.
     fn rest(&mut self) -> bool {
         self.stage.line("Sleeping for 15s");
         for _ in 0..150 {

@@ -1,13 +1,13 @@
-//! What is known to be wrong before a server is asked: a dry run finds it, too.
+//! Finds what is wrong before any server is contacted; a dry run does this, too.
 
 use super::{RunError, connect, files, nodetool::Nodetool, plan, tls};
 use crate::settings::Settings;
 
-/// Looks at all that the settings ask of this machine, and at what they ask together; `operations` are the names of
-/// those that the load has.
+/// Checks everything that the settings require of this machine, and of one another; `operations` are the names of the
+/// load's operations.
 ///
 /// # Errors
-/// The first that cannot be had.
+/// The first requirement that cannot be met.
 pub fn check(settings: &Settings, operations: &[String]) -> Result<(), RunError> {
     files::check(settings)?;
     connect::check_path(settings)?;

@@ -1,4 +1,4 @@
-//! From settings to the cluster: whom to ask, and how.
+//! From settings to the cluster: which nodes to contact, and how.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
     settings::{self, LoadBalance, Settings},
 };
 
-/// How long a cluster is given to answer at all.
+/// How long a cluster may take to answer at all.
 pub const ANSWER: Duration = Duration::from_secs(30);
 
 /// How the cluster is reached for control work.
@@ -30,13 +30,13 @@ pub fn contact(settings: &Settings) -> Result<Contact, RunError> {
     Ok(contact)
 }
 
-/// The nodes that take the load, the nearest first: those of the named data centre and, of them, those of the named
-/// rack. Where no data centre is named, it is that of the first node of `-node`, which is what drivers take for the local
-/// one. As with drivers, the data centre's other racks stand by, and so many nodes of each other data centre as
-/// `remote-dc=` says, unless a LOCAL consistency keeps them out.
+/// The nodes that take the load, nearest first: those of the named data centre and, within it, those of the named rack.
+/// If no data centre is named, it is that of the first node of `-node`, which drivers take as the local one. As with
+/// drivers, the data centre's other racks stand by, and so do as many nodes of each other data centre as `remote-dc=`
+/// says, unless a LOCAL consistency rules them out.
 ///
 /// # Errors
-/// There is none.
+/// There are none.
 pub fn coordinators(settings: &Settings, control: &Control) -> Result<Vec<Member>, RunError> {
     let node = &settings.node;
     if node.load_balance == Some(LoadBalance::RoundRobin) && node.datacenter.is_none() && node.rack.is_none() {
@@ -64,27 +64,27 @@ pub fn coordinators(settings: &Settings, control: &Control) -> Result<Vec<Member
 const SAME_DATACENTER: u8 = 1;
 const REMOTE_DATACENTER: u8 = 2;
 
-/// Adds so many of the nodes that are not there yet.
+/// Adds at most this many of the nodes that are not there yet.
 fn stand_by(found: &mut Vec<Member>, more: Vec<Member>, tier: u8, most: usize) {
     let strange = |member: &Member| found.iter().all(|known| known.address != member.address);
     let more: Vec<Member> = more.into_iter().filter(strange).take(most).collect();
     found.extend(more.into_iter().map(|member| Member { tier, ..member }));
 }
 
-/// Whether the command's consistency counts replicas of the local data centre alone: drivers then ask no other.
+/// Whether the command's consistency only counts replicas of the local data centre: drivers then contact no other.
 pub fn stays_local(settings: &Settings) -> bool {
     matches!(settings.command.consistency, Consistency::LocalOne | Consistency::LocalQuorum)
 }
 
-/// How many nodes each tier has, from the nearest on.
+/// Number of nodes in each tier, nearest first.
 fn tiers(members: &[Member]) -> Vec<usize> {
     members.chunk_by(|one, next| one.tier == next.tier).map(<[Member]>::len).collect()
 }
 
-/// Refuses what the driver cannot do, before anything is made.
+/// Refuses what the driver does not support, before anything is created.
 ///
 /// # Errors
-/// Something that only our own connections can do.
+/// Something that only our own connections support.
 pub fn check_path(settings: &Settings) -> Result<(), RunError> {
     let mode = &settings.mode;
     if mode.path == settings::DataPath::Own {
@@ -100,7 +100,7 @@ pub fn check_path(settings: &Settings) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The place of a node, named by address or by address and port, among the coordinators.
+/// The index of a node, named by address or by address and port, among the coordinators.
 ///
 /// # Errors
 /// It is not among them.
@@ -114,7 +114,7 @@ pub fn place(option: &'static str, host: &str, settings: &Settings, members: &[M
     })
 }
 
-/// The names that coordinators have in results: their addresses, with ports where two share an address.
+/// The names of coordinators in results: their addresses, with ports where two share an address.
 pub fn named(members: &[Member]) -> Vec<Coordinator> {
     let shared = |member: &Member| members.iter().filter(|other| other.address.ip() == member.address.ip()).count() > 1;
     let name = |member: &Member| match shared(member) {
@@ -124,7 +124,7 @@ pub fn named(members: &[Member]) -> Vec<Coordinator> {
     members.iter().map(|member| Coordinator { name: name(member), address: member.address }).collect()
 }
 
-/// How the engine sends; `users` is the most operations that are open at a time, where that is bounded.
+/// How the engine sends; `users` is the most operations open at a time, if that is bounded.
 pub fn engine(
     settings: &Settings,
     contact: &Contact,
@@ -134,7 +134,7 @@ pub fn engine(
 ) -> EngineConfig {
     let threads = load_threads(users);
     let mode = &settings.mode;
-    // What a driver keeps per host is shared by all load threads, as far as each has one of its own.
+    // Drivers keep connections per host; all load threads share them, but each needs at least one of its own.
     let connections = (mode.connections_per_host as usize).div_ceil(threads).max(1);
     EngineConfig {
         balancing: match settings.node.load_balance {
@@ -158,8 +158,8 @@ pub fn engine(
     }
 }
 
-/// One thread carries what a small machine can send. More are worth it only where there are processors to spare: half of
-/// them, so that a cluster on the same machine has the other half, and no more than there are users to share.
+/// One thread can send as much as a small machine can. More are worthwhile only where there are processors to spare:
+/// half of them, so that a cluster on the same machine has the other half, and no more than there are users to share.
 fn load_threads(users: Option<u32>) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let by_users = users.map_or(usize::MAX, |users| (users as usize / 32).max(1));
@@ -188,7 +188,7 @@ fn wire(settings: &Settings, contact: &Contact) -> WireOptions {
     }
 }
 
-/// As cassandra-stress: every failure is tried again at once, but for servers that have too much to do.
+/// As in cassandra-stress: every failure is retried at once, except when servers are overloaded.
 pub fn retries(settings: &Settings) -> Retries {
     Retries {
         tries: settings.errors.tries,

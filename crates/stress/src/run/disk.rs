@@ -1,8 +1,8 @@
-//! Disk truth: bringing what was written to disk before it is read, and saying how many reads never went there.
+//! Brings written data to disk before it is read, and reports how many reads never went to disk.
 //!
-//! What CQL can do: `system_views.sstable_tasks` (Cassandra 4.0 and later) tells what every node compacts, so waiting
-//! for compactions needs nothing else; `system_views.disk_usage` tells whether a table is on disk at all. What it
-//! cannot: flush, compact, and count SSTables per read. Those need [`Nodetool`].
+//! What CQL can do: `system_views.sstable_tasks` (Cassandra 4.0 and later) shows what every node compacts, so waiting
+//! for compactions needs nothing else; `system_views.disk_usage` shows whether a table is on disk at all. What it
+//! cannot do: flush, compact, and count SSTables per read. Those need [`Nodetool`].
 
 use std::{
     net::SocketAddr,
@@ -15,12 +15,12 @@ use brownout_load::Consistency;
 use super::nodetool::{Nodetool, NodetoolError};
 use crate::schema::{Control, SchemaError};
 
-/// Between two looks at compactions.
+/// Polling interval for compactions.
 const POLL: Duration = Duration::from_millis(500);
-/// So often in a row there must be none: one may be about to begin.
+/// This many polls in a row must find none, because one may be about to begin.
 const QUIET: u32 = 4;
 
-/// A table, by the names that the schema keeps.
+/// A table, by its names in the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableName {
     /// Its keyspace.
@@ -29,16 +29,16 @@ pub struct TableName {
     pub table: String,
 }
 
-/// What happened to the nodes' disks, or why it did not.
+/// Why an operation on the nodes' disks failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
-    /// nodetool.
+    /// A failure of nodetool.
     #[error(transparent)]
     Nodetool(#[from] NodetoolError),
-    /// CQL.
+    /// A failure of CQL.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// Neither tells.
+    /// Neither reports compactions.
     #[error("node {node} tells nothing of its compactions: {by_cql}; {by_nodetool}")]
     NoCompactions {
         /// The node.
@@ -68,9 +68,10 @@ impl DiskError {
 pub struct Disks<'a> {
     /// A session.
     pub control: &'a Control,
-    /// How nodetool is run; `None`: as `nodetool -h HOST`, where nothing else can do, and not at all where CQL can tell.
+    /// How nodetool is run; `None`: as `nodetool -h HOST` for what nothing else can do, and not at all where CQL
+    /// suffices.
     pub nodetool: Option<&'a Nodetool>,
-    /// Whether the user asks for an end.
+    /// Whether the user has interrupted.
     pub interrupted: &'a (dyn Fn() -> bool + Sync),
 }
 
@@ -93,7 +94,7 @@ impl Disks<'_> {
         Ok(())
     }
 
-    /// Has every node write the table's memtables to disk.
+    /// Makes every node write the table's memtables to disk.
     ///
     /// # Errors
     /// nodetool cannot be run, or fails.
@@ -101,7 +102,7 @@ impl Disks<'_> {
         self.everywhere(&["flush", &table.keyspace, &table.table])
     }
 
-    /// Has every node compact the table.
+    /// Makes every node compact the table.
     ///
     /// # Errors
     /// Those of [`Disks::flush`].
@@ -109,10 +110,10 @@ impl Disks<'_> {
         self.everywhere(&["compact", &table.keyspace, &table.table])
     }
 
-    /// Waits until no node compacts anything for two seconds; tells how long it took.
+    /// Waits until no node has compacted anything for two seconds; returns how long it took.
     ///
     /// # Errors
-    /// A node tells it neither by CQL nor by nodetool; the user asks for an end.
+    /// A node reports compactions neither by CQL nor by nodetool; the user interrupts.
     pub fn wait_compactions(&self) -> Result<Duration, DiskError> {
         let begun = Instant::now();
         let mut quiet = 0;
@@ -142,7 +143,7 @@ impl Disks<'_> {
         }
     }
 
-    /// What a node's histograms say of a table.
+    /// A node's histograms of a table.
     ///
     /// # Errors
     /// nodetool cannot be run or fails; its output cannot be read.
@@ -158,8 +159,8 @@ impl Disks<'_> {
         Ok(tables.into_iter().next().ok_or_else(|| failed("no table".to_owned()))?)
     }
 
-    /// How many reads were served by memtables alone, as far as can be told; one line of text, and whether it is a
-    /// warning.
+    /// How many reads were served by memtables alone, as far as it can be found out: one line of text, and whether it
+    /// is a warning.
     pub fn memtable_reads(&self, table: &TableName) -> (String, bool) {
         let nodes = self.nodes();
         let Some(first) = nodes.first() else { return ("no node is known".to_owned(), true) };
@@ -178,7 +179,7 @@ impl Disks<'_> {
         }
     }
 
-    /// Without nodetool: whether the table has anything on disk. `lacking` says what is with nodetool.
+    /// Without nodetool: whether the table has anything on disk. `lacking` says what nodetool would show.
     fn on_disk_at_all(&self, node: SocketAddr, table: &TableName, lacking: &str) -> (String, bool) {
         let TableName { keyspace, table } = table;
         let cql = format!(
@@ -213,12 +214,12 @@ fn said(table: &TableName, low: f64, high: f64) -> (String, bool) {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let how_many = if low == high { percent(low) } else { format!("between {} and {}", percent(low), percent(high)) };
     let text = format!("reads of {keyspace}.{table} served by memtables alone (no SSTable looked at): {how_many}");
-    // Half or more: the disks were not what was measured.
+    // From half on, the disks were not what was measured.
     let warning = high >= 0.5;
     (if warning { format!("{text}; use --flush before reading") } else { text }, warning)
 }
 
-/// The share of reads that looked at no SSTable: at least, at most. The histogram has only some percentiles.
+/// The share of reads that looked at no SSTable, as (least, most). The histogram has only some percentiles.
 fn without_sstables(histogram: &TableHistogram) -> (f64, f64) {
     let inner = |share: f64| share > 0.0 && share < 1.0;
     let known = || histogram.sstables.iter().filter_map(|(share, count)| count.map(|count| (*share, count)));

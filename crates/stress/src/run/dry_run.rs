@@ -1,4 +1,4 @@
-//! `--dry-run`: what would be done.
+//! `--dry-run`: shows what would be done.
 
 use brownout_load::{Consistency, SerialConsistency};
 
@@ -12,10 +12,10 @@ use super::{
 };
 use crate::settings::{Length, Rate, Settings, Truncate, consistency_name, serial_name};
 
-/// The plan of a predefined command; returns the exit code.
+/// Shows the plan of a predefined command; returns the exit code.
 ///
 /// # Errors
-/// A nodetool without words.
+/// An empty nodetool command.
 pub fn predefined(predefined: &Predefined<'_>, settings: &Settings, stage: &mut Stage) -> Result<u8, RunError> {
     stage.line("Plan (nothing is done):");
     if predefined.updates() {
@@ -32,15 +32,15 @@ pub fn predefined(predefined: &Predefined<'_>, settings: &Settings, stage: &mut 
     Ok(0)
 }
 
-/// How much of the cluster an operation asks.
+/// Consistency levels of an operation, as text.
 pub fn levels(consistency: Consistency, serial: SerialConsistency) -> String {
     format!("at {}, conditions at {}", consistency_name(consistency), serial_name(serial))
 }
 
-/// The part of a plan that all commands have: what comes before the load, the load, its end.
+/// The part of a plan that all commands share: what comes before the load, the load, its end.
 ///
 /// # Errors
-/// A nodetool without words.
+/// An empty nodetool command.
 pub fn tell_load(description: &str, settings: &Settings, stage: &mut Stage) -> Result<(), RunError> {
     if settings.command.length == Length::Count(0) {
         stage.line("  end     with the schema: n=0 asks for no load");
@@ -54,7 +54,7 @@ pub fn tell_load(description: &str, settings: &Settings, stage: &mut Stage) -> R
     Ok(())
 }
 
-/// What is done before the load, in its order.
+/// What is done before the load, in this order.
 fn before(settings: &Settings) -> Result<Vec<String>, RunError> {
     let extras = &settings.extras;
     let mut lines = Vec::new();

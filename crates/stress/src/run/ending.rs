@@ -1,4 +1,4 @@
-//! The end of a run: the files that are written then, the last line, the exit code.
+//! The end of a run: the files written then, the last line, the exit code.
 
 use super::{
     RunError,
@@ -13,7 +13,7 @@ use crate::{
     settings::{Rate, Settings},
 };
 
-/// Writes what is written at the end; prints END or FAILURE; returns the exit code.
+/// Writes the files that are written at the end; prints END or FAILURE; returns the exit code.
 pub(super) fn finish(
     settings: &Settings,
     stage: &mut Stage,
@@ -29,7 +29,7 @@ pub(super) fn finish(
         How::Interrupted => Ended::Interrupted,
         How::Failed => Ended::Failed(&error),
     };
-    // One that cannot be written does not keep the others from it.
+    // If one cannot be written, the others still are.
     let total = &outcome.total;
     let sheets = || outcome.steps.iter().map(|(_, total)| total).chain([total]).map(|total| &total.balance);
     let unbalanced = sheets().find(|sheet| !sheet.balances());

@@ -1,4 +1,4 @@
-//! From the settings to a run, or to what is answered instead of one.
+//! From the settings to a run, or to the output of a command without one.
 
 use super::{
     RunError,
@@ -19,10 +19,10 @@ use crate::{
     settings::{CommandKind, Length, Settings},
 };
 
-/// Does what the settings say; returns the exit code.
+/// Executes the settings; returns the exit code.
 ///
 /// # Errors
-/// It cannot begin, or cannot go on.
+/// It cannot begin, or cannot continue.
 pub fn run(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<'_>) -> Result<u8, RunError> {
     match settings.command.kind {
         CommandKind::VerifySizes => super::verify::verify_sizes(settings, stage, interrupted),
@@ -58,8 +58,8 @@ pub fn run(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<'_>)
     }
 }
 
-/// The nodes that take the load. One that all of it is bound to must be among them: that is known before anything is
-/// made.
+/// The nodes that take the load. A node to which all of it is pinned must be among them, which is checked before
+/// anything is created.
 fn members(settings: &Settings, control: &Control) -> Result<Vec<Member>, RunError> {
     let members = connect::coordinators(settings, control)?;
     if let Some(host) = &settings.node.pin {
@@ -68,7 +68,7 @@ fn members(settings: &Settings, control: &Control) -> Result<Vec<Member>, RunErr
     Ok(members)
 }
 
-/// Notes, and the block of settings; from here on there is a copy of what is printed, if one is asked for.
+/// Prints notes and the block of settings; from here on output is copied to a file if that was requested.
 ///
 /// # Errors
 /// The file of the copy cannot be made.
@@ -92,7 +92,7 @@ pub fn introduce(settings: &Settings, block: impl FnOnce() -> String, stage: &mu
     Ok(())
 }
 
-/// Everything after the schema stands.
+/// Everything after the schema exists.
 fn proceed(
     settings: &Settings,
     source: &dyn Source,

@@ -10,10 +10,10 @@ use thiserror::Error;
 use super::{disk::DiskError, nodetool::NodetoolError};
 use crate::{output::OutputError, profile::ProfileError, schema::SchemaError, settings::SettingsError};
 
-/// Why a run cannot begin, or cannot go on.
+/// Why a run cannot begin, or cannot continue.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// The words, or a file that they name.
+    /// The command line, or a file that it names.
     #[error(transparent)]
     Settings(Box<SettingsError>),
     /// The schema, or the way to the cluster.
@@ -25,37 +25,37 @@ pub enum RunError {
     /// The engine.
     #[error(transparent)]
     Load(Box<LoadError>),
-    /// A file that is written.
+    /// An output file.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// Values that cannot be made as asked.
+    /// Values that cannot be generated as requested.
     #[error(transparent)]
     Value(Box<ValueError>),
-    /// Rows that cannot be made as asked.
+    /// Rows that cannot be generated as requested.
     #[error(transparent)]
     Row(Box<RowError>),
-    /// A ratio of compression that cannot be reached.
+    /// A compression ratio that cannot be reached.
     #[error(transparent)]
     Compress(Box<CompressError>),
-    /// Sizes of partitions that cannot be reached.
+    /// Partition sizes that cannot be reached.
     #[error(transparent)]
     Size(Box<SizeError>),
     /// A profile.
     #[error(transparent)]
     Profile(Box<ProfileError>),
-    /// Partitions that cannot be chosen as asked.
+    /// Partitions that cannot be chosen as requested.
     #[error(transparent)]
     Seeds(#[from] SeedsError),
-    /// Operations that cannot be chosen as asked.
+    /// Operations that cannot be chosen as requested.
     #[error("the weights of the operations: {0}")]
     Weights(#[from] WeightsError),
-    /// What was to be done to the nodes' disks.
+    /// Work on the nodes' disks.
     #[error(transparent)]
     Disk(Box<DiskError>),
-    /// The template of nodetool.
+    /// The nodetool command template.
     #[error(transparent)]
     Nodetool(#[from] NodetoolError),
-    /// A node that is to be used and is none of the cluster's.
+    /// A node that is not part of the cluster.
     #[error("{option}{host} is none of the nodes that are used: {known}")]
     NoSuchNode {
         /// The option.
@@ -74,7 +74,7 @@ pub enum RunError {
         #[source]
         source: std::io::Error,
     },
-    /// A path of the command line that cannot be written. Found before anything is asked.
+    /// A path on the command line that cannot be written, found before any server is contacted.
     #[error("{option}{} cannot be written: {source}; check the path, the rights and the space on the disk", path.display())]
     Unwritable {
         /// The option.
@@ -85,7 +85,7 @@ pub enum RunError {
         #[source]
         source: std::io::Error,
     },
-    /// Something that is asked for and cannot be had together.
+    /// Settings that cannot be combined.
     #[error("{what}; {remedy}")]
     Unfit {
         /// What does not fit.
@@ -96,17 +96,17 @@ pub enum RunError {
     /// The warm-up failed.
     #[error("Failed to execute warmup")]
     Warmup,
-    /// The user asked for an end.
+    /// The user interrupted.
     #[error("interrupted in {what}: nothing was measured")]
     Interrupted {
-        /// What was under way.
+        /// What was in progress.
         what: &'static str,
     },
 }
 
 impl RunError {
-    /// The exit code of `brownout` (design, section 5): 2 where words or files are wrong, 130 after an interrupt, else 1:
-    /// the run was not done.
+    /// The exit code of `brownout` (design, section 5): 2 if the command line or files are wrong, 130 after an
+    /// interrupt, else 1: the run was not completed.
     pub fn exit_code(&self) -> u8 {
         match self {
             RunError::Settings(_)

@@ -1,4 +1,4 @@
-//! A run: its warm-up, its phases, what is said of them.
+//! A run: its warm-up, its phases, and its messages.
 
 use std::sync::Arc;
 
@@ -22,26 +22,26 @@ use crate::{
     settings::{Length, Level, Rate, Settings, Truncate},
 };
 
-/// A run that is under way.
+/// A run in progress.
 pub struct Run<'a> {
     /// What is asked for.
     pub settings: &'a Settings,
-    /// What there is to do.
+    /// Which operations there are.
     pub source: &'a dyn Source,
     /// For control work.
     pub control: Control,
     /// The nodes that take the load.
     pub members: Vec<Member>,
-    /// What is emptied, flushed, asked about.
+    /// The tables that are truncated, flushed, and queried for statistics.
     pub tables: Vec<TableName>,
-    /// Where it is told.
+    /// Where output goes.
     pub stage: &'a mut Stage,
-    /// Whether the user asks for an end.
+    /// Whether the user has interrupted.
     pub interrupted: Interrupted<'a>,
 }
 
 impl Run<'_> {
-    /// All of it, up to END; returns the exit code.
+    /// Everything up to END; returns the exit code.
     ///
     /// # Errors
     /// It cannot begin, or cannot go on.
@@ -58,7 +58,7 @@ impl Run<'_> {
         Ok(ending::finish(settings, self.stage, logs, &outcome, started_unix_ms))
     }
 
-    /// The warm-up, and what comes after it.
+    /// The warm-up and what follows it.
     fn load(&mut self, logs: &mut Logs) -> Result<Outcome, RunError> {
         let settings = self.settings;
         if settings.command.warmup {
@@ -112,7 +112,7 @@ impl Run<'_> {
         })
     }
 
-    /// One run, and what there is to say of it before END.
+    /// One run, and what is printed about it before END.
     pub(super) fn step(&mut self, logs: &mut Logs, paces: Vec<Pace>, users: Option<u32>) -> Result<Finished, RunError> {
         let settings = self.settings;
         let phase = self.phase(None, plan::partitions(settings), paces, users)?;

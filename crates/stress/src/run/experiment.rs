@@ -1,7 +1,7 @@
-//! Profiles as the load of an experiment: the way in for a lab, which has phases, a clock and a record of its own.
+//! Profiles as the load of an experiment: the interface for a lab, which has its own phases, clock and record.
 //!
-//! [`ProfileLoad`] is what can be known without a cluster. [`ProfileLoad::make`] makes keyspaces and tables, and gives
-//! back two workloads: one that fills the tables, and the one to be measured.
+//! [`ProfileLoad`] is what can be known without a cluster. [`ProfileLoad::make`] creates keyspaces and tables, and
+//! returns two workloads: one that fills the tables, and the one to be measured.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -23,21 +23,21 @@ use crate::{
     settings::{Contents, Op, Rate, Seeds, Settings, Share},
 };
 
-/// How long a new cluster may take to answer what asks it for its schema.
+/// How long a new cluster may take to answer queries of its schema.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// What an experiment says of its load.
+/// The load as the experiment specifies it.
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// Profiles, read and checked; operations without a profile's name belong to the first.
     pub profiles: Vec<Profile>,
     /// The operations, all of them with weights or all with rates.
     pub ops: Vec<Op>,
-    /// Of every operation of which its profile says none.
+    /// For every operation whose profile specifies none.
     pub consistency: Consistency,
-    /// How many partitions of each table are written before anything is measured: the seeds from 1 on.
+    /// How many partitions of each table are written before measuring: the seeds from 1 on.
     pub partitions: u64,
-    /// Which of them operations visit; `None`: any, each as likely as the others.
+    /// Which of them operations visit; `None`: any, with equal probability.
     pub keys: Option<Spec>,
 }
 
@@ -54,11 +54,11 @@ pub struct ProfileLoad {
 pub struct Made {
     /// Writes every partition of every table once, whole; a flow for each table. It ends by itself.
     pub filling: Arc<StressWorkload>,
-    /// How many partitions that are, over all tables.
+    /// How many partitions that is, over all tables.
     pub partitions: u64,
-    /// What is measured: one flow if operations have weights, a flow for each, in their order, if they have rates.
+    /// What is measured: one flow if operations have weights; if they have rates, one flow for each, in order.
     pub load: Arc<StressWorkload>,
-    /// What is worth to be known.
+    /// Remarks.
     pub notes: Vec<String>,
 }
 
@@ -66,11 +66,11 @@ impl ProfileLoad {
     /// Finds the operations in the profiles.
     ///
     /// # Errors
-    /// There is none of such a name.
+    /// An operation of such a name does not exist.
     pub fn new(asked: Asked) -> Result<Self, RunError> {
         let Asked { profiles, ops, consistency, partitions, keys } = asked;
         let ops = profile::resolve(&ops, &profiles)?;
-        // What experiments do not speak of is as in a plain command.
+        // Whatever experiments do not specify is as in a plain command.
         let mut settings = Settings::parse(&["user", "profile=experiment", "ops(insert=1)", "duration=1s"])?;
         let rated = |op: &Resolved| matches!(op.share, Share::Rate(_));
         if !ops.is_empty() && ops.iter().all(rated) {
@@ -79,7 +79,7 @@ impl ProfileLoad {
         }
         let last = i64::try_from(partitions).unwrap_or(i64::MAX);
         settings.population.seeds = Seeds::Distribution(keys.unwrap_or(Spec::Uniform { min: 1, max: last }));
-        // Only rows in order can be compared with what compat generators make again.
+        // Only sorted rows can be compared with what compat generators produce again.
         settings.population.contents = Contents::Sorted;
         settings.command.consistency = consistency;
         settings.command.clustering = Spec::Fixed(1);
@@ -87,7 +87,7 @@ impl ProfileLoad {
         Ok(ProfileLoad { settings, profiles, ops, partitions })
     }
 
-    /// Names of the operations, in their order, as the account has them.
+    /// Names of the operations, in order, as in the account.
     pub fn operations(&self) -> impl Iterator<Item = &str> {
         self.ops.iter().map(|op| op.name.as_str())
     }
@@ -107,15 +107,15 @@ impl ProfileLoad {
         self.partitions
     }
 
-    /// Other text for the keyspace of a profile: what an experiment says of replication wins.
+    /// Replaces the keyspace definition of a profile: what an experiment says about replication wins.
     pub fn define_keyspace(&mut self, profile: usize, cql: String) {
         if let Some(profile) = self.profiles.get_mut(profile) {
             profile.keyspace_definition = Some(cql);
         }
     }
 
-    /// Whether rows can be made as the profile in this place asks, as far as its table is known; what there is to say of
-    /// the size of its visits, and warnings.
+    /// Checks that rows can be generated as the profile at this index requires, as far as its table is known; returns a
+    /// text about the size of its visits, and warnings.
     ///
     /// # Errors
     /// They cannot.
@@ -126,12 +126,13 @@ impl ProfileLoad {
         Table::new(profile, TableDefinition { keyspace, ..definition }, &self.settings)?.batches(&self.settings)
     }
 
-    /// Makes keyspaces and tables, and what the engine is given. It is called on a thread that reaches the nodes.
+    /// Creates keyspaces and tables, and what the engine is given. It must be called on a thread that reaches the
+    /// nodes.
     ///
-    /// `coordinators` are those of the engine, in its order; `pin:` of profiles may name them.
+    /// `coordinators` are those of the engine, in its order; `pin:` in profiles may name them.
     ///
     /// # Errors
-    /// Nobody answers; a definition or a statement is refused; rows that cannot be made as asked; an interrupt.
+    /// No node answers; a definition or a statement is refused; rows cannot be generated as requested; an interrupt.
     pub fn make(
         &self,
         coordinators: &[Coordinator],
@@ -139,7 +140,7 @@ impl ProfileLoad {
         interrupted: Interrupted<'_>,
     ) -> Result<Made, RunError> {
         let mut settings = self.settings.clone();
-        // Any number will do, and a trial's seed is any.
+        // Any number is valid, and a trial's seed can be any number.
         settings.command.seed = Some(seed.cast_signed());
         let profiles = self.profiles.iter().map(|profile| pinned(profile, coordinators)).collect();
         let from = Profiles::of(settings, profiles, self.ops.clone());
@@ -214,7 +215,7 @@ fn member(address: SocketAddr) -> Member {
     Member { address, datacenter: String::new(), rack: String::new(), tier: 0 }
 }
 
-/// The profile with addresses where `pin:` names coordinators.
+/// The profile, with coordinators' names in `pin:` replaced by addresses.
 fn pinned(profile: &Profile, coordinators: &[Coordinator]) -> Profile {
     let mut profile = profile.clone();
     let address = |request: &mut RequestSpec| {

@@ -1,4 +1,4 @@
-//! The files that a run will write, looked at before it begins: a path that cannot be written shall not cost a run.
+//! Checks before a run that the files it will write can be written, so that a wrong path does not cost a run.
 
 use std::{fs::OpenOptions, io, path::Path};
 
@@ -8,10 +8,10 @@ use crate::{
     settings::Settings,
 };
 
-/// Whether all that the settings name can be written. Nothing that is there is changed.
+/// Checks that all files named in the settings can be written. Existing files are not changed.
 ///
 /// # Errors
-/// The first that cannot.
+/// The first that cannot be written.
 pub fn check(settings: &Settings) -> Result<(), RunError> {
     let log = &settings.log;
     let named = [
@@ -39,7 +39,7 @@ pub fn check(settings: &Settings) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Opens it for writing, and takes away what was not there before.
+/// Opens it for writing, and removes it if it did not exist before.
 fn writable(path: &Path) -> io::Result<()> {
     let there = path.exists();
     drop(OpenOptions::new().append(true).create(true).open(path)?);

@@ -1,4 +1,4 @@
-//! Rows that fit a target: the ratio that a compressor reaches, the sizes of partitions.
+//! Fits rows to a target: the ratio that a compressor reaches, the sizes of partitions.
 
 use brownout_generate::{
     compress::{Compression, calibrate, row_size},
@@ -10,7 +10,7 @@ use brownout_generate::{
 use super::RunError;
 use crate::profile::Profile;
 
-/// The layout with what `compress:` and `partition_sizes:` ask for, under the compression that the table has.
+/// The layout with the requirements of `compress:` and `partition_sizes:`, under the table's compression.
 ///
 /// # Errors
 /// A target that cannot be met.

@@ -19,10 +19,10 @@ use crate::{
     settings::{Level, Settings},
 };
 
-/// All that is written while a run goes on. It lives through all steps of the run.
+/// All outputs that are written during a run. It lives through all steps of the run.
 pub struct Logs {
     rows: Rows,
-    /// Between two headers, and when the last was printed.
+    /// Time between two headers, and when the last was printed.
     header: Option<Duration>,
     headed: Instant,
     hdr: Option<HdrLog<BufWriter<File>>>,
@@ -35,17 +35,17 @@ pub struct Logs {
     revision: String,
     command: String,
     quiet: bool,
-    /// What could not be written: it is given up, and the run goes on.
+    /// Outputs that could not be written: they are given up, and the run continues.
     broken: Vec<String>,
     now: Now,
     meter: Meter,
-    /// When the load was over, if it was.
+    /// When the load ended, if it has.
     over_ns: Option<u64>,
-    /// What the step under way is called, where there are several.
+    /// The name of the current step, if there are several.
     label: String,
-    /// The step whose figures are the run's, counted from 0, if it is not the last.
+    /// The step whose figures stand for the run, counted from 0, if it is not the last.
     shown: Option<usize>,
-    /// What earlier steps came to, for whoever is told of all of them.
+    /// The sum of earlier steps, for outputs that cover all of them.
     before: Option<Interval>,
 }
 
@@ -54,15 +54,15 @@ fn create(path: &Path) -> Result<BufWriter<File>, RunError> {
     Ok(BufWriter::new(made?))
 }
 
-/// Now on both clocks: CLOCK_MONOTONIC in ns, and ms since 1970.
+/// The current time on both clocks: CLOCK_MONOTONIC in ns, and ms since 1970.
 pub fn both_clocks() -> (u64, u64) {
     let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (monotonic_ns(), unix.as_millis() as u64)
 }
 
 impl Logs {
-    /// Opens all that the settings name. `open`: the loop is open, so that an interval in which nothing ended is worth a
-    /// row.
+    /// Opens everything that the settings name. `open`: the loop is open, so that an interval in which nothing ended
+    /// deserves a row.
     ///
     /// # Errors
     /// A file cannot be made; the endpoint cannot be listened on.
@@ -96,7 +96,7 @@ impl Logs {
         let now = Now { in_flight: 0, waiting: 0 };
         let exporter = log.prometheus.map(|address| Exporter::listen(&address.to_string())).transpose()?;
         if let Some(exporter) = &exporter {
-            // Who asks during the warm-up finds all metrics, at 0.
+            // A scrape during the warm-up finds all metrics at 0.
             exporter.publish(&Total::new(now_ns, Measure::Service), now);
         }
         Ok(Logs {
@@ -115,7 +115,7 @@ impl Logs {
             graphs_wanted: settings.graph.file.is_some(),
             revision: settings.graph.revision.clone(),
             command: settings.words.join(" "),
-            // As in cassandra-stress, whose level silences what is ignored and no more.
+            // As in cassandra-stress, where the level silences only ignored errors.
             quiet: log.level == Level::Minimal && settings.errors.ignore,
             broken: Vec::new(),
             now,
@@ -132,7 +132,7 @@ impl Logs {
         self.rows
     }
 
-    /// A step begins. `threads` is what tells it from other steps in the graph.
+    /// A step begins. `threads` distinguishes it from other steps in the graph.
     pub fn begin(&mut self, test: &str, threads: Option<u32>) {
         let revision = match threads {
             Some(threads) => {
@@ -141,12 +141,12 @@ impl Logs {
             }
             None => self.revision.clone(),
         };
-        // Rows are kept for nobody else.
+        // Rows are kept only for the graph.
         self.graph = self.graphs_wanted.then(|| GraphTest::new(test, &revision, &self.command));
         self.meter = Meter::new();
     }
 
-    /// What is measured begins, or goes on in a further step.
+    /// Measuring begins, or continues in another step.
     pub fn measure(&mut self, start_ns: u64) {
         if let Some(record) = &mut self.record {
             let done = record.measure(start_ns, self.over_ns.take().unwrap_or(start_ns), &self.label);
@@ -154,12 +154,12 @@ impl Logs {
         }
     }
 
-    /// What the next step is called, where there are several.
+    /// Sets the name of the next step, if there are several.
     pub fn label(&mut self, label: String) {
         self.label = label;
     }
 
-    /// The stretch of the step under way that counts.
+    /// The part of the current step that counts.
     pub fn stretch(&mut self, from_ns: u64, to_ns: u64) {
         if let Some(record) = &mut self.record {
             record.narrow(from_ns);
@@ -167,7 +167,7 @@ impl Logs {
         self.over_ns = Some(to_ns);
     }
 
-    /// The step, counted from 0, whose figures are the run's; otherwise it is the last.
+    /// Sets the step, counted from 0, whose figures stand for the run, instead of the last.
     pub fn show(&mut self, step: usize) {
         self.shown = Some(step);
     }
@@ -178,7 +178,7 @@ impl Logs {
         stage.line(self.rows.header(""));
     }
 
-    /// An interval has ended: into all that is no row.
+    /// An interval has ended: writes it to all outputs except rows.
     pub fn interval(&mut self, interval: &Interval, total: &Total) {
         if let Some(hdr) = &mut self.hdr {
             let done = hdr.interval(interval);
@@ -190,7 +190,7 @@ impl Logs {
             graph.interval(interval, total);
         }
         if let Some(exporter) = &self.exporter {
-            // Counters only grow, whatever step they are of.
+            // Counters must only grow, whichever step they belong to.
             let all = self.before.as_ref().map(|before| {
                 let mut all = before.clone();
                 all.add(&total.interval);
@@ -212,7 +212,7 @@ impl Logs {
         }
     }
 
-    /// Ends all of them; returns the tests of the graph, and what could not be written.
+    /// Closes all of them; returns the tests of the graph, and the outputs that could not be written.
     pub fn close(mut self, ended: Ended<'_>, warnings: &[String], sheet: &Balance) -> (Vec<GraphTest>, Vec<String>) {
         if let Some(csv) = self.csv.take() {
             self.check_io("-log csv=", csv.end());
@@ -233,7 +233,7 @@ impl Logs {
         }
     }
 
-    /// Whether it was written.
+    /// Checks that it was written.
     fn check_io(&mut self, option: &str, done: std::io::Result<()>) -> bool {
         if let Err(error) = &done {
             self.broken.push(format!("{option} could not be written and ends here: {error}"));
@@ -242,11 +242,11 @@ impl Logs {
     }
 }
 
-/// [`Logs`] and the stage, as a phase tells them.
+/// [`Logs`] and the stage, for the messages of a phase.
 pub struct Telling<'a> {
     /// What is written.
     pub logs: &'a mut Logs,
-    /// Where it is told.
+    /// Where output goes.
     pub stage: &'a mut Stage,
 }
 

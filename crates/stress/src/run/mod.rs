@@ -1,4 +1,4 @@
-//! Runs: what is done, in which phases, how fast, until when, and what is said of it.
+//! Runs: which operations, in which phases, how fast, until when, and what is reported.
 
 mod auto;
 mod check;
@@ -36,13 +36,13 @@ pub use stage::Stage;
 
 use crate::settings::{Invocation, Settings};
 
-/// The words or a file are wrong.
+/// The command line or a file is wrong.
 const WRONG: u8 = 2;
 
-/// Does what the words after `brownout stress` say, prints as cassandra-stress does, and returns the exit code: 0 done,
-/// 1 failed or an objective was missed, 2 wrong words or files, 3 done without valid evidence, 130 interrupted.
+/// Executes the arguments of `brownout stress`, prints as cassandra-stress does, and returns the exit code: 0 done, 1
+/// failed or an objective was missed, 2 wrong arguments or files, 3 done without valid evidence, 130 interrupted.
 ///
-/// `interrupted` is asked some times a second; once it is true, the run ends with a summary of what was done.
+/// `interrupted` is polled several times a second; once it returns true, the run ends with a summary of what was done.
 pub fn main(words: &[String], interrupted: &(dyn Fn() -> bool + Sync)) -> u8 {
     let mut stage = Stage::new();
     match Invocation::parse(words) {
@@ -61,13 +61,13 @@ pub fn main(words: &[String], interrupted: &(dyn Fn() -> bool + Sync)) -> u8 {
     }
 }
 
-/// A run with these settings, from the block that shows them to END.
+/// Runs with these settings, from the block that shows them to END.
 pub fn run(settings: &Settings, stage: &mut Stage, interrupted: &(dyn Fn() -> bool + Sync)) -> u8 {
     entry::run(settings, stage, interrupted).unwrap_or_else(|error| {
         stage.aside(format!("brownout: {error}"));
         let code = error.exit_code();
         if code != WRONG {
-            // cassandra-stress says so wherever it ends without END.
+            // cassandra-stress prints this whenever it ends without END.
             stage.line(crate::output::FAILURE);
         }
         code

@@ -1,4 +1,4 @@
-//! `nodetool`, for what CQL cannot ask of a node: flush, compact, histograms.
+//! `nodetool`, for what CQL cannot do: flush, compact, histograms.
 
 use std::{
     io,
@@ -14,13 +14,13 @@ use thiserror::Error;
 
 use crate::settings::{CommandKind, Extras, Settings};
 
-/// How long the output of a program that has ended is waited for.
+/// How long to wait for the remaining output of a program that has ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Why a node could not be told.
+/// Why nodetool failed.
 #[derive(Debug, Error)]
 pub enum NodetoolError {
-    /// There is no such program.
+    /// The program does not exist.
     #[error(
         "cannot run '{command}': {source}; CQL has no statement for this, so nodetool is needed: give the command that \
          reaches a node, such as --nodetool 'nodetool -h {{host}}' or --nodetool 'ssh {{host}} nodetool'"
@@ -39,13 +39,13 @@ pub enum NodetoolError {
         command: String,
         /// Its exit status.
         status: String,
-        /// The last of what it printed.
+        /// The end of its output.
         output: String,
     },
-    /// The template has no words.
+    /// The template is empty.
     #[error("--nodetool is empty; write the command that reaches a node, such as 'nodetool -h {{host}}'")]
     Empty,
-    /// The user asked for an end.
+    /// The user interrupted.
     #[error("interrupted while '{command}' ran")]
     Interrupted {
         /// The command.
@@ -53,7 +53,7 @@ pub enum NodetoolError {
     },
 }
 
-/// How nodetool is run for a node. The template is cut at spaces; `{host}` in it is the node's address.
+/// How nodetool is run for a node. The template is split at spaces; `{host}` in it stands for the node's address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nodetool {
     words: Vec<String>,
@@ -75,7 +75,7 @@ impl Nodetool {
         if words.is_empty() { Err(NodetoolError::Empty) } else { Ok(Nodetool { words }) }
     }
 
-    /// The one that a command asks for: by its template, or the usual one where nothing else can do the work.
+    /// The nodetool that a command uses: by its template, or the default one where nothing else can do the work.
     ///
     /// # Errors
     /// The template is empty.
@@ -86,7 +86,7 @@ impl Nodetool {
         }
     }
 
-    /// The same, and the usual one for `verify-sizes`, which flushes and asks for histograms.
+    /// The same, including the default one for `verify-sizes`, which flushes and reads histograms.
     ///
     /// # Errors
     /// The template is empty.
@@ -95,15 +95,15 @@ impl Nodetool {
         Ok(asked.or_else(|| (settings.command.kind == CommandKind::VerifySizes).then(Nodetool::default)))
     }
 
-    /// Its words, the place of the node still open: `nodetool -h {host}`.
+    /// Its arguments, with a placeholder for the node: `nodetool -h {host}`.
     pub fn template(&self) -> String {
         self.words.join(" ")
     }
 
-    /// Whether there is such a program.
+    /// Checks that the program exists.
     ///
     /// # Errors
-    /// There is none: neither at its path nor, of a bare name, in the directories of `PATH`.
+    /// It does not: neither at its path nor, for a bare name, in the directories of `PATH`.
     pub fn check(&self) -> Result<(), NodetoolError> {
         let name = self.words.first().ok_or(NodetoolError::Empty)?;
         let there = |path: PathBuf| path.is_file();
@@ -124,10 +124,10 @@ impl Nodetool {
         template.chain(arguments.iter().map(|&argument| argument.to_owned())).collect()
     }
 
-    /// Runs it to its end, and returns what it printed.
+    /// Runs it to its end, and returns its output.
     ///
     /// # Errors
-    /// It cannot be run, it fails, or the user asks for an end (it is killed then).
+    /// It cannot be run, it fails, or the user interrupts (it is then killed).
     pub fn run(
         &self,
         host: IpAddr,
@@ -171,7 +171,7 @@ impl Nodetool {
     }
 }
 
-/// What a program prints, read while it runs.
+/// The output of a program, read while it runs.
 struct Output {
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: JoinHandle<()>,
@@ -183,7 +183,7 @@ impl Output {
         let into = Arc::clone(&bytes);
         let reader = std::thread::spawn(move || {
             let mut part = [0; 4096];
-            // What was read before an error is still worth showing.
+            // What was read before an error is still useful.
             while let Ok(read @ 1..) = from.read(&mut part) {
                 into.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&part[..read]);
             }
@@ -191,8 +191,8 @@ impl Output {
         Output { bytes, reader }
     }
 
-    /// All of it, or what there is at the deadline: something that goes on in the background may keep the pipe open,
-    /// as ssh with ControlPersist does.
+    /// All of it, or what there is at the deadline: a background process may keep the pipe open, as ssh with
+    /// ControlPersist does.
     fn until(self, deadline: Instant) -> String {
         while !self.reader.is_finished() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));

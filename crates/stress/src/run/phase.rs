@@ -13,26 +13,26 @@ use crate::{
     output::{Fold, Interval, Measure, Total},
 };
 
-/// When a phase ends.
+/// What ends a phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum End {
-    /// When there is no more operation: `n=`, `no-wrap`, token ranges.
+    /// There are no more operations: `n=`, `no-wrap`, token ranges.
     Dry,
-    /// After this time, or when there is no more operation.
+    /// This time has passed, or there are no more operations.
     After(Duration),
-    /// When the standard error of the row rate's mean is below a share of it: `err<`.
+    /// The standard error of the mean row rate is below a share of the mean: `err<`.
     Sure {
         /// The share.
         target: f64,
-        /// Not before so many intervals.
+        /// Not before this many intervals.
         least: u64,
-        /// At the latest after so many.
+        /// After this many at the latest.
         most: u64,
     },
 }
 
 impl End {
-    /// When a phase ends that began at `start_ns`, if that is known before.
+    /// When a phase that began at `start_ns` ends, if that is known in advance.
     fn at_ns(self, start_ns: u64) -> Option<u64> {
         match self {
             End::After(time) => Some(start_ns.saturating_add(time.as_nanos() as u64)),
@@ -44,48 +44,48 @@ impl End {
 /// How a phase has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// As it should.
+    /// As planned.
     Done,
     /// An operation failed, and failures are not ignored.
     Failed,
-    /// The user asked for an end.
+    /// The user interrupted.
     Interrupted,
 }
 
-/// Who is told what happens.
+/// Receives the events of a phase.
 pub trait Watch {
     /// The first operation is due at this time (CLOCK_MONOTONIC, ns).
     fn begun(&mut self, start_ns: u64) {
         let _ = start_ns;
     }
 
-    /// From this time on (likewise) nothing was due any more; what is open may take longer.
+    /// From this time on (likewise) nothing was due any more; open operations may take longer.
     fn over(&mut self, end_ns: u64) {
         let _ = end_ns;
     }
 
-    /// Buckets by intended start, each complete so far; the CPU time that the engine has used, in ns; what happened to
-    /// connections.
+    /// Buckets by intended start, each complete so far; the CPU time that the engine has used, in ns; connection
+    /// events.
     fn buckets(&mut self, buckets: &[Bucket], load_cpu_ns: u64, connections: &[ConnectionEvent]) {
         let _ = (buckets, load_cpu_ns, connections);
     }
 
-    /// An interval has ended; it is in the total.
+    /// An interval has ended; the total includes it.
     fn interval(&mut self, interval: &Interval, total: &Total) {
         let _ = (interval, total);
     }
 
-    /// What an operation has failed of.
+    /// A message about a failed operation.
     fn complaint(&mut self, line: &str) {
         let _ = line;
     }
 
-    /// Some times a second, if [`Watch::wants_live`]; `share` of the phase is done, 0 to 1, where that is known.
+    /// Called several times a second if [`Watch::wants_live`]; `share` of the phase is done, 0 to 1, if that is known.
     fn live(&mut self, live: &Live, share: Option<f64>) {
         let _ = (live, share);
     }
 
-    /// Whether somebody looks at [`Watch::live`].
+    /// Whether [`Watch::live`] is used.
     fn wants_live(&self) -> bool {
         false
     }
@@ -93,23 +93,23 @@ pub trait Watch {
 
 /// A phase to be run.
 pub struct Phase {
-    /// What is asked.
+    /// The operations.
     pub workload: Arc<StressWorkload>,
-    /// By whom; the phase sets the epoch and the length of buckets.
+    /// How the engine sends; the phase sets the epoch and the length of buckets.
     pub config: EngineConfig,
     /// How fast, by flow.
     pub paces: Vec<Pace>,
     /// How long.
     pub end: End,
-    /// What the columns show.
+    /// Which latency the columns show.
     pub measure: Measure,
     /// Length of an interval.
     pub interval: Duration,
-    /// A failed operation ends it.
+    /// A failed operation ends the phase.
     pub stop_on_error: bool,
 }
 
-/// What came of it.
+/// The result of a phase.
 pub struct Finished {
     /// All of it.
     pub total: Total,
@@ -117,19 +117,19 @@ pub struct Finished {
     pub how: How,
 }
 
-/// Between two looks at whether it is over, if that is not a matter of time; every look is a wake-up, which costs.
+/// How often to check whether it is over, if time does not decide that; every check is a wake-up, which costs.
 const LOOK: Duration = Duration::from_millis(10);
 const SELDOM: Duration = Duration::from_millis(50);
-/// Between two looks at what is going on.
+/// How often to report progress.
 const LIVE: Duration = Duration::from_millis(200);
-/// How long open operations are waited for after Ctrl-C.
+/// How long to wait for open operations after Ctrl-C.
 const IMPATIENT: Duration = Duration::from_secs(1);
 
 impl Phase {
-    /// Runs it. Intervals end on whole multiples of their length on the clock of the wall, so that clients on several
-    /// machines print rows for the same time.
+    /// Runs it. Intervals end at whole multiples of their length on the wall clock, so that clients on several machines
+    /// print rows for the same time.
     ///
-    /// After the end nothing is scheduled; what is open then is waited for, at most as long as its timeout.
+    /// After the end nothing is scheduled; open operations are awaited, at most for their timeout.
     ///
     /// # Errors
     /// The engine cannot be started, or a load thread died.
@@ -147,7 +147,7 @@ impl Phase {
         watch.begun(start_ns);
         let idle = || vec![Pace::Idle; self.paces.len()];
         if let Some(end_ns) = self.end.at_ns(start_ns) {
-            // Said in advance, so that a rate has exactly its operations.
+            // Set in advance, so that a rate gets exactly its operations.
             engine.set_paces_from(end_ns, idle())?;
         }
         let mut state = State {
@@ -160,8 +160,8 @@ impl Phase {
             intervals: 0,
             drain: None,
         };
-        // The first interval begins with the first operation and may be a short one; one that is nearly nothing is
-        // made part of the next.
+        // The first interval begins with the first operation and may be short; one that is nearly empty becomes part of
+        // the next.
         if state.next_ns < start_ns + interval_ns / 10 {
             state.next_ns += interval_ns;
         }
@@ -185,7 +185,7 @@ impl Phase {
         if planned_ns.is_none() {
             engine.set_paces(idle())?;
         }
-        // Rates are of the time in which operations were due: what is open now may take as long as its time-out.
+        // Rates refer to the time in which operations were due: operations open now may take as long as their time-out.
         let due_until_ns = planned_ns.or_else(|| self.workload.due_until_ns()).unwrap_or_else(monotonic_ns);
         watch.over(due_until_ns);
         state.over(due_until_ns, watch);
@@ -193,7 +193,7 @@ impl Phase {
         let deadline_ns = monotonic_ns() + patience.as_nanos() as u64;
         let mut over = false;
         while !over && monotonic_ns() < deadline_ns && (how == How::Interrupted || !interrupted()) {
-            // Not before the idle pace is in force: until then operations may begin.
+            // This cannot be true before the idle pace is in force: until then operations may begin.
             over = engine.exhausted();
             if !over {
                 std::thread::sleep(LOOK);
@@ -201,7 +201,7 @@ impl Phase {
             }
         }
         if !over && interrupted() {
-            // What is open now is cut off.
+            // Open operations are cut off.
             how = How::Interrupted;
         }
         let State { mut fold, drain, .. } = state;
@@ -218,7 +218,8 @@ impl Phase {
         let total = fold.total_mut();
         total.due_ns = Some(due_until_ns.saturating_sub(start_ns)).filter(|due_ns| *due_ns > 0);
         if let Some(drain) = &mut total.drain {
-            // Of users it began with the first who was told that there is no more; here it is what is not due time.
+            // For users, the drain began with the first that found no more operations; its length is the time after the
+            // due time.
             drain.length_ns = end_ns.saturating_sub(due_until_ns);
         }
         watch.interval(&last, fold.total());
@@ -234,7 +235,7 @@ impl Phase {
         }
     }
 
-    /// How much of it is done, 0 to 1, where that is known.
+    /// The share that is done, 0 to 1, if that is known.
     fn done(&self, start_ns: u64, n: Option<u64>) -> Option<f64> {
         match (self.end, n, self.workload.permits().left()) {
             (End::After(time), ..) => Some((monotonic_ns() - start_ns) as f64 / time.as_nanos() as f64),
@@ -253,19 +254,19 @@ struct State<'a> {
     start_ns: u64,
     live_ns: u64,
     intervals: u32,
-    /// What ended since nothing was due any more: it has one row, and says nothing of the throughput.
+    /// What ended after nothing was due any more: it has one row, and says nothing about the throughput.
     drain: Option<Interval>,
 }
 
 impl State<'_> {
-    /// Tells what there is to tell.
+    /// Reports what is new.
     fn look(&mut self, phase: &Phase, watch: &mut dyn Watch) -> Result<(), LoadError> {
         phase.tell(watch);
         let now = monotonic_ns();
         if now >= self.next_ns {
             let buckets = self.engine.drain();
             watch.buckets(&buckets, self.engine.cpu_ns(), &self.engine.connection_events());
-            // After a pause of this process several boundaries may have passed: one interval then covers them all.
+            // After a pause of this process several boundaries may have passed: one interval then covers all of them.
             let end_ns = self.next_ns + (now - self.next_ns) / self.interval_ns * self.interval_ns;
             match &mut self.drain {
                 Some(drain) => drain.add(&self.fold.drain(end_ns, &buckets)),
@@ -285,7 +286,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Nothing is due any more since then: the interval that is under way ends, and the drain begins.
+    /// Nothing has been due since then: the current interval ends, and the drain begins.
     fn over(&mut self, due_until_ns: u64, watch: &mut dyn Watch) {
         if self.drain.is_some() {
             return;
@@ -301,7 +302,7 @@ impl State<'_> {
         self.drain = Some(Interval::new(begins_ns, 0, measure));
     }
 
-    /// Until the next look.
+    /// Time until the next check.
     fn rest(&self, phase: &Phase) -> Duration {
         let by_time = matches!(phase.end, End::After(_)) && phase.workload.permits().total().is_none();
         let end_ns = phase.end.at_ns(self.start_ns);
@@ -315,12 +316,12 @@ impl State<'_> {
             End::After(_) => phase.end.at_ns(self.start_ns).is_some_and(|end_ns| end_ns <= monotonic_ns()),
             End::Sure { target, least, most } => self.fold.total().uncertainty.converged(target, least, most),
         };
-        // Asking the engine wakes its threads, so it is asked only when somebody went away empty-handed.
+        // Asking the engine wakes its threads, so it is asked only when a user has found no more operations.
         by_end || phase.workload.may_be_exhausted() && engine.exhausted()
     }
 }
 
-/// The last moment, on CLOCK_MONOTONIC, at which the wall's clock showed a whole multiple of `interval_ns`.
+/// The last moment, on CLOCK_MONOTONIC, at which the wall clock showed a whole multiple of `interval_ns`.
 fn last_boundary(interval_ns: u64) -> u64 {
     let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     monotonic_ns().saturating_sub(unix % interval_ns)

@@ -1,4 +1,4 @@
-//! What is asked of the database, as the settings say it, made anew for every phase.
+//! The operations of a run according to the settings, created anew for every phase.
 
 use brownout_generate::{
     distribution::Spec,
@@ -13,45 +13,45 @@ use crate::{
     settings::{Generator, Length, LimitKind, Rate, Seeds, Settings, Share},
 };
 
-/// An operation of the plan: a name, its weight, and the kinds that do it (one, but for `validate`).
+/// An operation of the plan: a name, its weight, and the kinds that implement it (one, except for `validate`).
 pub struct Planned {
     /// As it is printed.
     pub name: String,
-    /// How many of these among all.
+    /// Its weight among all operations.
     pub weight: f64,
-    /// What does it.
+    /// The kinds that implement it.
     pub kinds: Vec<Box<dyn Kind>>,
-    /// Place of the one coordinator that it goes to.
+    /// Index of the only coordinator that it goes to.
     pub pin: Option<u16>,
 }
 
-/// What there is to do, of the predefined commands or of profiles.
+/// Where operations come from: the predefined commands, or profiles.
 pub trait Source {
-    /// Names and weights of the operations, in the order in which they are told.
+    /// Names and weights of the operations, in the order in which they are shown.
     fn operations(&self) -> Vec<(String, f64)>;
 
-    /// The operations, beginning from their first partition; `only`: no other than the one in this place.
+    /// Creates the operations, starting with their first partition; `only`: just the one at this index.
     ///
     /// # Errors
-    /// Something cannot be made as asked.
+    /// Something cannot be created as requested.
     fn plan(&self, only: Option<usize>) -> Result<Vec<Planned>, RunError>;
 
-    /// The CQL that kinds name by its place.
+    /// The CQL statements, to which kinds refer by index.
     fn statements(&self) -> Vec<String>;
 
-    /// The tables that routes name by their place.
+    /// The tables, to which routes refer by index.
     fn tables(&self) -> Vec<Table>;
 
     /// Those of them that are read.
     fn tables_read(&self) -> Vec<Table>;
 
-    /// Whether something is written.
+    /// Whether anything is written.
     fn updates(&self) -> bool;
 
     /// `[READ, WRITE]`, or `READ` of a single predefined command.
     fn description(&self) -> String;
 
-    /// The profiles that it comes from: files, and their texts.
+    /// The profiles it comes from: files and their texts.
     fn profiles(&self) -> Vec<(String, String)> {
         Vec::new()
     }
@@ -62,10 +62,10 @@ pub trait Source {
     }
 }
 
-/// The seed of a run unless one is given. cassandra-stress takes the clock's; here runs can be repeated.
+/// The default seed of a run. cassandra-stress uses the clock; here runs can be repeated.
 pub const SEED: i64 = 1;
 
-/// The seed of everything that is drawn.
+/// The seed of all random choices.
 pub fn seed(settings: &Settings) -> i64 {
     settings.command.seed.unwrap_or(SEED)
 }
@@ -78,7 +78,7 @@ pub fn seeds_flavour(generator: Generator) -> seeds::Flavour {
     }
 }
 
-/// How partitions are chosen; visits are those of the command line.
+/// How partitions are chosen; visits are as on the command line.
 pub fn seed_settings(settings: &Settings, flavour: seeds::Flavour) -> SeedSettings {
     let population = match &settings.population.seeds {
         Seeds::Sequence { first, last, wrap, read_lookback } => {
@@ -135,13 +135,13 @@ pub fn operations(
     })
 }
 
-/// Whether the first failed operation ends the run. A search goes on: there a failure is an answer like another, slower
-/// than any bound.
+/// Whether the first failed operation ends the run. A search continues: there a failure is a result like any other,
+/// slower than any bound.
 pub fn stops_on_error(settings: &Settings) -> bool {
     !settings.errors.ignore && !matches!(settings.rate, Rate::Search(_))
 }
 
-/// How many partitions a run may visit; `None`: without end.
+/// How many partitions a run may visit; `None`: unlimited.
 pub fn partitions(settings: &Settings) -> Option<u64> {
     match settings.command.length {
         Length::Count(count) => Some(count),
@@ -152,13 +152,13 @@ pub fn partitions(settings: &Settings) -> Option<u64> {
 /// The paces of a run's flows.
 ///
 /// # Errors
-/// The file of a trace cannot be read; an operation without a rate, or a rate of an operation that there is none of.
+/// The file of a trace cannot be read; an operation without a rate, or a rate for an operation that does not exist.
 pub fn paces(names: &[String], settings: &Settings) -> Result<Vec<Pace>, RunError> {
     let one = |pace| Ok(vec![pace]);
     match &settings.rate {
         Rate::Threads { threads, limit: None } => one(Pace::Closed { threads: *threads }),
         Rate::Threads { threads, limit: Some(limit) } => one(Pace::Limited { threads: *threads, rate: limit.rate }),
-        // The steps say how many threads; until then, nothing.
+        // The steps set the number of threads; until then nothing runs.
         Rate::Steps { least, .. } => one(Pace::Closed { threads: *least }),
         Rate::Open(open) => {
             let pace = match open.shape {
@@ -197,7 +197,7 @@ pub fn has_schedule(settings: &Settings) -> bool {
     !matches!(settings.rate, Rate::Threads { limit: None, .. } | Rate::Steps { .. })
 }
 
-/// What the columns of a run show: as in cassandra-stress, `throttle=` has a schedule and shows service times.
+/// Which latency the columns of a run show: as in cassandra-stress, `throttle=` has a schedule but shows service times.
 pub fn measure(settings: &Settings) -> Measure {
     match &settings.rate {
         Rate::Threads { limit: Some(limit), .. } if limit.kind == LimitKind::Throttle => Measure::Service,
@@ -206,12 +206,12 @@ pub fn measure(settings: &Settings) -> Measure {
     }
 }
 
-/// Whether nothing but the clock makes operations start.
+/// Whether only the clock makes operations start.
 pub fn is_open(settings: &Settings) -> bool {
     settings.rate.is_open()
 }
 
-/// The most operations that are open at a time, where that is bounded.
+/// The most operations open at a time, if that is bounded.
 pub fn users(settings: &Settings) -> Option<u32> {
     match &settings.rate {
         Rate::Threads { threads, .. } => Some(*threads),

@@ -25,7 +25,7 @@ pub struct Predefined<'a> {
     row: PredefinedRow,
 }
 
-/// The keyspace unless one is named.
+/// The default keyspace.
 const KEYSPACE: &str = "keyspace1";
 
 fn table(kind: CommandKind) -> &'static str {
@@ -39,7 +39,7 @@ impl<'a> Predefined<'a> {
     /// From the settings.
     ///
     /// # Errors
-    /// Columns or keys that cannot be made.
+    /// Columns or keys that cannot be generated.
     pub fn new(settings: &'a Settings) -> Result<Self, RunError> {
         let columns = &settings.columns;
         let flavour = match settings.command.generator {
@@ -56,8 +56,8 @@ impl<'a> Predefined<'a> {
         &self.keyspace
     }
 
-    /// The statements that make keyspace and tables. cassandra-stress of ScyllaDB makes `counter1` only for writes of
-    /// counters; here a mix that has them makes it, too.
+    /// The statements that create keyspace and tables. ScyllaDB's cassandra-stress creates `counter1` only for writes
+    /// of counters; here a mix that uses it creates it, too.
     pub fn definitions(&self, scylla: bool) -> Vec<String> {
         let schema = &self.settings.schema;
         let keyspace = KeyspaceDefinition {
@@ -81,7 +81,7 @@ impl<'a> Predefined<'a> {
         all
     }
 
-    /// The tables of these of its operations.
+    /// The tables used by these of its operations.
     fn tables_of(&self, wanted: impl Fn(CommandKind) -> bool) -> Vec<Table> {
         let mut tables: Vec<Table> = Vec::new();
         for (kind, _) in self.ratio().iter().filter(|(kind, _)| wanted(*kind)) {

@@ -1,4 +1,4 @@
-//! The profiles of a `user` command: read, checked, shown.
+//! The profiles of a `user` command: read, checked and shown.
 
 use brownout_generate::seeds::{Flavour, SeedManager, SeedSettings};
 
@@ -9,13 +9,13 @@ use crate::{
     settings::{Rate, Settings},
 };
 
-/// Profiles that were read and checked, and the settings with what they add.
+/// Profiles that were read and checked, and the settings combined with theirs.
 pub struct Profiles {
-    /// The settings: rates of profiles are in them.
+    /// The settings, including rates from profiles.
     pub settings: Settings,
     /// The profiles.
     pub profiles: Vec<Profile>,
-    /// The operations that are asked for.
+    /// The requested operations.
     pub ops: Vec<Resolved>,
 }
 
@@ -23,7 +23,7 @@ impl Profiles {
     /// Reads the profiles that the settings name.
     ///
     /// # Errors
-    /// One cannot be read, or does not have an operation that is asked for.
+    /// One cannot be read, or lacks a requested operation.
     pub fn load(settings: &Settings) -> Result<Self, RunError> {
         let profiles = profile::load_all(&settings.command.profiles)?;
         let mut ops = profile::resolve(&settings.command.ops, &profiles)?;
@@ -43,10 +43,10 @@ impl Profiles {
         Profiles { settings, profiles, ops }
     }
 
-    /// What is known to be wrong before a server is asked.
+    /// Finds what is wrong before any server is contacted.
     ///
     /// # Errors
-    /// The first that cannot be had.
+    /// The first requirement that cannot be met.
     pub fn check(&self) -> Result<(), RunError> {
         let settings = &self.settings;
         let names: Vec<String> = self.ops.iter().map(|op| op.name.clone()).collect();
@@ -69,10 +69,10 @@ impl Profiles {
         text
     }
 
-    /// Says what would be done.
+    /// Shows what would be done.
     ///
     /// # Errors
-    /// Rows that cannot be made as a profile asks.
+    /// Rows that cannot be generated as a profile requires.
     pub fn dry_run(&self, stage: &mut Stage) -> Result<u8, RunError> {
         let settings = &self.settings;
         stage.line("Plan (nothing is done):");
@@ -133,8 +133,8 @@ fn one_line(cql: &str) -> String {
     cql.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The types among the extra definitions, and the others. Types have to be there before the table that uses them,
-/// whatever the order in which they stand.
+/// The types among the extra definitions, and the others. Types must exist before the table that uses them, whatever
+/// the order in which they are written.
 pub fn extra_definitions(profile: &Profile) -> (Vec<&String>, Vec<&String>) {
     let is_type = |cql: &&String| {
         let words: Vec<String> = cql.split_whitespace().take(2).map(str::to_ascii_lowercase).collect();

@@ -8,13 +8,13 @@ use crate::{
     settings::{CommandKind, Settings},
 };
 
-/// Whether the user asks for an end.
+/// Whether the user has interrupted.
 pub type Interrupted<'a> = &'a (dyn Fn() -> bool + Sync);
 
-/// Connects for control work, and says to whom, as cassandra-stress says it.
+/// Connects for control work, and prints to which nodes, as cassandra-stress does.
 ///
 /// # Errors
-/// Nobody answers.
+/// No node answers.
 pub fn connect(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<'_>) -> Result<Control, RunError> {
     let contact = connect::contact(settings)?;
     let control = Control::open(&contact, Limit { time: connect::ANSWER, interrupted })?;
@@ -37,16 +37,17 @@ pub fn connect(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<
     Ok(control)
 }
 
-/// What cassandra-stress says before it sleeps; here nothing is slept: all nodes have told the same schema.
+/// What cassandra-stress prints before it sleeps; here there is no sleep, because all nodes have reported the same
+/// schema.
 pub fn propagated(stage: &mut Stage, made: &str, settings: &Settings) {
     stage.line(format!("{made}. Sleeping {}s for propagation.", settings.node.hosts.len()));
     stage.aside("(all nodes agree on the schema; it does not sleep)");
 }
 
-/// Makes the keyspace and the tables of a predefined command, if it writes; what it only reads has to be there.
+/// Creates the keyspace and the tables of a predefined command if it writes; what it only reads must exist.
 ///
 /// # Errors
-/// A definition is refused; the nodes do not agree; a table that there is not.
+/// A definition is refused; the nodes do not agree; a table does not exist.
 pub fn make_predefined(
     predefined: &Predefined<'_>,
     settings: &Settings,

@@ -1,4 +1,4 @@
-//! Where a run is told: stdout, with a copy in a file if asked, and stderr.
+//! The output of a run: stdout, with a copy in a file if requested, and stderr.
 
 use std::{
     fs::File,
@@ -9,13 +9,13 @@ use std::{
 use super::RunError;
 use crate::output::Bar;
 
-/// The place. A bar that is drawn on the terminal is taken away before anything is printed.
+/// The output. A progress bar on the terminal is removed before anything is printed.
 pub struct Stage {
     copy: Option<File>,
-    /// Why the copy is not whole.
+    /// Why the copy is incomplete.
     broken: Option<io::Error>,
     bar: Bar,
-    /// Of a silent one: what it would have said on stderr.
+    /// For a silent one: what it would have printed on stderr.
     kept: Option<Vec<String>>,
 }
 
@@ -30,7 +30,7 @@ impl Stage {
         Stage { kept: Some(Vec::new()), ..Stage::new() }
     }
 
-    /// What a silent one was told for stderr.
+    /// What a silent one would have printed on stderr.
     pub fn kept(self) -> Vec<String> {
         self.kept.unwrap_or_default()
     }
@@ -45,7 +45,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Prints a line, or several, on stdout. A reader that went away is no error of ours.
+    /// Prints one or more lines on stdout. If nobody reads them any more, that is not our error.
     pub fn line(&mut self, text: impl AsRef<str>) {
         if self.kept.is_some() {
             return;
@@ -63,7 +63,7 @@ impl Stage {
         }
     }
 
-    /// Why the copy has not all that was printed, if it has not.
+    /// Why the copy lacks some of what was printed, if it does.
     pub fn broken(&self) -> Option<&io::Error> {
         self.broken.as_ref()
     }
@@ -82,7 +82,7 @@ impl Stage {
             return;
         }
         self.bar.clear();
-        // Nobody is left to be told if stderr is gone.
+        // If stderr is gone, there is nobody left to tell.
         let _ = writeln!(io::stderr(), "{}", text.as_ref());
     }
 

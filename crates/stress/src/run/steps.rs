@@ -26,15 +26,15 @@ impl StepRule {
     }
 }
 
-/// Mean improvement of the operation rate over the last `steps` steps; `None`: there were not as many.
+/// Mean improvement of the operation rate over the last `steps` steps; `None`: there have not been that many.
 pub fn improvement(rates: &[f64], steps: usize) -> Option<f64> {
     let first = rates.len().checked_sub(steps + 1)?;
-    // Nothing can be said of what follows a step in which nothing ended.
+    // A step in which nothing ended gives nothing to compare the next one with.
     let gain = |pair: &[f64]| if pair[0] > 0.0 { (pair[1] - pair[0]) / pair[0] } else { 0.0 };
     Some(rates[first..].windows(2).map(gain).sum::<f64>() / steps as f64)
 }
 
-/// Whether another step is worth it: the last three have not made it worse, and the last five improved it by `target`
+/// Whether another step is worthwhile: the last three have not made it worse, and the last five improved it by `target`
 /// (the uncertainty aimed at; −1 where there is none).
 pub fn goes_on(rates: &[f64], target: f64) -> bool {
     improvement(rates, 3).is_none_or(|mean| mean >= 0.0) && improvement(rates, 5).is_none_or(|mean| mean >= target)

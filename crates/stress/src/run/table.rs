@@ -1,4 +1,4 @@
-//! A profile's table: what the cluster says it is, and how its rows are made.
+//! A profile's table: its definition in the cluster, and how its rows are generated.
 
 use std::sync::Arc;
 
@@ -22,35 +22,35 @@ use crate::{
 pub struct Table<'a> {
     /// The profile.
     pub profile: &'a Profile,
-    /// Its columns, without those that are left out (`-errors skip-unsupported-columns`).
+    /// Its columns, without those that are skipped (`-errors skip-unsupported-columns`).
     pub definition: TableDefinition,
-    /// How they are made.
+    /// How they are generated.
     pub layout: Arc<PartitionLayout>,
     /// How rows are visited.
     pub rows: RowSettings,
-    /// By which rules.
+    /// The rules of generation.
     pub flavour: Flavour,
     /// How rows are written.
     pub insert: InsertStatement,
     /// A generator of its rows.
     pub generator: PartitionGenerator,
-    /// Columns that are left out.
+    /// Skipped columns.
     pub skipped: Vec<String>,
 }
 
-/// All of it, one partition: the defaults of `insert:`.
+/// Everything, one partition: the defaults of `insert:`.
 fn all() -> RatioSpec {
     RatioSpec { spec: Spec::Fixed(1), divisor: 1 }
 }
 
 impl<'a> Table<'a> {
-    /// For the table as it is defined.
+    /// For the table with this definition.
     ///
     /// # Errors
-    /// Rows that cannot be made as the profile asks.
+    /// Rows that cannot be generated as the profile requires.
     pub fn new(profile: &'a Profile, mut definition: TableDefinition, settings: &Settings) -> Result<Self, RunError> {
         let skip = settings.errors.skip_unsupported_columns;
-        // A profile without a definition knows its types only now.
+        // A profile without a definition only learns its types now.
         let known = Profile { definition: Some(definition.clone()), ..profile.clone() };
         let flavour = match known.generator(settings.command.generator, skip)? {
             Generator::Compat => Flavour::Compat,
@@ -68,7 +68,7 @@ impl<'a> Table<'a> {
             });
         }
         let layout = PartitionLayout::new(&definition, flavour, |name| {
-            // Names in columnspec are of any case, as in cassandra-stress.
+            // Names in columnspec may be in any case, as in cassandra-stress.
             let spec = profile.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name));
             let own = spec.map(|column| ColumnSettings {
                 size: column.size.clone(),
@@ -103,8 +103,8 @@ impl<'a> Table<'a> {
         Ok(Table { profile, definition, layout, rows, flavour, insert: statement, generator, skipped })
     }
 
-    /// Whether `validate` takes rows for wrong that were written in the order of these settings: the values of compat
-    /// depend on it, and a server gives rows back sorted.
+    /// Whether `validate` would reject rows that were written in the order of these settings: compat values depend on
+    /// the order, and a server returns rows sorted.
     pub fn has_order_of_its_own(&self) -> bool {
         let sorted = matches!(self.rows.order, Order::Sorted);
         self.flavour == Flavour::Compat && !self.layout.clustering().is_empty() && !sorted
@@ -117,13 +117,13 @@ impl<'a> Table<'a> {
 
     fn batch_type(&self, settings: &Settings) -> Batch {
         match self.profile.batch(&settings.insert) {
-            // Any other batch of increments is refused by servers.
+            // Servers refuse increments in any other batch.
             Batch::Logged | Batch::Unlogged if self.insert.counters => Batch::Counter,
             as_asked => as_asked,
         }
     }
 
-    /// What holds the rows of a visit; `None`: nothing.
+    /// How the rows of a visit are batched; `None`: not at all.
     pub fn batch(&self, settings: &Settings) -> Option<BatchKind> {
         match self.batch_type(settings) {
             Batch::None => None,
@@ -133,12 +133,12 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Rows in a batch at the most.
+    /// Most rows in a batch.
     pub fn unit(&self, settings: &Settings) -> Option<usize> {
         self.profile.batch_size(&settings.insert).map(|rows| rows as usize)
     }
 
-    /// How the rows of a visit travel, for people.
+    /// How the rows of a visit are sent, as text.
     pub fn batch_words(&self, settings: &Settings) -> String {
         let batch = self.batch_type(settings);
         match (batch, self.unit(settings)) {
@@ -148,9 +148,8 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// How many clustering columns a range of rows can be bounded by: those that are kept in the same direction. In
-    /// compat whole partitions are compared: Java's order, in which cassandra-stress bounds its ranges, is not the
-    /// servers'.
+    /// How many clustering columns can bound a range of rows: those sorted in the same direction. In compat whole
+    /// partitions are compared: Java's order, in which cassandra-stress bounds its ranges, is not the servers'.
     pub fn range_depth(&self) -> usize {
         if self.flavour == Flavour::Compat {
             return 0;
@@ -168,10 +167,10 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The line that says how large visits are, and the warnings of cassandra-stress.
+    /// The line that says how large visits are, and cassandra-stress's warnings.
     ///
     /// # Errors
-    /// A logged batch would have more statements than it can.
+    /// A logged batch would have more statements than allowed.
     pub fn batches(&self, settings: &Settings) -> Result<(String, Vec<String>), RunError> {
         let (least, most) = self.generator.row_counts();
         let partitions = self.partitions(settings).build(0);

@@ -1,4 +1,4 @@
-//! What is done to a run's tables besides the load: they are emptied, brought to disk, asked what served the reads.
+//! What is done to a run's tables besides the load: they are truncated, flushed, and queried for how reads were served.
 
 use super::{
     RunError,
@@ -12,11 +12,11 @@ use crate::{output::Total, settings::CommandKind};
 const PREDEFINED: [&str; 2] = ["standard1", "counter1"];
 
 impl Run<'_> {
-    /// Empties tables; those that do not exist are passed over. Like cassandra-stress, a predefined command empties all
+    /// Truncates tables; those that do not exist are skipped. Like cassandra-stress, a predefined command truncates all
     /// predefined tables of its keyspace, whichever it uses.
     ///
     /// # Errors
-    /// It is refused; nobody answers.
+    /// The server refuses; no node answers.
     pub fn truncate(&mut self) -> Result<(), RunError> {
         let used = self.tables.iter().map(|TableName { keyspace, table }| (keyspace.as_str(), table.as_str()));
         let keyspace = used.clone().next().map_or("", |(keyspace, _)| keyspace);
@@ -38,7 +38,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Brings what was written to disk, as `--flush`, `--compact` and `--wait-compactions` ask.
+    /// Brings written data to disk, as `--flush`, `--compact` and `--wait-compactions` request.
     ///
     /// # Errors
     /// nodetool cannot be run, or fails.
@@ -65,9 +65,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Puts into the figures of a run that reads how many of its reads were served by memtables alone.
+    /// Adds to the figures of a run that reads how many of its reads were served by memtables alone.
     pub fn ask_disks(&self, total: &mut Total) {
-        // A template without words has been refused.
+        // An empty template was refused earlier.
         let nodetool = Nodetool::asked(&self.settings.extras).ok().flatten();
         let disks = Disks { control: &self.control, nodetool: nodetool.as_ref(), interrupted: self.interrupted };
         for read in self.source.tables_read() {

@@ -10,7 +10,7 @@ use crate::{
     settings::{Secret, Settings, StoreType, TlsVersion},
 };
 
-/// What all connections are encrypted with; `None`: nothing.
+/// The TLS configuration of all connections; `None`: no encryption.
 ///
 /// # Errors
 /// Those of [`check`]; a host without an address.
@@ -26,16 +26,16 @@ pub fn tls(settings: &Settings) -> Result<Option<Tls>, RunError> {
     with_names(settings, names)
 }
 
-/// Whether connections can be encrypted as asked. No host's name is looked up.
+/// Checks that connections can be encrypted as requested. No host name is looked up.
 ///
 /// # Errors
-/// A key store without a trust store; a store that cannot be read, or is of another form than said; names of cipher
-/// suites that are not known.
+/// A key store without a trust store; a store that cannot be read, or has another format than stated; unknown names of
+/// cipher suites.
 pub fn check(settings: &Settings) -> Result<(), RunError> {
     with_names(settings, Vec::new()).map(drop)
 }
 
-/// `names`: what the certificates of servers have to say.
+/// `names`: what the servers' certificates must contain.
 fn with_names(settings: &Settings, names: Vec<(IpAddr, String)>) -> Result<Option<Tls>, RunError> {
     let transport = &settings.transport;
     let Some(truststore) = &transport.truststore else {
@@ -70,7 +70,7 @@ fn with_names(settings: &Settings, names: Vec<(IpAddr, String)>) -> Result<Optio
     Ok(Some(Tls::new(&options)?))
 }
 
-/// Whether a store has the form that `store-type=` says. One that cannot be read is told by who reads it.
+/// Checks that a store has the format that `store-type=` states. If it cannot be read, whoever reads it reports that.
 fn check_form(store: &Path, said: Option<StoreType>) -> Result<(), RunError> {
     let (Some(said), Ok(content)) = (said, fs::read(store)) else { return Ok(()) };
     // PKCS#12 is DER, which begins with the tag of a sequence; PEM is text.

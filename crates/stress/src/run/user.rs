@@ -27,18 +27,18 @@ use crate::{
     settings::{Rate, Settings, Share},
 };
 
-/// An operation with all that the cluster had to tell of it.
+/// An operation with everything that the cluster had to provide for it.
 struct Ready {
     name: String,
     weight: f64,
     profile: usize,
     what: What,
     pin: Option<u16>,
-    /// Its statements by their place, one for every kind.
+    /// Indices of its statements, one for every kind.
     statements: Vec<usize>,
     /// The variables of a query.
     variables: Vec<String>,
-    /// What a query selects whose rows are compared.
+    /// What a query selects, if its rows are compared.
     check: Option<Selection>,
 }
 
@@ -52,10 +52,10 @@ pub struct User<'a> {
 }
 
 impl<'a> User<'a> {
-    /// Makes the schemas, and asks the cluster for the tables.
+    /// Creates the schemas, and reads the tables' definitions from the cluster.
     ///
     /// # Errors
-    /// A definition or a statement is refused; a table that there is not; rows that cannot be made as asked.
+    /// A definition or a statement is refused; a table does not exist; rows cannot be generated as requested.
     pub fn make(
         from: &'a Profiles,
         control: &Control,
@@ -90,7 +90,7 @@ impl<'a> User<'a> {
             }
             tables.push(table);
         }
-        // Where cassandra-stress ends its block of settings.
+        // This is where cassandra-stress ends its block of settings.
         stage.line("");
         let mut user = User { settings, tables, ready: Vec::new(), cql: Vec::new(), tokens: Vec::new() };
         for op in &from.ops {
@@ -103,7 +103,7 @@ impl<'a> User<'a> {
         Ok(user)
     }
 
-    /// The tables that are emptied, flushed and asked about.
+    /// The tables that are truncated, flushed and queried for statistics.
     pub fn table_names(&self) -> Vec<TableName> {
         let name = |table: &Table<'_>| TableName {
             keyspace: table.definition.keyspace.clone().unwrap_or_default(),
@@ -155,7 +155,7 @@ impl<'a> User<'a> {
         })
     }
 
-    /// What the profile says of the operation's requests.
+    /// The profile's settings for the operation's requests.
     fn request(&self, profile: usize, what: What) -> Option<&RequestSpec> {
         let profile = self.tables[profile].profile;
         match what {
@@ -166,8 +166,8 @@ impl<'a> User<'a> {
         }
     }
 
-    /// The managers of seeds, by profile. As in cassandra-stress, all operations share one, unless profiles are visited
-    /// in different ways. Where operations have rates, which cassandra-stress does not know, every profile has its own:
+    /// The seed managers, by profile. As in cassandra-stress, all operations share one, unless profiles are visited in
+    /// different ways. Where operations have rates, which cassandra-stress does not know, every profile has its own:
     /// with one sequence for several tables each would get only some of its partitions.
     fn seeds(&self) -> Result<Vec<Arc<SeedManager>>, RunError> {
         let asked = |table: &Table<'_>| seed_settings(table.profile, self.settings, table.seeds_flavour());
@@ -213,7 +213,7 @@ impl<'a> User<'a> {
             layout: Arc::clone(&table.layout),
             rows: table.rows.clone(),
             seeds: Arc::clone(seeds),
-            // Kinds of one operation draw by themselves.
+            // The kinds of one operation draw independently.
             number: number * 16 + place,
             consistency,
             serial_consistency: Some(serial),
@@ -280,14 +280,14 @@ impl<'a> User<'a> {
     }
 }
 
-/// The nodes that a profile binds operations to.
+/// The nodes to which a profile pins operations.
 fn pins(profile: &Profile) -> impl Iterator<Item = &String> {
     let queries = profile.queries.iter().map(|query| &query.request);
     let ranges = profile.token_range_queries.iter().map(|query| &query.request);
     [&profile.insert.request].into_iter().chain(queries).chain(ranges).filter_map(|request| request.pin.as_ref())
 }
 
-/// Makes a profile's schema, as far as it defines one.
+/// Creates a profile's schema, as far as the profile defines one.
 fn define(
     profile: &Profile,
     settings: &Settings,
@@ -381,7 +381,7 @@ impl Source for User<'_> {
     }
 }
 
-/// Rows of a page as the protocol counts them.
+/// Number of rows in a page, as the protocol represents it.
 fn page(rows: u32) -> i32 {
     i32::try_from(rows).unwrap_or(i32::MAX)
 }

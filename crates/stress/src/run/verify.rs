@@ -1,4 +1,4 @@
-//! `verify-sizes`: partition sizes asked beside those that the nodes have.
+//! `verify-sizes`: compares the requested partition sizes with those that the nodes report.
 
 use brownout_generate::{
     compress::row_size,
@@ -23,10 +23,10 @@ use crate::{
 };
 
 /// Flushes the tables of the profiles, reads their histograms from every node, and prints for every percentile what was
-/// asked and what is there. Returns 0 if all are within one bucket of the histogram, else 1.
+/// requested and what was found. Returns 0 if all are within one bucket of the histogram, else 1.
 ///
 /// # Errors
-/// nodetool cannot be run; a profile without sizes; nobody answers.
+/// nodetool cannot be run; a profile has no sizes; no node answers.
 pub fn verify_sizes(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<'_>) -> Result<u8, RunError> {
     let profiles = profile::load_all(&settings.command.profiles)?;
     check(settings, &[])?;

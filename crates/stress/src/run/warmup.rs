@@ -14,7 +14,7 @@ use crate::{
     settings::{Length, Settings},
 };
 
-/// Partitions of each operation, and by how many threads they are visited.
+/// Number of partitions for each operation, and of threads that visit them.
 pub fn size(settings: &Settings) -> (u64, u32) {
     let quarter = match settings.command.length {
         Length::Count(count) => count / 4,
@@ -25,11 +25,11 @@ pub fn size(settings: &Settings) -> (u64, u32) {
 }
 
 impl Run<'_> {
-    /// As cassandra-stress: of every operation a quarter of the run, at most 50,000, for each node of `-node`; at most
-    /// 100 threads, as fast as they can; the first partitions of the run.
+    /// As in cassandra-stress: for every operation a quarter of the run, at most 50,000, for each node of `-node`; at
+    /// most 100 threads, as fast as they can; the first partitions of the run.
     ///
     /// # Errors
-    /// An operation failed; the user asks for an end; a load thread died.
+    /// An operation failed; the user interrupts; a load thread died.
     pub(super) fn warm_up(&mut self) -> Result<(), RunError> {
         let settings = self.settings;
         let (iterations, threads) = size(settings);
@@ -51,7 +51,7 @@ impl Run<'_> {
     }
 }
 
-/// Of a warm-up only the failures are told, and how far it is.
+/// Of a warm-up, only failures and progress are reported.
 struct Unmeasured<'a> {
     stage: &'a mut Stage,
     meter: Meter,

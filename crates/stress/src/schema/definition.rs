@@ -1,11 +1,11 @@
-//! The statements that make and use the predefined tables, as cassandra-stress writes them.
+//! The statements that create and use the predefined tables, as cassandra-stress writes them.
 //!
-//! Texts that differ by flavour: ScyllaDB's fork gives the compression as `sstable_compression`, which ScyllaDB and
-//! Cassandra up to 4.x understand; Cassandra 5 wants `class`. Both mean the same; [`Flavour`] decides.
+//! Some texts differ by flavour: ScyllaDB's fork gives the compression as `sstable_compression`, which ScyllaDB and
+//! Cassandra up to 4.x understand; Cassandra 5 requires `class`. Both mean the same; [`Flavour`] decides.
 
 use super::SchemaError;
 
-/// The strategy of a keyspace unless another is asked for.
+/// The default replication strategy of a keyspace.
 pub const NETWORK_TOPOLOGY: &str = "org.apache.cassandra.locator.NetworkTopologyStrategy";
 
 /// A keyspace of the predefined commands.
@@ -21,7 +21,7 @@ pub struct KeyspaceDefinition {
     pub storage: Option<(String, Vec<(String, String)>)>,
 }
 
-/// The key under which compression is named.
+/// The key under which the compressor is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Flavour {
     /// `class`: Cassandra 3.0 and later.
@@ -49,7 +49,7 @@ pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A name as it has to be written to mean itself: bare if it is all small letters, digits and underscores.
+/// A name as it must be written to mean itself: bare if it consists of lower-case letters, digits and underscores.
 pub fn identifier(name: &str) -> String {
     let plain = name.starts_with(|first: char| first.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');

@@ -9,7 +9,7 @@ use super::definition::identifier;
 pub struct InsertStatement {
     /// The CQL.
     pub cql: String,
-    /// Columns by their place in the table, in the order of the markers.
+    /// Indices of the columns in the table, in the order of the markers.
     pub columns: Vec<usize>,
     /// It increments counters.
     pub counters: bool,
@@ -28,10 +28,10 @@ fn is_key(column: &ColumnDefinition) -> bool {
 
 /// The statement that writes a row.
 ///
-/// As cassandra-stress (`adds`): an UPDATE in which counters, and lists and sets that are not frozen, are added to, so
-/// that they grow with every write; an INSERT where all columns are key columns. Otherwise: an INSERT, which leaves a row
-/// even if it sets none of the other columns, and collections are what was written last. Counters are always added to;
-/// and an UPDATE that sets nothing but static columns cannot name a row, so that one is an INSERT, too.
+/// With `adds`, as in cassandra-stress: an UPDATE that adds to counters and to lists and sets that are not frozen, so
+/// that they grow with every write; an INSERT where all columns are key columns. Otherwise: an INSERT, which leaves a
+/// row even if it sets none of the other columns, and replaces collections with what was written last. Counters are
+/// always added to; and since an UPDATE that sets only static columns cannot name a row, that case is an INSERT, too.
 pub fn insert(table: &TableDefinition, adds: bool) -> InsertStatement {
     let columns = &table.columns;
     let values: Vec<usize> = (0..columns.len()).filter(|place| !is_key(&columns[*place])).collect();
@@ -65,8 +65,8 @@ fn partition(table: &TableDefinition) -> Vec<String> {
     table.columns.iter().filter(of).map(|column| identifier(&column.name)).collect()
 }
 
-/// The statement that reads the rows of a partition between two bounds, both included, `depth` clustering columns deep;
-/// 0: all of them. All columns, in the table's order.
+/// The statement that reads the rows of a partition between two inclusive bounds on `depth` clustering columns; 0: all
+/// of them. All columns, in the table's order.
 pub fn range(table: &TableDefinition, depth: usize) -> String {
     let all: Vec<String> = table.columns.iter().map(|column| identifier(&column.name)).collect();
     let keys: Vec<String> = partition(table).into_iter().map(|key| format!("{key} = ?")).collect();
@@ -81,8 +81,8 @@ pub fn range(table: &TableDefinition, depth: usize) -> String {
     cql
 }
 
-/// The statement that reads a range of tokens, above the first up to the second; the token comes first. `columns` as the
-/// profile has them, `*` for all.
+/// The statement that reads a range of tokens, above the first up to and including the second; the token comes first.
+/// `columns` as in the profile, `*` for all.
 pub fn token_range(table: &TableDefinition, columns: &str) -> String {
     let token = format!("token({})", partition(table).join(", "));
     let columns = match columns.trim() {

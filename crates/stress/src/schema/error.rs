@@ -6,38 +6,38 @@ use thiserror::Error;
 /// What can go wrong with a schema.
 #[derive(Debug, Error)]
 pub enum SchemaError {
-    /// A name that the resolver does not know.
+    /// A name that cannot be resolved.
     #[error("the host '{host}' has no address: {reason}; check -node")]
     Resolve {
         /// The name.
         host: String,
-        /// The resolver's words.
+        /// The resolver's message.
         reason: String,
     },
     /// No node can be reached.
     #[error("cannot connect to {nodes}: {reason}; check -node, -port native=, and that the nodes are up")]
     Connect {
-        /// Who was tried.
+        /// The nodes that were tried.
         nodes: String,
         /// What happened.
         reason: String,
     },
-    /// They can be reached, and do not let us in.
+    /// The nodes can be reached but refuse the login.
     #[error(
         "cannot log in to {nodes}: {reason}; check -mode user= password=, or cql.username and cql.password in -credentials-file"
     )]
     Login {
-        /// Who was tried.
+        /// The nodes that were tried.
         nodes: String,
-        /// What they said.
+        /// Their message.
         reason: String,
     },
-    /// The nodes that may be used hold no such place.
+    /// None of the usable nodes is in this data centre or rack.
     #[error("no node is in {place}; there are: {known}; check -node datacenter= and rack=")]
     NoSuchPlace {
-        /// What was asked for.
+        /// What was requested.
         place: String,
-        /// What there is.
+        /// What exists.
         known: String,
     },
     /// The server refused a statement.
@@ -45,10 +45,10 @@ pub enum SchemaError {
     Refused {
         /// The statement, cut short if it is long.
         statement: String,
-        /// The server's words.
+        /// The server's message.
         reason: String,
     },
-    /// There is no such table.
+    /// The table does not exist.
     #[error(
         "Unable to find table {keyspace}.{table}; create it first: write and counter_write make theirs, a profile the one that its table_definition defines"
     )]
@@ -58,7 +58,7 @@ pub enum SchemaError {
         /// The table.
         table: String,
     },
-    /// A type of the table that is none of CQL's.
+    /// A type of the table that is not a CQL type.
     #[error("column '{column}' of {keyspace}.{table}: {source}")]
     Type {
         /// The keyspace.
@@ -71,7 +71,7 @@ pub enum SchemaError {
         #[source]
         source: Box<TypeError>,
     },
-    /// An answer that the schema's tables do not give.
+    /// An answer of a form that the schema tables do not give.
     #[error("the answer to '{statement}' cannot be read: {reason}")]
     Unreadable {
         /// The statement.
@@ -79,7 +79,7 @@ pub enum SchemaError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A value that cannot be written in a definition.
+    /// A value that cannot be used in a definition.
     #[error("{what} cannot stand in a definition: {remedy}")]
     Definition {
         /// The value.
@@ -94,13 +94,13 @@ pub enum SchemaError {
         what: String,
         /// For how long.
         limit: Duration,
-        /// What was the case at the end.
+        /// The state when the time was up.
         state: String,
     },
-    /// The user asked for an end.
+    /// The user interrupted.
     #[error("interrupted while {what}")]
     Interrupted {
-        /// What was under way.
+        /// What was in progress.
         what: String,
     },
     /// The kernel refused something.

@@ -1,4 +1,4 @@
-//! Making schemas, and emptying tables.
+//! Creates schemas, and truncates tables.
 
 use std::time::Duration;
 
@@ -9,8 +9,9 @@ use super::{Control, Refused, SchemaError, definition, session::short};
 /// How long the nodes may take to agree on a schema.
 const AGREEMENT: Duration = Duration::from_secs(60);
 
-/// The consistency at which a profile's definitions are run: that of the command where it is a majority or more, else
-/// a majority, within the data centre if the command or `-node` names one. ScyllaDB checks it; Cassandra ignores it.
+/// The consistency at which a profile's definitions are executed: that of the command where it is a majority or more,
+/// else a majority, within the data centre if the command or `-node` names one. ScyllaDB checks it; Cassandra ignores
+/// it.
 pub fn definition_consistency(command: Consistency, datacenter: bool) -> Consistency {
     use Consistency as C;
     let local = datacenter || matches!(command, C::LocalOne | C::LocalQuorum | C::LocalSerial);
@@ -22,10 +23,10 @@ pub fn definition_consistency(command: Consistency, datacenter: bool) -> Consist
 }
 
 impl Control {
-    /// Runs a definition; that its object exists already is no error. Waits for agreement.
+    /// Executes a definition; it is not an error if its object exists already. Waits for schema agreement.
     ///
     /// # Errors
-    /// It is refused for another reason; the nodes do not agree; the user asks for an end.
+    /// It is refused for another reason; the nodes do not agree; the user interrupts.
     pub fn define(
         &self,
         cql: &str,
@@ -34,17 +35,17 @@ impl Control {
     ) -> Result<(), SchemaError> {
         match self.run(cql.trim().trim_end_matches(';'), consistency, interrupt)? {
             Ok(_) | Err(Refused::AlreadyExists(_)) => {}
-            // An index that is there is told as a wrong request.
+            // An existing index is reported as an invalid request.
             Err(Refused::Other(reason)) if reason.contains("already exist") => {}
             Err(Refused::Other(reason)) => return Err(SchemaError::Refused { statement: short(cql), reason }),
         }
         self.agree(Limit { time: AGREEMENT, interrupted: interrupt }).map(drop)
     }
 
-    /// Unqualified names mean this keyspace from now on.
+    /// From now on unqualified names refer to this keyspace.
     ///
     /// # Errors
-    /// There is none of this name, or nobody answers.
+    /// It does not exist, or no node answers.
     pub fn use_keyspace(&self, name: &str) -> Result<(), SchemaError> {
         let (runtime, session) = self.driver();
         let stored = super::table::stored_name(name);
@@ -53,10 +54,10 @@ impl Control {
             .map_err(|error| SchemaError::Refused { statement: format!("USE {name}"), reason: error.to_string() })
     }
 
-    /// Empties a table, if it exists; tells whether it does.
+    /// Truncates a table, if it exists; returns whether it does.
     ///
     /// # Errors
-    /// It is refused for another reason than that there is no such table; nobody answers.
+    /// It is refused for another reason than that the table does not exist; no node answers.
     pub fn truncate(
         &self,
         keyspace: &str,

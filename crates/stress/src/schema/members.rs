@@ -1,4 +1,4 @@
-//! Who belongs to the cluster.
+//! The members of the cluster.
 
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
@@ -10,7 +10,7 @@ use super::{Control, SchemaError, session::POLL};
 /// A node of the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Where it answers CQL.
+    /// Its CQL address.
     pub address: SocketAddr,
     /// Its data centre.
     pub datacenter: String,
@@ -21,7 +21,7 @@ pub struct Member {
 }
 
 impl Control {
-    /// The nodes that the session knows, in order of address; those of a whitelist only, if there is one.
+    /// The nodes known to the session, in order of address; if there is a whitelist, only those on it.
     pub fn members(&self) -> Vec<Member> {
         let (_, session) = self.driver();
         let state = session.get_cluster_state();
@@ -48,10 +48,10 @@ impl Control {
         state.replica_locator().ring().iter().map(|(token, _)| token.value()).collect()
     }
 
-    /// Those of the members that a load for `datacenter` and `rack` goes to.
+    /// The members that take a load for `datacenter` and `rack`.
     ///
     /// # Errors
-    /// There is none.
+    /// There are none.
     pub fn members_in(&self, datacenter: Option<&str>, rack: Option<&str>) -> Result<Vec<Member>, SchemaError> {
         let all = self.members();
         let here = |member: &&Member| {
@@ -73,10 +73,10 @@ impl Control {
         Ok(found)
     }
 
-    /// Waits until all members tell the same version of the schema, each asked for its own; returns how long it took.
+    /// Waits until all members report the same schema version, each asked for its own; returns how long it took.
     ///
     /// # Errors
-    /// They do not agree within the limit: the error says who tells what. The user asks for an end.
+    /// They do not agree within the limit: the error says what each reports. The user interrupts.
     pub fn agree(&self, limit: Limit<'_>) -> Result<Duration, SchemaError> {
         const OWN: &str = "SELECT schema_version FROM system.local WHERE key = 'local'";
         let begun = Instant::now();

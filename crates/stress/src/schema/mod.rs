@@ -1,9 +1,9 @@
-//! Schemas: made, waited for, read back.
+//! Schemas: created, awaited, read back.
 //!
-//! [`Control`] is a session for the rare work, apart from the load's own connections. [`definition`] writes the
-//! statements of the predefined tables, [`make`] runs those and a profile's, [`table`] reads what the cluster really
-//! has, [`qualify`] names the keyspace in statements that leave it out, and [`replication`] reads how often a keyspace
-//! that is to be made keeps its rows.
+//! [`Control`] is a session for control work, separate from the load's own connections. [`definition`] writes the
+//! statements of the predefined tables, [`make`] executes those and a profile's, [`table`] reads what the cluster
+//! really has, [`qualify`] adds the keyspace to statements that leave it out, and [`replication`] reads how many
+//! replicas a keyspace to be created has.
 
 pub mod definition;
 pub mod dml;

@@ -1,14 +1,14 @@
-//! Names the keyspace in statements that leave it out.
+//! Adds the keyspace to statements that leave it out.
 //!
-//! Profiles write `SELECT * FROM t`, and mean the profile's keyspace. Connections are shared by profiles of several
-//! keyspaces, so no connection can have one keyspace in use: the statements name theirs instead.
+//! Profiles write `SELECT * FROM t`, and mean the profile's keyspace. Profiles of several keyspaces share connections,
+//! so a connection cannot have one keyspace in use: the statements name theirs instead.
 
 use super::definition::identifier;
 
-/// The statement with `keyspace` before every table that is named without one.
+/// The statement with `keyspace` before every unqualified table name.
 ///
-/// Tables are named after `FROM`, `INTO`, `UPDATE` and `TRUNCATE`, in batches too. What stands in quotes or comments
-/// is left alone.
+/// Tables are named after `FROM`, `INTO`, `UPDATE` and `TRUNCATE`, in batches too. Text in quotes or comments is left
+/// alone.
 pub fn qualified(cql: &str, keyspace: &str) -> String {
     let words = words(cql);
     let mut out = String::with_capacity(cql.len() + 32);
@@ -44,13 +44,14 @@ pub fn qualified(cql: &str, keyspace: &str) -> String {
     out
 }
 
-/// Whether the statement has a condition (`IF …`), so that its answer tells whether it was applied.
+/// Whether the statement has a condition (`IF …`), so that its answer says whether it was applied.
 pub fn is_conditional(cql: &str) -> bool {
     let is_if = |word: &Word| word.kind == Kind::Name && cql[word.start..word.end].eq_ignore_ascii_case("if");
     words(cql).iter().any(is_if)
 }
 
-/// Whether the statement writes, and may be given a timestamp: an insert, an update, a deletion, without a condition.
+/// Whether the statement is a write that may be given a timestamp: an insert, an update, a deletion, without a
+/// condition.
 pub fn writes(cql: &str) -> bool {
     let writes = ["insert", "update", "delete"].iter().any(|known| keyword(cql).eq_ignore_ascii_case(known));
     writes && !is_conditional(cql)
@@ -61,7 +62,7 @@ pub fn selects(cql: &str) -> bool {
     keyword(cql).eq_ignore_ascii_case("select")
 }
 
-/// The word that the statement begins with.
+/// The first word of the statement.
 fn keyword(cql: &str) -> &str {
     words(cql).into_iter().next().map_or("", |word| &cql[word.start..word.end])
 }
@@ -79,7 +80,7 @@ struct Word {
     kind: Kind,
 }
 
-/// Names, quoted names, and single signs; texts, numbers and comments as one word of another kind.
+/// Names, quoted names, and single symbols; texts, numbers and comments are words of another kind.
 fn words(cql: &str) -> Vec<Word> {
     let bytes = cql.as_bytes();
     let mut words = Vec::new();

@@ -1,4 +1,4 @@
-//! How often a keyspace keeps each row, read from its definition, before there is a server to ask.
+//! The number of replicas in a keyspace, read from its definition before there is a server to ask.
 
 /// `replication = {…}` of a `CREATE KEYSPACE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Replication {
 }
 
 impl Replication {
-    /// Reads it; `None` if the definition has none, or one that cannot be read. A server judges that.
+    /// Parses it; `None` if the definition has none, or an unreadable one, which the server will judge.
     ///
     /// A factor of `3/1` (transient replication) counts as its whole, 3.
     pub fn of(definition: &str) -> Option<Replication> {
@@ -37,7 +37,7 @@ impl Replication {
     }
 }
 
-/// What follows a word that stands by itself, outside of quotes.
+/// The text after a word that stands alone, outside of quotes.
 fn after_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut quote = None;

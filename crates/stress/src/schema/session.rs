@@ -25,10 +25,10 @@ use tokio::{
 
 use super::SchemaError;
 
-/// How long nodes that refuse connections are asked again: they may be about to listen.
+/// How long nodes that refuse connections are retried: they may be about to listen.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Between two looks at something that is waited for.
+/// Polling interval.
 pub(super) const POLL: Duration = Duration::from_millis(100);
 
 /// How the cluster is reached.
@@ -36,7 +36,7 @@ pub(super) const POLL: Duration = Duration::from_millis(100);
 pub struct Contact {
     /// Nodes to begin with.
     pub nodes: Vec<SocketAddr>,
-    /// Only these nodes, not the others that they know of.
+    /// Only these nodes, not others that they know of.
     pub whitelist: bool,
     /// User and password.
     pub credentials: Option<(String, String)>,
@@ -50,7 +50,7 @@ impl Contact {
     /// Looks up `hosts`: names or addresses, with or without `:port`.
     ///
     /// # Errors
-    /// A name without an address.
+    /// A name that has no address.
     pub fn resolve(hosts: &[String], port: u16) -> Result<Contact, SchemaError> {
         let mut nodes = Vec::new();
         for host in hosts {
@@ -63,7 +63,7 @@ impl Contact {
                 (host.trim_matches(['[', ']']), port).to_socket_addrs()
             };
             let mut found: Vec<SocketAddr> = found.map_err(|error| failed(error.to_string()))?.collect();
-            // A node listens on one of its name's addresses, mostly the IPv4 one ("localhost").
+            // A node listens on one of its name's addresses, usually the IPv4 one ("localhost").
             found.sort_by_key(SocketAddr::is_ipv6);
             nodes.push(*found.first().ok_or_else(|| failed("the resolver gives none".to_owned()))?);
         }
@@ -97,9 +97,9 @@ impl Contact {
 /// Why a statement was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
-    /// What it would have made is there already.
+    /// The object to be created exists already.
     AlreadyExists(String),
-    /// Any other reason, in the server's or the driver's words.
+    /// Any other reason, as the server or the driver states it.
     Other(String),
 }
 
@@ -112,10 +112,10 @@ impl Refused {
     }
 }
 
-/// A row of text values; `None`: null.
+/// A row of text values; `None` is a null.
 pub type TextRow = Vec<Option<String>>;
 
-/// A session. It has no thread of its own: between calls nothing of it runs, so it takes nothing from the load.
+/// A session. It has no thread of its own: between calls nothing of it runs, so it takes no time from the load.
 pub struct Control {
     runtime: Runtime,
     session: Session,
@@ -123,7 +123,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Connects; nodes that refuse connections are asked again for two seconds.
+    /// Connects; nodes that refuse connections are retried for two seconds.
     ///
     /// # Errors
     /// No node answers, the credentials are refused, or the limit is reached.
@@ -149,7 +149,7 @@ impl Control {
                     Ok(Ok(session)) => return Ok(session),
                     Ok(Err(error)) => {
                         let tls = tls_reason(&error);
-                        // Neither wrong credentials nor wrong certificates become right.
+                        // Wrong credentials and wrong certificates do not become right.
                         hopeless = tls.is_some();
                         reason = tls.unwrap_or_else(|| with_causes(&error));
                         if let Some(reason) = login_reason(&reason) {
@@ -172,7 +172,7 @@ impl Control {
         &self.contact
     }
 
-    /// The cluster's name; empty if it tells none.
+    /// The cluster's name; empty if it has none.
     pub fn cluster_name(&self) -> String {
         self.session.get_cluster_state().cluster_name().to_owned()
     }
@@ -182,15 +182,15 @@ impl Control {
         self.session.get_cluster_state().get_nodes_info().iter().any(|node| node.sharder().is_some())
     }
 
-    /// The driver's session, and the runtime to ask it in.
+    /// The driver's session, and the runtime to use it in.
     pub(super) fn driver(&self) -> (&Runtime, &Session) {
         (&self.runtime, &self.session)
     }
 
-    /// Runs a statement at a consistency, whoever answers it. Never tried twice.
+    /// Executes a statement at a consistency level, on any node, without retries.
     ///
     /// # Errors
-    /// The outer error: nobody answered, or the user asked for an end. The inner one: it was refused.
+    /// The outer error: no node answered, or the user interrupted. The inner one: the statement was refused.
     pub fn run(
         &self,
         cql: &str,
@@ -200,7 +200,7 @@ impl Control {
         self.ask(cql, consistency, None, interrupt)
     }
 
-    /// Asks one node.
+    /// Executes a statement on one node.
     ///
     /// # Errors
     /// Those of [`Control::run`].
@@ -245,10 +245,10 @@ impl Control {
         }
     }
 
-    /// Runs a statement that has to succeed.
+    /// Executes a statement that must succeed.
     ///
     /// # Errors
-    /// It is refused, nobody answered, or the user asked for an end.
+    /// It is refused, no node answered, or the user interrupted.
     pub fn rows(
         &self,
         cql: &str,
@@ -260,7 +260,7 @@ impl Control {
     }
 }
 
-/// Comes when the user asks for an end.
+/// Completes when the user interrupts.
 async fn interrupted(limit: Limit<'_>) {
     while !(limit.interrupted)() {
         sleep(POLL).await;
@@ -277,16 +277,16 @@ fn refusal(error: &ExecutionError) -> Refused {
     }
 }
 
-/// Why a node does not let us in, if that is what the driver's words come to.
+/// Why a node refuses the login, if that is what the driver's message means.
 fn login_reason(words: &str) -> Option<String> {
     if words.contains("Authentication is required") {
-        // The driver goes on to say what its own programmers should write.
+        // The driver's message continues with advice for programmers.
         return Some("a name and a password are asked for".to_owned());
     }
     words.contains("uthenticat").then(|| words.to_owned())
 }
 
-/// An error and what it came from, where the driver does not say it itself.
+/// An error with its causes, where the driver's message lacks them.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
@@ -300,7 +300,8 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     words
 }
 
-/// A value as text: texts bare, lists one element a line, maps one `key=value` a line, everything else as CQL writes it.
+/// A value as text: texts bare, lists with one element per line, maps with one `key=value` per line, all else as in
+/// CQL.
 fn text(value: CqlValue) -> String {
     match value {
         CqlValue::Text(text) | CqlValue::Ascii(text) => text,
@@ -315,7 +316,7 @@ fn text(value: CqlValue) -> String {
     }
 }
 
-/// A statement for an error's text.
+/// A statement shortened for an error message.
 pub(super) fn short(cql: &str) -> String {
     let line = cql.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(200) {

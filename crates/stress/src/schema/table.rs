@@ -1,11 +1,11 @@
-//! What a table really is: its columns as the cluster's own schema tables tell.
+//! The actual columns of a table, according to the cluster's schema tables.
 
 use brownout_generate::types::{ColumnDefinition, ColumnKind, CqlType, OptionValue, TableDefinition, UserTypes};
 use brownout_load::Consistency;
 
 use super::{Control, SchemaError};
 
-/// The name that the schema keeps for a name as written: what stands in double quotes, else in small letters.
+/// The name under which the schema stores a name as written: without its double quotes, or else in lower case.
 pub fn stored_name(written: &str) -> String {
     let written = written.trim();
     match written.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
@@ -30,7 +30,7 @@ impl Control {
     /// Names are as the schema keeps them.
     ///
     /// # Errors
-    /// There is no such table; it has a type that is none of CQL's; nobody answers.
+    /// The table does not exist; it has a type that is not a CQL type; no node answers.
     pub fn table(
         &self,
         keyspace: &str,
@@ -87,7 +87,7 @@ impl Control {
         })
     }
 
-    /// The table's option of this name, as the cluster keeps it; empty: it is not compressed.
+    /// The table's compression options, as the cluster stores them; empty: it is not compressed.
     fn compression(
         &self,
         keyspace: &str,

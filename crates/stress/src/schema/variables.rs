@@ -1,4 +1,4 @@
-//! What a statement binds and returns, as the server prepares it.
+//! The variables of a statement, as the server reports them when it prepares the statement.
 
 use super::{Control, SchemaError, session::short};
 
@@ -7,7 +7,7 @@ impl Control {
     /// (`[limit]`, `[ttl]`).
     ///
     /// # Errors
-    /// The server refuses the statement; nobody answers.
+    /// The server refuses the statement; no node answers.
     pub fn variables(&self, cql: &str) -> Result<Vec<String>, SchemaError> {
         let (runtime, session) = self.driver();
         let prepared = runtime

@@ -3,11 +3,11 @@
 use super::{CommandKind, Compression, DataPath, Settings};
 
 impl Settings {
-    /// The `Stress Settings` block, with a section of ours at its end. It ends with an empty line; the profile's part of
-    /// a `user` command is [`crate::profile::Profile::block`], which belongs before that line.
+    /// The `Stress Settings` block, with a section of our own at its end. It ends with an empty line; the profile's
+    /// part of a `user` command is [`crate::profile::Profile::block`], which belongs before that line.
     ///
-    /// The order, the names and the forms of values are cassandra-stress's (`printSettings` of its settings classes),
-    /// except that passwords of stores are not shown.
+    /// The order, the names and the formats of values are those of cassandra-stress (`printSettings` of its settings
+    /// classes), except that passwords of stores are not shown.
     pub fn block(&self) -> String {
         let mut text = String::from("******************** Stress Settings ********************\n");
         let mut part = |name: &str, lines: &str| {
@@ -38,7 +38,7 @@ impl Settings {
         text
     }
 
-    /// What cassandra-stress has no line for; what was not asked for is left out.
+    /// Settings for which cassandra-stress has no line; only those that were given.
     fn ours(&self) -> Vec<(&'static str, String)> {
         let mut lines = self.rate.ours();
         lines.extend(self.command.generator.map(|generator| ("Generator", generator.name().to_owned())));

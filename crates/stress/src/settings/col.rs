@@ -11,21 +11,21 @@ use super::{
 /// The columns of `standard1` and `counter1`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Columns {
-    /// Their names, in the order of their bytes.
+    /// Their names, ordered by their bytes.
     pub names: Vec<String>,
     /// Bytes of a value.
     pub size: Spec,
-    /// Whether reads ask for all columns instead of these by name.
+    /// Whether reads select all columns instead of naming them.
     pub slice: bool,
-    /// Timestamp of every write, in µs; `None`: the present.
+    /// Timestamp of every write, in µs; `None`: the current time.
     pub timestamp: Option<i64>,
     /// Shown only: names are text.
     pub comparator: String,
-    /// What the block of settings says of the count.
+    /// What the block of settings shows as the count.
     count_text: String,
 }
 
-/// Cassandra allows more; a row that large is a slip.
+/// Cassandra allows more, but a row that large is a mistake.
 const MOST_COLUMNS: i64 = 10_000;
 
 pub(super) fn alternatives() -> Vec<Alternative> {

@@ -8,14 +8,15 @@ use thiserror::Error;
 
 use super::grammar::Pattern;
 
-/// Why a command line is refused. A message begins with the words of cassandra-stress, which scripts may look for, where
-/// it has the same complaint, and goes on with what would be right.
+/// Why a command line is refused. Where cassandra-stress has the same error, the message begins with its words, which
+/// scripts may look for, and continues with what would be right.
 ///
-/// cassandra-stress then exits with 1; `brownout` exits with 2, as for all wrong arguments. Scripts only ask for 0.
+/// cassandra-stress exits with 1 in these cases; `brownout` exits with 2, as for all wrong arguments. Scripts only
+/// check for 0.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// The first word is no command.
+    /// The first word is not a command.
     #[error(
         "No command specified: {}; the first word is one of read, write, mixed, counter_write, counter_read, user, \
          verify-sizes, help, print, version, legacy{}",
@@ -23,36 +24,36 @@ pub enum SettingsError {
         did_you_mean(.nearest.as_deref()),
     )]
     NoCommand {
-        /// What stands there.
+        /// What was found there.
         found: Option<String>,
-        /// The command that it resembles most.
+        /// The most similar command.
         nearest: Option<String>,
     },
-    /// A group opened twice.
+    /// A group that occurs twice.
     #[error("{group} is defined multiple times. Each option/command can be specified at most once.")]
     Repeated {
         /// The group or command.
         group: String,
     },
-    /// A word that no option of its group takes.
+    /// A word that is not an option of its group.
     #[error("Invalid parameter {word}: {group} takes no such word{}; see 'help {group}'", did_you_mean(.nearest.as_deref()))]
     Word {
         /// The group or command.
         group: String,
         /// The word.
         word: String,
-        /// The option that it resembles most.
+        /// The most similar option.
         nearest: Option<String>,
     },
-    /// A word with two dashes that is none.
+    /// An unknown word with two dashes.
     #[error("Invalid parameter {word}: no word with two dashes is called so{}; 'brownout stress help' lists them", did_you_mean(.nearest.as_deref()))]
     TwoDashes {
         /// The word.
         word: String,
-        /// The one that it resembles most.
+        /// The most similar one.
         nearest: Option<String>,
     },
-    /// A value of the wrong shape.
+    /// A value of the wrong form.
     #[error("Invalid value {value}; must match pattern {}: {}{}", .pattern.text(), owner(.option), .pattern.remedy())]
     #[allow(private_interfaces, reason = "for its texts only")]
     Value {
@@ -75,7 +76,7 @@ pub enum SettingsError {
         /// The key.
         key: String,
     },
-    /// Brackets with something inside that does not belong there.
+    /// Brackets that contain something invalid.
     #[error("Invalid {option} specification: {what}; {remedy}")]
     Multi {
         /// What stands before the brackets.
@@ -85,7 +86,7 @@ pub enum SettingsError {
         /// What would be right.
         remedy: String,
     },
-    /// All words are known, but they do not go together, or one is missing.
+    /// All words are known, but they cannot be combined, or one is missing.
     #[error("Invalid {group} options provided, see output for valid options")]
     Unfit {
         /// The group or command, as messages name it.
@@ -93,15 +94,15 @@ pub enum SettingsError {
         /// What would be right; [`SettingsError::usage`] gives it.
         usage: String,
     },
-    /// Groups that do not exist.
+    /// Unknown groups.
     #[error("Error processing command line arguments. The following were ignored:\n{groups}{}", did_you_mean(.nearest.as_deref()))]
     Ignored {
-        /// They and their words, one group a line.
+        /// The groups with their words, one group per line.
         groups: String,
-        /// The group that the first resembles most.
+        /// The group most similar to the first.
         nearest: Option<String>,
     },
-    /// No distribution, or no ratio.
+    /// An invalid distribution or ratio.
     #[error("{error} (in {option})")]
     Distribution {
         /// What is wrong.
@@ -109,12 +110,12 @@ pub enum SettingsError {
         /// Where.
         option: String,
     },
-    /// Values that are fine alone, but make no sense together or at this size.
+    /// Values that are valid individually but make no sense together or at this size.
     #[error("{what}: {remedy}")]
     Senseless {
-        /// What is wrong; begins with the words of cassandra-stress if it has this complaint.
+        /// What is wrong; begins with the words of cassandra-stress if it has this error.
         what: String,
-        /// What to do.
+        /// What to do about it.
         remedy: String,
     },
     /// A file that an option names cannot be used.
@@ -130,7 +131,7 @@ pub enum SettingsError {
 }
 
 impl SettingsError {
-    /// The usage of the group, which belongs above the message.
+    /// The usage of the group, to be printed above the message.
     pub fn usage(&self) -> Option<&str> {
         match self {
             SettingsError::Unfit { usage, .. } => Some(usage),

@@ -1,4 +1,4 @@
-//! `-errors`: what becomes of operations that fail.
+//! `-errors`: what happens when operations fail.
 
 use std::time::Duration;
 
@@ -10,30 +10,30 @@ use super::{
     number,
 };
 
-/// What becomes of operations that fail.
+/// What happens when operations fail.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Errors {
     /// How often an operation is tried, at least once. In an open loop once, unless `retries=` says otherwise: nine
-    /// retries make of 1,000 operations per second 10,000 requests, against a cluster in trouble.
+    /// retries turn 1,000 operations per second into 10,000 requests, against a cluster in trouble.
     pub tries: u32,
-    /// Whether the run goes on after one has failed for good.
+    /// Whether the run continues after an operation has finally failed.
     pub ignore: bool,
-    /// Whether a run of a given time ends at the first failure. Without `ignore` every run does; with it there is no
-    /// failure to end at, as in cassandra-stress.
+    /// Whether a run of a given duration ends at the first failure. Without `ignore` every run does; with it there is
+    /// no failure to end at, as in cassandra-stress.
     pub fail_fast: bool,
-    /// Whether what is read is not compared with what was written.
+    /// Whether comparing what is read with what was written is skipped.
     pub skip_read_validation: bool,
     /// Whether columns of a type that `compat` does not know are left out.
     pub skip_unsupported_columns: bool,
-    /// The wait before an operation that met an overloaded server is tried again. Others are tried at once.
+    /// The delay before retrying an operation that met an overloaded server. Others are retried at once.
     pub delay: RetryDelay,
-    /// Whether `retries=` says how often.
+    /// Whether `retries=` is given.
     given: bool,
     /// `min-delay-ms=` and `max-delay-ms=`, for the block of settings.
     bounds_ms: (u64, u64),
 }
 
-/// How often users of a closed loop try again, as cassandra-stress's do.
+/// How often operations of a closed loop are retried, as in cassandra-stress.
 const RETRIES: u32 = 9;
 
 pub(super) fn alternatives() -> Vec<Alternative> {
@@ -67,7 +67,7 @@ fn delays_fit(taken: &Taken) -> bool {
 }
 
 impl Errors {
-    /// `open`: nothing but the clock makes operations start.
+    /// `open`: only the clock makes operations start.
     pub(super) fn parse(words: Option<&[String]>, open: bool) -> Result<Self, SettingsError> {
         let (_, taken) = select("-errors", words.unwrap_or_default(), alternatives())?;
         let given: Option<u32> =
@@ -96,7 +96,7 @@ impl Errors {
         Ok(errors)
     }
 
-    /// Takes the default of an open loop or of another, unless `retries=` is given.
+    /// Sets the default of an open loop or of any other, unless `retries=` is given.
     pub fn suit(&mut self, open: bool) {
         if !self.given {
             self.tries = if open { 1 } else { RETRIES + 1 };

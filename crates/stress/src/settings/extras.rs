@@ -1,4 +1,4 @@
-//! Words that begin with two dashes: ours. They are taken out before cassandra-stress's grammar sees the rest.
+//! Options that begin with two dashes: ours. They are removed before cassandra-stress's grammar sees the rest.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -6,24 +6,24 @@ use brownout_yaml::nearest;
 
 use super::{SettingsError, number};
 
-/// What only this tool does.
+/// What only this tool can do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Extras {
     /// `--flush`: memtables are written to disk before the run.
     pub flush: bool,
     /// `--compact`: tables are compacted before the run.
     pub compact: bool,
-    /// `--wait-compactions`: the run begins when no compaction is left.
+    /// `--wait-compactions`: the run begins when no compaction is running.
     pub wait_compactions: bool,
-    /// `--dry-run`: settings and plan are printed, no server is asked.
+    /// `--dry-run`: settings and plan are printed, no server is contacted.
     pub dry_run: bool,
     /// `--record FILE`: a run file for `brownout show`, `report` and `compare`.
     pub record: Option<PathBuf>,
     /// `--nodetool COMMAND`: how nodetool is called; `{host}` stands for the node.
     pub nodetool: Option<String>,
-    /// `--tick TIME`: operations that are due by the clock are sent together, once in so long; `None`: the engine's own.
+    /// `--tick TIME`: operations due by the clock are sent together, once per tick; `None`: the engine's default.
     pub tick: Option<Duration>,
-    /// `--apache`: rows, steps of threads and table options as Apache's tool has them, not ScyllaDB's fork.
+    /// `--apache`: rows, steps of threads and table options as in Apache's tool, not as in ScyllaDB's fork.
     pub apache: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) const WORDS: [(&str, bool, &str); 8] = [
 ];
 
 impl Extras {
-    /// Takes them out of the arguments. A value may follow its word or an equals sign.
+    /// Removes them from the arguments. A value may follow its option directly or after an equals sign.
     pub(super) fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<(Self, Vec<&str>), SettingsError> {
         let mut extras = Extras::default();
         let mut rest = Vec::new();
@@ -65,8 +65,8 @@ impl Extras {
                 return Err(SettingsError::Repeated { group: (*name).to_owned() });
             }
             seen.push(name);
-            // What begins with a dash is the next word or group: as a value it would be lost, and `--record --dry-run`
-            // a run that nobody asked for.
+            // Anything that begins with a dash is the next option or group: taken as a value it would be lost, and
+            // `--record --dry-run` would start a run that nobody asked for.
             let value =
                 if *wants_value { value.or_else(|| arguments.next_if(|next| !next.starts_with('-'))) } else { value };
             match (wants_value, value.filter(|value| !value.is_empty())) {
@@ -92,13 +92,13 @@ impl Extras {
     }
 }
 
-/// A word lacks its value; `next` is what stands there instead.
+/// An option lacks its value; `next` is what follows instead.
 fn valueless(name: &str, next: Option<&str>) -> SettingsError {
     let instead = next.map(|next| format!(" ('{next}' follows it, which is none)")).unwrap_or_default();
     SettingsError::senseless(format!("{name} has no value{instead}"), format!("write {name} VALUE or {name}=VALUE"))
 }
 
-/// Beyond it an open loop is none.
+/// With a longer tick, an open loop would no longer be one.
 const LONGEST_TICK: Duration = Duration::from_secs(1);
 
 fn tick(text: &str) -> Result<Duration, SettingsError> {

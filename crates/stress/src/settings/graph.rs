@@ -8,14 +8,14 @@ use super::{
     null,
 };
 
-/// The page with figures of the run.
+/// The page with the run's figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Graph {
-    /// The page; a page that exists gets one more test.
+    /// The page; a test is added if it exists.
     pub file: Option<PathBuf>,
     /// Name of what is being tested.
     pub revision: String,
-    /// Title of the page; `None`: with the date.
+    /// Title of the page; `None`: a title with the date.
     pub title: Option<String>,
     /// Name of the test: the command, in capitals, unless given.
     pub operation: String,

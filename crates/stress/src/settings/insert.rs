@@ -10,11 +10,11 @@ use super::{
     number,
 };
 
-/// How rows are written. What is `None` is left to the profile; for `visits` and `revisit` see
+/// How rows are written. Whatever is `None` is left to the profile; for `visits` and `revisit` see
 /// [`crate::profile::Profile::visits`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Insert {
-    /// Which of the partitions that are not yet whole is visited next.
+    /// Which of the incomplete partitions is visited next.
     pub revisit: Spec,
     /// In how many visits a partition is written.
     pub visits: Spec,
@@ -24,34 +24,34 @@ pub struct Insert {
     pub select_ratio: Option<RatioSpec>,
     /// Share of a row's columns that is written; the others are nulls.
     pub row_population_ratio: Option<RatioSpec>,
-    /// What holds the rows of a visit.
+    /// How the rows of a visit are batched.
     pub batch: Option<Batch>,
-    /// Rows in a batch at the most.
+    /// Most rows in a batch.
     pub batch_size: Option<u32>,
     /// Consistency of inserts.
     pub consistency: Option<Consistency>,
     /// Serial consistency of inserts.
     pub serial_consistency: Option<SerialConsistency>,
-    /// Whether `revisit=` and `visits=` are defaults, which a profile's own win over.
+    /// Whether `revisit=` and `visits=` are defaults, which a profile's own settings override.
     pub(crate) revisit_is_default: bool,
     pub(crate) visits_is_default: bool,
 }
 
-/// What holds the rows of a visit.
+/// How the rows of a visit are batched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Batch {
-    /// Nothing: each is a statement and an operation of its own.
+    /// Not at all: each row is a statement and an operation of its own.
     None,
-    /// A batch that is written whole or not at all.
+    /// An atomic batch.
     Logged,
-    /// A batch without that promise.
+    /// A batch that is not atomic.
     Unlogged,
     /// A batch of increments.
     Counter,
 }
 
 impl Batch {
-    /// From its name in any case; cassandra-stress matches any case and then only understands capitals.
+    /// Parses a name in any case; cassandra-stress accepts any case but then only understands upper case.
     pub fn from_name(name: &str) -> Option<Batch> {
         [Batch::None, Batch::Logged, Batch::Unlogged, Batch::Counter]
             .into_iter()
@@ -96,7 +96,7 @@ impl Insert {
             visits: taken.spec("-insert", "visits=")?.unwrap_or(Spec::Fixed(1)),
             partitions: taken.spec("-insert", "partitions=")?,
             select_ratio: taken.ratio("-insert", "select-ratio=")?,
-            // Its default must not hide the profile's, as it does in cassandra-stress.
+            // Its default must not override the profile's, as it does in cassandra-stress.
             row_population_ratio: taken.ratio("-insert", "row-population-ratio=")?.filter(|_| row_population),
             batch: taken.given("batchtype=").and_then(Batch::from_name),
             batch_size: taken

@@ -1,4 +1,4 @@
-//! Command lines as a whole: those that run something, and those that are answered at once.
+//! Whole command lines: those that run something, and those that only print something.
 
 use brownout_generate::distribution::print_table;
 
@@ -8,17 +8,17 @@ use super::{
     help, legacy,
 };
 
-/// What a command line asks for.
+/// What a command line requests.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Invocation {
-    /// To run something.
+    /// A run.
     Run(Box<Settings>),
-    /// A text, for stdout: `help`, `print dist=…`, `version`.
+    /// A text for stdout: `help`, `print dist=…`, `version`.
     Answer(String),
 }
 
 impl Invocation {
-    /// Reads the words after the program's name.
+    /// Parses the arguments after the program's name.
     ///
     /// # Errors
     /// As [`SettingsError`] says.
@@ -26,7 +26,7 @@ impl Invocation {
         Invocation::parse_with(arguments, &|path| std::fs::read_to_string(path))
     }
 
-    /// The same, with another way to read files.
+    /// The same, with another way of reading files.
     ///
     /// # Errors
     /// Those of [`Invocation::parse`].
@@ -38,7 +38,7 @@ impl Invocation {
         if matches!(first.as_deref(), Some("--version" | "-v")) {
             return Ok(Invocation::Answer(help::version()));
         }
-        // Options of old begin with two dashes, too.
+        // Legacy options begin with two dashes, too.
         let is_legacy = grammar::words(arguments).first().is_some_and(|first| first.eq_ignore_ascii_case("legacy"));
         if is_legacy {
             let words = legacy::translate(&grammar::words(arguments)[1..])?;
@@ -56,7 +56,7 @@ impl Invocation {
     }
 }
 
-/// `help`, `print` and `version` count wherever they stand as a group: `write -?`.
+/// `help`, `print` and `version` take effect wherever they occur as a group: `write -?`.
 fn answer(groups: &mut Vec<grammar::Group>) -> Result<Option<String>, SettingsError> {
     if let Some(words) = take(groups, "-?").or_else(|| take(groups, "help")) {
         let topic = match (&words[..], &groups[..]) {

@@ -1,11 +1,11 @@
-//! `legacy`: the options of cassandra-stress 2.0, translated to today's words.
+//! `legacy`: the options of cassandra-stress 2.0, translated to today's.
 //!
-//! cassandra-stress still has such a translation, but into words that it no longer understands itself. This one yields
-//! what they meant, and refuses what has no meaning any more.
+//! cassandra-stress still has such a translation, but into options that it no longer understands itself. This one
+//! yields what they meant, and refuses what no longer has a meaning.
 
 use super::SettingsError;
 
-/// Short name, long name, whether a value follows, what it does.
+/// Short name, long name, whether a value follows, help text.
 const OPTIONS: [(&str, &str, bool, &str); 39] = [
     ("h", "help", false, "this list"),
     ("n", "num-keys", true, "count of operations (1000000)"),
@@ -48,10 +48,10 @@ const OPTIONS: [(&str, &str, bool, &str); 39] = [
     ("th", "throttle", true, "operations per second at the most"),
 ];
 
-/// What was given, by short name.
+/// The given options, by short name.
 type Given<'a> = Vec<(&'static str, &'a str)>;
 
-/// The words of today for options of old.
+/// Translates legacy options to today's words.
 pub(super) fn translate(words: &[String]) -> Result<Vec<String>, SettingsError> {
     let given = read(words)?;
     let get = |short: &str| given.iter().find(|(known, _)| *known == short).map(|(_, value)| *value);
@@ -116,7 +116,7 @@ pub(super) fn translate(words: &[String]) -> Result<Vec<String>, SettingsError> 
     out.extend(["-log".to_owned(), format!("interval={}", get("i").unwrap_or("10"))]);
     out.extend(get("f").map(|file| format!("file={file}")));
     out.extend(get("ns").map(|_| "no-summary".to_owned()));
-    // -K counts tries, retries= what comes after the first.
+    // -K counts tries, retries= counts those after the first.
     let retries = get("K").map(|tries| match tries.parse::<u32>() {
         Ok(tries) => Ok(format!("retries={}", tries.saturating_sub(1))),
         Err(_) => Err(SettingsError::senseless(format!("legacy -K {tries}"), "write a whole number")),
@@ -138,7 +138,7 @@ pub(super) fn translate(words: &[String]) -> Result<Vec<String>, SettingsError> 
         out.extend(get("ts").map(|file| format!("truststore={file}")));
         out.extend(get("tspw").map(|password| format!("truststore-password={password}")));
     }
-    // These have no effect, and the notes of today's groups say so.
+    // These have no effect, as the notes of today's groups say.
     out.extend(get("p").map(|port| format!("-port thrift={port}")));
     out.extend(get("T").map(|host| format!("-sendto {host}")));
     Ok(out.iter().flat_map(|word| word.split(' ')).map(str::to_owned).collect())
@@ -199,7 +199,7 @@ fn read(words: &[String]) -> Result<Given<'_>, SettingsError> {
     Ok(given)
 }
 
-/// The options of old.
+/// The help text of the legacy options.
 pub(super) fn help() -> String {
     let mut text = String::from("Usage: legacy [OPTIONS]\n\nOptions of cassandra-stress 2.0:\n");
     for (short, long, takes_value, what) in OPTIONS {

@@ -1,4 +1,4 @@
-//! Consistency levels: the options that name them, and their names in Java.
+//! Consistency levels: the options that set them, and their names in Java.
 
 use brownout_load::{Consistency, SerialConsistency};
 
@@ -17,12 +17,12 @@ pub(super) fn serial_option() -> Sub {
     value("serial-cl=", Pattern::Words(SERIAL_LEVELS), "serial consistency level of conditional writes")
 }
 
-/// The level that `cl=` names, which its pattern has checked.
+/// The level given by `cl=`, whose pattern has been checked.
 pub(super) fn consistency(taken: &Taken) -> Option<Consistency> {
     taken.get("cl=").and_then(|text| text.parse().ok())
 }
 
-/// The level that `serial-cl=` names.
+/// The level given by `serial-cl=`.
 pub(super) fn serial(taken: &Taken) -> Option<SerialConsistency> {
     taken.get("serial-cl=").map(|text| {
         if text.eq_ignore_ascii_case("serial") { SerialConsistency::Serial } else { SerialConsistency::LocalSerial }

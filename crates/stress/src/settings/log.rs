@@ -12,21 +12,21 @@ use super::{
     null, number,
 };
 
-/// How much is said.
+/// How much is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// Rows and results.
     Minimal,
-    /// And the account of the run.
+    /// Also the account of the run.
     Normal,
-    /// And rows of intervals in which nothing ended.
+    /// Also rows of intervals in which nothing ended.
     Verbose,
 }
 
 /// What is written, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
-    /// How much is said.
+    /// How much is printed.
     pub level: Level,
     /// Whether the summary is printed.
     pub summary: bool,
@@ -44,7 +44,7 @@ pub struct Log {
     pub json: Option<PathBuf>,
     /// Series as CSV.
     pub csv: Option<PathBuf>,
-    /// Where Prometheus may ask.
+    /// Where Prometheus can scrape metrics.
     pub prometheus: Option<SocketAddr>,
 }
 
@@ -112,7 +112,7 @@ impl Log {
     }
 }
 
-/// `:9500` and `9500` are on loopback; others may only ask if an address is named.
+/// `:9500` and `9500` are on loopback; others can only connect if an address is given.
 fn endpoint(text: &str) -> Result<SocketAddr, SettingsError> {
     let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
     match port {

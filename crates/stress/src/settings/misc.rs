@@ -22,12 +22,12 @@ pub struct Credentials {
     pub keystore_password: Option<Secret>,
 }
 
-/// `-reporting`: how often rows and their heading come, where Apache's tool is told.
+/// `-reporting`: how often rows and their header are printed, as Apache's tool sets it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reporting {
-    /// Between two rows; wins over `-log interval=` if it is there.
+    /// Time between two rows; overrides `-log interval=` if given.
     pub output: Option<Duration>,
-    /// Between two headings; `None`: one at the start.
+    /// Time between two headers; `None`: one at the start.
     pub header: Option<Duration>,
 }
 
@@ -53,7 +53,7 @@ impl Reporting {
     }
 }
 
-/// `-jmx` and `-sendto` are read and have no effect.
+/// `-jmx` and `-sendto` are parsed but have no effect.
 pub(super) fn without_effect(
     groups: &mut Vec<Group>,
     notes: &mut Vec<String>,
@@ -76,7 +76,7 @@ pub(super) fn without_effect(
 const OPTION: &str = "-credentials-file ";
 
 impl Credentials {
-    /// A file of Java properties.
+    /// Parses a Java properties file.
     pub(super) fn parse(
         words: Option<&[String]>,
         files: Files<'_>,

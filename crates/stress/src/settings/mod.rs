@@ -1,7 +1,8 @@
-//! The command language of cassandra-stress, and what this tool adds to it: words in, typed settings out.
+//! The command language of cassandra-stress, and what this tool adds to it: from words to typed settings.
 //!
-//! [`Invocation::parse`] reads a whole command line; [`Settings`] is one that runs something. One file holds one option
-//! group: its options, their defaults, the typed form, and its part of the block of settings ([`Settings::block`]).
+//! [`Invocation::parse`] parses a whole command line; [`Settings`] is one that runs something. Each file holds one
+//! option group: its options, their defaults, the typed form, and its part of the block of settings
+//! ([`Settings::block`]).
 
 mod block;
 mod col;
@@ -59,17 +60,17 @@ pub use transport::{StoreType, TlsVersion, Transport};
 use grammar::take;
 use unused::Written;
 
-/// How files that options name are read; tests give their own.
+/// How files that options name are read; tests provide their own.
 pub type Files<'a> = &'a dyn Fn(&Path) -> io::Result<String>;
 
 /// A command line that runs something.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// What is done, and how long.
+    /// What to do, and for how long.
     pub command: Command,
     /// `-rate`: what makes operations start.
     pub rate: Rate,
-    /// Whether there is no `-rate`.
+    /// Whether `-rate` was not given.
     pub rate_is_default: bool,
     /// `-pop`: which partitions.
     pub population: Population,
@@ -77,11 +78,11 @@ pub struct Settings {
     pub insert: Insert,
     /// `-col`: columns of the predefined tables.
     pub columns: Columns,
-    /// `-errors`: what becomes of operations that fail.
+    /// `-errors`: what happens when operations fail.
     pub errors: Errors,
     /// `-log`: what is written, and where.
     pub log: Log,
-    /// `-mode`: how the database is spoken to. User and password may come from `-credentials-file`.
+    /// `-mode`: how to talk to the database. User and password may come from `-credentials-file`.
     pub mode: Mode,
     /// `-node`: which nodes.
     pub node: Node,
@@ -89,35 +90,35 @@ pub struct Settings {
     pub schema: Schema,
     /// `-transport`: TLS.
     pub transport: Transport,
-    /// `-port`: ports of the nodes. `-mode port=` is in [`Port::native`] already.
+    /// `-port`: ports of the nodes. `-mode port=` is included in [`Port::native`].
     pub port: Port,
     /// `-graph`: the page with figures.
     pub graph: Graph,
-    /// `-tokenrange`: how token ranges are walked.
+    /// `-tokenrange`: how token ranges are read.
     pub token_range: TokenRange,
-    /// `-reporting`: as Apache's tool has it.
+    /// `-reporting`: as in Apache's tool.
     pub reporting: Reporting,
     /// `--flush` and the like.
     pub extras: Extras,
     /// `-sendto`, which has no effect.
     pub send_to: Option<String>,
-    /// What was accepted and has no effect; for stderr.
+    /// Notes for stderr on what was accepted but has no effect.
     pub notes: Vec<String>,
     /// The command line as it was understood, without the words of [`Extras`].
     pub words: Vec<String>,
 }
 
 impl Settings {
-    /// Reads a command line that runs something. Reads the files that `-node file=` and `-credentials-file` name;
-    /// profiles are not read (see [`crate::profile`]).
+    /// Parses a command line that runs something. Reads the files that `-node file=` and `-credentials-file` name, but
+    /// not profiles (see [`crate::profile`]).
     ///
     /// # Errors
-    /// As [`SettingsError`] says; a command that is answered at once (`help`, `print`, `version`) is an error, too.
+    /// As [`SettingsError`] says; a command that only prints something (`help`, `print`, `version`) is an error, too.
     pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Self, SettingsError> {
         Settings::parse_with(arguments, &|path| std::fs::read_to_string(path))
     }
 
-    /// The same, with another way to read files.
+    /// The same, with another way of reading files.
     ///
     /// # Errors
     /// Those of [`Settings::parse`].
@@ -137,7 +138,7 @@ impl Settings {
     ) -> Result<Self, SettingsError> {
         let written = Written::of(&groups);
         let words = groups.iter().flat_map(|(name, words)| std::iter::once(name).chain(words)).cloned().collect();
-        // The command need not be the first group in cassandra-stress's table, but nothing else can be.
+        // In cassandra-stress the command need not be the first group, but nothing else can be first.
         let found = groups.first().map(|(name, _)| name.clone());
         let Some(kind) = found.as_deref().and_then(CommandKind::from_name) else {
             let nearest = found.as_deref().and_then(|found| nearest(found, CommandKind::names()));
@@ -204,7 +205,7 @@ impl Settings {
     }
 }
 
-/// As Java shows what is not there.
+/// A missing value as Java shows it.
 fn null<T: Display>(value: Option<T>) -> String {
     value.map_or_else(|| "null".to_owned(), |value| value.to_string())
 }

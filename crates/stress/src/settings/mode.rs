@@ -1,4 +1,4 @@
-//! `-mode`: how the database is spoken to.
+//! `-mode`: how to talk to the database.
 
 use std::{fmt, time::Duration};
 
@@ -9,10 +9,10 @@ use super::{
     port::port,
 };
 
-/// How the database is spoken to.
+/// How to talk to the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mode {
-    /// Through what.
+    /// The data path.
     pub path: DataPath,
     /// Whether statements are prepared.
     pub prepared: bool,
@@ -24,15 +24,15 @@ pub struct Mode {
     pub user: Option<String>,
     /// Password.
     pub password: Option<Secret>,
-    /// Open requests per connection; `None`: as many as it has stream ids.
+    /// Most requests in flight per connection; `None`: as many as it has stream ids.
     pub max_pending: Option<u32>,
     /// Connections per host.
     pub connections_per_host: u32,
-    /// After which time an operation has timed out.
+    /// How long until an operation has timed out.
     pub request_timeout: Duration,
-    /// The native port, if it is named here instead of in `-port native=`.
+    /// The native port, if given here instead of in `-port native=`.
     pub port: Option<u16>,
-    /// What the block of settings says.
+    /// What the block of settings shows.
     shown: Shown,
 }
 
@@ -46,7 +46,7 @@ struct Shown {
     timeout: Option<Duration>,
 }
 
-/// Through what requests go.
+/// The way requests are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataPath {
     /// Our own connections.
@@ -60,7 +60,7 @@ pub enum DataPath {
 pub enum Protocol {
     /// The version that works everywhere: 4.
     Default,
-    /// The newest that the servers speak, at most 5.
+    /// The newest version that the servers support, at most 5.
     Newest,
     /// This one.
     Version(u8),
@@ -73,7 +73,7 @@ pub enum Compression {
     None,
     /// LZ4.
     Lz4,
-    /// Snappy, which version 5 no longer knows.
+    /// Snappy, which version 5 no longer supports.
     Snappy,
 }
 
@@ -151,7 +151,7 @@ pub(super) fn alternatives() -> Vec<Alternative> {
 
 impl Mode {
     pub(super) fn parse(words: Option<&[String]>, notes: &mut Vec<String>) -> Result<Self, SettingsError> {
-        // `-mode cql3` alone is the third alternative's in part, too: the second comes first.
+        // `-mode cql3` alone would also match part of the third alternative: the second comes first.
         let (place, taken) = select("-mode", words.unwrap_or_default(), alternatives())?;
         match place {
             THRIFT => notes.push("-mode thrift: Thrift is gone; the native protocol is used".to_owned()),
@@ -266,7 +266,7 @@ impl Mode {
     }
 }
 
-/// By any of the names that drivers of Java have for it.
+/// Recognizes any of the names that Java drivers have for it.
 fn is_plain_text(class: &str) -> bool {
     matches!(class.rsplit('.').next(), Some("PlainTextAuthProvider" | "ProgrammaticPlainTextAuthProvider"))
 }

@@ -8,20 +8,20 @@ use super::{
     null, number,
 };
 
-/// Which nodes are asked.
+/// Which nodes are used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Names or addresses of nodes to begin with.
+    /// Names or addresses of the contact points.
     pub hosts: Vec<String>,
-    /// Whether no others are asked.
+    /// Whether only those nodes are used.
     pub whitelist: bool,
     /// The local data centre.
     pub datacenter: Option<String>,
-    /// The rack whose nodes are asked first; `None`: no rack is preferred.
+    /// The rack whose nodes are preferred; `None`: no rack is.
     pub rack: Option<String>,
     /// How coordinators are chosen; `None`: among the replicas of the key.
     pub load_balance: Option<LoadBalance>,
-    /// How many hosts of every remote data centre may be asked as well.
+    /// How many hosts of every remote data centre may be used as well.
     pub remote_hosts: Option<u32>,
     /// The one node that coordinates every operation.
     pub pin: Option<String>,
@@ -32,7 +32,7 @@ pub struct Node {
 /// How coordinators are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadBalance {
-    /// One after the other.
+    /// Round robin.
     RoundRobin,
     /// Those of the local data centre.
     Datacenter,
@@ -71,7 +71,7 @@ impl Node {
     ) -> Result<Self, SettingsError> {
         let words = words.unwrap_or_default();
         let (_, taken) = select("-node", words, alternatives()).map_err(|error| match error {
-            // A misspelt key looks like a host with '=' in it.
+            // A misspelt option looks like a host name with '=' in it.
             SettingsError::Value { value, .. } if value.contains('=') => {
                 SettingsError::word("-node", &value, alternatives().iter().flat_map(|a| &a.subs).map(|sub| sub.name))
             }

@@ -1,4 +1,4 @@
-//! Numbers of the command line.
+//! Numbers on the command line.
 
 use std::{str::FromStr, time::Duration};
 
@@ -16,7 +16,7 @@ pub(super) fn count(option: &str, text: &str) -> Result<u64, SettingsError> {
         _ => (&lower[..], 1),
     };
     let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
-    // Seeds, which these count, are signed.
+    // Seeds, which this parses, are signed.
     number.filter(|number| *number <= i64::MAX as u64).ok_or_else(|| too_large(option, text))
 }
 
@@ -29,7 +29,7 @@ fn too_large(option: &str, text: &str) -> SettingsError {
     SettingsError::senseless(format!("{option}{text} is out of range"), "write a smaller number")
 }
 
-/// `30s`, `5m`, `2h` in either case, as cassandra-stress takes them, and everything that is a duration elsewhere.
+/// `30s`, `5m`, `2h` in either case, as in cassandra-stress, and everything that is a duration elsewhere.
 pub(super) fn time(option: &str, text: &str) -> Result<Duration, SettingsError> {
     let time = text.to_ascii_lowercase().parse::<Delay>();
     let time = time.map_err(|error| SettingsError::senseless(format!("{option}{text}"), error.to_string()))?;
@@ -49,7 +49,7 @@ pub(super) fn rate(option: &str, text: &str) -> Result<Option<Rate>, SettingsErr
     rate.map(Some).map_err(|error| SettingsError::senseless(format!("{option}{text}"), error.to_string()))
 }
 
-/// The same, but no `0/s`.
+/// The same, but `0/s` is not allowed.
 pub(super) fn rate_above_0(option: &str, text: &str) -> Result<Rate, SettingsError> {
     rate(option, text)?.ok_or_else(|| SettingsError::senseless(format!("{option}{text}"), "write a rate above 0"))
 }

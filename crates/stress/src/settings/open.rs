@@ -12,7 +12,7 @@ use super::{SettingsError, grammar::Taken, number};
 pub enum Shape {
     /// Not at all.
     Constant(Rate),
-    /// Evenly from one to another, where it stays.
+    /// Changes linearly from one rate to another, and stays there.
     Ramp {
         /// At the start.
         from: Rate,
@@ -21,22 +21,22 @@ pub enum Shape {
         /// How long it takes.
         over: Duration,
     },
-    /// One after the other; the last one stays.
+    /// One rate after another; the last one stays.
     Steps(Vec<(Rate, Duration)>),
     /// `mean + amplitude · sin(2π t / period)`
     Sine {
         /// The mean.
         mean: Rate,
-        /// How far it swings.
+        /// The amplitude.
         amplitude: Rate,
-        /// How long a swing takes.
+        /// The period.
         period: Duration,
     },
-    /// As a file says.
+    /// As a file specifies.
     Trace(PathBuf),
 }
 
-/// Just enough is given: a rate and at most one shape of it, or a shape that has its own rates.
+/// Whether exactly enough is given: a rate and at most one shape for it, or a shape that has its own rates.
 pub(super) fn complete(taken: &Taken) -> bool {
     let (open, fixed, unbounded) = (taken.flag("open="), taken.flag("fixed="), taken.flag("unbounded"));
     let rate = open && !fixed || fixed && unbounded && !open;
@@ -48,7 +48,7 @@ pub(super) fn complete(taken: &Taken) -> bool {
         return false;
     }
     match shapes {
-        // `arrivals=` alone goes with rates in the command's ops(…).
+        // `arrivals=` alone is for rates in the command's ops(…).
         0 => rate || taken.flag("arrivals="),
         1 if ramp || sine => rate,
         1 => !open && !fixed,
@@ -93,7 +93,8 @@ impl Shape {
                 None => (None, text),
             };
             let to = mean()?;
-            // From nothing would be an infinite wait for the first operation; a thousandth is nothing enough.
+            // Starting from zero would mean an infinite wait for the first operation; a thousandth is close enough to
+            // zero.
             let nothing = Rate::per_second(to.get() / 1_000.0).unwrap_or(to);
             let from = from.map(|from| number::rate_above_0("-rate ramp=", from)).transpose()?.unwrap_or(nothing);
             return Ok(Shape::Ramp { from, to, over: number::time("-rate ramp=", time)? });
@@ -117,8 +118,8 @@ impl Shape {
         mean().map(Shape::Constant)
     }
 
-    /// The engine's form. Reads the file of a trace: on each line an offset in seconds and a rate in operations per
-    /// second, separated by blanks, a comma or both; lines that begin with `#` and a heading are passed over.
+    /// The engine's form. Reads the file of a trace: each line has an offset in seconds and a rate in operations per
+    /// second, separated by blanks, a comma or both; lines that begin with `#` and a heading are skipped.
     pub fn profile(&self) -> Result<RateProfile, SettingsError> {
         let wrong =
             |error: brownout_load::LoadError| SettingsError::senseless(format!("-rate {self}"), error.to_string());
@@ -137,7 +138,7 @@ impl Shape {
         }
     }
 
-    /// The rate that it starts from or swings around, where there is one.
+    /// The rate that it starts from or oscillates around, if there is one.
     pub fn base(&self) -> Option<Rate> {
         match self {
             Shape::Constant(rate) | Shape::Ramp { to: rate, .. } | Shape::Sine { mean: rate, .. } => Some(*rate),

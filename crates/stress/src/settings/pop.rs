@@ -8,7 +8,7 @@ use super::{
     number,
 };
 
-/// Which partitions, and in which order their rows.
+/// Which partitions, and the order of their rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Population {
     /// The seeds of partitions.
@@ -20,22 +20,22 @@ pub struct Population {
 /// How the seed of the next partition is chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Seeds {
-    /// One after the other.
+    /// One after another.
     Sequence {
         /// The first.
         first: i64,
         /// The last.
         last: i64,
-        /// Whether it begins again after the last; otherwise the run ends.
+        /// Whether it starts over after the last; otherwise the run ends.
         wrap: bool,
-        /// How far behind the writes reads are; `None`: reads take their own next.
+        /// How far reads lag behind writes; `None`: reads have a sequence of their own.
         read_lookback: Option<Spec>,
     },
-    /// Each by itself.
+    /// Each drawn independently.
     Distribution(Spec),
 }
 
-/// The order in which the rows of a partition are made.
+/// The order in which the rows of a partition are generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents {
     /// Some order, the same every time.
@@ -46,7 +46,7 @@ pub enum Contents {
     Shuffled,
 }
 
-/// How many seeds there are unless told: as many as operations, or a million.
+/// The default number of seeds: as many as operations, or a million.
 fn limit(command: &Command) -> u64 {
     match command.length {
         Length::Count(count) if count > 0 => count,

@@ -10,9 +10,9 @@ use super::{
 pub struct Port {
     /// Of the native protocol.
     pub native: u16,
-    /// Of Thrift, which nobody speaks any more; shown only.
+    /// Of Thrift, which is no longer spoken; shown only.
     pub thrift: u16,
-    /// Of JMX, which is not asked; shown only.
+    /// Of JMX, which is not used; shown only.
     pub jmx: u16,
 }
 
@@ -44,7 +44,7 @@ impl Port {
     }
 }
 
-/// A port, which 65,535 bounds and 0 is none.
+/// A port from 1 to 65,535.
 pub(super) fn port(option: &str, text: &str) -> Result<u16, SettingsError> {
     text.parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(|| {
         SettingsError::senseless(format!("{option}{text} is no port"), "write a number from 1 to 65535, such as 9042")

@@ -15,33 +15,33 @@ use super::{
 /// What makes operations start.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rate {
-    /// The end of the one before: a closed loop. With a limit, not before its time in a schedule.
+    /// The end of the previous operation: a closed loop. With a limit, not before its time in a schedule.
     Threads {
         /// How many there are.
         threads: u32,
-        /// How fast they may be.
+        /// Their maximum rate.
         limit: Option<Limit>,
     },
-    /// The same with more and more threads, one run each.
+    /// The same with more and more threads, one run for each number.
     Steps {
         /// In the first run.
         least: u32,
-        /// In the last run at the most.
+        /// In the last run at most.
         most: u32,
-        /// Whether it ends where more threads bring no more.
+        /// Whether it ends when more threads no longer bring more.
         until_saturated: bool,
     },
     /// The clock: an open loop, in which nothing bounds what is outstanding.
     Open(Open),
     /// A clock of its own for every operation.
     PerOperation {
-        /// The operations and their rates, all of them [`Share::Rate`]. None: `arrivals=` stands alone, and the rates are
-        /// those of the profiles.
+        /// The operations and their rates, all of them [`Share::Rate`]. Empty: only `arrivals=` is given, and the rates
+        /// are those of the profiles.
         ops: Vec<Op>,
         /// How starts are spaced.
         arrivals: Arrivals,
     },
-    /// An open loop, faster and faster, until it no longer keeps an objective.
+    /// An open loop, at higher and higher rates, until it no longer keeps an objective.
     Search(Search),
 }
 
@@ -187,7 +187,7 @@ impl Rate {
         format!("  Auto: false\n  Thread Count: {threads}\n  OpsPer Sec: {rate:.0}\n")
     }
 
-    /// What cassandra-stress's block cannot say.
+    /// What cassandra-stress's block cannot show.
     pub(super) fn ours(&self) -> Vec<(&'static str, String)> {
         let spaced = |arrivals: &Arrivals| match arrivals {
             Arrivals::Constant => "constant".to_owned(),

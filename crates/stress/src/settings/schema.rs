@@ -6,13 +6,13 @@ use super::{
     null,
 };
 
-/// Options of a map in CQL, in the order in which they were written.
+/// Options of a CQL map, in the order in which they were written.
 pub type Options = Vec<(String, String)>;
 
 /// The keyspace and the tables of predefined commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {
-    /// Its name; `None` with `user`, whose profile names it.
+    /// Its name; `None` with `user`, where the profile names it.
     pub keyspace: Option<String>,
     /// Class of the replication strategy.
     pub replication_strategy: String,
@@ -32,7 +32,7 @@ pub struct Schema {
 
 const PACKAGE: &str = "org.apache.cassandra.locator.";
 const NETWORK_TOPOLOGY: &str = "org.apache.cassandra.locator.NetworkTopologyStrategy";
-/// The strategies that Cassandra has; others are classes of the server's own and need their full name.
+/// Cassandra's strategies; others are classes of the server's own and need their full name.
 const STRATEGIES: [&str; 5] =
     ["NetworkTopologyStrategy", "SimpleStrategy", "LocalStrategy", "OldNetworkTopologyStrategy", "EverywhereStrategy"];
 
@@ -99,7 +99,7 @@ impl Schema {
         };
         let mut replication = pairs("replication");
         let factor = taken.multi("replication").and_then(|part| part.given("factor="));
-        // As ScyllaDB's fork: the factor, for data centres that are not named, comes last, asked for or not.
+        // As in ScyllaDB's fork: the factor, for data centres that are not named, comes last, whether given or not.
         if !replication.iter().any(|(key, _)| key == "replication_factor")
             && (factor.is_some() || replication_strategy == NETWORK_TOPOLOGY)
         {
@@ -145,7 +145,7 @@ fn strategy(name: &str) -> Result<String, SettingsError> {
     let short = name.strip_prefix(PACKAGE).unwrap_or(name);
     match STRATEGIES.iter().find(|known| **known == short) {
         Some(known) => Ok(format!("{PACKAGE}{known}")),
-        // Written in full, it may be a class that only the servers have.
+        // Written in full, it may be a class that only the servers know.
         None if name.contains('.') && !name.starts_with(PACKAGE) => Ok(name.to_owned()),
         None => Err(SettingsError::senseless(
             format!("Invalid replication strategy: {name}"),

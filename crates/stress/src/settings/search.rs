@@ -1,4 +1,4 @@
-//! `-rate search(…)`: which objectives the highest rate is to keep, and how it is looked for.
+//! `-rate search(…)`: the objectives that the highest rate must keep, and how to search for it.
 
 use std::{fmt, time::Duration};
 
@@ -14,15 +14,15 @@ use super::{
 /// A search for the highest open rate that keeps objectives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
-    /// All of them have to be kept; at least one.
+    /// At least one; all of them must be kept.
     pub objectives: Vec<Objective>,
-    /// The first rate that is tried.
+    /// The first rate to try.
     pub from: Rate,
-    /// No higher rate is tried.
+    /// The highest rate to try.
     pub to: Option<Rate>,
-    /// How long a rate is tried.
+    /// How long each rate is tried.
     pub step: Duration,
-    /// How narrow the answer's interval has to be, relative to the answer.
+    /// How narrow the interval of the result must be, relative to the result.
     pub precision: f64,
     /// How starts are spaced.
     pub arrivals: Arrivals,
@@ -50,7 +50,7 @@ pub enum Objective {
     },
 }
 
-/// Where a search begins unless told otherwise.
+/// The default start of a search.
 const FROM: &str = "1000/s";
 
 pub(super) fn options() -> Vec<Sub> {

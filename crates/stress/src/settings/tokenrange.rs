@@ -6,12 +6,12 @@ use super::{
     number,
 };
 
-/// How `token_range_queries` walk the ring.
+/// How `token_range_queries` read the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenRange {
-    /// Begin again when all ranges are read, instead of ending the run.
+    /// Start over when all ranges have been read, instead of ending the run.
     pub wrap: bool,
-    /// Into how many each range is split.
+    /// Number of parts into which each range is split.
     pub split_factor: u32,
 }
 

@@ -9,35 +9,35 @@ use super::{
     null,
 };
 
-/// TLS. It is used if there is a truststore or a keystore.
+/// TLS. It is used if a truststore or a keystore is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transport {
-    /// Certificates that servers' are checked against: PEM or PKCS#12.
+    /// Certificates to verify the servers' with: PEM or PKCS#12.
     pub truststore: Option<PathBuf>,
     /// Its password.
     pub truststore_password: Option<Secret>,
-    /// Our certificate and key, for servers that ask for one: PEM or PKCS#12.
+    /// Our certificate and key, for servers that require one: PEM or PKCS#12.
     pub keystore: Option<PathBuf>,
     /// Its password.
     pub keystore_password: Option<Secret>,
-    /// Form of both stores; `None`: seen from their content.
+    /// Format of both stores; `None`: detected from their content.
     pub store_type: Option<StoreType>,
     /// Oldest protocol allowed; `None`: what the TLS library allows, 1.2 and later.
     pub protocol: Option<TlsVersion>,
     /// Cipher suites by name; `None`: those of the TLS library.
     pub ciphers: Option<Vec<String>>,
-    /// Whether the name in a server's certificate has to be its address.
+    /// Whether a server's certificate must be valid for its address.
     pub hostname_verification: bool,
-    /// The line of the block of settings.
+    /// Its line in the block of settings.
     shown: String,
 }
 
-/// Form of a store of certificates.
+/// Format of a certificate store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreType {
     /// Texts between `-----BEGIN` and `-----END` lines.
     Pem,
-    /// What `keytool` has written since Java 9.
+    /// The default format of `keytool` since Java 9.
     Pkcs12,
 }
 
@@ -89,7 +89,7 @@ impl Transport {
                 "convert the store: keytool -importkeystore -srckeystore STORE -destkeystore STORE.p12 -deststoretype PKCS12",
             ));
         }
-        // Passwords would be shown.
+        // The passwords must not be shown.
         let shown: Vec<String> = taken
             .shown()
             .split_inclusive("; ")
@@ -128,7 +128,7 @@ impl Transport {
 }
 
 impl Transport {
-    /// What cassandra-stress's block cannot say.
+    /// What cassandra-stress's block cannot show.
     pub(super) fn ours(&self) -> Vec<(&'static str, String)> {
         if !self.is_on() {
             return Vec::new();

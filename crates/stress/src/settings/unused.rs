@@ -1,22 +1,22 @@
-//! Options that a command understands and has no use for: each is told in a note. Where the run would be another than the
-//! one that was asked for, the option is refused.
+//! Options that a command understands but does not use: each is reported in a note. If ignoring an option would change
+//! the run from the one requested, it is refused.
 
 use super::{Command, CommandKind, Extras, Length, Rate, SettingsError, grammar::Group};
 
-/// `-insert` options that only rows of profiles have.
+/// `-insert` options that apply only to rows of profiles.
 const OF_PROFILES: [&str; 5] = ["partitions=", "batchtype=", "batch-size=", "select-ratio=", "row-population-ratio="];
-/// Words of the command that only a load has.
+/// Command options that apply only to a load.
 const OF_LOADS: [&str; 5] = ["truncate=", "no-warmup", "cl=", "serial-cl=", "seed="];
-/// Groups that only a load has.
+/// Groups that apply only to a load.
 const GROUPS_OF_LOADS: [&str; 6] = ["-rate", "-pop", "-insert", "-col", "-tokenrange", "-graph"];
-/// What says when a load ends.
+/// Options that say when a load ends.
 const LENGTHS: [&str; 5] = ["n=", "duration=", "err<", "n>", "n<"];
 
-/// The words of all groups, the first of which is the command, as they were written.
+/// The words of all groups as they were written; the first group is the command.
 pub(super) struct Written(Vec<Group>);
 
 impl Written {
-    /// Remembers them, before each group is taken by those who read it.
+    /// Remembers them before each group is consumed by its parser.
     pub(super) fn of(groups: &[Group]) -> Self {
         Written(groups.to_vec())
     }
@@ -25,7 +25,7 @@ impl Written {
         self.0.iter().skip(1).any(|(name, _)| name == group)
     }
 
-    /// Which of these options a group has; `None`: the command.
+    /// Which of these options a group contains; `None`: the command.
     fn given(&self, group: Option<&str>, options: &[&'static str]) -> Vec<&'static str> {
         let found = match group {
             None => self.0.first(),
@@ -38,10 +38,10 @@ impl Written {
         options.iter().copied().filter(|option| words.iter().any(|word| begins(word, option))).collect()
     }
 
-    /// Notes on what this command has no use for.
+    /// Notes on what this command does not use.
     ///
     /// # Errors
-    /// Something that would make another run than the one that was asked for.
+    /// Something that would make the run another than the one requested.
     pub(super) fn judge(
         &self,
         command: &Command,

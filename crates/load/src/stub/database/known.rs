@@ -1,4 +1,4 @@
-//! Statements: what they say, what is bound to them, what they give.
+//! Statements: what they say, the values bound to them, and their results.
 
 use super::{Database, INVALID, Refusal, UNPREPARED, refusal};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     wire::{ColumnType, NativeType, write},
 };
 
-/// What ids of prepared statements begin with: those on tables, and all others.
+/// First byte of the ids of prepared statements: those on tables, and all others.
 const ON_TABLE: u8 = b'T';
 const OTHER: u8 = b'S';
 
@@ -22,7 +22,7 @@ pub(super) struct Known {
     pub(super) words: Vec<Token>,
     pub(super) bound: Vec<(String, ColumnType)>,
     pub(super) result: Vec<(String, ColumnType)>,
-    /// Of statements on tables: the table, the statement, and one row as it is always given.
+    /// For statements on tables: the table, the statement, and one row as it is always returned.
     pub(super) on: Option<(usize, Statement, Vec<u8>)>,
 }
 
@@ -32,7 +32,7 @@ impl Known {
     }
 }
 
-/// Whether an EXECUTE is of a statement that is not on a table of clients.
+/// Whether an EXECUTE is of a statement that is not on a client's table.
 pub(in crate::stub) fn is_system(body: &[u8]) -> bool {
     body.get(2) == Some(&OTHER)
 }

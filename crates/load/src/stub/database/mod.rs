@@ -1,4 +1,4 @@
-//! From a request to what answers it.
+//! From a request to its answer.
 
 mod handshake;
 mod known;
@@ -30,16 +30,16 @@ const SYNTAX: u32 = 0x2000;
 const INVALID: u32 = 0x2200;
 const UNPREPARED: u32 = 0x2500;
 
-/// What a connection has come to.
+/// State of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Session {
-    /// As STARTUP has it.
+    /// As requested in STARTUP.
     compression: Option<Compression>,
-    /// STARTUP is answered, and credentials are given if they are wanted.
+    /// STARTUP has been answered, and credentials were given if they are required.
     open: bool,
-    /// Of USE.
+    /// Set by USE.
     keyspace: String,
-    /// Prepared statements and batches.
+    /// How many prepared statements and batches were executed.
     pub(super) executed: u64,
 }
 
@@ -50,7 +50,7 @@ pub(super) enum Act {
     Now,
     /// Do not even send it.
     Silent,
-    /// What follows it is framed so, in both directions.
+    /// Use this framing for everything that follows, in both directions.
     Frame(Framing),
     /// Close the connection at once.
     Close,
@@ -58,7 +58,7 @@ pub(super) enum Act {
     CloseAfter,
 }
 
-/// What all nodes share.
+/// State shared by all nodes.
 pub(super) struct Database {
     options: StubOptions,
     cluster: Cluster,
@@ -70,7 +70,7 @@ pub(super) struct Database {
     by_text: HashMap<(String, String), usize>,
 }
 
-/// Answers someone who speaks something else.
+/// Answers a client that speaks another protocol or version.
 pub(super) fn refuse_stranger(out: &mut Vec<u8>, newest: Version, first: Option<u8>) {
     let asked = first.unwrap_or_default() & 0x7F;
     let message = format!(
@@ -98,7 +98,7 @@ impl Database {
         self.options.newest
     }
 
-    /// Appends the answer to one whole frame, as node `node` that behaves so.
+    /// Appends the answer to one whole frame, as node `node` with this behaviour.
     pub(super) fn reply(
         &mut self,
         session: &mut Session,
@@ -231,7 +231,7 @@ impl Database {
     }
 }
 
-/// What a question is asked by, and what becomes of it.
+/// A request being answered: its context, and the answer so far.
 struct Question<'a> {
     session: &'a mut Session,
     node: usize,
@@ -239,7 +239,7 @@ struct Question<'a> {
     answer: Answer,
     silent_schema: bool,
     act: Act,
-    /// Of the answer.
+    /// Opcode of the answer.
     opcode: u8,
     /// The answer's body.
     out: &'a mut Vec<u8>,

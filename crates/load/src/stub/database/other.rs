@@ -1,4 +1,4 @@
-//! What is not on a table of clients: system tables, and the schema.
+//! Statements that are not on clients' tables: system tables, and the schema.
 
 use super::{Act, Database, INVALID, Known, Question, Refusal, SYNTAX, refusal};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Database {
-    /// What is not on a table of clients: system tables, and the schema.
+    /// Runs a statement that is not on a client's table: system tables, and the schema.
     pub(super) fn run(&mut self, question: &mut Question<'_>, known: &Known, asked: &Asked<'_>) -> Result<(), Refusal> {
         let out = &mut *question.out;
         let mut cursor = Cursor(&known.words);

@@ -1,4 +1,4 @@
-//! SELECTs on tables of clients.
+//! SELECTs on clients' tables.
 
 use super::{Database, Known};
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// What is found by a SELECT.
+/// The result of a SELECT.
 enum Found<'a> {
     Canned(u32),
     Rows(Vec<&'a Row>),
@@ -77,7 +77,7 @@ impl Database {
         }
     }
 
-    /// The rows that are asked for: one, those of a partition, or all.
+    /// The requested rows: one, those of a partition, or all.
     fn rows_of(&self, number: usize, statement: &Statement, values: &[Value<'_>]) -> Vec<&Row> {
         let (table, rows) = (&self.cluster.tables[number], &self.rows[number]);
         let Some(key) = statement.key(values, 0..table.partition) else {

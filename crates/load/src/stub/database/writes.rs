@@ -1,4 +1,4 @@
-//! Writes to tables of clients, one by one and in batches.
+//! Writes to clients' tables, singly and in batches.
 
 use super::{Database, INVALID, Question, Refusal, refusal};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Database {
-    /// Does a write; `false` if it is conditional and not applied.
+    /// Executes a write; `false` if it is conditional and not applied.
     pub(super) fn write(
         &mut self,
         number: usize,
@@ -29,7 +29,7 @@ impl Database {
         if self.options.content != Content::Remembered {
             return true;
         }
-        // What is not under a bound key is forgotten.
+        // Writes whose key is not bound are not stored.
         let Some(key) = statement.key(values, 0..table.partition) else { return true };
         let clustering = statement.key(values, table.partition..table.key());
         if statement.verb == Verb::Delete {

@@ -13,7 +13,7 @@ impl Talk {
         Talk { out, handshake }
     }
 
-    /// What was asked since the last answer.
+    /// What was sent since the last answer.
     fn asked(&mut self) -> Vec<u8> {
         self.out.seal();
         let asked = self.out.unwritten().to_vec();

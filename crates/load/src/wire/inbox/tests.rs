@@ -125,7 +125,7 @@ fn no_bytes_make_it_panic_or_grow_without_bound() {
             let mut one = frame(0x84 | (random.below(2) as u8), random.word() as u8, &body);
             one[1] = random.below(2) as u8;
             match framing {
-                // With right checksums, so that what is inside is looked at.
+                // With correct checksums, so that the content is decoded.
                 Framing::V5(segments) => segments.wrap(&one, &mut bytes, |_, _| ()),
                 _ => bytes.extend_from_slice(&one),
             }

@@ -59,7 +59,7 @@ fn requests_come_out_as_they_went_in_however_they_are_framed() {
     }
 }
 
-/// Makes answers of requests.
+/// Turns requests into answers.
 fn mark(frames: &mut [u8]) {
     let mut start = 0;
     while start < frames.len() {
@@ -75,7 +75,7 @@ fn a_request_is_told_as_sent_when_its_last_byte_is() {
         outbox.frame_as(framing);
         let mut sent = Vec::new();
         for stream in 0..3 {
-            // Each is sealed for itself, so each ends at a byte of its own.
+            // Each is sealed separately, so each ends at its own byte.
             add(&mut outbox, version, stream, 300_000);
             outbox.seal();
         }

@@ -1,4 +1,4 @@
-//! `COUNTER_READ`: one row of `counter1`, which has to be there.
+//! `COUNTER_READ`: one row of `counter1`, which must exist.
 
 use brownout_load::{Answer, ErrorClass, Verdict};
 
@@ -12,7 +12,7 @@ use crate::operations::{Kind, KindThread, complaints::Why};
 pub struct CounterRead {
     /// What it has in common with the others.
     pub common: Common,
-    /// A row has to be there.
+    /// The row must exist.
     pub validates: bool,
 }
 

@@ -1,6 +1,7 @@
 //! `COUNTER_WRITE`: adds to every counter of one row of `counter1`.
 //!
-//! An increment that was not answered may have happened or not; a retry may count it twice. That is so in every client.
+//! An increment that was not answered may or may not have been applied; a retry may count it twice. This is so in every
+//! client.
 
 use brownout_generate::distribution::{Distribution, Spec};
 use brownout_load::{Answer, Verdict};
@@ -17,7 +18,7 @@ pub struct CounterWrite {
     pub common: Common,
     /// How much is added to each counter.
     pub add: Spec,
-    /// Seed of that.
+    /// Seed for the amounts.
     pub seed: i64,
 }
 
@@ -34,7 +35,7 @@ struct Increment {
 
 impl RowOperation for Increment {
     const WRITES: bool = true;
-    // The server gives increments their times.
+    // The server sets the timestamps of increments.
     const STAMPED: bool = false;
 
     fn draw_amounts(&mut self, row: &PredefinedRow, amounts: &mut Vec<i64>) {

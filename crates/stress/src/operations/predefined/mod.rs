@@ -21,15 +21,15 @@ use brownout_load::{Consistency, Parameters, Request, Route, SerialConsistency, 
 /// What the four kinds have in common.
 #[derive(Clone)]
 pub struct Common {
-    /// Its CQL.
+    /// Its CQL statement.
     pub cql: String,
-    /// Its place among the prepared statements; `None`: sent as text every time (`-mode unprepared`).
+    /// Its index among the prepared statements; `None`: sent as text every time (`-mode unprepared`).
     pub statement: Option<usize>,
-    /// Place of the table among those of the workload.
+    /// Index of the table among those of the workload.
     pub table: u16,
     /// Which partition is next.
     pub seeds: Arc<SeedManager>,
-    /// Its number among the kinds of the run, so that each draws by itself.
+    /// Its number among the kinds of the run, so that each draws independently.
     pub number: usize,
     /// What rows are made of.
     pub row: PredefinedRow,

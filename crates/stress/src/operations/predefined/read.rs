@@ -12,7 +12,7 @@ use crate::operations::{Bound, Kind, KindThread, complaints::Why, hexadecimal};
 pub struct Read {
     /// What it has in common with the others.
     pub common: Common,
-    /// All columns are asked for with `*`: they come in the order of the schema, the key first.
+    /// All columns are selected with `*`: they come in the order of the schema, the key first.
     pub slice: bool,
     /// Rows are compared.
     pub validates: bool,
@@ -39,7 +39,7 @@ struct Comparison {
 }
 
 impl Comparison {
-    /// What is wrong with the rows; `told` gets it in words.
+    /// Checks the rows; `told` receives a description of what is wrong.
     fn check(
         &mut self,
         row: &mut PredefinedRow,

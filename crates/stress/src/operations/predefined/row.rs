@@ -9,7 +9,7 @@ use brownout_generate::{
 
 use crate::operations::Bound;
 
-/// Makes keys and rows. The row is a function of the key, so whoever has one can check the other.
+/// Generates keys and rows. A row is a function of its key, so the key suffices to check it.
 #[derive(Debug, Clone)]
 pub struct PredefinedRow {
     key: ColumnGenerator,

@@ -6,9 +6,9 @@ use brownout_load::{Answer, ErrorClass, Parameters, Received, Request, Route, Se
 use super::{Common, PredefinedRow, key_text};
 use crate::operations::{Bound, KindThread, Permits, Slot, complaints::Why, slab::Slab};
 
-/// What one of them does in its own way.
+/// What each of them does in its own way.
 pub(super) trait RowOperation: Send {
-    /// Its partitions are those to be written next; otherwise those that have been.
+    /// It visits the partitions to be written next; otherwise those already written.
     const WRITES: bool;
     /// Its requests carry the client's time as their timestamp.
     const STAMPED: bool;
@@ -21,8 +21,8 @@ pub(super) trait RowOperation: Send {
         bound.value(key);
     }
 
-    /// What an answer about the partition of this key means. What is wrong with it is put in words only if `told` is
-    /// there to take them.
+    /// What an answer about the partition of this key means. A defect in its content is described only if `told` is
+    /// there to take the text.
     fn judge(
         &mut self,
         row: &mut PredefinedRow,
@@ -32,7 +32,7 @@ pub(super) trait RowOperation: Send {
     ) -> Verdict;
 }
 
-/// The judgement of a write: nothing is to be said.
+/// Judges the answer to a write, which has no content to check.
 pub(super) fn written(answer: &Answer<'_>) -> Verdict {
     match answer {
         Answer::Void => Verdict::done(1, 1),
@@ -42,10 +42,10 @@ pub(super) fn written(answer: &Answer<'_>) -> Verdict {
 
 #[derive(Default)]
 struct Open {
-    /// What waits for a database that stands still is a key, and no row.
+    /// Only keys, not rows, are kept for operations that wait for a stalled database.
     key: Vec<u8>,
     amounts: Vec<i64>,
-    /// Of a write, until it has ended.
+    /// For a write, until it has ended.
     seed: Option<Seed>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct PredefinedThread<O> {
     seeds: SeedSource,
     open: Slab<Open>,
     operation: O,
-    /// Reused: the values of the request at hand.
+    /// Reused buffer: the values of the current request.
     bound: Bound,
 }
 

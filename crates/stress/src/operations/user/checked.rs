@@ -1,4 +1,4 @@
-//! The rows of a query, compared with those that were written.
+//! Compares the rows of a query with those that were written.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::{operations::complaints::Why, profile::Selection};
 pub(super) struct Check {
     selection: Selection,
     layout: Arc<PartitionLayout>,
-    /// Clustering columns that the query gives: place in the layout, place among its values.
+    /// Clustering columns for which the query gives values: index in the layout, index among its values.
     given: Vec<(usize, usize)>,
-    /// It asks for one row, that which its values are from.
+    /// It selects a single row, the one that its values come from.
     single: bool,
     columns: Columns,
 }
@@ -28,7 +28,7 @@ impl Check {
         let given: Vec<(usize, usize)> = selection.given.iter().filter_map(given).collect();
         let places = match &selection.columns {
             Some(names) => names.iter().map(|name| layout.index_of(name.as_deref()?)).collect(),
-            // Until an answer tells the order: what decides here is which columns there are.
+            // Only until an answer shows the order: so far it only matters which columns there are.
             None => (0..layout.columns.len()).map(Some).collect(),
         };
         Check {
@@ -40,17 +40,18 @@ impl Check {
         }
     }
 
-    /// Only answers tell which column is which.
+    /// Only answers show which column is which.
     pub(super) fn needs_names(&self) -> bool {
         self.selection.columns.is_none()
     }
 
-    /// Whether it can be known what a query of this visit has to return: not while the partition is still being written.
+    /// Whether the rows that a query of this visit must return are known: not while the partition is still being
+    /// written.
     pub(super) fn is_known(&self, generator: &mut PartitionGenerator, visit: &Visit) -> bool {
         self.single || generator.validate_again(visit, 0).is_some()
     }
 
-    /// Notes what the query with these values has to return, right after they were bound.
+    /// Records what the query with these values must return, right after they were bound.
     pub(super) fn expect(
         &self,
         generator: &mut PartitionGenerator,
@@ -60,7 +61,7 @@ impl Check {
     ) {
         expected.clear();
         if self.single {
-            // A partition may be large; its other rows need not be made.
+            // A partition may be large, and its other rows need not be generated.
             expected.add(generator.row(), &self.layout, self.columns.key_columns());
             return;
         }
@@ -73,7 +74,7 @@ impl Check {
         expected.sort();
     }
 
-    /// What is wrong with the rows of a page.
+    /// Checks the rows of a page.
     pub(super) fn check(
         &mut self,
         rows: &Rows<'_>,

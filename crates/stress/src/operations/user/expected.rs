@@ -1,7 +1,7 @@
-//! The rows that answers have to hold, and how they are compared.
+//! The rows that answers must contain, and how they are compared.
 //!
-//! Rows are found by their clustering values, not by their place: cassandra-stress sorts as Java does, servers as the
-//! types of CQL do, and neither is wrong.
+//! Rows are found by their clustering values, not by their position: cassandra-stress sorts as Java does, servers as
+//! the CQL types do, and neither is wrong.
 
 use brownout_generate::{
     rows::{Cell, Cells, PartitionLayout},
@@ -14,7 +14,7 @@ use crate::{
     profile::Extent,
 };
 
-/// Rows, sorted by the bytes of the values by which they are told apart.
+/// Rows, sorted by the bytes of the values that distinguish them.
 #[derive(Default)]
 pub(super) struct Expected {
     rows: Vec<Row>,
@@ -33,9 +33,9 @@ struct Row {
 /// What the columns of an answer are.
 #[derive(Default)]
 pub(super) struct Columns {
-    /// Of each its place in the layout; `None`: nothing that could be compared.
+    /// For each, its index in the layout; `None`: it cannot be compared.
     places: Vec<Option<usize>>,
-    /// Of the clustering columns among them: places in the answer, in the table's order.
+    /// The clustering columns among them: their indices in the answer, in the table's order.
     keys: Vec<usize>,
     scratch: Vec<u8>,
 }
@@ -53,21 +53,21 @@ impl Columns {
         self.places.len()
     }
 
-    /// Places in the layout of the columns by which rows are told apart.
+    /// Indices in the layout of the columns that distinguish rows.
     pub(super) fn key_columns(&self) -> impl Iterator<Item = usize> {
         self.keys.iter().filter_map(|key| self.places[*key])
     }
 }
 
 impl Expected {
-    /// Forgets all rows and keeps the memory.
+    /// Drops all rows but keeps the memory.
     pub(super) fn clear(&mut self) {
         self.rows.clear();
         self.cells.clear();
         self.found = 0;
     }
 
-    /// Adds a row, which is told apart from others by these columns.
+    /// Adds a row, which these columns distinguish from others.
     pub(super) fn add(&mut self, row: &Cells, layout: &PartitionLayout, keys: impl Iterator<Item = usize>) {
         let mut key = Vec::new();
         keys.for_each(|column| put(&mut key, row.get(column).value()));
@@ -81,13 +81,13 @@ impl Expected {
         self.rows.push(Row { key, from, to: self.cells.len(), found: false });
     }
 
-    /// After the last row.
+    /// To be called after the last row.
     pub(super) fn sort(&mut self) {
         self.rows.sort_by(|a, b| a.key.cmp(&b.key));
         self.rows.dedup_by(|a, b| a.key == b.key);
     }
 
-    /// What is wrong with the rows of a page, the last one if no other is announced.
+    /// Checks the rows of a page, which is the last one if no other is announced.
     pub(super) fn check(
         &mut self,
         rows: &Rows<'_>,
@@ -117,7 +117,7 @@ impl Expected {
             for (place, got) in columns.places.iter().zip(row.cells()) {
                 let Some(place) = *place else { continue };
                 let column = &layout.columns[place];
-                // What counters have come to is nobody's to know.
+                // The current value of a counter cannot be known.
                 if matches!(column.cql_type.unfrozen(), CqlType::Counter) || same(wanted[place], got, &column.cql_type)
                 {
                     continue;
@@ -157,7 +157,7 @@ fn put(out: &mut Vec<u8>, cell: Option<&[u8]>) {
     }
 }
 
-/// Whether a cell that came is the one that was written. Servers sort sets and maps, and keep no empty collections.
+/// Whether a received cell equals the written one. Servers sort sets and maps, and keep no empty collections.
 fn same(wanted: Option<&[u8]>, got: Option<&[u8]>, cql_type: &CqlType) -> bool {
     if wanted == got {
         return true;
@@ -172,7 +172,7 @@ fn same(wanted: Option<&[u8]>, got: Option<&[u8]>, cql_type: &CqlType) -> bool {
     }
 }
 
-/// A text that is the same for the same content.
+/// A text that is equal for equal content.
 fn normal(value: &Value) -> String {
     let sorted = |mut parts: Vec<String>| {
         parts.sort_unstable();

@@ -1,12 +1,12 @@
-//! `insert`: the rows of a visit, in a batch, or each by itself.
+//! `insert`: the rows of a visit, in a batch or one by one.
 //!
-//! A visit goes to one partition or to several. Its rows travel in units: all in one batch, in batches of a size, or one
-//! by one. Every unit is an operation of its own, asynchronous to the others; only a batch that holds more statements
-//! than the protocol can count is several requests of one operation, one after the other.
+//! A visit goes to one partition or to several. Its rows are sent in units: all in one batch, in batches of a given
+//! size, or one by one. Every unit is an operation of its own, independent of the others; only a batch with more
+//! statements than the protocol can count becomes several requests of one operation, one after another.
 //!
-//! What is kept of a unit is which rows of which visit it has. The rows themselves are made each time that they are
-//! written to a connection: while a database stands still, thousands of operations wait, and their rows would not fit in
-//! memory.
+//! A unit only remembers which rows of which visit it has. The rows themselves are generated every time they are
+//! written to a connection: while a database stands still, thousands of operations wait, and their rows would not fit
+//! in memory.
 
 use std::ops::Range;
 
@@ -20,9 +20,9 @@ use brownout_load::{Answer, BatchKind, ErrorClass, Next, Parameters, Received, R
 use super::{Common, PATIENCE, write};
 use crate::operations::{Kind, KindThread, Permits, Slot, complaints::Why, slab::Slab};
 
-/// Statements that a batch can count (section 4.1.7 of the protocol specification).
+/// The most statements in a batch (section 4.1.7 of the protocol specification).
 pub const LARGEST_BATCH: usize = 65_535;
-/// Room is made beforehand for so many partitions of a visit.
+/// Space is reserved for this many partitions of a visit.
 const MOST_RESERVED: u32 = 1024;
 
 /// The kind.
@@ -30,23 +30,23 @@ const MOST_RESERVED: u32 = 1024;
 pub struct Insert {
     /// What it has in common with the others.
     pub common: Common,
-    /// Columns by their place in the layout, in the order of the statement's markers.
+    /// Indices of the columns in the layout, in the order of the statement's markers.
     pub columns: Vec<usize>,
     /// Partitions of a visit.
     pub partitions: Spec,
-    /// What holds the rows of a visit; `None`: nothing.
+    /// How the rows of a visit are batched; `None`: not at all.
     pub batch: Option<BatchKind>,
-    /// Rows in a batch at the most; `None`: all of the visit.
+    /// Most rows in a batch; `None`: all of the visit.
     pub unit: Option<usize>,
-    /// It increments counters: such writes have no timestamps of clients.
+    /// It increments counters: such writes have no client timestamps.
     pub counters: bool,
     /// Seed of the number of partitions.
     pub seed: i64,
-    /// A generator that was made with success; threads that cannot make theirs (which cannot be) use it.
+    /// A generator known to work, used by threads that cannot make their own (which should not happen).
     pub generator: PartitionGenerator,
 }
 
-/// The partition of a visit: not its rows, but what they are made from when they are sent.
+/// The partition of a visit: not its rows, but what they are generated from when they are sent.
 struct Partition {
     seed: Seed,
     visit: Visit,
@@ -56,10 +56,10 @@ struct Partition {
 /// A visit whose units are being drawn.
 #[derive(Default)]
 struct Drawing {
-    /// Its place among those that are open.
+    /// Its index among the open visits.
     open: u32,
     rows: usize,
-    /// Rows that are units already.
+    /// Rows that already belong to units.
     taken: usize,
     partitions: u32,
     token: i64,
@@ -75,7 +75,7 @@ struct OpenVisit {
     partitions: Vec<Partition>,
 }
 
-/// A unit, waiting or on its way: these rows of its visit.
+/// A unit, waiting or in flight: these rows of its visit.
 #[derive(Default)]
 struct Unit {
     rows: Range<usize>,
@@ -95,19 +95,19 @@ struct InsertThread {
     sender: Sender,
 }
 
-/// Makes the rows of visits at the time they are sent. Units of a visit are mostly sent one after the other, so it stays
-/// where it is.
+/// Generates the rows of visits when they are sent. Units of a visit are mostly sent one after another, so it remembers
+/// its position.
 struct Sender {
     generator: PartitionGenerator,
-    /// The visit whose rows are being made, and its partition at hand.
+    /// The visit whose rows are being generated, and its current partition.
     at: Option<(u32, usize)>,
-    /// Rows of the visit that lie behind, and of the partition at hand that lie ahead.
+    /// Rows of the visit already passed, and rows left in the current partition.
     passed: usize,
     left: usize,
 }
 
 impl Sender {
-    /// Goes to a row of a visit.
+    /// Moves to a row of a visit.
     fn go_to(&mut self, number: u32, visit: &OpenVisit, row: usize) {
         if self.at.is_none_or(|(at, _)| at != number) || self.passed > row {
             (self.at, self.passed, self.left) = (Some((number, 0)), 0, 0);
@@ -116,7 +116,7 @@ impl Sender {
             }
         }
         while self.passed < row && self.enter(visit) {
-            // A partition all of which is to be passed over need not be walked through.
+            // A partition that is skipped entirely need not be walked through.
             if self.passed + self.left <= row {
                 self.passed += std::mem::take(&mut self.left);
             } else {
@@ -135,7 +135,7 @@ impl Sender {
         self.generator.next_row()
     }
 
-    /// Goes on to the next partition if the one at hand has no more rows. False: there is none.
+    /// Moves to the next partition if the current one has no more rows. False: there is none.
     fn enter(&mut self, visit: &OpenVisit) -> bool {
         while self.left == 0 {
             let Some((_, partition)) = &mut self.at else { return false };
@@ -153,7 +153,7 @@ impl Sender {
         }
     }
 
-    /// A visit has ended: its number may come to stand for another.
+    /// A visit has ended: its number may be reused for another.
     fn forget(&mut self, number: u32) {
         self.at = self.at.filter(|(at, _)| *at != number);
     }
@@ -176,7 +176,7 @@ impl Kind for Insert {
 }
 
 impl InsertThread {
-    /// Chooses the partitions of the next visit and counts their rows. Their values are made when they are sent.
+    /// Chooses the partitions of the next visit and counts their rows. Their values are generated when they are sent.
     fn begin(&mut self, permits: &Permits) -> Option<()> {
         let wanted = u32::try_from(self.partitions.next()).ok().filter(|wanted| *wanted > 0)?;
         let wanted = permits.take(wanted)?;
@@ -241,7 +241,7 @@ impl KindThread for InsertThread {
         let open = &mut self.visits[visit.open];
         open.units += 1;
         open.all_drawn = to == visit.rows;
-        // Where rows are units of their own, the schedule counts these.
+        // Where each row is a unit of its own, the schedule counts rows.
         Some(Slot { index: number, partitions: if whole { partitions } else { 1 } })
     }
 

@@ -22,17 +22,17 @@ use brownout_generate::{
 };
 use brownout_load::{Consistency, Parameters, Request, Route, SerialConsistency, Values};
 
-/// Partitions without rows that are passed over, one after the other, until it counts as there being none at all.
+/// After skipping this many partitions without rows in a row, there are taken to be none at all.
 const PATIENCE: usize = 100_000;
 
 /// What the operations on rows of a table have in common.
 #[derive(Clone)]
 pub struct Common {
-    /// Its CQL, with the keyspace.
+    /// Its CQL statement, with the keyspace.
     pub cql: String,
-    /// Its place among the prepared statements; `None`: sent as text every time (`-mode unprepared`).
+    /// Its index among the prepared statements; `None`: sent as text every time (`-mode unprepared`).
     pub statement: Option<usize>,
-    /// Place of the table among those of the workload.
+    /// Index of the table among those of the workload.
     pub table: u16,
     /// The table's columns, and how they are made.
     pub layout: Arc<PartitionLayout>,
@@ -40,7 +40,7 @@ pub struct Common {
     pub rows: RowSettings,
     /// Which partition is next.
     pub seeds: Arc<SeedManager>,
-    /// Its number among the kinds of the run, so that each draws by itself.
+    /// Its number among the kinds of the run, so that each draws independently.
     pub number: usize,
     /// How many replicas must answer.
     pub consistency: Consistency,
@@ -82,9 +82,8 @@ impl Common {
         if by_token { Route::Token { table: self.table, token } } else { Route::Any }
     }
 
-    /// The key of the partition of a seed, for people: its columns' values with bars between them, as cassandra-stress has
-    /// them. It is made once
-    /// more, since only failures need it.
+    /// The partition key for a seed, for people: the values of its columns separated by bars, as in cassandra-stress.
+    /// It is generated again, since only failures need it.
     fn key_text(&self, generator: &PartitionGenerator, seed: i64) -> String {
         let mut generator = generator.clone();
         let cells = generator.set_key(seed);

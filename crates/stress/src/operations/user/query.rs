@@ -21,9 +21,9 @@ pub struct Query {
     pub binding: Binding,
     /// Rows in a page.
     pub page_size: i32,
-    /// A page is counted even where it is an operation's only one: pages were asked for.
+    /// Pages are counted even if an operation has only one, because paging was requested.
     pub counts_pages: bool,
-    /// It names a whole partition key, so that its replicas are known.
+    /// It specifies a whole partition key, so its replicas are known.
     pub routed: bool,
     /// It is conditional (LWT): answers tell whether it was applied.
     pub conditional: bool,
@@ -31,19 +31,19 @@ pub struct Query {
     pub writes: bool,
     /// Its rows are compared with those that were written.
     pub check: Option<Selection>,
-    /// A generator that was made with success; threads that cannot make theirs (which cannot be) use it.
+    /// A generator known to work, used by threads that cannot make their own (which should not happen).
     pub generator: PartitionGenerator,
 }
 
 #[derive(Default)]
 struct Open {
-    /// What its values are made from when it is sent.
+    /// What its values are generated from when it is sent.
     visit: Visit,
     token: i64,
     paging_state: Vec<u8>,
-    /// Its partition was counted by a page before.
+    /// Its partition was already counted with an earlier page.
     counted: bool,
-    /// The rows that it has to return, by their place among those, from when it is first sent.
+    /// Index of the rows that it must return, from when it is first sent.
     expected: Option<u32>,
 }
 
@@ -105,7 +105,7 @@ impl KindThread for QueryThread {
         let QueryThread { kind, generator, open, expected, check, .. } = self;
         let Query { common, binding, page_size, conditional, writes, .. } = kind;
         let open = &mut open[slot];
-        // Drawing has seen that there is a row.
+        // There was such a row when the operation was drawn.
         generator.read_again(&open.visit, binding.rows());
         let Some(values) = binding.bind(generator) else { return };
         if let Some(check) = check
@@ -141,7 +141,7 @@ impl KindThread for QueryThread {
             }
             Answer::Rows(rows) => {
                 let open = &mut self.open[slot];
-                // Of a late page nothing follows, and its rows are not counted off.
+                // Nothing follows a late page, and its rows are not ticked off.
                 if let Some(check) = self.check.as_mut().filter(|_| !received.late)
                     && let Some(number) = open.expected
                     && let Some(wrong) = check.check(rows, &mut self.expected[number], told)

@@ -11,21 +11,21 @@ use brownout_load::{
 
 use crate::operations::{Bound, Kind, KindThread, Permits, Slot, complaints::Why, slab::Slab};
 
-/// The ranges of a ring, handed out one after the other to all threads.
+/// The ranges of a ring, handed out one after another to all threads.
 #[derive(Debug)]
 pub struct Ranges {
-    /// Above the first, up to and including the second.
+    /// Greater than the first, up to and including the second.
     ranges: Vec<(i64, i64)>,
     wrap: bool,
     next: AtomicUsize,
 }
 
 impl Ranges {
-    /// The ranges between these tokens, each cut into `parts` of equal length; `wrap`: again and again.
+    /// The ranges between these tokens, each cut into `parts` of equal length; `wrap`: over and over again.
     pub fn new(mut tokens: Vec<i64>, parts: u32, wrap: bool) -> Self {
         tokens.sort_unstable();
         tokens.dedup();
-        // No key has the smallest token, so nothing is above it that is not in a range.
+        // No key has the smallest token, so no range misses anything by starting above it.
         let mut bounds = vec![i64::MIN];
         bounds.extend(tokens.into_iter().filter(|token| *token != i64::MIN && *token != i64::MAX));
         bounds.push(i64::MAX);
@@ -75,14 +75,14 @@ pub struct TokenRange {
     pub serial_consistency: Option<SerialConsistency>,
 }
 
-/// How far a range has come. It keeps its place from page to page.
+/// Progress within a range, kept from page to page.
 #[derive(Default)]
 struct Cursor {
     range: (i64, i64),
     bound: Bound,
     paging_state: Vec<u8>,
     last_token: Option<i64>,
-    /// There is nothing more in the range.
+    /// The range is finished.
     through: bool,
 }
 
@@ -91,7 +91,7 @@ struct TokenRangeThread {
     cursors: Slab<Cursor>,
     /// Cursors between two pages.
     idle: Vec<u32>,
-    /// Cursors whose page is on its way.
+    /// Number of cursors whose page is in flight.
     out: usize,
     /// No range was left when the last operation was drawn.
     drawn_empty: bool,
@@ -135,7 +135,7 @@ impl KindThread for TokenRangeThread {
         Some(Slot { index: number, partitions: 1 })
     }
 
-    /// The ranges whose pages are on their way may have further ones.
+    /// Ranges whose pages are in flight may have more pages.
     fn more_later(&self) -> bool {
         self.drawn_empty && self.out > 0
     }
@@ -160,7 +160,7 @@ impl KindThread for TokenRangeThread {
     fn answer(&mut self, slot: u32, answer: &Answer<'_>, received: &Received, _: Option<&mut Option<Why>>) -> Verdict {
         let Answer::Rows(rows) = answer else { return Verdict::failed(ErrorClass::Unexpected) };
         let mut partitions = 0;
-        // A late page is not what the next request goes on from.
+        // The next request does not continue from a late page.
         if !received.late {
             let cursor = &mut self.cursors[slot];
             for row in rows.iter() {
@@ -188,7 +188,7 @@ impl KindThread for TokenRangeThread {
 
     fn release(&mut self, slot: u32) {
         self.out -= 1;
-        // A page that failed is asked for again by the next operation.
+        // The next operation requests a failed page again.
         if self.cursors[slot].through { self.cursors.give(slot) } else { self.idle.push(slot) }
     }
 }

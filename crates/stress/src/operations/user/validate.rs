@@ -1,4 +1,4 @@
-//! `validate`: a range of a partition's rows, every one compared with what was written.
+//! `validate`: a range of a partition's rows, each compared with what was written.
 
 use brownout_generate::{
     rows::{PartitionGenerator, Visit},
@@ -27,18 +27,18 @@ pub struct Validate {
     pub order: Vec<usize>,
     /// Rows in a page.
     pub page_size: i32,
-    /// Content is compared; otherwise only counted.
+    /// Content is compared; otherwise rows are only counted.
     pub validates: bool,
-    /// A generator that was made with success; threads that cannot make theirs (which cannot be) use it.
+    /// A generator known to work, used by threads that cannot make their own (which should not happen).
     pub generator: PartitionGenerator,
 }
 
 #[derive(Default)]
 struct Open {
-    /// What its range and its rows are made from when it is sent.
+    /// What its range and its rows are generated from when it is sent.
     visit: Visit,
     token: i64,
-    /// The rows that it has to return, by their place among those, from when it is first sent.
+    /// Index of the rows that it must return, from when it is first sent.
     expected: Option<u32>,
     paging_state: Vec<u8>,
     counted: bool,
@@ -95,7 +95,7 @@ impl KindThread for ValidateThread {
     fn request(&mut self, slot: u32, _: &Sending, request: Request<'_>) {
         let ValidateThread { kind, generator, open, expected, columns, .. } = self;
         let open = &mut open[slot];
-        // Drawing has seen that there is such a range.
+        // There was such a range when the operation was drawn.
         let Some(range) = generator.validate_again(&open.visit, kind.depth) else { return };
         let layout = &kind.common.layout;
         if kind.validates && open.expected.is_none() {
@@ -127,7 +127,7 @@ impl KindThread for ValidateThread {
         told: Option<&mut Option<Why>>,
     ) -> Verdict {
         let Answer::Rows(rows) = answer else { return Verdict::failed(ErrorClass::Unexpected) };
-        // Of a late page nothing follows, and its rows were not counted off.
+        // Nothing follows a late page, and its rows were not ticked off.
         if received.late {
             return Verdict::done(0, rows.len() as u32);
         }

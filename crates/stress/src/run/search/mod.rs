@@ -1,10 +1,10 @@
-//! `search(slo=…)`: the highest open rate that keeps an objective, and how sure that is.
+//! `search(slo=…)`: the highest open rate that keeps an objective, and how certain that is.
 //!
-//! Every step runs at one rate: a while to settle, which is not counted, then the measured stretch. The step has kept
-//! the objective if all its conditions hold for the operations that were *intended* to start in that stretch, failed
-//! ones and those that timed out counting as longer than any limit. The rate is doubled until a step fails, twice at
-//! the same rate, so that one pause of the machine does not end the climb; then [`Threshold`] places the steps. Between
-//! two steps nothing starts until the database has caught up.
+//! Every step runs at one rate: a settling time, which is not counted, then the measured part. The step has kept the
+//! objective if all its conditions hold for the operations that were *intended* to start in that part, with failed and
+//! timed-out ones counting as longer than any limit. The rate is doubled until a step fails, twice at the same rate, so
+//! that one pause of the machine does not end the climb; then [`Threshold`] places the steps. Between two steps nothing
+//! starts until the database has caught up.
 
 mod run;
 pub mod threshold;
@@ -19,11 +19,11 @@ use brownout_units::Rate;
 use crate::settings::{Objective, Search};
 use threshold::{Estimate, Threshold};
 
-/// A step that misses while the client was late is tried so often in all.
+/// A step that misses while the client was late is run at most this many times in all.
 const TRIES: usize = 4;
-/// At most so many steps after the climb.
+/// Most steps after the climb.
 const STEPS: usize = 24;
-/// Not beyond this, per second, unless a limit is given.
+/// The highest rate per second, unless a limit is given.
 const HIGHEST: f64 = 1e6;
 
 /// One step.
@@ -35,23 +35,23 @@ pub struct Step {
     pub kept: bool,
     /// Operations intended in the measured stretch.
     pub operations: u64,
-    /// Answered, and right, per second.
+    /// Operations answered correctly per second.
     pub goodput: f64,
-    /// Response time at the quantile of the first such objective (else 0.99), ns; failed operations count as endless.
+    /// Response time at the quantile of the first such objective (else 0.99), ns; failed operations count as infinite.
     pub at_quantile_ns: Option<u64>,
     /// The client itself was late.
     pub late: bool,
 }
 
 impl Step {
-    /// It missed, and the client was late: the miss may be the client's. (What is kept in spite of a late client is kept:
-    /// its lateness is in the response times.)
+    /// It missed while the client was late, so the miss may be the client's fault. (A step kept in spite of a late
+    /// client counts as kept: the lateness is part of the response times.)
     pub fn teaches_nothing(&self) -> bool {
         self.late && !self.kept
     }
 }
 
-/// What came of it.
+/// The result of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Found {
     /// The threshold.
@@ -66,7 +66,7 @@ pub enum Found {
         /// The highest rate tried.
         highest: f64,
     },
-    /// The client is the limit: it was late in every try of a step that missed, so that the miss says nothing of the
+    /// The client is the limit: it was late in every attempt at a step that missed, so the miss says nothing about the
     /// database.
     Client {
         /// The highest rate that kept the objectives, if any did.
@@ -74,34 +74,34 @@ pub enum Found {
         /// The rate that the client could not offer.
         tried: f64,
     },
-    /// The user asked for an end; what was known until then.
+    /// The user interrupted; what was known until then.
     Interrupted(Option<Estimate>),
 }
 
-/// How a search is told.
+/// Receives the events of a search.
 pub trait SearchWatch {
     /// A step at this rate per second begins; its first operation is due at this time (CLOCK_MONOTONIC, ns).
     fn begun(&mut self, start_ns: u64, rate: f64);
 
-    /// A step has ended; these are the buckets it is judged by. `known` from the end of the climb on.
+    /// A step has ended; it is judged by these buckets. `known` is given from the end of the climb on.
     fn step(&mut self, step: &Step, stretch: &[Bucket], known: Option<&Estimate>);
 
     /// All buckets that were drained.
     fn drained(&mut self, engine: &Engine, buckets: &[Bucket]);
 }
 
-/// Length of the engine's buckets in a search: fine enough that the settling quarter of a step is cut off well.
+/// Length of the engine's buckets in a search: short enough that the settling quarter of a step is cut off precisely.
 pub fn bucket(asked: &Search) -> Duration {
     (asked.step / 40).clamp(Duration::from_millis(20), Duration::from_secs(1))
 }
 
-/// Between two looks at what has ended, ns.
+/// How often to report what has ended, ns.
 const TELL_NS: u64 = 1_000_000_000;
-/// No climb down goes below this, per second.
+/// The climb never goes below this rate per second.
 const LOWEST: f64 = 1.0;
 
-/// Searches. The engine has one flow and is idle; it is idle again afterwards. Its buckets should be some tenths of a
-/// second long: those that a stretch cuts are left out.
+/// Runs the search. The engine has one flow and is idle; it is idle again afterwards. Its buckets should be some tenths
+/// of a second long: those that are cut by the ends of a measured part are left out.
 ///
 /// # Errors
 /// A load thread died.
@@ -137,7 +137,7 @@ impl Searcher<'_> {
             if step.kept {
                 kept = Some(rate);
             } else {
-                // Once more at the same rate, before it is believed.
+                // A miss is repeated once at the same rate before it is believed.
                 let again = outcomes.iter().filter(|(at, kept)| *at == rate && !*kept).count() < 2;
                 if again {
                     continue;
@@ -173,7 +173,7 @@ impl Searcher<'_> {
         Ok(Found::Threshold(threshold.estimate()))
     }
 
-    /// A step that teaches something, or the last of several tries.
+    /// Repeats a step until it teaches something, or up to the maximum number of attempts.
     fn punctual(
         &self,
         rate: f64,
@@ -226,16 +226,16 @@ impl Searcher<'_> {
         while !self.engine.exhausted() {
             self.engine.health()?;
             if interrupted() {
-                // What is open is not known to have failed.
+                // Operations still open are not known to have failed.
                 return Ok(None);
             }
             std::thread::sleep(Duration::from_millis(10));
         }
         take(watch);
-        // Buckets that are cut by the stretch's ends are left out.
+        // Buckets cut by the ends of the measured part are left out.
         buckets.retain(|_, bucket| bucket.start_ns >= from_ns && bucket.start_ns + bucket.length_ns <= to_ns);
         let stretch: Vec<Bucket> = buckets.into_values().collect();
-        // Where nothing was due there is no bucket.
+        // There is no bucket where nothing was due.
         let length_ns = stretch.first().map_or(0, |bucket| {
             let (start_ns, each_ns) = (bucket.start_ns, bucket.length_ns);
             let first_ns = start_ns - (start_ns - from_ns) / each_ns * each_ns;
@@ -253,13 +253,13 @@ impl Searcher<'_> {
     }
 }
 
-/// The client could not offer this rate, whatever it had seen before.
+/// The client could not offer this rate, whatever earlier steps showed.
 fn limit(outcomes: &[(f64, bool)], tried: f64) -> Found {
     let kept = outcomes.iter().filter(|(_, kept)| *kept).map(|(rate, _)| *rate);
     Found::Client { at_least: kept.max_by(f64::total_cmp), tried }
 }
 
-/// Judges the operations of the buckets of so long a stretch.
+/// Judges the operations in the buckets of a measured part of this length.
 fn judge(objectives: &[Objective], rate: f64, buckets: &[Bucket], length_ns: u64) -> Step {
     let mut response = Latencies::new();
     let (mut operations, mut late, mut lateness, mut still_ns) = (0u64, 0u64, 0u64, 0u64);
@@ -271,7 +271,7 @@ fn judge(objectives: &[Objective], rate: f64, buckets: &[Bucket], length_ns: u64
         for series in &bucket.series {
             match series.outcome {
                 Outcome::Ok => response.add_ok(&series.response),
-                // A user who gave up, or was refused, was not served, however soon that was known.
+                // A user who gave up or was refused was not served, however soon that was known.
                 Outcome::TimedOut | Outcome::Failed(_) => response.add_failed(series.count),
                 Outcome::Late => {}
             }

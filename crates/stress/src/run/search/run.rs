@@ -66,7 +66,7 @@ impl Run<'_> {
         Ok(Outcome { search: Some(facts), ..Outcome::of(total, steps, how) })
     }
 
-    /// The figures of one step, and not of all: percentiles over several rates would be those of none.
+    /// Prints the figures of one step rather than all: percentiles over several rates would describe none of them.
     fn results(&mut self, steps: &[(Step, Total)], whole: &Total) {
         let shown = shown(steps).and_then(|index| steps.get(index));
         if let Some((step, _)) = shown {
@@ -77,7 +77,8 @@ impl Run<'_> {
     }
 }
 
-/// The step whose figures are shown: that at the highest rate that kept the objectives, or at the lowest of all.
+/// The step whose figures are shown: the one at the highest rate that kept the objectives, or else the one at the
+/// lowest rate.
 fn shown(steps: &[(Step, Total)]) -> Option<usize> {
     let rate = |index: &usize| steps[*index].0.rate;
     let by_rate = |one: &usize, other: &usize| rate(one).total_cmp(&rate(other));
@@ -89,7 +90,7 @@ fn told_rate(rate: f64) -> String {
     format!("{rate:.0}/s")
 }
 
-/// Where the operations of a step's measured stretch are: all have ended before the next one begins.
+/// The balance sheet of a step's measured part: all operations have ended before the next step begins.
 fn balance(interval: &Interval) -> Balance {
     let mut sheet = Balance {
         scheduled: interval.scheduled,
@@ -111,7 +112,7 @@ fn balance(interval: &Interval) -> Balance {
     sheet
 }
 
-/// What was found, for programs.
+/// The result, for programs.
 fn facts(asked: &Search, found: &Found) -> SearchFacts {
     let (name, rate, estimate) = match *found {
         Found::Threshold(estimate) => ("threshold", Some(estimate.rate), Some(estimate)),
@@ -129,7 +130,7 @@ fn facts(asked: &Search, found: &Found) -> SearchFacts {
     }
 }
 
-/// The same, for people.
+/// The result, for people.
 fn told_found(objectives: &str, found: &Found) -> String {
     match found {
         Found::Threshold(estimate) => told_estimate(objectives, estimate),
@@ -159,7 +160,7 @@ fn told_estimate(objectives: &str, estimate: &Estimate) -> String {
     )
 }
 
-/// How a search is told.
+/// Reports the progress of a search.
 struct SearchTelling<'a> {
     fold: Fold,
     /// What was measured in each.

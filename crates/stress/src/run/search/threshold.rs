@@ -1,18 +1,19 @@
-//! Finding a threshold by noisy trials: the highest rate at which an objective is kept.
+//! Finds a threshold from noisy trials: the highest rate at which an objective is kept.
 //!
-//! A step at rate *r* keeps the objective or misses it. That is taken as a coin whose chance falls with the rate:
+//! A step at rate *r* keeps the objective or misses it. This is modelled as a coin toss whose probability falls with
+//! the rate:
 //!
 //! ```text
 //! P(kept | r) = ε/2 + (1 − ε) / (1 + exp((ln r − θ) / σ))
 //! ```
 //!
-//! θ is the logarithm of the rate at which half of the steps keep it, σ how blurred the edge is, and ε = 4 % the share
-//! of steps that end by chance (a pause of the machine, a compaction). All that is known about (θ, σ) is held as a
-//! probability on a grid, flat in θ and in ln σ to begin with, and multiplied with every step's likelihood (Bayes'
-//! rule); the next step goes where it is expected to leave the least doubt about θ: the least entropy, over both ways in
-//! which it can end. This is the Bayesian adaptive method of psychophysics (Watson & Pelli 1983; Kontsevich & Tyler
-//! 1999, who also estimate the slope). The interval is the central 95 % of what remains of θ: it is wide if steps contradict one another, and
-//! never narrower than the outcomes allow.
+//! θ is the logarithm of the rate at which half of the steps keep it, σ is how blurred the edge is, and ε = 4 % is the
+//! share of steps that end by chance (a pause of the machine, a compaction). All knowledge about (θ, σ) is a
+//! probability distribution on a grid, initially flat in θ and in ln σ, and multiplied by every step's likelihood
+//! (Bayes' rule). The next step goes where it is expected to leave the least uncertainty about θ: the least entropy,
+//! over both ways in which it can end. This is the Bayesian adaptive method of psychophysics (Watson & Pelli 1983;
+//! Kontsevich & Tyler 1999, who also estimate the slope). The interval is the central 95 % of what remains of θ: it is
+//! wide if steps contradict one another, and never narrower than the outcomes allow.
 
 /// Cells of the grid in θ.
 const THETAS: usize = 600;
@@ -23,14 +24,14 @@ const SIGMA: (f64, f64) = (0.005, 0.5);
 /// Share of steps that end by chance.
 const LAPSE: f64 = 0.04;
 
-/// Rates that are considered for the next step, evenly (in logarithms) over where θ is with 98 % probability.
+/// Rates considered for the next step, spaced evenly (in logarithms) over where θ lies with 98 % probability.
 const CANDIDATES: usize = 21;
 /// When the next step is placed, so many cells in θ are taken as one,
 const COARSE: usize = 4;
 /// and what is less likely than this, of all, is left out.
 const NEGLIGIBLE: f64 = 1e-7;
 
-/// What is known of the threshold.
+/// What is known about the threshold.
 #[derive(Debug, Clone)]
 pub struct Threshold {
     low: f64,
@@ -45,9 +46,9 @@ pub struct Threshold {
 pub struct Estimate {
     /// The rate at which half of the steps keep the objective.
     pub rate: f64,
-    /// The threshold is between these with 95 % probability.
+    /// The threshold is between these rates with 95 % probability.
     pub interval: (f64, f64),
-    /// The rate at which 19 of 20 steps keep it: what may be promised.
+    /// The rate at which 19 of 20 steps keep it: what can be promised.
     pub safe: f64,
 }
 
@@ -59,7 +60,7 @@ impl Estimate {
 }
 
 impl Threshold {
-    /// Nothing is known but that it lies between two rates (per second).
+    /// Nothing is known except that it lies between two rates (per second).
     pub fn between(low: f64, high: f64) -> Self {
         let (low, high) = (low.ln(), high.ln());
         let ratio = (SIGMA.1 / SIGMA.0).ln() / (SIGMAS - 1) as f64;
@@ -75,7 +76,7 @@ impl Threshold {
         self.low + self.step * place as f64
     }
 
-    /// A step at this rate has kept the objective, or not.
+    /// A step at this rate has kept the objective, or missed it.
     pub fn learn(&mut self, rate: f64, kept: bool) {
         let at = rate.ln();
         for place in 0..THETAS {
@@ -89,7 +90,7 @@ impl Threshold {
         self.weights.iter_mut().for_each(|weight| *weight -= largest);
     }
 
-    /// Probabilities of θ, whatever σ is.
+    /// Probabilities of θ, for any σ.
     fn of_theta(&self) -> Vec<f64> {
         let sums: Vec<f64> =
             self.weights.chunks(SIGMAS).map(|row| row.iter().map(|weight| weight.exp()).sum::<f64>()).collect();
@@ -102,7 +103,7 @@ impl Threshold {
         let mut sum = 0.0;
         for (place, part) in self.of_theta().into_iter().enumerate() {
             if sum + part >= share {
-                // Within a cell the probability is taken as even.
+                // Within a cell the probability is taken to be uniform.
                 let inside = if part > 0.0 { (share - sum) / part } else { 0.5 };
                 return (self.theta(place) + (inside - 0.5) * self.step).exp();
             }
@@ -111,7 +112,7 @@ impl Threshold {
         self.theta(THETAS - 1).exp()
     }
 
-    /// What is known now.
+    /// The current estimate.
     pub fn estimate(&self) -> Estimate {
         let rate = self.quantile(0.5);
         // Of every (θ, σ): θ − σ ln 19, where the curve without lapses is 95 %.
@@ -127,7 +128,7 @@ impl Threshold {
         Estimate { rate, interval: (self.quantile(0.025), self.quantile(0.975)), safe: (sum / total).exp().min(rate) }
     }
 
-    /// Where the next step tells most.
+    /// The rate at which the next step is most informative.
     pub fn next(&self) -> f64 {
         let total: f64 = self.weights.iter().map(|weight| weight.exp()).sum();
         let mut likely = Vec::new();
@@ -145,9 +146,9 @@ impl Threshold {
         doubts.min_by(|(_, one), (_, other)| one.total_cmp(other)).map_or((low + high) / 2.0, |(at, _)| at).exp()
     }
 
-    /// Entropy of θ that is to be expected after a step at this rate (a logarithm).
+    /// Expected entropy of θ after a step at this rate (a logarithm).
     fn expected_doubt(&self, at: f64, likely: &[(usize, f64, f64)]) -> f64 {
-        // Probabilities of each θ together with either end of the step.
+        // Joint probabilities of each θ and each outcome of the step.
         let mut ends = [vec![0.0; THETAS.div_ceil(COARSE)], vec![0.0; THETAS.div_ceil(COARSE)]];
         let middle = self.step * (COARSE - 1) as f64 / 2.0;
         for (place, sigma, probability) in likely {
@@ -163,7 +164,7 @@ impl Threshold {
     }
 }
 
-/// The chance that a step keeps the objective; rate and threshold as logarithms.
+/// The probability that a step keeps the objective; rate and threshold as logarithms.
 fn chance(at: f64, theta: f64, sigma: f64) -> f64 {
     LAPSE / 2.0 + (1.0 - LAPSE) / (1.0 + ((at - theta) / sigma).exp())
 }
@@ -203,7 +204,7 @@ mod tests {
         let found: Vec<Estimate> = (0..40).map(|seed| search(5_000.0, 0.005, 16, seed)).collect();
         let mut widths: Vec<f64> = found.iter().map(Estimate::width).collect();
         widths.sort_by(f64::total_cmp);
-        // A step in 25 ends by chance; an interval that one of those has widened takes more steps than these.
+        // One step in 25 ends by chance; an interval widened by such a step takes more steps than these.
         assert!(widths[20] < 0.08 && widths[36] < 0.12, "{widths:?}");
         assert!(found.iter().all(|one| (one.rate / 5_000.0 - 1.0).abs() < 0.02), "{found:?}");
         let sharp = found[1];

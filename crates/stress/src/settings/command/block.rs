@@ -9,7 +9,7 @@ use super::{
     kind::CommandKind as K,
 };
 
-/// A weight as Java's `Double.toString` writes it, for the sizes that weights have.
+/// A weight as Java's `Double.toString` writes it, for the usual sizes of weights.
 fn java_double(value: f64) -> String {
     if value == value.trunc() && value.abs() < 1e7 { format!("{value:.1}") } else { format!("{value}") }
 }
@@ -54,7 +54,7 @@ impl Command {
                 text.push_str(&format!("  Profile File(s): {}\n", self.profiles.join(",")));
             }
             K::VerifySizes => text.push_str(&format!("  Profile File(s): {}\n", self.profiles.join(","))),
-            // "Distibution" is how cassandra-stress spells it here.
+            // "Distibution" is cassandra-stress's spelling here.
             _ => text.push_str(&format!(
                 "  Key Size (bytes): {}\n  Counter Increment Distibution: add={}\n",
                 self.key_size, self.add_text
@@ -67,8 +67,8 @@ impl Command {
         text
     }
 
-    /// `duration=` in the unit that was written, as cassandra-stress names it: 5, `MINUTES`. `None`: it is of a form that
-    /// is not cassandra-stress's.
+    /// `duration=` in the unit in which it was written, as cassandra-stress names it: 5, `MINUTES`. `None`: it is in a
+    /// form that cassandra-stress does not have.
     pub fn written_duration(&self) -> Option<(i64, &'static str)> {
         let text = self.duration_text.to_ascii_lowercase();
         let units = [("s", "SECONDS"), ("m", "MINUTES"), ("h", "HOURS")];

@@ -1,21 +1,21 @@
 //! Commands and their names.
 
-/// What is done.
+/// The kind of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CommandKind {
     /// Reads of `standard1`.
     Read,
     /// Writes to `standard1`.
     Write,
-    /// A mix of the predefined ones.
+    /// A mix of the predefined operations.
     Mixed,
     /// Increments of `counter1`.
     CounterWrite,
     /// Reads of `counter1`.
     CounterRead,
-    /// Operations of profiles.
+    /// Operations from profiles.
     User,
-    /// No load: asks the servers for the sizes of partitions and compares them with the profile's.
+    /// No load: reads the sizes of partitions from the servers and compares them with the profile's.
     VerifySizes,
 }
 
@@ -32,7 +32,7 @@ const COMMANDS: [(CommandKind, &[&str]); 7] = [
     (K::VerifySizes, &["verify-sizes", "verify_sizes", "verifysizes"]),
 ];
 
-/// Commands that are answered at once, without a run.
+/// Commands that only print something, without a run.
 const ANSWERED: [&str; 5] = ["help", "-?", "print", "legacy", "version"];
 
 impl CommandKind {
@@ -46,7 +46,7 @@ impl CommandKind {
         COMMANDS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, names)| names[0])
     }
 
-    /// As rows and messages have it: `COUNTER_WRITE`.
+    /// As shown in rows and messages: `COUNTER_WRITE`.
     pub fn shown(self) -> &'static str {
         match self {
             K::Read => "READ",
@@ -59,12 +59,12 @@ impl CommandKind {
         }
     }
 
-    /// Whether it is one of those that may be mixed.
+    /// Whether it can be part of a mix.
     pub fn is_basic(self) -> bool {
         matches!(self, K::Read | K::Write | K::CounterWrite | K::CounterRead)
     }
 
-    /// Every name of a command, those that are answered at once included.
+    /// Every name of a command, including those that only print something.
     pub(in crate::settings) fn names() -> impl Iterator<Item = &'static str> {
         COMMANDS.iter().flat_map(|(_, names)| names.iter().copied()).chain(ANSWERED)
     }

@@ -1,4 +1,4 @@
-//! How much of which operation: `ratio(…)` and `ops(…)`.
+//! The mix of operations: `ratio(…)` and `ops(…)`.
 
 use super::{
     super::{SettingsError, grammar::Taken, number},
@@ -6,7 +6,7 @@ use super::{
     kind::CommandKind::{self, self as K},
 };
 
-/// Those that are named, or one read for one write.
+/// The given ratios, or one read for one write.
 pub(super) fn ratio(given: Option<&Taken>) -> Result<Vec<(CommandKind, f64)>, SettingsError> {
     let names = [
         (K::Read, "read="),
@@ -34,7 +34,7 @@ pub(super) fn ratio(given: Option<&Taken>) -> Result<Vec<(CommandKind, f64)>, Se
     Ok(ratio)
 }
 
-/// Weights, or rates: both in one list have no meaning.
+/// Weights, or rates: mixing both in one list makes no sense.
 pub(in crate::settings) fn ops(option: &str, given: &Taken) -> Result<Vec<Op>, SettingsError> {
     let mut ops = Vec::new();
     for (name, text) in given.pairs() {

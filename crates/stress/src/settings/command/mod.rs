@@ -1,4 +1,4 @@
-//! Commands: what is done, how long, and at which consistency.
+//! Commands: what to do, for how long, and at which consistency.
 
 mod block;
 mod kind;
@@ -26,11 +26,11 @@ use options::{LengthKind, lengths};
 /// When a run ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Length {
-    /// After so many partitions. 0: the schema is made, nothing else.
+    /// After this many partitions. 0: only the schema is created.
     Count(u64),
     /// After this time.
     Time(Duration),
-    /// When the standard error of the row rate's mean is small.
+    /// When the standard error of the mean row rate is small.
     Uncertainty(Uncertainty),
 }
 
@@ -39,13 +39,13 @@ pub enum Length {
 pub struct Uncertainty {
     /// Standard error over mean.
     pub target: f64,
-    /// Not before so many intervals.
+    /// Not before this many intervals.
     pub least: u64,
-    /// At the latest after so many.
+    /// After this many at the latest.
     pub most: u64,
 }
 
-/// When tables are emptied.
+/// When tables are truncated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Truncate {
     /// Not at all.
@@ -56,10 +56,10 @@ pub enum Truncate {
     Always,
 }
 
-/// How values are made.
+/// How values are generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Generator {
-    /// As cassandra-stress makes them, to the bit.
+    /// As cassandra-stress does, to the bit.
     Compat,
     /// With every type, valid UUIDs and distinct rows.
     V2,
@@ -75,12 +75,12 @@ impl Generator {
     }
 }
 
-/// How much of a mix an operation is.
+/// The share of an operation in a mix.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Share {
     /// In proportion to those of the others.
     Weight(f64),
-    /// By its own clock.
+    /// Independent of the others, with its own rate.
     Rate(Rate),
 }
 
@@ -89,7 +89,7 @@ pub enum Share {
 pub struct Op {
     /// As written: `insert`, `simple1`, `spec.simple1`.
     pub name: String,
-    /// How much of it.
+    /// Its share.
     pub share: Share,
 }
 
@@ -100,29 +100,29 @@ pub struct Command {
     pub kind: CommandKind,
     /// How long.
     pub length: Length,
-    /// Whether some of it is done beforehand, unmeasured.
+    /// Whether some of it runs beforehand, unmeasured.
     pub warmup: bool,
-    /// When tables are emptied.
+    /// When tables are truncated.
     pub truncate: Truncate,
-    /// Of every operation that does not say otherwise.
+    /// For every operation that does not specify its own.
     pub consistency: Consistency,
-    /// Of conditional writes.
+    /// For conditional writes.
     pub serial_consistency: SerialConsistency,
-    /// Increments of counters.
+    /// The amounts added to counters.
     pub add: Spec,
     /// Bytes of a predefined key.
     pub key_size: u32,
-    /// Weights of a mix; of a predefined command, itself alone; of `user`, nothing.
+    /// Weights of a mix; for a predefined command, itself alone; for `user`, nothing.
     pub ratio: Vec<(CommandKind, f64)>,
-    /// How many of the same kind follow each other in a mix.
+    /// How many operations of the same kind follow one another in a mix.
     pub clustering: Spec,
     /// Profiles, as written: files or URIs.
     pub profiles: Vec<String>,
-    /// Operations of profiles.
+    /// Operations from profiles.
     pub ops: Vec<Op>,
-    /// How values are made; `None`: `compat` unless a profile uses what only v2 has.
+    /// How values are generated; `None`: `compat` unless a profile uses what only v2 has.
     pub generator: Option<Generator>,
-    /// Seed of everything that is drawn; `None`: a fixed one.
+    /// Seed for everything random; `None`: a fixed one.
     pub seed: Option<i64>,
     /// `clustering=` and `add=` as written, for the block of settings.
     clustering_text: String,
@@ -187,15 +187,15 @@ impl Command {
         Ok(command)
     }
 
-    /// Whether all that a `user` command does is to insert, into whichever tables.
+    /// Whether a `user` command only inserts, into whichever tables.
     pub fn inserts_alone(&self) -> bool {
         let inserts = |op: &Op| op.name.rsplit('.').next().is_some_and(|name| name.eq_ignore_ascii_case("insert"));
         !self.ops.is_empty() && self.ops.iter().all(inserts)
     }
 
-    /// Whether partitions are visited one after the other unless `-pop` says otherwise. Of `user` cassandra-stress does so
-    /// only where the one word `insert` is all that `ops(…)` has, not with the name of a profile, and not with two inserts;
-    /// its command lines mean the same here. Rates in `ops(…)` it does not know: those load tables, in order.
+    /// Whether partitions are visited one after another unless `-pop` says otherwise. For `user`, cassandra-stress does
+    /// so only if `ops(…)` is the single word `insert`, not with the name of a profile and not with two inserts; its
+    /// command lines mean the same here. It does not know rates in `ops(…)`: those load tables, in order.
     pub fn is_sequential(&self) -> bool {
         let rated = || self.ops.iter().all(|op| matches!(op.share, Share::Rate(_)));
         match (self.kind, &self.ops[..]) {
@@ -206,7 +206,7 @@ impl Command {
     }
 }
 
-/// Lengths of runs of one kind; there has to be one that is a run.
+/// Lengths of runs of one kind; at least one must be a real run.
 fn clustering(taken: &Taken, kind: CommandKind) -> Result<Spec, SettingsError> {
     let spec = taken.spec(kind.name(), "clustering=")?.unwrap_or(Spec::Fixed(1));
     if spec.max() < 1 {

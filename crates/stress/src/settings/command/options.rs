@@ -24,7 +24,7 @@ fn common() -> Vec<Sub> {
     ]
 }
 
-/// The ways to say how long a command runs, each with what else the command takes.
+/// The ways to specify how long a command runs, each with the command's other options.
 pub(super) fn lengths(rest: &dyn Fn() -> Vec<Sub>) -> [(LengthKind, Alternative); 3] {
     let whole = |first: Vec<Sub>| Alternative::new(first.into_iter().chain(common()).chain(rest()).collect());
     [
@@ -48,7 +48,7 @@ pub(super) fn lengths(rest: &dyn Fn() -> Vec<Sub>) -> [(LengthKind, Alternative)
     ]
 }
 
-/// How a command says how long it runs.
+/// How a command specifies how long it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LengthKind {
     Uncertainty,
@@ -94,7 +94,7 @@ fn options(kind: CommandKind) -> Vec<Sub> {
     }
 }
 
-/// The ways to write a command.
+/// The alternative forms of a command.
 pub(in crate::settings) fn alternatives(kind: CommandKind) -> Vec<Alternative> {
     if kind == K::VerifySizes {
         return vec![Alternative::new(options(kind).into_iter().chain(common()).collect())];

@@ -1,4 +1,4 @@
-//! Options of a group, and the choice between its alternatives.
+//! Options of a group, and the choice among its alternatives.
 
 use brownout_generate::distribution::{RatioSpec, Spec};
 use brownout_yaml::one_of;
@@ -8,12 +8,12 @@ use super::{super::SettingsError, Pattern};
 /// A sub-option: `key=value`, a flag, a bare value, a distribution, or `name(k=v,…)`.
 #[derive(Debug, Clone)]
 pub(crate) struct Sub {
-    /// What a word begins with: `threads=`, `no-warmup`; nothing for bare values; the bare name for `name(…)`.
+    /// The beginning of a word: `threads=`, `no-warmup`; nothing for bare values; the bare name for `name(…)`.
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) default: Option<String>,
     pub(crate) required: bool,
-    /// What it does, for people.
+    /// Its help text.
     pub(crate) help: &'static str,
 }
 
@@ -25,16 +25,16 @@ pub(crate) enum Kind {
     Multi { subs: Vec<Sub>, extra: Extra },
 }
 
-/// What a `name(…)` takes besides its known parts.
+/// What a `name(…)` accepts besides its known parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extra {
     /// Nothing.
     Refused,
     /// Any `key=value`, kept in order.
     Pairs,
-    /// The same, where a key may come again.
+    /// The same, where a key may be repeated.
     Sequence,
-    /// Anything at all, kept as `(text, "")` where it is no `key=value`.
+    /// Anything at all, kept as `(text, "")` where it is not `key=value`.
     Words,
 }
 
@@ -59,13 +59,13 @@ pub(crate) fn multi(name: &'static str, subs: Vec<Sub>, extra: Extra, help: &'st
 }
 
 impl Sub {
-    /// With a default.
+    /// Sets a default.
     pub(crate) fn or(mut self, default: impl Into<String>) -> Sub {
         self.default = Some(default.into());
         self
     }
 
-    /// Not to be left out.
+    /// Makes it mandatory.
     pub(crate) fn required(mut self) -> Sub {
         self.required = true;
         self
@@ -76,7 +76,7 @@ impl Sub {
 #[derive(Debug, Clone)]
 pub(crate) struct Alternative {
     pub(crate) subs: Vec<Sub>,
-    /// Whether what was taken is enough, beyond the required ones.
+    /// Whether what was taken suffices, beyond the mandatory options.
     pub(crate) complete: fn(&Taken) -> bool,
 }
 
@@ -90,7 +90,7 @@ impl Alternative {
         self
     }
 
-    /// Nothing taken: all defaults.
+    /// The result if nothing was given: all defaults.
     pub(crate) fn untouched(self) -> Taken {
         Taken::new(self.subs)
     }
@@ -102,7 +102,7 @@ enum Given {
     Multi(Taken),
 }
 
-/// What an alternative, or the inside of a `name(…)`, has taken.
+/// What an alternative, or the inside of a `name(…)`, has accepted.
 #[derive(Debug, Clone)]
 pub(crate) struct Taken {
     subs: Vec<Sub>,
@@ -150,7 +150,7 @@ impl Taken {
         Ok(false)
     }
 
-    /// The inside of `name(…)`. A comma at its end is let pass, as cassandra-stress does.
+    /// The inside of `name(…)`. A comma at its end is ignored, as in cassandra-stress.
     fn fill(&mut self, name: &str, word: &str, inside: &str, extra: Extra) -> Result<(), SettingsError> {
         let wrong = |what: &str, remedy: String| SettingsError::Multi {
             option: name.to_owned(),
@@ -196,7 +196,7 @@ impl Taken {
         Some((&self.subs[place], self.given[place].as_ref()))
     }
 
-    /// What the user wrote.
+    /// The user's value.
     pub(crate) fn given(&self, name: &str) -> Option<&str> {
         match self.find(name)?.1? {
             Given::Text(text) => Some(text),
@@ -204,22 +204,22 @@ impl Taken {
         }
     }
 
-    /// What the user wrote, or the default.
+    /// The user's value, or the default.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.given(name).or_else(|| self.find(name)?.0.default.as_deref())
     }
 
-    /// The same, where there is a default.
+    /// The same for options with a default.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.get(name).unwrap_or_default()
     }
 
-    /// Whether a flag is there.
+    /// Whether a flag was given.
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.given(name).is_some()
     }
 
-    /// The inside of `name(…)`, if it is there.
+    /// The inside of `name(…)`, if it was given.
     pub(crate) fn multi(&self, name: &str) -> Option<&Taken> {
         match self.find(name)?.1? {
             Given::Multi(taken) => Some(taken),
@@ -227,12 +227,12 @@ impl Taken {
         }
     }
 
-    /// `key=value`s that no option took.
+    /// The `key=value` pairs that no option accepted.
     pub(crate) fn pairs(&self) -> &[(String, String)] {
         &self.pairs
     }
 
-    /// A distribution; `place` is where it stands, for messages: `-pop`.
+    /// A distribution; `place` says where it was given, for messages: `-pop`.
     pub(crate) fn spec(&self, place: &str, name: &str) -> Result<Option<Spec>, SettingsError> {
         let parse = |text: &str| {
             text.parse::<Spec>().map_err(|error| SettingsError::Distribution {
@@ -272,18 +272,18 @@ impl Taken {
     }
 }
 
-/// What follows a prefix, whatever its case.
+/// The rest after a prefix, regardless of case.
 fn after_prefix<'a>(prefix: &str, word: &'a str) -> Option<&'a str> {
     let head = word.get(..prefix.len())?;
     head.eq_ignore_ascii_case(prefix).then(|| &word[prefix.len()..])
 }
 
-/// What is inside of `name(…)`.
+/// The inside of `name(…)`.
 fn brackets<'a>(name: &str, word: &'a str) -> Option<&'a str> {
     after_prefix(name, word)?.strip_prefix('(')?.strip_suffix(')')
 }
 
-/// Cut at commas, but not at those inside of brackets.
+/// Splits at commas, except those inside of brackets.
 fn parts(text: &str) -> Vec<&str> {
     let (mut depth, mut from) = (0usize, 0);
     let mut parts = Vec::new();

@@ -1,16 +1,16 @@
-//! What the value of an option may look like.
+//! The forms that the value of an option may have.
 
 use brownout_units::{Delay, Rate};
 
-/// The shape of a value. Each stands for the regular expression of cassandra-stress that messages show; ours are wider
+/// The form of a value. Each stands for the regular expression of cassandra-stress that messages show; ours accept more
 /// where its users miss something (`1.5k/s`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pattern {
-    /// A flag takes none.
+    /// None: a flag.
     Nothing,
-    /// Whatever it is.
+    /// Anything, even nothing.
     Anything,
-    /// Whatever it is, but something.
+    /// Anything that is not empty.
     Something,
     /// A whole number.
     Digits,
@@ -41,7 +41,7 @@ pub(crate) enum Pattern {
 }
 
 impl Pattern {
-    /// The expression that messages show.
+    /// The regular expression that messages show.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Pattern::Nothing => "",
@@ -63,7 +63,7 @@ impl Pattern {
         }
     }
 
-    /// Whether a value is of this shape.
+    /// Whether a value has this form.
     pub(crate) fn fits(self, text: &str) -> bool {
         match self {
             Pattern::Nothing => text.is_empty(),
@@ -92,7 +92,7 @@ impl Pattern {
         }
     }
 
-    /// What to write instead, for people.
+    /// What to write instead, as text.
     pub(crate) fn remedy(self) -> String {
         match self {
             Pattern::Nothing => "it takes no value".to_owned(),
@@ -132,7 +132,7 @@ fn count(text: &str) -> bool {
     digits(unsuffixed(text, &["b", "m", "k"]))
 }
 
-/// A duration longer than nothing, in cassandra-stress's units and ours.
+/// A duration above zero, in cassandra-stress's units and ours.
 fn time(text: &str) -> bool {
     digits(unsuffixed(text, &["s", "m", "h"])) && text.ends_with(|last: char| last.is_ascii_alphabetic())
         || text.parse::<Delay>().is_ok()

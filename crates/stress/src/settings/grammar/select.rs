@@ -1,4 +1,4 @@
-//! Which of a group's alternatives is meant.
+//! Selects one of a group's alternatives.
 
 use super::{
     super::SettingsError,
@@ -6,7 +6,7 @@ use super::{
     usage,
 };
 
-/// The alternative that takes all words of a group, and what it took.
+/// The alternative that accepts all words of a group, with what it has accepted.
 pub(crate) fn select(
     group: &str,
     words: &[String],

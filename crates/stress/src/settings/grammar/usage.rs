@@ -2,7 +2,7 @@
 
 use super::option::{Alternative, Kind, Sub};
 
-/// Every alternative on a line, then what each option does.
+/// Every alternative on a line of its own, then what each option does.
 pub(crate) fn usage(group: &str, alternatives: &[Alternative]) -> String {
     let mut text = String::new();
     for (place, alternative) in alternatives.iter().enumerate() {
@@ -58,7 +58,7 @@ fn short(sub: &Sub) -> String {
     if sub.required { long(sub) } else { format!("[{}]", long(sub)) }
 }
 
-/// What a distribution may look like.
+/// The possible forms of a distribution.
 pub(crate) const DISTRIBUTIONS: &str = "\
 Distributions (DIST); ~DIST mirrors one, so that what was rarest is most frequent; numbers take K, M and B:
   fixed(value)                          always the same
