@@ -63,6 +63,8 @@ pub struct Synthetic {
     pub invented: u64,
     /// Generator lateness, ns, in the fault phase …
     pub lateness: u64,
+    /// … and how long the generator stands still in each interval of it, ns …
+    pub stood_still: u64,
     /// … in its first seconds.
     pub late_for: u64,
     /// In the fault phase, this much is added to one in twenty packets of all pairs before the emulator sees them, ns.
@@ -130,6 +132,7 @@ impl Default for Synthetic {
             time_outs: 0,
             invented: 0,
             lateness: 50_000,
+            stood_still: 0,
             overrun: 0,
             late_for: u64::MAX,
             stall: 0,

@@ -303,7 +303,8 @@ impl Synthetic {
                 }
             }
         }
-        let lateness = if fault && second < self.late_for { self.lateness } else { 50_000 };
+        let late = fault && second < self.late_for;
+        let lateness = if late { self.lateness } else { 50_000 };
         let invented = if phase == "baseline" && second == 1 { self.invented } else { 0 };
         recorder.load(
             trial,
@@ -317,6 +318,7 @@ impl Synthetic {
                 never_sent_by_operation: Default::default(),
                 stale: 0,
                 lateness: histogram((0..sent).map(|at| lateness / 2 + lateness * at / sent.max(1))),
+                stood_still_ns: if late { self.stood_still } else { 0 },
             },
         )
     }

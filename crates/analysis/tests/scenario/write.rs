@@ -158,6 +158,7 @@ impl Scenario {
                 never_sent_by_operation: Default::default(),
                 stale: 0,
                 lateness: histogram([10_000]),
+                stood_still_ns: 0,
             },
         )
     }

@@ -280,6 +280,7 @@ pub fn write_bucket(recorder: &Recorder, trial: u32, bucket: &Bucket) -> Result<
             .collect(),
         stale: bucket.stale,
         lateness: bucket.lateness.clone(),
+        stood_still_ns: bucket.stood_still_ns,
     };
     recorder.load(trial, &load)?;
     for series in &bucket.series {
