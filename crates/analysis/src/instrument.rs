@@ -187,6 +187,7 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
     let stalls = stalls(evidence)?;
     let mut punctuality: Vec<Punctuality> = Vec::new();
     let readings = Reading::all(evidence);
+    let tells_of_others = readings.values().any(Reading::tells_of_others);
     let (mut late, mut disturbed, mut disturbing) = (Vec::new(), Vec::new(), Vec::new());
     for interval in &evidence.intervals {
         let Some(phase) = measured(interval.starts_ns, interval.length_ns) else { continue };
@@ -207,12 +208,15 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         let emulator_late =
             late_readings.iter().chain(&stalls).chain(&dropping).any(|(from, to)| (*from..*to).contains(&middle));
         let stood_still = interval.stood_still_ns as f64 > STOOD_STILL_SHARE * interval.length_ns as f64;
-        let is_late = emulator_late || stood_still || p99(&interval.lateness) > LATE_LOAD_NS;
+        let reading = readings.range(..=middle).next_back();
+        let reading = reading.filter(|(starts_ns, one)| one.holds(**starts_ns, middle)).map(|(_, one)| one);
+        // Where nobody looked, nobody knows whether it was quiet.
+        let unread = tells_of_others && reading.is_none();
+        let is_late = emulator_late || stood_still || unread || p99(&interval.lateness) > LATE_LOAD_NS;
         if is_late {
             own.late += 1;
             late.push(interval.starts_ns);
         }
-        let reading = readings.range(..=middle).next_back().map(|(_, reading)| reading);
         let Some(reading) = reading.filter(|reading| reading.crowded()) else { continue };
         own.late_by_others += u64::from(is_late);
         if is_late || reading.disturbed() {

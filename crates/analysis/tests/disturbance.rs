@@ -96,6 +96,28 @@ fn a_short_disturbance_is_a_warning_and_one_of_a_whole_phase_is_not() {
 }
 
 #[test]
+fn a_reading_of_the_processors_says_nothing_of_the_time_after_it() {
+    // The last reading is of the baseline, which was quiet.
+    let found = analysed(&Synthetic { unread: 10, ..beside(0.0) });
+    assert!(found.trials[0].instrument.too_late_by_itself, "{:?}", found.trials[0].instrument.punctuality);
+    assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Invalid, 3));
+    assert!(found.verdict.reasons[0].contains("9 of 9 in the fault"), "{:?}", found.verdict.reasons);
+    // Nor did others disturb the fault phase because they had disturbed the baseline.
+    let early = Synthetic { unread: 10, crowded: &["baseline"], ..beside(0.4) };
+    let (from, found) = (early.starts("fault"), analysed(&early));
+    let disturbed = &found.trials[0].instrument.disturbed_intervals;
+    assert!(!disturbed.is_empty() && disturbed.iter().all(|starts_ns| *starts_ns < from), "{disturbed:?}");
+    // One missing second is a warning.
+    let short = analysed(&Synthetic { unread: 1, ..beside(0.0) });
+    assert_eq!(short.verdict.validity, Validity::Valid, "{:?}", short.verdict.reasons);
+    assert!(
+        short.warnings.iter().any(|text| text.contains("the instrument was late in 1 of 28")),
+        "{:?}",
+        short.warnings
+    );
+}
+
+#[test]
 fn an_instrument_that_was_late_because_of_others_is_disturbed_not_invalid() {
     let late = Synthetic { lateness: 20 * MS, queued: 0.01, ..beside(0.3) };
     let found = analysed(&late);

@@ -83,6 +83,8 @@ pub struct Synthetic {
     pub crowded: &'static [&'static str],
     /// The other program cannot be seen from where the lab was started.
     pub hidden: bool,
+    /// Seconds after the beginning of the fault phase of which there is no row of the processors.
+    pub unread: u64,
     /// How long the nodes' threads wait for a processor, as a share of the CPU time that they use.
     pub queued: f64,
     /// Events besides: trial, kind, text.
@@ -142,6 +144,7 @@ impl Default for Synthetic {
             stolen: 0.01,
             crowded: &["fault"],
             hidden: false,
+            unread: 0,
             queued: 0.1,
             events: &[],
             death: false,

@@ -213,6 +213,9 @@ impl Synthetic {
             self.load(recorder, trial, starts_ns, into, open, &mut noise)?;
         }
         self.network(recorder, trial, starts_ns, into, &mut noise)?;
+        if phase == "fault" && into < self.starts(phase) + self.unread * SECOND {
+            return Ok(());
+        }
         let busy = if phase == "set-up" { 0.95 } else { self.busy };
         let others = if self.crowded.contains(&phase) { (self.foreign, self.stolen) } else { (0.0, 0.01) };
         let cores = 2.0 * SECOND as f64;
