@@ -97,7 +97,7 @@ impl Synthetic {
                 .map(|(name, seconds)| PhaseDescription { name: (*name).to_owned(), length_ns: seconds * SECOND })
                 .collect(),
             network: Vec::new(),
-            bottlenecks: Vec::new(),
+            bottlenecks: Some(Vec::new()),
             faults: if self.no_fault { Vec::new() } else { vec![self.fault_text()] },
             trials: self.planned_trials,
             objective: Objective {

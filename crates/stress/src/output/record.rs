@@ -333,7 +333,7 @@ fn description(plan: &RunPlan) -> Description {
         phases,
         faults: Vec::new(),
         network: Vec::new(),
-        bottlenecks: Vec::new(),
+        bottlenecks: Some(Vec::new()),
         trials: 1,
         objective: Objective { response_ns, share, phases: must_hold.into_iter().collect(), operation: None },
         interval_ns: plan.interval_ns,
