@@ -133,7 +133,7 @@ fn trial(
         ends_ns: evidence.ends_ns,
         validity: Validity::Valid,
         invalid: Vec::new(),
-        closed_loop: little::closed_loop(description, evidence, &phases, effect.delivered_degradation),
+        closed_loop: little::closed_loop(description, evidence, &phases),
         standstill: standstill::standstill(description, evidence, sums, &phases),
         phases,
         effect,

@@ -209,9 +209,7 @@ impl Page {
 
     fn closed_loop(&mut self, findings: &Findings) {
         let Some(threads) = findings.load.threads else { return };
-        self.section(&format!(
-            "Closed loop: {threads} threads complete {threads} ÷ mean response time, whatever the database does"
-        ));
+        self.section(&format!("Closed loop: {}", tables::closed_loop_words(threads)));
         let mut table = Table::new(&[
             "trial",
             "loss of throughput",
@@ -241,7 +239,7 @@ impl Page {
         if all().next().is_none() {
             return;
         }
-        self.section(tables::STANDSTILL);
+        self.section(&tables::standstill_caption());
         let mut table = Table::new(&tables::STANDSTILL_HEADINGS);
         for (trial, own) in all() {
             for cells in tables::standstill_cells(trial.trial, own) {
