@@ -87,6 +87,11 @@ fn a_program_of_another_container_disturbs_though_it_has_no_name() {
 
 #[test]
 fn a_short_disturbance_is_a_warning_and_one_of_a_whole_phase_is_not() {
+    let short = analysed(&Synthetic { crowded: &["fault"], crowded_for: 1, ..beside(0.4) });
+    assert_eq!(short.verdict.validity, Validity::Valid, "{:?}", short.verdict.reasons);
+    assert_eq!(short.trials[0].instrument.disturbed_intervals.len(), 1);
+    let told = "other work disturbed 1 of 28 intervals, in which spin (pid 4711) took 80% of a processor";
+    assert!(short.warnings.iter().any(|warning| warning.contains(told)), "{:?}", short.warnings);
     // The fault phase is a third of what is measured.
     let phase = analysed(&Synthetic { crowded: &["fault"], ..beside(0.4) });
     assert_eq!(phase.verdict.validity, Validity::Disturbed);

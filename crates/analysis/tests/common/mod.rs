@@ -79,8 +79,10 @@ pub struct Synthetic {
     pub foreign: f64,
     /// … and that the hypervisor takes …
     pub stolen: f64,
-    /// … in these phases.
+    /// … in these phases …
     pub crowded: &'static [&'static str],
+    /// … in the first seconds of each.
+    pub crowded_for: u64,
     /// The other program cannot be seen from where the lab was started.
     pub hidden: bool,
     /// Seconds after the beginning of the fault phase of which there is no row of the processors.
@@ -143,6 +145,7 @@ impl Default for Synthetic {
             foreign: 0.0,
             stolen: 0.01,
             crowded: &["fault"],
+            crowded_for: u64::MAX,
             hidden: false,
             unread: 0,
             queued: 0.1,

@@ -217,7 +217,8 @@ impl Synthetic {
             return Ok(());
         }
         let busy = if phase == "set-up" { 0.95 } else { self.busy };
-        let others = if self.crowded.contains(&phase) { (self.foreign, self.stolen) } else { (0.0, 0.01) };
+        let crowded = self.crowded.contains(&phase) && (into - self.starts(phase)) / SECOND < self.crowded_for;
+        let others = if crowded { (self.foreign, self.stolen) } else { (0.0, 0.01) };
         let cores = 2.0 * SECOND as f64;
         let share = |share: f64| (share * cores) as u64;
         let rows = [
