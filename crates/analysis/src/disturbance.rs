@@ -94,6 +94,16 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// Whether it says who else was at work, so that what is not said is missing, and not unknown to the record.
+    pub(crate) fn tells_of_others(&self) -> bool {
+        self.programs.is_some()
+    }
+
+    /// Whether it is of this moment, if it begins at `starts_ns`.
+    pub(crate) fn holds(&self, starts_ns: u64, at_ns: u64) -> bool {
+        (starts_ns..starts_ns.saturating_add(self.length)).contains(&at_ns)
+    }
+
     /// Used by nobody who is known, where that is more than an error of the counting.
     fn unseen(&self) -> u64 {
         let programs = self.programs.unwrap_or(0);

@@ -72,6 +72,8 @@ pub struct Interval {
     pub stale: u64,
     /// The generator's own lateness, ns.
     pub lateness: Histogram,
+    /// How much of its length the generator stood still in, ns.
+    pub stood_still_ns: u64,
     /// Latencies by statement, coordinator and outcome.
     pub latencies: Vec<LatencyRow>,
 }
@@ -142,6 +144,7 @@ impl TrialEvidence {
                 never_sent_by_operation: load.never_sent_by_operation,
                 stale: load.stale,
                 lateness: load.lateness,
+                stood_still_ns: load.stood_still_ns,
                 latencies: own,
             });
         }
@@ -191,6 +194,7 @@ impl TrialEvidence {
                         never_sent_by_operation: BTreeMap::new(),
                         stale: 0,
                         lateness: empty()?,
+                        stood_still_ns: 0,
                         latencies: Vec::new(),
                     });
                 }

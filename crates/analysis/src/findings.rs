@@ -68,12 +68,12 @@ pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
         let evidence = TrialEvidence::read_all(run, &row)?;
         let mut sums = Vec::new();
         for window in &evidence.phases {
-            sums.push(PhaseSums::of(&evidence, window, &description.objective)?);
+            sums.push(PhaseSums::of(&evidence, window, &description.objective));
         }
         trials.push(trial(&description, &evidence, &sums)?);
         for phase in sums {
             match union.iter_mut().find(|known| known.name() == phase.name()) {
-                Some(known) => known.add(&phase)?,
+                Some(known) => known.add(&phase),
                 None => union.push(phase),
             }
         }
@@ -133,7 +133,7 @@ fn trial(
         ends_ns: evidence.ends_ns,
         validity: Validity::Valid,
         invalid: Vec::new(),
-        closed_loop: little::closed_loop(description, evidence, &phases, effect.delivered_degradation),
+        closed_loop: little::closed_loop(description, evidence, &phases),
         standstill: standstill::standstill(description, evidence, sums, &phases),
         phases,
         effect,

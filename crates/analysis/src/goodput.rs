@@ -81,11 +81,6 @@ fn goodput(points: &[IntervalGoodput]) -> Option<f64> {
     rate(points, |point| point.good)
 }
 
-fn loss(before: Option<f64>, during: Option<f64>) -> Option<f64> {
-    let (before, during) = (before?, during?);
-    (before > 0.0).then(|| (before - during) / before)
-}
-
 /// The effect of a trial's faults.
 pub(crate) fn effect(evidence: &TrialEvidence, objective: &Objective) -> Effect {
     let of_phase = |name: &str| {
@@ -102,8 +97,8 @@ pub(crate) fn effect(evidence: &TrialEvidence, objective: &Objective) -> Effect 
         baseline: mean,
         baseline_deviation: deviation,
         fault: goodput(&fault),
-        degradation: loss(mean, goodput(&fault)),
-        delivered_degradation: loss(rate(&baseline, |point| point.ok), rate(&fault, |point| point.ok)),
+        degradation: stats::loss(mean, goodput(&fault)),
+        delivered_degradation: stats::loss(rate(&baseline, |point| point.ok), rate(&fault, |point| point.ok)),
         recovery_floor: floor,
         noise: halves(&baseline).zip(mean).filter(|(_, mean)| *mean > 0.0).map(|(apart, mean)| apart / mean),
         ..Effect::default()

@@ -101,7 +101,7 @@ pub(crate) fn harm(
         let segments = timelines.entry(hit.clone()).or_insert_with(|| timeline(evidence, &hit));
         let place = SubjectSeries::of(evidence, &index, subject, hit.is_empty());
         let place = SubjectEvidence::new(place, Asks::new(asked), &before, &starved);
-        let queues = description.bottlenecks.contains(subject);
+        let queues = description.may_queue(subject);
         let quantities: &[(Quantity, f64)] =
             if matches!(subject, Subject::Pair { .. }) { &OF_PAIRS } else { &OF_OTHERS };
         for (quantity, tolerance) in quantities.iter().filter(|(quantity, _)| !said.contains(&(subject, *quantity))) {

@@ -19,6 +19,9 @@ use crate::{
 pub const LATE_RELEASE_NS: u64 = 5_000_000;
 /// An interval is late when 1 % of its operations were sent later than this although a connection was free, ns.
 pub const LATE_LOAD_NS: u64 = 5_000_000;
+/// An interval is late when the load stood still for a larger share of it: owed an operation that could have been sent, and
+/// did not send it. Few operations show that, and in a closed loop with a rate only one per user, which no percentile tells.
+pub const STOOD_STILL_SHARE: f64 = 0.1;
 /// A trial with a larger share of late intervals is invalid, in all of it or in one phase: one in five would reach any p90.
 pub const LATE_SHARE: f64 = 0.2;
 /// A phase that keeps the machine busier than this is marked saturated: beyond it, queueing for the processors
@@ -184,6 +187,7 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
     let stalls = stalls(evidence)?;
     let mut punctuality: Vec<Punctuality> = Vec::new();
     let readings = Reading::all(evidence);
+    let tells_of_others = readings.values().any(Reading::tells_of_others);
     let (mut late, mut disturbed, mut disturbing) = (Vec::new(), Vec::new(), Vec::new());
     for interval in &evidence.intervals {
         let Some(phase) = measured(interval.starts_ns, interval.length_ns) else { continue };
@@ -203,12 +207,16 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         let middle = interval.starts_ns + interval.length_ns / 2;
         let emulator_late =
             late_readings.iter().chain(&stalls).chain(&dropping).any(|(from, to)| (*from..*to).contains(&middle));
-        let is_late = emulator_late || p99(&interval.lateness) > LATE_LOAD_NS;
+        let stood_still = interval.stood_still_ns as f64 > STOOD_STILL_SHARE * interval.length_ns as f64;
+        let reading = readings.range(..=middle).next_back();
+        let reading = reading.filter(|(starts_ns, one)| one.holds(**starts_ns, middle)).map(|(_, one)| one);
+        // Where nobody looked, nobody knows whether it was quiet.
+        let unread = tells_of_others && reading.is_none();
+        let is_late = emulator_late || stood_still || unread || p99(&interval.lateness) > LATE_LOAD_NS;
         if is_late {
             own.late += 1;
             late.push(interval.starts_ns);
         }
-        let reading = readings.range(..=middle).next_back().map(|(_, reading)| reading);
         let Some(reading) = reading.filter(|reading| reading.crowded()) else { continue };
         own.late_by_others += u64::from(is_late);
         if is_late || reading.disturbed() {

@@ -84,25 +84,18 @@ impl<'a> OperationOutcome<'a> {
 ///
 /// Leaving the timed-out ones away would make a fault look milder the worse it is; they count at
 /// the time-out, which is a lower bound of what they took.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Latencies(brownout_record::Latencies);
 
 impl Latencies {
     /// None yet.
-    pub fn new() -> Result<Self, AnalysisError> {
-        Ok(Latencies(brownout_record::Latencies::new()))
+    pub fn new() -> Self {
+        Latencies::default()
     }
 
     /// Adds answered operations.
-    pub fn add_answered(&mut self, histogram: &Histogram) -> Result<(), AnalysisError> {
+    pub fn add_answered(&mut self, histogram: &Histogram) {
         self.0.add_ok(histogram);
-        Ok(())
-    }
-
-    /// Adds operations whose latency was cut off by the client's time-out.
-    pub fn add_timed_out(&mut self, histogram: &Histogram) -> Result<(), AnalysisError> {
-        self.0.add_timed_out(histogram);
-        Ok(())
     }
 
     /// Adds operations that were never sent.
@@ -111,30 +104,23 @@ impl Latencies {
     }
 
     /// Adds the response times of a row of the record, if they count.
-    pub fn add_row(&mut self, row: &LatencyRow) -> Result<(), AnalysisError> {
-        self.add_ended(OperationOutcome::of(&row.outcome), row.count, &row.response)
+    pub fn add_row(&mut self, row: &LatencyRow) {
+        self.add_ended(OperationOutcome::of(&row.outcome), row.count, &row.response);
     }
 
     /// Adds times of so many operations that ended so: an operation answered late is already there as timed out.
-    pub(crate) fn add_ended(
-        &mut self,
-        outcome: OperationOutcome<'_>,
-        count: u64,
-        histogram: &Histogram,
-    ) -> Result<(), AnalysisError> {
+    pub(crate) fn add_ended(&mut self, outcome: OperationOutcome<'_>, count: u64, histogram: &Histogram) {
         match outcome {
             OperationOutcome::Ok => self.0.add_ok(histogram),
             OperationOutcome::TimedOut => self.0.add_timed_out(histogram),
             OperationOutcome::Failed(_) => self.0.add_failed(count),
             OperationOutcome::Late => {}
         }
-        Ok(())
     }
 
     /// Adds all of another.
-    pub fn add(&mut self, other: &Latencies) -> Result<(), AnalysisError> {
+    pub fn add(&mut self, other: &Latencies) {
         self.0.add(&other.0);
-        Ok(())
     }
 
     /// How many operations were answered ok or timed out.

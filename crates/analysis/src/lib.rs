@@ -58,6 +58,7 @@ pub use goodput::{BAND_DEVIATIONS, BAND_SHARE, Effect, LEAST_FLOOR, RECOVERY_INT
 pub use harm::HarmFindings;
 pub use instrument::{
     CHANGED_SHARE, Cpu, Errors, Instrument, LATE_LOAD_NS, LATE_RELEASE_NS, LATE_SHARE, Punctuality, SATURATED_SHARE,
+    STOOD_STILL_SHARE,
 };
 pub use judgement::{Proof, SourceSeen};
 pub use latency::{Due, Latencies, Quantile, Response, Short};

@@ -9,16 +9,16 @@
 use brownout_record::{Description, FaultRecord, Quantity, Subject};
 use serde::Serialize;
 
-use crate::{PhaseFindings, TrialEvidence, evidence::phase, segments::longest_delay};
+use crate::{PhaseFindings, Rates, TrialEvidence, evidence::phase, segments::longest_delay, stats};
 
 /// Little's law in one phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Little {
     /// The phase.
     pub phase: String,
-    /// N ÷ mean response time, operations per second.
+    /// N ÷ mean response time of the operations answered ok and those that timed out, per second.
     pub predicted: f64,
-    /// Operations answered ok per second.
+    /// So many of these ended per second.
     pub measured: f64,
 }
 
@@ -37,7 +37,8 @@ pub struct ClosedLoop {
     pub inapplicable: Option<String>,
     /// Loss of throughput that this delay alone explains, 0 to 1.
     pub predicted_loss: Option<f64>,
-    /// Loss of throughput measured, 0 to 1.
+    /// Loss of throughput measured, of the same operations: answered ok or timed out. 0 to 1; negative when the fault phase
+    /// was faster.
     pub measured_loss: Option<f64>,
 }
 
@@ -46,7 +47,6 @@ pub(crate) fn closed_loop(
     description: &Description,
     evidence: &TrialEvidence,
     phases: &[PhaseFindings],
-    measured_loss: Option<f64>,
 ) -> Option<ClosedLoop> {
     let threads = description.load.threads?;
     let rows = phases.iter().filter_map(|phase| {
@@ -54,10 +54,12 @@ pub(crate) fn closed_loop(
         (response.mean_ns > 0.0).then(|| Little {
             phase: phase.name.clone(),
             predicted: f64::from(threads) / (response.mean_ns / 1e9),
-            measured: rates.delivered,
+            measured: throughput(rates),
         })
     });
-    let baseline = phases.iter().find(|phase| phase.name == phase::BASELINE);
+    let find = |name: &str| phases.iter().find(|phase| phase.name == name);
+    let baseline = find(phase::BASELINE);
+    let rate = |phase: Option<&PhaseFindings>| phase.and_then(|phase| phase.rates).map(throughput);
     let inapplicable = changing(evidence);
     let constant = baseline.filter(|_| inapplicable.is_none());
     let extra_delay_ns = constant.and_then(|baseline| extra_delay(description, evidence, baseline));
@@ -68,8 +70,13 @@ pub(crate) fn closed_loop(
         extra_delay_ns,
         inapplicable,
         predicted_loss: extra_delay_ns.zip(before).map(|(extra, before)| extra / (before + extra)),
-        measured_loss,
+        measured_loss: stats::loss(rate(baseline), rate(find(phase::FAULT))),
     })
+}
+
+/// What frees a virtual user and has a response time: answered ok, or timed out.
+fn throughput(rates: Rates) -> f64 {
+    rates.delivered + rates.timed_out
 }
 
 /// Of the fault phase, this share may be without a fault that is said to fill it.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{PhaseFindings, Range, TrialFindings, evidence::phase};
+use crate::{PhaseFindings, Range, TrialFindings, evidence::phase, stats};
 
 /// One operation's goodput before and with the fault, all trials together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -32,7 +32,7 @@ pub(crate) fn effects(union: &[PhaseFindings], trials: &[TrialFindings]) -> Vec<
     let effect = |name: &str| {
         let of_trials = trials.iter().filter_map(|trial| {
             let (before, during) = (find(&trial.phases, phase::BASELINE)?, find(&trial.phases, phase::FAULT)?);
-            loss(goodput(before, name), goodput(during, name))
+            stats::loss(goodput(before, name), goodput(during, name))
         });
         let range = of_trials.fold(None, |range: Option<Range>, value| {
             let range = range.unwrap_or(Range { min: value, max: value });
@@ -43,7 +43,7 @@ pub(crate) fn effects(union: &[PhaseFindings], trials: &[TrialFindings]) -> Vec<
             name: name.to_owned(),
             baseline: before,
             fault: during,
-            degradation: loss(before, during),
+            degradation: stats::loss(before, during),
             trials: range,
         }
     };
@@ -58,9 +58,4 @@ fn find<'a>(phases: &'a [PhaseFindings], name: &str) -> Option<&'a PhaseFindings
 fn goodput(phase: &PhaseFindings, name: &str) -> Option<f64> {
     let part = phase.statements.iter().find(|part| part.name == name);
     phase.rates.map(|_| part.and_then(|part| part.goodput).unwrap_or(0.0))
-}
-
-fn loss(before: Option<f64>, during: Option<f64>) -> Option<f64> {
-    let (before, during) = (before?, during?);
-    (before > 0.0).then(|| (before - during) / before)
 }

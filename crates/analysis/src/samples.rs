@@ -51,20 +51,17 @@ pub(crate) fn measure(quantity: Quantity, samples: &[Sample], segments: &[Segmen
         }
         // What arrives damaged does not arrive at all.
         Quantity::Loss | Quantity::Corruption => {
-            share(all().fold((0, 0), |(lost, count), sample| (lost + u64::from(sample.delay_ns.is_none()), count + 1)))
+            let lost = all().filter(|sample| sample.delay_ns.is_none()).count();
+            Measure::share(lost as u64, all().count() as u64)
         }
         Quantity::Duplicates => {
-            let arrived = all().filter(|sample| sample.delay_ns.is_some());
-            share(arrived.fold((0, 0), |(twice, count), sample| (twice + u64::from(sample.copies > 1), count + 1)))
+            let arrived = || all().filter(|sample| sample.delay_ns.is_some());
+            let twice = arrived().filter(|sample| sample.copies > 1).count();
+            Measure::share(twice as u64, arrived().count() as u64)
         }
         Quantity::Reordered => overtaken(parts()),
         _ => Measure::default(),
     }
-}
-
-fn share((hits, count): (u64, u64)) -> Measure {
-    let value = (count > 0).then(|| hits as f64 / count as f64);
-    Measure { value, samples: count, error: stats::share_half_width(hits, count), ..Measure::default() }
 }
 
 /// The share of probes that arrived before one sent earlier.
@@ -88,5 +85,5 @@ fn overtaken<'b>(parts: impl Iterator<Item = &'b [Sample]> + Clone) -> Measure {
     let least = delays.iter().min().copied().unwrap_or(0) as f64;
     let reach = stats::median(&mut delays).map_or(0.0, |median| median - least);
     let gap = stats::median(&mut gaps).unwrap_or(f64::INFINITY);
-    Measure { blind: reach < 1.5 * gap, ..share((overtook, arrived)) }
+    Measure { blind: reach < 1.5 * gap, ..Measure::share(overtook, arrived) }
 }

@@ -14,6 +14,12 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
+/// The share of a rate that is lost from one time to another; negative when it grew, none of nothing.
+pub fn loss(before: Option<f64>, during: Option<f64>) -> Option<f64> {
+    let (before, during) = (before?, during?);
+    (before > 0.0).then(|| (before - during) / before)
+}
+
 /// Median (the mean of the middle two of an even number); none of nothing. Reorders the values.
 pub fn median(values: &mut [u64]) -> Option<f64> {
     if values.is_empty() {

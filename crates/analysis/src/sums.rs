@@ -1,16 +1,17 @@
 //! Adding up a phase: interval by interval, then trial by trial.
 
-use std::collections::{BTreeMap, btree_map::Entry};
+use std::collections::BTreeMap;
 
 use brownout_record::{Histogram, LatencyRow, Objective};
 
 use crate::{
-    AnalysisError, Counts, Interval, Latencies, Part, PhaseFindings, Rates, TrialEvidence,
+    Counts, Interval, Latencies, Part, PhaseFindings, Rates, TrialEvidence,
     evidence::{PhaseWindow, phase},
     latency::OperationOutcome,
 };
 
 /// Sums of one group of operations.
+#[derive(Default)]
 struct Group {
     ended: Ended,
     /// Answered ok within the objective's response time.
@@ -21,37 +22,27 @@ struct Group {
 }
 
 impl Group {
-    fn new() -> Result<Self, AnalysisError> {
-        Ok(Group {
-            ended: Ended::default(),
-            good: 0,
-            response: Latencies::new()?,
-            wait: Latencies::new()?,
-            service: Latencies::new()?,
-        })
-    }
-
-    fn add(&mut self, row: &LatencyRow, objective: &Objective) -> Result<(), AnalysisError> {
+    fn add(&mut self, row: &LatencyRow, objective: &Objective) {
         let outcome = OperationOutcome::of(&row.outcome);
         self.ended.add(outcome, row.count);
         if let OperationOutcome::Ok = outcome {
             self.good += within(&row.response, objective.response_ns);
         }
-        self.response.add_ended(outcome, row.count, &row.response)?;
-        self.service.add_ended(outcome, row.count, &row.service)?;
+        self.response.add_ended(outcome, row.count, &row.response);
+        self.service.add_ended(outcome, row.count, &row.service);
         match outcome {
             // The wait of an operation that timed out in flight is known exactly.
             OperationOutcome::Ok | OperationOutcome::TimedOut => self.wait.add_answered(&row.wait),
-            OperationOutcome::Late | OperationOutcome::Failed(_) => Ok(()),
+            OperationOutcome::Late | OperationOutcome::Failed(_) => {}
         }
     }
 
-    fn merge(&mut self, other: &Group) -> Result<(), AnalysisError> {
+    fn merge(&mut self, other: &Group) {
         self.ended.merge(other.ended);
         self.good += other.good;
-        self.response.add(&other.response)?;
-        self.wait.add(&other.wait)?;
-        self.service.add(&other.service)
+        self.response.add(&other.response);
+        self.wait.add(&other.wait);
+        self.service.add(&other.service);
     }
 
     fn part(&self, name: &str, measured_ns: u64) -> Part {
@@ -161,11 +152,7 @@ impl PhaseSums {
     }
 
     /// Of one phase of one trial.
-    pub(crate) fn of(
-        evidence: &TrialEvidence,
-        window: &PhaseWindow,
-        objective: &Objective,
-    ) -> Result<Self, AnalysisError> {
+    pub(crate) fn of(evidence: &TrialEvidence, window: &PhaseWindow, objective: &Objective) -> Self {
         let measured = evidence.intervals_of(window).filter(|_| window.name != phase::SET_UP);
         PhaseSums::of_intervals(window, measured, objective)
     }
@@ -175,7 +162,7 @@ impl PhaseSums {
         window: &PhaseWindow,
         intervals: impl Iterator<Item = &'a Interval>,
         objective: &Objective,
-    ) -> Result<Self, AnalysisError> {
+    ) -> Self {
         let mut sums = PhaseSums {
             name: window.name.clone(),
             starts_ns: Some(window.starts_ns),
@@ -185,18 +172,18 @@ impl PhaseSums {
             intervals: 0,
             measured_ns: 0,
             counts: Counts::default(),
-            all: Group::new()?,
+            all: Group::default(),
             coordinators: BTreeMap::new(),
             statements: BTreeMap::new(),
             never_sent: BTreeMap::new(),
         };
         for interval in intervals {
-            sums.add_interval(interval, objective)?;
+            sums.add_interval(interval, objective);
         }
-        Ok(sums)
+        sums
     }
 
-    fn add_interval(&mut self, interval: &Interval, objective: &Objective) -> Result<(), AnalysisError> {
+    fn add_interval(&mut self, interval: &Interval, objective: &Objective) {
         self.intervals += 1;
         self.measured_ns += interval.length_ns;
         let counts = &mut self.counts;
@@ -204,9 +191,9 @@ impl PhaseSums {
             if let OperationOutcome::Failed(class) = OperationOutcome::of(&row.outcome) {
                 *counts.failed_by_class.entry(class.to_owned()).or_default() += row.count;
             }
-            self.all.add(row, objective)?;
-            group(&mut self.coordinators, &row.coordinator)?.add(row, objective)?;
-            group(&mut self.statements, &row.statement)?.add(row, objective)?;
+            self.all.add(row, objective);
+            group(&mut self.coordinators, &row.coordinator).add(row, objective);
+            group(&mut self.statements, &row.statement).add(row, objective);
         }
         counts.scheduled += interval.scheduled;
         counts.sent += interval.sent;
@@ -214,13 +201,12 @@ impl PhaseSums {
         self.all.response.add_never_sent(interval.never_sent);
         for (name, count) in &interval.never_sent_by_operation {
             // An operation of which nothing was sent is one of the load all the same.
-            group(&mut self.statements, name)?;
+            group(&mut self.statements, name);
             *self.never_sent.entry(name.clone()).or_default() += count;
         }
         counts.stale += interval.stale;
         counts.good += good(interval, objective);
         counts.open += interval.scheduled.saturating_sub(interval.never_sent).saturating_sub(Ended::of(interval).all());
-        Ok(())
     }
 
     /// The phase.
@@ -229,7 +215,7 @@ impl PhaseSums {
     }
 
     /// Adds the same phase of another trial.
-    pub(crate) fn add(&mut self, other: &PhaseSums) -> Result<(), AnalysisError> {
+    pub(crate) fn add(&mut self, other: &PhaseSums) {
         self.starts_ns = None;
         self.duration_ns += other.duration_ns;
         if self.ended_by != other.ended_by {
@@ -248,17 +234,16 @@ impl PhaseSums {
         for (class, count) in &more.failed_by_class {
             *counts.failed_by_class.entry(class.clone()).or_default() += count;
         }
-        self.all.merge(&other.all)?;
+        self.all.merge(&other.all);
         for (name, part) in &other.coordinators {
-            group(&mut self.coordinators, name)?.merge(part)?;
+            group(&mut self.coordinators, name).merge(part);
         }
         for (name, part) in &other.statements {
-            group(&mut self.statements, name)?.merge(part)?;
+            group(&mut self.statements, name).merge(part);
         }
         for (name, count) in &other.never_sent {
             *self.never_sent.entry(name.clone()).or_default() += count;
         }
-        Ok(())
     }
 
     /// How many of an operation were never sent, if the record tells.
@@ -317,9 +302,6 @@ impl PhaseSums {
     }
 }
 
-fn group<'a>(groups: &'a mut BTreeMap<String, Group>, name: &str) -> Result<&'a mut Group, AnalysisError> {
-    Ok(match groups.entry(name.to_owned()) {
-        Entry::Occupied(entry) => entry.into_mut(),
-        Entry::Vacant(entry) => entry.insert(Group::new()?),
-    })
+fn group<'a>(groups: &'a mut BTreeMap<String, Group>, name: &str) -> &'a mut Group {
+    groups.entry(name.to_owned()).or_default()
 }

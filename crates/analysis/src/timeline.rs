@@ -1,11 +1,11 @@
 //! A trial interval by interval, for plots.
 
-use std::collections::{BTreeMap, btree_map::Entry};
+use std::collections::BTreeMap;
 
 use brownout_record::Objective;
 
 use crate::{
-    AnalysisError, Interval, Latencies, PhaseWindow, TrialEvidence,
+    Interval, Latencies, PhaseWindow, TrialEvidence,
     sums::{Ended, good},
 };
 
@@ -35,21 +35,21 @@ pub struct Point {
 }
 
 /// The load of a trial over time.
-pub fn timeline(evidence: &TrialEvidence, objective: &Objective) -> Result<Vec<Point>, AnalysisError> {
+pub fn timeline(evidence: &TrialEvidence, objective: &Objective) -> Vec<Point> {
     evidence.intervals.iter().filter(|interval| interval.length_ns > 0).map(|one| point(one, objective)).collect()
 }
 
-fn point(interval: &Interval, objective: &Objective) -> Result<Point, AnalysisError> {
+fn point(interval: &Interval, objective: &Objective) -> Point {
     let (mut coordinators, mut operations) = (BTreeMap::new(), BTreeMap::new());
     for row in &interval.latencies {
-        group(&mut coordinators, &row.coordinator)?.add_row(row)?;
-        group(&mut operations, &row.statement)?.add_row(row)?;
+        group(&mut coordinators, &row.coordinator).add_row(row);
+        group(&mut operations, &row.statement).add_row(row);
     }
-    let mut response = Latencies::new()?;
-    coordinators.values().try_for_each(|own| response.add(own))?;
+    let mut response = Latencies::new();
+    coordinators.values().for_each(|own| response.add(own));
     let ended = Ended::of(interval);
     let per_second = |count: u64| count as f64 / (interval.length_ns as f64 / 1e9);
-    Ok(Point {
+    Point {
         starts_ns: interval.starts_ns,
         length_ns: interval.length_ns,
         settled: interval.settled,
@@ -60,21 +60,18 @@ fn point(interval: &Interval, objective: &Objective) -> Result<Point, AnalysisEr
         response,
         coordinators,
         operations,
-    })
+    }
 }
 
-fn group<'a>(groups: &'a mut BTreeMap<String, Latencies>, name: &str) -> Result<&'a mut Latencies, AnalysisError> {
-    Ok(match groups.entry(name.to_owned()) {
-        Entry::Occupied(entry) => entry.into_mut(),
-        Entry::Vacant(entry) => entry.insert(Latencies::new()?),
-    })
+fn group<'a>(groups: &'a mut BTreeMap<String, Latencies>, name: &str) -> &'a mut Latencies {
+    groups.entry(name.to_owned()).or_default()
 }
 
 /// The response times of a phase of a trial, for percentile curves.
-pub fn phase_latencies(evidence: &TrialEvidence, window: &PhaseWindow) -> Result<Latencies, AnalysisError> {
-    let mut response = Latencies::new()?;
+pub fn phase_latencies(evidence: &TrialEvidence, window: &PhaseWindow) -> Latencies {
+    let mut response = Latencies::new();
     for row in evidence.intervals_of(window).flat_map(|interval| &interval.latencies) {
-        response.add_row(row)?;
+        response.add_row(row);
     }
-    Ok(response)
+    response
 }

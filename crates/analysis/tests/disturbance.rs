@@ -87,12 +87,39 @@ fn a_program_of_another_container_disturbs_though_it_has_no_name() {
 
 #[test]
 fn a_short_disturbance_is_a_warning_and_one_of_a_whole_phase_is_not() {
+    let short = analysed(&Synthetic { crowded: &["fault"], crowded_for: 1, ..beside(0.4) });
+    assert_eq!(short.verdict.validity, Validity::Valid, "{:?}", short.verdict.reasons);
+    assert_eq!(short.trials[0].instrument.disturbed_intervals.len(), 1);
+    let told = "other work disturbed 1 of 28 intervals, in which spin (pid 4711) took 80% of a processor";
+    assert!(short.warnings.iter().any(|warning| warning.contains(told)), "{:?}", short.warnings);
     // The fault phase is a third of what is measured.
     let phase = analysed(&Synthetic { crowded: &["fault"], ..beside(0.4) });
     assert_eq!(phase.verdict.validity, Validity::Disturbed);
     assert!(phase.verdict.reasons[0].contains("9 of 9 in the fault"), "{}", phase.verdict.reasons[0]);
     let none = analysed(&Synthetic { crowded: &["warm-up"], ..beside(0.4) });
     assert_eq!((none.verdict.validity, none.trials[0].instrument.disturbed_intervals.len()), (Validity::Valid, 0));
+}
+
+#[test]
+fn a_reading_of_the_processors_says_nothing_of_the_time_after_it() {
+    // The last reading is of the baseline, which was quiet.
+    let found = analysed(&Synthetic { unread: 10, ..beside(0.0) });
+    assert!(found.trials[0].instrument.too_late_by_itself, "{:?}", found.trials[0].instrument.punctuality);
+    assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Invalid, 3));
+    assert!(found.verdict.reasons[0].contains("9 of 9 in the fault"), "{:?}", found.verdict.reasons);
+    // Nor did others disturb the fault phase because they had disturbed the baseline.
+    let early = Synthetic { unread: 10, crowded: &["baseline"], ..beside(0.4) };
+    let (from, found) = (early.starts("fault"), analysed(&early));
+    let disturbed = &found.trials[0].instrument.disturbed_intervals;
+    assert!(!disturbed.is_empty() && disturbed.iter().all(|starts_ns| *starts_ns < from), "{disturbed:?}");
+    // One missing second is a warning.
+    let short = analysed(&Synthetic { unread: 1, ..beside(0.0) });
+    assert_eq!(short.verdict.validity, Validity::Valid, "{:?}", short.verdict.reasons);
+    assert!(
+        short.warnings.iter().any(|text| text.contains("the instrument was late in 1 of 28")),
+        "{:?}",
+        short.warnings
+    );
 }
 
 #[test]

@@ -53,6 +53,26 @@ fn what_a_spared_host_loses_while_another_is_slow_is_named() {
 }
 
 #[test]
+fn a_queue_before_a_limit_is_no_harm_and_a_run_that_does_not_tell_of_limits_may_have_one_anywhere() {
+    let queue = || Made::new(Quantity::OneWayDelay, sends("n3"), 20e6, 2e6);
+    let told = Scenario {
+        outside: vec![queue()],
+        network: vec!["100Mbit/s from n3".to_owned()],
+        ..Scenario::of(vec![slow()])
+    };
+    harmed("no pair has a limit", &told, &pair("n3", "n1"), Quantity::OneWayDelay);
+    let limited = Scenario { bottlenecks: Some(sends("n3")), ..told.clone() };
+    let untold = Scenario { bottlenecks: None, ..told };
+    for (what, scenario) in [("limited", &limited), ("untold", &untold)] {
+        let trial = &analysed(scenario).trials[0];
+        assert!(trial.harm.is_empty(), "{what}: {:?}", trial.harm);
+    }
+    // One LAN without limits has none, whether it is said or not.
+    let plain = Scenario { network: Vec::new(), ..untold };
+    harmed("no limits at all", &plain, &pair("n3", "n1"), Quantity::OneWayDelay);
+}
+
+#[test]
 fn every_quantity_of_links_is_looked_at_on_spared_pairs_and_on_hit_ones() {
     for (quantity, much) in [
         (Quantity::Loss, 0.3),

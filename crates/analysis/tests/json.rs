@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
 
 mod common;
+mod scenario;
 
 use std::collections::BTreeSet;
 
 use brownout_analysis::{compare, findings};
+use brownout_record::{Quantity, Subject};
 use common::Synthetic;
+use scenario::{Made, Scenario};
 use serde_json::Value;
 
 /// Keys that are names of things in the run, not fields.
@@ -37,12 +40,29 @@ fn every_field_is_documented() {
         death: true,
         failing: |_, phase, _| if phase == "fault" { 0.1 } else { 0.0 },
         objective_phases: &["fault"],
+        foreign: 0.4,
+        queued: 2.0,
         ..Synthetic::default()
     };
     let found = serde_json::to_value(findings(&everything.run(directory.path())).unwrap()).unwrap();
+    // A node stands still, and a link loses what nobody asked for.
+    let pause = Made::new(Quantity::Running, vec![Subject::host("n2")], -1.0, 0.05).during(&[(0, 0.0, 8.0)]);
+    let lossy = Made::new(Quantity::Loss, vec![Subject::pair("n3", "n1")], 0.3, 0.02);
+    let harmed = Scenario { outside: vec![lossy], looks: 1_000, ..Scenario::of(vec![pause]) };
+    let aside = tempfile::tempdir().unwrap();
+    let harmed = serde_json::to_value(findings(&harmed.run(aside.path())).unwrap()).unwrap();
+    for (of, there) in [
+        (&harmed, "/trials/0/harm/0/subject"),
+        (&harmed, "/trials/0/standstill/quantiles/0/measured_ns"),
+        (&found, "/trials/0/instrument/disturbed_by/0/pids"),
+        (&found, "/trials/0/closed_loop/measured_loss"),
+    ] {
+        assert!(of.pointer(there).is_some_and(|value| !value.is_null()), "{there}: its fields are not checked");
+    }
     let text = include_str!("../../../docs/json.md");
     let mut names = BTreeSet::new();
     keys(&found, &mut names);
+    keys(&harmed, &mut names);
     let another = tempfile::tempdir().unwrap();
     let run = [Synthetic::default().run(another.path())];
     keys(&serde_json::to_value(compare(&run, &run).unwrap()).unwrap(), &mut names);

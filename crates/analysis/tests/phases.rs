@@ -188,6 +188,19 @@ fn a_closed_loop_is_explained_by_arithmetic() {
 }
 
 #[test]
+fn a_closed_loops_throughput_is_of_the_operations_that_its_mean_is_of() {
+    let found = analysed(&Synthetic { threads: Some(8), time_outs: 20, ..Synthetic::default() });
+    let own = found.trials[0].closed_loop.as_ref().unwrap();
+    let little = own.phases.iter().find(|little| little.phase == "fault").unwrap();
+    let fault = phase(&found.trials[0].phases, "fault");
+    // A thread that waited for its time-out is free again, as the mean has it.
+    assert_eq!((fault.rates.unwrap().delivered, little.measured), (260.0, 300.0));
+    let mean = fault.response.unwrap().mean_ns;
+    assert!((little.predicted - 8.0 / (mean / 1e9)).abs() < 1e-6);
+    assert_eq!(own.measured_loss, Some(0.0));
+}
+
+#[test]
 fn a_killed_run_tells_all_up_to_its_last_second() {
     let plan = Synthetic::default();
     let cut_at = plan.starts("fault") + 6 * SECOND;

@@ -108,6 +108,16 @@ fn a_late_instrument_makes_the_run_invalid() {
 }
 
 #[test]
+fn a_load_that_stood_still_is_late_though_few_operations_show_it() {
+    let found = analysed(&Synthetic { stood_still: 101 * MS, ..Synthetic::default() });
+    let instrument = &found.trials[0].instrument;
+    assert!(instrument.too_late && instrument.late_intervals.len() == 9, "{:?}", instrument.punctuality);
+    assert_eq!(exit_code(&found), 3);
+    // A tenth of the interval is the limit.
+    assert!(!analysed(&Synthetic { stood_still: 100 * MS, ..Synthetic::default() }).trials[0].instrument.too_late);
+}
+
+#[test]
 fn packets_and_answers_that_waited_unseen_make_an_instrument_late() {
     let stalled = analysed(&Synthetic { stall: 20 * MS, ..Synthetic::default() });
     assert!(stalled.trials[0].instrument.too_late, "{:?}", stalled.trials[0].instrument.punctuality);

@@ -298,6 +298,7 @@ impl<'a> Observer<'a> {
                 never_sent_by_operation: Default::default(),
                 stale: 0,
                 lateness: brownout_load::histogram(),
+                stood_still_ns: 0,
             });
             self.filled_ns += INTERVAL_NS;
         }

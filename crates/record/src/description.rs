@@ -26,9 +26,10 @@ pub struct Description {
     /// without limits"; empty for that.
     #[serde(default)]
     pub network: Vec<String>,
-    /// The ordered pairs of hosts that have a limit of rate all the time: what waits before it is the load's doing.
+    /// The ordered pairs of hosts that have a limit of rate all the time: what waits before it is the load's doing. None:
+    /// the run is of a version that did not tell; see [`Description::may_queue`].
     #[serde(default)]
-    pub bottlenecks: Vec<Subject>,
+    pub bottlenecks: Option<Vec<Subject>>,
     /// How many trials were planned.
     pub trials: u32,
     /// What counts as good.
@@ -37,6 +38,14 @@ pub struct Description {
     pub interval_ns: u64,
     /// Things to check before trusting the result.
     pub warnings: Vec<String>,
+}
+
+impl Description {
+    /// Whether packets of a pair may wait before a limit of rate, or be dropped there, without any fault. A run that does not
+    /// tell which pairs have one may have it on each, unless its network is one LAN without limits.
+    pub fn may_queue(&self, pair: &Subject) -> bool {
+        self.bottlenecks.as_ref().map_or(!self.network.is_empty(), |known| known.contains(pair))
+    }
 }
 
 /// One host of the lab.

@@ -54,7 +54,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 
     use super::*;
-    use crate::{Environment, FaultRecord, Quantity, Subject};
+    use crate::{Description, Environment, FaultRecord, Quantity, Subject};
 
     #[test]
     fn a_document_says_its_format_and_comes_back_as_it_was() {
@@ -62,6 +62,22 @@ mod tests {
         let text = write(&environment).unwrap();
         assert!(text.contains(r#""format":1"#), "{text}");
         assert_eq!(read::<Environment>(&text).unwrap(), environment);
+    }
+
+    #[test]
+    fn a_plan_that_says_nothing_of_limits_of_rate_does_not_say_that_there_are_none() {
+        let text = |network: &str| {
+            format!(
+                r#"{{"name":"old","question":null,"hosts":[],"system":"","load":{{"text":"","rate":null,"threads":null,
+                "consistency":"one","replication":1,"timeout_ns":1}},"phases":[],"faults":[],"network":[{network}],
+                "trials":1,"objective":{{"response_ns":1,"share":0.9,"phases":[]}},"interval_ns":1,"warnings":[]}}"#
+            )
+        };
+        let may_queue = |text: &str| read::<Description>(text).unwrap().may_queue(&Subject::pair("n1", "n2"));
+        assert!(may_queue(&text("\"site a: 100Mbit/s\"")));
+        assert!(!may_queue(&text("")), "one LAN without limits");
+        let told = text("\"site a: 100Mbit/s\"").replace("\"trials\"", "\"bottlenecks\":[],\"trials\"");
+        assert!(!may_queue(&told));
     }
 
     #[test]

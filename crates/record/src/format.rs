@@ -10,8 +10,12 @@ use rusqlite::{Connection, backup::Backup};
 pub(crate) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Brno");
 
 /// SQL that makes a file of format 2 of one of format 1, of format 3 of one of format 2, and so on.
-const STEPS: &[&str] =
-    &[include_str!("formats/1-to-2.sql"), include_str!("formats/2-to-3.sql"), include_str!("formats/3-to-4.sql")];
+const STEPS: &[&str] = &[
+    include_str!("formats/1-to-2.sql"),
+    include_str!("formats/2-to-3.sql"),
+    include_str!("formats/3-to-4.sql"),
+    include_str!("formats/4-to-5.sql"),
+];
 
 /// `PRAGMA user_version` of what is written today.
 pub(crate) const FORMAT: i32 = STEPS.len() as i32 + 1;

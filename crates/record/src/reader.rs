@@ -175,7 +175,7 @@ impl Run {
             never_sent.entry(starts_ns).or_default().insert(operation, count);
         }
         let mut rows = self.rows(
-            "SELECT starts_ns, length_ns, settled, scheduled, sent, never_sent, stale, lateness
+            "SELECT starts_ns, length_ns, settled, scheduled, sent, never_sent, stale, lateness, stood_still_ns
              FROM load WHERE trial = ? ORDER BY starts_ns",
             [trial],
             |row| {
@@ -189,6 +189,7 @@ impl Run {
                     never_sent_by_operation: BTreeMap::new(),
                     stale: unsigned(row, 6)?,
                     lateness: histogram(row, 7)?,
+                    stood_still_ns: unsigned(row, 8)?,
                 })
             },
         )?;

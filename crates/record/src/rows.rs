@@ -102,6 +102,9 @@ pub struct LoadRow {
     pub stale: u64,
     /// The generator's own lateness, ns.
     pub lateness: Histogram,
+    /// How much of the length the generator stood still in, ns: it owed an operation that could have been sent, and did not
+    /// send it. 0 in runs of format 4 and before, which do not tell.
+    pub stood_still_ns: u64,
 }
 
 /// Latencies of one kind of operation in one interval.

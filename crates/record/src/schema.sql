@@ -27,6 +27,7 @@ CREATE TABLE load (
     trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, length_ns INTEGER NOT NULL, settled INTEGER NOT NULL,
     scheduled INTEGER NOT NULL, sent INTEGER NOT NULL, never_sent INTEGER NOT NULL, stale INTEGER NOT NULL,
     lateness BLOB NOT NULL,
+    stood_still_ns INTEGER NOT NULL, -- of the length: the client owed an operation and did not send it
     PRIMARY KEY (trial, starts_ns)
 ) WITHOUT ROWID;
 -- What was never sent in the intervals of `load`, by operation; no row: nothing.

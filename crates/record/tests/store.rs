@@ -28,6 +28,7 @@ fn load_row(starts_ns: u64, settled: bool) -> LoadRow {
         never_sent_by_operation: BTreeMap::from([("read".to_owned(), 1)]),
         stale: 0,
         lateness: histogram(&[20_000]),
+        stood_still_ns: 250_000_000,
     }
 }
 

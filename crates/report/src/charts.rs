@@ -7,7 +7,6 @@ use brownout_record::Population;
 use brownout_units::{Delay, format_ns};
 
 use crate::{
-    ReportError,
     figure::{Axis, Band, Beyond, Figure, Ink, Rule, Scale, Series, Unit},
     frame::Frame,
     scale::{from_zero, log_range},
@@ -16,12 +15,8 @@ use crate::{
 
 /// The figures of a trial over time: throughput, latency, latency by coordinator; and what witnesses saw, where a fault
 /// needs them.
-pub fn over_time(
-    findings: &Findings,
-    evidence: &TrialEvidence,
-    trial: &TrialFindings,
-) -> Result<Vec<Figure>, ReportError> {
-    let mut points = timeline(evidence, &findings.objective)?;
+pub fn over_time(findings: &Findings, evidence: &TrialEvidence, trial: &TrialFindings) -> Vec<Figure> {
+    let mut points = timeline(evidence, &findings.objective);
     // After the recovery the load is idle: that is no fall to nothing.
     let ends = evidence.phase(phase::RECOVERY).map_or(u64::MAX, |recovery| recovery.ends_ns);
     points.retain(|point| point.starts_ns.saturating_add(point.length_ns) <= ends);
@@ -36,7 +31,7 @@ pub fn over_time(
         figures.push(parts(findings, &frame, &points, &OPERATIONS));
     }
     figures.extend(witnesses::figures(&frame));
-    Ok(figures)
+    figures
 }
 
 fn all(series: &[Series]) -> impl Iterator<Item = f64> {
@@ -182,17 +177,17 @@ fn parts(findings: &Findings, frame: &Frame<'_>, points: &[Point], parts: &Parts
 }
 
 /// Percentile curves of the phases: the union of all trials as a line, the trials' spread as a band.
-pub fn percentiles(findings: &Findings, evidence: &[TrialEvidence]) -> Result<Figure, ReportError> {
+pub fn percentiles(findings: &Findings, evidence: &[TrialEvidence]) -> Figure {
     let mut series = Vec::new();
     let mut bands = Vec::new();
     let mut most = 10;
     for (name, ink) in phase::MEASURED.into_iter().zip([Ink::Blue, Ink::Red, Ink::Green]) {
-        let mut union = Latencies::new()?;
+        let mut union = Latencies::new();
         let mut trials = Vec::new();
         for one in evidence {
             let Some(window) = one.phase(name) else { continue };
-            let own = phase_latencies(one, window)?;
-            union.add(&own)?;
+            let own = phase_latencies(one, window);
+            union.add(&own);
             trials.push(own);
         }
         if union.count() == 0 {
@@ -215,7 +210,7 @@ pub fn percentiles(findings: &Findings, evidence: &[TrialEvidence]) -> Result<Fi
     }
     let y = times(&series, all(&series).chain([findings.objective.response_ns as f64]));
     let over = if findings.trials.len() > 1 { "; band: smallest to largest of the trials" } else { "" };
-    Ok(Figure {
+    Figure {
         id: "percentiles".to_owned(),
         title: of_shown("Response time by percentile"),
         description: format!(
@@ -239,7 +234,7 @@ pub fn percentiles(findings: &Findings, evidence: &[TrialEvidence]) -> Result<Fi
         beyond: None,
         lane: false,
         wide: false,
-    })
+    }
 }
 
 /// Shares from 0 up to the last that `count` operations can tell from 1, evenly by their nines.

@@ -12,9 +12,9 @@ const STYLE: &str = include_str!("../assets/figure.css");
 pub fn svg(run: &Run, findings: &Findings, which: &str) -> Result<Option<String>, ReportError> {
     let rows = run.trials()?;
     let evidence = rows.iter().map(|row| TrialEvidence::read(run, row)).collect::<Result<Vec<_>, _>>()?;
-    let mut figures = vec![charts::percentiles(findings, &evidence)?];
+    let mut figures = vec![charts::percentiles(findings, &evidence)];
     for (evidence, trial) in evidence.iter().zip(&findings.trials) {
-        figures.extend(charts::over_time(findings, evidence, trial)?);
+        figures.extend(charts::over_time(findings, evidence, trial));
     }
     Ok(figures.iter().find(|figure| figure.id == which).map(|figure| {
         // A file of its own needs its namespace and its styles; both stand in the report's page otherwise.

@@ -3,7 +3,10 @@
 use brownout_analysis::{Point, TrialEvidence, TrialFindings, phase};
 use brownout_record::{FaultRecord, Period};
 
-use crate::figure::{Axis, Bar, Figure, Ink, Lane, Mark, Scale, Series, Span, SpanKind, Unit};
+use crate::{
+    figure::{Axis, Bar, Figure, Ink, Lane, Mark, Scale, Series, Span, SpanKind, Unit},
+    text::shorten,
+};
 
 /// Labels of marks longer than this are cut; the full text is in their title and in the table of events.
 const LABEL: usize = 44;
@@ -94,7 +97,7 @@ impl Frame<'_> {
         let (own, rest) = faults.split_at(if faults.len() > LANES { LANES - 1 } else { faults.len() });
         let mut lanes: Vec<Lane> = own
             .iter()
-            .map(|fault| Lane { label: cut(&fault.text, LANE_LABEL), bars: self.bars(fault).collect() })
+            .map(|fault| Lane { label: shorten(&fault.text, LANE_LABEL), bars: self.bars(fault).collect() })
             .collect();
         if !rest.is_empty() {
             let bars = rest.iter().flat_map(|fault| self.bars(fault)).collect();
@@ -131,7 +134,7 @@ impl Frame<'_> {
                 let label = format!("{} {}", event.kind, event.subject);
                 let text = format!("{:.3}s {}: {}", x, label, event.text);
                 let bad = matches!(event.kind.as_str(), "node-died" | "host-failed" | "warning" | "balance" | "failed");
-                Mark { x, label: cut(label.trim(), LABEL), text, bad }
+                Mark { x, label: shorten(label.trim(), LABEL), text, bad }
             })
             .collect()
     }
@@ -150,11 +153,4 @@ impl Frame<'_> {
         let points = points.iter().map(|point| (place(point), value(point))).collect();
         Series { name: name.to_owned(), ink, dashed, reach, points }
     }
-}
-
-fn cut(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    text.chars().take(most - 1).chain(['…']).collect()
 }

@@ -38,7 +38,8 @@ pub const TERMS: [(&str, &str); 19] = [
     ),
     (
         "late interval",
-        "one in which the instrument itself was more than 5 ms late for 1 % of its packets or operations",
+        "one in which the instrument itself was more than 5 ms late for 1 % of its packets or operations, or stood still for \
+         more than a tenth of it, or did not look at the processors",
     ),
     (
         "disturbed interval",

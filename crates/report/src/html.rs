@@ -23,9 +23,9 @@ pub fn html(run: &Run, findings: &Findings) -> Result<String, ReportError> {
     let experiment = run.document("experiment")?;
     let title = findings.question.as_ref().unwrap_or(&findings.name);
     let mut body = header(findings) + &banner(findings) + &tiles::tiles(findings) + &warnings(findings);
-    body += &over_time(findings, &evidence)?;
+    body += &over_time(findings, &evidence);
     body += &section("Phases", &tables::phases(findings));
-    body += &two_columns(findings, &evidence)?;
+    body += &two_columns(findings, &evidence);
     body += &proofs(findings);
     body += &section("Balance sheet", &tables::balance(findings));
     body += &instrument(findings);
@@ -126,16 +126,16 @@ fn per_trial(findings: &Findings, html: impl Fn(usize, &TrialFindings) -> String
     findings.trials.iter().enumerate().map(part).collect()
 }
 
-fn over_time(findings: &Findings, evidence: &[TrialEvidence]) -> Result<String, ReportError> {
-    let mut drawn = Vec::new();
-    for (evidence, trial) in evidence.iter().zip(&findings.trials) {
-        drawn.push(charts::over_time(findings, evidence, trial)?.iter().map(figure).collect::<String>());
-    }
-    Ok(section("Over time", &per_trial(findings, |at, _| drawn.get(at).cloned().unwrap_or_default())))
+fn over_time(findings: &Findings, evidence: &[TrialEvidence]) -> String {
+    let drawn = |at: usize, trial: &TrialFindings| {
+        let evidence = evidence.get(at).map(|evidence| charts::over_time(findings, evidence, trial));
+        evidence.iter().flatten().map(figure).collect::<String>()
+    };
+    section("Over time", &per_trial(findings, drawn))
 }
 
-fn two_columns(findings: &Findings, evidence: &[TrialEvidence]) -> Result<String, ReportError> {
-    let curves = figure(&charts::percentiles(findings, evidence)?);
+fn two_columns(findings: &Findings, evidence: &[TrialEvidence]) -> String {
+    let curves = figure(&charts::percentiles(findings, evidence));
     let mut right = tables::parts(findings, "coordinator", |phase| &phase.coordinators);
     right += &tables::parts(findings, "operation", |phase| &phase.statements);
     // Without a fault there is nothing to compare the baseline with.
@@ -145,10 +145,7 @@ fn two_columns(findings: &Findings, evidence: &[TrialEvidence]) -> Result<String
     right += &tables::operations(findings).unwrap_or_default();
     right += &tables::closed_loop(findings).unwrap_or_default();
     right += &tables::standstill(findings).unwrap_or_default();
-    Ok(section(
-        "Latency and goodput",
-        &format!("<div class=\"columns\">{curves}<div class=\"card\">{right}</div></div>"),
-    ))
+    section("Latency and goodput", &format!("<div class=\"columns\">{curves}<div class=\"card\">{right}</div></div>"))
 }
 
 fn proofs(findings: &Findings) -> String {

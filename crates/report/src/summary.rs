@@ -209,9 +209,7 @@ impl Page {
 
     fn closed_loop(&mut self, findings: &Findings) {
         let Some(threads) = findings.load.threads else { return };
-        self.section(&format!(
-            "Closed loop: {threads} threads complete {threads} ÷ mean response time, whatever the database does"
-        ));
+        self.section(&format!("Closed loop: {}", tables::closed_loop_words(threads)));
         let mut table = Table::new(&[
             "trial",
             "loss of throughput",
@@ -241,7 +239,7 @@ impl Page {
         if all().next().is_none() {
             return;
         }
-        self.section(tables::STANDSTILL);
+        self.section(&tables::standstill_caption());
         let mut table = Table::new(&tables::STANDSTILL_HEADINGS);
         for (trial, own) in all() {
             for cells in tables::standstill_cells(trial.trial, own) {
@@ -270,10 +268,10 @@ impl Page {
         let mut table = Table::new(&["what", "where", "asked", "measured", "±", last, "verdict"]).left(1).left(6);
         for line in proofs::lines(fault) {
             let row = line.row;
-            let last = if ramp { shorten(line.severity, 14) } else { proofs::after(row) };
+            let last = if ramp { text::shorten(line.severity, 14) } else { proofs::after(row) };
             let cells = vec![
                 line.what.to_owned(),
-                shorten(&line.place, 34),
+                text::shorten(&line.place, 34),
                 proofs::asked(row),
                 proofs::measured(row),
                 proofs::allowed(row),
@@ -415,14 +413,6 @@ fn phase_cells(name: &str, phase: &PhaseFindings) -> Vec<String> {
     cells.extend((0..5).map(|at| text::or_none(values, |values| text::quantile(values[at]))));
     cells.push(text::or_none(phase.due, |due| text::limit(due.p99)));
     cells
-}
-
-/// The first `most` letters of a text that is longer.
-fn shorten(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    text.chars().take(most - 1).chain(['…']).collect()
 }
 
 fn proof_paint(verdict: Proof) -> Paint {

@@ -126,6 +126,14 @@ pub fn operations(findings: &Findings) -> Option<String> {
     Some(table("", &caption, &headings, rows.collect()))
 }
 
+/// What arithmetic alone says about a closed loop of so many threads.
+pub fn closed_loop_words(threads: u32) -> String {
+    format!(
+        "{threads} threads complete {threads} ÷ mean response time, both of those {}, whatever the database does",
+        text::SHOWN
+    )
+}
+
 /// What arithmetic alone says about a closed loop, if it is one.
 pub fn closed_loop(findings: &Findings) -> Option<String> {
     let threads = findings.load.threads?;
@@ -139,7 +147,7 @@ pub fn closed_loop(findings: &Findings) -> Option<String> {
         ];
         Some(("", cells))
     });
-    let caption = format!("{threads} threads complete {threads} ÷ mean response time, whatever the database does");
+    let caption = closed_loop_words(threads);
     let why = findings.trials.iter().find_map(|trial| trial.closed_loop.as_ref()?.inapplicable.clone());
     let caption = why.map_or(caption.clone(), |why| format!("{caption}; no prediction: {why}"));
     let headings = ["", "loss of throughput", "explained by the delay alone", "extra delay of a mean operation"];
@@ -147,7 +155,10 @@ pub fn closed_loop(findings: &Findings) -> Option<String> {
 }
 
 /// The caption of what arithmetic alone says about nodes that stood still.
-pub const STANDSTILL: &str = "Stalls: who starts in one waits for its end, whatever the database does";
+pub fn standstill_caption() -> String {
+    format!("Stalls (response times, {}): who starts in one waits for its end, whatever the database does", text::SHOWN)
+}
+
 /// The headings of its table.
 pub const STANDSTILL_HEADINGS: [&str; 5] =
     ["trial", "of the fault phase", "measured", "if its coordinator stood still", "if any replica it needs did"];
@@ -191,7 +202,7 @@ pub fn standstill(findings: &Findings) -> Option<String> {
     let rows = rows.map(|cells| ("", Vec::from(cells.map(cell))));
     let words: Vec<String> =
         own.iter().map(|(trial, own)| format!("trial {trial}: {}", standstill_words(own))).collect();
-    let caption = format!("{STANDSTILL}; {}", words.join("; "));
+    let caption = format!("{}; {}", standstill_caption(), words.join("; "));
     (!own.is_empty()).then(|| table("", &caption, &STANDSTILL_HEADINGS, rows.collect()))
 }
 

@@ -10,6 +10,14 @@ pub const SHOWN: &str = "ok and timed out";
 /// What stands where there is no value.
 pub const NONE: &str = "–";
 
+/// The first `most` letters of a text that is longer.
+pub fn shorten(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
+}
+
 /// A percentile as [`quantile`] has it, or `never` where it lies beyond every limit.
 pub fn limit(value: Option<Quantile>) -> String {
     value.map_or_else(|| "never".to_owned(), quantile)
@@ -144,6 +152,11 @@ mod tests {
         ] {
             assert_eq!(date(ms), text);
         }
+    }
+
+    #[test]
+    fn a_text_is_shortened_to_so_many_letters_and_says_so() {
+        assert_eq!(["n1 → n2", "n1 → n23"].map(|place| shorten(place, 7)), ["n1 → n2", "n1 → n…"]);
     }
 
     #[test]

@@ -8,8 +8,10 @@ mod common;
 mod scenario;
 
 use brownout_analysis::findings;
+use brownout_record::{Quantity, Subject};
 use brownout_report::{Style, html, summary, svg};
 use common::{SECOND, Synthetic};
+use scenario::{Made, Scenario};
 
 fn report(synthetic: &Synthetic) -> String {
     let directory = tempfile::tempdir().unwrap();
@@ -120,16 +122,22 @@ fn figures_have_a_line_for_each_thing_they_show() {
 
 #[test]
 fn every_latency_says_of_which_operations_it_is() {
-    for (kind, synthetic) in kinds() {
-        let page = report(&synthetic);
+    let paused = {
+        let host = vec![Subject::host("n2")];
+        let pause = Made::new(Quantity::Running, host, -1.0, 0.05).during(&[(0, 0.0, 8.0)]);
+        let directory = tempfile::tempdir().unwrap();
+        let run = Scenario { looks: 1_000, ..Scenario::of(vec![pause]) }.run(directory.path());
+        let found = findings(&run).unwrap();
+        ("paused", html(&run, &found).unwrap(), summary(&found, PLAIN))
+    };
+    let both = |(kind, synthetic): (&'static str, Synthetic)| (kind, report(&synthetic), text(&synthetic, PLAIN));
+    for (kind, page, summary) in kinds().into_iter().map(both).chain([paused]) {
         let between = |from: &str, to: &str| {
             let parts = page.split(from).skip(1).map(|rest| rest.split(to).next().unwrap().to_owned());
             parts.collect::<Vec<_>>()
         };
         let of_times = |texts: Vec<String>| {
-            // Of a closed loop's arithmetic only the mean is told, which is nobody's percentile.
-            let tells =
-                |text: &String| text.to_lowercase().contains("response ") && !text.contains("mean response time");
+            let tells = |text: &String| text.to_lowercase().contains("response ");
             texts.into_iter().filter(tells)
         };
         let titles: Vec<String> = of_times(between("<figcaption>", "</figcaption>")).collect();
@@ -140,10 +148,15 @@ fn every_latency_says_of_which_operations_it_is() {
             let named = ["ok and timed out", "answered ok and those that timed out"];
             assert!(named.iter().any(|name| text.contains(name)), "{kind}: {text}");
         }
-        let summary = text(&synthetic, PLAIN);
-        for heading in summary.lines().filter(|line| line.contains("Response p50") || line.starts_with("Phases (")) {
+        let tells = |line: &&str| {
+            let line = line.to_lowercase();
+            line.contains("response p50") || line.contains("response time") || line.starts_with("phases (")
+        };
+        for heading in summary.lines().filter(tells) {
             assert!(heading.contains("ok and timed out"), "{kind}: {heading}");
         }
+        // Percentiles are told of who waited for a stall's end, too.
+        assert_eq!(page.contains("Stalls (") && summary.contains("Stalls ("), kind == "paused", "{kind}");
     }
 }
 

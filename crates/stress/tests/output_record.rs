@@ -129,6 +129,22 @@ fn a_load_that_did_what_it_was_told_is_a_valid_run() {
 }
 
 #[test]
+fn a_client_that_stood_still_is_no_evidence_in_the_record_either() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.db");
+    let mut file = RunFile::begin(&path, &plan(), ZERO, 1_700_000_000_000).unwrap();
+    file.measure(ZERO, ZERO, "").unwrap();
+    // For two of five seconds; what was sent was sent in time, as a loop of users shows it.
+    let buckets: Vec<Bucket> =
+        (0..5).map(|number| Bucket { stood_still_ns: if number < 2 { SECOND } else { 0 }, ..bucket(number) }).collect();
+    file.buckets(ZERO + 5 * SECOND, &buckets, 0).unwrap();
+    file.end(ZERO + 5 * SECOND, ZERO + 5 * SECOND, Ended::Done, &Balance::default(), None).unwrap();
+    let findings = findings(&Run::open(&path).unwrap()).unwrap();
+    assert_eq!(findings.trials[0].instrument.late_intervals, [0, SECOND]);
+    assert_eq!((findings.verdict.validity, exit_code(&findings)), (Validity::Invalid, 3));
+}
+
+#[test]
 fn a_warm_up_is_a_phase_of_its_own() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("run.db");

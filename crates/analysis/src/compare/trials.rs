@@ -54,7 +54,7 @@ pub(super) fn side(runs: &[Run], objective: &Objective) -> Result<(Side, Vec<Tri
             let evidence = TrialEvidence::read(run, row)?;
             let mut phases = Vec::new();
             for window in evidence.phases.iter().filter(|window| phase::MEASURED.contains(&window.name.as_str())) {
-                phases.extend(in_halves(&evidence, window, objective)?);
+                phases.extend(in_halves(&evidence, window, objective));
             }
             let degradation = known.effect.degradation.filter(|_| same_objective);
             trials.push(Trial { seed: known.seed, phases, degradation });
@@ -73,18 +73,13 @@ fn unfit(trial: &TrialFindings) -> Option<String> {
     trial.invalid.first().map(|reason| reason.lines().next().unwrap_or_default().to_owned())
 }
 
-fn in_halves(
-    evidence: &TrialEvidence,
-    window: &PhaseWindow,
-    objective: &Objective,
-) -> Result<Option<TrialPhase>, AnalysisError> {
+fn in_halves(evidence: &TrialEvidence, window: &PhaseWindow, objective: &Objective) -> Option<TrialPhase> {
     let intervals: Vec<_> = evidence.intervals_of(window).collect();
     let (first, second) = intervals.split_at(intervals.len() / 2);
     let of = |part: &[&_]| PhaseSums::of_intervals(window, part.iter().copied(), objective);
-    let (first, second) = (of(first)?, of(second)?);
-    let whole = of(&intervals)?.findings(objective);
-    let halves = [first.findings(objective), second.findings(objective)];
-    Ok(whole.rates.is_some().then_some(TrialPhase { whole, halves }))
+    let whole = of(&intervals).findings(objective);
+    let halves = [first, second].map(|half| of(half).findings(objective));
+    whole.rates.is_some().then_some(TrialPhase { whole, halves })
 }
 
 /// What the two sides do not have in common, of what was asked for and what it ran on.

@@ -63,6 +63,8 @@ pub struct Synthetic {
     pub invented: u64,
     /// Generator lateness, ns, in the fault phase …
     pub lateness: u64,
+    /// … and how long the generator stands still in each interval of it, ns …
+    pub stood_still: u64,
     /// … in its first seconds.
     pub late_for: u64,
     /// In the fault phase, this much is added to one in twenty packets of all pairs before the emulator sees them, ns.
@@ -77,10 +79,14 @@ pub struct Synthetic {
     pub foreign: f64,
     /// … and that the hypervisor takes …
     pub stolen: f64,
-    /// … in these phases.
+    /// … in these phases …
     pub crowded: &'static [&'static str],
+    /// … in the first seconds of each.
+    pub crowded_for: u64,
     /// The other program cannot be seen from where the lab was started.
     pub hidden: bool,
+    /// Seconds after the beginning of the fault phase of which there is no row of the processors.
+    pub unread: u64,
     /// How long the nodes' threads wait for a processor, as a share of the CPU time that they use.
     pub queued: f64,
     /// Events besides: trial, kind, text.
@@ -130,6 +136,7 @@ impl Default for Synthetic {
             time_outs: 0,
             invented: 0,
             lateness: 50_000,
+            stood_still: 0,
             overrun: 0,
             late_for: u64::MAX,
             stall: 0,
@@ -138,7 +145,9 @@ impl Default for Synthetic {
             foreign: 0.0,
             stolen: 0.01,
             crowded: &["fault"],
+            crowded_for: u64::MAX,
             hidden: false,
+            unread: 0,
             queued: 0.1,
             events: &[],
             death: false,

@@ -97,7 +97,7 @@ impl Synthetic {
                 .map(|(name, seconds)| PhaseDescription { name: (*name).to_owned(), length_ns: seconds * SECOND })
                 .collect(),
             network: Vec::new(),
-            bottlenecks: Vec::new(),
+            bottlenecks: Some(Vec::new()),
             faults: if self.no_fault { Vec::new() } else { vec![self.fault_text()] },
             trials: self.planned_trials,
             objective: Objective {
@@ -213,8 +213,12 @@ impl Synthetic {
             self.load(recorder, trial, starts_ns, into, open, &mut noise)?;
         }
         self.network(recorder, trial, starts_ns, into, &mut noise)?;
+        if phase == "fault" && into < self.starts(phase) + self.unread * SECOND {
+            return Ok(());
+        }
         let busy = if phase == "set-up" { 0.95 } else { self.busy };
-        let others = if self.crowded.contains(&phase) { (self.foreign, self.stolen) } else { (0.0, 0.01) };
+        let crowded = self.crowded.contains(&phase) && (into - self.starts(phase)) / SECOND < self.crowded_for;
+        let others = if crowded { (self.foreign, self.stolen) } else { (0.0, 0.01) };
         let cores = 2.0 * SECOND as f64;
         let share = |share: f64| (share * cores) as u64;
         let rows = [
@@ -303,7 +307,8 @@ impl Synthetic {
                 }
             }
         }
-        let lateness = if fault && second < self.late_for { self.lateness } else { 50_000 };
+        let late = fault && second < self.late_for;
+        let lateness = if late { self.lateness } else { 50_000 };
         let invented = if phase == "baseline" && second == 1 { self.invented } else { 0 };
         recorder.load(
             trial,
@@ -317,6 +322,7 @@ impl Synthetic {
                 never_sent_by_operation: Default::default(),
                 stale: 0,
                 lateness: histogram((0..sent).map(|at| lateness / 2 + lateness * at / sent.max(1))),
+                stood_still_ns: if late { self.stood_still } else { 0 },
             },
         )
     }

@@ -93,6 +93,9 @@ pub struct Scenario {
     pub counted: bool,
     /// What every pair has before any fault: delay, jitter (half of a uniform range), ns; loss.
     pub base: (u64, u64, f64),
+    /// The network in words, and the pairs with a limit of rate; none: the record is of a version that did not tell.
+    pub network: Vec<String>,
+    pub bottlenecks: Option<Vec<Subject>>,
     /// Whether a governor says for how long it held its node.
     pub held: bool,
     /// Virtual users, if the loop is closed.
@@ -118,6 +121,8 @@ impl Default for Scenario {
             looks: 100,
             counted: true,
             base: (60_000, 10_000, 0.0),
+            network: Vec::new(),
+            bottlenecks: Some(Vec::new()),
             held: false,
             threads: None,
             silent: Vec::new(),

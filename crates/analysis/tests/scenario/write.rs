@@ -113,8 +113,8 @@ impl Scenario {
                 .map(|(name, seconds)| PhaseDescription { name: name.to_owned(), length_ns: seconds * SECOND })
                 .collect(),
             faults: self.faults.iter().enumerate().map(|(at, made)| self.record(at, made).text).collect(),
-            network: Vec::new(),
-            bottlenecks: Vec::new(),
+            network: self.network.clone(),
+            bottlenecks: self.bottlenecks.clone(),
             trials: 1,
             objective: Objective { response_ns: 50 * MS, share: 0.99, phases: Vec::new(), operation: None },
             interval_ns: SECOND,
@@ -158,6 +158,7 @@ impl Scenario {
                 never_sent_by_operation: Default::default(),
                 stale: 0,
                 lateness: histogram([10_000]),
+                stood_still_ns: 0,
             },
         )
     }

@@ -121,7 +121,7 @@ impl Plan {
                 .map(|(when, fault)| format!("{}; {}; {when}", fault.text(), fault.effect()))
                 .collect(),
             network: self.layout.network_words(),
-            bottlenecks: self.layout.bottlenecks(),
+            bottlenecks: Some(self.layout.bottlenecks()),
             trials: self.trials,
             objective: self.objective.clone(),
             interval_ns: INTERVAL_NS,

@@ -280,6 +280,7 @@ pub fn write_bucket(recorder: &Recorder, trial: u32, bucket: &Bucket) -> Result<
             .collect(),
         stale: bucket.stale,
         lateness: bucket.lateness.clone(),
+        stood_still_ns: bucket.stood_still_ns,
     };
     recorder.load(trial, &load)?;
     for series in &bucket.series {
@@ -332,7 +333,7 @@ fn description(plan: &RunPlan) -> Description {
         phases,
         faults: Vec::new(),
         network: Vec::new(),
-        bottlenecks: Vec::new(),
+        bottlenecks: Some(Vec::new()),
         trials: 1,
         objective: Objective { response_ns, share, phases: must_hold.into_iter().collect(), operation: None },
         interval_ns: plan.interval_ns,
