@@ -109,6 +109,64 @@ fn a_fault_that_is_gone_for_a_tenth_of_one_long_period_is_refuted() {
     }
 }
 
+/// Two of ten lie elsewhere: that may be an accident, or the fault was gone for that long.
+#[test]
+fn few_measurements_prove_a_fault_only_if_all_of_them_agree() {
+    let sized = |does| Scenario {
+        looks: 20,
+        ..Scenario::of(vec![
+            Made::new(Quantity::LargestPacket, pair(), 1200.0, 0.0).during(&[(0, 0.0, 6.0)]).does(does),
+        ])
+    };
+    let honest = first_fault(&sized(Does::AsSaid));
+    assert_eq!((honest.verdict, honest.outcomes[0].verdict), (Proof::Proven, Proof::Proven), "{:?}", honest.reasons);
+    // Two looks of ten.
+    let fault = first_fault(&sized(Does::Gone(vec![(2.3, 3.3)])));
+    assert_eq!((fault.verdict, fault.outcomes[0].verdict), (Proof::Unproven, Proof::Unproven));
+    assert!(fault.reasons[0].contains("2 of 10 above"), "{:?}", fault.reasons);
+}
+
+/// Few looks of each period, of which one misses the fault now and then: all periods together show it.
+#[test]
+fn an_accident_in_a_short_period_is_judged_with_the_other_periods() {
+    let sized = |does| Scenario {
+        seconds: [20, 36, 20],
+        looks: 20,
+        ..Scenario::of(vec![Made::new(Quantity::LargestPacket, pair(), 1200.0, 0.0).during(&flaps()).does(does)])
+    };
+    let fault = first_fault(&sized(Does::Gone(vec![(7.3, 7.7)])));
+    assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]));
+    let alone: Vec<u32> =
+        fault.outcomes.iter().filter(|one| one.verdict == Proof::Proven).map(|one| one.period).collect();
+    assert_eq!(alone, [1, 3, 4, 5, 6]);
+    let twice = (0..6).map(|at| 6.0 * f64::from(at)).map(|at| (at + 1.3, at + 2.3)).collect();
+    assert_ne!(first_fault(&sized(Does::Gone(twice))).verdict, Proof::Proven, "half of every period");
+}
+
+#[test]
+fn a_long_period_of_which_nobody_saw_anything_is_unproven() {
+    let pauses: Vec<(u32, f64, f64)> =
+        (0..6).map(|at| 15.0 * f64::from(at)).map(|from| (0, from, from + 10.0)).collect();
+    let seen = Scenario {
+        seconds: [20, 90, 20],
+        ..Scenario::of(vec![Made::new(Quantity::Answers, node(), -1.0, 0.05).during(&pauses)])
+    };
+    assert_eq!(first_fault(&seen).verdict, Proof::Proven);
+    let fault = first_fault(&Scenario { absent: vec![("heartbeat".to_owned(), 75.0, 85.0)], ..seen });
+    assert_eq!((fault.verdict, fault.outcomes[5].verdict), (Proof::Unproven, Proof::Unproven));
+    assert!(fault.reasons[0].contains("period 6 of 6 (95.0 s to 105.0 s)"), "{:?}", fault.reasons);
+}
+
+/// With 34 probes of each period a loss of 15 % can be none.
+#[test]
+fn a_period_that_cannot_tell_the_fault_from_none_is_not_proven_by_itself() {
+    let made = Made::new(Quantity::Loss, pair(), 0.15, 0.015).during(&flaps());
+    let few = Scenario { seconds: [40, 36, 40], probes: 14, counted: false, ..Scenario::of(vec![made]) };
+    let fault = first_fault(&few);
+    assert_ne!(fault.verdict, Proof::Refuted, "{:?}", fault.reasons);
+    assert!(fault.outcomes.iter().all(|one| one.verdict == Proof::Unproven), "{:?}", fault.outcomes);
+}
+
 /// Not in one piece, but here and there.
 #[test]
 fn a_delay_that_one_packet_in_ten_escapes_is_refuted() {

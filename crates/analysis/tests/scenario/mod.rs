@@ -99,6 +99,8 @@ pub struct Scenario {
     pub threads: Option<u32>,
     /// Witnesses that see nothing.
     pub silent: Vec<String>,
+    /// Witnesses that see nothing between two moments, seconds since the fault phase began.
+    pub absent: Vec<(String, f64, f64)>,
     /// Whether the record says when each answer came, as it does since it has answer times.
     pub answer_times: bool,
     /// Whether a database answers late now and then.
@@ -121,6 +123,7 @@ impl Default for Scenario {
             held: false,
             threads: None,
             silent: Vec::new(),
+            absent: Vec::new(),
             answer_times: false,
             late_answers: false,
         }
@@ -198,7 +201,8 @@ impl Scenario {
 
     /// What a fault says of itself.
     fn record(&self, index: usize, made: &Made) -> FaultRecord {
-        let stamp = |seconds: f64| Some(Stamp { at_ns: self.at(seconds), error_ns: 20_000 });
+        // A period that ends at infinity is still there when the trial ends.
+        let stamp = |seconds: f64| seconds.is_finite().then(|| Stamp { at_ns: self.at(seconds), error_ns: 20_000 });
         let severity = |asked: &f64| Severity {
             text: if made.asked.len() > 1 { format!("{asked}") } else { String::new() },
             expectations: (self.places(made.quantity).into_iter())
