@@ -49,9 +49,35 @@ impl<'a> SubjectEvidence<'a> {
                 return Ok(judgement);
             }
         }
+        if self.stays(&sources, row, &windows.pauses, "while it was not in force", &mut judgement)? {
+            return Ok(judgement);
+        }
         self.after(&sources, row, windows, &mut judgement)?;
+        if judgement.verdict != Some(Proof::Refuted) {
+            self.stays(&sources, row, &windows.after, "although the fault was healed", &mut judgement)?;
+        }
         judgement.verdict = judgement.verdict.or(Some(Proof::Proven));
         Ok(judgement)
+    }
+
+    /// Whether it still is there in any part of some windows in which it is not in force.
+    fn stays(
+        &self,
+        sources: &[Source<'a>],
+        row: &Row<'_>,
+        windows: &[Window],
+        when: &str,
+        judgement: &mut Judgement,
+    ) -> Result<bool, AnalysisError> {
+        for window in windows {
+            for source in sources {
+                if let Some(why) = self.lingers(*source, row, window, when)? {
+                    judgement.fail(Proof::Refuted, row, why);
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// What each stretch showed in which the fault was in force with this severity.

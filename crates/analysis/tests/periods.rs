@@ -157,6 +157,53 @@ fn a_long_period_of_which_nobody_saw_anything_is_unproven() {
     assert!(fault.reasons[0].contains("period 6 of 6 (95.0 s to 105.0 s)"), "{:?}", fault.reasons);
 }
 
+/// What is judged in pauses and after the healing by nothing else than the proof.
+fn of_no_harm() -> Vec<Made> {
+    vec![
+        Made::new(Quantity::Rate, pair(), 10e6, 1e6),
+        Made::new(Quantity::LargestPacket, pair(), 1200.0, 0.0),
+        Made::new(Quantity::SyncTime, data(), 20e6, 2e6),
+        Made::new(Quantity::ReadTime, data(), 20e6, 2e6),
+    ]
+}
+
+#[test]
+fn a_fault_that_stays_for_a_part_of_the_recovery_is_refuted() {
+    for made in of_no_harm() {
+        let quantity = made.quantity;
+        let healed = Scenario { looks: 200, ..Scenario::of(vec![made.clone()]) };
+        assert_eq!(first_fault(&healed).verdict, Proof::Proven, "{quantity}");
+        let fault = first_fault(&Scenario { outside: vec![made.during(&[(0, 20.0, 28.0)])], ..healed });
+        assert_eq!(fault.verdict, Proof::Refuted, "{quantity}");
+        assert!(fault.reasons[0].contains("although the fault was healed"), "{:?}", fault.reasons);
+    }
+}
+
+#[test]
+fn a_fault_that_stays_in_two_of_five_pauses_is_refuted() {
+    for made in of_no_harm() {
+        let quantity = made.quantity;
+        let flapping =
+            Scenario { seconds: [20, 36, 20], looks: 200, ..Scenario::of(vec![made.clone().during(&flaps())]) };
+        assert_eq!(first_fault(&flapping).verdict, Proof::Proven, "{quantity}");
+        // The pauses after the first period and after the third.
+        let outside = vec![made.during(&[(0, 3.0, 6.0), (0, 15.0, 18.0)])];
+        let fault = first_fault(&Scenario { outside, ..flapping });
+        assert_eq!(fault.verdict, Proof::Refuted, "{quantity}");
+        assert!(fault.reasons[0].contains("while it was not in force"), "{:?}", fault.reasons);
+    }
+}
+
+/// A disk that others use is slow by itself, now and then.
+#[test]
+fn a_disk_that_is_slow_in_some_operations_of_the_recovery_is_no_fault_that_stayed() {
+    let made = Made::new(Quantity::SyncTime, data(), 20e6, 2e6);
+    let busy: Vec<(u32, f64, f64)> = (0..18).map(|at| 21.0 + f64::from(at)).map(|from| (0, from, from + 0.4)).collect();
+    let outside = vec![made.clone().during(&busy)];
+    let fault = first_fault(&Scenario { outside, looks: 200, ..Scenario::of(vec![made]) });
+    assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]));
+}
+
 /// With 34 probes of each period a loss of 15 % can be none.
 #[test]
 fn a_period_that_cannot_tell_the_fault_from_none_is_not_proven_by_itself() {
