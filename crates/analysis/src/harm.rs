@@ -119,6 +119,7 @@ pub(crate) fn harm(
                 hit: false,
                 asked: 0.0,
                 tolerance: *tolerance,
+                burst: None,
             };
             let row = Row { fault: usize::MAX, asked: &none, least: f64::INFINITY, disturbing };
             for segment in segments.iter() {

@@ -16,7 +16,7 @@ use crate::{
     segments::{Class, Segment},
     stalls::LATE_PROBE_NS,
     stats,
-    target::{Bound, CUT},
+    target::{Bound, CUT, clumping},
     words::{said, show},
 };
 
@@ -139,7 +139,7 @@ impl<'a> SubjectEvidence<'a> {
         let judged = whole.enough && (whole.tells || !whole.target.tells);
         // A short period is heard against, if not for, what was asked.
         whole.enough = true;
-        if whole.contradicts() && !is_chance(row, &whole, &before) {
+        if whole.contradicts() && !is_chance(row, &whole, &before, self.asks.clumping(quantity, &window.forces)) {
             return Ok(Alone::Contradicts(refutation(row, &whole, "")));
         }
         let mut doubtful = false;
@@ -344,7 +344,9 @@ impl<'a> SubjectEvidence<'a> {
             || matches!(quantity, Quantity::Answers | Quantity::Running | Quantity::ProcessorShare)
             // Histograms of the emulator are judged by their single packets.
             || matches!(quantity, Quantity::OneWayDelay | Quantity::DelaySpread) && source == Source::Probes;
-        let Some(bursts) = bursts(row, before).filter(|_| parted) else { return Ok(None) };
+        let Some(clumps) = clumps(row, before).filter(|_| parted) else { return Ok(None) };
+        // Of bursts that were recorded, every observation knows.
+        let unknown = if row.asked.burst.is_some() { 0.0 } else { clumps.sqrt() - 1.0 };
         for share in PARTS {
             for part in segment.parts(Class::of(&row.asked.subject), share) {
                 let one = std::slice::from_ref(&part);
@@ -357,7 +359,7 @@ impl<'a> SubjectEvidence<'a> {
                     _ => None,
                 };
                 let widen = error_of_one(quantity, &during, before, own.as_ref())
-                    + during.error * ((2.0 * bursts - 1.0).sqrt() - 1.0)
+                    + during.error * unknown
                     + LACKING / share * row.asked.asked.abs();
                 let found = self.observation(source, row, &window.forces, &during, widen)?;
                 if let Some(found) = found.filter(Observation::contradicts) {
@@ -388,7 +390,8 @@ fn error_of_one(quantity: Quantity, during: &Measure, before: &Measure, own: Opt
 
 /// Whether a share of few cases may be what it is by chance. The half-width that is allowed is that of a normal distribution,
 /// and too narrow for them: of five packets of which each is lost with a chance of 20 %, four are lost in one case of 150.
-fn is_chance(row: &Row<'_>, whole: &Observation<'_>, before: &Measure) -> bool {
+/// Packets that are hit in bursts count as so many fewer as their share varies more ([`clumping`]).
+fn is_chance(row: &Row<'_>, whole: &Observation<'_>, before: &Measure, clumps: f64) -> bool {
     /// As often as what is allowed of many cases may err: see [`stats::Z`].
     const CHANCE: f64 = 1e-5;
     /// From here on a normal distribution is as good.
@@ -397,31 +400,38 @@ fn is_chance(row: &Row<'_>, whole: &Observation<'_>, before: &Measure) -> bool {
     let Some((measured, value)) = whole.measured.zip(during.value).filter(|_| is_share(row.asked.quantity)) else {
         return false;
     };
-    if during.samples > MANY {
+    let count = ((during.samples as f64 / clumps).round() as u64).max(1);
+    if count > MANY {
         return false;
     }
     let (was, doubt) = if whole.target.change { (before.value.unwrap_or(0.0), before.error) } else { (0.0, 0.0) };
     // What is tolerated beside the doubt of counting.
-    let tolerated = doubt + (whole.allowed - doubt.hypot(during.error)).max(0.0);
+    let tolerated = doubt + (whole.allowed - doubt.hypot(during.error * clumps.sqrt())).max(0.0);
     let off = measured - whole.target.expected;
     let share = was + whole.target.expected + tolerated.min(off.abs()).copysign(off);
-    let hits = (value * during.samples as f64).round().max(0.0) as u64;
-    stats::chance_of(hits, during.samples, share.clamp(0.0, 1.0)) > CHANCE
+    let hits = (value * count as f64).round().max(0.0) as u64;
+    stats::chance_of(hits, count, share.clamp(0.0, 1.0)) > CHANCE
 }
 
-/// How many packets at a time are hit, as far as the tolerance that was recorded says; none if nobody can say what a short
-/// part shows.
-fn bursts(row: &Row<'_>, before: &Measure) -> Option<f64> {
+/// How much more a share varies for the bursts in which packets are hit ([`clumping`]): of runs that did not record them as far as the
+/// tolerance says; none if nobody can say what a short part shows.
+fn clumps(row: &Row<'_>, before: &Measure) -> Option<f64> {
     /// The tolerance of a share is a tenth of it for each packet of a mean burst, and half of it at most.
     const OF_BURST: f64 = 0.1;
+    /// Bursts of nearly five packets.
+    const MOST: f64 = 8.8;
     if !is_share(row.asked.quantity) {
         return Some(1.0);
     }
     let asked = row.asked.asked.abs();
-    let bursts = if row.asked.hit && asked > 0.0 { (row.asked.tolerance / (OF_BURST * asked)).max(1.0) } else { 1.0 };
+    let clumps = match row.asked.burst {
+        Some(_) => clumping(row.asked),
+        None if row.asked.hit && asked > 0.0 => 2.0 * (row.asked.tolerance / (OF_BURST * asked)).max(1.0) - 1.0,
+        None => 1.0,
+    };
     // Of what the network loses by itself nobody has recorded in which bursts.
     let own = before.value.unwrap_or(0.0) > 0.01;
-    (bursts < 4.9 && (row.asked.hit || !own)).then_some(bursts)
+    (clumps < MOST && (row.asked.hit || !own)).then_some(clumps)
 }
 
 #[cfg(test)]
@@ -435,7 +445,8 @@ mod tests {
     /// chance.
     fn lost(hits: u64, count: u64) -> (bool, bool) {
         let subject = Subject::pair("n2", "n1");
-        let asked = Expectation { subject, quantity: Quantity::Loss, hit: true, asked: 0.2, tolerance: 0.02 };
+        let asked =
+            Expectation { subject, quantity: Quantity::Loss, hit: true, asked: 0.2, tolerance: 0.02, burst: None };
         let row = Row { fault: 0, asked: &asked, least: 0.2, disturbing: &[] };
         let (before, during) = (Measure::share(0, 1_500), Measure::share(hits, count));
         let target = Target { change: true, expected: 0.2, without: 0.0, bound: Bound::Both, slack: 0.0, tells: true };
@@ -448,7 +459,7 @@ mod tests {
             enough: true,
             tells: true,
         };
-        (whole.contradicts(), is_chance(&row, &whole, &before))
+        (whole.contradicts(), is_chance(&row, &whole, &before, 1.0))
     }
 
     #[test]
@@ -460,5 +471,17 @@ mod tests {
         }
         // A period of few packets that lost none says nothing; all periods together do.
         assert_eq!(lost(0, 40), (false, true));
+    }
+
+    #[test]
+    fn the_longer_the_bursts_the_more_a_share_varies() {
+        let of = |asked, burst| {
+            let subject = Subject::pair("n2", "n1");
+            clumping(&Expectation { subject, quantity: Quantity::Loss, hit: true, asked, tolerance: 0.0, burst })
+        };
+        assert_eq!(of(0.2, None), 1.0);
+        // Each by itself, they are in runs of 1.25.
+        assert!((of(0.2, Some(1.25)) - 1.0).abs() < 1e-9);
+        assert!((of(0.2, Some(10.0)) - 15.0).abs() < 1e-9 && (of(0.1, Some(20.0)) - 35.0).abs() < 1e-9);
     }
 }

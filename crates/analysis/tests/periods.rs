@@ -204,6 +204,33 @@ fn a_disk_that_is_slow_in_some_operations_of_the_recovery_is_no_fault_that_staye
     assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]));
 }
 
+/// A loss of 10 % in bursts of 20 packets: of 25 bursts' time in a period, seven may be lost by chance, or one.
+#[test]
+fn periods_that_lose_in_long_bursts_are_not_refuted_for_their_chance() {
+    let bursts = [3, 7, 2, 1, 3, 2];
+    let lost: Vec<(u32, f64, f64)> = flaps()
+        .iter()
+        .zip(bursts)
+        .flat_map(|((_, start, _), count)| {
+            let start = *start;
+            (0..count).map(move |at| start + 0.6 + 0.3 * f64::from(at)).map(|from| (0, from, from + 0.1))
+        })
+        .collect();
+    let said =
+        |burst| Made { burst, ..Made::new(Quantity::Loss, pair(), 0.1, 0.05).during(&flaps()).does(Does::Nothing) };
+    let really = Made::new(Quantity::Loss, pair(), 1.0, 0.001).during(&lost);
+    let run = |burst| Scenario {
+        seconds: [20, 36, 20],
+        probes: 200,
+        counted: false,
+        outside: vec![really.clone()],
+        ..Scenario::of(vec![said(burst)])
+    };
+    let fault = first_fault(&run(Some(20.0)));
+    assert_ne!(fault.verdict, Proof::Refuted, "{:?}", fault.reasons);
+    assert_eq!(first_fault(&run(None)).verdict, Proof::Refuted, "each by itself, nothing like this happens");
+}
+
 /// With 34 probes of each period a loss of 15 % can be none.
 #[test]
 fn a_period_that_cannot_tell_the_fault_from_none_is_not_proven_by_itself() {

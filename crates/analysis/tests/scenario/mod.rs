@@ -27,6 +27,8 @@ pub struct Made {
     pub does: Does,
     /// A second quantity that it asks of the same places: how much, and how exactly.
     pub also: Option<(Quantity, f64, f64)>,
+    /// How many packets in a row it says that it hits.
+    pub burst: Option<f64>,
 }
 
 /// What a fault really does.
@@ -60,6 +62,7 @@ impl Made {
             periods: vec![(0, 0.0, 20.0)],
             does: Does::AsSaid,
             also: None,
+            burst: None,
         }
     }
 
@@ -211,7 +214,8 @@ impl Scenario {
                     let all = [Some((made.quantity, *asked, made.tolerance)), made.also];
                     all.into_iter().flatten().map(move |(quantity, asked, tolerance)| {
                         let asked = if hit { asked } else { 0.0 };
-                        Expectation { subject: subject.clone(), quantity, hit, asked, tolerance }
+                        let burst = made.burst.filter(|_| hit && quantity == made.quantity);
+                        Expectation { subject: subject.clone(), quantity, hit, asked, tolerance, burst }
                     })
                 })
                 .collect(),
