@@ -91,14 +91,12 @@ pub(crate) fn harm(
     for subject in &places(evidence) {
         let asked = asked.get(subject).cloned().unwrap_or_default();
         let mut hit: Vec<usize> = asked.iter().filter(|(_, one)| one.hit).map(|((fault, _), _)| *fault).collect();
-        let disturbing = match subject {
+        hit.sort_unstable();
+        hit.dedup();
+        let touched = match subject {
             Subject::Host { host } => touching.get(host.as_str()).map_or(&[][..], |faults| &faults[..]),
             _ => &[],
         };
-        hit.extend(disturbing);
-        hit.sort_unstable();
-        hit.dedup();
-        let segments = timelines.entry(hit.clone()).or_insert_with(|| timeline(evidence, &hit));
         let place = SubjectSeries::of(evidence, &index, subject, hit.is_empty());
         let place = SubjectEvidence::new(place, Asks::new(asked), &before, &starved);
         let queues = description.may_queue(subject);
@@ -108,12 +106,20 @@ pub(crate) fn harm(
             if queues && matches!(quantity, Quantity::OneWayDelay | Quantity::DelaySpread | Quantity::Loss) {
                 continue;
             }
+            // What is done to its links and disks may keep a node from answering; it stops no process and moves no clock.
+            let disturbing: &[usize] = if *quantity == Quantity::Answers { touched } else { &[] };
+            let mut cutting = hit.clone();
+            cutting.extend(disturbing);
+            cutting.sort_unstable();
+            cutting.dedup();
+            let segments = timelines.entry(cutting).or_insert_with_key(|cutting| timeline(evidence, cutting));
             let none = Expectation {
                 subject: subject.clone(),
                 quantity: *quantity,
                 hit: false,
                 asked: 0.0,
                 tolerance: *tolerance,
+                burst: None,
             };
             let row = Row { fault: usize::MAX, asked: &none, least: f64::INFINITY, disturbing };
             for segment in segments.iter() {

@@ -34,6 +34,9 @@ impl<'a> SubjectEvidence<'a> {
         if let Some(why) = why.filter(|_| agree || !refuted) {
             judgement.fail(Proof::Refuted, row, why);
         }
+        if judgement.verdict.is_none() {
+            self.unjudged(&sources, row, windows, &mut judgement)?;
+        }
         if judgement.verdict == Some(Proof::Refuted) {
             return Ok(judgement);
         }
@@ -46,9 +49,35 @@ impl<'a> SubjectEvidence<'a> {
                 return Ok(judgement);
             }
         }
+        if self.stays(&sources, row, &windows.pauses, "while it was not in force", &mut judgement)? {
+            return Ok(judgement);
+        }
         self.after(&sources, row, windows, &mut judgement)?;
+        if judgement.verdict != Some(Proof::Refuted) {
+            self.stays(&sources, row, &windows.after, "although the fault was healed", &mut judgement)?;
+        }
         judgement.verdict = judgement.verdict.or(Some(Proof::Proven));
         Ok(judgement)
+    }
+
+    /// Whether it still is there in any part of some windows in which it is not in force.
+    fn stays(
+        &self,
+        sources: &[Source<'a>],
+        row: &Row<'_>,
+        windows: &[Window],
+        when: &str,
+        judgement: &mut Judgement,
+    ) -> Result<bool, AnalysisError> {
+        for window in windows {
+            for source in sources {
+                if let Some(why) = self.lingers(*source, row, window, when)? {
+                    judgement.fail(Proof::Refuted, row, why);
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// What each stretch showed in which the fault was in force with this severity.
@@ -61,10 +90,17 @@ impl<'a> SubjectEvidence<'a> {
         let mut stretches = Vec::new();
         for window in windows {
             for segment in &window.segments {
-                let mut stretch = Stretch { from_ns: segment.between.0, judged: false, why: None };
+                let (from, to) = segment.settled(Class::of(&row.asked.subject));
+                let length_ns = to.saturating_sub(from);
+                let mut stretch =
+                    Stretch { from_ns: segment.between.0, length_ns, judged: false, unseen: None, why: None };
+                let (mut looked, mut seen) = (false, false);
                 for source in sources.iter().filter(|source| !matches!(source, Source::Checksums)) {
-                    match self.alone(*source, row, window, segment)? {
-                        Alone::Few => {}
+                    let alone = self.alone(*source, row, window, segment)?;
+                    looked |= !matches!(alone, Alone::Hidden);
+                    seen |= !matches!(alone, Alone::Hidden | Alone::Nothing);
+                    match alone {
+                        Alone::Hidden | Alone::Nothing | Alone::Few => {}
                         Alone::Agrees => stretch.judged = true,
                         Alone::Contradicts(why) => {
                             stretch.judged = true;
@@ -72,11 +108,43 @@ impl<'a> SubjectEvidence<'a> {
                         }
                     }
                 }
+                let unseen =
+                    || format!("{}there is no evidence of it, as there is of others", self.period(row, segment));
+                stretch.unseen = (looked && !seen).then(unseen);
                 stretches.push(stretch);
             }
         }
         stretches.sort_by_key(|stretch| stretch.from_ns);
         Ok(stretches)
+    }
+
+    /// What speaks against a fault in those of its stretches that were not judged alone: that a long one has no evidence at all, or
+    /// what all of them lack together.
+    fn unjudged(
+        &self,
+        sources: &[Source<'a>],
+        row: &Row<'_>,
+        windows: &Windows,
+        judgement: &mut Judgement,
+    ) -> Result<(), AnalysisError> {
+        let judged = judgement.stretches.iter().filter(|stretch| stretch.judged);
+        let shortest = judged.map(|stretch| stretch.length_ns).min().unwrap_or(u64::MAX);
+        // A tenth less is as long: no two changes take the same time.
+        let long = judgement.stretches.iter().filter(|stretch| stretch.length_ns / 9 >= shortest / 10);
+        let unseen = long.filter_map(|stretch| stretch.unseen.clone()).next();
+        let alone = judgement.stretches.iter().all(|stretch| stretch.judged);
+        if let Some(why) = unseen {
+            judgement.fail(Proof::Unproven, row, why);
+        }
+        for source in sources.iter().filter(|source| !alone && !matches!(source, Source::Checksums)) {
+            if let Some((verdict, why)) = self.together(*source, row, &windows.during)? {
+                judgement.fail(verdict, row, why);
+                if verdict == Proof::Refuted {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
     }
 
     /// "period 3 of 6 (12.0 s to 14.0 s): "; nothing, where there is but one that nothing else cuts.

@@ -114,8 +114,12 @@ pub(crate) struct Judgement {
 /// What was seen in one stretch in which a fault was in force.
 pub(crate) struct Stretch {
     pub(crate) from_ns: u64,
+    /// How long it was looked at, ns.
+    pub(crate) length_ns: u64,
     /// It was long enough to be judged by itself.
     pub(crate) judged: bool,
+    /// Somebody could have seen something, and nobody did: which stretch it is, in words.
+    pub(crate) unseen: Option<String>,
     /// What contradicts.
     pub(crate) why: Option<String>,
 }

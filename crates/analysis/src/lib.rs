@@ -25,6 +25,7 @@ mod instrument;
 mod judge;
 mod judgement;
 mod latency;
+mod lingering;
 mod links;
 mod little;
 mod measure;

@@ -7,7 +7,7 @@ use brownout_record::Quantity;
 use crate::{
     AnalysisError,
     judgement::{Observation, Row, enough, tells},
-    measure::{Measure, Source},
+    measure::{Measure, Source, is_share},
     segments::{Force, Segment, Span},
     stats::TELLING,
     subject::SubjectSeries,
@@ -118,11 +118,14 @@ impl<'a> SubjectEvidence<'a> {
         } else {
             during.value
         };
+        // Packets that are hit in bursts say less than as many that are hit each by itself.
+        let clumps = if is_share(quantity) { self.asks.clumping(quantity, forces) } else { 1.0 };
+        let own_error = during.error * clumps.sqrt();
         let error = match (target.change, quantity) {
             // Bounds add; errors of independent counts add as squares.
-            (true, Quantity::ClockOffset | Quantity::ClockDrift) => before.error + during.error,
-            (true, _) => before.error.hypot(during.error),
-            (false, _) => during.error,
+            (true, Quantity::ClockOffset | Quantity::ClockDrift) => before.error + own_error,
+            (true, _) => before.error.hypot(own_error),
+            (false, _) => own_error,
         };
         let allowed = row.asked.tolerance + question.others_tolerance() + error + target.slack + widen;
         // What speaks for the fault need not be beyond the doubt that is given to what speaks against it.

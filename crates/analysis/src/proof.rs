@@ -60,7 +60,7 @@ pub struct PeriodFindings {
     /// From 1.
     pub period: u32,
     /// `proven`, if it was long enough to be judged by itself, and nothing contradicts in any place that is hit; `refuted`, if
-    /// something does; `unproven`, if it was too short, and was judged with the others alone.
+    /// something does; `unproven`, if it was too short, or showed too little to tell the fault from none, and was judged with the others alone.
     pub verdict: Proof,
     /// What contradicts, by place.
     pub reasons: Vec<String>,
@@ -326,7 +326,9 @@ fn conclude(evidence: &TrialEvidence, fault: &FaultRecord, rows: &[ProofRow]) ->
     };
     let (refuted, unproven) = (of(Proof::Refuted), of(Proof::Unproven));
     let missed = fault.periods.iter().filter(|period| period.injected.is_none()).count();
-    let (verdict, mut reasons) = match (refuted.is_empty(), unproven.is_empty() && missed == 0) {
+    // Whether it went is a part of the proof, though the places of some faults need no evidence of it.
+    let open = fault.healed().is_none();
+    let (verdict, mut reasons) = match (refuted.is_empty(), unproven.is_empty() && missed == 0 && !open) {
         (false, _) => (Proof::Refuted, refuted),
         (true, false) => (Proof::Unproven, unproven),
         (true, true) => (Proof::Proven, Vec::new()),
@@ -334,7 +336,7 @@ fn conclude(evidence: &TrialEvidence, fault: &FaultRecord, rows: &[ProofRow]) ->
     if verdict == Proof::Unproven && missed > 0 {
         reasons.insert(0, format!("{missed} of its {} periods were never injected", fault.periods.len()));
     }
-    if verdict == Proof::Unproven && fault.healed().is_none() {
+    if verdict == Proof::Unproven && open {
         reasons.insert(0, "the run was cut before the fault was healed".to_owned());
     }
     let more = reasons.len().saturating_sub(NAMED);

@@ -10,13 +10,13 @@ use brownout_record::Quantity;
 use crate::{
     AnalysisError,
     distribution::Distribution,
-    judgement::{Observation, Row, enough, refutation},
+    judgement::{Observation, Proof, Row, enough, refutation},
     measure::{Measure, Source, is_share},
     observe::{SubjectEvidence, Window},
     segments::{Class, Segment},
     stalls::LATE_PROBE_NS,
     stats,
-    target::{Bound, CUT},
+    target::{Bound, CUT, clumping},
     words::{said, show},
 };
 
@@ -24,6 +24,9 @@ use crate::{
 pub(crate) const LACKING: f64 = 0.05;
 /// So few measurements that lie elsewhere are accidents, however short the period.
 const ACCIDENTS: u64 = 2;
+/// Of fewer measurements the accidents would be more than the share that may be lacking: then all have to agree, or the period says
+/// nothing by itself.
+const SETTLED: u64 = 40;
 /// Fewer measurements than this say nothing of a period by themselves.
 const LEAST_ALONE: u64 = 5;
 /// A period is cut into parts of these shares of it, each half over the next.
@@ -33,12 +36,81 @@ const P1: f64 = 2.3263;
 
 /// What one period showed a source.
 pub(crate) enum Alone {
+    /// The source cannot say anything, whatever it measured: other faults hide it.
+    Hidden,
+    /// It measured next to nothing.
+    Nothing,
     /// Too little to be judged by itself, and nothing against it.
     Few,
     /// What was asked.
     Agrees,
     /// Something else, in words.
     Contradicts(String),
+}
+
+/// Whether measurements lie elsewhere than where 95 % of them have to be.
+enum Lacking {
+    /// No more than may.
+    None,
+    /// More, but so few that they may be accidents.
+    Doubtful,
+    /// Too many, in words.
+    Much(String),
+}
+
+/// Single measurements that lie elsewhere than asked, in one stretch or in several.
+#[derive(Clone, Copy)]
+struct Elsewhere {
+    /// How many lie below `low`.
+    below: u64,
+    count: u64,
+    /// How many lie above `high`, of those that nothing held up.
+    above: u64,
+    of: u64,
+    /// As many may lie below, or above, on average.
+    may_below: f64,
+    may_above: f64,
+    /// Some really skip what is asked.
+    skips: bool,
+    low: f64,
+    high: f64,
+}
+
+impl Elsewhere {
+    fn and(self, other: Elsewhere) -> Elsewhere {
+        Elsewhere {
+            below: self.below + other.below,
+            count: self.count + other.count,
+            above: self.above + other.above,
+            of: self.of + other.of,
+            may_below: self.may_below + other.may_below,
+            may_above: self.may_above + other.may_above,
+            skips: self.skips || other.skips,
+            ..self
+        }
+    }
+
+    /// On which side too many lie, in words, if `accidents` of them may always.
+    fn beyond(&self, source: Source<'_>, row: &Row<'_>, accidents: u64) -> Option<String> {
+        let most = |mean: f64, count: u64| {
+            // With few measurements one more than the mean is no wonder where some may really skip it.
+            let doubt = if self.skips { stats::share_half_width(mean as u64, count) * count as f64 } else { 0.0 };
+            ((mean + doubt) as u64).max(accidents)
+        };
+        let hits = row.asked.hit && row.asked.asked != 0.0;
+        let tell = |outside: u64, count: u64, side: &str, limit: f64| {
+            let (who, verb) = said(source, row.asked.quantity);
+            format!(
+                "{who}{} {verb} {outside} of {count} {side} {}, and at most 5% may be",
+                if hits { "" } else { " (spared)" },
+                show(row.asked.quantity, limit)
+            )
+        };
+        if self.below > most(self.may_below, self.count) {
+            return Some(tell(self.below, self.count, "below", self.low));
+        }
+        (self.above > most(self.may_above, self.of)).then(|| tell(self.above, self.of, "above", self.high))
+    }
 }
 
 impl<'a> SubjectEvidence<'a> {
@@ -50,49 +122,100 @@ impl<'a> SubjectEvidence<'a> {
         window: &Window,
         segment: &Segment,
     ) -> Result<Alone, AnalysisError> {
-        let one = std::slice::from_ref(segment);
         let quantity = row.asked.quantity;
         let before = self.measure(source, quantity, self.before)?;
-        let during = self.place_measure(source, quantity, one, &window.forces)?;
-        let own = self.place.distribution(source, quantity, one, &[])?;
-        let widen = error_of_one(quantity, &during, &before, own.as_ref());
-        let Some(mut whole) = self.observation(source, row, &window.forces, &during, widen)? else {
-            return Ok(Alone::Few);
-        };
+        let Some(mut whole) = self.stretch(source, row, window, segment)? else { return Ok(Alone::Hidden) };
+        let during = whole.during;
         let least = enough(source, quantity).min(LEAST_ALONE);
         let known = before.samples >= enough(source, quantity) || !self.needs_before(source, row);
         if known && self.none_shows(row, &whole) {
             return Ok(Alone::Contradicts(refutation(row, &whole, "")));
         }
         if during.samples < least || !known {
-            return Ok(Alone::Few);
+            let nothing = known && 10 * during.samples < enough(source, quantity);
+            return Ok(if nothing { Alone::Nothing } else { Alone::Few });
         }
-        let judged = whole.enough;
+        // What cannot be distinguished from no fault does not speak for one.
+        let judged = whole.enough && (whole.tells || !whole.target.tells);
         // A short period is heard against, if not for, what was asked.
         whole.enough = true;
-        if whole.contradicts() && !is_chance(row, &whole, &before) {
+        if whole.contradicts() && !is_chance(row, &whole, &before, self.asks.clumping(quantity, &window.forces)) {
             return Ok(Alone::Contradicts(refutation(row, &whole, "")));
         }
-        if let Some(why) = self.too_many_missing(source, row, &whole) {
-            return Ok(Alone::Contradicts(why));
-        }
-        if let Some(why) = self.samples_elsewhere(source, row, window, segment, &whole)? {
-            return Ok(Alone::Contradicts(why));
+        let mut doubtful = false;
+        for lacking in
+            [self.too_many_missing(source, row, &whole), self.samples_elsewhere(source, row, window, segment, &whole)?]
+        {
+            match lacking {
+                Lacking::None => {}
+                Lacking::Doubtful => doubtful = true,
+                Lacking::Much(why) => return Ok(Alone::Contradicts(why)),
+            }
         }
         if let Some(why) = self.parts_elsewhere(source, row, window, segment, &before)? {
             return Ok(Alone::Contradicts(why));
         }
-        Ok(if judged { Alone::Agrees } else { Alone::Few })
+        Ok(if judged && !doubtful { Alone::Agrees } else { Alone::Few })
+    }
+
+    /// What a source says of one stretch as a whole; none where it cannot say anything.
+    fn stretch(
+        &self,
+        source: Source<'a>,
+        row: &Row<'_>,
+        window: &Window,
+        segment: &Segment,
+    ) -> Result<Option<Observation<'a>>, AnalysisError> {
+        let one = std::slice::from_ref(segment);
+        let quantity = row.asked.quantity;
+        let before = self.measure(source, quantity, self.before)?;
+        let during = self.place_measure(source, quantity, one, &window.forces)?;
+        let own = self.place.distribution(source, quantity, one, &[])?;
+        let widen = error_of_one(quantity, &during, &before, own.as_ref());
+        self.observation(source, row, &window.forces, &during, widen)
+    }
+
+    /// What lies elsewhere in all stretches together, where single ones are too short to say so: refuted, if there is enough of it to
+    /// be no accident; unproven, if it may be one and may be none.
+    pub(crate) fn together(
+        &self,
+        source: Source<'a>,
+        row: &Row<'_>,
+        windows: &[Window],
+    ) -> Result<Option<(Proof, String)>, AnalysisError> {
+        let mut all: Option<Elsewhere> = None;
+        for window in windows {
+            for segment in &window.segments {
+                let Some(whole) = self.stretch(source, row, window, segment)? else { continue };
+                let Some(one) = self.elsewhere(source, row, window, segment, &whole)? else { continue };
+                all = Some(all.map_or(one, |all| all.and(one)));
+            }
+        }
+        let Some(all) = all else { return Ok(None) };
+        if all.count >= SETTLED {
+            return Ok(all
+                .beyond(source, row, ACCIDENTS)
+                .map(|why| (Proof::Refuted, format!("of all periods, {why}"))));
+        }
+        let why = all.beyond(source, row, 1);
+        Ok(why.map(|why| {
+            (Proof::Unproven, format!("{why}; more of them ({SETTLED}) would say whether it is an accident"))
+        }))
     }
 
     /// Where all is to be lost, or silent, every sample shows it or does not.
-    fn too_many_missing(&self, source: Source<'a>, row: &Row<'_>, whole: &Observation<'_>) -> Option<String> {
+    fn too_many_missing(&self, source: Source<'a>, row: &Row<'_>, whole: &Observation<'_>) -> Lacking {
         let all = row.asked.hit && row.asked.asked.abs() >= CUT;
         let share = is_share(row.asked.quantity) || matches!(row.asked.quantity, Quantity::Answers | Quantity::Running);
-        let missing = whole.measured.map(|measured| whole.target.deviation(measured)).filter(|_| all && share)?;
-        let missed = missing * whole.during.samples as f64;
+        let missing = whole.measured.map(|measured| whole.target.deviation(measured)).filter(|_| all && share);
         let allowed = (LACKING + self.before_error(source, row)).max(row.asked.tolerance);
-        (missing > allowed && missed > ACCIDENTS as f64 + 0.5).then(|| refutation(row, whole, ""))
+        match missing.filter(|missing| *missing > allowed) {
+            None => Lacking::None,
+            Some(missing) if missing * whole.during.samples as f64 > ACCIDENTS as f64 + 0.5 => {
+                Lacking::Much(refutation(row, whole, ""))
+            }
+            Some(_) => Lacking::Doubtful,
+        }
     }
 
     /// Not one of several looks saw a process stand still, or stay silent: however short the stretch, that is no accident.
@@ -108,7 +231,6 @@ impl<'a> SubjectEvidence<'a> {
         before.value.map_or(0.0, |value| (1.0 - value).clamp(0.0, 1.0).min(value))
     }
 
-    /// Single measurements that are not where 95 % of them have to be.
     fn samples_elsewhere(
         &self,
         source: Source<'a>,
@@ -116,7 +238,24 @@ impl<'a> SubjectEvidence<'a> {
         window: &Window,
         segment: &Segment,
         whole: &Observation<'_>,
-    ) -> Result<Option<String>, AnalysisError> {
+    ) -> Result<Lacking, AnalysisError> {
+        let Some(one) = self.elsewhere(source, row, window, segment, whole)? else { return Ok(Lacking::None) };
+        if let Some(why) = one.beyond(source, row, ACCIDENTS) {
+            return Ok(Lacking::Much(why));
+        }
+        let more = one.below as f64 > one.may_below || one.above as f64 > one.may_above;
+        Ok(if more && one.count < SETTLED { Lacking::Doubtful } else { Lacking::None })
+    }
+
+    /// Single measurements that are not where 95 % of them have to be.
+    fn elsewhere(
+        &self,
+        source: Source<'a>,
+        row: &Row<'_>,
+        window: &Window,
+        segment: &Segment,
+        whole: &Observation<'_>,
+    ) -> Result<Option<Elsewhere>, AnalysisError> {
         let quantity = row.asked.quantity;
         let forces = &window.forces;
         if self.asks.drifting(forces).next().is_some() && quantity == Quantity::ClockOffset {
@@ -153,34 +292,26 @@ impl<'a> SubjectEvidence<'a> {
         };
         let skips = self.skipping(quantity, window);
         let count = during.count();
-        let most = |share: f64| {
-            let mean = share * count as f64;
-            // With few measurements one more than the mean is no wonder where some may really skip it.
-            let doubt = if skips > 0.0 { stats::share_half_width(mean as u64, count) * count as f64 } else { 0.0 };
-            ((mean + doubt) as u64).max(ACCIDENTS)
-        };
-        let hits = row.asked.hit && row.asked.asked != 0.0;
-        let (below, above) = (during.below(low), during.above(high));
-        let tell = |outside: u64, count: u64, side: &str, limit: f64| {
-            let (who, verb) = said(source, quantity);
-            format!(
-                "{who}{} {verb} {outside} of {count} {side} {}, and at most 5% may be",
-                if hits { "" } else { " (spared)" },
-                show(quantity, limit)
-            )
-        };
-        if whole.target.bound != Bound::AtMost && below > most(LACKING + skips) {
-            return Ok(Some(tell(below, count, "below", low)));
-        }
-        if whole.target.bound != Bound::AtLeast && above > most(LACKING) {
+        let below = if whole.target.bound == Bound::AtMost { 0 } else { during.below(low) };
+        let (mut above, mut of) =
+            if whole.target.bound == Bound::AtLeast { (0, count) } else { (during.above(high), count) };
+        if above as f64 > LACKING * count as f64 {
             // What the instrument itself held up, by the kernel's own account, says nothing.
-            let punctual = self.place.distribution(source, quantity, segments, self.starved)?;
-            let (above, count) = punctual.map_or((above, count), |own| (own.above(high), own.count()));
-            if above as f64 > (LACKING * count as f64).max(ACCIDENTS as f64) {
-                return Ok(Some(tell(above, count, "above", high)));
+            if let Some(punctual) = self.place.distribution(source, quantity, segments, self.starved)? {
+                (above, of) = (punctual.above(high), punctual.count());
             }
         }
-        Ok(None)
+        Ok(Some(Elsewhere {
+            below,
+            count,
+            above,
+            of,
+            may_below: (LACKING + skips) * count as f64,
+            may_above: LACKING * of as f64,
+            skips: skips > 0.0,
+            low,
+            high,
+        }))
     }
 
     /// The share that is let pass by what is in force itself: packets that skip a delay, operations that are not made to wait.
@@ -213,7 +344,9 @@ impl<'a> SubjectEvidence<'a> {
             || matches!(quantity, Quantity::Answers | Quantity::Running | Quantity::ProcessorShare)
             // Histograms of the emulator are judged by their single packets.
             || matches!(quantity, Quantity::OneWayDelay | Quantity::DelaySpread) && source == Source::Probes;
-        let Some(bursts) = bursts(row, before).filter(|_| parted) else { return Ok(None) };
+        let Some(clumps) = clumps(row, before).filter(|_| parted) else { return Ok(None) };
+        // Of bursts that were recorded, every observation knows.
+        let unknown = if row.asked.burst.is_some() { 0.0 } else { clumps.sqrt() - 1.0 };
         for share in PARTS {
             for part in segment.parts(Class::of(&row.asked.subject), share) {
                 let one = std::slice::from_ref(&part);
@@ -226,7 +359,7 @@ impl<'a> SubjectEvidence<'a> {
                     _ => None,
                 };
                 let widen = error_of_one(quantity, &during, before, own.as_ref())
-                    + during.error * ((2.0 * bursts - 1.0).sqrt() - 1.0)
+                    + during.error * unknown
                     + LACKING / share * row.asked.asked.abs();
                 let found = self.observation(source, row, &window.forces, &during, widen)?;
                 if let Some(found) = found.filter(Observation::contradicts) {
@@ -257,7 +390,8 @@ fn error_of_one(quantity: Quantity, during: &Measure, before: &Measure, own: Opt
 
 /// Whether a share of few cases may be what it is by chance. The half-width that is allowed is that of a normal distribution,
 /// and too narrow for them: of five packets of which each is lost with a chance of 20 %, four are lost in one case of 150.
-fn is_chance(row: &Row<'_>, whole: &Observation<'_>, before: &Measure) -> bool {
+/// Packets that are hit in bursts count as so many fewer as their share varies more ([`clumping`]).
+fn is_chance(row: &Row<'_>, whole: &Observation<'_>, before: &Measure, clumps: f64) -> bool {
     /// As often as what is allowed of many cases may err: see [`stats::Z`].
     const CHANCE: f64 = 1e-5;
     /// From here on a normal distribution is as good.
@@ -266,31 +400,38 @@ fn is_chance(row: &Row<'_>, whole: &Observation<'_>, before: &Measure) -> bool {
     let Some((measured, value)) = whole.measured.zip(during.value).filter(|_| is_share(row.asked.quantity)) else {
         return false;
     };
-    if during.samples > MANY {
+    let count = ((during.samples as f64 / clumps).round() as u64).max(1);
+    if count > MANY {
         return false;
     }
     let (was, doubt) = if whole.target.change { (before.value.unwrap_or(0.0), before.error) } else { (0.0, 0.0) };
     // What is tolerated beside the doubt of counting.
-    let tolerated = doubt + (whole.allowed - doubt.hypot(during.error)).max(0.0);
+    let tolerated = doubt + (whole.allowed - doubt.hypot(during.error * clumps.sqrt())).max(0.0);
     let off = measured - whole.target.expected;
     let share = was + whole.target.expected + tolerated.min(off.abs()).copysign(off);
-    let hits = (value * during.samples as f64).round().max(0.0) as u64;
-    stats::chance_of(hits, during.samples, share.clamp(0.0, 1.0)) > CHANCE
+    let hits = (value * count as f64).round().max(0.0) as u64;
+    stats::chance_of(hits, count, share.clamp(0.0, 1.0)) > CHANCE
 }
 
-/// How many packets at a time are hit, as far as the tolerance that was recorded says; none if nobody can say what a short
-/// part shows.
-fn bursts(row: &Row<'_>, before: &Measure) -> Option<f64> {
+/// How much more a share varies for the bursts in which packets are hit ([`clumping`]): of runs that did not record them as far as the
+/// tolerance says; none if nobody can say what a short part shows.
+fn clumps(row: &Row<'_>, before: &Measure) -> Option<f64> {
     /// The tolerance of a share is a tenth of it for each packet of a mean burst, and half of it at most.
     const OF_BURST: f64 = 0.1;
+    /// Bursts of nearly five packets.
+    const MOST: f64 = 8.8;
     if !is_share(row.asked.quantity) {
         return Some(1.0);
     }
     let asked = row.asked.asked.abs();
-    let bursts = if row.asked.hit && asked > 0.0 { (row.asked.tolerance / (OF_BURST * asked)).max(1.0) } else { 1.0 };
+    let clumps = match row.asked.burst {
+        Some(_) => clumping(row.asked),
+        None if row.asked.hit && asked > 0.0 => 2.0 * (row.asked.tolerance / (OF_BURST * asked)).max(1.0) - 1.0,
+        None => 1.0,
+    };
     // Of what the network loses by itself nobody has recorded in which bursts.
     let own = before.value.unwrap_or(0.0) > 0.01;
-    (bursts < 4.9 && (row.asked.hit || !own)).then_some(bursts)
+    (clumps < MOST && (row.asked.hit || !own)).then_some(clumps)
 }
 
 #[cfg(test)]
@@ -304,7 +445,8 @@ mod tests {
     /// chance.
     fn lost(hits: u64, count: u64) -> (bool, bool) {
         let subject = Subject::pair("n2", "n1");
-        let asked = Expectation { subject, quantity: Quantity::Loss, hit: true, asked: 0.2, tolerance: 0.02 };
+        let asked =
+            Expectation { subject, quantity: Quantity::Loss, hit: true, asked: 0.2, tolerance: 0.02, burst: None };
         let row = Row { fault: 0, asked: &asked, least: 0.2, disturbing: &[] };
         let (before, during) = (Measure::share(0, 1_500), Measure::share(hits, count));
         let target = Target { change: true, expected: 0.2, without: 0.0, bound: Bound::Both, slack: 0.0, tells: true };
@@ -317,7 +459,7 @@ mod tests {
             enough: true,
             tells: true,
         };
-        (whole.contradicts(), is_chance(&row, &whole, &before))
+        (whole.contradicts(), is_chance(&row, &whole, &before, 1.0))
     }
 
     #[test]
@@ -329,5 +471,17 @@ mod tests {
         }
         // A period of few packets that lost none says nothing; all periods together do.
         assert_eq!(lost(0, 40), (false, true));
+    }
+
+    #[test]
+    fn the_longer_the_bursts_the_more_a_share_varies() {
+        let of = |asked, burst| {
+            let subject = Subject::pair("n2", "n1");
+            clumping(&Expectation { subject, quantity: Quantity::Loss, hit: true, asked, tolerance: 0.0, burst })
+        };
+        assert_eq!(of(0.2, None), 1.0);
+        // Each by itself, they are in runs of 1.25.
+        assert!((of(0.2, Some(1.25)) - 1.0).abs() < 1e-9);
+        assert!((of(0.2, Some(10.0)) - 15.0).abs() < 1e-9 && (of(0.1, Some(20.0)) - 35.0).abs() < 1e-9);
     }
 }

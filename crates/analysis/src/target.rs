@@ -22,6 +22,12 @@ const SELDOM: f64 = 0.005;
 /// A pair that loses this share of its packets shows nothing but that.
 pub(crate) const CUT: f64 = 0.999;
 
+/// The same of one that is asked for: (1 + ρ) ÷ (1 − ρ) of a chain of two states with the autocorrelation ρ, whose runs are
+/// 1 ÷ ((1 − p) · (1 − ρ)) packets long.
+pub(crate) fn clumping(one: &Expectation) -> f64 {
+    one.burst.map_or(1.0, |burst| 2.0 * burst * (1.0 - one.asked.abs().min(1.0)) - 1.0).max(1.0)
+}
+
 /// What the faults in force ask of one place.
 pub(crate) struct Asks<'a> {
     by_force: Vec<(Force, &'a Expectation)>,
@@ -68,6 +74,16 @@ impl<'a> Asks<'a> {
     /// A packet, or an operation, has to survive each of them.
     pub(crate) fn share(&self, quantity: Quantity, forces: &[Force], without: Option<usize>) -> f64 {
         1.0 - self.of(quantity, forces, without).map(|one| 1.0 - one.asked).product::<f64>()
+    }
+
+    /// How much more a share varies that is of packets hit in bursts than one of packets hit each by itself; of their variances.
+    pub(crate) fn clumping(&self, quantity: Quantity, forces: &[Force]) -> f64 {
+        let most = |quantity| self.of(quantity, forces, None).map(clumping).fold(1.0, f64::max);
+        match quantity {
+            // Of the probes it is the same.
+            Quantity::Loss | Quantity::Corruption => most(Quantity::Loss).max(most(Quantity::Corruption)),
+            _ => most(quantity),
+        }
     }
 
     fn least(&self, quantity: Quantity, forces: &[Force], without: Option<usize>) -> Option<f64> {

@@ -160,6 +160,18 @@ fn a_node_that_is_silent_and_a_clock_that_is_wrong_for_no_reason_are_harm() {
     }
 }
 
+/// Links may keep a node from answering; they do not move its clock.
+#[test]
+fn a_slow_link_to_a_node_does_not_excuse_that_its_clock_is_wrong() {
+    let ahead = |host: &str, by: f64| Made::new(Quantity::ClockOffset, vec![Subject::host(host)], by, 5e6);
+    let scenario = Scenario {
+        outside: vec![ahead("n3", 200e6).during(&[(0, 9.0, 15.0)])],
+        ..Scenario::of(vec![ahead("n1", 500e6).during(&[(0, 0.0, 6.0)]), slow()])
+    };
+    let why = harmed("a clock beside a slow node", &scenario, &Subject::host("n3"), Quantity::ClockOffset);
+    assert!(why.contains("that no fault asked for"), "{why}");
+}
+
 /// The nearest end of its bound is all that a late reading of a clock shows.
 #[test]
 fn a_clock_that_is_read_late_now_and_then_is_neither_wrong_nor_harmed() {

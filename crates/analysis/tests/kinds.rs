@@ -300,6 +300,16 @@ fn a_limit_that_was_never_wanted_is_not_proven() {
     assert!(fault.reasons[0].contains("n2: it never needed more of the processors"), "{:?}", fault.reasons);
 }
 
+/// A governor says what it allows, and nothing needs to be seen of a limit that went; but it has to go.
+#[test]
+fn a_processor_limit_that_was_never_healed_is_not_proven() {
+    let limit = Made::new(Quantity::ProcessorShare, one(Quantity::ProcessorShare), 0.2, 0.02);
+    let cut = Scenario { held: true, ..Scenario::of(vec![limit.during(&[(0, 0.0, f64::INFINITY)])]) };
+    let fault = &faults(&cut)[0];
+    assert_eq!(fault.verdict, Proof::Unproven);
+    assert!(fault.reasons[0].contains("cut before the fault was healed"), "{:?}", fault.reasons);
+}
+
 #[test]
 fn of_fifty_hosts_and_twenty_faults_every_place_is_judged_by_each_fault() {
     let hosts: Vec<String> = (1..=49).map(|at| format!("n{at}")).chain(["load".to_owned()]).collect();

@@ -109,6 +109,138 @@ fn a_fault_that_is_gone_for_a_tenth_of_one_long_period_is_refuted() {
     }
 }
 
+/// Two of ten lie elsewhere: that may be an accident, or the fault was gone for that long.
+#[test]
+fn few_measurements_prove_a_fault_only_if_all_of_them_agree() {
+    let sized = |does| Scenario {
+        looks: 20,
+        ..Scenario::of(vec![
+            Made::new(Quantity::LargestPacket, pair(), 1200.0, 0.0).during(&[(0, 0.0, 6.0)]).does(does),
+        ])
+    };
+    let honest = first_fault(&sized(Does::AsSaid));
+    assert_eq!((honest.verdict, honest.outcomes[0].verdict), (Proof::Proven, Proof::Proven), "{:?}", honest.reasons);
+    // Two looks of ten.
+    let fault = first_fault(&sized(Does::Gone(vec![(2.3, 3.3)])));
+    assert_eq!((fault.verdict, fault.outcomes[0].verdict), (Proof::Unproven, Proof::Unproven));
+    assert!(fault.reasons[0].contains("2 of 10 above"), "{:?}", fault.reasons);
+}
+
+/// Few looks of each period, of which one misses the fault now and then: all periods together show it.
+#[test]
+fn an_accident_in_a_short_period_is_judged_with_the_other_periods() {
+    let sized = |does| Scenario {
+        seconds: [20, 36, 20],
+        looks: 20,
+        ..Scenario::of(vec![Made::new(Quantity::LargestPacket, pair(), 1200.0, 0.0).during(&flaps()).does(does)])
+    };
+    let fault = first_fault(&sized(Does::Gone(vec![(7.3, 7.7)])));
+    assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]));
+    let alone: Vec<u32> =
+        fault.outcomes.iter().filter(|one| one.verdict == Proof::Proven).map(|one| one.period).collect();
+    assert_eq!(alone, [1, 3, 4, 5, 6]);
+    let twice = (0..6).map(|at| 6.0 * f64::from(at)).map(|at| (at + 1.3, at + 2.3)).collect();
+    assert_ne!(first_fault(&sized(Does::Gone(twice))).verdict, Proof::Proven, "half of every period");
+}
+
+#[test]
+fn a_long_period_of_which_nobody_saw_anything_is_unproven() {
+    let pauses: Vec<(u32, f64, f64)> =
+        (0..6).map(|at| 15.0 * f64::from(at)).map(|from| (0, from, from + 10.0)).collect();
+    let seen = Scenario {
+        seconds: [20, 90, 20],
+        ..Scenario::of(vec![Made::new(Quantity::Answers, node(), -1.0, 0.05).during(&pauses)])
+    };
+    assert_eq!(first_fault(&seen).verdict, Proof::Proven);
+    let fault = first_fault(&Scenario { absent: vec![("heartbeat".to_owned(), 75.0, 85.0)], ..seen });
+    assert_eq!((fault.verdict, fault.outcomes[5].verdict), (Proof::Unproven, Proof::Unproven));
+    assert!(fault.reasons[0].contains("period 6 of 6 (95.0 s to 105.0 s)"), "{:?}", fault.reasons);
+}
+
+/// What is judged in pauses and after the healing by nothing else than the proof.
+fn of_no_harm() -> Vec<Made> {
+    vec![
+        Made::new(Quantity::Rate, pair(), 10e6, 1e6),
+        Made::new(Quantity::LargestPacket, pair(), 1200.0, 0.0),
+        Made::new(Quantity::SyncTime, data(), 20e6, 2e6),
+        Made::new(Quantity::ReadTime, data(), 20e6, 2e6),
+    ]
+}
+
+#[test]
+fn a_fault_that_stays_for_a_part_of_the_recovery_is_refuted() {
+    for made in of_no_harm() {
+        let quantity = made.quantity;
+        let healed = Scenario { looks: 200, ..Scenario::of(vec![made.clone()]) };
+        assert_eq!(first_fault(&healed).verdict, Proof::Proven, "{quantity}");
+        let fault = first_fault(&Scenario { outside: vec![made.during(&[(0, 20.0, 28.0)])], ..healed });
+        assert_eq!(fault.verdict, Proof::Refuted, "{quantity}");
+        assert!(fault.reasons[0].contains("although the fault was healed"), "{:?}", fault.reasons);
+    }
+}
+
+#[test]
+fn a_fault_that_stays_in_two_of_five_pauses_is_refuted() {
+    for made in of_no_harm() {
+        let quantity = made.quantity;
+        let flapping =
+            Scenario { seconds: [20, 36, 20], looks: 200, ..Scenario::of(vec![made.clone().during(&flaps())]) };
+        assert_eq!(first_fault(&flapping).verdict, Proof::Proven, "{quantity}");
+        // The pauses after the first period and after the third.
+        let outside = vec![made.during(&[(0, 3.0, 6.0), (0, 15.0, 18.0)])];
+        let fault = first_fault(&Scenario { outside, ..flapping });
+        assert_eq!(fault.verdict, Proof::Refuted, "{quantity}");
+        assert!(fault.reasons[0].contains("while it was not in force"), "{:?}", fault.reasons);
+    }
+}
+
+/// A disk that others use is slow by itself, now and then.
+#[test]
+fn a_disk_that_is_slow_in_some_operations_of_the_recovery_is_no_fault_that_stayed() {
+    let made = Made::new(Quantity::SyncTime, data(), 20e6, 2e6);
+    let busy: Vec<(u32, f64, f64)> = (0..18).map(|at| 21.0 + f64::from(at)).map(|from| (0, from, from + 0.4)).collect();
+    let outside = vec![made.clone().during(&busy)];
+    let fault = first_fault(&Scenario { outside, looks: 200, ..Scenario::of(vec![made]) });
+    assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]));
+}
+
+/// A loss of 10 % in bursts of 20 packets: of 25 bursts' time in a period, seven may be lost by chance, or one.
+#[test]
+fn periods_that_lose_in_long_bursts_are_not_refuted_for_their_chance() {
+    let bursts = [3, 7, 2, 1, 3, 2];
+    let lost: Vec<(u32, f64, f64)> = flaps()
+        .iter()
+        .zip(bursts)
+        .flat_map(|((_, start, _), count)| {
+            let start = *start;
+            (0..count).map(move |at| start + 0.6 + 0.3 * f64::from(at)).map(|from| (0, from, from + 0.1))
+        })
+        .collect();
+    let said =
+        |burst| Made { burst, ..Made::new(Quantity::Loss, pair(), 0.1, 0.05).during(&flaps()).does(Does::Nothing) };
+    let really = Made::new(Quantity::Loss, pair(), 1.0, 0.001).during(&lost);
+    let run = |burst| Scenario {
+        seconds: [20, 36, 20],
+        probes: 200,
+        counted: false,
+        outside: vec![really.clone()],
+        ..Scenario::of(vec![said(burst)])
+    };
+    let fault = first_fault(&run(Some(20.0)));
+    assert_ne!(fault.verdict, Proof::Refuted, "{:?}", fault.reasons);
+    assert_eq!(first_fault(&run(None)).verdict, Proof::Refuted, "each by itself, nothing like this happens");
+}
+
+/// With 34 probes of each period a loss of 15 % can be none.
+#[test]
+fn a_period_that_cannot_tell_the_fault_from_none_is_not_proven_by_itself() {
+    let made = Made::new(Quantity::Loss, pair(), 0.15, 0.015).during(&flaps());
+    let few = Scenario { seconds: [40, 36, 40], probes: 14, counted: false, ..Scenario::of(vec![made]) };
+    let fault = first_fault(&few);
+    assert_ne!(fault.verdict, Proof::Refuted, "{:?}", fault.reasons);
+    assert!(fault.outcomes.iter().all(|one| one.verdict == Proof::Unproven), "{:?}", fault.outcomes);
+}
+
 /// Not in one piece, but here and there.
 #[test]
 fn a_delay_that_one_packet_in_ten_escapes_is_refuted() {

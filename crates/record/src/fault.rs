@@ -216,6 +216,10 @@ pub struct Expectation {
     pub asked: f64,
     /// How far from it the measured one may lie and still prove the fault, same unit.
     pub tolerance: f64,
+    /// Of a share in a place that is hit: how many packets are hit in a row, on average over all runs of them; none where each is by
+    /// itself, where nobody can say, and in runs that did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<f64>,
 }
 
 /// One fault of one trial.
@@ -329,6 +333,18 @@ mod tests {
             assert_eq!(serde_json::to_string(&subject).unwrap(), json);
             assert_eq!(serde_json::from_str::<Subject>(json).unwrap(), subject);
         }
+    }
+
+    #[test]
+    fn an_expectation_of_an_older_run_has_no_bursts() {
+        let old =
+            r#"{"subject":{"kind":"host","host":"n2"},"quantity":"loss","hit":true,"asked":0.1,"tolerance":0.01}"#;
+        let one = serde_json::from_str::<Expectation>(old).unwrap();
+        assert_eq!(one.burst, None);
+        assert_eq!(serde_json::to_string(&one).unwrap(), old);
+        let bursty = Expectation { burst: Some(20.0), ..one };
+        let again = serde_json::from_str::<Expectation>(&serde_json::to_string(&bursty).unwrap()).unwrap();
+        assert_eq!(again, bursty);
     }
 
     #[test]

@@ -164,6 +164,7 @@ impl Synthetic {
                 hit: from == source,
                 asked: if from == source { self.loss.unwrap_or(delay as f64) } else { 0.0 },
                 tolerance: if self.loss.is_some() { 0.01 } else { 2.0 * MS as f64 },
+                burst: None,
             });
             recorder.fault(
                 trial,

@@ -27,6 +27,8 @@ pub struct Made {
     pub does: Does,
     /// A second quantity that it asks of the same places: how much, and how exactly.
     pub also: Option<(Quantity, f64, f64)>,
+    /// How many packets in a row it says that it hits.
+    pub burst: Option<f64>,
 }
 
 /// What a fault really does.
@@ -60,6 +62,7 @@ impl Made {
             periods: vec![(0, 0.0, 20.0)],
             does: Does::AsSaid,
             also: None,
+            burst: None,
         }
     }
 
@@ -102,6 +105,8 @@ pub struct Scenario {
     pub threads: Option<u32>,
     /// Witnesses that see nothing.
     pub silent: Vec<String>,
+    /// Witnesses that see nothing between two moments, seconds since the fault phase began.
+    pub absent: Vec<(String, f64, f64)>,
     /// Whether the record says when each answer came, as it does since it has answer times.
     pub answer_times: bool,
     /// Whether a database answers late now and then.
@@ -126,6 +131,7 @@ impl Default for Scenario {
             held: false,
             threads: None,
             silent: Vec::new(),
+            absent: Vec::new(),
             answer_times: false,
             late_answers: false,
         }
@@ -203,7 +209,8 @@ impl Scenario {
 
     /// What a fault says of itself.
     fn record(&self, index: usize, made: &Made) -> FaultRecord {
-        let stamp = |seconds: f64| Some(Stamp { at_ns: self.at(seconds), error_ns: 20_000 });
+        // A period that ends at infinity is still there when the trial ends.
+        let stamp = |seconds: f64| seconds.is_finite().then(|| Stamp { at_ns: self.at(seconds), error_ns: 20_000 });
         let severity = |asked: &f64| Severity {
             text: if made.asked.len() > 1 { format!("{asked}") } else { String::new() },
             expectations: (self.places(made.quantity).into_iter())
@@ -212,7 +219,8 @@ impl Scenario {
                     let all = [Some((made.quantity, *asked, made.tolerance)), made.also];
                     all.into_iter().flatten().map(move |(quantity, asked, tolerance)| {
                         let asked = if hit { asked } else { 0.0 };
-                        Expectation { subject: subject.clone(), quantity, hit, asked, tolerance }
+                        let burst = made.burst.filter(|_| hit && quantity == made.quantity);
+                        Expectation { subject: subject.clone(), quantity, hit, asked, tolerance, burst }
                     })
                 })
                 .collect(),

@@ -293,7 +293,10 @@ impl Scenario {
                 for at in 0..self.end_ns() * self.looks / 10 / SECOND {
                     let at_ns = at * 10 * SECOND / self.looks;
                     for (source, value, error) in here.looked(&place, quantity, at_ns, at, noise) {
-                        if self.silent.iter().any(|silent| silent == source) {
+                        let seconds = (at_ns as f64 - self.fault_ns() as f64) / 1e9;
+                        let absent =
+                            |(name, from, to): &(String, f64, f64)| name == source && (*from..*to).contains(&seconds);
+                        if self.silent.iter().any(|silent| silent == source) || self.absent.iter().any(absent) {
                             continue;
                         }
                         let quantity = if quantity == Quantity::ClockDrift { Quantity::ClockOffset } else { quantity };

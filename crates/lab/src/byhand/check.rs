@@ -373,6 +373,7 @@ mod tests {
             hit: true,
             asked: 20.0 * MS as f64,
             tolerance: 2.0 * MS as f64,
+            burst: None,
         };
         let look = |took, waited| {
             let used = Used { took_ns: vec![took; 9], failed: 0, waited: (waited, 9) };

@@ -108,7 +108,8 @@ impl Fault for Clock {
             let hit = self.nodes.contains(&host.name);
             let mut expect = |quantity, asked: f64, tolerance: f64| {
                 let asked = if hit { asked } else { 0.0 };
-                all.push(Expectation { subject: Subject::host(host.name.clone()), quantity, hit, asked, tolerance });
+                let subject = Subject::host(host.name.clone());
+                all.push(Expectation { subject, quantity, hit, asked, tolerance, burst: None });
             };
             let drift = self.drift_ppb.unsigned_abs() as f64;
             if self.drift_ppb != 0 {

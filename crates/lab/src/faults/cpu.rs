@@ -70,6 +70,7 @@ impl Fault for Cpu {
                 hit,
                 asked: if hit { self.share.fraction() } else { 0.0 },
                 tolerance: self.share.fraction() * 0.1,
+                burst: None,
             }
         };
         hosts.nodes().map(|host| of(&host.name)).collect()

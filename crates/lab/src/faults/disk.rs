@@ -188,7 +188,7 @@ impl Fault for Disk {
                             self.nodes.contains(&node.name) && self.directories.iter().any(|hit| hit == directory);
                         let subject = Subject::directory(node.name.clone(), directory);
                         let asked = if hit { asked } else { 0.0 };
-                        all.push(Expectation { subject, quantity, hit, asked, tolerance });
+                        all.push(Expectation { subject, quantity, hit, asked, tolerance, burst: None });
                     }
                 }
             }

@@ -77,6 +77,29 @@ pub(crate) fn asked(impairment: &Impairment) -> Vec<(Quantity, f64, f64)> {
     all
 }
 
+/// How many packets in a row are hit in a quantity, on average over all runs of them; none where each is by itself, or where nobody can
+/// say.
+pub(super) fn burst(impairment: &Impairment, quantity: Quantity) -> Option<f64> {
+    // The run of a two-state chain goes on with share + correlation · (1 − share).
+    let of = |share: Share, correlation: Share| 1.0 / ((1.0 - share.fraction()) * (1.0 - correlation.fraction()));
+    let (share, burst) = match quantity {
+        Quantity::Loss => (impairment.loss.mean(), impairment.loss.mean_burst()?),
+        Quantity::Duplicates => {
+            (impairment.duplicate.share, of(impairment.duplicate.share, impairment.duplicate.correlation))
+        }
+        Quantity::Corruption => {
+            (impairment.corrupt.share, of(impairment.corrupt.share, impairment.corrupt.correlation))
+        }
+        Quantity::Reordered if impairment.reorder.gap <= 1 => {
+            (impairment.reorder.share, of(impairment.reorder.share, impairment.reorder.correlation))
+        }
+        _ => return None,
+    };
+    // Those that are hit each by itself are in runs of this length, too.
+    let alone = of(share, Share::ZERO);
+    (burst.is_finite() && burst > alone * 1.001).then_some(burst)
+}
+
 /// Bytes of the IP packets that bursts are made of.
 pub fn burst_packet() -> u32 {
     u32::from(TrainSpec::default().payload) + 28
@@ -130,6 +153,22 @@ mod tests {
                 assert!(tolerance <= asked / 2.0, "{delay}");
             }
         }
+    }
+
+    #[test]
+    fn bursts_are_told_where_packets_are_not_hit_each_by_itself() {
+        let share = |share: f64| Share::new(share).unwrap();
+        let loss = |loss| burst(&Impairment { loss, ..Impairment::NONE }, Quantity::Loss);
+        assert_eq!(loss(Loss::Independent(share(0.2))), None);
+        assert_eq!(loss(Loss::Independent(Share::ALL)), None);
+        assert_eq!(loss(Loss::None), None);
+        let (p, r) = (share(0.025), share(0.1));
+        let gilbert = Loss::GilbertElliott { p, r, one_minus_h: Share::ALL, one_minus_k: Share::ZERO };
+        assert!((loss(gilbert).unwrap() - 10.0).abs() < 1e-9);
+        let duplicate = brownout_network::Chance { share: share(0.2), correlation: share(0.5) };
+        let twice = burst(&Impairment { duplicate, ..Impairment::NONE }, Quantity::Duplicates);
+        assert!((twice.unwrap() - 2.5).abs() < 1e-9);
+        assert_eq!(burst(&Impairment::NONE, Quantity::OneWayDelay), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use brownout_units::{Delay, Share};
 
 use super::{
     capabilities::{Applied, Capabilities},
-    expected::{asked, burst_packet, queue_bytes, unjudged},
+    expected::{asked, burst, burst_packet, queue_bytes, unjudged},
     fault::{ActiveFault, Fault, Healing, of_kind},
     names::{join, known, s},
     needs::{Needs, TrainNeed},
@@ -104,6 +104,7 @@ impl Fault for LinkFault {
                 hit,
                 asked: if hit { *asked } else { 0.0 },
                 tolerance: *tolerance,
+                burst: burst(&self.impairment, *quantity).filter(|_| hit),
             }));
         }
         all

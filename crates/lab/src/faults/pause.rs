@@ -133,7 +133,8 @@ pub(super) fn silent(nodes: &[String], hosts: &Hosts) -> Vec<Expectation> {
         let asked = if hit { -1.0 } else { 0.0 };
         // A busy machine may keep a live process from answering in time now and then.
         for (quantity, tolerance) in [(Quantity::Answers, 0.2), (Quantity::Running, 0.05)] {
-            all.push(Expectation { subject: Subject::host(host.name.clone()), quantity, hit, asked, tolerance });
+            let subject = Subject::host(host.name.clone());
+            all.push(Expectation { subject, quantity, hit, asked, tolerance, burst: None });
         }
     }
     all
