@@ -161,6 +161,7 @@ fn wrong_words(place: &Place) {
         (&["slow", "n2", "5m"], "can be injected and proven"),
         (&["pause", "load"], "no database"),
         (&["kill", "n2", "--signal", "STOP"], "not a signal that ends"),
+        (&["kill", "n2", "--signal", "QUIT"], "not a signal that ends"),
         (&["partition", "n1,n2,n3,load"], "nothing is cut"),
         (&["ping", "n1", "n1"], "not two different hosts"),
         (&["fast", "n1", "--all"], "cannot be combined"),

@@ -64,7 +64,7 @@ impl UnpauseArguments {
 pub struct KillArguments {
     #[command(flatten)]
     hosts: HostsArguments,
-    /// Another signal: TERM, INT, HUP, QUIT, ABRT or SEGV.
+    /// Another signal: TERM, INT, HUP, ABRT or SEGV.
     #[arg(short = 's', long, value_name = "SIGNAL", default_value = "KILL")]
     signal: String,
     #[command(flatten)]
