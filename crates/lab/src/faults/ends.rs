@@ -295,7 +295,10 @@ mod tests {
                 thread::yield_now();
             }
             let error = ended.outcome().unwrap_err();
-            assert!(matches!(&error, LabError::Cluster(ClusterError::NotShown { node, .. }) if node == "n2"), "{error}");
+            assert!(
+                matches!(&error, LabError::Cluster(ClusterError::NotShown { node, .. }) if node == "n2"),
+                "{error}"
+            );
         }
     }
 
