@@ -124,6 +124,13 @@ fn links(place: &Place) {
     assert!(round_trips(place, "n1", "n2")[0] >= 200.0, "100 ms there, 100 ms back");
     until_proven(place, "slow", "n2");
     until_proven(place, "flaky", "n2");
+    let matrix = place.json(&["clock", "--json"]);
+    let from_n2 = matrix["pairs"].as_array().unwrap().iter().filter(|pair| pair["from"] == "n2");
+    // Of 50 probes or more on each.
+    assert!(
+        from_n2.clone().count() == 3 && from_n2.clone().all(|pair| pair["loss"].as_f64().unwrap() > 0.0),
+        "{matrix}"
+    );
     assert!(place.good(&["fast", "n2"]).contains("n2: NORMAL"));
 
     for (words, shown) in [
