@@ -139,6 +139,12 @@ const TABLE: &[(&str, &str, &str, &[&str])] = &[
     ("slow: { host: n2, delay: 100ms }", "mtu: { host: n2, bytes: 1500 }", ":7:", &["network.mtu is 1_500"]),
     (
         "slow: { host: n2, delay: 100ms }",
+        "chaos: { pause: 1s..1s, run: 4s..4s, faults: [{ mtu: { bytes: 1500 } }] }",
+        ":7:",
+        &["network.mtu is 1_500"],
+    ),
+    (
+        "slow: { host: n2, delay: 100ms }",
         "flaky: { host: n2, correlation: 20%, gilbert-elliott: { p: 5%, r: 30% } }",
         ":7:",
         &["a burst model has a correlation of its own"],

@@ -21,6 +21,7 @@ use crate::{
     LabError,
     experiment::FaultEntry,
     faults::{self, Fault, Healing, together},
+    plan::limits_packets,
 };
 
 /// A fault that heals by itself does so within a week.
@@ -179,7 +180,9 @@ impl Lab {
     }
 
     fn fault(&self, kind: &str, values: &Map<String, Value>) -> Result<Box<dyn Fault>, Failure> {
-        Ok(faults::from_entry(&self.entry(kind, values)?, &self.layout.hosts, self.draw())?)
+        let fault = faults::from_entry(&self.entry(kind, values)?, &self.layout.hosts, self.draw())?;
+        limits_packets(fault.as_ref(), self.layout.network.mtu)?;
+        Ok(fault)
     }
 
     fn heal_later(self: &Arc<Self>, put: &[(Key, u64)], why: &str) {
