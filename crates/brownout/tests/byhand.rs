@@ -179,6 +179,7 @@ fn wrong_words(place: &Place) {
         (&["status", "--name", "tuor"], "did you mean 'tour'?"),
         (&["up", "--name", "tour"], "running already"),
         (&["up", "--name", "../x"], "not a valid lab name"),
+        (&["up", "--name", "other", "--set", "load.rate=abc"], "a lab by hand does not use load"),
         (&["chaos", "start", "--faults", "slo:1ms"], "not a fault that chaos knows"),
     ] {
         let heard = place.bad(words, 2);

@@ -18,7 +18,6 @@ use std::time::Duration;
 use brownout_record::{Description, HostDescription, LoadDescription, Objective, PhaseDescription};
 
 use self::check::Check;
-pub(crate) use self::{narrow::to_u16, network::limits_packets};
 use self::narrow::to_u32;
 pub use self::{
     layout::{Distance, Layout},
@@ -27,6 +26,7 @@ pub use self::{
     phase::{INTERVAL, INTERVAL_NS, Phase, PlannedPhase},
     windows::probe_interval,
 };
+pub(crate) use self::{narrow::to_u16, network::limits_packets};
 use crate::{
     experiment::{Experiment, FileError, Source},
     hosts::Hosts,
