@@ -181,6 +181,13 @@ fn wrong_words(place: &Place) {
         (&["up", "--name", "../x"], "not a valid lab name"),
         (&["up", "--name", "other", "--set", "load.rate=abc"], "a lab by hand does not use load"),
         (&["chaos", "start", "--faults", "slo:1ms"], "not a fault that chaos knows"),
+        (&["link", "n1", "n2", "fast", "--delay", "1s", "--for", "5s"], "takes no --delay and no --for"),
+        (&["link", "n1", "n2", "fast", "50ms"], "50ms is a magnitude"),
+        (&["disk", "n2", "fast", "--error", "io"], "takes no --error"),
+        (&["cpu", "n2", "full", "--share", "20%"], "takes no --share"),
+        (&["clock", "n2", "right", "--offset", "5s"], "takes no --offset"),
+        (&["clock", "--for", "5s"], "takes no --for"),
+        (&["clock", "n2", "+5s", "--json"], "takes no --json"),
     ] {
         let heard = place.bad(words, 2);
         assert!(heard.contains(said), "{words:?}: {heard}");
