@@ -49,11 +49,9 @@ impl Lab {
     /// Puts a fault in force; says what then is.
     pub(super) fn inject(self: &Arc<Self>, asked: Asked, by: &str) -> Result<Vec<String>, Failure> {
         let Asked { kind, who, mut values, for_ns } = asked;
-        let mut struck = who.as_ref().map(|who| self.hosts(who)).transpose()?;
-        if let Some(struck) = &mut struck {
-            if OF_NODES.contains(&kind.as_str()) {
-                *struck = struck.iter().map(|name| self.node(name)).collect::<Result<_, _>>()?;
-            }
+        let of_nodes = OF_NODES.contains(&kind.as_str());
+        let struck = who.as_ref().map(|who| if of_nodes { self.nodes(who) } else { self.hosts(who) }).transpose()?;
+        if let Some(struck) = &struck {
             values.insert("host".to_owned(), json!(struck));
         }
         let limit = for_ns.map(Duration::from_nanos);

@@ -30,8 +30,8 @@ const STOP_WITHIN: Duration = Duration::from_secs(20);
 const ENDS_WITHIN: Delay = Delay::from_secs(8);
 /// What the plan leaves for a start: 11 s to 13 s were measured on a quiet machine of two cores.
 pub(super) const STARTS_WITHIN: Delay = Delay::from_secs(30);
-/// A node that does not answer by then, started again, will not.
-const BACK_WITHIN: Duration = Duration::from_secs(120);
+/// A node that does not answer by then, started again, will not: as patient as a cluster's first start.
+pub(crate) const BACK_WITHIN: Duration = Duration::from_secs(180);
 
 /// How a process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
