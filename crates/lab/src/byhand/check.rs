@@ -433,7 +433,7 @@ mod tests {
         let of = |lost: [usize; 6]| {
             let arrivals = |lost: usize| {
                 let arrival = |n| Arrival { delay_ns: (n >= lost).then_some(MS), copies: 1, reordered: false };
-                (0..120).map(arrival).collect()
+                (0..120).map(arrival).collect::<Vec<Arrival>>()
             };
             let probed: Probed = links.iter().cloned().zip(lost.map(arrivals)).collect();
             of_links(&links, &flaky, &LinkStates::default(), &probed).remove(0)
