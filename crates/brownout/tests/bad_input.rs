@@ -139,6 +139,12 @@ const TABLE: &[(&str, &str, &str, &[&str])] = &[
     ("slow: { host: n2, delay: 100ms }", "mtu: { host: n2, bytes: 1500 }", ":7:", &["network.mtu is 1_500"]),
     (
         "slow: { host: n2, delay: 100ms }",
+        "chaos: { pause: 1s..1s, run: 4s..4s, faults: [{ mtu: { bytes: 1500 } }] }",
+        ":7:",
+        &["network.mtu is 1_500"],
+    ),
+    (
+        "slow: { host: n2, delay: 100ms }",
         "flaky: { host: n2, correlation: 20%, gilbert-elliott: { p: 5%, r: 30% } }",
         ":7:",
         &["a burst model has a correlation of its own"],
@@ -170,6 +176,9 @@ const TABLE: &[(&str, &str, &str, &[&str])] = &[
         ":3:",
         &["three needs 3 replicas"],
     ),
+    ("consistency: quorum", "consistency: serial", ":3:", &["serial is a level for reads only"]),
+    ("consistency: quorum", "consistency: local-serial", ":3:", &["local-serial is a level for reads only"]),
+    ("consistency: quorum", "consistency: any", ":3:", &["any is a level for writes only"]),
     ("consistency: quorum", "consistency: quorom", ":3:", &["'quorom' is not a consistency level", "local-quorum"]),
     ("rate: 400/s", "rate: 400", ":4:", &["'400' is not a rate", "400/s"]),
     ("rate: 400/s", "rate: 0/s", ":4:", &["'0/s' is not a rate above zero"]),

@@ -121,6 +121,13 @@ fn links(place: &Place) {
     let hit = |link: &&Value| !link["impairments"].as_array().unwrap().is_empty();
     let hit: Vec<&Value> = seen["links"].as_array().unwrap().iter().filter(hit).collect();
     assert!(hit.len() == 6 && hit.iter().all(|link| link["from"] == "n2" || link["to"] == "n2"), "{hit:?}");
+    let matrix = place.json(&["clock", "--json"]);
+    let from_n2 = matrix["pairs"].as_array().unwrap().iter().filter(|pair| pair["from"] == "n2");
+    // Of 50 probes or more on each.
+    assert!(
+        from_n2.clone().count() == 3 && from_n2.clone().all(|pair| pair["loss"].as_f64().unwrap() > 0.0),
+        "{matrix}"
+    );
     assert!(round_trips(place, "n1", "n2")[0] >= 200.0, "100 ms there, 100 ms back");
     until_proven(place, "slow", "n2");
     until_proven(place, "flaky", "n2");
@@ -159,8 +166,12 @@ fn wrong_words(place: &Place) {
         (&["flaky", "80%"], "which hosts?"),
         (&["slow", "n2"], "slow n2 100ms"),
         (&["slow", "n2", "5m"], "can be injected and proven"),
+        (&["mtu", "n2", "9000"], "network.mtu is 1_500"),
+        (&["link", "n1", "n2", "50ms", "--mtu", "9000"], "network.mtu is 1_500"),
+        (&["chaos", "start", "--faults", "mtu:9000"], "network.mtu is 1_500"),
         (&["pause", "load"], "no database"),
         (&["kill", "n2", "--signal", "STOP"], "not a signal that ends"),
+        (&["kill", "n2", "--signal", "QUIT"], "not a signal that ends"),
         (&["partition", "n1,n2,n3,load"], "nothing is cut"),
         (&["ping", "n1", "n1"], "not two different hosts"),
         (&["fast", "n1", "--all"], "cannot be combined"),
@@ -168,7 +179,15 @@ fn wrong_words(place: &Place) {
         (&["status", "--name", "tuor"], "did you mean 'tour'?"),
         (&["up", "--name", "tour"], "running already"),
         (&["up", "--name", "../x"], "not a valid lab name"),
+        (&["up", "--name", "other", "--set", "load.rate=abc"], "a lab by hand does not use load"),
         (&["chaos", "start", "--faults", "slo:1ms"], "not a fault that chaos knows"),
+        (&["link", "n1", "n2", "fast", "--delay", "1s", "--for", "5s"], "takes no --delay and no --for"),
+        (&["link", "n1", "n2", "fast", "50ms"], "50ms is a magnitude"),
+        (&["disk", "n2", "fast", "--error", "io"], "takes no --error"),
+        (&["cpu", "n2", "full", "--share", "20%"], "takes no --share"),
+        (&["clock", "n2", "right", "--offset", "5s"], "takes no --offset"),
+        (&["clock", "--for", "5s"], "takes no --for"),
+        (&["clock", "n2", "+5s", "--json"], "takes no --json"),
     ] {
         let heard = place.bad(words, 2);
         assert!(heard.contains(said), "{words:?}: {heard}");

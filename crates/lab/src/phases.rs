@@ -71,13 +71,9 @@ impl EndedBy {
 impl PhaseRunner<'_> {
     /// Drives it to its end, whichever that is.
     pub fn run(mut self) -> Result<(), LabError> {
-        let result = self.phases().map_err(|error| match error {
-            LabError::Interrupted | LabError::Record(_) | LabError::Trial(_) => error,
-            // The lab stood, so whatever it was, it is not that this machine cannot build one.
-            other => LabError::Trial(other.to_string()),
-        });
+        let result = self.phases().map_err(of_trial);
         // Whatever happened: heal, let every open operation end, and keep what was seen.
-        let ended = self.end(matches!(result, Err(LabError::Interrupted)), result.is_err());
+        let ended = self.end(matches!(result, Err(LabError::Interrupted)), result.is_err()).map_err(of_trial);
         result.and(ended)
     }
 
@@ -302,11 +298,12 @@ impl PhaseRunner<'_> {
         let at_once = || failed || interrupted || line.interrupted();
         let healed = self.schedule.heal_all(&at_once, self.number, &mut self.observer);
         interrupted |= line.interrupted();
+        let mut last = Ok(());
         if !interrupted {
             self.progress.step("waiting for the last operations and probes");
-            interrupted = self.wait_for_the_last().is_err();
+            last = self.wait_for_the_last();
         }
-        let grace = if interrupted { Duration::ZERO } else { OPEN_AFTER_TIMEOUT };
+        let grace = if interrupted || last.is_err() { Duration::ZERO } else { OPEN_AFTER_TIMEOUT };
         let (buckets, balance) = self.engine.stop(grace);
         // What it says of a host that failed is told after all that is left has been recorded.
         let looked = self.observer.look(None);
@@ -318,7 +315,7 @@ impl PhaseRunner<'_> {
             self.observer.event("warning", "load", &text, now, 0)?;
         }
         self.observer.own_faults()?;
-        healed.and(filled).and(looked.map(drop))
+        healed.and(filled).and(unless_interrupted(last)).and(looked.map(drop))
     }
 
     /// Until no operation is open and every probe has arrived or is lost.
@@ -335,7 +332,24 @@ impl PhaseRunner<'_> {
             }
             self.time_line.wait_until(brownout_base::clock::monotonic_ns() + LOOK_EVERY.as_nanos() as u64)?;
         }
-        Ok(())
+        // No tick comes after this: what died since the last one is seen here.
+        Ok(self.engine.health()?)
+    }
+}
+
+/// What went wrong in a trial. The lab stood, so whatever it was, it is not that this machine cannot build one.
+fn of_trial(error: LabError) -> LabError {
+    match error {
+        LabError::Interrupted | LabError::Record(_) | LabError::Trial(_) => error,
+        other => LabError::Trial(other.to_string()),
+    }
+}
+
+/// An interrupted wait is only shorter; what else ends it has gone wrong.
+fn unless_interrupted(waited: Result<(), LabError>) -> Result<(), LabError> {
+    match waited {
+        Err(LabError::Interrupted) => Ok(()),
+        waited => waited,
     }
 }
 
@@ -375,4 +389,20 @@ fn findings_of(balance: &Balance) -> Vec<String> {
     .filter(|(count, _)| *count > 0)
     .map(|(count, what)| format!("{count} {what}"))
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use brownout_load::LoadError;
+
+    use super::*;
+
+    #[test]
+    fn a_load_that_dies_while_the_last_answers_are_awaited_fails_the_trial_and_an_interrupt_does_not() {
+        let died = || LabError::from(LoadError::ThreadDied { thread: 0, reason: "it panicked".to_owned() });
+        let waited = unless_interrupted(Err(died())).map_err(of_trial);
+        assert!(waited.is_err_and(|error| error.exit_code() == 3 && error.to_string().contains("it panicked")));
+        assert!(unless_interrupted(Err(LabError::Interrupted)).is_ok());
+        assert!(unless_interrupted(Ok(())).is_ok());
+    }
 }

@@ -214,11 +214,12 @@ impl Scheduled<'_> {
 
     /// Notices that what took its time to come into force is there.
     fn settled(&mut self, trial: u32, observer: &mut Observer<'_>) -> Result<(), LabError> {
-        let FaultState::ActiveFault(guard) = &self.state else { return Ok(()) };
+        let FaultState::ActiveFault(guard) = &mut self.state else { return Ok(()) };
         if !self.settling || guard.is_settling() {
             return Ok(());
         }
         self.settling = false;
+        guard.outcome()?;
         let change = guard.change();
         self.injected(change, observer);
         let text = format!("in force: {}", self.record.text);

@@ -56,6 +56,7 @@ impl LabFile {
     /// Reads `network:`, `cluster:` and `seed:` of a text.
     pub fn read(file: &Path, text: &str, set: &[String]) -> Result<LabFile, Failure> {
         let mut source = Source::from_text(file, text.to_owned())?;
+        set.iter().try_for_each(|assignment| is_used(assignment))?;
         let ignored = source.sections().into_iter().filter(|section| !USED.contains(section) && *section != "question");
         let ignored = ignored.map(str::to_owned).collect();
         let missing = |section: &&str| !source.sections().contains(section);
@@ -72,6 +73,19 @@ impl LabFile {
         let layout = Layout::new(&source, &experiment)?;
         Ok(LabFile { layout, seed: experiment.seed.0, ignored })
     }
+}
+
+/// Refuses to set what a lab by hand has no use for: nothing would come of it.
+fn is_used(assignment: &str) -> Result<(), Failure> {
+    let section = |assignment: &str| assignment.split(['.', '=']).next().unwrap_or_default().trim().to_owned();
+    let named = section(assignment);
+    if named != "question" && !UNUSED.iter().any(|unused| section(unused) == named) {
+        return Ok(());
+    }
+    Err(Failure::wrong(format!(
+        "--set {assignment}: a lab by hand does not use {named}; it uses {}, so leave this out",
+        USED.join(", ")
+    )))
 }
 
 /// What is asked of [`up`].
@@ -307,6 +321,27 @@ mod tests {
     fn what_an_experiment_says_beside_is_named_and_unused() {
         let lab = read("cluster: { nodes: 3 }\nphases: { warm-up: 1s }\nload: nonsense\n", &[]).unwrap();
         assert_eq!(lab.ignored, ["phases", "load"]);
+    }
+
+    #[test]
+    fn what_a_lab_has_no_use_for_cannot_be_set() {
+        let whole = "cluster: { nodes: 3 }\nload: { rate: 400/s }\n";
+        for set in [
+            "load.rate=abc",
+            "load={}",
+            "phases.baseline=5s",
+            "faults=[]",
+            "objective={p99: 1s}",
+            "trials=2",
+            "question=?",
+        ] {
+            let failure = read(whole, &["cluster.nodes=1", set]).err().unwrap();
+            assert!(
+                failure.code == 2 && failure.message.contains("it uses network, cluster, seed"),
+                "{set}: {failure}"
+            );
+        }
+        assert!(read(whole, &["network.topology=lan", "seed=3"]).is_ok());
     }
 
     #[test]

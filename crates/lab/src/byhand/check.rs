@@ -1,6 +1,7 @@
-//! Whether what commands have put in force shows: a short look at the hosts and links that it hits, by the same means as the proof of a
-//! run: probes for links, the kernel for processes, NTP for clocks, timed operations for disks. It has no baseline and
-//! looks at no spared place; what it cannot tell in a second or two is "not seen".
+//! Whether what commands have put in force shows: a short look at the hosts and links that it hits, by the same means as
+//! the proof of a run: probes for links, the kernel for processes, NTP for clocks, timed operations for disks. It has no
+//! baseline and looks at no spared place. Each link, and each quantity, has to show by itself; what cannot be told in a
+//! second or two is "not seen".
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,6 +27,8 @@ const PROBE_EVERY: Duration = Duration::from_millis(10);
 const DISK_EVERY: Duration = Duration::from_millis(25);
 /// Fewer cases than this tell no share.
 const LEAST_CASES: f64 = 5.0;
+/// Fewer delays than this tell no spread.
+const LEAST_DELAYS: usize = 40;
 
 /// What is asked in one place.
 struct Checked {
@@ -61,7 +64,8 @@ pub(super) fn check(lab: &Lab) -> Result<Vec<CheckStatus>, Failure> {
         (probed.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), disks)
     });
     let (probed, disks) = (probed?, disks?);
-    held.iter()
+    let mut checks = held
+        .iter()
         .map(|held| {
             let mut seen = match &held.impairment {
                 Some(impairment) => of_links(&held.links, impairment, &read, &probed),
@@ -70,8 +74,7 @@ pub(super) fn check(lab: &Lab) -> Result<Vec<CheckStatus>, Failure> {
             for asked in held.expected.iter().filter(|_| held.impairment.is_none()) {
                 seen.extend(of_host(lab, held, asked, &disks)?);
             }
-            let proven = seen.iter().any(|(shows, _)| *shows == Some(true))
-                && !seen.iter().any(|(shows, _)| *shows == Some(false));
+            let proven = is_proven(&seen);
             let mut evidence: Vec<String> = seen.into_iter().map(|(_, words)| words).collect();
             evidence.dedup();
             Ok(CheckStatus {
@@ -81,7 +84,20 @@ pub(super) fn check(lab: &Lab) -> Result<Vec<CheckStatus>, Failure> {
                 evidence: evidence.join("; "),
             })
         })
-        .collect()
+        .collect::<Result<Vec<_>, Failure>>()?;
+    // Its faults are no command's, and come and go while this looks.
+    checks.extend(lab.chaos_words().map(|doing| CheckStatus {
+        kind: "chaos".to_owned(),
+        subject: String::new(),
+        verdict: "not seen".to_owned(),
+        evidence: format!("a short check does not look at the faults of chaos ({doing})"),
+    }));
+    Ok(checks)
+}
+
+/// All that was asked for has to show.
+fn is_proven(seen: &[Observed]) -> bool {
+    !seen.is_empty() && seen.iter().all(|(shows, _)| *shows == Some(true))
 }
 
 /// What became of one probe.
@@ -106,13 +122,21 @@ fn probe(lab: &Lab, pairs: &BTreeSet<&(String, String)>) -> Result<Probed, LabEr
     let links: Vec<Link> = named.iter().map(|(_, link)| *link).collect();
     let every = Probes::shortest_interval(links.len()).max(PROBE_EVERY);
     let probes = Probes::start_on(lab.testbed.network, &links, every)?;
-    let until = brownout_base::clock::monotonic_ns() + LOOK.as_nanos() as u64;
-    let settled = LOOK + probes.settles_within();
-    thread::sleep(settled);
-    let samples = probes.drain();
+    let samples = all_settled(&probes, LOOK);
     let arrival = |one: &ProbeSample| Arrival { delay_ns: one.delay_ns, copies: one.copies, reordered: one.reordered };
-    let of = |link: Link| samples.iter().filter(|one| one.link == link && one.sent_ns <= until).map(arrival).collect();
+    let of = |link: Link| samples.iter().filter(|one| one.link == link).map(arrival).collect();
     Ok(named.into_iter().map(|(pair, link)| (pair.clone(), of(link))).collect())
+}
+
+/// What became of all that was sent until this time has passed. What arrives is known sooner than what is lost: whoever
+/// counts before all has settled sees no loss.
+pub(super) fn all_settled(probes: &Probes, length: Duration) -> Vec<ProbeSample> {
+    let until = brownout_base::clock::monotonic_ns() + length.as_nanos() as u64;
+    thread::sleep(length);
+    thread::sleep(probes.settles_within());
+    let mut samples = probes.drain();
+    samples.retain(|sample| sample.sent_ns <= until);
+    samples
 }
 
 /// What probes show of an impairment, beside all else that is on its links.
@@ -133,54 +157,74 @@ fn of_links(links: &[(String, String)], own: &Impairment, read: &LinkStates, pro
         all.filter(|(of, ..)| *of == quantity).map(|(_, asked, tolerance)| (asked, tolerance)).collect()
     };
     let judge = |(quantity, asked, tolerance): (Quantity, f64, f64)| -> Observed {
-        match quantity {
-            Quantity::OneWayDelay => {
-                let mut worst: Option<(f64, f64, f64)> = None;
-                for pair in links {
-                    let mut arrived: Vec<u64> = samples(pair).iter().filter_map(|one| one.delay_ns).collect();
-                    arrived.sort_unstable();
-                    let Some(median) = arrived.get(arrived.len() / 2) else {
-                        return (None, format!("no probe from {} reached {}", pair.0, pair.1));
-                    };
-                    let beside = asked_of_others(pair, quantity);
-                    let all: f64 = asked + beside.iter().map(|(asked, _)| asked).sum::<f64>();
-                    let within: f64 = tolerance + beside.iter().map(|(_, tolerance)| tolerance).sum::<f64>();
-                    let off = (*median as f64 - all).abs() / within.max(1.0);
-                    if worst.is_none_or(|(worst, ..)| off > worst) {
-                        worst = Some((off, *median as f64, all));
-                    }
-                }
-                let Some((off, median, all)) = worst else { return (None, "no link".to_owned()) };
-                let of = |ns: f64| Delay::from_ns((ns.max(0.0) / 1e4).round() as u64 * 10_000);
-                (Some(off <= 1.0), format!("one-way delay {}, expected {}", of(median), of(all)))
-            }
-            Quantity::Loss | Quantity::Duplicates | Quantity::Reordered => {
-                let (mut cases, mut count, mut all) = (0.0, 0.0, 0.0);
-                for pair in links {
-                    let beside = asked_of_others(pair, quantity);
-                    let spared = (1.0 - asked) * beside.iter().map(|(asked, _)| 1.0 - asked).product::<f64>();
-                    for sample in samples(pair) {
-                        let is = match quantity {
-                            Quantity::Loss => sample.delay_ns.is_none(),
-                            Quantity::Duplicates => sample.copies > 1,
-                            _ => sample.reordered,
-                        };
-                        if quantity == Quantity::Loss || sample.delay_ns.is_some() {
-                            (cases, count, all) = (cases + 1.0, count + f64::from(u8::from(is)), all + 1.0 - spared);
-                        }
-                    }
-                }
-                let what = match quantity {
-                    Quantity::Loss => "lost",
-                    Quantity::Duplicates => "twice",
-                    _ => "out of order",
-                };
-                share_seen(what, "probes", (count, cases), all / f64::max(cases, 1.0), tolerance)
-            }
-            other => (None, format!("a short check cannot measure: {}", other.name())),
-        }
+        let of = |pair: &(String, String)| {
+            let beside = asked_of_others(pair, quantity);
+            let (shows, words) = of_link(samples(pair), (quantity, asked, tolerance), &beside);
+            (shows, format!("{} → {}: {words}", pair.0, pair.1))
+        };
+        everywhere(links.iter().map(of).collect())
     };
     expected::asked(own).into_iter().map(judge).collect()
+}
+
+/// It shows if it shows on every link; told is one on which it does not, or nobody can tell.
+fn everywhere(seen: Vec<Observed>) -> Observed {
+    let links = seen.len();
+    let rank = |(shows, _): &Observed| match shows {
+        Some(false) => 0,
+        None => 1,
+        Some(true) => 2,
+    };
+    match seen.into_iter().min_by_key(rank) {
+        None => (None, "no link".to_owned()),
+        Some((Some(true), words)) if links > 1 => (Some(true), format!("{words}; so on all of {links} links")),
+        Some(told) => told,
+    }
+}
+
+/// What probes show of one quantity on one link, beside what others ask of it there (how much, with which tolerance).
+fn of_link(samples: &[Arrival], (quantity, asked, tolerance): (Quantity, f64, f64), beside: &[(f64, f64)]) -> Observed {
+    let of = |ns: f64| Delay::from_ns((ns.max(0.0) / 1e4).round() as u64 * 10_000);
+    match quantity {
+        Quantity::OneWayDelay | Quantity::DelaySpread => {
+            let mut arrived: Vec<u64> = samples.iter().filter_map(|one| one.delay_ns).collect();
+            arrived.sort_unstable();
+            let at = |quantile: f64| arrived.get((arrived.len() as f64 * quantile) as usize).map(|ns| *ns as f64);
+            let (Some(low), Some(median), Some(high)) = (at(0.1), at(0.5), at(0.9)) else {
+                return (None, "no probe arrived".to_owned());
+            };
+            if quantity == Quantity::OneWayDelay {
+                let all: f64 = asked + beside.iter().map(|(asked, _)| asked).sum::<f64>();
+                let within: f64 = tolerance + beside.iter().map(|(_, tolerance)| tolerance).sum::<f64>();
+                let words = format!("one-way delay {}, expected {}", of(median), of(all));
+                return (Some((median - all).abs() <= within.max(1.0)), words);
+            }
+            let words = format!("80% of the delays within {}, expected {}", of(high - low), of(asked));
+            // Two spreads are not one of their sum.
+            if !beside.is_empty() || arrived.len() < LEAST_DELAYS {
+                return (None, format!("{words}: a short check cannot tell"));
+            }
+            (Some((high - low - asked).abs() <= tolerance), words)
+        }
+        Quantity::Loss | Quantity::Duplicates | Quantity::Reordered => {
+            let all = 1.0 - (1.0 - asked) * beside.iter().map(|(asked, _)| 1.0 - asked).product::<f64>();
+            // What was lost came neither twice nor out of order.
+            let cases = samples.iter().filter(|one| quantity == Quantity::Loss || one.delay_ns.is_some());
+            let is = |one: &&Arrival| match quantity {
+                Quantity::Loss => one.delay_ns.is_none(),
+                Quantity::Duplicates => one.copies > 1,
+                _ => one.reordered,
+            };
+            let (count, cases) = (cases.clone().filter(is).count() as f64, cases.count() as f64);
+            let what = match quantity {
+                Quantity::Loss => "lost",
+                Quantity::Duplicates => "twice",
+                _ => "out of order",
+            };
+            share_seen(what, "probes", (count, cases), all, tolerance)
+        }
+        other => (None, format!("a short check cannot measure: {}", other.name())),
+    }
 }
 
 /// Whether so many of so many are the share that was asked for.
@@ -243,7 +287,7 @@ fn of_host(lab: &Lab, held: &Checked, asked: &Expectation, disks: &Disks) -> Res
     Ok(Some(match asked.quantity {
         Running => {
             let state = lab.control.state(node)?;
-            (Some(state != NodeState::Up), format!("the kernel shows it {state}"))
+            (Some(state == left_by(held.kind)), format!("the kernel shows it {state}"))
         }
         // A process that does not run answers nobody.
         Answers => return Ok(None),
@@ -273,6 +317,11 @@ fn of_host(lab: &Lab, held: &Checked, asked: &Expectation, disks: &Disks) -> Res
             of_disk(directory, asked, used)
         }
     }))
+}
+
+/// What a fault of processes makes of a node.
+fn left_by(kind: &str) -> NodeState {
+    if kind == "pause" { NodeState::Paused } else { NodeState::Down }
 }
 
 fn directory_of(subject: &Subject) -> Option<(&str, &str)> {
@@ -363,6 +412,57 @@ mod tests {
     #[test]
     fn what_no_short_look_tells_is_not_seen() {
         assert_eq!(seen(&Impairment { mtu: Some(1000), ..Impairment::NONE }, &[], MS, 0), [None]);
+    }
+
+    #[test]
+    fn one_quantity_that_shows_proves_no_other() {
+        let slow = Impairment::delay(Delay::from_ms(100));
+        let both = Impairment { mtu: Some(1000), ..slow };
+        let of = |own: &Impairment| {
+            let told = seen(own, &[], 100 * MS, 0).into_iter().map(|shows| (shows, String::new()));
+            is_proven(&told.collect::<Vec<Observed>>())
+        };
+        assert!(of(&slow) && !of(&both), "nobody has seen how large packets may be");
+        assert!(!is_proven(&[]));
+    }
+
+    #[test]
+    fn a_link_that_is_spared_is_not_hidden_by_the_others() {
+        let flaky = Impairment::loss("30%".parse::<Share>().unwrap());
+        let links: Vec<(String, String)> = (1..=6).map(|to| ("n0".to_owned(), format!("n{to}"))).collect();
+        let of = |lost: [usize; 6]| {
+            let arrivals = |lost: usize| {
+                let arrival = |n| Arrival { delay_ns: (n >= lost).then_some(MS), copies: 1, reordered: false };
+                (0..120).map(arrival).collect::<Vec<Arrival>>()
+            };
+            let probed: Probed = links.iter().cloned().zip(lost.map(arrivals)).collect();
+            of_links(&links, &flaky, &LinkStates::default(), &probed).remove(0)
+        };
+        assert_eq!(of([36; 6]).0, Some(true));
+        let (shows, words) = of([36, 36, 0, 36, 36, 36]);
+        assert!(shows == Some(false) && words.contains("n0 → n3: 0 of 120 probes lost"), "{words}");
+    }
+
+    #[test]
+    fn jitter_shows_by_the_spread_of_the_delays() {
+        let slow = Impairment { jitter: Delay::from_ms(10), ..Impairment::delay(Delay::from_ms(100)) };
+        let of = |width_us: u64| {
+            let arrival = |n: u64| Arrival {
+                delay_ns: Some(100 * MS + n * width_us * 10 - width_us * 500),
+                copies: 1,
+                reordered: false,
+            };
+            let probed = Probed::from([(pair(), (0..100).map(arrival).collect())]);
+            let seen = of_links(&[pair()], &slow, &LinkStates::default(), &probed);
+            seen.into_iter().map(|(shows, _)| shows).collect::<Vec<_>>()
+        };
+        assert_eq!(of(20_000), [Some(true), Some(true)], "uniform within 10 ms to either side");
+        assert_eq!(of(0), [Some(true), Some(false)]);
+    }
+
+    #[test]
+    fn a_paused_node_that_dies_is_paused_no_more() {
+        assert_eq!(["pause", "kill", "stop"].map(left_by), [NodeState::Paused, NodeState::Down, NodeState::Down]);
     }
 
     #[test]

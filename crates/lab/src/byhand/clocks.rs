@@ -12,6 +12,7 @@ use brownout_probe::Probes;
 
 use super::{
     Failure,
+    check::all_settled,
     lab::Lab,
     objects::{ClockRow, Matrix},
 };
@@ -43,18 +44,9 @@ pub(super) fn matrix(lab: &Lab) -> Result<Matrix, Failure> {
         // A thread that died has no answers.
         threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect::<BTreeMap<_, _>>()
     });
-    // What is on its way when the last probe is counted has to arrive, or to be given up.
-    thread::sleep(PROBED);
     let mut seen: BTreeMap<_, Vec<Option<u64>>> = BTreeMap::new();
-    let count = |seen: &mut BTreeMap<_, Vec<Option<u64>>>| {
-        probes.drain().iter().for_each(|sample| seen.entry(sample.link).or_default().push(sample.delay_ns));
-    };
-    count(&mut seen);
-    let settled = std::time::Instant::now() + Probes::LOST_AFTER + longest;
-    // Links that carry nothing settle last; where all carry something, nobody has to wait.
-    while seen.len() < network.links().len() && std::time::Instant::now() < settled {
-        thread::sleep(Duration::from_millis(100));
-        count(&mut seen);
+    for sample in all_settled(&probes, PROBED) {
+        seen.entry(sample.link).or_default().push(sample.delay_ns);
     }
     drop(probes);
     let pairs = lab.layout.hosts.pairs().map(|(from, to)| {

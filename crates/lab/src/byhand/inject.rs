@@ -8,7 +8,6 @@ use std::{
 };
 
 use brownout_base::Change;
-use brownout_cluster::NodeState;
 use brownout_units::Delay;
 use serde_json::{Map, Value, json};
 
@@ -22,6 +21,7 @@ use crate::{
     LabError,
     experiment::FaultEntry,
     faults::{self, Fault, Healing, together},
+    plan::limits_packets,
 };
 
 /// A fault that heals by itself does so within a week.
@@ -49,35 +49,49 @@ impl Lab {
     /// Puts a fault in force; says what then is.
     pub(super) fn inject(self: &Arc<Self>, asked: Asked, by: &str) -> Result<Vec<String>, Failure> {
         let Asked { kind, who, mut values, for_ns } = asked;
-        let mut struck = who.as_ref().map(|who| self.hosts(who)).transpose()?;
-        if let Some(struck) = &mut struck {
-            if OF_NODES.contains(&kind.as_str()) {
-                *struck = struck.iter().map(|name| self.node(name)).collect::<Result<_, _>>()?;
-            }
+        let of_nodes = OF_NODES.contains(&kind.as_str());
+        let struck = who.as_ref().map(|who| if of_nodes { self.nodes(who) } else { self.hosts(who) }).transpose()?;
+        if let Some(struck) = &struck {
             values.insert("host".to_owned(), json!(struck));
         }
         let limit = for_ns.map(Duration::from_nanos);
         if limit.is_some_and(|limit| limit.is_zero() || limit > LONGEST_FOR) {
             return Err(Failure::wrong("--for takes a time above 0 and at most a week"));
         }
-        let fault = self.fault(&kind, &values)?;
+        let mut fault = self.fault(&kind, &values)?;
         if kind == "disk"
             && let Some(reason) = &self.no_disk
         {
             return Err(Failure::cannot(format!("this lab has no disks that can be slowed: {reason}")));
         }
         let put = self.put(&kind, fault.as_ref(), struck.as_deref().unwrap_or_default(), &mut values);
-        let Put { put, failed } = put?;
-        let changes = put.iter().map(|(key, id, change)| self.wait_settled(key, *id).unwrap_or(*change));
-        let change = together(changes.collect::<Vec<_>>());
-        if put.is_empty() {
+        let Put { put, mut failed } = put?;
+        let (mut changes, mut there): (Vec<Change>, Vec<(Key, u64)>) = (Vec::new(), Vec::new());
+        for (key, id, change) in put {
+            match self.wait_settled(&key, id) {
+                Ok(since) => {
+                    changes.push(since.unwrap_or(change));
+                    there.push((key, id));
+                }
+                Err(error) => {
+                    self.events.note(together([]), "failed", &key.owner, &format!("{kind}: {error}"), by);
+                    failed.push(error.to_string());
+                }
+            }
+        }
+        if there.is_empty() {
             return Err(Failure::failed(failed.join("; ")));
         }
-        self.events.note(change, &kind, &fault.subject(), &fault.text(), by);
+        if !failed.is_empty() {
+            // What is noted is what is in force, and no more.
+            let owners: Vec<&String> = there.iter().map(|(key, _)| &key.owner).collect();
+            values.insert("host".to_owned(), json!(owners));
+            fault = self.fault(&kind, &values)?;
+        }
+        self.events.note(together(changes), &kind, &fault.subject(), &fault.text(), by);
         if let Some(limit) = limit {
             let text = format!("{} heals by itself after {}", kind, Delay::from(limit));
-            let put: Vec<(Key, u64)> = put.into_iter().map(|(key, id, _)| (key, id)).collect();
-            self.timer.at(Instant::now() + limit, move |lab: &Arc<Lab>| lab.heal_later(&put, &text));
+            self.timer.at(Instant::now() + limit, move |lab: &Arc<Lab>| lab.heal_later(&there, &text));
         }
         let mut lines = self.in_force(struck.as_deref(), fault.links())?;
         if !failed.is_empty() {
@@ -129,10 +143,9 @@ impl Lab {
         let capabilities = self.testbed.capabilities;
         if key.kind == Key::PROCESS {
             let mut ledger = self.ledger();
-            // A node that is up is not what a command has made it any more: somebody has undone that.
-            if self.control.state(&key.owner)? == NodeState::Up {
-                ledger.forget(key);
-            }
+            let state = self.control.state(&key.owner)?;
+            let refused = |why: &str| Failure::failed(format!("cannot {} {}: {why}", part.kind(), key.owner));
+            ledger.make_room(key, state).map_err(refused)?;
             return Ok(ledger.put(key, part, capabilities)?);
         }
         let part = match self.ledger().amend(key, part)? {
@@ -147,11 +160,13 @@ impl Lab {
 
     /// Waits until what was asked for is there: a database that shuts down cleanly takes seconds. None: somebody has healed
     /// it meanwhile.
-    fn wait_settled(&self, key: &Key, id: u64) -> Option<Change> {
+    fn wait_settled(&self, key: &Key, id: u64) -> Result<Option<Change>, LabError> {
         loop {
-            match self.ledger().settled(key, id)? {
-                Settled::Since(change) => return Some(change),
-                Settled::NotYet => {}
+            let settled = self.ledger().settled(key, id)?;
+            match settled {
+                None => return Ok(None),
+                Some(Settled::Since(change)) => return Ok(Some(change)),
+                Some(Settled::NotYet) => {}
             }
             thread::sleep(LOOK);
         }
@@ -163,7 +178,9 @@ impl Lab {
     }
 
     fn fault(&self, kind: &str, values: &Map<String, Value>) -> Result<Box<dyn Fault>, Failure> {
-        Ok(faults::from_entry(&self.entry(kind, values)?, &self.layout.hosts, self.draw())?)
+        let fault = faults::from_entry(&self.entry(kind, values)?, &self.layout.hosts, self.draw())?;
+        limits_packets(fault.as_ref(), self.layout.network.mtu)?;
+        Ok(fault)
     }
 
     fn heal_later(self: &Arc<Self>, put: &[(Key, u64)], why: &str) {

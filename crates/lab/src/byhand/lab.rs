@@ -17,7 +17,12 @@ use super::{
     Failure, chaos::Chaos, events::Events, failed_hosts::FailedHosts, ledger::Ledger, protocol::Who, timer::Timer,
 };
 use crate::{
-    controls::Controls, experiment::one_of, faults::Capabilities, host_failures, hosts::Hosts, plan::Layout,
+    controls::Controls,
+    experiment::{Names, one_of},
+    faults::Capabilities,
+    host_failures,
+    hosts::Hosts,
+    plan::Layout,
     testbed::Testbed,
 };
 
@@ -101,12 +106,7 @@ impl Lab {
             Some(host) => Ok(host.name.clone()),
             None => {
                 let names = one_of("the hosts are", hosts.iter().map(|host| host.name.as_str()), name);
-                let unit = if name.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '.') {
-                    " (a magnitude is a number with its unit: 100ms, 10%, 10mbit)"
-                } else {
-                    ""
-                };
-                Err(Failure::wrong(format!("unknown host '{name}'{unit}; {names}")))
+                Err(Failure::wrong(format!("unknown host '{name}'; {names}")))
             }
         }
     }
@@ -121,19 +121,30 @@ impl Lab {
         Err(Failure::wrong(format!("{name} runs no database; the nodes are {}", nodes.join(", "))))
     }
 
-    /// The hosts that are meant: all are all nodes.
+    /// The hosts that are meant, by name or by site: all are all nodes.
     pub(super) fn hosts(&self, who: &Who) -> Result<Vec<String>, Failure> {
+        self.of(who, |name| meant(&self.layout.hosts, name))
+    }
+
+    /// The nodes that are meant: the host of the load is none, and a site means its nodes.
+    pub(super) fn nodes(&self, who: &Who) -> Result<Vec<String>, Failure> {
+        let hosts = &self.layout.hosts;
+        self.of(who, |name| match hosts.find(name) {
+            Some(_) => Ok(vec![self.node(name)?]),
+            None => nodes_of_site(hosts, name),
+        })
+    }
+
+    fn of(&self, who: &Who, named: impl Fn(&str) -> Result<Vec<String>, Failure>) -> Result<Vec<String>, Failure> {
         let nodes: Vec<String> = self.layout.hosts.nodes().map(|node| node.name.clone()).collect();
         match (who.names.is_empty(), who.all, who.random) {
             (false, false, false) => {
-                let mut named: Vec<String> = Vec::new();
+                let mut all: Vec<String> = Vec::new();
                 for name in &who.names {
-                    let name = self.host(name)?;
-                    if !named.contains(&name) {
-                        named.push(name);
-                    }
+                    let more = named(name)?;
+                    all.extend(more.into_iter().filter(|host| !all.contains(host)).collect::<Vec<_>>());
                 }
-                Ok(named)
+                Ok(all)
             }
             (true, true, false) => Ok(nodes),
             (true, false, true) => {
@@ -152,5 +163,47 @@ impl Lab {
     pub(super) fn links_between(&self, from: &str, to: &str) -> Option<(Link, Link)> {
         let controls = self.testbed.controls;
         Some((controls.link(from, to)?, controls.link(to, from)?))
+    }
+}
+
+/// The hosts that a name means: one, or all of a site.
+fn meant(hosts: &Hosts, name: &str) -> Result<Vec<String>, Failure> {
+    hosts.meant("", &Names(vec![name.to_owned()])).map_err(|complaint| {
+        let unit = if name.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '.') {
+            " (a magnitude is a number with its unit: 100ms, 10%, 10mbit)"
+        } else {
+            ""
+        };
+        Failure::wrong(format!("{}{unit}", complaint.message))
+    })
+}
+
+/// The nodes of a site: the load may stand in it, too.
+fn nodes_of_site(hosts: &Hosts, name: &str) -> Result<Vec<String>, Failure> {
+    let mut nodes = meant(hosts, name)?;
+    nodes.retain(|host| host != Hosts::LOAD);
+    if nodes.is_empty() {
+        return Err(Failure::wrong(format!("no host of {name} runs a database")));
+    }
+    Ok(nodes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_is_its_hosts_and_for_faults_of_nodes_its_nodes() {
+        let sites = r#"{"a":{"hosts":["n1","n2","load"]},"b":{"hosts":"n3"}}"#;
+        let hosts = Hosts::new(3).in_sites(&serde_json::from_str(sites).unwrap()).unwrap();
+        assert_eq!(meant(&hosts, "a").unwrap(), ["n1", "n2", "load"]);
+        assert_eq!(meant(&hosts, "n2").unwrap(), ["n2"]);
+        assert_eq!(nodes_of_site(&hosts, "a").unwrap(), ["n1", "n2"]);
+        assert!(meant(&hosts, "80").is_err_and(|failure| failure.message.contains("a number with its unit")));
+        let bare = meant(&Hosts::new(3), "n22").unwrap_err();
+        assert_eq!(bare.message, "unknown host 'n22'; the hosts are n1, n2, n3, load; did you mean 'n2'?");
+        let load = r#"{"a":{"hosts":["n1","n2","n3"]},"b":{"hosts":"load"}}"#;
+        let load = Hosts::new(3).in_sites(&serde_json::from_str(load).unwrap()).unwrap();
+        assert!(nodes_of_site(&load, "b").is_err());
     }
 }

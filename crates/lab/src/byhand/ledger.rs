@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use brownout_base::Change;
+use brownout_cluster::NodeState;
 
 use crate::{
     LabError,
@@ -81,10 +82,31 @@ impl Ledger {
         Ok((id, change))
     }
 
-    /// Whether the key's fault is in force, if it still is what was put there then.
-    pub(super) fn settled(&self, key: &Key, id: u64) -> Option<Settled> {
-        let guard = &self.held.get(key).filter(|held| held.id == id)?.guard;
-        Some(if guard.is_settling() { Settled::NotYet } else { Settled::Since(guard.change()) })
+    /// Whether the key's fault is in force, if it still is what was put there then. One that did not come into force is
+    /// forgotten, and says why.
+    pub(super) fn settled(&mut self, key: &Key, id: u64) -> Result<Option<Settled>, LabError> {
+        let Some(held) = self.held.get_mut(key).filter(|held| held.id == id) else { return Ok(None) };
+        if held.guard.is_settling() {
+            return Ok(Some(Settled::NotYet));
+        }
+        if let Err(error) = held.guard.outcome() {
+            self.held.remove(key);
+            return Err(error);
+        }
+        Ok(Some(Settled::Since(held.guard.change())))
+    }
+
+    /// Makes room for another fault of a node's process, which is in this state now; or says why it has to wait.
+    pub(super) fn make_room(&mut self, key: &Key, state: NodeState) -> Result<(), &'static str> {
+        // One that ends is up, too, until it has ended: paused in the middle of that, it would not end in good order.
+        if self.held.get(key).is_some_and(|held| held.guard.is_settling()) {
+            return Err("it is ending already; wait until `status` says DOWN");
+        }
+        // A node that is up is not what a command has made it any more: somebody has undone that.
+        if state == NodeState::Up {
+            self.held.remove(key);
+        }
+        Ok(())
     }
 
     /// Begins to take back what the key has in force; none if there is nothing. What takes its time is waited for without
@@ -97,11 +119,6 @@ impl Ledger {
     pub(super) fn heal_if(&mut self, key: &Key, id: u64) -> Option<Result<Healing, LabError>> {
         self.held.get(key).filter(|held| held.id == id)?;
         self.heal(key)
-    }
-
-    /// Drops what the key has in force.
-    pub(super) fn forget(&mut self, key: &Key) {
-        self.held.remove(key);
     }
 
     fn next(&mut self) -> u64 {
@@ -124,4 +141,66 @@ pub(super) enum Settled {
     NotYet,
     /// It is in force since then.
     Since(Change),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{faults::from_entry, hosts::Hosts};
+
+    /// What is asked for and comes into force when this says so, if it does.
+    struct Coming {
+        settling: bool,
+        fails: bool,
+    }
+
+    impl ActiveFault for Coming {
+        fn change(&self) -> Change {
+            Change::between(1, 3)
+        }
+
+        fn is_settling(&self) -> bool {
+            self.settling
+        }
+
+        fn outcome(&mut self) -> Result<(), LabError> {
+            if self.fails { Err(LabError::Trial("it did not end".to_owned())) } else { Ok(()) }
+        }
+
+        fn heal(self: Box<Self>) -> Result<Healing, LabError> {
+            Ok(Healing::Done(self.change()))
+        }
+    }
+
+    /// A ledger in which n2 is being stopped, by an entry with the id 7.
+    fn stopping(settling: bool, fails: bool) -> (Ledger, Key) {
+        let entry = serde_json::from_str(r#"{"stop":{"host":"n2"}}"#).unwrap();
+        let fault = from_entry(&entry, &Hosts::new(3), 1).unwrap();
+        let key = Key::of(fault.as_ref(), "n2");
+        let entry = Entry { id: 7, fault, guard: Box::new(Coming { settling, fails }) };
+        (Ledger { held: BTreeMap::from([(key.clone(), entry)]), last: 7 }, key)
+    }
+
+    #[test]
+    fn what_did_not_come_into_force_is_told_and_not_kept() {
+        let (mut ledger, key) = stopping(false, true);
+        assert!(ledger.settled(&key, 7).is_err_and(|error| error.to_string() == "it did not end"));
+        assert_eq!(ledger.iter().count(), 0);
+        let (mut ledger, key) = stopping(false, false);
+        assert!(matches!(ledger.settled(&key, 7), Ok(Some(Settled::Since(change))) if change == Change::between(1, 3)));
+        assert!(matches!(ledger.settled(&key, 6), Ok(None)), "another has taken its place");
+        let (mut ledger, key) = stopping(true, true);
+        assert!(matches!(ledger.settled(&key, 7), Ok(Some(Settled::NotYet))));
+        assert_eq!(ledger.iter().count(), 1);
+    }
+
+    #[test]
+    fn a_node_that_is_ending_is_not_paused_before_it_has_ended() {
+        let (mut ledger, key) = stopping(true, false);
+        assert!(ledger.make_room(&key, NodeState::Up).is_err());
+        assert_eq!(ledger.iter().count(), 1, "what --for has promised to heal is still there");
+        let (mut ledger, key) = stopping(false, false);
+        assert!(ledger.make_room(&key, NodeState::Down).is_ok() && ledger.iter().count() == 1);
+        assert!(ledger.make_room(&key, NodeState::Up).is_ok() && ledger.iter().count() == 0);
+    }
 }

@@ -18,13 +18,11 @@ use super::{
 };
 use crate::{
     LabError,
-    faults::{Healing, together},
+    faults::{BACK_WITHIN, Healing, together},
 };
 
 /// A node that has been asked to end is killed after this.
 const STOP_WITHIN: Duration = Duration::from_secs(20);
-/// A node that does not answer by then, started again, will not.
-const BACK_WITHIN: Duration = Duration::from_secs(180);
 /// A node that is being started has a process by then.
 const STARTED_WITHIN: Duration = Duration::from_secs(20);
 /// Between two looks at it.
@@ -39,8 +37,7 @@ impl Lab {
         wait: bool,
         by: &str,
     ) -> Result<Vec<String>, Failure> {
-        let nodes = self.hosts(who)?;
-        let nodes = nodes.iter().map(|name| self.node(name)).collect::<Result<Vec<_>, _>>()?;
+        let nodes = self.nodes(who)?;
         let (sender, receiver) = mpsc::channel();
         for node in &nodes {
             let (lab, node, by, sender) = (Arc::clone(self), node.clone(), by.to_owned(), sender.clone());

@@ -18,6 +18,7 @@ use crate::{
     LabError,
     experiment::ChaosFault,
     faults::{self, Drawn, Healing, together},
+    plan::limits_packets,
 };
 
 /// How many of the longest rounds are drawn at a time.
@@ -40,6 +41,8 @@ impl Lab {
         for kind in &chaos.faults {
             let alone = ChaosFault { faults: vec![kind.clone()], ..chaos.clone() };
             let drawn = faults::draw(&alone, &self.layout.hosts, stretch, seed)?;
+            let most = self.layout.network.mtu;
+            drawn.iter().try_for_each(|one| limits_packets(one.fault.as_ref(), most))?;
             if let (Some(reason), true) = (&self.no_disk, drawn.iter().any(|one| one.fault.kind() == "disk")) {
                 return Err(Failure::cannot(format!("this lab has no disks that can be slowed: {reason}")));
             }

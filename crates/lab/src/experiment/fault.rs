@@ -286,7 +286,7 @@ pub struct KillFault {
     /// The node, or a list of nodes. Required.
     #[serde(alias = "hosts")]
     pub host: Names,
-    /// `KILL`, `TERM`, `INT`, `HUP`, `QUIT`, `ABRT` or `SEGV`. Default: KILL.
+    /// `KILL`, `TERM`, `INT`, `HUP`, `ABRT` or `SEGV`. Default: KILL.
     #[serde(default)]
     pub signal: Signal,
 }

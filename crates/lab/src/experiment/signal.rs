@@ -2,18 +2,17 @@
 
 use serde::Deserialize;
 
-/// A signal that ends a process.
+/// A signal that ends a node. SIGQUIT does not: Java prints its threads and goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Signal(i32);
 
 impl Signal {
-    const ALL: [(&str, i32); 7] = [
+    const ALL: [(&str, i32); 6] = [
         ("KILL", libc::SIGKILL),
         ("TERM", libc::SIGTERM),
         ("INT", libc::SIGINT),
         ("HUP", libc::SIGHUP),
-        ("QUIT", libc::SIGQUIT),
         ("ABRT", libc::SIGABRT),
         ("SEGV", libc::SIGSEGV),
     ];
@@ -46,5 +45,19 @@ impl TryFrom<String> for Signal {
             let known = Signal::ALL.map(|(name, _)| name).join(", ");
             format!("'{text}' is not a signal that ends a node; use one of {known}")
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_that_a_node_survives_is_no_way_to_kill_it() {
+        let named = |name: &str| Signal::try_from(name.to_owned());
+        for survived in ["QUIT", "SIGQUIT", "STOP", "CONT", "USR1"] {
+            assert!(named(survived).is_err_and(|why| !why.contains("QUIT,")), "{survived}");
+        }
+        assert_eq!(named("sigterm").map(Signal::number), Ok(libc::SIGTERM));
     }
 }

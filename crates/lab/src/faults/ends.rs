@@ -30,8 +30,8 @@ const STOP_WITHIN: Duration = Duration::from_secs(20);
 const ENDS_WITHIN: Delay = Delay::from_secs(8);
 /// What the plan leaves for a start: 11 s to 13 s were measured on a quiet machine of two cores.
 pub(super) const STARTS_WITHIN: Delay = Delay::from_secs(30);
-/// A node that does not answer by then, started again, will not.
-const BACK_WITHIN: Duration = Duration::from_secs(120);
+/// A node that does not answer by then, started again, will not: as patient as a cluster's first start.
+pub(crate) const BACK_WITHIN: Duration = Duration::from_secs(180);
 
 /// How a process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,6 +172,14 @@ impl Ended {
         std::mem::take(&mut self.ending).into_iter().map(ended).fold(Ok(()), Result::and)
     }
 
+    /// The same; one that ended by itself before it could be asked to has ended, too.
+    fn wait_ended(&mut self) -> Result<(), ClusterError> {
+        match self.wait() {
+            Err(ClusterError::NotNow { .. }) => Ok(()),
+            ended => ended,
+        }
+    }
+
     /// Some did not end: those that did are started again, while the lab goes on.
     fn give_up(self, error: LabError) -> Result<Box<dyn ActiveFault>, LabError> {
         // A start that fails is told by whoever needs the node next.
@@ -207,6 +215,13 @@ impl ActiveFault for Ended {
         self.ending.iter().any(|ending| !ending.is_finished())
     }
 
+    fn outcome(&mut self) -> Result<(), LabError> {
+        if self.is_settling() {
+            return Ok(());
+        }
+        Ok(self.wait_ended()?)
+    }
+
     fn takes_long_to_heal(&self) -> bool {
         true
     }
@@ -214,11 +229,7 @@ impl ActiveFault for Ended {
     fn heal(mut self: Box<Self>) -> Result<Healing, LabError> {
         // A database takes seconds to start, too.
         let back = move || {
-            let ended = match self.wait() {
-                // It ended by itself before it could be asked to.
-                Err(ClusterError::NotNow { .. }) => Ok(()),
-                ended => ended,
-            };
+            let ended = self.wait_ended();
             let back = restart(&*self.control, &self.nodes);
             ended.map_err(LabError::from).and(back)
         };
@@ -229,7 +240,67 @@ impl ActiveFault for Ended {
 
 #[cfg(test)]
 mod tests {
+    use brownout_units::Share;
+
     use super::*;
+    use crate::faults::capabilities::Applied;
+
+    /// Nodes that are not seen to end, whatever they are sent.
+    struct Immortal;
+
+    fn not_shown<T>(node: &str) -> Result<T, ClusterError> {
+        Err(ClusterError::NotShown { node: node.to_owned(), wanted: "as dead".to_owned(), after: STOP_WITHIN })
+    }
+
+    impl ControlNodes for Immortal {
+        fn state(&self, _: &str) -> Result<NodeState, ClusterError> {
+            Ok(NodeState::Up)
+        }
+
+        fn pause(&self, node: &str) -> Result<Change, ClusterError> {
+            not_shown(node)
+        }
+
+        fn unpause(&self, node: &str) -> Result<Change, ClusterError> {
+            not_shown(node)
+        }
+
+        fn kill(&self, node: &str, _: i32) -> Result<Change, ClusterError> {
+            not_shown(node)
+        }
+
+        fn stop(&self, node: &str, _: Duration) -> Result<Change, ClusterError> {
+            not_shown(node)
+        }
+
+        fn start(&self, node: &str) -> Result<Change, ClusterError> {
+            not_shown(node)
+        }
+
+        fn wait_answers(&self, _: &str, _: Duration) -> Result<(), ClusterError> {
+            Ok(())
+        }
+
+        fn limit_cpu(&self, node: &str, _: Share) -> Result<Box<dyn Applied<Share>>, ClusterError> {
+            not_shown(node)
+        }
+    }
+
+    #[test]
+    fn an_end_that_did_not_come_is_told() {
+        for how in [How::Stop, How::Kill("TERM".to_owned().try_into().unwrap())] {
+            let mut ended = Ended::new(Arc::new(Immortal));
+            ended.begin("n2", how).unwrap();
+            while ended.is_settling() {
+                thread::yield_now();
+            }
+            let error = ended.outcome().unwrap_err();
+            assert!(
+                matches!(&error, LabError::Cluster(ClusterError::NotShown { node, .. }) if node == "n2"),
+                "{error}"
+            );
+        }
+    }
 
     #[test]
     fn a_node_that_ends_is_given_the_time_to_end_and_to_start() {

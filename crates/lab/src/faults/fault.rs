@@ -101,6 +101,11 @@ pub trait ActiveFault: Send {
         false
     }
 
+    /// What has kept it from coming into force, once it is settling no more; told once.
+    fn outcome(&mut self) -> Result<(), LabError> {
+        Ok(())
+    }
+
     /// Takes it back.
     fn heal(self: Box<Self>) -> Result<Healing, LabError>;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brownout_base::random::derive;
 use brownout_units::Delay;
 
-use super::{Phase, PlannedFault, PlannedPeriod, PlannedPhase, check::Check, windows::lasts};
+use super::{Phase, PlannedFault, PlannedPeriod, PlannedPhase, check::Check, network::limits_packets, windows::lasts};
 use crate::{
     experiment::{ChaosFault, FaultEntry, FileError},
     faults::{self, Drawn, Fault},
@@ -47,6 +47,8 @@ impl Check<'_> {
                 continue;
             }
             let fault = faults::from_entry(entry, hosts, seed).or_else(|complaint| self.complain_in(&at, complaint))?;
+            let limited = limits_packets(fault.as_ref(), self.experiment.network.mtu);
+            limited.or_else(|complaint| self.complain_in(&at, complaint))?;
             planned.push(self.planned(&at, entry, fault, starts, ends)?);
             entries.push(index);
         }
@@ -62,6 +64,9 @@ impl Check<'_> {
             self.complain_in(at, crate::experiment::Complaint { key, ..complaint })
         })?;
         for kind in kinds {
+            limits_packets(kind.as_ref(), self.experiment.network.mtu).or_else(|complaint| {
+                self.complain_in(at, crate::experiment::Complaint { key: "chaos.faults".into(), ..complaint })
+            })?;
             let name = kind.kind();
             let alone = PlannedFault { severities: vec![Arc::from(kind)], periods: Vec::new() };
             if let Err((need, what)) = lasts(&alone, chaos.run.least, hosts) {

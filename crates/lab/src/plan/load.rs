@@ -190,6 +190,7 @@ impl Check<'_> {
             let message = format!("{key} is for profiles, and no profile is given; add profile: FILE");
             return self.complain(&format!("load.{key}"), message);
         }
+        self.level(consistency)?;
         let copies = self.copies(hosts)?;
         let replication = load.replication();
         self.enough_nodes(replication, hosts)?;
@@ -243,6 +244,23 @@ impl Check<'_> {
             value_size: value_size.0,
         };
         Ok(PlannedLoad { work: Work::KeyValue(work), consistency, replication: to_u32(replication), warnings })
+    }
+
+    /// Refuses a level that the short form's operations cannot have: it writes every row before it reads one.
+    fn level(&self, consistency: Consistency) -> Result<(), FileError> {
+        let message = match consistency {
+            Consistency::Serial | Consistency::LocalSerial => {
+                format!(
+                    "{consistency} is a level for reads only, and all rows are written before the baseline; write quorum"
+                )
+            }
+            Consistency::Any if self.experiment.load.mix().read.0 > 0 => {
+                "any is a level for writes only, and the load reads; write one, or mix: { read: 0, write: 1 }"
+                    .to_owned()
+            }
+            _ => return Ok(()),
+        };
+        self.complain("load.consistency", message)
     }
 
     /// `load.replication` copies need as many nodes.

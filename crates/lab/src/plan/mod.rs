@@ -18,7 +18,6 @@ use std::time::Duration;
 use brownout_record::{Description, HostDescription, LoadDescription, Objective, PhaseDescription};
 
 use self::check::Check;
-pub(crate) use self::narrow::to_u16;
 use self::narrow::to_u32;
 pub use self::{
     layout::{Distance, Layout},
@@ -27,6 +26,7 @@ pub use self::{
     phase::{INTERVAL, INTERVAL_NS, Phase, PlannedPhase},
     windows::probe_interval,
 };
+pub(crate) use self::{narrow::to_u16, network::limits_packets};
 use crate::{
     experiment::{Experiment, FileError, Source},
     hosts::Hosts,
@@ -67,7 +67,6 @@ impl Plan {
         let hosts = &layout.hosts;
         let load = check.load(hosts, &check.cassandra()?)?;
         let phases = check.phases()?;
-        check.mtus()?;
         let faults = check.faults(hosts, &phases)?;
         let objective = check.objective(&phases, &load)?;
         let trials = check.trials()?;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use brownout_network::Impairment;
-use brownout_units::Share;
+use brownout_units::{Count, Share};
 
 use super::{Distance, check::Check, to_u32};
 use crate::{
-    experiment::{FileError, Topology, one_of},
+    experiment::{Complaint, FileError, Topology, one_of},
+    faults::Fault,
     hosts::Hosts,
 };
 
@@ -57,7 +58,8 @@ impl Check<'_> {
                 let message = "all that is sent here is lost: that is a partition, a fault, not a distance".to_owned();
                 return self.complain(&format!("{at}.loss"), message);
             }
-            self.mtu_within(&format!("{at}.mtu"), impairment.mtu.map(u64::from))?;
+            let message = |message| self.complain(&format!("{at}.mtu"), message);
+            mtu_within(impairment.mtu, section.mtu).or_else(message)?;
             let arrow = if link.both { "↔" } else { "→" };
             let words = match (link.from == link.to, hosts.site_of(&link.from)) {
                 (true, Some(site)) => format!("within {site}"),
@@ -67,30 +69,6 @@ impl Check<'_> {
             distances.push(Distance { words, pairs, impairment });
         }
         Ok((hosts, distances))
-    }
-
-    /// Faults that limit the size of packets.
-    pub(super) fn mtus(&self) -> Result<(), FileError> {
-        for (index, entry) in self.experiment.faults.iter().enumerate() {
-            let of_host = entry.mtu.as_ref().map(|mtu| mtu.bytes.0);
-            self.mtu_within(&format!("faults.{index}.mtu.bytes"), of_host)?;
-            let of_link = entry.link.as_ref().and_then(|link| link.mtu).map(|mtu| mtu.0);
-            self.mtu_within(&format!("faults.{index}.link.mtu"), of_link)?;
-        }
-        Ok(())
-    }
-
-    /// A limit that no packet reaches is none.
-    fn mtu_within(&self, key: &str, limit: Option<u64>) -> Result<(), FileError> {
-        let most = self.experiment.network.mtu;
-        match limit.filter(|limit| *limit >= most.0) {
-            Some(limit) => {
-                let message =
-                    format!("there are no packets of more than {limit} bytes: network.mtu is {most}; write less");
-                self.complain(key, message)
-            }
-            None => Ok(()),
-        }
     }
 
     /// Those that this kernel has: a lab loads no modules.
@@ -144,5 +122,42 @@ impl Check<'_> {
             return self.complain("load.replication-of", "no site has a copy; write at least one".to_owned());
         }
         Ok(copies)
+    }
+}
+
+/// Refuses a fault that limits the size of packets to more than the network's own.
+pub(crate) fn limits_packets(fault: &dyn Fault, most: Count) -> Result<(), Complaint> {
+    let limit = fault.impairment().and_then(|impairment| impairment.mtu);
+    let key = if fault.kind() == "link" { "link.mtu" } else { "mtu.bytes" };
+    mtu_within(limit, most).map_err(|message| Complaint::at(key, message))
+}
+
+/// A limit that no packet reaches is none.
+fn mtu_within(limit: Option<u16>, most: Count) -> Result<(), String> {
+    match limit.filter(|limit| u64::from(*limit) >= most.0) {
+        Some(limit) => {
+            Err(format!("there are no packets of more than {limit} bytes: network.mtu is {most}; write less"))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::from_entry;
+
+    #[test]
+    fn a_limit_that_no_packet_reaches_is_refused_for_hosts_and_for_links() {
+        let refused = |written: &str, most: u64| {
+            let fault = from_entry(&serde_json::from_str(written).unwrap(), &Hosts::new(3), 1).unwrap();
+            limits_packets(fault.as_ref(), Count(most)).err().map(|complaint| complaint.key.into_owned())
+        };
+        let of_host = r#"{"mtu":{"host":"n2","bytes":"1500"}}"#;
+        let of_link = r#"{"link":{"from":"n1","to":"n2","delay":"50ms","mtu":"1500"}}"#;
+        assert_eq!(refused(of_host, 1500).as_deref(), Some("mtu.bytes"));
+        assert_eq!(refused(of_link, 1500).as_deref(), Some("link.mtu"));
+        assert!([of_host, of_link].iter().all(|written| refused(written, 9000).is_none()));
+        assert_eq!(refused(r#"{"slow":{"host":"n2","delay":"50ms"}}"#, 1500), None);
     }
 }

@@ -6,8 +6,11 @@ use serde_json::json;
 
 use super::{
     ask::{LabName, ask, wrong},
-    tokens::{Asked, For, reads, section},
+    tokens::{Asked, For, heals_alone, reads, section},
 };
+
+/// The word that heals links.
+const HEALS: &str = "fast";
 
 /// `link`: in the words of the experiment file.
 #[derive(clap::Args)]
@@ -77,10 +80,34 @@ pub struct LinkOfArguments {
 }
 
 impl LinkOfArguments {
+    /// The options that say what is done to the links, and for how long.
+    fn given(&self) -> Vec<(&'static str, bool)> {
+        vec![
+            ("--delay", self.delay.is_some()),
+            ("--jitter", self.jitter.is_some()),
+            ("--distribution", self.distribution.is_some()),
+            ("--delay-correlation", self.delay_correlation.is_some()),
+            ("--loss", self.loss.is_some()),
+            ("--loss-correlation", self.loss_correlation.is_some()),
+            ("--gilbert-elliott", self.gilbert_elliott.is_some()),
+            ("--markov", self.markov.is_some()),
+            ("--duplicate", self.duplicate.is_some()),
+            ("--corrupt", self.corrupt.is_some()),
+            ("--reorder", self.reorder.is_some()),
+            ("--gap", self.gap.is_some()),
+            ("--rate", self.rate.is_some()),
+            ("--queue", self.queue.is_some()),
+            ("--overhead", self.overhead.is_some()),
+            ("--mtu", self.mtu.is_some()),
+            self.length.given(),
+        ]
+    }
+
     pub fn run(self) -> Result<u8, Failure> {
         let names = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
         let (from, to) = (names(&self.from), names(&self.to));
-        if self.words.iter().any(|word| word == "fast") {
+        if self.words.iter().any(|word| word == HEALS) {
+            heals_alone(HEALS, &self.words, &self.given())?;
             return ask(&self.lab, Ask::FastLink { from, to, both: self.both });
         }
         let mut asked = Asked::new("link", None)

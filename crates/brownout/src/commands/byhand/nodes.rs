@@ -7,7 +7,7 @@ use brownout_units::{Delay, Share};
 use super::{
     ask::{LabName, ask},
     look,
-    tokens::{Asked, For, HostsArguments, plain, reads},
+    tokens::{Asked, For, HostsArguments, alone, heals_alone, plain, reads},
 };
 
 /// `start` and `restart`.
@@ -64,7 +64,7 @@ impl UnpauseArguments {
 pub struct KillArguments {
     #[command(flatten)]
     hosts: HostsArguments,
-    /// Another signal: TERM, INT, HUP, QUIT, ABRT or SEGV.
+    /// Another signal: TERM, INT, HUP, ABRT or SEGV.
     #[arg(short = 's', long, value_name = "SIGNAL", default_value = "KILL")]
     signal: String,
     #[command(flatten)]
@@ -119,6 +119,16 @@ impl DiskArguments {
         let (who, placed) =
             self.hosts.split(|word| reads::<Delay>(word).or((word == HEALS_DISK).then(|| word.to_owned())));
         if placed.iter().any(|word| word == HEALS_DISK) {
+            let options = [
+                ("--delay", self.delay.is_some()),
+                ("--jitter", self.jitter.is_some()),
+                ("--directories", !self.directories.is_empty()),
+                ("--operations", !self.operations.is_empty()),
+                ("--share", self.share.is_some()),
+                ("--error", self.error.is_some()),
+                self.length.given(),
+            ];
+            heals_alone(HEALS_DISK, &placed, &options)?;
             return ask(&self.lab, Ask::Heal { kind: "disk".to_owned(), who });
         }
         let listed = |list: Vec<String>| (!list.is_empty()).then_some(list);
@@ -155,6 +165,7 @@ impl CpuArguments {
         let (who, placed) =
             self.hosts.split(|word| reads::<Share>(word).or((word == HEALS_CPU).then(|| word.to_owned())));
         if placed.iter().any(|word| word == HEALS_CPU) {
+            heals_alone(HEALS_CPU, &placed, &[("--share", self.share.is_some()), self.length.given()])?;
             return ask(&self.lab, Ask::Heal { kind: "cpu".to_owned(), who });
         }
         let asked = Asked::new("cpu", Some(who)).with("share", self.share).placed(placed, &["share"])?;
@@ -184,13 +195,17 @@ pub struct ClockArguments {
 impl ClockArguments {
     pub fn run(self) -> Result<u8, Failure> {
         if self.hosts.is_empty() && self.offset.is_none() && self.drift.is_none() {
+            alone("clock without hosts", &[self.length.given()])?;
             return look::clocks(&self.lab, self.json);
         }
+        alone("clock with hosts", &[("--json", self.json)])?;
         let heals = |word: &str| (word == HEALS_CLOCK).then(|| word.to_owned());
         let drift = |word: &str| (word.ends_with("ppm") || word.ends_with("ppb")).then(|| word.to_owned());
         let (who, placed) =
             self.hosts.split(|word| reads::<StepChoice>(word).or_else(|| heals(word)).or_else(|| drift(word)));
         if placed.iter().any(|word| word == HEALS_CLOCK) {
+            let options = [("--offset", self.offset.is_some()), ("--drift", self.drift.is_some()), self.length.given()];
+            heals_alone(HEALS_CLOCK, &placed, &options)?;
             return ask(&self.lab, Ask::Heal { kind: "clock".to_owned(), who });
         }
         let (drifts, offsets): (Vec<String>, Vec<String>) = placed.into_iter().partition(|word| drift(word).is_some());

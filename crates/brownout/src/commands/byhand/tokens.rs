@@ -46,6 +46,28 @@ impl For {
     pub fn ns(&self) -> Option<u64> {
         self.time.map(Delay::ns)
     }
+
+    /// Whether it was given, with its name.
+    pub fn given(&self) -> (&'static str, bool) {
+        ("--for", self.time.is_some())
+    }
+}
+
+/// Refuses options beside what has no use for them: nothing is ever ignored.
+pub fn alone(what: &str, options: &[(&'static str, bool)]) -> Result<(), Failure> {
+    let given: Vec<&str> = options.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
+    match given.is_empty() {
+        true => Ok(()),
+        false => wrong(format!("{what} takes no {}; leave it out", given.join(" and no "))),
+    }
+}
+
+/// Refuses magnitudes and options beside the word that heals.
+pub fn heals_alone(word: &str, placed: &[String], options: &[(&'static str, bool)]) -> Result<(), Failure> {
+    if let Some(magnitude) = placed.iter().find(|placed| *placed != word) {
+        return wrong(format!("{word} heals, and {magnitude} is a magnitude; write one of the two"));
+    }
+    alone(word, options)
 }
 
 /// Whom a fault of links strikes, which way, for how long, and in which lab.
@@ -202,6 +224,23 @@ mod tests {
         assert!(asked(&["1ms", "2ms", "3ms"]).is_err());
         let twice = Asked::new("slow", None).with("delay", Some("1ms")).placed(vec!["2ms".to_owned()], &["delay"]);
         assert!(twice.is_err_and(|failure| failure.message.contains("twice")));
+    }
+
+    #[test]
+    fn nothing_beside_a_word_that_heals_is_ignored() {
+        let placed = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let length = |time: Option<Delay>| For { time }.given();
+        assert!(heals_alone("fast", &placed(&["fast"]), &[("--error", false), length(None)]).is_ok());
+        for (words, options) in [
+            (&["fast", "20ms"][..], [("--error", false), length(None)]),
+            (&["fast"], [("--error", true), length(None)]),
+            (&["fast"], [("--error", false), length(Some(Delay::from_secs(5)))]),
+        ] {
+            assert!(
+                heals_alone("fast", &placed(words), &options).is_err_and(|failure| failure.code == 2),
+                "{options:?}"
+            );
+        }
     }
 
     #[test]
