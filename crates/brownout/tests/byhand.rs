@@ -411,10 +411,22 @@ fn another_lab(place: &Place) {
     assert!(place.bad(&["disk", "n1", "20ms", "-n", "other"], 4).contains("--no-disk"));
     let listed = place.json(&["ls", "--json"]);
     assert_eq!(listed["labs"].as_array().unwrap().len(), 2);
+    an_interface_that_fails_is_told(place);
     let traces = Traces::of(place, "other");
     place.good(&["destroy", "other"]);
     traces.assert_gone(true);
     assert_eq!(host(&status(place), "n1")["state"], "UP");
+}
+
+/// A host that loses its interface is part of `status` from then on, and one event.
+fn an_interface_that_fails_is_told(place: &Place) {
+    place.good(&["exec", "n1", "-n", "other", "--", "ip", "link", "delete", "lab0"]);
+    let seen = || place.json(&["status", "--json", "-n", "other"]);
+    place.until("the failure is told", || host(&seen(), "n1")["network"][0] == "FAILED");
+    let notes = seen()["notes"].to_string();
+    assert!(notes.contains("interface of n1 failed"), "{notes}");
+    let events = place.good(&["events", "--json", "-n", "other"]);
+    assert_eq!(events.matches("\"kind\":\"host-failed\"").count(), 1, "{events}");
 }
 
 #[test]
