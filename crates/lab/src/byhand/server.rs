@@ -18,7 +18,7 @@ use brownout_clock::write_object;
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::{
-    Failure, LabFile, LabRequest,
+    Failure, LabFile,
     answers::answer,
     exec,
     lab::{Lab, TestbedRef},
@@ -30,6 +30,7 @@ use crate::{
     faults::Needs,
     ground::Interrupts,
     progress::{Progress, Tick},
+    request::LabRequest,
     testbed::Testbed,
 };
 
