@@ -31,11 +31,9 @@ use crate::{
     ground::Interrupts,
     progress::{Progress, Tick},
     request::LabRequest,
-    testbed::Testbed,
+    testbed::{READY_WITHIN, Testbed},
 };
 
-/// A cluster that is not ready by then will not be.
-const READY_WITHIN: Duration = Duration::from_secs(180);
 /// Between two looks at whether the lab shall end.
 const LOOK: Duration = Duration::from_secs(1);
 /// The same, of those who answer while the lab is made.
