@@ -415,7 +415,9 @@ fn events(place: &Place) {
 
 /// Two labs do not see one another.
 fn another_lab(place: &Place) {
-    place.up("other", &["--nodes", "1", "--no-disk"]);
+    place.up("other", &["--nodes", "1", "--no-disk", "--set", "network.mtu=1400"]);
+    let interface = place.good(&["exec", "n1", "-n", "other", "--", "ip", "link", "show", "lab0"]);
+    assert!(interface.contains(" mtu 1400 "), "{interface}");
     let said = place.bad(&["status"], 2);
     assert!(said.contains("other, tour"), "{said}");
     place.good(&["slow", "n1", "20ms", "--name", "other"]);
