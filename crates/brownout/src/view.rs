@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_lab::progress::{Progress, Tick};
+use brownout_lab::progress::{OperationTick, Progress, Tick};
 use brownout_units::format_ns;
 
 /// How progress is shown. Goes to the lab's first process as a text.
@@ -85,7 +85,7 @@ impl Progress for Lines {
     fn tick(&mut self, tick: &Tick) {
         let faults = if tick.faults.is_empty() { "none".to_owned() } else { tick.faults.join("; ") };
         self.line(&format!(
-            "trial {}/{}  {}  {} left  offered {:.0}/s  delivered {:.0}/s  failed {}  {OF} p50 {}  p99 {}  {}  {}  busy {:.0}%  fault {faults}",
+            "trial {}/{}  {}  {} left  offered {:.0}/s  delivered {:.0}/s  failed {}  {OF} p50 {}  p99 {}  p50 by coordinator {}  by operation {}  busy {:.0}%  fault {faults}",
             tick.trial,
             tick.trials,
             tick.phase,
@@ -166,8 +166,8 @@ impl Progress for Block {
                 format_ns(tick.p50_ns as f64),
                 format_ns(tick.p99_ns as f64)
             ),
-            format!("  by coordinator, p50   {}", coordinators(tick)),
-            format!("  by operation, p50     {}", operations(tick)),
+            format!("  p50 of the same   by coordinator   {}", coordinators(tick)),
+            format!("  p50 of the same   by operation     {}", operations(tick)),
             format!("  fault in force   {fault}"),
         ];
         self.draw(None);
@@ -186,7 +186,10 @@ fn coordinators(tick: &Tick) -> String {
 }
 
 fn operations(tick: &Tick) -> String {
-    let part = |(name, ok, p50): &(String, u64, u64)| format!("{name} {} ({ok} ok)", format_ns(*p50 as f64));
+    let part = |operation: &OperationTick| {
+        let OperationTick { name, ok, timed_out, p50_ns } = operation;
+        format!("{name} {} ({ok} ok, {timed_out} timed out)", format_ns(*p50_ns as f64))
+    };
     tick.operations.iter().map(part).collect::<Vec<_>>().join("  ")
 }
 
@@ -196,4 +199,30 @@ fn seconds(left: Duration) -> String {
 
 fn columns() -> usize {
     crate::output::terminal_width().unwrap_or(100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_beside_a_percentile_is_of_the_same_operations() {
+        let read = OperationTick { name: "read".to_owned(), ok: 0, timed_out: 3, p50_ns: 5_000_000_000 };
+        let tick = Tick {
+            trial: 1,
+            trials: 1,
+            phase: "fault".to_owned(),
+            left: Duration::ZERO,
+            offered: 3.0,
+            delivered: 0.0,
+            failed: 3,
+            p50_ns: 5_000_000_000,
+            p99_ns: 5_000_000_000,
+            coordinators: vec![("n1".to_owned(), 5_000_000_000)],
+            operations: vec![read],
+            faults: Vec::new(),
+            busy: 0.0,
+        };
+        assert_eq!(operations(&tick), "read 5.00s (0 ok, 3 timed out)");
+    }
 }

@@ -14,8 +14,9 @@ use std::{
 };
 
 use common::{
+    TOO_LATE, beside_a_sleeper,
     byhand::{Place, Traces},
-    kill, require_root, text,
+    kill, require_root, text, wait_for_quiet,
 };
 use serde_json::Value;
 
@@ -44,9 +45,19 @@ fn checked(place: &Place, kind: &str, subject: &str) -> Value {
     all.iter().find(|one| one["kind"] == kind && one["subject"] == subject).unwrap_or_else(|| panic!("{all:?}")).clone()
 }
 
-/// A busy machine may spoil a look.
-fn until_proven(place: &Place, kind: &str, subject: &str) {
-    place.until("what is in force is proven", || checked(place, kind, subject)["verdict"] == "proven");
+/// A look shows at once what is in force; unless the machine itself spoiled it, by what a thread that only sleeps has seen
+/// of it meanwhile. The first look that it did not spoil has to be proven.
+fn assert_proven(place: &Place, kind: &str, subject: &str) {
+    for _ in 0..4 {
+        let (seen, late) = beside_a_sleeper(|| checked(place, kind, subject));
+        if seen["verdict"] == "proven" {
+            return;
+        }
+        assert!(late > TOO_LATE, "a sleeper was {late:?} late at most: {seen}");
+        eprintln!("a sleeper was {late:?} late: {seen}");
+        wait_for_quiet();
+    }
+    panic!("this machine spoiled four looks: it is too busy for this test");
 }
 
 fn unix_us() -> i128 {
@@ -129,8 +140,8 @@ fn links(place: &Place) {
         "{matrix}"
     );
     assert!(round_trips(place, "n1", "n2")[0] >= 200.0, "100 ms there, 100 ms back");
-    until_proven(place, "slow", "n2");
-    until_proven(place, "flaky", "n2");
+    assert_proven(place, "slow", "n2");
+    assert_proven(place, "flaky", "n2");
     assert!(place.good(&["fast", "n2"]).contains("n2: NORMAL"));
 
     for (words, shown) in [
@@ -306,16 +317,18 @@ fn clocks(place: &Place) {
         assert!((offset - (ahead("to") - ahead("from"))).abs() <= error + 1_000, "{pair}");
         assert!(pair["one_way_ns"].as_u64().unwrap() <= 1_000_000_000 && pair["rtt_ns"].is_u64(), "{pair}");
     }
-    until_proven(place, "clock", "n2");
+    assert_proven(place, "clock", "n2");
     place.good(&["clock", "n2", "-200ms"]);
-    // One exchange may be delayed by a busy machine.
-    let is_ahead_by = |ns: i64| {
-        let offset = host(&status(place), "n2")["clock"]["offset_ns"].as_i64().unwrap();
-        (offset - ns).abs() < 20_000_000
+    // An exchange that a busy machine delayed tells a larger error.
+    let assert_ahead_by = |ns: i64| {
+        let seen = host(&status(place), "n2")["clock"].clone();
+        let (offset, error) = (seen["offset_ns"].as_i64().unwrap(), seen["error_ns"].as_i64().unwrap());
+        assert!((offset - ns).abs() <= error + 1_000, "{ns}: {seen}");
     };
-    place.until("the second takes the place of the first", || is_ahead_by(-200_000_000));
+    // The second takes the place of the first.
+    assert_ahead_by(-200_000_000);
     place.good(&["clock", "n2", "right"]);
-    place.until("the clock of n2 is right", || is_ahead_by(0));
+    assert_ahead_by(0);
 }
 
 fn disks_and_processors(place: &Place) {
@@ -324,7 +337,7 @@ fn disks_and_processors(place: &Place) {
     place.good(&["disk", "n3", "--error", "io", "--operations", "read", "--directories", "hints"]);
     place.good(&["cpu", "n1", "50%"]);
     for (kind, node) in [("disk", "n2"), ("disk", "n3"), ("cpu", "n1")] {
-        until_proven(place, kind, node);
+        assert_proven(place, kind, node);
     }
     let seen = status(place);
     assert_eq!(host(&seen, "n3")["disk"][0], "FAILING EIO (read) on hints");
@@ -421,7 +434,9 @@ fn events(place: &Place) {
 
 /// Two labs do not see one another.
 fn another_lab(place: &Place) {
-    place.up("other", &["--nodes", "1", "--no-disk"]);
+    place.up("other", &["--nodes", "1", "--no-disk", "--set", "network.mtu=1400"]);
+    let interface = place.good(&["exec", "n1", "-n", "other", "--", "ip", "link", "show", "lab0"]);
+    assert!(interface.contains(" mtu 1400 "), "{interface}");
     let said = place.bad(&["status"], 2);
     assert!(said.contains("other, tour"), "{said}");
     place.good(&["slow", "n1", "20ms", "--name", "other"]);
@@ -430,10 +445,22 @@ fn another_lab(place: &Place) {
     assert!(place.bad(&["disk", "n1", "20ms", "-n", "other"], 4).contains("--no-disk"));
     let listed = place.json(&["ls", "--json"]);
     assert_eq!(listed["labs"].as_array().unwrap().len(), 2);
+    an_interface_that_fails_is_told(place);
     let traces = Traces::of(place, "other");
     place.good(&["destroy", "other"]);
     traces.assert_gone(true);
     assert_eq!(host(&status(place), "n1")["state"], "UP");
+}
+
+/// A host that loses its interface is part of `status` from then on, and one event.
+fn an_interface_that_fails_is_told(place: &Place) {
+    place.good(&["exec", "n1", "-n", "other", "--", "ip", "link", "delete", "lab0"]);
+    let seen = || place.json(&["status", "--json", "-n", "other"]);
+    place.until("the failure is told", || host(&seen(), "n1")["network"][0] == "FAILED");
+    let notes = seen()["notes"].to_string();
+    assert!(notes.contains("interface of n1 failed"), "{notes}");
+    let events = place.good(&["events", "--json", "-n", "other"]);
+    assert_eq!(events.matches("\"kind\":\"host-failed\"").count(), 1, "{events}");
 }
 
 #[test]

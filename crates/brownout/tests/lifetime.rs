@@ -165,7 +165,15 @@ fn start_all_at_once(directory: &Path, last: &str) -> Running {
     let out = directory.join("runs");
     let mut running = Running::start(&[file.to_str().unwrap(), "--out", out.to_str().unwrap()]);
     running.wait_for_any(&["fault  6s left", "fault  5s left"]);
+    what_times_out_is_in_the_live_view(running.seen.lines().last().unwrap());
     running
+}
+
+/// A third of the operations go to n3, which stands still: their time-out of a second is far more than one in a hundred.
+fn what_times_out_is_in_the_live_view(line: &str) {
+    let of_both = line.split_once("ok and timed out p50 ").unwrap_or_else(|| panic!("{line}")).1;
+    let p99: brownout_units::Delay = of_both.split_once("p99 ").unwrap().1.split(' ').next().unwrap().parse().unwrap();
+    assert!(p99 >= brownout_units::Delay::from_secs(1), "{line}");
 }
 
 fn with_command_line(processes: &BTreeSet<(u32, u64)>, part: &str) -> Vec<u32> {

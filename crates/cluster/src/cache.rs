@@ -10,6 +10,9 @@ use std::{
 
 use thiserror::Error;
 
+/// Begins the names of unfinished files and directories in the cache.
+pub(crate) const UNFINISHED: &str = ".unfinished-";
+
 /// Why the cache cannot be used.
 #[derive(Debug, Error)]
 pub enum CacheError {
@@ -65,7 +68,8 @@ pub(crate) fn open_up(path: &Path) -> io::Result<()> {
 pub(crate) struct Lock(#[expect(dead_code, reason = "held, not read")] File);
 
 impl Lock {
-    /// Makes `cache` if need be and waits for the right to write in it; false from `go_on` ends the wait.
+    /// Makes `cache` if need be and waits for the right to write in it; false from `go_on` ends the wait. Removes what a
+    /// killed process has left unfinished there: nobody is still at work in it.
     pub(crate) fn take(cache: &Path, go_on: &dyn Fn() -> bool) -> Result<Option<Lock>, CacheError> {
         if !cache.is_dir() {
             fs::create_dir_all(cache).map_err(CacheError::files("create a directory", cache))?;
@@ -75,13 +79,27 @@ impl Lock {
         let file = File::create(&path).map_err(CacheError::files("write", &path))?;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Some(Lock(file))),
+                Ok(()) => {
+                    remove_unfinished(cache);
+                    return Ok(Some(Lock(file)));
+                }
                 Err(fs::TryLockError::WouldBlock) if go_on() => {
                     std::thread::sleep(std::time::Duration::from_millis(100));
                 }
                 Err(fs::TryLockError::WouldBlock) => return Ok(None),
                 Err(fs::TryLockError::Error(error)) => return Err(CacheError::files("lock", &path)(error)),
             }
+        }
+    }
+}
+
+/// Only with the lock held.
+fn remove_unfinished(cache: &Path) {
+    for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            let path = entry.path();
+            // What cannot be removed is only a waste of space.
+            let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
         }
     }
 }
@@ -103,6 +121,18 @@ mod tests {
             assert_eq!(environment(pairs).unwrap(), Path::new(place));
         }
         assert!(matches!(environment(&[]), Err(CacheError::Nowhere)));
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_removed_be_it_a_directory_or_a_file() {
+        let cache = tempfile::tempdir().unwrap();
+        let [directory, file, kept] =
+            [".unfinished-x", ".unfinished-y.jsa", "z.jsa"].map(|name| cache.path().join(name));
+        fs::create_dir_all(directory.join("jars")).unwrap();
+        fs::write(&file, "half").unwrap();
+        fs::write(&kept, "whole").unwrap();
+        Lock::take(cache.path(), &|| true).unwrap().unwrap();
+        assert_eq!((directory.exists(), file.exists(), kept.exists()), (false, false, true));
     }
 
     #[test]

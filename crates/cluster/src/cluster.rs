@@ -19,7 +19,7 @@ use crate::{
     system::{Member, Start, System},
 };
 
-/// A cluster of database processes. Dropping it kills them.
+/// A cluster of database processes. Dropping it kills them (SIGKILL) and reaps them.
 pub struct Cluster {
     parts: Arc<Parts>,
     nodes: Vec<Node>,
@@ -36,27 +36,13 @@ impl Cluster {
     /// `archive` is a class-data archive of [`crate::cassandra::archive`]; a JVM that cannot use it starts without.
     /// The jars, Java and the archive must be readable for `paths.owner`.
     ///
-    /// # Errors
-    /// When a directory cannot be made (one left from an earlier cluster is not reused), a setting is not allowed,
-    /// or a process cannot be spawned. Nothing runs then.
-    pub fn start(
-        spec: &CassandraSpec,
-        distribution: &Distribution,
-        java: &Java,
-        hosts: &[&dyn Place],
-        paths: &Paths,
-        archive: Option<&Path>,
-    ) -> Result<Cluster, ClusterError> {
-        Cluster::start_with(spec, distribution, java, hosts, paths, archive, &mut |_| Ok(Vec::new()))
-    }
-
-    /// The same, and calls `prepare` once for each node, after all directories were made and before any node is started: it
-    /// may mount something over them, and returns environment variables for that node, now and whenever it is started
-    /// again.
+    /// `prepare` is called once for each node, after all directories were made and before any node is started: it may mount
+    /// something over them, and returns environment variables for that node, now and whenever it is started again.
     ///
     /// # Errors
-    /// As [`Cluster::start`], and when `prepare` fails.
-    pub fn start_with(
+    /// When a directory cannot be made (one left from an earlier cluster is not reused), a setting is not allowed,
+    /// `prepare` fails, or a process cannot be spawned. Nothing runs then.
+    pub fn start(
         spec: &CassandraSpec,
         distribution: &Distribution,
         java: &Java,
@@ -213,9 +199,6 @@ impl Cluster {
         }
         true
     }
-
-    /// Kills all nodes (SIGKILL) and reaps them; so does dropping the cluster.
-    pub fn kill(self) {}
 }
 
 impl Drop for Cluster {

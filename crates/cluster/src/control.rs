@@ -11,7 +11,7 @@ use brownout_base::Change;
 use brownout_units::Share;
 
 use crate::{
-    ClusterError, CpuLimit, Node, NodeState, Restarted, Stopped, clock,
+    ClusterError, CpuLimit, NodeState, Stopped, clock,
     error::unknown,
     host::Network,
     logs,
@@ -73,7 +73,7 @@ impl ClusterControl {
     /// # Errors
     /// When it is down already, or does not even die of SIGKILL.
     pub fn stop(&self, name: &str, deadline: Duration) -> Result<Stopped, ClusterError> {
-        self.supervisor(name)?.stop("stop", deadline)
+        self.supervisor(name)?.stop(deadline)
     }
 
     /// Starts a node that is down, on its own data, by the same command; it does not answer yet (see
@@ -85,15 +85,6 @@ impl ClusterControl {
     pub fn start(&self, name: &str) -> Result<Change, ClusterError> {
         let (asked_ns, done_ns) = self.0.start(self.find(name)?, Start::Again)?;
         Ok(Change::between(asked_ns, done_ns))
-    }
-
-    /// [`ClusterControl::stop`], then [`ClusterControl::start`].
-    ///
-    /// # Errors
-    /// Theirs.
-    pub fn restart(&self, name: &str, deadline: Duration) -> Result<Restarted, ClusterError> {
-        let stopped = self.supervisor(name)?.stop("restart", deadline)?;
-        Ok(Restarted { stopped, started: self.start(name)? })
     }
 
     /// What the kernel shows of the node at this moment.
@@ -207,15 +198,6 @@ impl ClusterControl {
         Ok(command)
     }
 
-    /// Makes `command` run in the node's network whenever it is spawned; nothing else of it changes.
-    ///
-    /// # Errors
-    /// Only for a name that no node bears.
-    pub fn prepare(&self, name: &str, command: &mut Command) -> Result<(), ClusterError> {
-        self.0.networks[self.find(name)?].prepare(command);
-        Ok(())
-    }
-
     /// The node's own log. Every start goes on in it.
     ///
     /// # Errors
@@ -231,21 +213,6 @@ impl ClusterControl {
     /// Only for a name that no node bears.
     pub fn console_path(&self, name: &str) -> Result<PathBuf, ClusterError> {
         Ok(self.0.members[self.find(name)?].logs.join(logs::CONSOLE))
-    }
-
-    /// The node as a handle that tells more of it.
-    ///
-    /// # Errors
-    /// Only for a name that no node bears.
-    pub fn node(&self, name: &str) -> Result<Node, ClusterError> {
-        let index = self.find(name)?;
-        let member = &self.0.members[index];
-        Ok(Node {
-            name: member.name.clone(),
-            address: member.address,
-            logs: member.logs.clone(),
-            supervisor: Arc::clone(&self.0.supervisors[index]),
-        })
     }
 
     /// Every node with the network that it is in.

@@ -15,13 +15,11 @@ use std::{
 };
 
 use brownout_base::{Change, clock::monotonic_ns};
-use brownout_machine::Processors;
-use brownout_machine::{Scheduling, run_urgently};
+use brownout_machine::{Processors, run_urgently};
 use brownout_units::Share;
 
 use crate::{
     ClusterError, clock,
-    governing::Tally,
     quota::{Account, PERIOD_NS},
     supervisor::{Life, Supervisor},
 };
@@ -33,25 +31,6 @@ const LEAST: f64 = 0.01;
 /// For the governor's thread to begin.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a limit has done since it is in force.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CpuSample {
-    /// When this was read, in nanoseconds of CLOCK_MONOTONIC.
-    pub at_ns: u64,
-    /// CPU time that the node has used, in nanoseconds.
-    pub ran_ns: u64,
-    /// Time for which it was held, in nanoseconds.
-    pub throttled_ns: u64,
-    /// Periods of 100 ms that were begun.
-    pub periods: u64,
-    /// Those in which it used up its quota, or still owed some: the limit was felt.
-    pub throttled_periods: u64,
-    /// The latest that a held node was let go on, ever, in nanoseconds.
-    pub late_ns: u64,
-    /// Whether the thread that keeps the limit is there. When not, the node is not limited.
-    pub kept: bool,
-}
-
 /// A limit on a node's CPU time, in force until this is dropped or [`CpuLimit::heal`]ed. It stays through the node's
 /// deaths and starts. Of several on one node, the least counts.
 #[must_use = "the node is unlimited as soon as the guard is dropped"]
@@ -59,10 +38,7 @@ pub struct CpuLimit {
     supervisor: Arc<Supervisor>,
     number: u64,
     share: Share,
-    processors: f64,
     since: Change,
-    scheduling: Scheduling,
-    before: Tally,
 }
 
 impl CpuLimit {
@@ -78,15 +54,11 @@ impl CpuLimit {
         let (capacity, count) = (processors.capacity(), u64::from(processors.count()));
         let asked_ns = monotonic_ns();
         let mut life = supervisor.open()?;
-        if life.governing.running.is_some() {
-            life.count();
-        }
-        let before = life.governing.tally;
         let number = life.governing.next;
         life.governing.next += 1;
         life.governing.limits.push((number, share));
         supervisor.changed.notify_all();
-        if life.governing.running.is_none() {
+        if !life.governing.running {
             let spawned = thread::Builder::new().name(format!("cpu-{}", supervisor.name)).spawn({
                 let supervisor = Arc::clone(supervisor);
                 move || govern(&supervisor, capacity, count)
@@ -97,67 +69,22 @@ impl CpuLimit {
             }
         }
         let begun = Instant::now();
-        let scheduling = loop {
-            match (life.governing.running, PATIENCE.checked_sub(begun.elapsed())) {
-                (Some(scheduling), _) => break scheduling,
-                (None, Some(left)) => {
-                    life =
-                        supervisor.changed.wait_timeout(life, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0;
-                }
-                (None, None) => {
-                    life.governing.limits.retain(|(other, _)| *other != number);
-                    let source = std::io::Error::new(std::io::ErrorKind::TimedOut, "its thread does not start");
-                    return Err(ClusterError::Governor { node: supervisor.name.clone(), source });
-                }
-            }
-        };
+        while !life.governing.running {
+            let Some(left) = PATIENCE.checked_sub(begun.elapsed()) else {
+                life.governing.limits.retain(|(other, _)| *other != number);
+                let source = std::io::Error::new(std::io::ErrorKind::TimedOut, "its thread does not start");
+                return Err(ClusterError::Governor { node: supervisor.name.clone(), source });
+            };
+            life = supervisor.changed.wait_timeout(life, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0;
+        }
         drop(life);
         let since = Change::between(asked_ns, monotonic_ns());
-        Ok(CpuLimit {
-            supervisor: Arc::clone(supervisor),
-            number,
-            share,
-            processors: capacity,
-            since,
-            scheduling,
-            before,
-        })
+        Ok(CpuLimit { supervisor: Arc::clone(supervisor), number, share, since })
     }
 
     /// Since when it is in force.
     pub fn since(&self) -> Change {
         self.since
-    }
-
-    /// What it allows: the part of the CPU time of [`CpuLimit::processors`].
-    pub fn share(&self) -> Share {
-        self.share
-    }
-
-    /// The processors that the lab may use; no whole number where a quota of a cgroup is less.
-    pub fn processors(&self) -> f64 {
-        self.processors
-    }
-
-    /// How the thread that keeps the limit is scheduled.
-    pub fn scheduling(&self) -> Scheduling {
-        self.scheduling
-    }
-
-    /// What has been done since the limit is in force.
-    pub fn sample(&self) -> CpuSample {
-        let mut life = self.supervisor.life();
-        life.count();
-        let (tally, before) = (life.governing.tally, self.before);
-        CpuSample {
-            at_ns: monotonic_ns(),
-            ran_ns: tally.ran_ns - before.ran_ns,
-            throttled_ns: tally.throttled_ns - before.throttled_ns,
-            periods: tally.periods - before.periods,
-            throttled_periods: tally.throttled_periods - before.throttled_periods,
-            late_ns: tally.late_ns,
-            kept: life.governing.running.is_some(),
-        }
     }
 
     /// Takes the limit back, and says when. The node goes on at once unless it is paused, or limited by another.
@@ -195,14 +122,14 @@ impl std::fmt::Debug for CpuLimit {
 impl Life {
     /// The least of the limits in force; `None` when nobody keeps one.
     pub(crate) fn cpu_share(&self) -> Option<Share> {
-        self.governing.running?;
-        self.governing.limits.iter().map(|(_, share)| *share).reduce(|a, b| if a < b { a } else { b })
+        let kept = self.governing.limits.iter().filter(|_| self.governing.running);
+        kept.map(|(_, share)| *share).reduce(|a, b| if a < b { a } else { b })
     }
 
     /// Time for which limits have held the node, in nanoseconds.
     pub(crate) fn held_ns(&self) -> u64 {
         let held = self.governing.held_since_ns.map_or(0, |since| monotonic_ns().saturating_sub(since));
-        self.governing.tally.throttled_ns + held
+        self.governing.held_ns + held
     }
 
     /// Adds what was used and how long was held since the last count; says what was used, in nanoseconds.
@@ -217,9 +144,8 @@ impl Life {
             }
             None => 0,
         };
-        self.governing.tally.ran_ns += used_ns;
         if let Some(since) = self.governing.held_since_ns.as_mut() {
-            self.governing.tally.throttled_ns += now_ns.saturating_sub(*since);
+            self.governing.held_ns += now_ns.saturating_sub(*since);
             *since = now_ns;
         }
         used_ns
@@ -249,7 +175,7 @@ struct HoldRelease<'a>(&'a Supervisor);
 impl Drop for HoldRelease<'_> {
     fn drop(&mut self) {
         let mut life = self.0.life();
-        life.governing.running = None;
+        life.governing.running = false;
         life.let_go();
         self.0.changed.notify_all();
     }
@@ -258,20 +184,17 @@ impl Drop for HoldRelease<'_> {
 /// Keeps the limits of a node while there are any. `capacity` is the CPU time that there is in a second, s; `count` is how
 /// many threads may use it at once.
 fn govern(supervisor: &Supervisor, capacity: f64, count: u64) {
-    let scheduling = run_urgently(PRIORITY);
+    run_urgently(PRIORITY);
     let release = HoldRelease(supervisor);
     let mut life = supervisor.life();
     life.governing.read = life.read_clock().unwrap_or_default();
-    life.governing.tally.periods += 1;
     let mut account = Account::begin(monotonic_ns());
-    // The quota was used up in this period.
-    let mut felt = false;
-    life.governing.running = Some(scheduling);
+    life.governing.running = true;
     supervisor.changed.notify_all();
     loop {
         let Some(share) = life.cpu_share().filter(|_| !life.ended()) else {
             // Under the same lock under which a new limit would look whether somebody keeps it.
-            life.governing.running = None;
+            life.governing.running = false;
             life.let_go();
             drop(life);
             std::mem::forget(release);
@@ -283,16 +206,8 @@ fn govern(supervisor: &Supervisor, capacity: f64, count: u64) {
         let used_ns = life.count();
         account.used_ns += used_ns;
         let now_ns = monotonic_ns();
-        if let Some((periods, late_ns)) = account.turn(now_ns, quota_ns) {
-            life.governing.tally.periods += periods;
-            if life.throttled() {
-                life.governing.tally.late_ns = life.governing.tally.late_ns.max(late_ns);
-            }
-            felt = false;
-        }
+        account.turn(now_ns, quota_ns);
         if account.used_ns >= quota_ns && share < Share::ALL {
-            life.governing.tally.throttled_periods += u64::from(!felt);
-            felt = true;
             life.hold();
         } else {
             life.let_go();

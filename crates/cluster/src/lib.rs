@@ -4,7 +4,7 @@
 //! software ([`cassandra::maven`], [`cassandra::tarball`]), writes each node's configuration, starts the
 //! processes without privileges ([`Cluster::start`]), tells when the cluster is ready
 //! ([`Cluster::wait_ready`]), notices deaths ([`Cluster::deaths`]) and ends everything
-//! ([`Cluster::kill`], or dropping the cluster). Meanwhile anybody may pause, kill, stop, start, throttle and ask the
+//! (by dropping the cluster). Meanwhile anybody may pause, kill, stop, start, throttle and ask the
 //! nodes ([`Cluster::control`]).
 //!
 //! What is Cassandra's own lies under [`cassandra`]; the rest knows only a `System`, so that another
@@ -45,9 +45,9 @@ pub use confine::Owner;
 pub use control::ClusterControl;
 pub use directories::{NodeDirectories, Paths, Variables};
 pub use error::ClusterError;
-pub use governor::{CpuLimit, CpuSample};
+pub use governor::CpuLimit;
 pub use node::Node;
 pub use readiness::Readiness;
-pub use signals::{Restarted, Stopped};
+pub use signals::Stopped;
 pub use state::{Death, NodeState};
 pub use system::SystemSettings;

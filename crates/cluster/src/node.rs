@@ -1,8 +1,6 @@
-//! A handle to a node: its name, its process, the resources it uses.
+//! A handle to a node: its name, its process, the CPU time it uses.
 
-use std::{fmt, fs, net::Ipv4Addr, path::PathBuf, sync::Arc};
-
-use brownout_units::Bytes;
+use std::{fmt, net::Ipv4Addr, path::PathBuf, sync::Arc};
 
 use crate::{clock, supervisor::Supervisor};
 
@@ -32,17 +30,6 @@ impl Node {
     /// CPU time used by all its threads since its last start, in nanoseconds; `None` while it is dead.
     pub fn cpu_ns(&self) -> Option<u64> {
         clock::process_cpu_ns(self.supervisor.life().living_pid()?)
-    }
-
-    /// Its resident memory, mapped files included; `None` while it is dead.
-    pub fn rss(&self) -> Option<Bytes> {
-        let pid = self.supervisor.life().living_pid()?;
-        // The second field of statm is resident pages (proc(5)).
-        let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-        let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
-        // SAFETY: sysconf has no preconditions.
-        let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
-        Some(Bytes(pages * page))
     }
 
     /// Whether its process is there. A process that was stopped by a signal is.

@@ -24,17 +24,16 @@ impl Account {
         Account { since_ns: now_ns, used_ns: 0 }
     }
 
-    /// When the period is over, begins the one that `now_ns` lies in: says how many were begun, and how long ago this one
-    /// was. What was not used is lost, what was used too much is owed.
-    pub(crate) fn turn(&mut self, now_ns: u64, quota_ns: u64) -> Option<(u64, u64)> {
+    /// When the period is over, begins the one that `now_ns` lies in. What was not used is lost, what was used too much is
+    /// owed.
+    pub(crate) fn turn(&mut self, now_ns: u64, quota_ns: u64) {
         let periods = now_ns.saturating_sub(self.since_ns) / PERIOD_NS;
         if periods == 0 {
-            return None;
+            return;
         }
         self.since_ns += periods * PERIOD_NS;
         let owed_ns = self.used_ns.saturating_sub(quota_ns.saturating_mul(periods));
         self.used_ns = owed_ns.min(quota_ns.saturating_mul(PERIODS_OF_DEBT));
-        Some((periods, now_ns - self.since_ns))
     }
 
     /// How long nothing has to be looked at: until the next period, or until shortly before the quota can be used up, with
@@ -57,13 +56,14 @@ mod tests {
     #[test]
     fn what_was_used_too_much_is_owed_and_what_was_not_used_is_lost() {
         let mut account = Account { since_ns: 0, used_ns: 25 };
-        assert_eq!(account.turn(PERIOD_NS - 1, 20), None);
-        assert_eq!(account.turn(PERIOD_NS + 7, 20), Some((1, 7)));
+        account.turn(PERIOD_NS - 1, 20);
+        assert_eq!((account.since_ns, account.used_ns), (0, 25));
+        account.turn(PERIOD_NS + 7, 20);
         assert_eq!((account.since_ns, account.used_ns), (PERIOD_NS, 5));
-        assert_eq!(account.turn(2 * PERIOD_NS, 20), Some((1, 0)));
+        account.turn(2 * PERIOD_NS, 20);
         assert_eq!(account.used_ns, 0, "not -15");
         account.used_ns = 70;
-        assert_eq!(account.turn(5 * PERIOD_NS, 20), Some((3, 0)));
+        account.turn(5 * PERIOD_NS, 20);
         assert_eq!(account.used_ns, 10, "three periods' worth was paid back");
         account.used_ns = 1_000_000;
         account.turn(6 * PERIOD_NS, 20);

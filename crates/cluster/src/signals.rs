@@ -35,15 +35,6 @@ pub struct Stopped {
     pub killed: bool,
 }
 
-/// How a node was stopped and started again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Restarted {
-    /// The end of the old process.
-    pub stopped: Stopped,
-    /// The start of the new one, which does not answer yet.
-    pub started: Change,
-}
-
 /// The end of a process that was asked for.
 struct Asked {
     at_ns: u64,
@@ -147,8 +138,8 @@ impl Supervisor {
     }
 
     /// Asks it to end, and kills it when it has not by `deadline`.
-    pub(crate) fn stop(&self, doing: &'static str, deadline: Duration) -> Result<Stopped, ClusterError> {
-        let asked = self.ask_end(doing, libc::SIGTERM)?;
+    pub(crate) fn stop(&self, deadline: Duration) -> Result<Stopped, ClusterError> {
+        let asked = self.ask_end("stop", libc::SIGTERM)?;
         if let Some(change) = asked.wait(deadline) {
             return Ok(Stopped { change, killed: false });
         }

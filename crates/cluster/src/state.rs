@@ -35,7 +35,7 @@ pub struct Death {
     pub at_ns: u64,
     /// How: "exit code 3", "killed by signal 9".
     pub status: String,
-    /// Whether somebody asked for it: [`crate::ClusterControl`]'s `kill`, `stop` or `restart`. What a node does to
+    /// Whether somebody asked for it: [`crate::ClusterControl`]'s `kill` or `stop`. What a node does to
     /// itself, or another to it, was not asked for.
     pub asked: bool,
     /// The last lines of its logs.

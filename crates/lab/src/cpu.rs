@@ -50,27 +50,33 @@ fn process_ns() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
+
+    /// Works until it is so; none of it takes a minute.
+    fn work_until(is_so: impl Fn() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut sum = 0_u64;
+        while !is_so() {
+            assert!(Instant::now() < deadline, "not after a minute of work");
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
+    }
 
     #[test]
     fn threads_are_found_by_their_name() {
-        let body = || {
-            let mut sum = 0_u64;
-            while !named_threads().any(|(name, thread)| name == "emulator" && thread.ran_ns > 5_000_000) {
-                sum = std::hint::black_box(sum.wrapping_add(1));
-            }
-        };
-        std::thread::Builder::new().name("emulator".to_owned()).spawn(body).unwrap().join().unwrap();
+        let seen = || named_threads().any(|(name, thread)| name == "emulator" && thread.ran_ns > 5_000_000);
+        let thread = std::thread::Builder::new().name("emulator".to_owned());
+        thread.spawn(move || work_until(seen)).unwrap().join().unwrap();
     }
 
     #[test]
     fn work_shows() {
-        let before = CpuTimes::now(&Processors::of_this_process()).unwrap();
-        let mut sum = 0_u64;
-        while CpuTimes::now(&Processors::of_this_process()).unwrap().instrument - before.instrument < 20_000_000 {
-            sum = std::hint::black_box(sum.wrapping_add(1));
-        }
-        let after = CpuTimes::now(&Processors::of_this_process()).unwrap();
+        let processors = Processors::of_this_process();
+        let before = CpuTimes::now(&processors).unwrap();
+        work_until(|| CpuTimes::now(&processors).unwrap().instrument - before.instrument >= 20_000_000);
+        let after = CpuTimes::now(&processors).unwrap();
         assert!(after.instrument >= before.instrument + 20_000_000);
         assert!(after.machine.all_ns >= before.machine.all_ns);
     }

@@ -16,6 +16,7 @@ use crate::{
     cpu::CpuTimes,
     host_failures,
     plan::INTERVAL_NS,
+    progress::OperationTick,
     witness::Witnesses,
 };
 
@@ -73,8 +74,8 @@ pub struct Sources<'a> {
 pub struct Look {
     /// The load; none while there is no engine.
     pub live: Option<Live>,
-    /// By the names of operations, of those that began in the last whole interval: answered ok, median response, ns.
-    pub operations: Vec<(String, u64, u64)>,
+    /// By the names of operations, of those that began in the last whole interval.
+    pub operations: Vec<OperationTick>,
     /// Its length, seconds.
     pub seconds: f64,
     /// Share of the machine's processors in use.
@@ -411,21 +412,26 @@ fn unseen(source: io::Error) -> LabError {
 }
 
 /// Operations of the last bucket that is over, by name.
-fn by_operation(buckets: &[Bucket], now_ns: u64) -> Vec<(String, u64, u64)> {
+fn by_operation(buckets: &[Bucket], now_ns: u64) -> Vec<OperationTick> {
     let over = buckets.iter().filter(|bucket| bucket.start_ns + bucket.length_ns <= now_ns);
-    let mut sums: BTreeMap<&str, (u64, Histogram<u64>)> = BTreeMap::new();
+    let mut sums: BTreeMap<&str, (u64, u64, Histogram<u64>)> = BTreeMap::new();
     for series in over.max_by_key(|bucket| bucket.start_ns).iter().flat_map(|bucket| &bucket.series) {
-        let (ok, response) = sums.entry(&series.statement).or_insert_with(|| (0, brownout_load::histogram()));
-        if series.outcome == Outcome::Ok {
-            *ok += series.count;
+        let (ok, timed_out, response) =
+            sums.entry(&series.statement).or_insert_with(|| (0, 0, brownout_load::histogram()));
+        match series.outcome {
+            Outcome::Ok => *ok += series.count,
+            Outcome::TimedOut => *timed_out += series.count,
+            _ => continue,
         }
-        if matches!(series.outcome, Outcome::Ok | Outcome::TimedOut) {
-            // It grows as it needs to, so adding cannot fail.
-            let _ = response.add(&series.response);
-        }
+        // It grows as it needs to, so adding cannot fail.
+        let _ = response.add(&series.response);
     }
-    let row =
-        |(name, (ok, response)): (&str, (u64, Histogram<u64>))| (name.to_owned(), ok, response.value_at_quantile(0.5));
+    let row = |(name, (ok, timed_out, response)): (&str, (u64, u64, Histogram<u64>))| OperationTick {
+        name: name.to_owned(),
+        ok,
+        timed_out,
+        p50_ns: response.value_at_quantile(0.5),
+    };
     sums.into_iter().map(row).collect()
 }
 

@@ -14,6 +14,19 @@ pub trait Progress {
     fn tick(&mut self, tick: &Tick);
 }
 
+/// One operation in one second of load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperationTick {
+    /// Its name.
+    pub name: String,
+    /// Answered ok.
+    pub ok: u64,
+    /// Timed out.
+    pub timed_out: u64,
+    /// Median response of both, ns.
+    pub p50_ns: u64,
+}
+
 /// One second of load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
@@ -29,16 +42,16 @@ pub struct Tick {
     pub offered: f64,
     /// Operations per second answered without error.
     pub delivered: f64,
-    /// Failed and timed out in this second.
+    /// Failed, timed out and never sent in this second.
     pub failed: u64,
-    /// Of the operations that ended in this second, ns.
+    /// Median response of those answered ok and timed out in this second, ns.
     pub p50_ns: u64,
-    /// Of the operations that ended in this second, ns.
+    /// The 99th percentile of the same, ns.
     pub p99_ns: u64,
-    /// Median response per coordinator, ns.
+    /// Median response per coordinator, of the same, ns.
     pub coordinators: Vec<(String, u64)>,
-    /// By the names of operations, of those that began in the last whole second: answered ok, and median response, ns.
-    pub operations: Vec<(String, u64, u64)>,
+    /// By the names of operations, of those that began in the last whole second.
+    pub operations: Vec<OperationTick>,
     /// The faults in force, in words.
     pub faults: Vec<String>,
     /// Share of the machine's processors in use, 0 to 1.

@@ -1,10 +1,10 @@
 //! What the command asks of the lab's first process, which it starts with [`INSIDE`].
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, os::fd::RawFd, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{byhand::LabRequest, provided::Provided};
+use crate::provided::Provided;
 
 /// The hidden command that the lab's first process is started with.
 pub const INSIDE: &str = "inside-lab";
@@ -33,4 +33,25 @@ pub(crate) struct RunRequest {
     pub(crate) sabotage: bool,
     /// Of the one who shows progress; the lab only carries it.
     pub(crate) view: String,
+}
+
+/// What `up` asks of a lab's keeper and of its first process.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct LabRequest {
+    pub(crate) name: String,
+    /// Where its directory lies.
+    pub(crate) registry: PathBuf,
+    pub(crate) provided: Provided,
+    /// The lab file, its text, and what was set in it.
+    pub(crate) file: PathBuf,
+    pub(crate) text: String,
+    pub(crate) set: Vec<String>,
+    /// Why there are no disks that can be slow; none: there are.
+    pub(crate) no_disk: Option<String>,
+    pub(crate) started_unix_ms: u64,
+    pub(crate) who: String,
+    /// Inherited; each is the same in the keeper and in the first process.
+    pub(crate) lock: RawFd,
+    pub(crate) listener: RawFd,
+    pub(crate) birth: RawFd,
 }

@@ -8,6 +8,7 @@ use std::{
     os::unix::fs::{MetadataExt, chown},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use brownout_clock::{
@@ -27,6 +28,9 @@ use crate::{
     hosts::Hosts,
     spec::LabSpec,
 };
+
+/// A cluster that is not ready by then will not be: ten times what it takes on a small machine.
+pub const READY_WITHIN: Duration = Duration::from_secs(180);
 
 /// The network and the cluster of a trial or of a lab by hand. Dropping it ends it: the nodes first, then the disks under them, then the network.
 pub struct Testbed {
@@ -79,7 +83,7 @@ impl Testbed {
             }
             Ok(environment)
         };
-        let cluster = Cluster::start_with(
+        let cluster = Cluster::start(
             &spec.cassandra(),
             &spec.distribution,
             &spec.java,

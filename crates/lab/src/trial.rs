@@ -20,13 +20,11 @@ use crate::{
     progress::Progress,
     schedule::Schedule,
     spec::LabSpec,
-    testbed::{Testbed, TestbedSettings, settings},
+    testbed::{READY_WITHIN, Testbed, TestbedSettings, settings},
     timeline::TimeLine,
     witness::Witnesses,
 };
 
-/// A cluster that is not ready by then will not be: ten times what it takes on a small machine.
-const READY_WITHIN: Duration = Duration::from_secs(180);
 /// For schema changes and the like.
 const CONTROL_WITHIN: Duration = Duration::from_secs(60);
 /// `SCHED_FIFO` priority of the load's thread: below the emulator's, so that packets come first.

@@ -71,8 +71,7 @@ impl Cassandra {
             Ok(Vec::new())
         };
         let place = Loopback(address);
-        let mut cluster =
-            Cluster::start_with(&spec, &distribution, &java, &[&place], &paths, None, &mut prepare).unwrap();
+        let mut cluster = Cluster::start(&spec, &distribution, &java, &[&place], &paths, None, &mut prepare).unwrap();
         let credentials = login.map(|(user, password)| (user.to_owned(), password.to_owned()));
         // Readiness is asked for without a name, or a key.
         if lines.is_empty() {

@@ -11,6 +11,7 @@ use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -100,15 +101,38 @@ pub fn is_spoiled(findings: &Value) -> bool {
     findings["verdict"]["validity"] == "disturbed" || trials.iter().any(|trial| trial["instrument"]["too_late"] == true)
 }
 
+/// A machine on which a thread that only sleeps is later than this is not quiet.
+pub const TOO_LATE: Duration = Duration::from_millis(5);
+
+/// Does `work`, and says how late a thread that only sleeps was at most meanwhile.
+pub fn beside_a_sleeper<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let is_over = AtomicBool::new(false);
+    let sleep = || {
+        let (mut most, nap) = (Duration::ZERO, Duration::from_millis(2));
+        while !is_over.load(Ordering::Relaxed) {
+            let begun = Instant::now();
+            std::thread::sleep(nap);
+            most = most.max(begun.elapsed().saturating_sub(nap));
+        }
+        most
+    };
+    std::thread::scope(|scope| {
+        let sleeper = scope.spawn(sleep);
+        let result = work();
+        is_over.store(true, Ordering::Relaxed);
+        (result, sleeper.join().unwrap())
+    })
+}
+
 /// Waits until a thread that only sleeps is nearly on time for five seconds, but not for longer than two minutes: what
 /// disturbed a run may disturb the next one just as well.
-fn wait_for_quiet() {
+pub fn wait_for_quiet() {
     let begun = Instant::now();
     let mut quiet_since = begun;
     while quiet_since.elapsed() < Duration::from_secs(5) && begun.elapsed() < Duration::from_secs(120) {
         let due = Instant::now() + Duration::from_millis(1);
         std::thread::sleep(Duration::from_millis(1));
-        if due.elapsed() > Duration::from_millis(5) {
+        if due.elapsed() > TOO_LATE {
             quiet_since = Instant::now();
         }
     }

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use super::{Cassandra, CassandraSpec, Distribution, Jit, jvm::Archive, manifest::hex};
 use crate::{
     Cluster, ClusterError, Paths, Place,
-    cache::{CacheError, Lock, open_up},
+    cache::{CacheError, Lock, UNFINISHED, open_up},
     java::Java,
 };
 
@@ -75,7 +75,7 @@ pub fn build(
 
 /// In one step, so that no other process ever maps half an archive.
 fn move_into(cache: &Path, written: &Path, target: &Path) -> std::io::Result<()> {
-    let copy = tempfile::Builder::new().prefix(".unfinished-").suffix(".jsa").tempfile_in(cache)?;
+    let copy = tempfile::Builder::new().prefix(UNFINISHED).suffix(".jsa").tempfile_in(cache)?;
     fs::copy(written, copy.path())?;
     fs::remove_file(written)?;
     open_up(copy.path())?;

@@ -20,12 +20,9 @@ use super::{
     manifest,
 };
 use crate::{
-    cache::{CacheError, Lock, open_up},
+    cache::{CacheError, Lock, UNFINISHED, open_up},
     confine::die_with_us,
 };
-
-/// Begins the names of unfinished directories in the cache.
-const UNFINISHED: &str = ".unfinished-";
 
 /// The jars of `version` (a series or a full version), from the cache, or brought into it by the user's Maven with
 /// the user's settings, mirrors and proxies. All are verified against pinned checksums, every time; jars in the cache
@@ -57,7 +54,6 @@ fn resolve_with(
     if !is_intact(release, &root)? {
         let cache = root.parent().unwrap_or(cache);
         let Some(_lock) = Lock::take(cache, &|| !interrupted())? else { return Err(ProvisionError::Interrupted) };
-        remove_unfinished(cache);
         // Another process may have been first while we waited.
         if !is_intact(release, &root)? {
             if root.is_dir() {
@@ -122,16 +118,6 @@ fn throw_away(cache: &Path, root: &Path) -> Result<(), CacheError> {
         .map_err(CacheError::files("create a directory", cache))?;
     fs::rename(root, aside.path().join("damaged")).map_err(CacheError::files("move damaged jars aside", root))?;
     Ok(())
-}
-
-/// What a killed process left; only with the lock held, so that nobody is still at work in it.
-fn remove_unfinished(cache: &Path) {
-    for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
-            // What cannot be removed is only a waste of space.
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
 }
 
 fn pom_text(version: &str) -> String {

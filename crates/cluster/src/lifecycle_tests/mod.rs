@@ -8,6 +8,7 @@ use std::{
     net::Ipv4Addr,
     path::PathBuf,
     process::Command,
+    sync::{Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -151,14 +152,18 @@ fn wait_for_death(cluster: &mut Cluster) -> Death {
     deaths.remove(0)
 }
 
+/// One spinning node at a time: two would have each other's CPU.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// Starts a spinning node whose threads go before whatever else runs on this machine.
-fn spin() -> (Cluster, ClusterControl, tempfile::TempDir) {
+fn spin() -> (Cluster, ClusterControl, (tempfile::TempDir, MutexGuard<'static, ()>)) {
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let (cluster, control, directory) = run(spinning);
     until(|| cpu_ns(&control) > 50_000_000);
     let pid = control.pid("n1").unwrap().unwrap();
     // SAFETY: no memory is involved.
     assert_eq!(unsafe { libc::setpriority(libc::PRIO_PGRP, pid, -20) }, 0, "{}", std::io::Error::last_os_error());
-    (cluster, control, directory)
+    (cluster, control, (directory, turn))
 }
 
 fn share(percent: u32) -> Share {

@@ -34,8 +34,10 @@ pub fn quick() -> CassandraSpec {
 
 pub fn start(ground: &Ground, spec: &CassandraSpec, paths: &Paths) -> Cluster {
     let archive = archive::find(&ground.distribution, &ground.java, &ground.cache);
-    let start =
-        || Cluster::start(spec, &ground.distribution, &ground.java, &ground.places(), paths, archive.as_deref());
+    let start = || {
+        let (places, archive) = (ground.places(), archive.as_deref());
+        Cluster::start(spec, &ground.distribution, &ground.java, &places, paths, archive, &mut |_| Ok(Vec::new()))
+    };
     // The thread that starts a cluster may end: the nodes' death signal must not be tied to it.
     thread::scope(|scope| scope.spawn(start).join().unwrap()).unwrap()
 }

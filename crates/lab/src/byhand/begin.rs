@@ -21,15 +21,20 @@ use brownout_disk::Disk;
 use rustix::io::fcntl_dupfd_cloexec;
 
 use super::{
-    Failure, LabRequest,
+    Failure,
     keeper::KEEP,
     protocol::Reply,
     registry::{self, Claim, LabRegistry},
     wire::{self, wait_readable},
 };
 use crate::{
-    LabError, experiment::Source, ground::Interrupts, machine, plan::Layout, progress::Progress, provided::Found,
-    request::Request,
+    experiment::Source,
+    ground::Interrupts,
+    machine,
+    plan::Layout,
+    progress::Progress,
+    provided::Found,
+    request::{LabRequest, Request},
 };
 
 /// Between two looks at whether the user has given up.
@@ -291,12 +296,6 @@ impl Born {
             format!("the end of its log: {}", last.join(" / "))
         };
         Failure::cannot(format!("the lab ended before it was ready; {words}"))
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        LabError::Ground { doing: "talk to the lab", source: error }.into()
     }
 }
 

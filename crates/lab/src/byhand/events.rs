@@ -64,11 +64,51 @@ impl Events {
         self.news.notify_all();
     }
 
-    /// Those after that number; waits for one up to `patience`.
+    /// Those after that number; waits for one up to `patience`. In place of those that were forgotten stands one that says so.
     pub(super) fn after(&self, number: u64, patience: Duration) -> Vec<LabEvent> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let nothing = |kept: &mut VecDeque<LabEvent>| kept.back().is_none_or(|last| last.number <= number);
         let (kept, _) = self.news.wait_timeout_while(kept, patience, nothing).unwrap_or_else(PoisonError::into_inner);
-        kept.iter().filter(|event| event.number > number).cloned().collect()
+        let forgotten = kept.front().and_then(|first| forgotten(number, first));
+        forgotten.into_iter().chain(kept.iter().filter(|event| event.number > number).cloned()).collect()
+    }
+}
+
+/// In place of the events between that number and the first that was kept; it bears the last of their numbers.
+fn forgotten(number: u64, first: &LabEvent) -> Option<LabEvent> {
+    let count = first.number.saturating_sub(number + 1);
+    (count > 0).then(|| LabEvent {
+        number: first.number - 1,
+        unix_ns: first.unix_ns,
+        at_ns: first.at_ns,
+        error_ns: 0,
+        kind: "forgotten".to_owned(),
+        subject: String::new(),
+        text: format!("{count} events before this moment are forgotten: the last {KEPT} are kept"),
+        who: "the lab".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_that_were_forgotten_are_told() {
+        let events = Events::default();
+        let kinds = |number| -> Vec<(u64, String)> {
+            let told = events.after(number, Duration::ZERO);
+            told.into_iter().take(2).map(|event| (event.number, event.kind)).collect()
+        };
+        let note = |count: usize| (0..count).for_each(|_| events.note(Change::between(1, 2), "slow", "n2", "", ""));
+        let of = |number, kind: &str| (number, kind.to_owned());
+        note(KEPT);
+        assert_eq!(kinds(0), [of(1, "slow"), of(2, "slow")]);
+        note(3);
+        assert_eq!(kinds(0), [of(3, "forgotten"), of(4, "slow")]);
+        assert!(events.after(0, Duration::ZERO)[0].text.starts_with("3 events"));
+        // Who has been told up to there misses nothing.
+        assert_eq!(kinds(3), [of(4, "slow"), of(5, "slow")]);
+        assert_eq!(kinds(2), [of(3, "forgotten"), of(4, "slow")]);
     }
 }

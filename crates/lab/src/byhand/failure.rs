@@ -45,6 +45,12 @@ impl From<LabError> for Failure {
     }
 }
 
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        LabError::Ground { doing: "talk to the lab", source: error }.into()
+    }
+}
+
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Failure {
         Failure::wrong(error.to_string())

@@ -10,14 +10,14 @@ use std::{
 };
 
 use super::{
-    Failure, LabRequest,
+    Failure,
     protocol::Reply,
     registry::{self, LabRegistry},
     wire,
 };
 use crate::{
     LabError, ground,
-    request::{INSIDE, Request},
+    request::{INSIDE, LabRequest, Request},
 };
 
 /// The hidden command that a keeper is started with.

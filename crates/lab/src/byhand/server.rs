@@ -18,7 +18,7 @@ use brownout_clock::write_object;
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::{
-    Failure, LabFile, LabRequest,
+    Failure, LabFile,
     answers::answer,
     exec,
     lab::{Lab, TestbedRef},
@@ -30,11 +30,10 @@ use crate::{
     faults::Needs,
     ground::Interrupts,
     progress::{Progress, Tick},
-    testbed::Testbed,
+    request::LabRequest,
+    testbed::{READY_WITHIN, Testbed},
 };
 
-/// A cluster that is not ready by then will not be.
-const READY_WITHIN: Duration = Duration::from_secs(180);
 /// Between two looks at whether the lab shall end.
 const LOOK: Duration = Duration::from_secs(1);
 /// The same, of those who answer while the lab is made.

@@ -2,13 +2,11 @@
 //! remembered.
 
 use std::{
-    net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket},
+    net::{SocketAddr, TcpStream},
     thread,
     time::Duration,
 };
 
-use brownout_base::clock::realtime_ns;
-use brownout_clock::ntp::{PORT as NTP_PORT, exchange};
 use brownout_cluster::{NodeState, cassandra::CQL_PORT};
 use brownout_disk::DiskFault;
 use brownout_network::{Host, Impairment};
@@ -20,7 +18,7 @@ use super::{
     link_state::LinkStates,
     objects::{ClockStatus, HostStatus, LinkStatus, Status},
 };
-use crate::{LabError, faults::DIRECTORIES, hosts::HostPlan};
+use crate::{LabError, faults::DIRECTORIES, hosts::HostPlan, witness::ask_clock};
 
 /// A host answers itself within this, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -109,12 +107,8 @@ pub(super) fn state(lab: &Lab, name: &str) -> Result<String, Failure> {
 
 /// Asked on the host itself, so that nothing of the network comes between.
 pub(super) fn clock(host: &Host, drift_ppb: i64) -> Option<ClockStatus> {
-    let server = (host.address(), NTP_PORT).into();
-    let sample = host.run(|| {
-        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
-        exchange(&socket, server, &realtime_ns, PATIENCE).ok()
-    });
-    let sample = sample.ok()??;
+    let address = host.address();
+    let sample = host.run(move || ask_clock(address, PATIENCE)).ok()??;
     Some(ClockStatus { offset_ns: sample.offset_ns, error_ns: sample.error_bound_ns(), drift_ppb })
 }
 

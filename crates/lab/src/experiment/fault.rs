@@ -302,7 +302,7 @@ pub struct CpuFault {
     pub share: Share,
 }
 
-/// `disk:` at least one of `read`, `write`, `sync`, `error`.
+/// `disk:` at least one of `delay` and `error`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DiskFaultEntry {

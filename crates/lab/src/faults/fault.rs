@@ -93,7 +93,7 @@ pub trait Fault: Any + fmt::Debug + Send + Sync {
 
 /// A fault in force. Dropping it heals it.
 pub trait ActiveFault: Send {
-    /// Since when; up to now while it [is settling](InForce::is_settling).
+    /// Since when; up to now while it [is settling](ActiveFault::is_settling).
     fn change(&self) -> Change;
 
     /// Whether it was asked for, but is not in force in every place yet.

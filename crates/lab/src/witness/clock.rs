@@ -7,7 +7,7 @@ use std::{
 };
 
 use brownout_base::clock::{monotonic_ns, realtime_ns};
-use brownout_clock::ntp::{PORT as NTP_PORT, exchange};
+use brownout_clock::ntp::{PORT as NTP_PORT, Sample, exchange};
 use brownout_network::Network;
 use brownout_record::{Quantity, Subject, WitnessRow};
 
@@ -16,19 +16,22 @@ use crate::{LabError, hosts::Hosts};
 
 const EVERY: Duration = Duration::from_millis(100);
 
+/// What the NTP server of this address says; to be asked on its own host.
+pub(crate) fn ask(address: Ipv4Addr, patience: Duration) -> Option<Sample> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    exchange(&socket, (address, NTP_PORT).into(), &realtime_ns, patience).ok()
+}
+
 /// One for each node.
 pub(super) fn start(network: &Network, seen: Sender<WitnessRow>) -> Result<Vec<Poller>, LabError> {
     let nodes = network.hosts().iter().filter(|host| host.name() != Hosts::LOAD);
     nodes
         .map(|host| {
             let (name, seen, inside) = (host.name().to_owned(), seen.clone(), host.clone());
-            let server = (host.address(), NTP_PORT).into();
+            let address = host.address();
             let look = move || {
                 let at_ns = monotonic_ns();
-                let sample = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))
-                    .ok()
-                    .and_then(|socket| exchange(&socket, server, &realtime_ns, PATIENCE).ok());
-                if let Some(sample) = sample {
+                if let Some(sample) = ask(address, PATIENCE) {
                     let row = WitnessRow {
                         at_ns,
                         subject: Subject::host(name.clone()),

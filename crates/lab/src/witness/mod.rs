@@ -15,6 +15,7 @@ use brownout_cluster::{Beat, Heartbeats, Question};
 use brownout_network::Network;
 use brownout_record::{Quantity, Subject, WitnessRow};
 
+pub(crate) use clock::ask as ask_clock;
 pub(crate) use sampling::{LEAST_STALL, Sampling};
 
 use self::poller::{PATIENCE, Poller};
