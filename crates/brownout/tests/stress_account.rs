@@ -304,7 +304,10 @@ fn one_write_that_is_never_answered_makes_no_rate_smaller() {
 fn a_client_that_stood_still_says_for_how_long_and_is_no_evidence() {
     for rate in ["open=500/s", "threads=8 fixed=500/s"] {
         let stub = Stub::local(1).unwrap();
-        let load = Load::start(&stub, &format!("write duration=8s -rate {rate} -errors ignore"), "");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("run.db");
+        let words = format!("write duration=8s --record {} -rate {rate} -errors ignore", file.display());
+        let load = Load::start(&stub, &words, "");
         wait_for_operations(&stub, 500);
         load.signal(libc::SIGSTOP);
         sleep(Duration::from_secs(4));
@@ -315,6 +318,12 @@ fn a_client_that_stood_still_says_for_how_long_and_is_no_evidence() {
         assert!(late_ns >= 3_900_000_000, "{rate}: late for {late_ns} ns: {done}");
         assert_eq!((done.code, done.last()), (Some(3), "END"), "{rate}: {done}");
         assert!(line(&done, "It was late for").is_some(), "{rate}: {done}");
+        // The record says the same, and so does who reads it.
+        let load = Run::open(&file).unwrap().load(1).unwrap();
+        let still_ns: u64 = load.iter().map(|row| row.stood_still_ns).sum();
+        assert!(still_ns >= 3_800_000_000, "{rate}: stood still for {still_ns} ns");
+        let shown = Command::new(BROWNOUT).args(["show", file.to_str().unwrap()]).output().unwrap();
+        assert_eq!(shown.status.code(), Some(3), "{rate}: {}", String::from_utf8_lossy(&shown.stdout));
     }
 }
 
