@@ -25,7 +25,7 @@ pub(crate) const CUT: f64 = 0.999;
 /// How much more the share that is asked for varies, if packets are hit in bursts, than if each is hit by itself, as a ratio of
 /// variances: (1 + ρ) ÷ (1 − ρ) of a chain of two states with the autocorrelation ρ, whose runs are 1 ÷ ((1 − p) · (1 − ρ))
 /// packets long.
-pub(crate) fn clumping(one: &Expectation) -> f64 {
+pub fn clumping(one: &Expectation) -> f64 {
     one.burst.map_or(1.0, |burst| 2.0 * burst * (1.0 - one.asked.abs().min(1.0)) - 1.0).max(1.0)
 }
 
