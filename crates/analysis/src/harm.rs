@@ -97,6 +97,7 @@ pub(crate) fn harm(
             Subject::Host { host } => touching.get(host.as_str()).map_or(&[][..], |faults| &faults[..]),
             _ => &[],
         };
+        let disks = on_disks(&evidence.faults, subject);
         let place = SubjectSeries::of(evidence, &index, subject, hit.is_empty());
         let place = SubjectEvidence::new(place, Asks::new(asked), &before, &starved);
         let queues = description.may_queue(subject);
@@ -106,8 +107,12 @@ pub(crate) fn harm(
             if queues && matches!(quantity, Quantity::OneWayDelay | Quantity::DelaySpread | Quantity::Loss) {
                 continue;
             }
-            // What is done to its links and disks may keep a node from answering; it stops no process and moves no clock.
-            let disturbing: &[usize] = if *quantity == Quantity::Answers { touched } else { &[] };
+            let disturbing = match quantity {
+                Quantity::Answers => touched,
+                Quantity::Running => &disks[..],
+                // Nothing that is done to links, disks or processors moves a clock.
+                _ => &[],
+            };
             let mut cutting = hit.clone();
             cutting.extend(disturbing);
             cutting.sort_unstable();
@@ -178,6 +183,17 @@ fn places(evidence: &TrialEvidence) -> BTreeSet<Subject> {
     let others = evidence.witnesses.iter().map(|row| &row.subject);
     let others: BTreeSet<&Subject> = others.filter(|subject| !matches!(subject, Subject::Pair { .. })).collect();
     pairs.chain(others.into_iter().cloned()).collect()
+}
+
+/// The faults that hit a disk of a host: a database whose disk failed is ended and started again, which is part of the healing.
+fn on_disks(faults: &[FaultRecord], subject: &Subject) -> Vec<usize> {
+    let Subject::Host { host } = subject else { return Vec::new() };
+    let own = |subject: &Subject| matches!(subject, Subject::Directory { host: of, .. } if of == host);
+    let hits = |fault: &FaultRecord| {
+        let mut asked = fault.severities.iter().flat_map(|severity| &severity.expectations);
+        asked.any(|one| one.hit && one.asked != 0.0 && own(&one.subject))
+    };
+    faults.iter().enumerate().filter(|(_, fault)| hits(fault)).map(|(at, _)| at).collect()
 }
 
 /// What everything is compared with: before the first injection of any fault, and in the baseline.

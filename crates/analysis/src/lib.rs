@@ -71,6 +71,7 @@ pub use segments::{REACH_NS, SETTLE_NS, margin_within, reach_within, stall_margi
 pub use stalls::{LATE_PROBE_NS, WAITED_SHARE};
 pub use standstill::{Standstill, StandstillQuantile};
 pub use stats::ENOUGH;
+pub use target::clumping;
 pub use timeline::{Point, phase_latencies, timeline};
 pub use trial::{NodeDeath, TrialFindings, Validity};
 pub use verdict::{ENOUGH_TRIALS, EffectVerdict, LEAST_DIFFERENCE, LEAST_NOISE, ObjectiveMiss, Outcome, Verdict};

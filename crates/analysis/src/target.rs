@@ -22,9 +22,10 @@ const SELDOM: f64 = 0.005;
 /// A pair that loses this share of its packets shows nothing but that.
 pub(crate) const CUT: f64 = 0.999;
 
-/// The same of one that is asked for: (1 + ρ) ÷ (1 − ρ) of a chain of two states with the autocorrelation ρ, whose runs are
-/// 1 ÷ ((1 − p) · (1 − ρ)) packets long.
-pub(crate) fn clumping(one: &Expectation) -> f64 {
+/// How much more the share that is asked for varies, if packets are hit in bursts, than if each is hit by itself, as a ratio of
+/// variances: (1 + ρ) ÷ (1 − ρ) of a chain of two states with the autocorrelation ρ, whose runs are 1 ÷ ((1 − p) · (1 − ρ))
+/// packets long.
+pub fn clumping(one: &Expectation) -> f64 {
     one.burst.map_or(1.0, |burst| 2.0 * burst * (1.0 - one.asked.abs().min(1.0)) - 1.0).max(1.0)
 }
 
@@ -76,7 +77,7 @@ impl<'a> Asks<'a> {
         1.0 - self.of(quantity, forces, without).map(|one| 1.0 - one.asked).product::<f64>()
     }
 
-    /// How much more a share varies that is of packets hit in bursts than one of packets hit each by itself; of their variances.
+    /// The largest [`clumping`] of what is asked for by some forces.
     pub(crate) fn clumping(&self, quantity: Quantity, forces: &[Force]) -> f64 {
         let most = |quantity| self.of(quantity, forces, None).map(clumping).fold(1.0, f64::max);
         match quantity {

@@ -67,6 +67,17 @@ pub struct ObjectiveMiss {
     pub asked: f64,
 }
 
+impl ObjectiveMiss {
+    /// Both shares in per cent, with as many digits as tell them apart: what was missed never reads as what was asked.
+    pub fn percents(&self) -> (String, String) {
+        let shown = |digits: usize| {
+            let percent = |share: f64| format!("{:.digits$}%", share * 100.0);
+            (percent(self.share), percent(self.asked))
+        };
+        (2..=12).map(shown).find(|(share, asked)| share != asked).unwrap_or_else(|| shown(12))
+    }
+}
+
 /// The verdict of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
@@ -372,12 +383,10 @@ fn sentence(
         Outcome::NotJudged => format!("Valid, but the effect is not judged: {}.", effect.reason),
     };
     for miss in misses.iter().take(1) {
+        let (share, asked) = miss.percents();
         text += &format!(
-            " The objective is missed in the {} of trial {}: {:.2}% good of {:.2}% asked.",
-            miss.phase,
-            miss.trial,
-            miss.share * 100.0,
-            miss.asked * 100.0
+            " The objective is missed in the {} of trial {}: {share} good of {asked} asked.",
+            miss.phase, miss.trial
         );
     }
     text

@@ -172,6 +172,18 @@ fn a_slow_link_to_a_node_does_not_excuse_that_its_clock_is_wrong() {
     assert!(why.contains("that no fault asked for"), "{why}");
 }
 
+/// A database whose disk failed is ended and started again; one whose links are slow is not.
+#[test]
+fn a_process_that_ends_is_excused_by_its_disk_and_not_by_its_links() {
+    let stopped = |host: &str| Made::new(Quantity::Running, vec![Subject::host(host)], -1.0, 0.05);
+    let paused = stopped("n3").during(&[(0, 0.0, 6.0)]);
+    let ended = stopped("n2").during(&[(0, 13.0, 14.5)]);
+    let disk = Made::new(Quantity::SyncErrors, vec![Subject::directory("n2", "data")], 0.9, 0.05);
+    let beside = |fault| Scenario { outside: vec![ended.clone()], ..Scenario::of(vec![paused.clone(), fault]) };
+    harmed("beside a slow link", &beside(slow()), &Subject::host("n2"), Quantity::Running);
+    assert_eq!(analysed(&beside(disk.during(&[(0, 10.0, 20.0)]))).trials[0].harm.len(), 0);
+}
+
 /// The nearest end of its bound is all that a late reading of a clock shows.
 #[test]
 fn a_clock_that_is_read_late_now_and_then_is_neither_wrong_nor_harmed() {

@@ -231,6 +231,37 @@ fn periods_that_lose_in_long_bursts_are_not_refuted_for_their_chance() {
     assert_eq!(first_fault(&run(None)).verdict, Proof::Refuted, "each by itself, nothing like this happens");
 }
 
+/// 28 periods of 200 ms, as those of garbage collections, in which some places lose a fifth.
+fn short_losses(hits: Vec<Subject>, does: Does, scenario: Scenario) -> FaultFindings {
+    let periods: Vec<(u32, f64, f64)> = (0..28).map(f64::from).map(|at| (0, at, at + 0.2)).collect();
+    let made = Made::new(Quantity::Loss, hits, 0.2, 0.02).during(&periods).does(does);
+    first_fault(&Scenario { faults: vec![made], ..scenario })
+}
+
+#[test]
+fn short_lossy_periods_are_proven_together() {
+    // Six probes a period, 336 stretches: in nearly every such run four of six are lost somewhere.
+    let scenario = Scenario { seconds: [20, 30, 20], probes: 60, ..Scenario::default() };
+    let few = short_losses(scenario.pairs(), Does::AsSaid, scenario);
+    assert_eq!((few.verdict, &few.reasons[..]), (Proof::Proven, &[][..]));
+    assert!(few.outcomes.iter().all(|one| one.verdict == Proof::Unproven), "{:?}", few.outcomes);
+}
+
+#[test]
+fn a_short_lossy_period_in_which_nothing_was_lost_is_refuted_and_named() {
+    // 200 probes a period tell a fifth from none, nearly always; and none lost of them is no chance.
+    let hosts = ["n1", "n2", "load"].map(str::to_owned).to_vec();
+    let scenario = || Scenario { hosts: hosts.clone(), seconds: [10, 30, 10], probes: 2_000, ..Scenario::default() };
+    let honest = short_losses(pair(), Does::AsSaid, scenario());
+    assert_eq!((honest.verdict, &honest.reasons[..]), (Proof::Proven, &[][..]));
+    assert!(honest.outcomes.iter().all(|one| one.verdict == Proof::Proven), "{:?}", honest.outcomes);
+    let silent = short_losses(pair(), Does::Gone(vec![(9.0, 9.2)]), scenario());
+    assert_eq!(silent.verdict, Proof::Refuted);
+    let refuted = silent.outcomes.iter().filter(|one| one.verdict == Proof::Refuted);
+    assert_eq!(refuted.map(|one| one.period).collect::<Vec<u32>>(), [10]);
+    assert!(silent.reasons[0].contains("period 10 of 28 (19.0 s to 19.2 s)"), "{:?}", silent.reasons);
+}
+
 /// With 34 probes of each period a loss of 15 % can be none.
 #[test]
 fn a_period_that_cannot_tell_the_fault_from_none_is_not_proven_by_itself() {

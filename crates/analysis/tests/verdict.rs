@@ -4,7 +4,7 @@
 
 mod common;
 
-use brownout_analysis::{Findings, Outcome, Validity, exit_code, findings};
+use brownout_analysis::{Findings, ObjectiveMiss, Outcome, Validity, exit_code, findings};
 use brownout_record::TrialState;
 use common::{MS, SECOND, Synthetic};
 
@@ -286,4 +286,12 @@ fn what_is_not_there_does_not_pass_for_well() {
 fn a_baseline_without_a_good_operation_is_nothing_to_compare_with() {
     let found = analysed(&Synthetic { failing: |_, _, _| 1.0, objective_phases: &[], ..Synthetic::default() });
     assert_eq!((found.verdict.effect.outcome, exit_code(&found)), (Outcome::Inconclusive, 3));
+}
+
+#[test]
+fn an_objective_that_is_nearly_met_does_not_read_as_if_it_were() {
+    let miss = |share, asked| ObjectiveMiss { trial: 1, phase: "fault".to_owned(), share, asked }.percents();
+    let percents = |share: &str, asked: &str| (share.to_owned(), asked.to_owned());
+    assert_eq!(miss(0.99896, 0.999), percents("99.896%", "99.900%"));
+    assert_eq!(miss(0.6667, 0.99), percents("66.67%", "99.00%"));
 }

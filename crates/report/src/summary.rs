@@ -389,7 +389,7 @@ impl Page {
             self.line(paint, &format!("- {reason}"));
         }
         for miss in verdict.objective_misses.iter().skip(1) {
-            let (share, asked) = (text::share(miss.share), text::share(miss.asked));
+            let (share, asked) = miss.percents();
             self.line(paint, &format!("- trial {}, {}: {share} good of {asked} asked", miss.trial, miss.phase));
         }
         if verdict.validity == Validity::Valid {

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use brownout_analysis::{margin_within, reach_within, stall_margin, stats::samples_to_tell};
+use brownout_analysis::{clumping, margin_within, reach_within, stall_margin, stats::samples_to_tell};
 use brownout_probe::Probes;
-use brownout_record::Quantity;
+use brownout_record::{Expectation, Quantity};
 use brownout_units::{Count, Delay};
 
 use super::{
@@ -198,13 +198,16 @@ pub(super) fn faint(hosts: &Hosts, phases: &[PlannedPhase], faults: &[PlannedFau
     for fault in faults {
         // Probes of each window, and what they would have to be; the worst case of all steps.
         let mut worst: Option<(u64, u64)> = None;
+        // Of packets that are hit in bursts more are needed.
+        let packets =
+            |one: &Expectation| (samples_to_tell(one.asked, one.tolerance) as f64 * clumping(one)).round() as u64;
         for (at, severity) in fault.severities.iter().enumerate() {
             let periods = fault.periods.iter().filter(|period| period.severity == at);
             let during: u64 = periods.map(|period| period.ends.ns() - period.starts.ns()).sum();
             let probes = during.min(length(phases, Phase::Baseline) + fault.starts().ns()) / every;
             let expectations = severity.expectations(hosts);
             let shares = expectations.iter().filter(|one| one.hit && one.asked > 0.0 && SHARES.contains(&one.quantity));
-            let need = shares.map(|one| samples_to_tell(one.asked, one.tolerance)).max().unwrap_or(0);
+            let need = shares.map(packets).max().unwrap_or(0);
             if need > probes && worst.is_none_or(|(_, most)| need > most) {
                 worst = Some((probes, need));
             }
