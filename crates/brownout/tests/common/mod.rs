@@ -104,6 +104,15 @@ pub fn is_spoiled(findings: &Value) -> bool {
 /// A machine on which a thread that only sleeps is later than this is not quiet.
 pub const TOO_LATE: Duration = Duration::from_millis(5);
 
+/// However the work ends, by a panic too, the sleeper does.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Does `work`, and says how late a thread that only sleeps was at most meanwhile.
 pub fn beside_a_sleeper<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let is_over = AtomicBool::new(false);
@@ -118,8 +127,9 @@ pub fn beside_a_sleeper<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     };
     std::thread::scope(|scope| {
         let sleeper = scope.spawn(sleep);
+        let over = Over(&is_over);
         let result = work();
-        is_over.store(true, Ordering::Relaxed);
+        drop(over);
         (result, sleeper.join().unwrap())
     })
 }

@@ -10,6 +10,15 @@ use brownout_machine::{Processors, Usage, run_urgently};
 
 use super::*;
 
+/// However the work ends, by a panic too, the sleeper does.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Does `work`, and says how late a thread was at most meanwhile that only sleeps, as urgently as the one that keeps a limit.
 /// That one may have been as late, and the node have run all the while that it should not: what was used too much is paid
 /// back, but may be so after what is measured, or in it.
@@ -27,8 +36,9 @@ fn beside_a_sleeper<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     };
     thread::scope(|scope| {
         let sleeper = scope.spawn(sleep);
+        let over = Over(&is_over);
         let result = work();
-        is_over.store(true, Ordering::Relaxed);
+        drop(over);
         (result, sleeper.join().unwrap())
     })
 }

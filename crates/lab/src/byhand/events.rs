@@ -101,7 +101,7 @@ mod tests {
             told.into_iter().take(2).map(|event| (event.number, event.kind)).collect()
         };
         let note = |count: usize| (0..count).for_each(|_| events.note(Change::between(1, 2), "slow", "n2", "", ""));
-        let of = |number, kind: &str| (number, kind.to_owned());
+        let of = |number: u64, kind: &str| (number, kind.to_owned());
         note(KEPT);
         assert_eq!(kinds(0), [of(1, "slow"), of(2, "slow")]);
         note(3);
