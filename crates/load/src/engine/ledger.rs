@@ -142,9 +142,10 @@ impl Ledger {
         for Range { start, end } in news {
             let mut at = start.max(self.epoch_ns);
             while at < end {
-                let page_end = at - (at - self.epoch_ns) % self.length_ns + self.length_ns;
+                let page_start = at - (at - self.epoch_ns) % self.length_ns;
+                let page_end = page_start + self.length_ns;
                 if page_end > self.drained_ns || self.keeps(at) {
-                    self.page(at).stood_still(start, end);
+                    self.page(at).stood_still(page_start..page_end, start, end);
                 }
                 at = page_end;
             }
@@ -342,6 +343,20 @@ mod tests {
         ledger.stood_still(2 * SECOND, 5 * SECOND);
         let later = still(ledger.drain(5 * SECOND));
         assert_eq!(later.iter().map(|(number, _)| *number).collect::<Vec<_>>(), vec![2, 6, 8, 9]);
+    }
+
+    #[test]
+    fn in_the_first_bucket_too_a_client_stands_still_for_as_long_as_it_does() {
+        const SECOND: u64 = 1_000_000_000;
+        // A machine that is up for a day, and one bucket of 30 s for all of the run.
+        let (epoch, length) = (86_400 * SECOND, 30 * SECOND);
+        let mut ledger = Ledger::new(epoch, length, Shape { coordinators: 1, names: 1, late_ns: 1_000_000 });
+        let intended = epoch + 7 * SECOND + SECOND / 2;
+        ledger.scheduled(intended);
+        ledger.lateness(intended, 15 * SECOND);
+        let parts = ledger.drain(u64::MAX);
+        assert_eq!(parts.len(), 1);
+        assert_eq!((parts[0].0, parts[0].1.stood_still.of_length(length)), (0, 15 * SECOND));
     }
 
     #[test]
