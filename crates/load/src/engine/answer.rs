@@ -68,6 +68,7 @@ impl Worker {
         let coordinator = connection.coordinator;
         let Some(operation) = self.operations.get(open.handle).copied() else {
             connection.release(stream);
+            self.pump(coordinator, at);
             return Ok(());
         };
         let received = Received { at_ns: at, late: open.late, step: operation.step, coordinator: coordinator as u16 };

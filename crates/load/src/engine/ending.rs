@@ -126,11 +126,16 @@ impl Worker {
     /// Gives up the late answers that nobody should wait for any more.
     pub(super) fn stop_waiting(&mut self, now: u64) {
         let patience_ns = late_patience_ns(self.timeout_ns);
-        for operation in self.operations.iter_mut() {
-            if operation.awaited && operation.deadline.saturating_add(patience_ns) <= now {
-                operation.awaited = false;
-                self.ledger.never_answered(operation.intended);
+        for handle in self.operations.ended_until(now.saturating_sub(patience_ns)) {
+            let Some(operation) = self.operations.get_mut(handle) else { continue };
+            // Its streams stay taken; an answer that comes on one all the same finds nobody.
+            operation.outstanding = 0;
+            if std::mem::take(&mut operation.awaited) {
+                let intended = operation.intended;
+                self.ledger.never_answered(intended);
             }
+            // Or what starts only when this one is over would wait for ever.
+            self.forget_if_over(handle);
         }
     }
 

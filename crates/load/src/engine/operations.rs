@@ -134,14 +134,18 @@ impl Operations {
         self.open
     }
 
-    /// All that are known, ended ones too.
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Operation> {
-        self.slots.iter_mut().filter_map(|(_, operation)| operation.as_mut())
-    }
-
     /// Handles of all that are known, ended ones too.
     pub(super) fn handles(&self) -> Vec<Handle> {
-        let known = self.slots.iter().zip(0..).filter(|((_, operation), _)| operation.is_some());
+        self.handles_of(|_| true)
+    }
+
+    /// Handles of those that have ended and whose deadline had passed at a time.
+    pub(super) fn ended_until(&self, at: u64) -> Vec<Handle> {
+        self.handles_of(|operation| operation.stage == Stage::Ended && operation.deadline <= at)
+    }
+
+    fn handles_of(&self, wanted: impl Fn(&Operation) -> bool) -> Vec<Handle> {
+        let known = self.slots.iter().zip(0..).filter(|((_, operation), _)| operation.as_ref().is_some_and(&wanted));
         known.map(|((generation, _), index)| Handle { index, generation: *generation }).collect()
     }
 

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! `end` comes once, as soon as the outcome is certain; `release` comes once, after it, when no late answer can come
-//! any more. Between the two, `answer` may be called with [`Received::late`]. An operation that finds no connection in
+//! any more, or none is waited for. Between the two, `answer` may be called with [`Received::late`]. An operation that finds no connection in
 //! time goes from `draw` to `end` ([`Ending::NeverSent`]) without a request.
 
 mod key_value;
