@@ -149,7 +149,8 @@ impl Worker {
         if let Some(finding) = verdict.finding {
             self.ledger.found(intended, finding);
         }
-        let service = at.saturating_sub(open.sent_ns);
+        // A server may answer what the kernel has not wholly taken: it refuses a request by its header.
+        let service = if open.sent_ns == 0 { 0 } else { at.saturating_sub(open.sent_ns) };
         if let Some(operation) = self.operations.get_mut(open.handle) {
             operation.outstanding -= 1;
         }

@@ -379,7 +379,10 @@ impl Connection {
 
     /// Takes the answered request off its stream, which is free from now on.
     pub(super) fn release(&mut self, stream: u16) {
-        if self.slots[usize::from(stream)].take().is_some() {
+        if let Some(open) = self.slots[usize::from(stream)].take() {
+            if open.sent_ns == 0 {
+                self.outbox.forget(stream);
+            }
             self.free.push(stream);
         }
     }
@@ -411,7 +414,52 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::{io::Read, net::TcpListener};
+
+    use super::{super::page::Shape, *};
+    use crate::{Consistency, Parameters};
+
+    #[test]
+    fn an_answer_to_what_is_not_wholly_sent_leaves_nothing_to_the_next_user_of_its_stream() {
+        // More than the kernel has room for on both sides.
+        const LENGTH: usize = 12 << 20;
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        socket2::SockRef::from(&listener).set_recv_buffer_size(1 << 16).unwrap();
+        let target = Coordinator { name: "n1".into(), address: listener.local_addr().unwrap() };
+        let epoll = Epoll::new().unwrap();
+        let mut connection = Connection::new(0, target, Arc::default(), 0, 16, 1_000_000_000, None);
+        connection.open_socket(&epoll, monotonic_ns()).unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+        connection.state = State::Ready;
+
+        let (mut operations, shape) = (Operations::default(), Shape { coordinators: 1, names: 1, late_ns: 1 });
+        let mut ledger = Ledger::new(0, 1_000_000_000, shape);
+        let mut flush = |connection: &mut Connection| connection.flush(&epoll, &mut operations, &mut ledger).unwrap();
+        let text = "x".repeat(LENGTH);
+        let send = |connection: &mut Connection| {
+            let open = Open { handle: Handle::of(0), sent_ns: 0, late: false };
+            let parameters = Parameters::new(Consistency::One);
+            assert_eq!(connection.send(open, |request| drop(request.query(&text, &parameters))).unwrap(), 1);
+        };
+        send(&mut connection);
+        flush(&mut connection);
+        assert_eq!((connection.on(1).unwrap().sent_ns, connection.unsent()), (0, 1));
+        connection.release(1);
+        send(&mut connection);
+
+        let mut buffer = vec![0; 1 << 20];
+        let mut read = 0;
+        while read <= LENGTH + 1_000 {
+            read += peer.read(&mut buffer).unwrap();
+            flush(&mut connection);
+        }
+        assert_eq!(connection.on(1).unwrap().sent_ns, 0, "the end of the first request is not that of the second");
+        while read < 2 * LENGTH {
+            read += peer.read(&mut buffer).unwrap();
+            flush(&mut connection);
+        }
+        assert!(connection.on(1).unwrap().sent_ns > 0 && connection.unsent() == 0);
+    }
 
     #[test]
     fn every_step_of_a_handshake_has_the_whole_patience() {
