@@ -41,6 +41,8 @@ pub struct Behaviour {
     pub delay: Duration,
     /// It holds all its answers back until this is taken away.
     pub frozen: bool,
+    /// It reads nothing, until this is taken away: what is sent to it stays where it is once its kernel has no more room.
+    pub deaf: bool,
     /// It closes a connection instead of answering, once it has answered so many prepared statements and batches on it.
     pub close_after: Option<u64>,
     /// It never answers statements that define or empty anything.
@@ -51,6 +53,11 @@ impl Behaviour {
     /// Frozen, otherwise right.
     pub fn frozen() -> Self {
         Behaviour { frozen: true, ..Behaviour::default() }
+    }
+
+    /// Deaf, otherwise right.
+    pub fn deaf() -> Self {
+        Behaviour { deaf: true, ..Behaviour::default() }
     }
 
     /// Slow, otherwise right.
