@@ -68,7 +68,7 @@ impl Worker {
         let coordinator = connection.coordinator;
         let Some(operation) = self.operations.get(open.handle).copied() else {
             connection.release(stream);
-            self.pump(coordinator, at);
+            self.pump(coordinator, Some(at), at);
             return Ok(());
         };
         let received = Received { at_ns: at, late: open.late, step: operation.step, coordinator: coordinator as u16 };
@@ -85,7 +85,7 @@ impl Worker {
             self.prepare(index, 0);
         }
         self.answered(&operation, open, &verdict, at);
-        self.pump(coordinator, at);
+        self.pump(coordinator, Some(at), at);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use brownout_base::clock::{monotonic_ns, realtime_ns};
 
 use super::{
     ledger::Ledger,
-    operations::{Handle, Operations, Stage},
+    operations::{Handle, Operations},
 };
 use crate::{
     Coordinator, Request, RequestError, WireOptions,
@@ -304,7 +304,18 @@ impl Connection {
             let count = match transport.write(self.outbox.unwritten()) {
                 Ok(0) if !self.outbox.is_empty() => return Err(Loss::because("the socket takes no more bytes")),
                 Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    // From here on it is the server, or the network, that keeps them waiting.
+                    for stream in self.outbox.unsent_streams() {
+                        if let Some(open) = slots[usize::from(stream)]
+                            && let Some(operation) = operations.get_mut(open.handle)
+                            && let Some(owed) = operation.owed_until(sent_ns)
+                        {
+                            ledger.lateness(operation.intended, owed);
+                        }
+                    }
+                    break;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error.into()),
             };
@@ -316,8 +327,8 @@ impl Connection {
                     && operation.first_sent == 0
                 {
                     operation.first_sent = sent_ns.max(operation.intended);
-                    if !operation.queued && operation.stage != Stage::Ended {
-                        ledger.lateness(operation.intended, operation.first_sent - operation.intended);
+                    if let Some(owed) = operation.owed_until(operation.first_sent) {
+                        ledger.lateness(operation.intended, owed);
                     }
                 }
             });

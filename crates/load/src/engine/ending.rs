@@ -109,18 +109,18 @@ impl Worker {
             // Looked for before it was read, an answer in the last moment counts as late, and then not as too early.
             self.ledger.late(entry(&operation), operation.sample(at.max(operation.deadline)));
         }
-        self.forget_if_over(handle);
+        self.forget_if_over(handle, at);
     }
 
     /// A request for which nobody waits any more will never be answered.
-    fn never_answered(&mut self, handle: Handle) {
+    fn never_answered(&mut self, handle: Handle, now: u64) {
         let Some(operation) = self.operations.get_mut(handle) else { return };
         operation.outstanding -= 1;
         if operation.outstanding == 0 && std::mem::take(&mut operation.awaited) {
             let intended = operation.intended;
             self.ledger.never_answered(intended);
         }
-        self.forget_if_over(handle);
+        self.forget_if_over(handle, now);
     }
 
     /// Gives up the late answers that nobody should wait for any more.
@@ -135,7 +135,7 @@ impl Worker {
                 self.ledger.never_answered(intended);
             }
             // Or what starts only when this one is over would wait for ever.
-            self.forget_if_over(handle);
+            self.forget_if_over(handle, now);
         }
     }
 
@@ -145,10 +145,10 @@ impl Worker {
         self.operations.settle(handle);
         self.workload.end(operation.ticket, &Ending { result: ended, requests: operation.requests });
         self.succeed(operation.flow, operation.pace, ended == Ended::Ok, now);
-        self.forget_if_over(handle);
+        self.forget_if_over(handle, now);
     }
 
-    fn forget_if_over(&mut self, handle: Handle) {
+    fn forget_if_over(&mut self, handle: Handle, at: u64) {
         if let Some(operation) = self.operations.get(handle)
             && operation.stage == Stage::Ended
             && operation.outstanding == 0
@@ -157,7 +157,7 @@ impl Worker {
             let (ticket, flow) = (operation.ticket, operation.flow);
             self.operations.remove(handle);
             self.workload.release(ticket);
-            self.flows[usize::from(flow)].unpark();
+            self.flows[usize::from(flow)].unpark(at);
         }
     }
 
@@ -251,7 +251,7 @@ impl Worker {
     fn end_lost(&mut self, lost: Vec<Open>, class: ErrorClass, now: u64) {
         for open in lost {
             if open.late {
-                self.never_answered(open.handle);
+                self.never_answered(open.handle, now);
                 continue;
             }
             let Some(operation) = self.operations.get_mut(open.handle) else { continue };

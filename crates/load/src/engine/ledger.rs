@@ -120,11 +120,12 @@ impl Ledger {
         self.page(intended).work(name).requests += 1;
     }
 
-    /// The kernel took it, so much after its intended start, with nothing but this program in between.
-    pub(super) fn lateness(&mut self, intended: u64, ns: u64) {
+    /// It was given to the kernel that long after it could have been, with nothing but this program in between.
+    pub(super) fn lateness(&mut self, intended: u64, owed: Range<u64>) {
+        let ns = owed.end - owed.start;
         self.page(intended).lateness(ns);
         if ns > self.shape.late_ns {
-            self.stood_still(intended, intended + ns);
+            self.stood_still(owed.start, owed.end);
         }
     }
 
@@ -330,7 +331,7 @@ mod tests {
         // Those that show it come in no order, and do not add up.
         for intended in [4 * SECOND, 3 * SECOND + SECOND / 2, 7 * SECOND] {
             ledger.scheduled(intended);
-            ledger.lateness(intended, 9 * SECOND - intended);
+            ledger.lateness(intended, intended..9 * SECOND);
         }
         let still = |parts: Vec<(u64, Part)>| -> Vec<(u64, u64)> {
             parts.iter().map(|(number, part)| (*number, part.stood_still.of_length(SECOND))).collect()
@@ -339,7 +340,7 @@ mod tests {
         let expected = vec![(2, half), (3, SECOND), (4, SECOND), (5, SECOND), (6, SECOND), (7, SECOND)];
         assert_eq!(still(ledger.drain(5 * SECOND)), expected);
         // What was handed out for the last time does not begin anew: nobody knows of bucket 1.
-        ledger.lateness(7 * SECOND, 4 * SECOND);
+        ledger.lateness(7 * SECOND, 7 * SECOND..11 * SECOND);
         ledger.stood_still(2 * SECOND, 5 * SECOND);
         let later = still(ledger.drain(5 * SECOND));
         assert_eq!(later.iter().map(|(number, _)| *number).collect::<Vec<_>>(), vec![2, 6, 8, 9]);
@@ -353,7 +354,7 @@ mod tests {
         let mut ledger = Ledger::new(epoch, length, Shape { coordinators: 1, names: 1, late_ns: 1_000_000 });
         let intended = epoch + 7 * SECOND + SECOND / 2;
         ledger.scheduled(intended);
-        ledger.lateness(intended, 15 * SECOND);
+        ledger.lateness(intended, intended..intended + 15 * SECOND);
         let parts = ledger.drain(u64::MAX);
         assert_eq!(parts.len(), 1);
         assert_eq!((parts[0].0, parts[0].1.stood_still.of_length(length)), (0, 15 * SECOND));
@@ -366,7 +367,7 @@ mod tests {
             let mut ledger = Ledger::new(0, 1_000_000_000, Shape { coordinators: 1, names: 1, late_ns });
             for lateness in [900_000, 1_500_000, 2_500_000] {
                 ledger.scheduled(5);
-                ledger.lateness(5, lateness);
+                ledger.lateness(5, 5..5 + lateness);
             }
             let parts = ledger.drain(1_000);
             assert_eq!(parts[0].1.counts.late_starts, late, "with a tick of {tick_ms} ms");
