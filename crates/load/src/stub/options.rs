@@ -41,7 +41,8 @@ pub struct Behaviour {
     pub delay: Duration,
     /// It holds all its answers back until this is taken away.
     pub frozen: bool,
-    /// It reads nothing, until this is taken away: what is sent to it stays where it is once its kernel has no more room.
+    /// It reads nothing until this is taken away: what is sent to it stays with the sender once its kernel has no more
+    /// room.
     pub deaf: bool,
     /// It closes a connection instead of answering, once it has answered so many prepared statements and batches on it.
     pub close_after: Option<u64>,
