@@ -219,7 +219,9 @@ pub struct Bucket {
     pub series: Vec<Series>,
     /// What the operations did, by name; only those that were answered.
     pub operations: Vec<OperationCounts>,
-    /// Sent − intended of the operations for which a connection was free: the client's own error, in ns.
+    /// The instrument's own error, in ns: from when an operation could have been sent (its intended start, or later,
+    /// when a user, a stream, or what it was to begin with was there) until the kernel was given it. Not of those that
+    /// waited for a connection; and what the kernel keeps because its peer does not read is not the instrument's doing.
     pub lateness: Histogram<u64>,
     /// How many of those were more than [`LATE_START_NS`] late, or more than two of the engine's ticks if that is
     /// longer.

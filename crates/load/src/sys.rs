@@ -77,7 +77,13 @@ impl Epoll {
         Ok(epoll::modify(&self.fd, fd, EventData::new_u64(token), interest(writable))?)
     }
 
-    /// Waits until something is ready or the time is up (`None`: no limit). A signal ends the wait early.
+    /// From now on tells of errors, and of room to write, but of nothing to read.
+    pub(crate) fn ignore_readable(&self, fd: impl AsFd, token: u64, writable: bool) -> io::Result<()> {
+        let flags = if writable { EventFlags::OUT } else { EventFlags::empty() };
+        Ok(epoll::modify(&self.fd, fd, EventData::new_u64(token), flags)?)
+    }
+
+    /// Waits until something is ready or the time has passed (without one: for ever). A signal ends the wait early.
     pub(crate) fn wait(&mut self, limit_ns: Option<u64>) -> io::Result<()> {
         self.ready.clear();
         // To the nanosecond: epoll_pwait2, which rustix takes for granted with its feature `linux_5_11`.

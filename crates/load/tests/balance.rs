@@ -248,6 +248,28 @@ fn out_of_streams_operations_wait_and_the_wait_is_seen() {
 }
 
 #[test]
+fn what_waits_because_the_server_reads_no_more_is_not_the_clients_lateness() {
+    let stub = Stub::local(1).unwrap();
+    // The kernels on both sides have room for a small part of what is written.
+    let writes = KeyValue { read: 0, population: 10, value_size: 100_000, ..workload() };
+    let engine = Engine::start(patient(&stub), writes).unwrap();
+    stub.set(0, Behaviour::deaf());
+    engine.set_pace(open(200.0)).unwrap();
+    wait_until("the kernel takes no more", || engine.balance().waiting > 20);
+    sleep(ms(1_000));
+    let balance = engine.balance();
+    assert!(balance.balances() && balance.in_flight > 0 && balance.answered_ok == 0, "{balance:#?}");
+    engine.set_pace(Pace::Idle).unwrap();
+    stub.set(0, Behaviour::default());
+    let mut book = Book::default();
+    let balance = stop(engine, &mut book);
+    assert_eq!(balance.answered_ok, balance.scheduled, "all are answered in the end");
+    let wait = book.0.values().flat_map(|bucket| &bucket.series).map(|series| series.wait.max()).max().unwrap();
+    let late = book.0.values().map(|bucket| bucket.lateness.max()).max().unwrap();
+    assert!(wait >= 999 * MS && late < wait / 2, "waited {wait} for the kernel, {late} for the instrument");
+}
+
+#[test]
 fn cut_short_operations_are_abandoned_or_never_sent_and_the_sheet_still_balances() {
     let stub = Stub::local(1).unwrap();
     let engine = engine(&stub);

@@ -143,6 +143,9 @@ fn what_there_is_more_of_later_waits_and_is_not_the_end() {
     let open = book.0.values().flat_map(|bucket| &bucket.series).filter(|series| series.statement == "open");
     let wait = open.map(|series| series.wait.max()).max().unwrap();
     assert!(wait > 5_000_000, "{wait}");
+    // But not for the instrument.
+    let late = book.0.values().map(|bucket| bucket.lateness.max()).max().unwrap();
+    assert!(late < wait / 2, "waited {wait} for others to be over, {late} for the instrument");
 }
 
 #[test]
@@ -195,6 +198,36 @@ fn in_a_limited_loop_waiting_for_a_user_is_wait_but_no_lateness_and_no_timeout()
     let wait = book.0.values().flat_map(|bucket| &bucket.series).map(|series| series.wait.max()).max().unwrap();
     let late = book.0.values().map(|bucket| bucket.lateness.max()).max().unwrap();
     assert!(wait > 1_800 * MS && late < wait / 2, "waited {wait} for users, {late} for the instrument");
+}
+
+#[test]
+fn a_client_that_stands_still_is_seen_although_all_that_is_due_has_waited_for_a_user_or_a_stream() {
+    // The server answers one after the other: at most 200 a second.
+    let limited = Pace::Limited { threads: 2, rate: rate(1_000.0) };
+    for (pace, max_pending) in [(limited, None), (open(300.0), Some(1))] {
+        let server = Scripted::start(|_, _| Reply::After(ms(5)));
+        let (asking, diary) = Asking::new(&[Plan::new("visit")]);
+        let config = EngineConfig { max_pending, ..config(&server) };
+        let engine = Engine::launch(config, Arc::new(Shared(asking))).unwrap();
+        engine.set_paces(vec![pace]).unwrap();
+        // Most of what is due has no user, or no stream.
+        wait_until("there is a backlog", || {
+            let balance = engine.balance();
+            balance.withheld + balance.waiting > 20
+        });
+        // The workload wants to write into the diary, so the load's thread cannot go on.
+        let held = diary.lock().unwrap();
+        sleep(ms(1_000));
+        drop(held);
+        sleep(ms(100));
+        engine.set_pace(Pace::Idle).unwrap();
+        let mut book = Book::default();
+        let balance = stop(engine, &mut book);
+        diary.lock().unwrap().check();
+        assert_eq!(balance.answered_ok, balance.scheduled, "{balance:#?}");
+        let still = book.total(|bucket| bucket.stood_still_ns);
+        assert!(still >= 800 * MS, "{still}");
+    }
 }
 
 #[test]

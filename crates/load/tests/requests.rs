@@ -48,6 +48,21 @@ fn attempts(book: &Book, count: impl Fn(&Attempts) -> u64) -> u64 {
 }
 
 #[test]
+fn a_request_that_is_answered_before_it_is_wholly_sent_has_taken_the_server_no_time() {
+    let server = Scripted::start(|_, _| Reply::Void);
+    server.hasty.store(true, Ordering::SeqCst);
+    let begun = brownout_base::clock::monotonic_ns();
+    // More than the kernels on both sides have room for; nothing is tried again.
+    let config = EngineConfig { retries: retries(2, &[ErrorClass::Overloaded]), ..config(&server) };
+    let (book, balance, _) = run(config, Plan { padding: 32 << 20, ..Plan::new("write") }, 1);
+    let elapsed = brownout_base::clock::monotonic_ns() - begun;
+    assert_eq!((balance.failed, balance.failures[&ErrorClass::Invalid]), (1, 1), "{balance:#?}");
+    assert_eq!(attempts(&book, |attempts| attempts.service.len()), 1);
+    let service = attempts(&book, |attempts| attempts.service.max());
+    assert!(service <= elapsed + elapsed / 500, "{service} of {elapsed}: counted from the machine's start");
+}
+
+#[test]
 fn an_operation_with_pages_has_one_response_and_its_pages_have_an_account_of_their_own() {
     let server = Scripted::start(|_, _| Reply::Void);
     for next in [Next::Page, Next::Request] {

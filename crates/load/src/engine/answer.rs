@@ -68,6 +68,7 @@ impl Worker {
         let coordinator = connection.coordinator;
         let Some(operation) = self.operations.get(open.handle).copied() else {
             connection.release(stream);
+            self.pump(coordinator, Some(at), at);
             return Ok(());
         };
         let received = Received { at_ns: at, late: open.late, step: operation.step, coordinator: coordinator as u16 };
@@ -84,7 +85,7 @@ impl Worker {
             self.prepare(index, 0);
         }
         self.answered(&operation, open, &verdict, at);
-        self.pump(coordinator, at);
+        self.pump(coordinator, Some(at), at);
         Ok(())
     }
 
@@ -148,7 +149,8 @@ impl Worker {
         if let Some(finding) = verdict.finding {
             self.ledger.found(intended, finding);
         }
-        let service = at.saturating_sub(open.sent_ns);
+        // A server may answer what the kernel has not wholly taken: it refuses a request by its header.
+        let service = if open.sent_ns == 0 { 0 } else { at.saturating_sub(open.sent_ns) };
         if let Some(operation) = self.operations.get_mut(open.handle) {
             operation.outstanding -= 1;
         }

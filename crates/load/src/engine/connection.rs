@@ -6,7 +6,7 @@ use brownout_base::clock::{monotonic_ns, realtime_ns};
 
 use super::{
     ledger::Ledger,
-    operations::{Handle, Operations, Stage},
+    operations::{Handle, Operations},
 };
 use crate::{
     Coordinator, Request, RequestError, WireOptions,
@@ -303,7 +303,18 @@ impl Connection {
             let count = match transport.write(self.outbox.unwritten()) {
                 Ok(0) if !self.outbox.is_empty() => return Err(Loss::because("the socket takes no more bytes")),
                 Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    // From here on it is the server, or the network, that keeps them waiting.
+                    for stream in self.outbox.unsent_streams() {
+                        if let Some(open) = slots[usize::from(stream)]
+                            && let Some(operation) = operations.get_mut(open.handle)
+                            && let Some(owed) = operation.owed_until(sent_ns)
+                        {
+                            ledger.lateness(operation.intended, owed);
+                        }
+                    }
+                    break;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error.into()),
             };
@@ -315,8 +326,8 @@ impl Connection {
                     && operation.first_sent == 0
                 {
                     operation.first_sent = sent_ns.max(operation.intended);
-                    if !operation.queued && operation.stage != Stage::Ended {
-                        ledger.lateness(operation.intended, operation.first_sent - operation.intended);
+                    if let Some(owed) = operation.owed_until(operation.first_sent) {
+                        ledger.lateness(operation.intended, owed);
                     }
                 }
             });
@@ -378,7 +389,10 @@ impl Connection {
 
     /// Removes the answered request from its stream, which is then free.
     pub(super) fn release(&mut self, stream: u16) {
-        if self.slots[usize::from(stream)].take().is_some() {
+        if let Some(open) = self.slots[usize::from(stream)].take() {
+            if open.sent_ns == 0 {
+                self.outbox.forget(stream);
+            }
             self.free.push(stream);
         }
     }
@@ -410,7 +424,52 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::{io::Read, net::TcpListener};
+
+    use super::{super::page::Shape, *};
+    use crate::{Consistency, Parameters};
+
+    #[test]
+    fn an_answer_to_what_is_not_wholly_sent_leaves_nothing_to_the_next_user_of_its_stream() {
+        // More than the kernel has room for on both sides.
+        const LENGTH: usize = 12 << 20;
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        socket2::SockRef::from(&listener).set_recv_buffer_size(1 << 16).unwrap();
+        let target = Coordinator { name: "n1".into(), address: listener.local_addr().unwrap() };
+        let epoll = Epoll::new().unwrap();
+        let mut connection = Connection::new(0, target, Arc::default(), 0, 16, 1_000_000_000, None);
+        connection.open_socket(&epoll, monotonic_ns()).unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+        connection.state = State::Ready;
+
+        let (mut operations, shape) = (Operations::default(), Shape { coordinators: 1, names: 1, late_ns: 1 });
+        let mut ledger = Ledger::new(0, 1_000_000_000, shape);
+        let mut flush = |connection: &mut Connection| connection.flush(&epoll, &mut operations, &mut ledger).unwrap();
+        let text = "x".repeat(LENGTH);
+        let send = |connection: &mut Connection| {
+            let open = Open { handle: Handle::of(0), sent_ns: 0, late: false };
+            let parameters = Parameters::new(Consistency::One);
+            assert_eq!(connection.send(open, |request| drop(request.query(&text, &parameters))).unwrap(), 1);
+        };
+        send(&mut connection);
+        flush(&mut connection);
+        assert_eq!((connection.on(1).unwrap().sent_ns, connection.unsent()), (0, 1));
+        connection.release(1);
+        send(&mut connection);
+
+        let mut buffer = vec![0; 1 << 20];
+        let mut read = 0;
+        while read <= LENGTH + 1_000 {
+            read += peer.read(&mut buffer).unwrap();
+            flush(&mut connection);
+        }
+        assert_eq!(connection.on(1).unwrap().sent_ns, 0, "the end of the first request is not that of the second");
+        while read < 2 * LENGTH {
+            read += peer.read(&mut buffer).unwrap();
+            flush(&mut connection);
+        }
+        assert!(connection.on(1).unwrap().sent_ns > 0 && connection.unsent() == 0);
+    }
 
     #[test]
     fn every_step_of_a_handshake_has_the_whole_patience() {

@@ -110,28 +110,33 @@ impl Worker {
             // all the same, and its time is set to the deadline at least.
             self.ledger.late(entry(&operation), operation.sample(at.max(operation.deadline)));
         }
-        self.forget_if_over(handle);
+        self.forget_if_over(handle, at);
     }
 
-    /// A request for which the operation no longer waits will never be answered.
-    fn never_answered(&mut self, handle: Handle) {
+    /// A request for which nobody waits any more will never be answered.
+    fn never_answered(&mut self, handle: Handle, now: u64) {
         let Some(operation) = self.operations.get_mut(handle) else { return };
         operation.outstanding -= 1;
         if operation.outstanding == 0 && std::mem::take(&mut operation.awaited) {
             let intended = operation.intended;
             self.ledger.never_answered(intended);
         }
-        self.forget_if_over(handle);
+        self.forget_if_over(handle, now);
     }
 
     /// Stops waiting for late answers that are overdue.
     pub(super) fn stop_waiting(&mut self, now: u64) {
         let patience_ns = late_patience_ns(self.timeout_ns);
-        for operation in self.operations.iter_mut() {
-            if operation.awaited && operation.deadline.saturating_add(patience_ns) <= now {
-                operation.awaited = false;
-                self.ledger.never_answered(operation.intended);
+        for handle in self.operations.ended_until(now.saturating_sub(patience_ns)) {
+            let Some(operation) = self.operations.get_mut(handle) else { continue };
+            // Its streams stay taken; an answer that comes on one all the same finds nobody.
+            operation.outstanding = 0;
+            if std::mem::take(&mut operation.awaited) {
+                let intended = operation.intended;
+                self.ledger.never_answered(intended);
             }
+            // Or what starts only when this one is over would wait for ever.
+            self.forget_if_over(handle, now);
         }
     }
 
@@ -141,10 +146,10 @@ impl Worker {
         self.operations.settle(handle);
         self.workload.end(operation.ticket, &Ending { result: ended, requests: operation.requests });
         self.succeed(operation.flow, operation.pace, ended == Ended::Ok, now);
-        self.forget_if_over(handle);
+        self.forget_if_over(handle, now);
     }
 
-    fn forget_if_over(&mut self, handle: Handle) {
+    fn forget_if_over(&mut self, handle: Handle, at: u64) {
         if let Some(operation) = self.operations.get(handle)
             && operation.stage == Stage::Ended
             && operation.outstanding == 0
@@ -153,7 +158,7 @@ impl Worker {
             let (ticket, flow) = (operation.ticket, operation.flow);
             self.operations.remove(handle);
             self.workload.release(ticket);
-            self.flows[usize::from(flow)].unpark();
+            self.flows[usize::from(flow)].unpark(at);
         }
     }
 
@@ -247,7 +252,7 @@ impl Worker {
     fn end_lost(&mut self, lost: Vec<Open>, class: ErrorClass, now: u64) {
         for open in lost {
             if open.late {
-                self.never_answered(open.handle);
+                self.never_answered(open.handle, now);
                 continue;
             }
             let Some(operation) = self.operations.get_mut(open.handle) else { continue };

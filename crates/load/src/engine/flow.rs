@@ -42,16 +42,27 @@ pub(super) struct Flow {
     pub(super) resting: VecDeque<u64>,
     /// Nothing can start until one of the open operations is over.
     pub(super) parked: bool,
+    /// Until when it was so last: what was due before could not be started.
+    pub(super) unparked_ns: u64,
 }
 
 impl Flow {
     pub(super) fn new() -> Self {
-        Flow { source: Source::Idle, pace: 0, restarts: Vec::new(), resting: VecDeque::new(), parked: false }
+        Flow {
+            source: Source::Idle,
+            pace: 0,
+            restarts: Vec::new(),
+            resting: VecDeque::new(),
+            parked: false,
+            unparked_ns: 0,
+        }
     }
 
-    /// An operation is over, so there may be something to start again.
-    pub(super) fn unpark(&mut self) {
-        self.parked = false;
+    /// An operation is over since `at`: there may be something to start again.
+    pub(super) fn unpark(&mut self, at: u64) {
+        if std::mem::take(&mut self.parked) {
+            self.unparked_ns = at;
+        }
     }
 
     /// No operation intended before this will be scheduled any more.
@@ -104,6 +115,7 @@ impl Flow {
         self.restarts.clear();
         self.resting.clear();
         self.parked = false;
+        self.unparked_ns = 0;
         let threads = config.threads;
         // The first threads take the remainder.
         let share = |users: u32| (users as usize + threads - 1 - index) / threads;

@@ -120,11 +120,12 @@ impl Ledger {
         self.page(intended).work(name).requests += 1;
     }
 
-    /// The kernel took it `ns` after its intended start, and nothing but this program held it up.
-    pub(super) fn lateness(&mut self, intended: u64, ns: u64) {
+    /// It was given to the kernel that long after it could have been, with nothing but this program in between.
+    pub(super) fn lateness(&mut self, intended: u64, owed: Range<u64>) {
+        let ns = owed.end - owed.start;
         self.page(intended).lateness(ns);
         if ns > self.shape.late_ns {
-            self.stood_still(intended, intended + ns);
+            self.stood_still(owed.start, owed.end);
         }
     }
 
@@ -142,9 +143,10 @@ impl Ledger {
         for Range { start, end } in news {
             let mut at = start.max(self.epoch_ns);
             while at < end {
-                let page_end = at - (at - self.epoch_ns) % self.length_ns + self.length_ns;
+                let page_start = at - (at - self.epoch_ns) % self.length_ns;
+                let page_end = page_start + self.length_ns;
                 if page_end > self.drained_ns || self.keeps(at) {
-                    self.page(at).stood_still(start, end);
+                    self.page(at).stood_still(page_start..page_end, start, end);
                 }
                 at = page_end;
             }
@@ -329,7 +331,7 @@ mod tests {
         // The operations that show the pause come in no order, and their delays do not add up.
         for intended in [4 * SECOND, 3 * SECOND + SECOND / 2, 7 * SECOND] {
             ledger.scheduled(intended);
-            ledger.lateness(intended, 9 * SECOND - intended);
+            ledger.lateness(intended, intended..9 * SECOND);
         }
         let still = |parts: Vec<(u64, Part)>| -> Vec<(u64, u64)> {
             parts.iter().map(|(number, part)| (*number, part.stood_still.of_length(SECOND))).collect()
@@ -337,11 +339,25 @@ mod tests {
         let half = SECOND / 2;
         let expected = vec![(2, half), (3, SECOND), (4, SECOND), (5, SECOND), (6, SECOND), (7, SECOND)];
         assert_eq!(still(ledger.drain(5 * SECOND)), expected);
-        // What was handed out for the last time is not created anew: bucket 1 is unknown.
-        ledger.lateness(7 * SECOND, 4 * SECOND);
+        // What was handed out for the last time does not begin anew: nobody knows of bucket 1.
+        ledger.lateness(7 * SECOND, 7 * SECOND..11 * SECOND);
         ledger.stood_still(2 * SECOND, 5 * SECOND);
         let later = still(ledger.drain(5 * SECOND));
         assert_eq!(later.iter().map(|(number, _)| *number).collect::<Vec<_>>(), vec![2, 6, 8, 9]);
+    }
+
+    #[test]
+    fn in_the_first_bucket_too_a_client_stands_still_for_as_long_as_it_does() {
+        const SECOND: u64 = 1_000_000_000;
+        // A machine that is up for a day, and one bucket of 30 s for all of the run.
+        let (epoch, length) = (86_400 * SECOND, 30 * SECOND);
+        let mut ledger = Ledger::new(epoch, length, Shape { coordinators: 1, names: 1, late_ns: 1_000_000 });
+        let intended = epoch + 7 * SECOND + SECOND / 2;
+        ledger.scheduled(intended);
+        ledger.lateness(intended, intended..intended + 15 * SECOND);
+        let parts = ledger.drain(u64::MAX);
+        assert_eq!(parts.len(), 1);
+        assert_eq!((parts[0].0, parts[0].1.stood_still.of_length(length)), (0, 15 * SECOND));
     }
 
     #[test]
@@ -351,7 +367,7 @@ mod tests {
             let mut ledger = Ledger::new(0, 1_000_000_000, Shape { coordinators: 1, names: 1, late_ns });
             for lateness in [900_000, 1_500_000, 2_500_000] {
                 ledger.scheduled(5);
-                ledger.lateness(5, lateness);
+                ledger.lateness(5, 5..5 + lateness);
             }
             let parts = ledger.drain(1_000);
             assert_eq!(parts[0].1.counts.late_starts, late, "with a tick of {tick_ms} ms");

@@ -364,7 +364,96 @@ impl Drop for Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arrivals, Consistency, stub::Stub};
+    use crate::{
+        Answer, Arrivals, Consistency, Drawn, Ending, Parameters, Received, Request, Route, Sending, ThreadWorkload,
+        Ticket, Verdict, late_patience_ns,
+        stub::{self, Behaviour, Stub},
+    };
+
+    /// Two operations, the second only when the first is over.
+    struct OneByOne;
+
+    #[derive(Default)]
+    struct Turns {
+        drawn: u64,
+        open: bool,
+    }
+
+    impl Workload for OneByOne {
+        fn operations(&self) -> Vec<String> {
+            vec!["write".to_owned()]
+        }
+
+        fn statements(&self) -> Vec<String> {
+            vec!["INSERT INTO stub.kv (key, value) VALUES (?, ?)".to_owned()]
+        }
+
+        fn thread(&self, _: usize, _: usize) -> Box<dyn ThreadWorkload> {
+            Box::new(Turns::default())
+        }
+    }
+
+    impl ThreadWorkload for Turns {
+        fn draw(&mut self, _: usize) -> Option<Drawn> {
+            if self.open || self.drawn == 2 {
+                return None;
+            }
+            self.open = true;
+            self.drawn += 1;
+            Some(Drawn { ticket: Ticket(self.drawn), operation: 0, partitions: 1 })
+        }
+
+        fn more_later(&self, _: usize) -> bool {
+            self.open
+        }
+
+        fn route(&self, _: Ticket, _: bool) -> Route {
+            Route::Any
+        }
+
+        fn request(&mut self, ticket: Ticket, _: &Sending, request: Request<'_>) {
+            let mut values = request.execute(0, &Parameters::new(Consistency::One));
+            values.value(&ticket.0.to_be_bytes()).value(b"value");
+        }
+
+        fn answer(&mut self, _: Ticket, _: &Answer<'_>, _: &Received) -> Verdict {
+            Verdict::done(1, 1)
+        }
+
+        fn end(&mut self, _: Ticket, _: &Ending) {}
+
+        fn release(&mut self, _: Ticket) {
+            self.open = false;
+        }
+    }
+
+    fn wait_until(done: impl Fn() -> bool) {
+        let start = std::time::Instant::now();
+        while !done() {
+            assert!(start.elapsed() < Duration::from_secs(20), "waited for 20 s");
+            std::thread::sleep(READY_POLL / 100);
+        }
+    }
+
+    #[test]
+    fn an_answer_that_never_comes_does_not_hold_back_for_ever_what_waits_for_its_operation() {
+        let stub = Stub::local(1).unwrap();
+        stub.set(0, Behaviour::answering(stub::Answer::Silence));
+        let timeout = Duration::from_millis(50);
+        let config = EngineConfig { timeout, ..EngineConfig::new(stub.coordinators()) };
+        let engine = Engine::launch(config, Arc::new(OneByOne)).unwrap();
+        engine.set_pace(Pace::Closed { threads: 1 }).unwrap();
+        wait_until(|| engine.balance().timed_out == 1);
+        stub.set(0, Behaviour::default());
+        drop(engine.drain());
+        assert!(!engine.exhausted() && engine.balance().scheduled == 1, "a late answer may come yet");
+        // The second has all the time it needs: only what has ended by now is given up.
+        let later_ns = monotonic_ns() + late_patience_ns(timeout.as_nanos() as u64);
+        engine.threads[0].post(move |worker| worker.stop_waiting(later_ns)).recv().unwrap();
+        wait_until(|| engine.exhausted());
+        let (_, balance) = engine.stop(Duration::from_secs(10));
+        assert!(balance.balances() && balance.scheduled == 2 && balance.timed_out >= 1, "{balance:#?}");
+    }
 
     #[test]
     fn an_account_without_that_of_a_dead_thread_does_not_balance_and_says_why() {

@@ -1,5 +1,7 @@
 //! The operations of one thread, from their intended start until no answer to them can come any more.
 
+use std::ops::Range;
+
 use crate::Ticket;
 
 /// State of an operation.
@@ -44,13 +46,30 @@ pub(super) struct Operation {
     /// The connection and stream of the newest.
     pub(super) place: (u32, u16),
     pub(super) stage: Stage,
-    /// No connection was free for it at its start, so its wait is not the client's lateness.
+    /// From when on it could have been sent: its intended start, or when what it waited for was there.
+    pub(super) owed: u64,
+    /// It waits for somebody else, or its lateness is known: what comes now is not the instrument's lateness.
     pub(super) queued: bool,
     /// It timed out, and a late answer would be the first.
     pub(super) awaited: bool,
 }
 
 impl Operation {
+    /// How long the instrument has owed it, if it has done its part by giving it away at `at`. Told once.
+    pub(super) fn owed_until(&mut self, at: u64) -> Option<Range<u64>> {
+        let told = std::mem::replace(&mut self.queued, true);
+        (!told && self.stage != Stage::Ended).then(|| self.owed..at.max(self.owed))
+    }
+
+    /// What it waited for, a stream, is there since `at`: the instrument owes it from now on, unless a request of it
+    /// was on its way before.
+    pub(super) fn owe_from(&mut self, at: u64) {
+        if self.requests == 0 {
+            self.owed = self.owed.max(at);
+            self.queued = false;
+        }
+    }
+
     /// Wait and service time if it ends at `at`.
     pub(super) fn sample(&self, at: u64) -> (u64, u64) {
         // While the kernel has not completely taken it, all of its time is wait.
@@ -134,14 +153,18 @@ impl Operations {
         self.open
     }
 
-    /// All known operations, including ended ones.
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Operation> {
-        self.slots.iter_mut().filter_map(|(_, operation)| operation.as_mut())
+    /// Handles of all that are known, ended ones too.
+    pub(super) fn handles(&self) -> Vec<Handle> {
+        self.handles_of(|_| true)
     }
 
-    /// Handles of all known operations, including ended ones.
-    pub(super) fn handles(&self) -> Vec<Handle> {
-        let known = self.slots.iter().zip(0..).filter(|((_, operation), _)| operation.is_some());
+    /// Handles of those that have ended and whose deadline had passed at a time.
+    pub(super) fn ended_until(&self, at: u64) -> Vec<Handle> {
+        self.handles_of(|operation| operation.stage == Stage::Ended && operation.deadline <= at)
+    }
+
+    fn handles_of(&self, wanted: impl Fn(&Operation) -> bool) -> Vec<Handle> {
+        let known = self.slots.iter().zip(0..).filter(|((_, operation), _)| operation.as_ref().is_some_and(&wanted));
         known.map(|((generation, _), index)| Handle { index, generation: *generation }).collect()
     }
 
@@ -175,6 +198,7 @@ mod tests {
             requests: 0,
             place: (0, 0),
             stage: Stage::Waiting,
+            owed: 100,
             queued: false,
             awaited: false,
         }
@@ -194,6 +218,21 @@ mod tests {
         assert_eq!(operations.slots.len(), 1, "the place was used again");
         operations.remove(first);
         assert_eq!(operations.handles(), [second]);
+    }
+
+    #[test]
+    fn an_operation_is_owed_from_when_it_could_be_sent_until_it_was_given_away_and_that_is_told_once() {
+        let mut first = operation(1);
+        assert_eq!(first.owed_until(300), Some(100..300));
+        assert_eq!(first.owed_until(900), None, "what the kernel takes its time for is not owed");
+        let mut waited = Operation { queued: true, ..operation(2) };
+        waited.owe_from(700);
+        assert_eq!(waited.owed_until(750), Some(700..750), "it had no stream before");
+        let mut again = Operation { queued: true, requests: 1, ..operation(3) };
+        again.owe_from(700);
+        assert_eq!(again.owed_until(750), None, "an attempt of it was on its way before");
+        let mut waits = Operation { queued: true, ..operation(4) };
+        assert_eq!(waits.owed_until(750), None);
     }
 
     #[test]

@@ -216,9 +216,9 @@ impl Page {
         self.counts.late_starts += u64::from(ns > self.shape.late_ns);
     }
 
-    /// The client stood still in this period of CLOCK_MONOTONIC, ns.
-    pub(super) fn stood_still(&mut self, from: u64, to: u64) {
-        self.stood_still.cover(self.range.clone(), from, to);
+    /// The client stood still in this stretch of CLOCK_MONOTONIC, ns. The first page covers more than its `bucket`.
+    pub(super) fn stood_still(&mut self, bucket: Range<u64>, from: u64, to: u64) {
+        self.stood_still.cover(bucket, from, to);
         self.changed = true;
     }
 

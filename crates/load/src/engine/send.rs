@@ -66,8 +66,9 @@ impl Worker {
         }
     }
 
-    /// Sends what is queued for a coordinator, as far as there is room.
-    pub(super) fn pump(&mut self, coordinator: usize, now: u64) {
+    /// Sends what waits for a coordinator, as far as there is room. If that is because a stream was `freed`, what was
+    /// there for it to send could go from that time on.
+    pub(super) fn pump(&mut self, coordinator: usize, freed: Option<u64>, now: u64) {
         while let Some(&handle) = self.targets[coordinator].queue.front() {
             // Operations that were given up no longer wait.
             let Some(operation) = self.operations.get(handle).filter(|operation| operation.stage == Stage::Waiting)
@@ -82,6 +83,9 @@ impl Worker {
             }
             let Some(connection) = self.roomy_connection(coordinator) else { return };
             self.targets[coordinator].queue.pop_front();
+            if let (Some(at), Some(operation)) = (freed, self.operations.get_mut(handle)) {
+                operation.owe_from(at);
+            }
             self.send(connection, handle, now);
         }
     }

@@ -156,8 +156,8 @@ fn learn(operations: &mut Operations, handle: Handle, chosen: Option<u16>) -> Op
 fn note_sent(operation: &mut Operation, sent_ns: u64, ledger: &mut Ledger) {
     if operation.first_sent == 0 {
         operation.first_sent = sent_ns.max(operation.intended);
-        if !operation.queued {
-            ledger.lateness(operation.intended, operation.first_sent - operation.intended);
+        if let Some(owed) = operation.owed_until(operation.first_sent) {
+            ledger.lateness(operation.intended, owed);
         }
     }
 }

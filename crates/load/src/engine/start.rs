@@ -152,7 +152,8 @@ impl Worker {
             requests: 0,
             place: (0, 0),
             stage: Stage::Waiting,
-            queued: from > intended,
+            owed: from.max(self.flows[flow].unparked_ns),
+            queued: false,
             awaited: false,
         });
         self.watch(handle, from.saturating_add(self.timeout_ns), now);

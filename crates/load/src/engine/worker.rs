@@ -318,7 +318,7 @@ impl Worker {
             if let Err(loss) = connection.flush(&self.epoll, &mut self.operations, &mut self.ledger) {
                 self.lose(index, loss);
             }
-            self.pump(self.connections[index].coordinator, now);
+            self.pump(self.connections[index].coordinator, None, now);
         }
     }
 
@@ -337,7 +337,7 @@ impl Worker {
                 self.place(handle, now);
             }
         }
-        self.pump(coordinator, now);
+        self.pump(coordinator, None, now);
     }
 
     /// Reports that this thread can take operations.

@@ -41,8 +41,10 @@ pub struct Behaviour {
     pub delay: Duration,
     /// It holds back all its answers until this is cleared.
     pub frozen: bool,
-    /// It closes a connection instead of answering once it has answered this many prepared statements and batches on
-    /// it.
+    /// It reads nothing until this is taken away: what is sent to it stays with the sender once its kernel has no more
+    /// room.
+    pub deaf: bool,
+    /// It closes a connection instead of answering, once it has answered so many prepared statements and batches on it.
     pub close_after: Option<u64>,
     /// It never answers statements that define or empty anything.
     pub silent_schema: bool,
@@ -52,6 +54,11 @@ impl Behaviour {
     /// Frozen, otherwise right.
     pub fn frozen() -> Self {
         Behaviour { frozen: true, ..Behaviour::default() }
+    }
+
+    /// Deaf, otherwise right.
+    pub fn deaf() -> Self {
+        Behaviour { deaf: true, ..Behaviour::default() }
     }
 
     /// Slow, otherwise right.

@@ -168,6 +168,10 @@ impl Server {
                 }
                 Command::Behave { node, behaviour, done } => {
                     self.behaviours[node] = behaviour;
+                    for peer in self.peers.values().filter(|peer| peer.node == node) {
+                        // It fails for none that is open, and what is closed sends nothing.
+                        let _ = watch(&self.epoll, peer, behaviour);
+                    }
                     self.flush_where(|peer| peer.node == node);
                     done
                 }
@@ -192,6 +196,7 @@ impl Server {
         while let Some(Ok((socket, _))) = self.listeners[node].as_ref().map(TcpListener::accept) {
             let peer = Peer::new(node, self.serial, socket, self.tls.as_ref())?;
             self.epoll.add(&peer, self.serial, false)?;
+            watch(&self.epoll, &peer, self.behaviours[node])?;
             self.peers.insert(self.serial, peer);
             self.serial += 1;
         }
@@ -305,7 +310,7 @@ impl Server {
                 let mut keep = !(done && peer.closing);
                 if peer.watching == done {
                     peer.watching = !done;
-                    keep &= self.epoll.watch_writable(&*peer, token, !done).is_ok();
+                    keep &= watch(&self.epoll, peer, self.behaviours[peer.node]).is_ok();
                 }
                 keep
             }
@@ -314,5 +319,14 @@ impl Server {
         if !keep {
             self.peers.remove(&token);
         }
+    }
+}
+
+/// Has the epoll tell of what a peer is watched for.
+fn watch(epoll: &Epoll, peer: &Peer, behaviour: Behaviour) -> io::Result<()> {
+    if behaviour.deaf {
+        epoll.ignore_readable(peer, peer.serial, peer.watching)
+    } else {
+        epoll.watch_writable(peer, peer.serial, peer.watching)
     }
 }

@@ -92,6 +92,18 @@ impl Outbox {
         self.unsent.len() + self.staged.len()
     }
 
+    /// The streams of those that are packed, in the order in which they go out.
+    pub(crate) fn unsent_streams(&self) -> impl Iterator<Item = u16> {
+        self.unsent.iter().map(|(_, stream)| *stream)
+    }
+
+    /// The request on this stream was answered before it was wholly taken: its end is not told any more, for the
+    /// stream may have another by then.
+    pub(crate) fn forget(&mut self, stream: u16) {
+        self.unsent.retain(|(_, other)| *other != stream);
+        self.staged.retain(|(_, other)| *other != stream);
+    }
+
     /// Everything has been taken.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting() == 0

@@ -14,9 +14,9 @@
 //!          └──────────────── retry ┘ (if configured, after a failure of such a class)
 //! ```
 //!
-//! `end` comes once, as soon as the outcome is final; `release` comes once, after it, when no late answer can come any
-//! more. Between the two, `answer` may be called with [`Received::late`]. An operation that finds no connection in time
-//! goes from `draw` to `end` ([`Ending::NeverSent`]) without a request.
+//! `end` comes once, as soon as the outcome is certain; `release` comes once, after it, when no late answer can come
+//! any more, or none is waited for. Between the two, `answer` may be called with [`Received::late`]. An operation that
+//! finds no connection in time goes from `draw` to `end` ([`Ending::NeverSent`]) without a request.
 
 mod key_value;
 mod key_value_thread;

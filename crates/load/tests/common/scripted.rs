@@ -45,6 +45,8 @@ pub struct Scripted {
     pub deaf: Arc<AtomicBool>,
     /// Errors that the next PREPAREs are answered with, the last one first.
     pub unprepared: Arc<Mutex<Vec<u32>>>,
+    /// An EXECUTE is refused by its header; its body is read a moment later.
+    pub hasty: Arc<AtomicBool>,
 }
 
 impl Scripted {
@@ -57,19 +59,20 @@ impl Scripted {
             sockets: Arc::default(),
             deaf: Arc::default(),
             unprepared: Arc::default(),
+            hasty: Arc::default(),
         };
         let script: Arc<Script> = Arc::new(script);
         let (executed, accepted) = (Arc::clone(&server.executed), Arc::clone(&server.accepted));
         let (sockets, deaf) = (Arc::clone(&server.sockets), Arc::clone(&server.deaf));
-        let unprepared = Arc::clone(&server.unprepared);
+        let (unprepared, hasty) = (Arc::clone(&server.unprepared), Arc::clone(&server.hasty));
         std::thread::spawn(move || {
             for socket in listener.incoming().map_while(Result::ok) {
                 accepted.fetch_add(1, Ordering::SeqCst);
                 sockets.lock().unwrap().push(socket.try_clone().unwrap());
                 let (script, executed, deaf) = (Arc::clone(&script), Arc::clone(&executed), Arc::clone(&deaf));
-                let unprepared = Arc::clone(&unprepared);
+                let (unprepared, hasty) = (Arc::clone(&unprepared), Arc::clone(&hasty));
                 // Errors are the client's going away.
-                std::thread::spawn(move || serve(socket, &*script, &executed, &deaf, &unprepared).ok());
+                std::thread::spawn(move || serve(socket, &*script, &executed, &deaf, &unprepared, &hasty).ok());
             }
         });
         server
@@ -100,13 +103,27 @@ fn serve(
     executed: &AtomicU64,
     deaf: &AtomicBool,
     unprepared: &Mutex<Vec<u32>>,
+    hasty: &AtomicBool,
 ) -> std::io::Result<()> {
     let mut prepared = 0u8;
     loop {
         let mut header = [0; 9];
         socket.read_exact(&mut header)?;
         let mut body = vec![0; u32::from_be_bytes(header[5..].try_into().unwrap()) as usize];
+        let refused = header[4] == 0x0a && hasty.load(Ordering::SeqCst);
+        if refused {
+            // INVALID.
+            let error = error(0x2200);
+            let mut frame = vec![0x84, 0, header[2], header[3], 0x00];
+            frame.extend_from_slice(&(error.len() as u32).to_be_bytes());
+            frame.extend_from_slice(&error);
+            socket.write_all(&frame)?;
+            std::thread::sleep(Duration::from_millis(100));
+        }
         socket.read_exact(&mut body)?;
+        if refused {
+            continue;
+        }
         while deaf.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -158,6 +175,8 @@ pub struct Plan {
     pub route: Route,
     /// Writes no request at all.
     pub mute: bool,
+    /// Bytes of every request besides what it needs.
+    pub padding: usize,
     /// So many of a thread may be open; more there are when one of them is over.
     pub open: usize,
 }
@@ -172,6 +191,7 @@ impl Plan {
             next: Next::Page,
             route: Route::Any,
             mute: false,
+            padding: 0,
             open: usize::MAX,
         }
     }
@@ -264,11 +284,16 @@ impl ThreadWorkload for Part {
     }
 
     fn request(&mut self, ticket: Ticket, sending: &Sending, request: Request<'_>) {
-        if self.plan(ticket).mute {
+        let Plan { mute, padding, .. } = *self.plan(ticket);
+        if mute {
             return;
         }
         self.asking.diary.lock().unwrap().requests.entry(ticket.0).or_default().push(*sending);
-        request.execute(1, &Parameters::new(Consistency::One)).value(&ticket.0.to_be_bytes());
+        let mut values = request.execute(1, &Parameters::new(Consistency::One));
+        values.value(&ticket.0.to_be_bytes());
+        if padding > 0 {
+            values.value(&vec![0; padding]);
+        }
     }
 
     fn answer(&mut self, ticket: Ticket, _: &Answer<'_>, received: &Received) -> Verdict {

@@ -94,6 +94,24 @@ fn a_request_is_told_as_sent_when_its_last_byte_is() {
 }
 
 #[test]
+fn the_end_of_a_request_that_is_forgotten_is_not_told() {
+    for (version, framing) in ALL {
+        let mut outbox = Outbox::new();
+        outbox.frame_as(framing);
+        add(&mut outbox, version, 1, 10);
+        add(&mut outbox, version, 2, 10);
+        outbox.forget(1);
+        outbox.seal();
+        add(&mut outbox, version, 1, 10);
+        outbox.seal();
+        outbox.forget(2);
+        let mut sent = Vec::new();
+        outbox.wrote(outbox.unwritten().len(), |stream| sent.push(stream));
+        assert_eq!((sent, outbox.is_empty()), (vec![1], true), "{framing:?}");
+    }
+}
+
+#[test]
 fn control_frames_are_packed_and_not_told() {
     let mut outbox = Outbox::new();
     outbox.frame_as(Framing::V5(Segments { lz4: false }));
