@@ -38,6 +38,8 @@ impl SearchFacts {
     pub const NEVER: &str = "never";
     /// The client was late wherever the objectives were missed, so that it is the limit itself.
     pub const CLIENT: &str = "client";
+    /// There were no more operations, so that there is no answer.
+    pub const DRY: &str = "dry";
 }
 
 /// What a search has found. Rates are operations per second.
@@ -45,9 +47,9 @@ impl SearchFacts {
 pub struct SearchFacts {
     /// The objectives, as they were given.
     pub objectives: Vec<String>,
-    /// `threshold`, `always`, `never`, `client` (it is the limit itself) or `interrupted`.
+    /// `threshold`, `always`, `never`, `client` (it is the limit itself), `dry` (there were no more operations) or `interrupted`.
     pub found: &'static str,
-    /// The threshold; of `always` and `never` the rate that was tried, of `client` the highest that was kept; none where nothing is known.
+    /// The threshold; of `always` and `never` the rate that was tried, of `client` and `dry` the highest that was kept; none where nothing is known.
     pub rate: Option<f64>,
     /// The threshold is between these with 95 % probability.
     pub interval: Option<(f64, f64)>,

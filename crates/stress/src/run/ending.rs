@@ -21,7 +21,8 @@ pub(super) fn finish(
     outcome: &Outcome,
     started_unix_ms: u64,
 ) -> u8 {
-    let missed = outcome.search.as_ref().is_some_and(|search| search.found == SearchFacts::NEVER);
+    let missed =
+        outcome.search.as_ref().is_some_and(|search| [SearchFacts::NEVER, SearchFacts::DRY].contains(&search.found));
     let success = outcome.how == How::Done && !missed;
     let error = outcome.error.as_ref().map_or_else(|| "an operation failed".to_owned(), ToString::to_string);
     let ended = match outcome.how {

@@ -74,6 +74,13 @@ pub enum Found {
         /// The rate that the client could not offer.
         tried: f64,
     },
+    /// There were no more operations: a step without them says nothing of the database.
+    Dry {
+        /// The highest rate that kept the objectives, if any did.
+        at_least: Option<f64>,
+        /// The rate at which they ran out.
+        tried: f64,
+    },
     /// The user asked for an end; what was known until then.
     Interrupted(Option<Estimate>),
 }
@@ -88,6 +95,11 @@ pub trait SearchWatch {
 
     /// All buckets that were drained.
     fn drained(&mut self, engine: &Engine, buckets: &[Bucket]);
+
+    /// Whether the schedule has called for an operation in vain: there are no more.
+    fn dry(&self) -> bool {
+        false
+    }
 }
 
 /// Length of the engine's buckets in a search: fine enough that the settling quarter of a step is cut off well.
@@ -128,7 +140,7 @@ impl Searcher<'_> {
         // The climb: up by doubling, or down by halving.
         let (low, high) = loop {
             let Some(step) = self.punctual(rate, watch, None, interrupted)? else {
-                return Ok(Found::Interrupted(None));
+                return Ok(cut(watch, &outcomes, rate, None, interrupted));
             };
             if step.teaches_nothing() {
                 return Ok(limit(&outcomes, rate));
@@ -163,7 +175,7 @@ impl Searcher<'_> {
             }
             let rate = threshold.next().min(highest);
             let Some(step) = self.punctual(rate, watch, Some(&mut threshold), interrupted)? else {
-                return Ok(Found::Interrupted(Some(threshold.estimate())));
+                return Ok(cut(watch, &outcomes, rate, Some(threshold.estimate()), interrupted));
             };
             if step.teaches_nothing() {
                 return Ok(limit(&outcomes, rate));
@@ -210,7 +222,7 @@ impl Searcher<'_> {
         let step_ns = self.asked.step.as_nanos() as u64;
         let (from_ns, to_ns) = (start_ns + step_ns / 4, start_ns + step_ns);
         let mut told_ns = start_ns;
-        while monotonic_ns() < to_ns {
+        while monotonic_ns() < to_ns && !watch.dry() {
             if interrupted() {
                 self.engine.set_pace(Pace::Idle)?;
                 return Ok(None);
@@ -232,6 +244,10 @@ impl Searcher<'_> {
             std::thread::sleep(Duration::from_millis(10));
         }
         take(watch);
+        if watch.dry() {
+            // This rate was never offered, or not to the end.
+            return Ok(None);
+        }
         // Buckets that are cut by the stretch's ends are left out.
         buckets.retain(|_, bucket| bucket.start_ns >= from_ns && bucket.start_ns + bucket.length_ns <= to_ns);
         let stretch: Vec<Bucket> = buckets.into_values().collect();
@@ -255,8 +271,25 @@ impl Searcher<'_> {
 
 /// The client could not offer this rate, whatever it had seen before.
 fn limit(outcomes: &[(f64, bool)], tried: f64) -> Found {
-    let kept = outcomes.iter().filter(|(_, kept)| *kept).map(|(rate, _)| *rate);
-    Found::Client { at_least: kept.max_by(f64::total_cmp), tried }
+    Found::Client { at_least: highest_kept(outcomes), tried }
+}
+
+fn highest_kept(outcomes: &[(f64, bool)]) -> Option<f64> {
+    outcomes.iter().filter(|(_, kept)| *kept).map(|(rate, _)| *rate).max_by(f64::total_cmp)
+}
+
+/// Why there is no step at this rate: the user asked for an end, or there were no more operations.
+fn cut(
+    watch: &dyn SearchWatch,
+    outcomes: &[(f64, bool)],
+    tried: f64,
+    known: Option<Estimate>,
+    interrupted: &(dyn Fn() -> bool + Sync),
+) -> Found {
+    if watch.dry() && !interrupted() {
+        return Found::Dry { at_least: highest_kept(outcomes), tried };
+    }
+    Found::Interrupted(known)
 }
 
 /// Judges the operations of the buckets of so long a stretch.
@@ -301,5 +334,36 @@ fn judge(objectives: &[Objective], rate: f64, buckets: &[Bucket], length_ns: u64
         goodput: crate::output::per_second(good, length_ns),
         at_quantile_ns,
         late: late * 100 > lateness || still_ns * 100 > length_ns,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Told {
+        dry: bool,
+    }
+
+    impl SearchWatch for Told {
+        fn begun(&mut self, _: u64, _: f64) {}
+
+        fn step(&mut self, _: &Step, _: &[Bucket], _: Option<&Estimate>) {}
+
+        fn drained(&mut self, _: &Engine, _: &[Bucket]) {}
+
+        fn dry(&self) -> bool {
+            self.dry
+        }
+    }
+
+    #[test]
+    fn a_rate_that_operations_were_missing_for_is_no_threshold() {
+        let outcomes = [(100.0, true), (200.0, true)];
+        let ended = |dry, interrupted: bool| cut(&Told { dry }, &outcomes, 400.0, None, &move || interrupted);
+        assert_eq!(ended(true, false), Found::Dry { at_least: Some(200.0), tried: 400.0 });
+        assert_eq!(ended(true, true), Found::Interrupted(None));
+        assert_eq!(ended(false, false), Found::Interrupted(None));
+        assert_eq!(cut(&Told { dry: true }, &[], 400.0, None, &|| false), Found::Dry { at_least: None, tried: 400.0 });
     }
 }
