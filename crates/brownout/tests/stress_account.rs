@@ -302,7 +302,7 @@ fn one_write_that_is_never_answered_makes_no_rate_smaller() {
 
 #[test]
 fn a_client_that_stood_still_says_for_how_long_and_is_no_evidence() {
-    for rate in ["open=500/s", "threads=8 fixed=500/s"] {
+    for rate in ["open=500/s", "threads=8 fixed=500/s", "threads=8"] {
         let stub = Stub::local(1).unwrap();
         let load = Load::start(&stub, &format!("write duration=8s -rate {rate} -errors ignore"), "");
         wait_for_operations(&stub, 500);

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use brownout_load::{Attempts, Bucket, Histogram, OperationCounts, Outcome, Series, histogram};
 use brownout_record::{decode_histogram, encode_histogram};
 
-use super::{Findings, Interval, Measure, Operation, Total};
+use super::{Findings, Interval, Late, Measure, Operation, Total};
 
 /// Makes intervals of buckets, and the total of the intervals.
 pub struct Fold {
@@ -64,14 +64,13 @@ impl Fold {
             interval.operation(name);
         }
         for bucket in buckets {
-            if bucket.late() {
-                // The first one may have begun before the run.
-                let from_ns = bucket.start_ns.max(self.total.interval.start_ns);
-                let end_ns = bucket.start_ns.saturating_add(bucket.length_ns);
-                self.total.late_intervals.insert(from_ns, end_ns.saturating_sub(from_ns));
-            } else {
-                self.total.late_intervals.remove(&bucket.start_ns.max(self.total.interval.start_ns));
-            }
+            // The first one may have begun before the run.
+            let from_ns = bucket.start_ns.max(self.total.interval.start_ns);
+            let length_ns = bucket.start_ns.saturating_add(bucket.length_ns).saturating_sub(from_ns);
+            match Late::of(bucket, length_ns) {
+                Some(late) => self.total.late.insert(from_ns, late),
+                None => self.total.late.remove(&from_ns),
+            };
             let before = self.seen.remove(&bucket.start_ns).unwrap_or_default();
             before.difference(bucket, &mut interval);
             if may_change(bucket) {
@@ -390,8 +389,34 @@ mod tests {
         fold.interval(12 * SECOND, &still);
         fold.interval(20 * SECOND, &(11..20).map(|second| bucket(second, 0)).collect::<Vec<_>>());
         let total = fold.total();
-        assert_eq!((total.intervals, total.late_ns(), total.late_intervals.len()), (3, 10 * SECOND, 10));
-        assert!(total.too_late());
+        assert_eq!((total.intervals, total.late_intervals().count()), (3, 10));
+        // A twentieth of a second makes no interval late, and was lost all the same.
+        assert_eq!(total.late_ns(), 10 * SECOND + SECOND / 20);
+        assert!(total.too_late() && total.stood_still_too_long());
+    }
+
+    #[test]
+    fn a_pause_is_as_long_however_long_intervals_are() {
+        const SECOND: u64 = 1_000_000_000;
+        // 100 starts a second; those that were due in the pause were late.
+        let told = |start_ns, seconds: u64, late_starts, stood_still_ns| Bucket {
+            length_ns: seconds * SECOND,
+            lateness: sample::times(&vec![0; 100 * seconds as usize]),
+            late_starts,
+            stood_still_ns,
+            ..sample::bucket(start_ns, true, &[])
+        };
+        let late_ns = |buckets: &[Bucket]| {
+            let mut fold = Fold::new(0, Measure::Response);
+            fold.interval(10 * SECOND, buckets);
+            (fold.total().late_ns(), fold.total().too_late())
+        };
+        let pause_ns = SECOND + SECOND / 64;
+        assert_eq!(late_ns(&[told(0, 10, 111, pause_ns)]), (pause_ns, false));
+        assert_eq!(late_ns(&[told(0, 1, 100, SECOND), told(SECOND, 1, 2, SECOND / 64)]), (pause_ns, false));
+        // Starts that are late all the time are no pause.
+        assert_eq!(late_ns(&[told(0, 10, 20, 0)]), (10 * SECOND, true));
+        assert_eq!(late_ns(&[told(0, 10, 10, 0)]), (0, false));
     }
 
     #[test]

@@ -113,7 +113,7 @@ impl<'a> StepJson<'a> {
         let of_each = |operation| OperationJson::of(operation, total.due_ns());
         let drain = total.drain.unwrap_or_default();
         let found = &interval.findings;
-        let late = total.late_intervals.keys().map(|at| at.saturating_sub(interval.start_ns));
+        let late = total.late_intervals().map(|at| at.saturating_sub(interval.start_ns));
         StepJson {
             name,
             duration_ns: interval.length_ns,

@@ -40,7 +40,7 @@ pub use metrics::{Now, exposition};
 pub use progress::{Bar, Meter, Progress};
 pub use record::{Ended, RunFile, RunPlan, run_path, write_bucket};
 pub use rows::{COLUMNS, Rows, Width};
-pub use snapshot::{Cell, Drain, Findings, Interval, Measure, Operation, SHOWN, Total, ms, per_second, percentile};
+pub use snapshot::{Cell, Drain, Findings, Interval, Late, Measure, Operation, SHOWN, Total, ms, per_second, percentile};
 pub use summary::{END, FAILURE, results, steps};
 pub use uncertainty::{Uncertainty, adjusted_row_rate};
 

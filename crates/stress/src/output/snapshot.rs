@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brownout_load::{Balance, Histogram, Outcome, histogram};
+use brownout_load::{Balance, Bucket, Histogram, Outcome, histogram};
 use brownout_record::{Latencies, Population};
 
 /// Which latency the columns and the `Results:` block show.
@@ -319,10 +319,9 @@ pub struct Total {
     pub interval: Interval,
     /// How many there were.
     pub intervals: u64,
-    /// Buckets of intended starts in which the client itself was late ([`brownout_load::Bucket::late`]): the start
-    /// (CLOCK_MONOTONIC, ns) and the length, ns. Lateness is a matter of time: a client that stands still starts nothing,
-    /// and prints no row.
-    pub late_intervals: BTreeMap<u64, u64>,
+    /// Buckets of intended starts in which the client itself was late or stood still, by their start (CLOCK_MONOTONIC,
+    /// ns). Lateness is a matter of time: a client that stands still starts nothing, and prints no row.
+    pub late: BTreeMap<u64, Late>,
     /// For how long operations were due, ns; `None`: all the time so far.
     pub due_ns: Option<u64>,
     /// What came after nothing was due any more, if that is told apart.
@@ -343,7 +342,7 @@ impl Total {
         Total {
             interval: Interval::new(start_ns, 0, measure),
             intervals: 0,
-            late_intervals: BTreeMap::new(),
+            late: BTreeMap::new(),
             due_ns: None,
             drain: None,
             uncertainty: super::Uncertainty::default(),
@@ -373,9 +372,14 @@ impl Total {
         self.due_ns.unwrap_or(self.interval.length_ns)
     }
 
+    /// Starts of the buckets in which the client itself was late ([`Bucket::late`]), ns.
+    pub fn late_intervals(&self) -> impl Iterator<Item = u64> {
+        self.late.iter().filter(|(_, late)| late.interval).map(|(start_ns, _)| *start_ns)
+    }
+
     /// How much of that time the client itself was late in, ns.
     pub fn late_ns(&self) -> u64 {
-        self.late_intervals.values().sum()
+        self.late.values().map(|late| late.late_ns).sum()
     }
 
     /// Whether that is too much for a result: more than a fifth.
@@ -383,9 +387,40 @@ impl Total {
         self.late_ns().saturating_mul(5) > self.due_ns()
     }
 
+    /// The same of the time in which it stood still: all that is judged where nothing is due by the clock.
+    pub fn stood_still_too_long(&self) -> bool {
+        let still_ns: u64 = self.late.values().map(|late| late.still_ns).sum();
+        still_ns.saturating_mul(5) > self.due_ns()
+    }
+
     /// Operations per second over all of it.
     pub fn rate(&self) -> f64 {
         per_second(self.interval.ended(), self.due_ns())
+    }
+}
+
+/// How much of a bucket of intended starts the client itself was late in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Late {
+    /// As a whole it counts as late: [`Bucket::late`].
+    pub interval: bool,
+    /// How long it was late, ns: all of the bucket where too many starts were, else for as long as it stood still.
+    pub late_ns: u64,
+    /// How long it stood still, ns.
+    pub still_ns: u64,
+}
+
+impl Late {
+    /// Of a bucket of which so much belongs to the run; none if it was punctual.
+    pub fn of(bucket: &Bucket, length_ns: u64) -> Option<Self> {
+        let still_ns = bucket.stood_still_ns.min(length_ns);
+        let starts = bucket.lateness.len();
+        // Starts that were due in a pause are late by that alone; its ends are known to a 64th of the bucket each.
+        let pause_ns = if still_ns == 0 { 0 } else { still_ns.saturating_add(bucket.length_ns / 32).min(length_ns) };
+        let paused = (starts as f64 * pause_ns as f64 / length_ns.max(1) as f64).ceil() as u64;
+        let others = bucket.late_starts.saturating_sub(paused);
+        let late_ns = if others.saturating_mul(100) > starts { length_ns } else { still_ns };
+        (late_ns > 0).then_some(Late { interval: bucket.late(), late_ns, still_ns })
     }
 }
 

@@ -60,7 +60,12 @@ pub(super) fn finish(
         stage.aside(format!("brownout: {text}"));
     }
     stage.line(if success && written { output::END } else { output::FAILURE });
-    let late = plan::has_schedule(settings) && !matches!(settings.rate, Rate::Search(_)) && total.too_late();
+    let late = match settings.rate {
+        // Its steps were judged one by one.
+        Rate::Search(_) => false,
+        _ if plan::has_schedule(settings) => total.too_late(),
+        _ => total.stood_still_too_long(),
+    };
     match outcome.how {
         How::Interrupted => 130,
         How::Failed => outcome.error.as_ref().map_or(1, RunError::exit_code),
