@@ -209,6 +209,8 @@ pub struct Bucket {
     pub length_ns: u64,
     /// No operation of it is open any more: only late answers may still be added.
     pub settled: bool,
+    /// Nor can a late answer be added: it is not handed out again.
+    pub over: bool,
     /// Operations whose intended start lies in it.
     pub scheduled: u64,
     /// Those given to a connection.

@@ -64,6 +64,7 @@ fn bucket(second: u64, generator: &mut Generator) -> Bucket {
         start_ns: second * SECOND,
         length_ns: SECOND,
         settled: true,
+        over: true,
         scheduled: 30_000 + 5_000 * second,
         sent: 30_000 + 5_000 * second,
         never_sent: 0,

@@ -41,6 +41,7 @@ fn printed() -> String {
             start_ns: second * SECOND,
             length_ns: SECOND,
             settled: true,
+            over: true,
             scheduled: 12_006,
             sent: 12_005,
             never_sent: 1,

@@ -46,6 +46,7 @@ fn bucket(number: u64) -> Bucket {
         start_ns: ZERO + number * SECOND,
         length_ns: SECOND,
         settled: true,
+        over: true,
         scheduled: 100,
         sent: 100,
         never_sent: 0,

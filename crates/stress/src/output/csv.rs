@@ -10,7 +10,7 @@ use std::{
     io::{self, Write},
 };
 
-use brownout_load::{Bucket, Outcome, late_patience_ns};
+use brownout_load::{Bucket, Outcome};
 use brownout_record::{Latencies, Percentile, Population};
 
 use super::{SHOWN, ms, number::fixed, percentile};
@@ -22,62 +22,40 @@ pub const HEADER: &str = "start_unix_s,length_s,operation,coordinator,scheduled,
                           client_late_p99_ms,client_late_starts,\
                           response_ok_p50_ms,response_ok_p99_ms,response_due_p50_ms,response_due_p99_ms,client_stood_still_s";
 
-/// The engine looks seldom for answers that come no more; longer than this it does not take.
-const LOOK_NS: u64 = 3_000_000_000;
-
 /// Writes the series.
 pub struct Csv<W: Write> {
     to: W,
     /// One moment on both clocks: CLOCK_MONOTONIC in ns, Unix time in ms.
     unix_ms_at: (u64, u64),
-    /// After its end, an interval may still change for so long, ns.
-    patience_ns: u64,
     /// Lines of intervals that may still change, by their start.
-    open: BTreeMap<u64, Open>,
-}
-
-struct Open {
-    settled: bool,
-    end_ns: u64,
-    lines: String,
+    open: BTreeMap<u64, String>,
 }
 
 impl<W: Write> Csv<W> {
-    /// Writes the header. An operation has `timeout_ns`. `now_ns` (CLOCK_MONOTONIC) and `now_unix_ms` are
-    /// one moment on both clocks.
-    pub fn begin(mut to: W, timeout_ns: u64, now_ns: u64, now_unix_ms: u64) -> io::Result<Self> {
+    /// Writes the header. `now_ns` (CLOCK_MONOTONIC) and `now_unix_ms` are one moment on both clocks.
+    pub fn begin(mut to: W, now_ns: u64, now_unix_ms: u64) -> io::Result<Self> {
         writeln!(to, "{HEADER}")?;
-        let patience_ns = timeout_ns + late_patience_ns(timeout_ns) + LOOK_NS;
-        Ok(Csv { to, unix_ms_at: (now_ns, now_unix_ms), patience_ns, open: BTreeMap::new() })
+        Ok(Csv { to, unix_ms_at: (now_ns, now_unix_ms), open: BTreeMap::new() })
     }
 
     /// Takes the buckets of a drain, and writes what cannot change any more.
-    pub fn buckets(&mut self, now_ns: u64, buckets: &[Bucket]) -> io::Result<()> {
+    pub fn buckets(&mut self, buckets: &[Bucket]) -> io::Result<()> {
         for bucket in buckets {
             let lines = self.lines(bucket);
-            if bucket.settled && late_answers_awaited(bucket) == 0 {
+            if bucket.over {
                 self.open.remove(&bucket.start_ns);
                 self.to.write_all(lines.as_bytes())?;
             } else {
-                self.open.insert(
-                    bucket.start_ns,
-                    Open { settled: bucket.settled, end_ns: bucket.start_ns + bucket.length_ns, lines },
-                );
+                self.open.insert(bucket.start_ns, lines);
             }
-        }
-        let old_ns = now_ns.saturating_sub(self.patience_ns);
-        let over = |open: &Open| open.settled && open.end_ns < old_ns;
-        let done: Vec<u64> = self.open.iter().filter(|(_, open)| over(open)).map(|(start, _)| *start).collect();
-        for open in done.iter().filter_map(|start| self.open.remove(start)) {
-            self.to.write_all(open.lines.as_bytes())?;
         }
         self.to.flush()
     }
 
     /// Writes all that is left.
     pub fn end(mut self) -> io::Result<()> {
-        for open in self.open.values() {
-            self.to.write_all(open.lines.as_bytes())?;
+        for lines in self.open.values() {
+            self.to.write_all(lines.as_bytes())?;
         }
         self.to.flush()
     }
@@ -135,14 +113,6 @@ impl<W: Write> Csv<W> {
         ));
         lines
     }
-}
-
-/// Timed-out operations that may still be answered.
-fn late_answers_awaited(bucket: &Bucket) -> u64 {
-    let count = |outcome| -> u64 {
-        bucket.series.iter().filter(|series| series.outcome == outcome).map(|series| series.count).sum()
-    };
-    count(Outcome::TimedOut).saturating_sub(count(Outcome::Late))
 }
 
 #[derive(Default)]
@@ -219,11 +189,11 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn text(steps: &[(u64, Vec<Bucket>)]) -> (String, String) {
+    fn text(steps: &[Vec<Bucket>]) -> (String, String) {
         let mut bytes = Vec::new();
-        let mut csv = Csv::begin(&mut bytes, SECOND, 10 * SECOND, 1_700_000_000_000).unwrap();
-        for (now_ns, buckets) in steps {
-            csv.buckets(*now_ns, buckets).unwrap();
+        let mut csv = Csv::begin(&mut bytes, 10 * SECOND, 1_700_000_000_000).unwrap();
+        for buckets in steps {
+            csv.buckets(buckets).unwrap();
         }
         let before = csv.to.len();
         csv.end().unwrap();
@@ -240,7 +210,7 @@ mod tests {
         );
         bucket.never_sent = 1;
         bucket.scheduled = 4;
-        let (written, _) = text(&[(12 * SECOND, vec![bucket])]);
+        let (written, _) = text(&[vec![bucket]]);
         let lines: Vec<&str> = written.lines().skip(1).collect();
         assert_eq!(
             lines,
@@ -257,15 +227,13 @@ mod tests {
     fn a_line_is_written_once_when_it_cannot_change_any_more() {
         let open = || sample::bucket(10 * SECOND, false, &[("READ", "n1", Outcome::Ok, &[(0, 1)])]);
         let awaited = || sample::bucket(10 * SECOND, true, &[("READ", "n1", Outcome::TimedOut, &[(0, 500)])]);
-        let (written, rest) = text(&[(12 * SECOND, vec![open()]), (13 * SECOND, vec![awaited()])]);
+        let (written, rest) = text(&[vec![open()], vec![awaited()]]);
         assert_eq!((written.lines().count(), rest.lines().count()), (1, 2));
         assert!(rest.contains("READ,n1,,,,0,0,1,0,"), "{rest}");
         // An open interval is waited for however long it takes, late answers as long as the engine waits for them.
-        let (written, rest) = text(&[(12 * SECOND, vec![awaited()]), (74 * SECOND, vec![awaited()])]);
+        let (written, rest) = text(&[vec![open()], vec![]]);
         assert_eq!((written.lines().count(), rest.lines().count()), (1, 2));
-        let (written, rest) = text(&[(12 * SECOND, vec![open()]), (90 * SECOND, vec![])]);
-        assert_eq!((written.lines().count(), rest.lines().count()), (1, 2));
-        let (written, rest) = text(&[(12 * SECOND, vec![awaited()]), (90 * SECOND, vec![])]);
+        let (written, rest) = text(&[vec![awaited()], vec![Bucket { over: true, ..awaited() }]]);
         assert_eq!((written.lines().count(), rest.lines().count()), (3, 0));
     }
 }

@@ -73,7 +73,7 @@ impl Fold {
             };
             let before = self.seen.remove(&bucket.start_ns).unwrap_or_default();
             before.difference(bucket, &mut interval);
-            if may_change(bucket) {
+            if !bucket.over {
                 self.seen.insert(bucket.start_ns, Seen::of(bucket));
             }
         }
@@ -100,14 +100,6 @@ impl Fold {
     pub fn into_total(self) -> Total {
         self.total
     }
-}
-
-/// Whether the engine may hand this bucket out again: an operation is open, or a late answer may still come.
-fn may_change(bucket: &Bucket) -> bool {
-    let count = |outcome| -> u64 {
-        bucket.series.iter().filter(|series| series.outcome == outcome).map(|series| series.count).sum()
-    };
-    !bucket.settled || count(Outcome::TimedOut) > count(Outcome::Late)
 }
 
 /// How a bucket was when it was last seen. Histograms are kept encoded: some hundred bytes instead of some hundred
@@ -453,6 +445,18 @@ mod tests {
         );
         let second = fold.interval(2_000_000_000, &[late]);
         assert_eq!((second.ended(), second.operations[0].count(Outcome::Late)), (0, 1));
+        assert!(fold.seen.is_empty());
+        assert_eq!(fold.total().interval.operations[0].count(Outcome::TimedOut), 1);
+    }
+
+    #[test]
+    fn a_bucket_whose_late_answers_nobody_waits_for_is_forgotten() {
+        let mut fold = Fold::new(0, Measure::Response);
+        let timed_out =
+            |over| Bucket { over, ..sample::bucket(0, true, &[("READ", "n1", Outcome::TimedOut, &[(0, 500)])]) };
+        fold.interval(1_000_000_000, &[timed_out(false)]);
+        assert_eq!(fold.seen.len(), 1);
+        fold.interval(90_000_000_000, &[timed_out(true)]);
         assert!(fold.seen.is_empty());
         assert_eq!(fold.total().interval.operations[0].count(Outcome::TimedOut), 1);
     }

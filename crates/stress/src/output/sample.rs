@@ -30,10 +30,14 @@ pub(super) fn bucket(start_ns: u64, settled: bool, samples: &[Sample<'_>]) -> Bu
     });
     let series: Vec<Series> = series.collect();
     let sent = series.iter().filter(|series| series.outcome != Outcome::Late).map(|series| series.count).sum();
+    let count =
+        |outcome| -> u64 { series.iter().filter(|series| series.outcome == outcome).map(|series| series.count).sum() };
+    let awaited = count(Outcome::TimedOut) > count(Outcome::Late);
     Bucket {
         start_ns,
         length_ns: 1_000 * MS,
         settled,
+        over: settled && !awaited,
         scheduled: sent,
         sent,
         never_sent: 0,
