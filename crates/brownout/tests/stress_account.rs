@@ -54,7 +54,7 @@ fn every_output_tells_the_same_of_what_became_of_operations() {
                 let count = if *outcome == "late" { done.sheet("late") } else { done.class(outcome) };
                 assert!(count > 0, "{what}: nothing is {outcome}: {done}");
             }
-            populations(&what, &done);
+            populations(&what, name, rate, &done);
             account(&what, &done);
             rows_and_results(&what, &done);
             csv(&what, &done, &file("s.csv"));
@@ -85,11 +85,14 @@ fn printed(percentile: &Value) -> String {
     }
 }
 
-fn populations(what: &str, done: &Done) {
+fn populations(what: &str, name: &str, rate: &str, done: &Done) {
     let ok = done.sheet("answered_ok");
     let shown = ok + done.sheet("timed_out");
     let counts = ["ok", "ok+timed-out", "due"].map(|name| count(done, name));
-    assert_eq!(counts, [ok, shown, done.sheet("scheduled")], "{what}: {done}");
+    // What a rate called for and found no user was due, too.
+    let due = done.sheet("scheduled") + done.sheet("withheld");
+    assert_eq!(counts, [ok, shown, due], "{what}: {done}");
+    assert!(done.sheet("withheld") > 0 || name != "timed out" || !rate.contains("fixed"), "{what}: {done}");
     assert_eq!(done.json["population"], "ok+timed-out");
     let requests = operation(done)["requests"].as_u64().unwrap();
     assert_eq!(requests, done.sheet("sent"), "{what}: one request each without retries: {done}");
@@ -181,7 +184,7 @@ fn csv(what: &str, done: &Done, file: &Path) {
         assert_eq!(fields.len(), head.len(), "{what}: {line}");
         let total = fields[2] == "total";
         for (name, value) in head.iter().zip(&fields) {
-            if ["scheduled", "sent", "never_sent", "ok", "failed", "timed_out", "late"].contains(name) {
+            if ["scheduled", "sent", "never_sent", "withheld", "ok", "failed", "timed_out", "late"].contains(name) {
                 *sums.entry((total, name)).or_default() += value.parse::<u64>().unwrap_or(0);
             }
         }
@@ -191,13 +194,14 @@ fn csv(what: &str, done: &Done, file: &Path) {
         ("scheduled", "scheduled"),
         ("sent", "sent"),
         ("never_sent", "never_sent"),
+        ("withheld", "withheld"),
         ("ok", "answered_ok"),
         ("failed", "failed"),
         ("timed_out", "timed_out"),
         ("late", "late"),
     ] {
         assert_eq!(sums[&(true, name)], done.sheet(sheet), "{what}: {name}: {text}\n{done}");
-        if !["scheduled", "sent"].contains(&name) {
+        if !["scheduled", "sent", "withheld"].contains(&name) {
             assert_eq!(sums[&(false, name)], done.sheet(sheet), "{what}: {name} by operation: {text}\n{done}");
         }
     }

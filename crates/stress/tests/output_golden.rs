@@ -68,6 +68,7 @@ fn bucket(second: u64, generator: &mut Generator) -> Bucket {
         scheduled: 30_000 + 5_000 * second,
         sent: 30_000 + 5_000 * second,
         never_sent: 0,
+        withheld: 0,
         operations: vec![counts(0), counts(1)],
         series: all,
         lateness: histogram(),

@@ -50,6 +50,7 @@ fn bucket(number: u64) -> Bucket {
         scheduled: 100,
         sent: 100,
         never_sent: 0,
+        withheld: 0,
         series: vec![
             series("READ", "n1", Outcome::Ok, 60, 4),
             series("WRITE", "n2", Outcome::Ok, 39, 9),

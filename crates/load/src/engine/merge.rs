@@ -62,7 +62,7 @@ impl Merge {
 
     fn bucket(&mut self, number: u64) -> Option<Bucket> {
         let sum = self.open.get(&number)?;
-        let Counts { scheduled, sent, never_sent, stale, empty, missing, mismatched, rerouted, late_starts } =
+        let Counts { scheduled, sent, never_sent, withheld, stale, empty, missing, mismatched, rerouted, late_starts } =
             sum.counts;
         let over = sum.over.values().all(|over| *over);
         let mut bucket = Bucket {
@@ -73,6 +73,7 @@ impl Merge {
             scheduled,
             sent,
             never_sent,
+            withheld,
             series: sum.cells.iter().map(|cell| self.series(cell)).collect(),
             operations: sum.work.iter().map(|work| self.counts(work)).collect(),
             lateness: sum.lateness.histogram(),

@@ -145,6 +145,11 @@ fn latencies(total: &Total, lines: &mut Lines) {
             say("attempts (each)", &plain(&operation.attempt_service), Population::Ok);
         }
     }
+    if total.interval.withheld > 0 && total.interval.operations.len() != 1 {
+        // Nobody knows of which operation these would have been.
+        let due = total.interval.all().latencies(|cell| &cell.response);
+        lines.say("total response, all due", &percentiles(&due, Population::Due));
+    }
 }
 
 /// Latencies of which only one population is known.

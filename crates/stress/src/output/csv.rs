@@ -20,7 +20,8 @@ pub const HEADER: &str = "start_unix_s,length_s,operation,coordinator,scheduled,
                           wait_p50_ms,wait_p99_ms,wait_max_ms,service_p50_ms,service_p99_ms,service_max_ms,\
                           response_p50_ms,response_p95_ms,response_p99_ms,response_p999_ms,response_max_ms,\
                           client_late_p99_ms,client_late_starts,\
-                          response_ok_p50_ms,response_ok_p99_ms,response_due_p50_ms,response_due_p99_ms,client_stood_still_s";
+                          response_ok_p50_ms,response_ok_p99_ms,response_due_p50_ms,response_due_p99_ms,client_stood_still_s,\
+                          withheld";
 
 /// Writes the series.
 pub struct Csv<W: Write> {
@@ -96,20 +97,22 @@ impl<W: Write> Csv<W> {
             let name = [quoted(operation), quoted(coordinator)].join(",");
             let never_sent = if coordinator.is_empty() { group.never_sent.to_string() } else { String::new() };
             let (fields, populations) = (group.fields(), group.populations());
-            lines.push_str(&format!("{begin},{name},,,{never_sent},{fields},,,{populations},\n"));
+            lines.push_str(&format!("{begin},{name},,,{never_sent},{fields},,,{populations},,\n"));
             total.add(group);
         }
+        total.response.add_never_sent(bucket.withheld);
         let late = &bucket.lateness;
         let late_p99 = if late.is_empty() { String::new() } else { milliseconds(percentile(late, 99.0)) };
         lines.push_str(&format!(
-            "{begin},total,,{},{},{},{},{late_p99},{},{},{}\n",
+            "{begin},total,,{},{},{},{},{late_p99},{},{},{},{}\n",
             bucket.scheduled,
             bucket.sent,
             bucket.never_sent,
             total.fields(),
             bucket.late_starts,
             total.populations(),
-            fixed(bucket.stood_still_ns as f64 / 1e9, 3)
+            fixed(bucket.stood_still_ns as f64 / 1e9, 3),
+            bucket.withheld
         ));
         lines
     }
@@ -215,9 +218,9 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "1700000000.000,1.000,READ,\"n,2\",,,,1,0,0,0,0.000,0.000,0.000,9.003,9.003,9.003,9.003,9.003,9.003,9.003,9.003,,,9.003,9.003,9.003,9.003,",
-                "1700000000.000,1.000,READ,n1,,,,2,0,0,0,1.000,1.000,1.000,4.002,4.002,4.002,5.001,5.001,5.001,5.001,5.001,,,5.001,5.001,5.001,5.001,",
-                "1700000000.000,1.000,total,,4,3,1,3,0,0,0,1.000,1.000,1.000,4.002,9.003,9.003,5.001,9.003,9.003,9.003,9.003,,0,5.001,9.003,5.001,9.003,0.000",
+                "1700000000.000,1.000,READ,\"n,2\",,,,1,0,0,0,0.000,0.000,0.000,9.003,9.003,9.003,9.003,9.003,9.003,9.003,9.003,,,9.003,9.003,9.003,9.003,,",
+                "1700000000.000,1.000,READ,n1,,,,2,0,0,0,1.000,1.000,1.000,4.002,4.002,4.002,5.001,5.001,5.001,5.001,5.001,,,5.001,5.001,5.001,5.001,,",
+                "1700000000.000,1.000,total,,4,3,1,3,0,0,0,1.000,1.000,1.000,4.002,9.003,9.003,5.001,9.003,9.003,9.003,9.003,,0,5.001,9.003,5.001,9.003,0.000,0",
             ]
         );
         assert_eq!(HEADER.split(',').count(), lines[2].split(',').count());

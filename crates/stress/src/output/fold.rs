@@ -77,6 +77,9 @@ impl Fold {
                 self.seen.insert(bucket.start_ns, Seen::of(bucket));
             }
         }
+        if let [only] = &mut interval.operations[..] {
+            only.withheld = interval.withheld;
+        }
         for operation in interval.operations.iter_mut().filter(|own| self.conditional.contains(&own.name)) {
             operation.conditional = operation.count(Outcome::Ok);
         }
@@ -109,6 +112,7 @@ struct Seen {
     scheduled: u64,
     sent: u64,
     never_sent: u64,
+    withheld: u64,
     late_starts: u64,
     findings: Findings,
     lateness: Vec<u8>,
@@ -144,6 +148,7 @@ impl Seen {
             scheduled: bucket.scheduled,
             sent: bucket.sent,
             never_sent: bucket.never_sent,
+            withheld: bucket.withheld,
             late_starts: bucket.late_starts,
             findings: findings(bucket),
             lateness: encode_histogram(&bucket.lateness),
@@ -157,6 +162,7 @@ impl Seen {
         interval.scheduled += bucket.scheduled - self.scheduled;
         interval.sent += bucket.sent - self.sent;
         interval.never_sent += bucket.never_sent - self.never_sent;
+        interval.withheld += bucket.withheld - self.withheld;
         interval.late_starts += bucket.late_starts - self.late_starts;
         add_new(&self.lateness, &bucket.lateness, &mut interval.lateness);
         let (now, before) = (findings(bucket), self.findings);
@@ -274,6 +280,7 @@ fn add_new(before: &[u8], now: &Histogram<u64>, to: &mut Histogram<u64>) {
 #[cfg(test)]
 mod tests {
     use brownout_load::ErrorClass;
+    use brownout_record::{Percentile, Population};
 
     use super::*;
     use crate::output::sample;
@@ -385,6 +392,31 @@ mod tests {
         // A twentieth of a second makes no interval late, and was lost all the same.
         assert_eq!(total.late_ns(), 10 * SECOND + SECOND / 20);
         assert!(total.too_late() && total.stood_still_too_long());
+    }
+
+    #[test]
+    fn what_found_no_user_was_due_and_is_beyond_every_limit() {
+        let answered: &[sample::Sample<'_>] = &[("READ", "n1", Outcome::Ok, &[(0, 1); 10])];
+        let withheld = |withheld, samples| Bucket { withheld, ..sample::bucket(0, false, samples) };
+        let mut fold = Fold::new(0, Measure::Response);
+        fold.interval(1_000_000_000, &[withheld(0, answered)]);
+        fold.interval(2_000_000_000, &[withheld(30, answered)]);
+        fold.interval(3_000_000_000, &[withheld(30, answered)]);
+        let interval = &fold.total().interval;
+        for operation in [&interval.operations[0], &interval.all()] {
+            let response = operation.latencies(|cell| &cell.response);
+            assert_eq!((response.count(Population::Ok), response.count(Population::Due)), (10, 40));
+            assert_eq!(response.percentile(Population::Due, 50.0), Some(Percentile::Never));
+            assert_eq!((operation.errors(), operation.never_sent), (0, 0));
+        }
+        // Of several names nobody knows which.
+        let both: &[sample::Sample<'_>] = &[answered[0], ("WRITE", "n1", Outcome::Ok, &[(0, 1)])];
+        let mut fold = Fold::new(0, Measure::Response);
+        fold.interval(1_000_000_000, &[withheld(9, both)]);
+        let interval = &fold.total().interval;
+        assert_eq!((interval.all().withheld, interval.operations[0].withheld), (9, 0));
+        let account = crate::output::account(fold.total()).join("\n");
+        assert!(account.contains("total response, all due   : p50 "), "{account}");
     }
 
     #[test]

@@ -54,6 +54,7 @@ pub fn exposition(total: &Total, now: Now) -> String {
         ("scheduled_total", "Operations that fell due.", interval.scheduled),
         ("sent_total", "Operations sent.", interval.sent),
         ("never_sent_total", "Operations given up before they could be sent.", interval.never_sent),
+        ("withheld_total", "Operations that were due and found no free user.", interval.withheld),
         (
             "late_starts_total",
             "Operations that the client itself sent late: by more than 1 ms and two ticks.",

@@ -41,6 +41,7 @@ pub(super) fn bucket(start_ns: u64, settled: bool, samples: &[Sample<'_>]) -> Bu
         scheduled: sent,
         sent,
         never_sent: 0,
+        withheld: 0,
         series,
         operations: Vec::new(),
         lateness: histogram(),

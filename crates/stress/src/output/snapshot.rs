@@ -61,6 +61,9 @@ pub struct Operation {
     pub rows: u64,
     /// Given up before they could be sent.
     pub never_sent: u64,
+    /// Called for by the schedule of users who were not free ([`Bucket::withheld`]), where they can only have been of this
+    /// name, or of all names together. Nothing was made of them: they are no errors, but were due.
+    pub withheld: u64,
     /// Requests that were given to connections: pages, steps and attempts, each by itself.
     pub requests: u64,
     /// Conditional statements (LWT) that were answered; they are among the successful operations.
@@ -87,6 +90,7 @@ impl Operation {
             partitions: 0,
             rows: 0,
             never_sent: 0,
+            withheld: 0,
             requests: 0,
             conditional: 0,
             not_applied: 0,
@@ -130,7 +134,7 @@ impl Operation {
                 Outcome::Late => {}
             }
         }
-        all.add_never_sent(self.never_sent);
+        all.add_never_sent(self.never_sent + self.withheld);
         all
     }
 
@@ -173,6 +177,7 @@ impl Operation {
         self.partitions += other.partitions;
         self.rows += other.rows;
         self.never_sent += other.never_sent;
+        self.withheld += other.withheld;
         self.requests += other.requests;
         self.conditional += other.conditional;
         self.not_applied += other.not_applied;
@@ -228,6 +233,8 @@ pub struct Interval {
     pub sent: u64,
     /// Operations given up before they could be sent.
     pub never_sent: u64,
+    /// Operations that no user was free for.
+    pub withheld: u64,
     /// By name, sorted; one without operations in this interval is there all the same once it is known.
     pub operations: Vec<Operation>,
     /// Sent − intended where a connection was free: the client's own error, ns.
@@ -248,6 +255,7 @@ impl Interval {
             scheduled: 0,
             sent: 0,
             never_sent: 0,
+            withheld: 0,
             operations: Vec::new(),
             lateness: histogram(),
             late_starts: 0,
@@ -281,6 +289,7 @@ impl Interval {
         for operation in &self.operations {
             total.add(operation);
         }
+        total.withheld = self.withheld;
         total
     }
 
@@ -303,6 +312,7 @@ impl Interval {
         self.scheduled += later.scheduled;
         self.sent += later.sent;
         self.never_sent += later.never_sent;
+        self.withheld += later.withheld;
         let _ = self.lateness.add(&later.lateness);
         self.late_starts += later.late_starts;
         self.findings.add(&later.findings);
