@@ -63,7 +63,10 @@ pub enum Pace {
 
 impl Pace {
     /// Refuses what would only fill the memory.
-    pub(crate) fn check(&self) -> Result<(), LoadError> {
+    ///
+    /// # Errors
+    /// More than any client can send, or too many users.
+    pub fn check(&self) -> Result<(), LoadError> {
         let refuse = |what: String, remedy| Err(LoadError::Config { what, remedy });
         let highest = match self {
             Pace::Open { rate, .. } | Pace::Limited { rate, .. } => rate.get(),
