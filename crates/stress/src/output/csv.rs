@@ -13,7 +13,7 @@ use std::{
 use brownout_load::{Bucket, Outcome};
 use brownout_record::{Latencies, Percentile, Population};
 
-use super::{SHOWN, ms, number::fixed, percentile};
+use super::{SHOWN, add_ended, ms, number::fixed, percentile};
 
 /// The columns. Times are seconds and milliseconds as their names say.
 pub const HEADER: &str = "start_unix_s,length_s,operation,coordinator,scheduled,sent,never_sent,ok,failed,timed_out,late,\
@@ -79,12 +79,7 @@ impl<W: Write> Csv<W> {
                 (&mut group.service, &series.service),
                 (&mut group.response, &series.response),
             ] {
-                match series.outcome {
-                    Outcome::Ok => latencies.add_ok(times),
-                    Outcome::TimedOut => latencies.add_timed_out(times),
-                    Outcome::Failed(_) => latencies.add_failed(series.count),
-                    Outcome::Late => {}
-                }
+                add_ended(latencies, series.outcome, series.count, times);
             }
         }
         // Those never sent belong to no coordinator.

@@ -127,12 +127,7 @@ impl Operation {
     pub fn latencies(&self, of: impl Fn(&Cell) -> &Histogram<u64>) -> Latencies {
         let mut all = Latencies::new();
         for cell in &self.cells {
-            match cell.outcome {
-                Outcome::Ok => all.add_ok(of(cell)),
-                Outcome::TimedOut => all.add_timed_out(of(cell)),
-                Outcome::Failed(_) => all.add_failed(cell.count),
-                Outcome::Late => {}
-            }
+            add_ended(&mut all, cell.outcome, cell.count, of(cell));
         }
         all.add_never_sent(self.never_sent + self.withheld);
         all
@@ -447,6 +442,16 @@ pub struct Drain {
 /// failures, which it mixes in with the time at which they came back.
 pub const SHOWN: Population = Population::OkAndTimedOut;
 
+/// Adds operations that ended in this way to the populations that they belong to. A late answer is in its time-out.
+pub fn add_ended(to: &mut Latencies, outcome: Outcome, count: u64, times: &Histogram<u64>) {
+    match outcome {
+        Outcome::Ok => to.add_ok(times),
+        Outcome::TimedOut => to.add_timed_out(times),
+        Outcome::Failed(_) => to.add_failed(count),
+        Outcome::Late => {}
+    }
+}
+
 /// A count per second; 0 of a stretch without length.
 pub fn per_second(count: u64, length_ns: u64) -> f64 {
     if length_ns == 0 { 0.0 } else { count as f64 * 1e9 / length_ns as f64 }
@@ -455,34 +460,4 @@ pub fn per_second(count: u64, length_ns: u64) -> f64 {
 /// Nanoseconds as milliseconds.
 pub fn ms(ns: f64) -> f64 {
     ns * 1e-6
-}
-
-/// The value at a percentile (0 to 100); 0 of no values.
-///
-/// Its rank is that of the Java HdrHistogram: the percentile is taken a bit (of a double) smaller, so that 99.9 % of 30,000
-/// values is the 29,970th. The crate's own arithmetic says 29,970.000000000004, and takes the next.
-pub fn percentile(times: &Histogram<u64>, percentile: f64) -> u64 {
-    if times.is_empty() {
-        return 0;
-    }
-    let count = times.len() as f64;
-    let rank = (percentile.next_down() * count / 100.0).ceil().max(1.0);
-    times.value_at_quantile((rank - 0.5) / count)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_percentile_has_the_rank_of_its_share() {
-        let mut times = histogram();
-        for value in 1..=1000 {
-            times.record(value).unwrap();
-        }
-        for (asked, expected) in [(0.0, 1), (50.0, 500), (99.0, 990), (99.9, 999), (99.91, 1000), (100.0, 1000)] {
-            assert_eq!(percentile(&times, asked), expected, "{asked}");
-        }
-        assert_eq!(percentile(&histogram(), 50.0), 0);
-    }
 }

@@ -91,7 +91,7 @@ impl Logs {
             None => None,
         };
         let now = Now { in_flight: 0, waiting: 0 };
-        let exporter = log.prometheus.map(|address| Exporter::listen(&address.to_string())).transpose()?;
+        let exporter = log.prometheus.map(Exporter::listen).transpose()?;
         if let Some(exporter) = &exporter {
             // Who asks during the warm-up finds all metrics, at 0.
             exporter.publish(&Total::new(now_ns, Measure::Service), now);

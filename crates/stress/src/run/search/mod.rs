@@ -12,11 +12,14 @@ pub mod threshold;
 use std::time::Duration;
 
 use brownout_base::clock::monotonic_ns;
-use brownout_load::{Bucket, Engine, LoadError, Outcome, Pace};
+use brownout_load::{Bucket, Engine, LoadError, Pace};
 use brownout_record::{Latencies, Percentile, Population};
 use brownout_units::Rate;
 
-use crate::settings::{Objective, Search};
+use crate::{
+    output::add_ended,
+    settings::{Objective, Search},
+};
 use threshold::{Estimate, Threshold};
 
 /// A step that misses while the client was late is tried so often in all.
@@ -302,12 +305,7 @@ fn judge(objectives: &[Objective], rate: f64, buckets: &[Bucket], length_ns: u64
         lateness += bucket.lateness.len();
         still_ns += bucket.stood_still_ns;
         for series in &bucket.series {
-            match series.outcome {
-                Outcome::Ok => response.add_ok(&series.response),
-                // A user who gave up, or was refused, was not served, however soon that was known.
-                Outcome::TimedOut | Outcome::Failed(_) => response.add_failed(series.count),
-                Outcome::Late => {}
-            }
+            add_ended(&mut response, series.outcome, series.count, &series.response);
         }
     }
     response.add_never_sent(operations.saturating_sub(response.count(Population::Due)));
@@ -325,8 +323,11 @@ fn judge(objectives: &[Objective], rate: f64, buckets: &[Bucket], length_ns: u64
         Objective::Latency { quantile, .. } => Some(*quantile),
         Objective::Mean { .. } | Objective::Errors { .. } => None,
     });
-    let at_quantile_ns =
-        response.percentile(Population::Due, quantile.unwrap_or(0.99) * 100.0).and_then(Percentile::ns);
+    let at_quantile_ns = match response.percentile(Population::Due, quantile.unwrap_or(0.99) * 100.0) {
+        Some(Percentile::Is(ns)) => Some(ns),
+        // A user who gave up was not served, however soon that was known.
+        Some(Percentile::AtLeast(_) | Percentile::Never) | None => None,
+    };
     Step {
         rate,
         kept: operations > 0 && objectives.iter().all(holds),
