@@ -24,7 +24,7 @@ mod progress;
 mod record;
 mod rows;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 mod snapshot;
 mod summary;
 mod uncertainty;

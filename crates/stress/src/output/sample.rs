@@ -7,10 +7,10 @@ use super::{Fold, Interval, Measure, Total};
 const MS: u64 = 1_000_000;
 
 /// Statement, coordinator, outcome, and latencies: (wait, service) in ms.
-pub(super) type Sample<'a> = (&'a str, &'a str, Outcome, &'a [(u64, u64)]);
+pub(crate) type Sample<'a> = (&'a str, &'a str, Outcome, &'a [(u64, u64)]);
 
 /// A bucket of one second.
-pub(super) fn bucket(start_ns: u64, settled: bool, samples: &[Sample<'_>]) -> Bucket {
+pub(crate) fn bucket(start_ns: u64, settled: bool, samples: &[Sample<'_>]) -> Bucket {
     let series = samples.iter().map(|(statement, coordinator, outcome, latencies)| {
         let mut series = Series {
             statement: (*statement).to_owned(),

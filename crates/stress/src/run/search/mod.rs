@@ -340,7 +340,31 @@ fn judge(objectives: &[Objective], rate: f64, buckets: &[Bucket], length_ns: u64
 
 #[cfg(test)]
 mod tests {
+    use brownout_load::{ErrorClass, Outcome};
+
     use super::*;
+    use crate::output::sample;
+
+    #[test]
+    fn whoever_failed_timed_out_or_was_never_sent_is_beyond_every_limit() {
+        const SECOND: u64 = 1_000_000_000;
+        let judged = |bad: &[sample::Sample<'_>], never_sent, quantile| {
+            let ok: &[(u64, u64)] = &[(0, 1); 95];
+            let all = [&[("READ", "n1", Outcome::Ok, ok)][..], bad].concat();
+            let mut bucket = sample::bucket(0, true, &all);
+            bucket.scheduled += never_sent;
+            let objective = Objective::Latency { quantile, below: Duration::from_secs(1) };
+            let step = judge(&[objective], 100.0, &[bucket], SECOND);
+            (step.kept, step.at_quantile_ns.is_some(), step.operations)
+        };
+        let few: &[(u64, u64)] = &[(0, 2); 5];
+        let failed = Outcome::Failed(ErrorClass::Overloaded);
+        assert_eq!(judged(&[("READ", "n1", Outcome::Ok, few)], 0, 0.99), (true, true, 100));
+        assert_eq!(judged(&[("READ", "n1", failed, few)], 0, 0.99), (false, false, 100));
+        assert_eq!(judged(&[("READ", "n1", Outcome::TimedOut, few)], 0, 0.99), (false, false, 100));
+        assert_eq!(judged(&[], 5, 0.99), (false, false, 100));
+        assert_eq!(judged(&[("READ", "n1", failed, few)], 0, 0.95), (true, true, 100));
+    }
 
     struct Told {
         dry: bool,
