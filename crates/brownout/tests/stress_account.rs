@@ -10,7 +10,7 @@ mod common {
 use std::{collections::BTreeMap, fs, path::Path, process::Command, thread::sleep, time::Duration};
 
 use brownout_load::stub::{Answer, Behaviour, Stub};
-use brownout_record::Run;
+use brownout_record::{Latencies, Percentile, Population, Run};
 use common::stress::{BROWNOUT, Done, Load, wait_for_operations};
 use serde_json::Value;
 
@@ -54,10 +54,11 @@ fn every_output_tells_the_same_of_what_became_of_operations() {
                 let count = if *outcome == "late" { done.sheet("late") } else { done.class(outcome) };
                 assert!(count > 0, "{what}: nothing is {outcome}: {done}");
             }
-            populations(&what, &done);
+            populations(&what, name, rate, &done);
             account(&what, &done);
             rows_and_results(&what, &done);
             csv(&what, &done, &file("s.csv"));
+            intervals(&what, &file("s.csv"), &file("run.db"));
             hdr(&what, &done, &file("s.hdr"));
             page(&what, &done, &graph);
             record(&what, &done, &file("run.db"));
@@ -85,11 +86,14 @@ fn printed(percentile: &Value) -> String {
     }
 }
 
-fn populations(what: &str, done: &Done) {
+fn populations(what: &str, name: &str, rate: &str, done: &Done) {
     let ok = done.sheet("answered_ok");
     let shown = ok + done.sheet("timed_out");
     let counts = ["ok", "ok+timed-out", "due"].map(|name| count(done, name));
-    assert_eq!(counts, [ok, shown, done.sheet("scheduled")], "{what}: {done}");
+    // What a rate called for and found no user was due, too.
+    let due = done.sheet("scheduled") + done.sheet("withheld");
+    assert_eq!(counts, [ok, shown, due], "{what}: {done}");
+    assert!(done.sheet("withheld") > 0 || name != "timed out" || !rate.contains("fixed"), "{what}: {done}");
     assert_eq!(done.json["population"], "ok+timed-out");
     let requests = operation(done)["requests"].as_u64().unwrap();
     assert_eq!(requests, done.sheet("sent"), "{what}: one request each without retries: {done}");
@@ -181,7 +185,7 @@ fn csv(what: &str, done: &Done, file: &Path) {
         assert_eq!(fields.len(), head.len(), "{what}: {line}");
         let total = fields[2] == "total";
         for (name, value) in head.iter().zip(&fields) {
-            if ["scheduled", "sent", "never_sent", "ok", "failed", "timed_out", "late"].contains(name) {
+            if ["scheduled", "sent", "never_sent", "withheld", "ok", "failed", "timed_out", "late"].contains(name) {
                 *sums.entry((total, name)).or_default() += value.parse::<u64>().unwrap_or(0);
             }
         }
@@ -191,19 +195,70 @@ fn csv(what: &str, done: &Done, file: &Path) {
         ("scheduled", "scheduled"),
         ("sent", "sent"),
         ("never_sent", "never_sent"),
+        ("withheld", "withheld"),
         ("ok", "answered_ok"),
         ("failed", "failed"),
         ("timed_out", "timed_out"),
         ("late", "late"),
     ] {
         assert_eq!(sums[&(true, name)], done.sheet(sheet), "{what}: {name}: {text}\n{done}");
-        if !["scheduled", "sent"].contains(&name) {
+        if !["scheduled", "sent", "withheld"].contains(&name) {
             assert_eq!(sums[&(false, name)], done.sheet(sheet), "{what}: {name} by operation: {text}\n{done}");
         }
     }
     // Where more than a hundredth is beyond every limit, it is in some interval.
     let (shown, due) = (count(done, "ok+timed-out"), count(done, "due"));
     assert_eq!(endless, shown < due, "{what}: {text}");
+}
+
+/// Series and record put operations into the same intervals, and their latencies are those of the same operations.
+fn intervals(what: &str, csv: &Path, record: &Path) {
+    let text = fs::read_to_string(csv).unwrap();
+    let head: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    let mut lines: Vec<Vec<&str>> = text
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').collect())
+        .filter(|line: &Vec<&str>| line[2] == "total")
+        .collect();
+    lines.sort_by(|one, other| number(one[0]).total_cmp(&number(other[0])));
+    let run = Run::open(record).unwrap();
+    let mut buckets = run.load(1).unwrap();
+    buckets.sort_by_key(|bucket| bucket.starts_ns);
+    let rows = run.latencies(1, 0..i64::MAX as u64).unwrap();
+    assert_eq!(lines.len(), buckets.len(), "{what}: {text}");
+    for (line, bucket) in lines.iter().zip(&buckets) {
+        let field = |name: &str| line[head.iter().position(|known| *known == name).unwrap()];
+        let mut response = Latencies::new();
+        for row in rows.iter().filter(|row| row.starts_ns == bucket.starts_ns) {
+            match row.outcome.as_str() {
+                "ok" => response.add_ok(&row.response),
+                "timed-out" => response.add_timed_out(&row.response),
+                "late" => {}
+                _ => response.add_failed(row.count),
+            }
+        }
+        response.add_never_sent(bucket.never_sent + field("withheld").parse::<u64>().unwrap());
+        for (name, of, percent) in [
+            ("response_p50_ms", Population::OkAndTimedOut, 50.0),
+            ("response_p99_ms", Population::OkAndTimedOut, 99.0),
+            ("response_max_ms", Population::OkAndTimedOut, 100.0),
+            ("response_ok_p50_ms", Population::Ok, 50.0),
+            ("response_ok_p99_ms", Population::Ok, 99.0),
+            ("response_due_p50_ms", Population::Due, 50.0),
+            ("response_due_p99_ms", Population::Due, 99.0),
+        ] {
+            let (found, expected) = (field(name), response.percentile(of, percent));
+            let same = match expected {
+                None => found.is_empty(),
+                Some(Percentile::Never) => found == "inf",
+                Some(Percentile::Is(ns) | Percentile::AtLeast(ns)) => {
+                    found.parse::<f64>().is_ok_and(|ms| (ms - ns as f64 / 1e6).abs() < 0.0011)
+                }
+            };
+            assert!(same, "{what}: {name} is {found}, and by the record {expected:?}: {text}");
+        }
+    }
 }
 
 fn hdr(what: &str, done: &Done, file: &Path) {
@@ -247,6 +302,22 @@ fn page(what: &str, done: &Done, file: &Path) {
     assert_eq!(ended, done.json["total"]["ended"].as_u64().unwrap(), "{what}: {done}");
     let errors: u64 = intervals.iter().map(|row| row[13].as_u64().unwrap()).sum();
     assert_eq!(errors, done.json["total"]["errors"].as_u64().unwrap(), "{what}: {done}");
+    // Latencies are those of the rows: of whatever interval something ended in.
+    let printed = done.out.lines().filter(|line| line.starts_with("total,"));
+    let printed: Vec<Vec<f64>> = printed.map(|line| line.split(',').skip(1).map(number).collect()).collect();
+    let drawn = intervals.iter().map(|row| row.as_array().unwrap().iter().skip(1));
+    let drawn: Vec<Vec<f64>> = drawn.map(|row| row.map(|value| value.as_f64().unwrap_or(0.0)).collect()).collect();
+    let latencies = |rows: &[Vec<f64>]| -> Vec<Vec<f64>> {
+        let mut ended = 0.0;
+        let mut some = rows.to_vec();
+        some.retain(|row| std::mem::replace(&mut ended, row[0]) < row[0]);
+        some.into_iter().map(|row| row[4..10].to_vec()).collect()
+    };
+    let (printed, drawn) = (latencies(&printed), latencies(&drawn));
+    assert_eq!(printed.len(), drawn.len(), "{what}: {done}");
+    for (printed, drawn) in printed.iter().flatten().zip(drawn.iter().flatten()) {
+        assert!((printed - drawn).abs() <= 0.051, "{what}: {drawn} is printed as {printed}: {done}");
+    }
 }
 
 fn record(what: &str, done: &Done, file: &Path) {
@@ -302,13 +373,16 @@ fn one_write_that_is_never_answered_makes_no_rate_smaller() {
 
 #[test]
 fn a_client_that_stood_still_says_for_how_long_and_is_no_evidence() {
-    for rate in ["open=500/s", "threads=8 fixed=500/s"] {
+    for rate in ["open=500/s", "threads=8 fixed=500/s", "threads=8"] {
         let stub = Stub::local(1).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("run.db");
+        let series = directory.path().join("s.csv");
         let words = format!("write duration=8s --record {} -rate {rate} -errors ignore", file.display());
-        let load = Load::start(&stub, &words, "");
+        let load = Load::start(&stub, &words, &format!("csv={}", series.display()));
         wait_for_operations(&stub, 500);
+        // Users alone have done so many at once; the pause is to begin in an interval that is all of the run.
+        sleep(Duration::from_secs(1));
         load.signal(libc::SIGSTOP);
         sleep(Duration::from_secs(4));
         load.signal(libc::SIGCONT);
@@ -318,6 +392,11 @@ fn a_client_that_stood_still_says_for_how_long_and_is_no_evidence() {
         assert!(late_ns >= 3_900_000_000, "{rate}: late for {late_ns} ns: {done}");
         assert_eq!((done.code, done.last()), (Some(3), "END"), "{rate}: {done}");
         assert!(line(&done, "It was late for").is_some(), "{rate}: {done}");
+        let text = fs::read_to_string(&series).unwrap();
+        let place = text.lines().next().unwrap().split(',').position(|name| name == "client_stood_still_s").unwrap();
+        let still_s: f64 =
+            text.lines().skip(1).filter_map(|line| line.split(',').nth(place)?.parse::<f64>().ok()).sum();
+        assert!(still_s >= 3.9, "{rate}: stood still for {still_s} s: {text}");
         // The record says the same, and so does who reads it.
         let load = Run::open(&file).unwrap().load(1).unwrap();
         let still_ns: u64 = load.iter().map(|row| row.stood_still_ns).sum();

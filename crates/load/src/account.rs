@@ -209,12 +209,18 @@ pub struct Bucket {
     pub length_ns: u64,
     /// None of its operations is still open: only late answers may still be added.
     pub settled: bool,
+    /// Nor can a late answer be added: it is not handed out again.
+    pub over: bool,
     /// Operations whose intended start lies in it.
     pub scheduled: u64,
     /// Those given to a connection.
     pub sent: u64,
     /// Operations that found no connection or no free stream within the timeout or before the run ended.
     pub never_sent: u64,
+    /// Operations that the schedule of a [`crate::Pace::Limited`] called for in it, and no user was free to ask for until
+    /// the pace ended: [`Balance::withheld`], in operations of as many partitions as those before had in the mean. Nothing
+    /// was made of them, so they are no part of `scheduled`; but a user waited for each of them in vain.
+    pub withheld: u64,
     /// Latencies by statement, coordinator and outcome; only those that occurred.
     pub series: Vec<Series>,
     /// What the operations did, by name; only those that were answered.

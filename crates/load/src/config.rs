@@ -137,7 +137,11 @@ impl EngineConfig {
             .collect()
     }
 
-    pub(crate) fn check(&self) -> Result<(), LoadError> {
+    /// Refuses what no engine can do.
+    ///
+    /// # Errors
+    /// The first value that is out of range.
+    pub fn check(&self) -> Result<(), LoadError> {
         let refuse = |what: &str, remedy| Err(LoadError::Config { what: what.to_owned(), remedy });
         if self.coordinators.is_empty() || self.coordinators.len() > 1000 {
             return refuse("it needs 1 to 1000 coordinators", "name the nodes that take the operations");

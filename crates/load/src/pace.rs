@@ -62,8 +62,11 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// Rejects paces that would only fill the memory.
-    pub(crate) fn check(&self) -> Result<(), LoadError> {
+    /// Refuses what would only fill the memory.
+    ///
+    /// # Errors
+    /// More than any client can send, or too many users.
+    pub fn check(&self) -> Result<(), LoadError> {
         let refuse = |what: String, remedy| Err(LoadError::Config { what, remedy });
         let highest = match self {
             Pace::Open { rate, .. } | Pace::Limited { rate, .. } => rate.get(),

@@ -244,7 +244,7 @@ fn out_of_streams_operations_wait_and_the_wait_is_seen() {
     assert!(longest(|series| series.wait.max()) > 200 * MS, "the wait of those that found no stream");
     let late = book.0.values().map(|bucket| bucket.lateness.max()).max().unwrap();
     let wait = longest(|series| series.wait.max());
-    assert!(late < wait, "waiting for a stream is not the instrument's lateness: {late} < {wait}");
+    assert!(2 * late < wait, "waiting for a stream is not the instrument's lateness: {late} < {wait}");
 }
 
 #[test]

@@ -130,20 +130,17 @@ impl Latencies {
     }
 
     /// The latency that a share (0 to 100 %) of a population did not exceed; none without operations.
-    ///
-    /// Its rank is that of the Java HdrHistogram: the percentile is taken a bit (of a double) smaller, so that 99.9 % of
-    /// 30,000 values is the 29,970th. The crate's own arithmetic says 29,970.000000000004, and takes the next.
     pub fn percentile(&self, of: Population, percent: f64) -> Option<Percentile> {
         let count = self.count(of);
         if count == 0 {
             return None;
         }
-        let rank = (percent.next_down() * count as f64 / 100.0).ceil().max(1.0);
+        let rank = rank(percent, count);
         let times = self.times(of);
         if rank > times.len() as f64 {
             return Some(Percentile::Never);
         }
-        let ns = times.value_at_quantile((rank - 0.5) / times.len() as f64);
+        let ns = at_rank(&times, rank);
         let cut_off = of != Population::Ok && !self.timed_out.is_empty() && ns >= self.timed_out.min();
         Some(if cut_off { Percentile::AtLeast(ns) } else { Percentile::Is(ns) })
     }
@@ -154,6 +151,22 @@ impl Latencies {
         let count = self.count(of);
         if count == 0 { 0.0 } else { self.ok.count_between(0, limit_ns) as f64 / count as f64 }
     }
+}
+
+/// The value at a percentile (0 to 100) of times that all are known; 0 of no values.
+pub fn percentile(times: &Histogram, percent: f64) -> u64 {
+    if times.is_empty() { 0 } else { at_rank(times, rank(percent, times.len())) }
+}
+
+/// The rank of a percentile among so many, from 1 on. It is that of the Java HdrHistogram: the percentile is taken a bit
+/// (of a double) smaller, so that 99.9 % of 30,000 values is the 29,970th. The crate's own arithmetic says
+/// 29,970.000000000004, and takes the next.
+fn rank(percent: f64, count: u64) -> f64 {
+    (percent.next_down() * count as f64 / 100.0).ceil().max(1.0)
+}
+
+fn at_rank(times: &Histogram, rank: f64) -> u64 {
+    times.value_at_quantile((rank - 0.5) / times.len() as f64)
 }
 
 fn empty() -> Histogram {
@@ -196,6 +209,8 @@ mod tests {
         latencies.add_ok(&times(&(1..=1000).collect::<Vec<_>>()));
         for (asked, expected) in [(0.0, 1), (50.0, 500), (99.0, 990), (99.9, 999), (99.91, 1000), (100.0, 1000)] {
             assert_eq!(latencies.percentile(Population::Ok, asked), Some(Percentile::Is(expected)), "{asked}");
+            assert_eq!(percentile(&latencies.ok, asked), expected, "{asked}");
         }
+        assert_eq!(percentile(&empty(), 50.0), 0);
     }
 }

@@ -25,7 +25,7 @@ pub use description::{Description, Environment, HostDescription, LoadDescription
 pub use document::Document;
 pub use error::RecordError;
 pub use fault::{Expectation, FaultRecord, Period, Quantity, Severity, Stamp, Subject};
-pub use latencies::{Latencies, Percentile, Population};
+pub use latencies::{Latencies, Percentile, Population, percentile};
 pub use reader::Run;
 pub use recorder::Recorder;
 pub use rows::{

@@ -41,9 +41,11 @@ fn printed() -> String {
             start_ns: second * SECOND,
             length_ns: SECOND,
             settled: true,
+            over: true,
             scheduled: 12_006,
             sent: 12_005,
             never_sent: 1,
+            withheld: 0,
             series: vec![
                 series("READ", "10.0.0.1:9042", Outcome::Ok, 6_000, 3),
                 series("WRITE", "10.0.0.2:9042", Outcome::Ok, 6_000, 5),

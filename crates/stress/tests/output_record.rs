@@ -46,9 +46,11 @@ fn bucket(number: u64) -> Bucket {
         start_ns: ZERO + number * SECOND,
         length_ns: SECOND,
         settled: true,
+        over: true,
         scheduled: 100,
         sent: 100,
         never_sent: 0,
+        withheld: 0,
         series: vec![
             series("READ", "n1", Outcome::Ok, 60, 4),
             series("WRITE", "n2", Outcome::Ok, 39, 9),

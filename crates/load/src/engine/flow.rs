@@ -102,12 +102,17 @@ impl Flow {
         }
     }
 
-    /// Partitions due before `at` that have found no user.
-    pub(super) fn withheld(&self, at: u64) -> u64 {
+    /// The schedule of a limited loop.
+    pub(super) fn limiter(&self) -> Option<&Limiter> {
         match &self.source {
-            Source::Limited { limiter, .. } => limiter.overdue(at),
-            Source::Idle | Source::Open(_) | Source::Closed { .. } => 0,
+            Source::Limited { limiter, .. } => Some(limiter),
+            Source::Idle | Source::Open(_) | Source::Closed { .. } => None,
         }
+    }
+
+    /// Partitions that are due before `at` and have found no user.
+    pub(super) fn withheld(&self, at: u64) -> u64 {
+        self.limiter().map_or(0, |limiter| limiter.overdue(at))
     }
 
     pub(super) fn begin(&mut self, at_ns: u64, pace: Pace, flow: usize, index: usize, config: &EngineConfig) {

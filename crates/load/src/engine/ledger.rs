@@ -8,7 +8,7 @@ use super::{
     page::{AttemptEnd, Page, Part, Shape},
     samples::Sample,
 };
-use crate::{Balance, ErrorClass, Finding, Outcome, Verdict, histogram};
+use crate::{Balance, ErrorClass, Finding, Outcome, Verdict, histogram, schedule::Limiter};
 
 /// Counters since the last call, by time of completion.
 #[derive(Debug, Clone)]
@@ -251,9 +251,21 @@ impl Ledger {
         self.page(intended).counts.rerouted += 1;
     }
 
-    /// Partitions that were due when the pace of a limited loop ended and had found no user.
-    pub(super) fn withheld(&mut self, partitions: u64) {
+    /// What was due in a limited loop when its pace ended at `until`, and had found no user.
+    pub(super) fn withheld(&mut self, limiter: &Limiter, until: u64) {
+        let partitions = limiter.overdue(until);
         self.totals.withheld += partitions;
+        let (mut at, mut counted) = (limiter.next_ns(), 0);
+        while counted < limiter.operations(partitions) && at < until {
+            let page_end = self.epoch_ns + (at.saturating_sub(self.epoch_ns) / self.length_ns + 1) * self.length_ns;
+            let end = page_end.min(until);
+            let due = limiter.operations(limiter.overdue(end));
+            if due > counted {
+                self.page(at).counts.withheld += due - counted;
+                counted = due;
+            }
+            at = end;
+        }
     }
 
     /// A connection was lost.
@@ -295,7 +307,22 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
+    use brownout_units::Rate;
+
     use super::*;
+
+    #[test]
+    fn what_found_no_user_is_in_the_buckets_in_which_it_was_due() {
+        let mut ledger = Ledger::new(1_000, 100, Shape { coordinators: 1, names: 1, late_ns: 1 });
+        // One partition each 10 ns from 1,000 on; the first operation has 5, and so would the others.
+        let mut limiter = Limiter::new(1_000, Rate::per_second(1e8).unwrap(), 0, 1);
+        limiter.take(5);
+        ledger.withheld(&limiter, 1_250);
+        assert_eq!(ledger.balance(0, 0, 0).withheld, 20);
+        let parts = ledger.drain(2_000);
+        let withheld: Vec<(u64, u64)> = parts.iter().map(|(number, part)| (*number, part.counts.withheld)).collect();
+        assert_eq!(withheld, [(0, 1), (1, 2), (2, 1)]);
+    }
 
     #[test]
     fn what_is_heard_after_a_page_was_handed_out_for_the_last_time_does_not_begin_it_anew() {

@@ -62,15 +62,18 @@ impl Merge {
 
     fn bucket(&mut self, number: u64) -> Option<Bucket> {
         let sum = self.open.get(&number)?;
-        let Counts { scheduled, sent, never_sent, stale, empty, missing, mismatched, rerouted, late_starts } =
+        let Counts { scheduled, sent, never_sent, withheld, stale, empty, missing, mismatched, rerouted, late_starts } =
             sum.counts;
+        let over = sum.over.values().all(|over| *over);
         let mut bucket = Bucket {
             start_ns: self.epoch_ns.saturating_add(number.saturating_mul(self.length_ns)),
             length_ns: self.length_ns,
             settled: sum.settled.values().all(|settled| *settled),
+            over,
             scheduled,
             sent,
             never_sent,
+            withheld,
             series: sum.cells.iter().map(|cell| self.series(cell)).collect(),
             operations: sum.work.iter().map(|work| self.counts(work)).collect(),
             lateness: sum.lateness.histogram(),
@@ -85,7 +88,7 @@ impl Merge {
         let order = |series: &Series| (series.coordinator.clone(), series.statement.clone(), series.outcome);
         bucket.series.sort_by_cached_key(order);
         bucket.operations.sort_by(|one, other| one.operation.cmp(&other.operation));
-        if sum.over.values().all(|over| *over) {
+        if over {
             self.open.remove(&number);
         }
         Some(bucket)

@@ -31,6 +31,7 @@ pub(super) struct Counts {
     pub(super) scheduled: u64,
     pub(super) sent: u64,
     pub(super) never_sent: u64,
+    pub(super) withheld: u64,
     pub(super) stale: u64,
     pub(super) empty: u64,
     pub(super) missing: u64,
@@ -45,6 +46,7 @@ impl Counts {
         self.scheduled += other.scheduled;
         self.sent += other.sent;
         self.never_sent += other.never_sent;
+        self.withheld += other.withheld;
         self.stale += other.stale;
         self.empty += other.empty;
         self.missing += other.missing;

@@ -57,8 +57,9 @@ impl Worker {
 
     fn begin(&mut self, at: u64, paces: Vec<Pace>) {
         for (number, pace) in paces.into_iter().enumerate() {
-            let withheld = self.flows[number].withheld(at);
-            self.ledger.withheld(withheld);
+            if let Some(limiter) = self.flows[number].limiter() {
+                self.ledger.withheld(limiter, at);
+            }
             if pace != Pace::Idle {
                 self.workload.begin(number);
             }

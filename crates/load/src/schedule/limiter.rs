@@ -11,12 +11,14 @@ pub(crate) struct Limiter {
     number: u64,
     /// How many threads share the schedule, taking one partition each in turn.
     stride: u64,
+    /// Operations that were taken, and their partitions.
+    taken: (u64, u64),
 }
 
 impl Limiter {
     /// Part `thread` of `threads` of a schedule of `rate` partitions a second from `start_ns` on.
     pub(crate) fn new(start_ns: u64, rate: Rate, thread: usize, threads: usize) -> Self {
-        Limiter { start_ns, rate: rate.get(), number: thread as u64, stride: threads as u64 }
+        Limiter { start_ns, rate: rate.get(), number: thread as u64, stride: threads as u64, taken: (0, 0) }
     }
 
     /// The intended start of the next operation.
@@ -28,13 +30,25 @@ impl Limiter {
     /// counts as one, or the schedule would stand still.
     pub(crate) fn take(&mut self, partitions: u32) -> u64 {
         let at = self.next_ns();
-        self.number += u64::from(partitions.max(1)) * self.stride;
+        let partitions = u64::from(partitions.max(1));
+        self.number += partitions * self.stride;
+        self.taken = (self.taken.0 + 1, self.taken.1 + partitions);
         at
     }
 
     /// Partitions per second of the whole schedule.
     pub(crate) fn rate(&self) -> f64 {
         self.rate
+    }
+
+    /// How many operations these partitions would be: they have as many as those before had in the mean.
+    pub(crate) fn operations(&self, partitions: u64) -> u64 {
+        let (operations, of) = self.taken;
+        if of == 0 {
+            partitions
+        } else {
+            (u128::from(partitions) * u128::from(operations)).div_ceil(u128::from(of)) as u64
+        }
     }
 
     /// How many partitions of this part are due before `now_ns` and not taken.

@@ -195,7 +195,8 @@ impl RateProfile {
     }
 
     /// The rate `at` this time, per second.
-    pub fn rate(&self, at: Duration) -> f64 {
+    #[cfg(test)]
+    pub(super) fn rate(&self, at: Duration) -> f64 {
         let at_s = at.as_secs_f64();
         match &self.0 {
             Shape::Pieces(pieces) => {

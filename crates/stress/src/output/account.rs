@@ -145,6 +145,11 @@ fn latencies(total: &Total, lines: &mut Lines) {
             say("attempts (each)", &plain(&operation.attempt_service), Population::Ok);
         }
     }
+    if total.interval.withheld > 0 && total.interval.operations.len() != 1 {
+        // Nobody knows of which operation these would have been.
+        let due = total.interval.all().latencies(|cell| &cell.response);
+        lines.say("total response, all due", &percentiles(&due, Population::Due));
+    }
 }
 
 /// Latencies for which only one population is known.
@@ -246,17 +251,17 @@ fn client(total: &Total, lines: &mut Lines) {
         let text = format!("{percentiles}; {} beyond 1 ms or two ticks", count(total.interval.late_starts));
         lines.say("Client's own lateness", &text);
     }
-    if !total.late_intervals.is_empty() {
+    if total.late_intervals().next().is_some() {
         let seconds = |ns: u64| fixed(ns as f64 / 1e9, 1);
         let text = format!(
-            "{} s of {} s (more than 1 % of the operations of an interval were sent later than that; or it stood still for a tenth: mistrust their times)",
+            "{} s of {} s (all of an interval of which more than 1 % of the operations were sent later than that, and as long as it stood still: mistrust their times)",
             seconds(total.late_ns()),
             seconds(total.due_ns())
         );
         lines.say("It was late for", &text);
-        let begins = |at: &u64| seconds(at.saturating_sub(total.interval.start_ns));
-        let first: Vec<String> = total.late_intervals.keys().take(NAMED).map(begins).collect();
-        let more = total.late_intervals.len() - first.len();
+        let begins = |at: u64| seconds(at.saturating_sub(total.interval.start_ns));
+        let first: Vec<String> = total.late_intervals().take(NAMED).map(begins).collect();
+        let more = total.late_intervals().count() - first.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         lines.say("", &format!("in intervals that began after {} s{more}", first.join(" ")));
     }

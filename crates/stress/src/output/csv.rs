@@ -10,74 +10,53 @@ use std::{
     io::{self, Write},
 };
 
-use brownout_load::{Bucket, Outcome, late_patience_ns};
+use brownout_load::{Bucket, Outcome};
 use brownout_record::{Latencies, Percentile, Population};
 
-use super::{SHOWN, ms, number::fixed, percentile};
+use super::{SHOWN, add_ended, ms, number::fixed, percentile};
 
 /// The columns. Times are seconds and milliseconds as their names say.
 pub const HEADER: &str = "start_unix_s,length_s,operation,coordinator,scheduled,sent,never_sent,ok,failed,timed_out,late,\
                           wait_p50_ms,wait_p99_ms,wait_max_ms,service_p50_ms,service_p99_ms,service_max_ms,\
                           response_p50_ms,response_p95_ms,response_p99_ms,response_p999_ms,response_max_ms,\
                           client_late_p99_ms,client_late_starts,\
-                          response_ok_p50_ms,response_ok_p99_ms,response_due_p50_ms,response_due_p99_ms,client_stood_still_s";
-
-/// The engine rarely checks for answers that will no longer come; it takes no longer than this.
-const LOOK_NS: u64 = 3_000_000_000;
+                          response_ok_p50_ms,response_ok_p99_ms,response_due_p50_ms,response_due_p99_ms,client_stood_still_s,\
+                          withheld";
 
 /// Writes the series.
 pub struct Csv<W: Write> {
     to: W,
     /// One moment on both clocks: CLOCK_MONOTONIC in ns, Unix time in ms.
     unix_ms_at: (u64, u64),
-    /// How long after its end an interval may still change, ns.
-    patience_ns: u64,
     /// Lines of intervals that may still change, by their start.
-    open: BTreeMap<u64, Open>,
-}
-
-struct Open {
-    settled: bool,
-    end_ns: u64,
-    lines: String,
+    open: BTreeMap<u64, String>,
 }
 
 impl<W: Write> Csv<W> {
-    /// Writes the header. An operation has `timeout_ns`. `now_ns` (CLOCK_MONOTONIC) and `now_unix_ms` are one moment on
-    /// both clocks.
-    pub fn begin(mut to: W, timeout_ns: u64, now_ns: u64, now_unix_ms: u64) -> io::Result<Self> {
+    /// Writes the header. `now_ns` (CLOCK_MONOTONIC) and `now_unix_ms` are one moment on both clocks.
+    pub fn begin(mut to: W, now_ns: u64, now_unix_ms: u64) -> io::Result<Self> {
         writeln!(to, "{HEADER}")?;
-        let patience_ns = timeout_ns + late_patience_ns(timeout_ns) + LOOK_NS;
-        Ok(Csv { to, unix_ms_at: (now_ns, now_unix_ms), patience_ns, open: BTreeMap::new() })
+        Ok(Csv { to, unix_ms_at: (now_ns, now_unix_ms), open: BTreeMap::new() })
     }
 
-    /// Takes the buckets of a drain, and writes lines that cannot change any more.
-    pub fn buckets(&mut self, now_ns: u64, buckets: &[Bucket]) -> io::Result<()> {
+    /// Takes the buckets of a drain, and writes what cannot change any more.
+    pub fn buckets(&mut self, buckets: &[Bucket]) -> io::Result<()> {
         for bucket in buckets {
             let lines = self.lines(bucket);
-            if bucket.settled && late_answers_awaited(bucket) == 0 {
+            if bucket.over {
                 self.open.remove(&bucket.start_ns);
                 self.to.write_all(lines.as_bytes())?;
             } else {
-                self.open.insert(
-                    bucket.start_ns,
-                    Open { settled: bucket.settled, end_ns: bucket.start_ns + bucket.length_ns, lines },
-                );
+                self.open.insert(bucket.start_ns, lines);
             }
-        }
-        let old_ns = now_ns.saturating_sub(self.patience_ns);
-        let over = |open: &Open| open.settled && open.end_ns < old_ns;
-        let done: Vec<u64> = self.open.iter().filter(|(_, open)| over(open)).map(|(start, _)| *start).collect();
-        for open in done.iter().filter_map(|start| self.open.remove(start)) {
-            self.to.write_all(open.lines.as_bytes())?;
         }
         self.to.flush()
     }
 
     /// Writes all that is left.
     pub fn end(mut self) -> io::Result<()> {
-        for open in self.open.values() {
-            self.to.write_all(open.lines.as_bytes())?;
+        for lines in self.open.values() {
+            self.to.write_all(lines.as_bytes())?;
         }
         self.to.flush()
     }
@@ -100,12 +79,7 @@ impl<W: Write> Csv<W> {
                 (&mut group.service, &series.service),
                 (&mut group.response, &series.response),
             ] {
-                match series.outcome {
-                    Outcome::Ok => latencies.add_ok(times),
-                    Outcome::TimedOut => latencies.add_timed_out(times),
-                    Outcome::Failed(_) => latencies.add_failed(series.count),
-                    Outcome::Late => {}
-                }
+                add_ended(latencies, series.outcome, series.count, times);
             }
         }
         // Those never sent belong to no coordinator.
@@ -118,31 +92,25 @@ impl<W: Write> Csv<W> {
             let name = [quoted(operation), quoted(coordinator)].join(",");
             let never_sent = if coordinator.is_empty() { group.never_sent.to_string() } else { String::new() };
             let (fields, populations) = (group.fields(), group.populations());
-            lines.push_str(&format!("{begin},{name},,,{never_sent},{fields},,,{populations},\n"));
+            lines.push_str(&format!("{begin},{name},,,{never_sent},{fields},,,{populations},,\n"));
             total.add(group);
         }
+        total.response.add_never_sent(bucket.withheld);
         let late = &bucket.lateness;
         let late_p99 = if late.is_empty() { String::new() } else { milliseconds(percentile(late, 99.0)) };
         lines.push_str(&format!(
-            "{begin},total,,{},{},{},{},{late_p99},{},{},{}\n",
+            "{begin},total,,{},{},{},{},{late_p99},{},{},{},{}\n",
             bucket.scheduled,
             bucket.sent,
             bucket.never_sent,
             total.fields(),
             bucket.late_starts,
             total.populations(),
-            fixed(bucket.stood_still_ns as f64 / 1e9, 3)
+            fixed(bucket.stood_still_ns as f64 / 1e9, 3),
+            bucket.withheld
         ));
         lines
     }
-}
-
-/// Timed-out operations that may still be answered.
-fn late_answers_awaited(bucket: &Bucket) -> u64 {
-    let count = |outcome| -> u64 {
-        bucket.series.iter().filter(|series| series.outcome == outcome).map(|series| series.count).sum()
-    };
-    count(Outcome::TimedOut).saturating_sub(count(Outcome::Late))
 }
 
 #[derive(Default)]
@@ -219,11 +187,11 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn text(steps: &[(u64, Vec<Bucket>)]) -> (String, String) {
+    fn text(steps: &[Vec<Bucket>]) -> (String, String) {
         let mut bytes = Vec::new();
-        let mut csv = Csv::begin(&mut bytes, SECOND, 10 * SECOND, 1_700_000_000_000).unwrap();
-        for (now_ns, buckets) in steps {
-            csv.buckets(*now_ns, buckets).unwrap();
+        let mut csv = Csv::begin(&mut bytes, 10 * SECOND, 1_700_000_000_000).unwrap();
+        for buckets in steps {
+            csv.buckets(buckets).unwrap();
         }
         let before = csv.to.len();
         csv.end().unwrap();
@@ -240,14 +208,14 @@ mod tests {
         );
         bucket.never_sent = 1;
         bucket.scheduled = 4;
-        let (written, _) = text(&[(12 * SECOND, vec![bucket])]);
+        let (written, _) = text(&[vec![bucket]]);
         let lines: Vec<&str> = written.lines().skip(1).collect();
         assert_eq!(
             lines,
             [
-                "1700000000.000,1.000,READ,\"n,2\",,,,1,0,0,0,0.000,0.000,0.000,9.003,9.003,9.003,9.003,9.003,9.003,9.003,9.003,,,9.003,9.003,9.003,9.003,",
-                "1700000000.000,1.000,READ,n1,,,,2,0,0,0,1.000,1.000,1.000,4.002,4.002,4.002,5.001,5.001,5.001,5.001,5.001,,,5.001,5.001,5.001,5.001,",
-                "1700000000.000,1.000,total,,4,3,1,3,0,0,0,1.000,1.000,1.000,4.002,9.003,9.003,5.001,9.003,9.003,9.003,9.003,,0,5.001,9.003,5.001,9.003,0.000",
+                "1700000000.000,1.000,READ,\"n,2\",,,,1,0,0,0,0.000,0.000,0.000,9.003,9.003,9.003,9.003,9.003,9.003,9.003,9.003,,,9.003,9.003,9.003,9.003,,",
+                "1700000000.000,1.000,READ,n1,,,,2,0,0,0,1.000,1.000,1.000,4.002,4.002,4.002,5.001,5.001,5.001,5.001,5.001,,,5.001,5.001,5.001,5.001,,",
+                "1700000000.000,1.000,total,,4,3,1,3,0,0,0,1.000,1.000,1.000,4.002,9.003,9.003,5.001,9.003,9.003,9.003,9.003,,0,5.001,9.003,5.001,9.003,0.000,0",
             ]
         );
         assert_eq!(HEADER.split(',').count(), lines[2].split(',').count());
@@ -257,16 +225,13 @@ mod tests {
     fn a_line_is_written_once_when_it_cannot_change_any_more() {
         let open = || sample::bucket(10 * SECOND, false, &[("READ", "n1", Outcome::Ok, &[(0, 1)])]);
         let awaited = || sample::bucket(10 * SECOND, true, &[("READ", "n1", Outcome::TimedOut, &[(0, 500)])]);
-        let (written, rest) = text(&[(12 * SECOND, vec![open()]), (13 * SECOND, vec![awaited()])]);
+        let (written, rest) = text(&[vec![open()], vec![awaited()]]);
         assert_eq!((written.lines().count(), rest.lines().count()), (1, 2));
         assert!(rest.contains("READ,n1,,,,0,0,1,0,"), "{rest}");
-        // Lines wait for open operations however long those take, and for late answers as long as the engine waits for
-        // them.
-        let (written, rest) = text(&[(12 * SECOND, vec![awaited()]), (74 * SECOND, vec![awaited()])]);
+        // An open interval is waited for however long it takes, late answers as long as the engine waits for them.
+        let (written, rest) = text(&[vec![open()], vec![]]);
         assert_eq!((written.lines().count(), rest.lines().count()), (1, 2));
-        let (written, rest) = text(&[(12 * SECOND, vec![open()]), (90 * SECOND, vec![])]);
-        assert_eq!((written.lines().count(), rest.lines().count()), (1, 2));
-        let (written, rest) = text(&[(12 * SECOND, vec![awaited()]), (90 * SECOND, vec![])]);
+        let (written, rest) = text(&[vec![awaited()], vec![Bucket { over: true, ..awaited() }]]);
         assert_eq!((written.lines().count(), rest.lines().count()), (3, 0));
     }
 }

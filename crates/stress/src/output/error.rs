@@ -28,12 +28,6 @@ pub enum OutputError {
         /// What is missing.
         why: String,
     },
-    /// An address to listen on that cannot be parsed.
-    #[error("'{text}' is no address to listen on; give a port (:9500) or an address with a port (192.0.2.1:9500)")]
-    Address {
-        /// What was given.
-        text: String,
-    },
     /// An address that cannot be listened on.
     #[error(
         "cannot listen on {address}: {source}; another program may use the port, or the address is not this machine's"

@@ -37,12 +37,11 @@ struct Shared {
 }
 
 impl Exporter {
-    /// Listens: `:9500` and `9500` mean loopback alone, `192.0.2.1:9500` that address, port 0 a free one.
+    /// Listens; port 0 is a free one.
     ///
     /// # Errors
-    /// The address cannot be parsed, or cannot be listened on.
-    pub fn listen(text: &str) -> Result<Self, OutputError> {
-        let wanted = parse(text)?;
+    /// The address cannot be listened on.
+    pub fn listen(wanted: SocketAddr) -> Result<Self, OutputError> {
         let failed = |source| OutputError::Listen { address: wanted.to_string(), source };
         let listener = TcpListener::bind(wanted).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -81,14 +80,6 @@ impl Drop for Exporter {
             let _ = self.thread.take().map(JoinHandle::join);
         }
     }
-}
-
-fn parse(text: &str) -> Result<SocketAddr, OutputError> {
-    let port = text.strip_prefix(':').unwrap_or(text);
-    if let Ok(port) = port.parse::<u16>() {
-        return Ok((Ipv4Addr::LOCALHOST, port).into());
-    }
-    text.parse().map_err(|_| OutputError::Address { text: text.to_owned() })
 }
 
 fn serve(listener: &TcpListener, shared: &Shared) {
@@ -150,6 +141,8 @@ mod tests {
     use super::*;
     use crate::output::sample;
 
+    const FREE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
     fn ask(address: SocketAddr, request: &str) -> String {
         let mut client = TcpStream::connect(address).unwrap();
         client.write_all(request.as_bytes()).unwrap();
@@ -160,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_newest_metrics_are_served_until_the_end() {
-        let exporter = Exporter::listen(":0").unwrap();
+        let exporter = Exporter::listen(FREE).unwrap();
         let address = exporter.address();
         assert!(address.ip().is_loopback());
         let (_, total) = sample::mixed();
@@ -177,20 +170,9 @@ mod tests {
     }
 
     #[test]
-    fn a_port_alone_is_loopback_and_an_address_is_that_address() {
-        assert_eq!(parse(":9500").unwrap(), "127.0.0.1:9500".parse().unwrap());
-        assert_eq!(parse("9500").unwrap(), "127.0.0.1:9500".parse().unwrap());
-        assert_eq!(parse("0.0.0.0:9500").unwrap(), "0.0.0.0:9500".parse().unwrap());
-        assert_eq!(parse("[::1]:9500").unwrap(), "[::1]:9500".parse().unwrap());
-        for bad in ["", ":", "70000", "host:9500", "1.2.3.4"] {
-            assert!(parse(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
     fn a_port_in_use_is_told() {
-        let exporter = Exporter::listen(":0").unwrap();
-        let error = Exporter::listen(&exporter.address().to_string()).map(|_| ()).unwrap_err();
+        let exporter = Exporter::listen(FREE).unwrap();
+        let error = Exporter::listen(exporter.address()).map(|_| ()).unwrap_err();
         assert!(error.to_string().contains("another program may use the port"), "{error}");
     }
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use brownout_load::{Attempts, Bucket, Histogram, OperationCounts, Outcome, Series, histogram};
 use brownout_record::{decode_histogram, encode_histogram};
 
-use super::{Findings, Interval, Measure, Operation, Total};
+use super::{Findings, Interval, Late, Measure, Operation, Total};
 
 /// Turns buckets into intervals, and keeps the total of the intervals.
 pub struct Fold {
@@ -64,19 +64,21 @@ impl Fold {
             interval.operation(name);
         }
         for bucket in buckets {
-            if bucket.late() {
-                // The first one may have begun before the run.
-                let from_ns = bucket.start_ns.max(self.total.interval.start_ns);
-                let end_ns = bucket.start_ns.saturating_add(bucket.length_ns);
-                self.total.late_intervals.insert(from_ns, end_ns.saturating_sub(from_ns));
-            } else {
-                self.total.late_intervals.remove(&bucket.start_ns.max(self.total.interval.start_ns));
-            }
+            // The first one may have begun before the run.
+            let from_ns = bucket.start_ns.max(self.total.interval.start_ns);
+            let length_ns = bucket.start_ns.saturating_add(bucket.length_ns).saturating_sub(from_ns);
+            match Late::of(bucket, length_ns) {
+                Some(late) => self.total.late.insert(from_ns, late),
+                None => self.total.late.remove(&from_ns),
+            };
             let before = self.seen.remove(&bucket.start_ns).unwrap_or_default();
             before.difference(bucket, &mut interval);
-            if may_change(bucket) {
+            if !bucket.over {
                 self.seen.insert(bucket.start_ns, Seen::of(bucket));
             }
+        }
+        if let [only] = &mut interval.operations[..] {
+            only.withheld = interval.withheld;
         }
         for operation in interval.operations.iter_mut().filter(|own| self.conditional.contains(&own.name)) {
             operation.conditional = operation.count(Outcome::Ok);
@@ -103,21 +105,14 @@ impl Fold {
     }
 }
 
-/// Whether the engine may hand this bucket out again: an operation is open, or a late answer may still come.
-fn may_change(bucket: &Bucket) -> bool {
-    let count = |outcome| -> u64 {
-        bucket.series.iter().filter(|series| series.outcome == outcome).map(|series| series.count).sum()
-    };
-    !bucket.settled || count(Outcome::TimedOut) > count(Outcome::Late)
-}
-
-/// The last state of a bucket. Histograms are kept encoded, some hundred bytes instead of some hundred kilobytes,
-/// because a database that stands still may leave a minute of buckets open.
+/// How a bucket was when it was last seen. Histograms are kept encoded: some hundred bytes instead of some hundred
+/// kilobytes, and a database that stands still may leave a minute of buckets open.
 #[derive(Default)]
 struct Seen {
     scheduled: u64,
     sent: u64,
     never_sent: u64,
+    withheld: u64,
     late_starts: u64,
     findings: Findings,
     lateness: Vec<u8>,
@@ -153,6 +148,7 @@ impl Seen {
             scheduled: bucket.scheduled,
             sent: bucket.sent,
             never_sent: bucket.never_sent,
+            withheld: bucket.withheld,
             late_starts: bucket.late_starts,
             findings: findings(bucket),
             lateness: encode_histogram(&bucket.lateness),
@@ -166,6 +162,7 @@ impl Seen {
         interval.scheduled += bucket.scheduled - self.scheduled;
         interval.sent += bucket.sent - self.sent;
         interval.never_sent += bucket.never_sent - self.never_sent;
+        interval.withheld += bucket.withheld - self.withheld;
         interval.late_starts += bucket.late_starts - self.late_starts;
         add_new(&self.lateness, &bucket.lateness, &mut interval.lateness);
         let (now, before) = (findings(bucket), self.findings);
@@ -283,6 +280,7 @@ fn add_new(before: &[u8], now: &Histogram<u64>, to: &mut Histogram<u64>) {
 #[cfg(test)]
 mod tests {
     use brownout_load::ErrorClass;
+    use brownout_record::{Percentile, Population};
 
     use super::*;
     use crate::output::sample;
@@ -390,8 +388,59 @@ mod tests {
         fold.interval(12 * SECOND, &still);
         fold.interval(20 * SECOND, &(11..20).map(|second| bucket(second, 0)).collect::<Vec<_>>());
         let total = fold.total();
-        assert_eq!((total.intervals, total.late_ns(), total.late_intervals.len()), (3, 10 * SECOND, 10));
-        assert!(total.too_late());
+        assert_eq!((total.intervals, total.late_intervals().count()), (3, 10));
+        // A twentieth of a second makes no interval late, and was lost all the same.
+        assert_eq!(total.late_ns(), 10 * SECOND + SECOND / 20);
+        assert!(total.too_late() && total.stood_still_too_long());
+    }
+
+    #[test]
+    fn what_found_no_user_was_due_and_is_beyond_every_limit() {
+        let answered: &[sample::Sample<'_>] = &[("READ", "n1", Outcome::Ok, &[(0, 1); 10])];
+        let withheld = |withheld, samples| Bucket { withheld, ..sample::bucket(0, false, samples) };
+        let mut fold = Fold::new(0, Measure::Response);
+        fold.interval(1_000_000_000, &[withheld(0, answered)]);
+        fold.interval(2_000_000_000, &[withheld(30, answered)]);
+        fold.interval(3_000_000_000, &[withheld(30, answered)]);
+        let interval = &fold.total().interval;
+        for operation in [&interval.operations[0], &interval.all()] {
+            let response = operation.latencies(|cell| &cell.response);
+            assert_eq!((response.count(Population::Ok), response.count(Population::Due)), (10, 40));
+            assert_eq!(response.percentile(Population::Due, 50.0), Some(Percentile::Never));
+            assert_eq!((operation.errors(), operation.never_sent), (0, 0));
+        }
+        // Of several names nobody knows which.
+        let both: &[sample::Sample<'_>] = &[answered[0], ("WRITE", "n1", Outcome::Ok, &[(0, 1)])];
+        let mut fold = Fold::new(0, Measure::Response);
+        fold.interval(1_000_000_000, &[withheld(9, both)]);
+        let interval = &fold.total().interval;
+        assert_eq!((interval.all().withheld, interval.operations[0].withheld), (9, 0));
+        let account = crate::output::account(fold.total()).join("\n");
+        assert!(account.contains("total response, all due   : p50 "), "{account}");
+    }
+
+    #[test]
+    fn a_pause_is_as_long_however_long_intervals_are() {
+        const SECOND: u64 = 1_000_000_000;
+        // 100 starts a second; those that were due in the pause were late.
+        let told = |start_ns, seconds: u64, late_starts, stood_still_ns| Bucket {
+            length_ns: seconds * SECOND,
+            lateness: sample::times(&vec![0; 100 * seconds as usize]),
+            late_starts,
+            stood_still_ns,
+            ..sample::bucket(start_ns, true, &[])
+        };
+        let late_ns = |buckets: &[Bucket]| {
+            let mut fold = Fold::new(0, Measure::Response);
+            fold.interval(10 * SECOND, buckets);
+            (fold.total().late_ns(), fold.total().too_late())
+        };
+        let pause_ns = SECOND + SECOND / 64;
+        assert_eq!(late_ns(&[told(0, 10, 111, pause_ns)]), (pause_ns, false));
+        assert_eq!(late_ns(&[told(0, 1, 100, SECOND), told(SECOND, 1, 2, SECOND / 64)]), (pause_ns, false));
+        // Starts that are late all the time are no pause.
+        assert_eq!(late_ns(&[told(0, 10, 20, 0)]), (10 * SECOND, true));
+        assert_eq!(late_ns(&[told(0, 10, 10, 0)]), (0, false));
     }
 
     #[test]
@@ -428,6 +477,18 @@ mod tests {
         );
         let second = fold.interval(2_000_000_000, &[late]);
         assert_eq!((second.ended(), second.operations[0].count(Outcome::Late)), (0, 1));
+        assert!(fold.seen.is_empty());
+        assert_eq!(fold.total().interval.operations[0].count(Outcome::TimedOut), 1);
+    }
+
+    #[test]
+    fn a_bucket_whose_late_answers_nobody_waits_for_is_forgotten() {
+        let mut fold = Fold::new(0, Measure::Response);
+        let timed_out =
+            |over| Bucket { over, ..sample::bucket(0, true, &[("READ", "n1", Outcome::TimedOut, &[(0, 500)])]) };
+        fold.interval(1_000_000_000, &[timed_out(false)]);
+        assert_eq!(fold.seen.len(), 1);
+        fold.interval(90_000_000_000, &[timed_out(true)]);
         assert!(fold.seen.is_empty());
         assert_eq!(fold.total().interval.operations[0].count(Outcome::TimedOut), 1);
     }

@@ -38,6 +38,8 @@ impl SearchFacts {
     pub const NEVER: &str = "never";
     /// The client was late wherever the objectives were missed, so the client is the limit.
     pub const CLIENT: &str = "client";
+    /// There were no more operations, so that there is no answer.
+    pub const DRY: &str = "dry";
 }
 
 /// The result of a search. Rates are operations per second.
@@ -45,10 +47,9 @@ impl SearchFacts {
 pub struct SearchFacts {
     /// The objectives, as they were given.
     pub objectives: Vec<String>,
-    /// `threshold`, `always`, `never`, `client` (the client is the limit) or `interrupted`.
+    /// `threshold`, `always`, `never`, `client` (it is the limit itself), `dry` (there were no more operations) or `interrupted`.
     pub found: &'static str,
-    /// The threshold; for `always` and `never` the rate that was tried, for `client` the highest that was kept; none if
-    /// nothing is known.
+    /// The threshold; of `always` and `never` the rate that was tried, of `client` and `dry` the highest that was kept; none where nothing is known.
     pub rate: Option<f64>,
     /// The threshold is between these with 95 % probability.
     pub interval: Option<(f64, f64)>,
@@ -112,7 +113,7 @@ impl<'a> StepJson<'a> {
         let of_each = |operation| OperationJson::of(operation, total.due_ns());
         let drain = total.drain.unwrap_or_default();
         let found = &interval.findings;
-        let late = total.late_intervals.keys().map(|at| at.saturating_sub(interval.start_ns));
+        let late = total.late_intervals().map(|at| at.saturating_sub(interval.start_ns));
         StepJson {
             name,
             duration_ns: interval.length_ns,

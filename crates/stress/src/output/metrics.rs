@@ -54,6 +54,7 @@ pub fn exposition(total: &Total, now: Now) -> String {
         ("scheduled_total", "Operations that fell due.", interval.scheduled),
         ("sent_total", "Operations sent.", interval.sent),
         ("never_sent_total", "Operations given up before they could be sent.", interval.never_sent),
+        ("withheld_total", "Operations that were due and found no free user.", interval.withheld),
         (
             "late_starts_total",
             "Operations that the client itself sent late: by more than 1 ms and two ticks.",
@@ -156,6 +157,8 @@ fn escaped(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use brownout_record::Population;
+
     use super::*;
     use crate::output::sample;
 
@@ -186,6 +189,28 @@ mod tests {
                 let (name, value) = line.rsplit_once(' ').unwrap();
                 assert!(value.parse::<f64>().is_ok(), "{line}");
                 assert!(families.last().is_some_and(|family| name.starts_with(family)), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_population_is_the_sum_of_its_outcomes() {
+        let (_, total) = sample::mixed();
+        let text = exposition(&total, Now::default());
+        let count = |operation: &str, outcomes: &[&str]| -> u64 {
+            let head = format!("brownout_stress_response_seconds_count{{operation=\"{operation}\"");
+            let own = text.lines().filter(|line| line.starts_with(&head));
+            let wanted = |line: &&str| outcomes.iter().any(|name| line.contains(&format!("outcome=\"{name}\"")));
+            own.filter(wanted).map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+        };
+        for operation in &total.interval.operations {
+            let response = operation.latencies(|cell| &cell.response);
+            for (of, outcomes) in [
+                (Population::Ok, &["ok"][..]),
+                (Population::OkAndTimedOut, &["ok", "timed-out"][..]),
+                (Population::Due, &["ok", "timed-out", "overloaded"][..]),
+            ] {
+                assert_eq!(count(&operation.name, outcomes), response.count(of), "{} {of}", operation.name);
             }
         }
     }

@@ -7,6 +7,8 @@
 //! cassandra-stress does; CSV series and run files assign it to that of its *intended start*, which shows what a user
 //! experienced who arrived at that moment.
 
+use brownout_record::percentile;
+
 mod account;
 mod csv;
 mod error;
@@ -22,7 +24,7 @@ mod progress;
 mod record;
 mod rows;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 mod snapshot;
 mod summary;
 mod uncertainty;
@@ -40,7 +42,9 @@ pub use metrics::{Now, exposition};
 pub use progress::{Bar, Meter, Progress};
 pub use record::{Ended, RunFile, RunPlan, run_path, write_bucket};
 pub use rows::{COLUMNS, Rows, Width};
-pub use snapshot::{Cell, Drain, Findings, Interval, Measure, Operation, SHOWN, Total, ms, per_second, percentile};
+pub use snapshot::{
+    Cell, Drain, Findings, Interval, Late, Measure, Operation, SHOWN, Total, add_ended, ms, per_second,
+};
 pub use summary::{END, FAILURE, results, steps};
 pub use uncertainty::{Uncertainty, adjusted_row_rate};
 

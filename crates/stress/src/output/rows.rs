@@ -3,7 +3,8 @@
 use super::{
     Interval, Measure, Operation, Total, Uncertainty,
     number::fixed,
-    snapshot::{ms, per_second, percentile},
+    percentile,
+    snapshot::{ms, per_second},
 };
 
 /// Names of the columns; also the `metrics` of a graph.

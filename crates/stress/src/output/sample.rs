@@ -7,10 +7,10 @@ use super::{Fold, Interval, Measure, Total};
 const MS: u64 = 1_000_000;
 
 /// Statement, coordinator, outcome, and latencies: (wait, service) in ms.
-pub(super) type Sample<'a> = (&'a str, &'a str, Outcome, &'a [(u64, u64)]);
+pub(crate) type Sample<'a> = (&'a str, &'a str, Outcome, &'a [(u64, u64)]);
 
 /// A bucket of one second.
-pub(super) fn bucket(start_ns: u64, settled: bool, samples: &[Sample<'_>]) -> Bucket {
+pub(crate) fn bucket(start_ns: u64, settled: bool, samples: &[Sample<'_>]) -> Bucket {
     let series = samples.iter().map(|(statement, coordinator, outcome, latencies)| {
         let mut series = Series {
             statement: (*statement).to_owned(),
@@ -30,13 +30,18 @@ pub(super) fn bucket(start_ns: u64, settled: bool, samples: &[Sample<'_>]) -> Bu
     });
     let series: Vec<Series> = series.collect();
     let sent = series.iter().filter(|series| series.outcome != Outcome::Late).map(|series| series.count).sum();
+    let count =
+        |outcome| -> u64 { series.iter().filter(|series| series.outcome == outcome).map(|series| series.count).sum() };
+    let awaited = count(Outcome::TimedOut) > count(Outcome::Late);
     Bucket {
         start_ns,
         length_ns: 1_000 * MS,
         settled,
+        over: settled && !awaited,
         scheduled: sent,
         sent,
         never_sent: 0,
+        withheld: 0,
         series,
         operations: Vec::new(),
         lateness: histogram(),

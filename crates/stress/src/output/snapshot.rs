@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brownout_load::{Balance, Histogram, Outcome, histogram};
+use brownout_load::{Balance, Bucket, Histogram, Outcome, histogram};
 use brownout_record::{Latencies, Population};
 
 /// Which latency the columns and the `Results:` block show.
@@ -61,7 +61,10 @@ pub struct Operation {
     pub rows: u64,
     /// Given up before they could be sent.
     pub never_sent: u64,
-    /// Requests given to connections. Pages, steps and attempts each count.
+    /// Called for by the schedule of users who were not free ([`Bucket::withheld`]), where they can only have been of this
+    /// name, or of all names together. Nothing was made of them: they are no errors, but were due.
+    pub withheld: u64,
+    /// Requests that were given to connections: pages, steps and attempts, each by itself.
     pub requests: u64,
     /// Conditional statements (LWT) that were answered; they are among the successful operations.
     pub conditional: u64,
@@ -87,6 +90,7 @@ impl Operation {
             partitions: 0,
             rows: 0,
             never_sent: 0,
+            withheld: 0,
             requests: 0,
             conditional: 0,
             not_applied: 0,
@@ -123,14 +127,9 @@ impl Operation {
     pub fn latencies(&self, of: impl Fn(&Cell) -> &Histogram<u64>) -> Latencies {
         let mut all = Latencies::new();
         for cell in &self.cells {
-            match cell.outcome {
-                Outcome::Ok => all.add_ok(of(cell)),
-                Outcome::TimedOut => all.add_timed_out(of(cell)),
-                Outcome::Failed(_) => all.add_failed(cell.count),
-                Outcome::Late => {}
-            }
+            add_ended(&mut all, cell.outcome, cell.count, of(cell));
         }
-        all.add_never_sent(self.never_sent);
+        all.add_never_sent(self.never_sent + self.withheld);
         all
     }
 
@@ -173,6 +172,7 @@ impl Operation {
         self.partitions += other.partitions;
         self.rows += other.rows;
         self.never_sent += other.never_sent;
+        self.withheld += other.withheld;
         self.requests += other.requests;
         self.conditional += other.conditional;
         self.not_applied += other.not_applied;
@@ -228,7 +228,9 @@ pub struct Interval {
     pub sent: u64,
     /// Operations given up before they could be sent.
     pub never_sent: u64,
-    /// By name, sorted. Once a name is known, it is present even without operations in this interval.
+    /// Operations that no user was free for.
+    pub withheld: u64,
+    /// By name, sorted; one without operations in this interval is there all the same once it is known.
     pub operations: Vec<Operation>,
     /// Sent − intended where a connection was free: the client's own error, ns.
     pub lateness: Histogram<u64>,
@@ -248,6 +250,7 @@ impl Interval {
             scheduled: 0,
             sent: 0,
             never_sent: 0,
+            withheld: 0,
             operations: Vec::new(),
             lateness: histogram(),
             late_starts: 0,
@@ -281,6 +284,7 @@ impl Interval {
         for operation in &self.operations {
             total.add(operation);
         }
+        total.withheld = self.withheld;
         total
     }
 
@@ -303,6 +307,7 @@ impl Interval {
         self.scheduled += later.scheduled;
         self.sent += later.sent;
         self.never_sent += later.never_sent;
+        self.withheld += later.withheld;
         let _ = self.lateness.add(&later.lateness);
         self.late_starts += later.late_starts;
         self.findings.add(&later.findings);
@@ -319,11 +324,10 @@ pub struct Total {
     pub interval: Interval,
     /// How many there were.
     pub intervals: u64,
-    /// Buckets of intended starts in which the client itself was late ([`brownout_load::Bucket::late`]): the start
-    /// (CLOCK_MONOTONIC, ns) and the length, ns. Lateness is measured in time: a client that stands still starts
-    /// nothing, and prints no row.
-    pub late_intervals: BTreeMap<u64, u64>,
-    /// How long operations were due, ns; `None`: all the time so far.
+    /// Buckets of intended starts in which the client itself was late or stood still, by their start (CLOCK_MONOTONIC,
+    /// ns). Lateness is a matter of time: a client that stands still starts nothing, and prints no row.
+    pub late: BTreeMap<u64, Late>,
+    /// For how long operations were due, ns; `None`: all the time so far.
     pub due_ns: Option<u64>,
     /// The time after nothing was due any more, if it is kept apart.
     pub drain: Option<Drain>,
@@ -343,7 +347,7 @@ impl Total {
         Total {
             interval: Interval::new(start_ns, 0, measure),
             intervals: 0,
-            late_intervals: BTreeMap::new(),
+            late: BTreeMap::new(),
             due_ns: None,
             drain: None,
             uncertainty: super::Uncertainty::default(),
@@ -373,14 +377,25 @@ impl Total {
         self.due_ns.unwrap_or(self.interval.length_ns)
     }
 
-    /// For how much of that time the client itself was late, ns.
+    /// Starts of the buckets in which the client itself was late ([`Bucket::late`]), ns.
+    pub fn late_intervals(&self) -> impl Iterator<Item = u64> {
+        self.late.iter().filter(|(_, late)| late.interval).map(|(start_ns, _)| *start_ns)
+    }
+
+    /// How much of that time the client itself was late in, ns.
     pub fn late_ns(&self) -> u64 {
-        self.late_intervals.values().sum()
+        self.late.values().map(|late| late.late_ns).sum()
     }
 
     /// Whether that is too much for a valid result: more than a fifth.
     pub fn too_late(&self) -> bool {
         self.late_ns().saturating_mul(5) > self.due_ns()
+    }
+
+    /// The same of the time in which it stood still: all that is judged where nothing is due by the clock.
+    pub fn stood_still_too_long(&self) -> bool {
+        let still_ns: u64 = self.late.values().map(|late| late.still_ns).sum();
+        still_ns.saturating_mul(5) > self.due_ns()
     }
 
     /// Operations per second over all of it.
@@ -389,7 +404,32 @@ impl Total {
     }
 }
 
-/// The end of a run: nothing is due any more, and open operations are awaited.
+/// How much of a bucket of intended starts the client itself was late in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Late {
+    /// As a whole it counts as late: [`Bucket::late`].
+    pub interval: bool,
+    /// How long it was late, ns: all of the bucket where too many starts were, else for as long as it stood still.
+    pub late_ns: u64,
+    /// How long it stood still, ns.
+    pub still_ns: u64,
+}
+
+impl Late {
+    /// Of a bucket of which so much belongs to the run; none if it was punctual.
+    pub fn of(bucket: &Bucket, length_ns: u64) -> Option<Self> {
+        let still_ns = bucket.stood_still_ns.min(length_ns);
+        let starts = bucket.lateness.len();
+        // Starts that were due in a pause are late by that alone; its ends are known to a 64th of the bucket each.
+        let pause_ns = if still_ns == 0 { 0 } else { still_ns.saturating_add(bucket.length_ns / 32).min(length_ns) };
+        let paused = (starts as f64 * pause_ns as f64 / length_ns.max(1) as f64).ceil() as u64;
+        let others = bucket.late_starts.saturating_sub(paused);
+        let late_ns = if others.saturating_mul(100) > starts { length_ns } else { still_ns };
+        (late_ns > 0).then_some(Late { interval: bucket.late(), late_ns, still_ns })
+    }
+}
+
+/// The end of a run: nothing is due any more, and what is open is waited for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drain {
     /// How long it took, ns.
@@ -402,7 +442,17 @@ pub struct Drain {
 /// for failures, which cassandra-stress includes with the time at which they came back.
 pub const SHOWN: Population = Population::OkAndTimedOut;
 
-/// Count per second; 0 for a period without length.
+/// Adds operations that ended in this way to the populations that they belong to. A late answer is in its time-out.
+pub fn add_ended(to: &mut Latencies, outcome: Outcome, count: u64, times: &Histogram<u64>) {
+    match outcome {
+        Outcome::Ok => to.add_ok(times),
+        Outcome::TimedOut => to.add_timed_out(times),
+        Outcome::Failed(_) => to.add_failed(count),
+        Outcome::Late => {}
+    }
+}
+
+/// A count per second; 0 of a stretch without length.
 pub fn per_second(count: u64, length_ns: u64) -> f64 {
     if length_ns == 0 { 0.0 } else { count as f64 * 1e9 / length_ns as f64 }
 }
@@ -410,34 +460,4 @@ pub fn per_second(count: u64, length_ns: u64) -> f64 {
 /// Nanoseconds as milliseconds.
 pub fn ms(ns: f64) -> f64 {
     ns * 1e-6
-}
-
-/// The value at a percentile (0 to 100); 0 without values.
-///
-/// Its rank is that of the Java HdrHistogram: the percentile is lowered by one bit of a double, so that 99.9 % of
-/// 30,000 values is the 29,970th. The crate's own arithmetic says 29,970.000000000004, and takes the next.
-pub fn percentile(times: &Histogram<u64>, percentile: f64) -> u64 {
-    if times.is_empty() {
-        return 0;
-    }
-    let count = times.len() as f64;
-    let rank = (percentile.next_down() * count / 100.0).ceil().max(1.0);
-    times.value_at_quantile((rank - 0.5) / count)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_percentile_has_the_rank_of_its_share() {
-        let mut times = histogram();
-        for value in 1..=1000 {
-            times.record(value).unwrap();
-        }
-        for (asked, expected) in [(0.0, 1), (50.0, 500), (99.0, 990), (99.9, 999), (99.91, 1000), (100.0, 1000)] {
-            assert_eq!(percentile(&times, asked), expected, "{asked}");
-        }
-        assert_eq!(percentile(&histogram(), 50.0), 0);
-    }
 }

@@ -132,6 +132,29 @@ pub fn engine(
     seed: i64,
     users: Option<u32>,
 ) -> EngineConfig {
+    EngineConfig {
+        tiers: tiers(members),
+        seed: seed as u64,
+        wire: wire(settings, contact),
+        ..sending(settings, named(members), users)
+    }
+}
+
+/// Refuses times and numbers that the engine would refuse, before anything is made.
+///
+/// # Errors
+/// The first that is out of range.
+pub fn check_engine(settings: &Settings) -> Result<(), RunError> {
+    let anyone = Coordinator { name: "anyone".to_owned(), address: ([127, 0, 0, 1], settings.port.native).into() };
+    let bucket = match &settings.rate {
+        settings::Rate::Search(search) => super::search::bucket(search),
+        _ => settings.log.interval,
+    };
+    Ok(EngineConfig { bucket, ..sending(settings, vec![anyone], super::plan::users(settings)) }.check()?)
+}
+
+/// What the settings say of the engine, whatever they say of the cluster.
+fn sending(settings: &Settings, coordinators: Vec<Coordinator>, users: Option<u32>) -> EngineConfig {
     let threads = load_threads(users);
     let mode = &settings.mode;
     // Drivers keep connections per host; all load threads share them, but each needs at least one of its own.
@@ -141,7 +164,6 @@ pub fn engine(
             Some(LoadBalance::RoundRobin) => Balancing::RoundRobin,
             _ => Balancing::TokenAware,
         },
-        tiers: tiers(members),
         path: match mode.path {
             settings::DataPath::Own => DataPath::Own,
             settings::DataPath::Driver => DataPath::Driver,
@@ -151,10 +173,8 @@ pub fn engine(
         max_pending: mode.max_pending,
         timeout: mode.request_timeout,
         tick: settings.extras.tick.unwrap_or(DEFAULT_TICK),
-        seed: seed as u64,
         retries: retries(settings),
-        wire: wire(settings, contact),
-        ..EngineConfig::new(named(members))
+        ..EngineConfig::new(coordinators)
     }
 }
 

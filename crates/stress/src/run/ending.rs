@@ -21,7 +21,8 @@ pub(super) fn finish(
     outcome: &Outcome,
     started_unix_ms: u64,
 ) -> u8 {
-    let missed = outcome.search.as_ref().is_some_and(|search| search.found == SearchFacts::NEVER);
+    let missed =
+        outcome.search.as_ref().is_some_and(|search| [SearchFacts::NEVER, SearchFacts::DRY].contains(&search.found));
     let success = outcome.how == How::Done && !missed;
     let error = outcome.error.as_ref().map_or_else(|| "an operation failed".to_owned(), ToString::to_string);
     let ended = match outcome.how {
@@ -59,7 +60,12 @@ pub(super) fn finish(
         stage.aside(format!("brownout: {text}"));
     }
     stage.line(if success && written { output::END } else { output::FAILURE });
-    let late = plan::has_schedule(settings) && !matches!(settings.rate, Rate::Search(_)) && total.too_late();
+    let late = match settings.rate {
+        // Its steps were judged one by one.
+        Rate::Search(_) => false,
+        _ if plan::has_schedule(settings) => total.too_late(),
+        _ => total.stood_still_too_long(),
+    };
     match outcome.how {
         How::Interrupted => 130,
         How::Failed => outcome.error.as_ref().map_or(1, RunError::exit_code),

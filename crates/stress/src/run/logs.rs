@@ -80,10 +80,7 @@ impl Logs {
             None => None,
         };
         let csv = match &log.csv {
-            Some(path) => {
-                let timeout_ns = settings.mode.request_timeout.as_nanos() as u64;
-                Some(Csv::begin(create(path)?, timeout_ns, now_ns, unix_ms).map_err(failed(path))?)
-            }
+            Some(path) => Some(Csv::begin(create(path)?, now_ns, unix_ms).map_err(failed(path))?),
             None => None,
         };
         let record = match &settings.extras.record {
@@ -94,7 +91,7 @@ impl Logs {
             None => None,
         };
         let now = Now { in_flight: 0, waiting: 0 };
-        let exporter = log.prometheus.map(|address| Exporter::listen(&address.to_string())).transpose()?;
+        let exporter = log.prometheus.map(Exporter::listen).transpose()?;
         if let Some(exporter) = &exporter {
             // A scrape during the warm-up finds all metrics at 0.
             exporter.publish(&Total::new(now_ns, Measure::Service), now);
@@ -262,7 +259,7 @@ impl Watch for Telling<'_> {
     fn buckets(&mut self, buckets: &[Bucket], load_cpu_ns: u64, connections: &[ConnectionEvent]) {
         let at = monotonic_ns();
         if let Some(csv) = &mut self.logs.csv {
-            let done = csv.buckets(at, buckets);
+            let done = csv.buckets(buckets);
             if !self.logs.check_io("-log csv=", done) {
                 self.logs.csv = None;
             }

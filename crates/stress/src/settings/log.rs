@@ -125,3 +125,23 @@ fn endpoint(text: &str) -> Result<SocketAddr, SettingsError> {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_loopback_and_an_address_is_that_address() {
+        for (text, address) in [
+            (":9500", "127.0.0.1:9500"),
+            ("9500", "127.0.0.1:9500"),
+            ("0.0.0.0:9500", "0.0.0.0:9500"),
+            ("[::1]:9500", "[::1]:9500"),
+        ] {
+            assert_eq!(endpoint(text).unwrap(), address.parse().unwrap(), "{text}");
+        }
+        for bad in ["", ":", "70000", "host:9500", "1.2.3.4"] {
+            assert!(endpoint(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -54,6 +54,12 @@ impl Written {
             CommandKind::User => notes.extend(self.user(command)),
             kind => notes.extend(self.predefined(kind)?),
         }
+        if matches!(rate, Rate::Search(_)) && !self.given(Some("-pop"), &["no-wrap"]).is_empty() {
+            return Err(SettingsError::senseless(
+                "-pop no-wrap ends a run when all seeds were visited, and a search ends with its answer",
+                "leave no-wrap out, or measure one rate with open=",
+            ));
+        }
         if matches!(rate, Rate::Search(_)) && command.length != Length::Count(0) {
             notes.extend(self.given(None, &LENGTHS).into_iter().map(|option| {
                 let rest = if option == "n=" {

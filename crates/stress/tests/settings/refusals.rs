@@ -86,6 +86,7 @@ fn what_makes_no_sense_is_refused_with_a_remedy() {
         ("write n=1 -rate steps()", &["has none"]),
         ("write n=1 -rate steps(5/s)", &["Invalid steps specification: 5/s"]),
         ("write n=1 -rate search()", &["no objective"]),
+        ("write n=1 -rate search(slo=p99<1s) -pop seq=1..9 no-wrap", &["a search ends with its answer"]),
         ("write n=1 -rate search(slo=p99)", &["Invalid search specification: p99"]),
         ("write n=1 -rate search(slo=p101<1s)", &["p101<1s"]),
         ("write n=1 -rate search(slo=p99<1s,from=9/s,to=5/s)", &["to= is below from="]),

@@ -12,11 +12,14 @@ pub mod threshold;
 use std::time::Duration;
 
 use brownout_base::clock::monotonic_ns;
-use brownout_load::{Bucket, Engine, LoadError, Outcome, Pace};
+use brownout_load::{Bucket, Engine, LoadError, Pace};
 use brownout_record::{Latencies, Percentile, Population};
 use brownout_units::Rate;
 
-use crate::settings::{Objective, Search};
+use crate::{
+    output::add_ended,
+    settings::{Objective, Search},
+};
 use threshold::{Estimate, Threshold};
 
 /// A step that misses while the client was late is run at most this many times in all.
@@ -74,7 +77,14 @@ pub enum Found {
         /// The rate that the client could not offer.
         tried: f64,
     },
-    /// The user interrupted; what was known until then.
+    /// There were no more operations: a step without them says nothing of the database.
+    Dry {
+        /// The highest rate that kept the objectives, if any did.
+        at_least: Option<f64>,
+        /// The rate at which they ran out.
+        tried: f64,
+    },
+    /// The user asked for an end; what was known until then.
     Interrupted(Option<Estimate>),
 }
 
@@ -88,6 +98,11 @@ pub trait SearchWatch {
 
     /// All buckets that were drained.
     fn drained(&mut self, engine: &Engine, buckets: &[Bucket]);
+
+    /// Whether the schedule has called for an operation in vain: there are no more.
+    fn dry(&self) -> bool {
+        false
+    }
 }
 
 /// Length of the engine's buckets in a search: short enough that the settling quarter of a step is cut off precisely.
@@ -128,7 +143,7 @@ impl Searcher<'_> {
         // The climb: up by doubling, or down by halving.
         let (low, high) = loop {
             let Some(step) = self.punctual(rate, watch, None, interrupted)? else {
-                return Ok(Found::Interrupted(None));
+                return Ok(cut(watch, &outcomes, rate, None, interrupted));
             };
             if step.teaches_nothing() {
                 return Ok(limit(&outcomes, rate));
@@ -163,7 +178,7 @@ impl Searcher<'_> {
             }
             let rate = threshold.next().min(highest);
             let Some(step) = self.punctual(rate, watch, Some(&mut threshold), interrupted)? else {
-                return Ok(Found::Interrupted(Some(threshold.estimate())));
+                return Ok(cut(watch, &outcomes, rate, Some(threshold.estimate()), interrupted));
             };
             if step.teaches_nothing() {
                 return Ok(limit(&outcomes, rate));
@@ -210,7 +225,7 @@ impl Searcher<'_> {
         let step_ns = self.asked.step.as_nanos() as u64;
         let (from_ns, to_ns) = (start_ns + step_ns / 4, start_ns + step_ns);
         let mut told_ns = start_ns;
-        while monotonic_ns() < to_ns {
+        while monotonic_ns() < to_ns && !watch.dry() {
             if interrupted() {
                 self.engine.set_pace(Pace::Idle)?;
                 return Ok(None);
@@ -232,7 +247,11 @@ impl Searcher<'_> {
             std::thread::sleep(Duration::from_millis(10));
         }
         take(watch);
-        // Buckets cut by the ends of the measured part are left out.
+        if watch.dry() {
+            // This rate was never offered, or not to the end.
+            return Ok(None);
+        }
+        // Buckets that are cut by the stretch's ends are left out.
         buckets.retain(|_, bucket| bucket.start_ns >= from_ns && bucket.start_ns + bucket.length_ns <= to_ns);
         let stretch: Vec<Bucket> = buckets.into_values().collect();
         // There is no bucket where nothing was due.
@@ -255,8 +274,25 @@ impl Searcher<'_> {
 
 /// The client could not offer this rate, whatever earlier steps showed.
 fn limit(outcomes: &[(f64, bool)], tried: f64) -> Found {
-    let kept = outcomes.iter().filter(|(_, kept)| *kept).map(|(rate, _)| *rate);
-    Found::Client { at_least: kept.max_by(f64::total_cmp), tried }
+    Found::Client { at_least: highest_kept(outcomes), tried }
+}
+
+fn highest_kept(outcomes: &[(f64, bool)]) -> Option<f64> {
+    outcomes.iter().filter(|(_, kept)| *kept).map(|(rate, _)| *rate).max_by(f64::total_cmp)
+}
+
+/// Why there is no step at this rate: the user asked for an end, or there were no more operations.
+fn cut(
+    watch: &dyn SearchWatch,
+    outcomes: &[(f64, bool)],
+    tried: f64,
+    known: Option<Estimate>,
+    interrupted: &(dyn Fn() -> bool + Sync),
+) -> Found {
+    if watch.dry() && !interrupted() {
+        return Found::Dry { at_least: highest_kept(outcomes), tried };
+    }
+    Found::Interrupted(known)
 }
 
 /// Judges the operations in the buckets of a measured part of this length.
@@ -269,12 +305,7 @@ fn judge(objectives: &[Objective], rate: f64, buckets: &[Bucket], length_ns: u64
         lateness += bucket.lateness.len();
         still_ns += bucket.stood_still_ns;
         for series in &bucket.series {
-            match series.outcome {
-                Outcome::Ok => response.add_ok(&series.response),
-                // A user who gave up or was refused was not served, however soon that was known.
-                Outcome::TimedOut | Outcome::Failed(_) => response.add_failed(series.count),
-                Outcome::Late => {}
-            }
+            add_ended(&mut response, series.outcome, series.count, &series.response);
         }
     }
     response.add_never_sent(operations.saturating_sub(response.count(Population::Due)));
@@ -292,8 +323,11 @@ fn judge(objectives: &[Objective], rate: f64, buckets: &[Bucket], length_ns: u64
         Objective::Latency { quantile, .. } => Some(*quantile),
         Objective::Mean { .. } | Objective::Errors { .. } => None,
     });
-    let at_quantile_ns =
-        response.percentile(Population::Due, quantile.unwrap_or(0.99) * 100.0).and_then(Percentile::ns);
+    let at_quantile_ns = match response.percentile(Population::Due, quantile.unwrap_or(0.99) * 100.0) {
+        Some(Percentile::Is(ns)) => Some(ns),
+        // A user who gave up was not served, however soon that was known.
+        Some(Percentile::AtLeast(_) | Percentile::Never) | None => None,
+    };
     Step {
         rate,
         kept: operations > 0 && objectives.iter().all(holds),
@@ -301,5 +335,60 @@ fn judge(objectives: &[Objective], rate: f64, buckets: &[Bucket], length_ns: u64
         goodput: crate::output::per_second(good, length_ns),
         at_quantile_ns,
         late: late * 100 > lateness || still_ns * 100 > length_ns,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brownout_load::{ErrorClass, Outcome};
+
+    use super::*;
+    use crate::output::sample;
+
+    #[test]
+    fn whoever_failed_timed_out_or_was_never_sent_is_beyond_every_limit() {
+        const SECOND: u64 = 1_000_000_000;
+        let judged = |bad: &[sample::Sample<'_>], never_sent, quantile| {
+            let ok: &[(u64, u64)] = &[(0, 1); 95];
+            let all = [&[("READ", "n1", Outcome::Ok, ok)][..], bad].concat();
+            let mut bucket = sample::bucket(0, true, &all);
+            bucket.scheduled += never_sent;
+            let objective = Objective::Latency { quantile, below: Duration::from_secs(1) };
+            let step = judge(&[objective], 100.0, &[bucket], SECOND);
+            (step.kept, step.at_quantile_ns.is_some(), step.operations)
+        };
+        let few: &[(u64, u64)] = &[(0, 2); 5];
+        let failed = Outcome::Failed(ErrorClass::Overloaded);
+        assert_eq!(judged(&[("READ", "n1", Outcome::Ok, few)], 0, 0.99), (true, true, 100));
+        assert_eq!(judged(&[("READ", "n1", failed, few)], 0, 0.99), (false, false, 100));
+        assert_eq!(judged(&[("READ", "n1", Outcome::TimedOut, few)], 0, 0.99), (false, false, 100));
+        assert_eq!(judged(&[], 5, 0.99), (false, false, 100));
+        assert_eq!(judged(&[("READ", "n1", failed, few)], 0, 0.95), (true, true, 100));
+    }
+
+    struct Told {
+        dry: bool,
+    }
+
+    impl SearchWatch for Told {
+        fn begun(&mut self, _: u64, _: f64) {}
+
+        fn step(&mut self, _: &Step, _: &[Bucket], _: Option<&Estimate>) {}
+
+        fn drained(&mut self, _: &Engine, _: &[Bucket]) {}
+
+        fn dry(&self) -> bool {
+            self.dry
+        }
+    }
+
+    #[test]
+    fn a_rate_that_operations_were_missing_for_is_no_threshold() {
+        let outcomes = [(100.0, true), (200.0, true)];
+        let ended = |dry, interrupted: bool| cut(&Told { dry }, &outcomes, 400.0, None, &move || interrupted);
+        assert_eq!(ended(true, false), Found::Dry { at_least: Some(200.0), tried: 400.0 });
+        assert_eq!(ended(true, true), Found::Interrupted(None));
+        assert_eq!(ended(false, false), Found::Interrupted(None));
+        assert_eq!(cut(&Told { dry: true }, &[], 400.0, None, &|| false), Found::Dry { at_least: None, tried: 400.0 });
     }
 }

@@ -119,6 +119,7 @@ fn facts(asked: &Search, found: &Found) -> SearchFacts {
         Found::Always { highest } => (SearchFacts::ALWAYS, Some(highest), None),
         Found::Never { lowest } => (SearchFacts::NEVER, Some(lowest), None),
         Found::Client { at_least, .. } => (SearchFacts::CLIENT, at_least, None),
+        Found::Dry { at_least, .. } => (SearchFacts::DRY, at_least, None),
         Found::Interrupted(known) => ("interrupted", known.map(|known| known.rate), known),
     };
     SearchFacts {
@@ -145,6 +146,13 @@ fn told_found(objectives: &str, found: &Found) -> String {
                 "the client is the limit here: {known} ({objectives}; it was late itself in every step at {tried:.0}/s: use a \
                  machine with a free processor)"
             )
+        }
+        Found::Dry { at_least, tried } => {
+            let known = at_least.map_or_else(
+                || "nothing is known of a threshold".to_owned(),
+                |rate| format!("{objectives} was kept up to {rate:.0}/s, and no more is known"),
+            );
+            format!("there were no more operations at {tried:.0}/s: {known}; let -pop or -tokenrange wrap")
         }
         Found::Interrupted(None) => "Interrupted; nothing is known yet".to_owned(),
         Found::Interrupted(Some(known)) => format!("Interrupted; {}", told_estimate(objectives, known)),
@@ -223,5 +231,9 @@ impl SearchWatch for SearchTelling<'_> {
     fn drained(&mut self, engine: &Engine, buckets: &[Bucket]) {
         self.telling().live(&engine.live(), None);
         self.take(buckets, engine.cpu_ns(), &engine.connection_events());
+    }
+
+    fn dry(&self) -> bool {
+        self.workload.may_be_exhausted()
     }
 }
