@@ -383,6 +383,8 @@ fn error_of_one(quantity: Quantity, during: &Measure, before: &Measure, own: Opt
             let spread = |measure: &Measure| measure.value.unwrap_or(0.0);
             4.5 * spread(during).max(spread(before)) / root
         }
+        // A size passes or does not: sizes that differ are no noise of one figure.
+        (Quantity::LargestPacket, _) => 0.0,
         (_, Some(own)) => stats::Z * 1.2533 * own.upper_deviation() / root,
         _ => 0.0,
     }

@@ -396,7 +396,7 @@ fn a_client_that_stood_still_says_for_how_long_and_is_no_evidence() {
         let place = text.lines().next().unwrap().split(',').position(|name| name == "client_stood_still_s").unwrap();
         let still_s: f64 =
             text.lines().skip(1).filter_map(|line| line.split(',').nth(place)?.parse::<f64>().ok()).sum();
-        assert!(still_s >= 3.9, "{rate}: stood still for {still_s} s: {text}");
+        assert!(still_s >= 3.8, "{rate}: stood still for {still_s} s: {text}");
         // The record says the same, and so does who reads it.
         let load = Run::open(&file).unwrap().load(1).unwrap();
         let still_ns: u64 = load.iter().map(|row| row.stood_still_ns).sum();
