@@ -313,7 +313,9 @@ fn what_no_user_was_free_for_is_told_at_the_end_of_a_duration() {
 #[test]
 fn a_search_takes_failures_for_answers_and_goes_on() {
     let stub = answering(Answer::Error(0x1001));
-    let done = run(&stub, "write -rate search(slo=errors<5%,from=40/s,step=1s)");
+    // Repeated only where the run itself says that its client was late all the time.
+    let mut runs = (0..4).map(|_| run(&stub, "write -rate search(slo=errors<5%,from=40/s,step=1s)"));
+    let done = runs.find(|done| done.json["search"]["found"] != "client").expect("a punctual client");
     done.adds_up();
     assert_eq!((done.code, done.last()), (Some(1), "FAILURE"), "{done}");
     // 40, 20, 10, 5, 2.5, 1.25 and 1 a second, each twice; what a late client tried is not counted.
