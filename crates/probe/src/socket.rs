@@ -146,6 +146,11 @@ fn read_control(message: &libc::msghdr, received: &mut Received) {
     }
 }
 
+/// Whether what the kernel says to a send is that there is no room at the moment.
+pub(crate) fn can_pass(error: &io::Error) -> bool {
+    [libc::EAGAIN, libc::ENOBUFS, libc::EINTR].map(Some).contains(&error.raw_os_error())
+}
+
 /// Switches an option on that rustix does not have.
 fn set_option(socket: &UdpSocket, option: libc::c_int) -> io::Result<()> {
     let (on, length): (libc::c_int, _) = (1, size_of::<libc::c_int>() as libc::socklen_t);

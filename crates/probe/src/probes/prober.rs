@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     selection::Selection,
-    socket::Socket,
+    socket::{Socket, can_pass},
     stamps::{STAMPS_AFTER_NS, WallClock},
 };
 
@@ -133,7 +133,14 @@ impl Prober {
                 window.sent(probe.sent_ns);
                 add(&health.sent, 1);
             }
-            Err(_) => add(&health.send_errors, 1),
+            // That there is no room at the moment says nothing of the link: no number, and no sample.
+            Err(error) if can_pass(&error) => add(&health.send_errors, 1),
+            // A filter of the sending host, or no way there: what its programs send there is lost, and so is this.
+            Err(_) => {
+                window.sent(probe.sent_ns);
+                add(&health.sent, 1);
+                add(&health.refused, 1);
+            }
         }
     }
 

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     probes::Probes,
-    socket::Socket,
+    socket::{Socket, can_pass},
     stamps::{STAMPS_AFTER_NS, WallClock},
 };
 
@@ -192,11 +192,6 @@ fn send_all(mut rest: &[u8], size: usize, end_ns: u64, mut send: impl FnMut(&[u8
         }
     }
     rest.len() / size
-}
-
-/// Whether what the kernel says to a send is that there is no room at the moment.
-fn can_pass(error: &io::Error) -> bool {
-    [libc::EAGAIN, libc::ENOBUFS, libc::EINTR].map(Some).contains(&error.raw_os_error())
 }
 
 #[cfg(test)]
