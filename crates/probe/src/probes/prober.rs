@@ -18,13 +18,12 @@ use super::{
     window::{COPY_GRACE_NS, ProbeSample, Window},
 };
 use crate::{
+    LOST_AFTER,
     selection::Selection,
     socket::{Socket, can_pass},
     stamps::{STAMPS_AFTER_NS, WallClock},
 };
 
-/// See [`super::Probes::LOST_AFTER`].
-pub(super) const LOST_AFTER: Duration = Duration::from_secs(2);
 /// See [`super::Probes::LATE`].
 pub(super) const LATE: Duration = Duration::from_millis(1);
 /// Probes of the same slot are sent together: waking up, here and in whoever carries them, costs more

@@ -19,7 +19,7 @@ use super::{
     plan::Plan,
 };
 use crate::{
-    probes::Probes,
+    LOST_AFTER,
     socket::{Socket, can_pass},
     stamps::{STAMPS_AFTER_NS, WallClock},
 };
@@ -162,7 +162,7 @@ impl Trainer {
         let now = monotonic_ns();
         let holds = &self.holds;
         let over = |(link, _): &(Link, u64), open: &mut Open| {
-            let lost_after = (Probes::LOST_AFTER.as_nanos() as u64).saturating_add(holds.longest_hold_of_ns(*link));
+            let lost_after = (LOST_AFTER.as_nanos() as u64).saturating_add(holds.longest_hold_of_ns(*link));
             open.is_over(now, COPY_GRACE_NS, lost_after)
         };
         let (mut settled, mut discarded) = (Vec::new(), 0);
