@@ -10,7 +10,7 @@ use std::{
 };
 
 use brownout_base::{HostId, Link, LongestHold, Mesh, Place};
-use brownout_machine::Scheduling;
+use brownout_machine::{Scheduling, open_files, raise_file_limit};
 
 use crate::{
     control::Emulator,
@@ -19,7 +19,6 @@ use crate::{
     error::NetworkError,
     host::{ChecksumErrors, Host, HostSpec, INTERFACE, Settings},
     subnet::Subnet,
-    sys,
 };
 
 /// What IPv4 demands of every link (RFC 791).
@@ -207,8 +206,8 @@ fn run_delay_ns(text: &str) -> Option<u64> {
 
 /// Lets this process open what so many hosts take.
 fn allow_files(hosts: usize) -> Result<(), NetworkError> {
-    let needed = sys::open_files() + OTHER_FILES + FILES_PER_HOST * hosts as u64;
-    sys::raise_file_limit(needed).map_err(|(limit, source)| NetworkError::OpenFiles { hosts, needed, limit, source })
+    let needed = open_files() + OTHER_FILES + FILES_PER_HOST * hosts as u64;
+    raise_file_limit(needed).map_err(|(limit, source)| NetworkError::OpenFiles { hosts, needed, limit, source })
 }
 
 fn check(spec: &NetworkSpec) -> Result<(), NetworkError> {
