@@ -229,6 +229,7 @@ impl<'a> Observer<'a> {
                 probes.refused
             ));
         }
+        told.extend(self.witnesses.unseen());
         let now_ns = brownout_base::clock::monotonic_ns();
         told.into_iter().try_for_each(|text| self.event("warning", "network", &text, now_ns, 0))
     }
