@@ -13,7 +13,7 @@ use machine::{Failed, repeat_if_disturbed};
 /// How often it is tried, and whether it passes in the end.
 fn tried(mut outcome: impl FnMut(usize) -> Result<(), Failed>) -> (usize, bool) {
     let mut tries = 0;
-    let count = |number| {
+    let count = |number: usize| {
         tries = number;
         outcome(number)
     };
@@ -23,9 +23,9 @@ fn tried(mut outcome: impl FnMut(usize) -> Result<(), Failed>) -> (usize, bool) 
 
 #[test]
 fn what_fails_on_a_quiet_machine_is_not_tried_again() {
-    let fails_once = |number| if number == 1 { Err(Failed::Quiet) } else { Ok(()) };
+    let fails_once = |number: usize| if number == 1 { Err(Failed::Quiet) } else { Ok(()) };
     assert_eq!(tried(fails_once), (1, false));
-    let fails_when_quiet = |number| Err(if number < 3 { Failed::Disturbed } else { Failed::Quiet });
+    let fails_when_quiet = |number: usize| Err(if number < 3 { Failed::Disturbed } else { Failed::Quiet });
     assert_eq!(tried(fails_when_quiet), (3, false));
 }
 

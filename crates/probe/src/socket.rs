@@ -30,8 +30,8 @@ pub(crate) struct Received {
     pub(crate) length: usize,
     /// When it arrived, in nanoseconds of `CLOCK_REALTIME`; `None` if the kernel did not say.
     pub(crate) realtime_ns: Option<u64>,
-    /// How many datagrams the socket had dropped when this one arrived, since it was made (modulo 2³²): for want of room, or,
-    /// if they are longer than 76 bytes with their UDP header, because of a wrong checksum.
+    /// How many datagrams the socket had dropped when this one arrived, since it was made (modulo 2³²): for want of
+    /// room, or, if they are longer than 76 bytes with their UDP header, because of a wrong checksum.
     pub(crate) overflowed: u32,
 }
 
@@ -109,8 +109,8 @@ impl Socket {
         Ok(sendmmsg(&self.socket, &mut messages, SendFlags::empty())?)
     }
 
-    /// How many datagrams the socket has dropped by now, counted like [`Received::overflowed`]. One with a wrong checksum is
-    /// dropped when its turn to be received has come.
+    /// How many datagrams the socket has dropped by now, counted like [`Received::overflowed`]. One with a wrong
+    /// checksum is dropped when its turn to be received has come.
     pub(crate) fn dropped(&self) -> io::Result<u32> {
         // The C library's names are not everywhere: asm-generic/socket.h, linux/sock_diag.h.
         const SO_MEMINFO: libc::c_int = 55;

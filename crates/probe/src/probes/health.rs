@@ -15,8 +15,8 @@ pub struct ProbeHealth {
     pub skipped: u64,
     /// Probes for which the sending host's kernel had no room at the moment: they are no samples.
     pub send_errors: u64,
-    /// Probes that the sending host's kernel refused for another reason, as it does where a packet filter drops what the
-    /// host sends, or where it has no way to the receiver: they count as lost.
+    /// Probes that the sending host's kernel refused for another reason, as it does where a packet filter drops what
+    /// the host sends, or where it has no way to the receiver: they count as lost.
     pub refused: u64,
     /// Arrivals of probes that had been given up as lost.
     pub late_answers: u64,

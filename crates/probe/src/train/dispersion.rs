@@ -65,11 +65,11 @@ impl Open {
         self.link
     }
 
-    /// Notes that a packet arrived, at a time that may be unknown: then there is nothing to be learned from the train. Just
-    /// before it came `damaged` packets of whatever train.
+    /// Notes that a packet arrived, at a time that may be unknown: then there is nothing to be learned from the train.
+    /// Just before it came `damaged` packets of whatever train.
     pub(super) fn arrived(&mut self, index: u32, arrived_ns: Option<u64>, damaged: u32) {
         let Some(seen) = self.seen.get_mut(index as usize) else { return };
-        // Its own are at most those that are missing here. What came before the first is not in the time that is measured.
+        // Its own are at most those that are missing here. What came before the first is not in the time measured.
         if self.arrivals > 0 {
             self.damaged += damaged.min(index.saturating_sub(self.newest + 1));
         }

@@ -5,8 +5,8 @@ use std::{fs::File, os::unix::fs::FileExt};
 /// More than the table has.
 const LONGEST: usize = 32 << 10;
 
-/// What one host's kernel says of them. A socket's own count of what it dropped (`SO_RXQ_OVFL`) has those with a wrong checksum
-/// in it, too.
+/// What one host's kernel says of them. A socket's own count of what it dropped (`SO_RXQ_OVFL`) has those with a wrong
+/// checksum in it, too.
 pub(super) struct Room {
     /// `/proc/net/snmp` of the host.
     table: Option<File>,
