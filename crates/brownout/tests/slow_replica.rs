@@ -101,8 +101,8 @@ fn in_network_of(pid: u32, words: &[&str]) -> Output {
     output
 }
 
-/// A run whose fault is not put in force, while a fifth of what n3 sends is lost behind the emulator's back, on its way to n1
-/// where it arrives, on its way to n2 before it leaves n3: what it said on the terminal, and its findings.
+/// A run whose fault is not put in force, while a fifth of what n3 sends is lost behind the emulator's back, on its way
+/// to n1 where it arrives, on its way to n2 before it leaves n3: what it said on the terminal, and its findings.
 fn false_in_two_ways() -> &'static (String, Value) {
     static RUN: OnceLock<(String, Value)> = OnceLock::new();
     RUN.get_or_init(|| {

@@ -27,8 +27,8 @@ const SMALLEST_MTU: u16 = 68;
 const LARGEST_MTU: u16 = 65_521;
 /// Every ordered pair has state of its own; this many hosts have a million pairs.
 const MOST_HOSTS: usize = 1_000;
-/// What one host takes: its TUN, its namespace, five of its kernel's counters, the sockets of its probes and trains, and
-/// what a lab may open in it (NTP, heartbeats).
+/// What one host takes: its TUN, its namespace, five of its kernel's counters, the sockets of its probes and trains,
+/// and what a lab may open in it (NTP, heartbeats).
 const FILES_PER_HOST: u64 = 13;
 /// What this process opens beside.
 const OTHER_FILES: u64 = 128;

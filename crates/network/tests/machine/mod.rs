@@ -151,8 +151,8 @@ pub enum Failed {
     Disturbed,
 }
 
-/// Repeats a measurement that a busy machine can spoil, but not improve. It fails as soon as it is out of tolerance while
-/// the machine is quiet: no processor stands still for more than `limit_ms`, and others take hardly any of their
+/// Repeats a measurement that a busy machine can spoil, but not improve. It fails as soon as it is out of tolerance
+/// while the machine is quiet: no processor stands still for more than `limit_ms`, and others take hardly any of their
 /// time. As long as it is not, it goes on for a while, since one disturbance outlasts several tries.
 pub fn until_quiet(what: &str, limit_ms: f64, measure: impl Fn(&Sleepers) -> Result<(), String>) {
     repeat_if_disturbed(what, |attempt| {

@@ -14,8 +14,8 @@ pub struct TrainSample {
     pub link: Link,
     /// When its first packet was sent, on the monotonic clock.
     pub sent_ns: u64,
-    /// Bits of IP packets that came after the first arrival, damaged ones included, per second from the first arrival to
-    /// the last. `None` if fewer than half of the packets came, or all at one instant.
+    /// Bits of IP packets that came after the first arrival, damaged ones included, per second from the first arrival
+    /// to the last. `None` if fewer than half of the packets came, or all at one instant.
     pub rate_bps: Option<f64>,
     /// Packets that arrived, neither copies nor damaged ones counted.
     pub arrived: u32,
