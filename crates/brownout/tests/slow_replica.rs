@@ -101,8 +101,8 @@ fn in_network_of(pid: u32, words: &[&str]) -> Output {
     output
 }
 
-/// A run whose fault is not put in force, while n1 and n2 lose a fifth of what n3 sends, behind the emulator's back: what it
-/// said on the terminal, and its findings.
+/// A run whose fault is not put in force, while a fifth of what n3 sends is lost behind the emulator's back, on its way
+/// to n1 where it arrives, on its way to n2 before it leaves n3: what it said on the terminal, and its findings.
 fn false_in_two_ways() -> &'static (String, Value) {
     static RUN: OnceLock<(String, Value)> = OnceLock::new();
     RUN.get_or_init(|| {
@@ -119,11 +119,12 @@ fn false_in_two_ways() -> &'static (String, Value) {
         let mut running = Running::start(&arguments);
         running.wait_for("fault  ");
         let node = |name| cassandra(running.child.id(), name);
-        let from = address(node("n3"));
-        let rule = format!("ip saddr {from} numgen random mod 5 0 drop");
-        let table = format!("table ip harm {{ chain in {{ type filter hook input priority 0; {rule}; }}; }}");
-        for receiver in ["n1", "n2"] {
-            in_network_of(node(receiver), &["nft", &table]);
+        let arriving = format!("ip saddr {}", address(node("n3")));
+        let leaving = format!("ip daddr {}", address(node("n2")));
+        for (at, hook, packets) in [("n1", "input", arriving), ("n3", "output", leaving)] {
+            let rule = format!("{packets} numgen random mod 5 0 drop");
+            let table = format!("table ip harm {{ chain some {{ type filter hook {hook} priority 0; {rule}; }}; }}");
+            in_network_of(node(at), &["nft", &table]);
         }
         let (code, seen) = running.finish();
         assert_eq!(code, Some(3), "{seen}");

@@ -12,7 +12,6 @@ use crate::{
     ending::Ending,
     error::DiskError,
     service::{self, Failure, Threads},
-    sys,
 };
 
 /// How a disk is served.
@@ -64,7 +63,8 @@ impl Disk {
             let reason = "it is not empty, and the mount would hide what is in it; use an empty directory".to_owned();
             return Err(DiskError::Directory { path: target, role: "the mount point", reason });
         }
-        sys::raise_file_limit();
+        // As many as may be. Refused, all is as it was.
+        let _ = brownout_machine::raise_file_limit(0);
         let control = DiskControl::new(target.clone(), options.seed);
         let shared = control.shared();
         let failed = |(action, errno): Failure| DiskError::Mount {

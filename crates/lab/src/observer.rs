@@ -222,6 +222,14 @@ impl<'a> Observer<'a> {
         if unseen * 100 > probes.sent {
             told.push(format!("{unseen} of {} probes could not be sent or kept", probes.sent));
         }
+        if probes.refused > 0 {
+            told.push(format!(
+                "the kernels of sending hosts refused {} probes (a packet filter there, or no way to the receiver); \
+                 they count as lost, as what the database sends there is",
+                probes.refused
+            ));
+        }
+        told.extend(self.witnesses.unseen());
         let now_ns = brownout_base::clock::monotonic_ns();
         told.into_iter().try_for_each(|text| self.event("warning", "network", &text, now_ns, 0))
     }

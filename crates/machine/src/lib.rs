@@ -3,9 +3,10 @@
 //! [`Processors`] and [`available_memory`] are bounded by what this process may use (affinity, cpuset, cgroup quota and
 //! limit), not by what the machine has. Everything that is a share of "the processors" is a share of
 //! [`Processors::capacity`]. [`Usage`], [`Waits`], [`Programs`] and [`pressure`] tell how they were used;
-//! [`run_urgently`] has a thread run before others.
+//! [`run_urgently`] has a thread run before others, and [`raise_file_limit`] lets this process open more files.
 
 mod cgroup;
+mod files;
 mod memory;
 mod pressure;
 mod processors;
@@ -14,6 +15,7 @@ mod scheduling;
 mod tasks;
 mod usage;
 
+pub use files::{open_files, raise_file_limit};
 pub use memory::{available_memory, total_memory};
 pub use pressure::pressure_ns;
 pub use processors::Processors;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use brownout_base::{HostId, Link, LongestHold, Mesh, Place};
-use brownout_machine::Scheduling;
+use brownout_machine::{Scheduling, open_files, raise_file_limit};
 
 use crate::{
     control::Emulator,
@@ -19,7 +19,6 @@ use crate::{
     error::NetworkError,
     host::{ChecksumErrors, Host, HostSpec, INTERFACE, Settings},
     subnet::Subnet,
-    sys,
 };
 
 /// What IPv4 demands of every link (RFC 791).
@@ -28,9 +27,9 @@ const SMALLEST_MTU: u16 = 68;
 const LARGEST_MTU: u16 = 65_521;
 /// Every ordered pair has state of its own; this many hosts have a million pairs.
 const MOST_HOSTS: usize = 1_000;
-/// What one host takes: its TUN, its namespace, four of its kernel's counters, the sockets of its probes and trains, and
-/// what a lab may open in it (NTP, heartbeats).
-const FILES_PER_HOST: u64 = 12;
+/// What one host takes: its TUN, its namespace, five of its kernel's counters, the sockets of its probes and trains,
+/// and what a lab may open in it (NTP, heartbeats).
+const FILES_PER_HOST: u64 = 13;
 /// What this process opens beside.
 const OTHER_FILES: u64 = 128;
 
@@ -207,8 +206,8 @@ fn run_delay_ns(text: &str) -> Option<u64> {
 
 /// Lets this process open what so many hosts take.
 fn allow_files(hosts: usize) -> Result<(), NetworkError> {
-    let needed = sys::open_files() + OTHER_FILES + FILES_PER_HOST * hosts as u64;
-    sys::raise_file_limit(needed).map_err(|(limit, source)| NetworkError::OpenFiles { hosts, needed, limit, source })
+    let needed = open_files() + OTHER_FILES + FILES_PER_HOST * hosts as u64;
+    raise_file_limit(needed).map_err(|(limit, source)| NetworkError::OpenFiles { hosts, needed, limit, source })
 }
 
 fn check(spec: &NetworkSpec) -> Result<(), NetworkError> {

@@ -13,6 +13,11 @@ mod socket;
 mod stamps;
 mod train;
 
+use std::time::Duration;
+
 pub use error::ProbeError;
 pub use probes::{ProbeHealth, ProbeSample, Probes};
 pub use train::{TrainSample, TrainSpec, Trains};
+
+/// What has not arrived after this and the longest that its link may hold it will not arrive.
+const LOST_AFTER: Duration = Duration::from_secs(2);

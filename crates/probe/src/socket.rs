@@ -30,7 +30,8 @@ pub(crate) struct Received {
     pub(crate) length: usize,
     /// When it arrived, in nanoseconds of `CLOCK_REALTIME`; `None` if the kernel did not say.
     pub(crate) realtime_ns: Option<u64>,
-    /// How many datagrams the socket had no room for until this one arrived, since it was made (modulo 2³²).
+    /// How many datagrams the socket had dropped when this one arrived, since it was made (modulo 2³²): for want of
+    /// room, or, if they are longer than 76 bytes with their UDP header, because of a wrong checksum.
     pub(crate) overflowed: u32,
 }
 
@@ -43,6 +44,14 @@ pub(crate) struct Socket {
 impl Socket {
     /// One inside of each host, in their order; they can be used from anywhere.
     pub(crate) fn open_all(network: &dyn Mesh) -> Result<Vec<Socket>, ProbeError> {
+        Ok(Self::open_with(network, || ())?.into_iter().map(|(socket, ())| socket).collect())
+    }
+
+    /// The same, each with what `more` makes inside of the same host.
+    pub(crate) fn open_with<T: Send>(
+        network: &dyn Mesh,
+        more: impl Fn() -> T + Sync,
+    ) -> Result<Vec<(Socket, T)>, ProbeError> {
         let open = |place: &dyn Place| {
             let failed = |action| {
                 move |source| {
@@ -51,7 +60,8 @@ impl Socket {
                 }
             };
             place.enter().map_err(failed("enter the host"))?;
-            Self::bind(place.address()).map_err(failed("open a UDP socket with receive times"))
+            let socket = Self::bind(place.address()).map_err(failed("open a UDP socket with receive times"));
+            socket.map(|socket| (socket, more()))
         };
         // On a thread of their own, which goes from host to host: the caller's stays where it is.
         thread::scope(|scope| {
@@ -97,6 +107,22 @@ impl Socket {
         let message = |(part, control)| MMsgHdr::new_with_addr(&to, part, control);
         let mut messages: Vec<_> = parts.iter().map(<[_; 1]>::as_slice).zip(&mut controls).map(message).collect();
         Ok(sendmmsg(&self.socket, &mut messages, SendFlags::empty())?)
+    }
+
+    /// How many datagrams the socket has dropped by now, counted like [`Received::overflowed`]. One with a wrong
+    /// checksum is dropped when its turn to be received has come.
+    pub(crate) fn dropped(&self) -> io::Result<u32> {
+        // The C library's names are not everywhere: asm-generic/socket.h, linux/sock_diag.h.
+        const SO_MEMINFO: libc::c_int = 55;
+        const SK_MEMINFO_DROPS: usize = 8;
+        let mut counts = [0u32; SK_MEMINFO_DROPS + 1];
+        let mut length = size_of_val(&counts) as libc::socklen_t;
+        // SAFETY: `counts` is writable for the length stated.
+        let got = unsafe {
+            let into = counts.as_mut_ptr().cast();
+            libc::getsockopt(self.socket.as_raw_fd(), libc::SOL_SOCKET, SO_MEMINFO, into, &mut length)
+        };
+        if got == 0 { Ok(counts[SK_MEMINFO_DROPS]) } else { Err(io::Error::last_os_error()) }
     }
 
     /// The next datagram; `None` when there is none at the moment.
@@ -146,6 +172,11 @@ fn read_control(message: &libc::msghdr, received: &mut Received) {
     }
 }
 
+/// Whether what the kernel says to a send is that there is no room at the moment.
+pub(crate) fn can_pass(error: &io::Error) -> bool {
+    [libc::EAGAIN, libc::ENOBUFS, libc::EINTR].map(Some).contains(&error.raw_os_error())
+}
+
 /// Switches an option on that rustix does not have.
 fn set_option(socket: &UdpSocket, option: libc::c_int) -> io::Result<()> {
     let (on, length): (libc::c_int, _) = (1, size_of::<libc::c_int>() as libc::socklen_t);
@@ -180,5 +211,6 @@ mod tests {
         assert!(before < 100);
         send(1);
         assert_eq!(drain()[0].overflowed, 100 - before);
+        assert_eq!(socket.dropped().unwrap(), 100 - before);
     }
 }

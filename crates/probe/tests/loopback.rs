@@ -15,7 +15,7 @@ use std::{
 };
 
 use brownout_base::{HostId, Link, LongestHold, Mesh, Place};
-use brownout_probe::{ProbeError, ProbeSample, Probes, TrainSpec, Trains};
+use brownout_probe::{ProbeError, ProbeHealth, ProbeSample, Probes, TrainSpec, Trains};
 
 /// For what must come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -152,5 +152,6 @@ fn links_that_are_none_and_hosts_that_cannot_be_entered_are_named() {
 fn a_host_alone_has_nothing_to_probe() {
     let probes = Probes::start(&Loopback::new(1), Duration::from_millis(10)).unwrap();
     thread::sleep(Duration::from_millis(50));
+    assert_eq!(probes.health(), ProbeHealth::default());
     assert!(probes.drain().is_empty());
 }

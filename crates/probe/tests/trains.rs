@@ -14,7 +14,7 @@ use std::{
 };
 
 use brownout_base::clock::monotonic_ns;
-use brownout_network::{Impairment, Link, QueueLimit, RateLimit};
+use brownout_network::{Chance, Impairment, Link, QueueLimit, RateLimit};
 use brownout_probe::{ProbeError, Probes, TrainSample, TrainSpec, Trains};
 use brownout_units::BitRate;
 use common::{PATIENCE, impair, link, network};
@@ -95,6 +95,31 @@ fn a_delay_changes_no_rate_and_a_cut_leaves_none() {
     }
     assert!(lost.iter().all(|sample| (sample.rate_bps, sample.arrived) == (None, 0)), "{lost:?}");
     assert!(lost.iter().all(|sample| (1..=WHOLE).contains(&sample.packets)), "{lost:?}");
+}
+
+#[test]
+fn a_link_that_also_damages_packets_shows_its_rate_all_the_same() {
+    let network = network(2);
+    let there = link(&network, "h0", "h1");
+    let asked: BitRate = "10mbit".parse().unwrap();
+    let limit = RateLimit { rate: asked, queue: QueueLimit::Bytes("2MiB".parse().unwrap()), overhead_bytes: 0 };
+    let corrupt = Chance::of("30%".parse().unwrap());
+    until_quiet("damaged", 2.0, |_| {
+        let _guard = impair(&network, &[there], Impairment { rate: Some(limit), corrupt, ..Impairment::NONE });
+        let spec = TrainSpec { every: Duration::from_millis(100), ..TrainSpec::default() };
+        let trains = Trains::start(&network, &[(there, Some(asked))], spec).unwrap();
+        let all = samples(&trains, &[there], 9);
+        assert!(all.iter().any(|sample| sample.arrived < sample.packets), "nothing was damaged: {all:?}");
+        let mut rates: Vec<f64> = all.iter().filter_map(|sample| sample.rate_bps).collect();
+        rates.sort_by(f64::total_cmp);
+        let median = rates.get(rates.len() / 2).copied().unwrap_or(0.0);
+        let error = median / asked.bits_per_second() as f64 - 1.0;
+        // 30 % less is what arrives whole.
+        match error.abs() <= 0.05 && trains.discarded() == 0 {
+            true => Ok(()),
+            false => Err(format!("{:+.2} %, {} discarded: {all:?}", error * 100.0, trains.discarded())),
+        }
+    });
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use rustix::{
     fs::Mode,
     io::Errno,
-    process::{Resource, Rlimit, getrlimit, setrlimit, umask},
+    process::umask,
     thread::{UnshareFlags, set_current_timer_slack, unshare_unsafe},
 };
 
@@ -46,11 +46,4 @@ pub(crate) fn block_signals() {
 pub(crate) fn precise_sleep() {
     // Refused, they end later.
     let _ = set_current_timer_slack(NonZeroU64::new(1_000));
-}
-
-/// Lets this process have as many files open as it may allow itself.
-pub(crate) fn raise_file_limit() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Refused, all is as it was.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }

@@ -82,6 +82,11 @@ impl Witnesses {
         rows
     }
 
+    /// What they failed to see, since the beginning.
+    pub fn unseen(&self) -> Option<String> {
+        self.trains.as_ref().and_then(trains::RateWitness::unseen)
+    }
+
     fn beat(&self, beat: Beat, rows: &mut Vec<WitnessRow>) {
         let Beat { node, asked_ns: at_ns, answered_ns, offset_ns, error_ns } = beat;
         let row = |quantity, source: &str, value, error| {

@@ -34,6 +34,11 @@ impl RateWitness {
         })
     }
 
+    /// What there is to tell of trains that are no samples.
+    pub(super) fn unseen(&self) -> Option<String> {
+        unseen(self.trains.discarded(), self.trains.sent())
+    }
+
     pub(super) fn drain(&self) -> Vec<WitnessRow> {
         let name = |host: brownout_network::HostId| self.names.get(host.index()).cloned().unwrap_or_default();
         let samples = self.trains.drain().into_iter();
@@ -48,5 +53,30 @@ impl RateWitness {
             })
         };
         samples.filter_map(row).collect()
+    }
+}
+
+/// One in a hundred is nothing to tell.
+fn unseen(discarded: u64, sent: u64) -> Option<String> {
+    let told = || {
+        format!(
+            "{discarded} of {sent} trains of packets, which show the rates of links, are no samples: the sending \
+             host's kernel took none of their packets, the receiving one had no room for some, or nobody knows when they \
+             arrived"
+        )
+    };
+    (discarded * 100 > sent).then(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trains_that_are_no_samples_are_told_of_when_they_are_many() {
+        assert_eq!(unseen(0, 0), None);
+        assert_eq!(unseen(1, 100), None);
+        assert!(unseen(2, 100).is_some_and(|told| told.starts_with("2 of 100 trains")));
+        assert!(unseen(7, 7).is_some());
     }
 }

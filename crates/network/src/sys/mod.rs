@@ -1,7 +1,6 @@
 //! What takes several system calls, or one that rustix has no safe word for. All `unsafe` of this crate is here, a line
 //! or two at a time.
 
-mod files;
 mod interface;
 mod netlink;
 mod netns;
@@ -11,7 +10,6 @@ mod tun;
 
 use std::io;
 
-pub(crate) use files::{open_files, raise_file_limit};
 pub(crate) use interface::interface_index;
 pub(crate) use netlink::{add_address, add_subnet_route, forbid_link_local, set_mtu, set_queue_length, set_up};
 pub(crate) use netns::{enter, prepare, unshare_network};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// How well the prober itself did since it was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProbeHealth {
-    /// Probes sent.
+    /// Probes sent, those that were refused included.
     pub sent: u64,
     /// Of these, sent more than [`Probes::LATE`](crate::Probes::LATE) after their time.
     pub late_sends: u64,
@@ -13,8 +13,11 @@ pub struct ProbeHealth {
     pub worst_lateness_ns: u64,
     /// Probes not sent because the next of the same link was due already.
     pub skipped: u64,
-    /// Probes that the sending host's kernel refused.
+    /// Probes for which the sending host's kernel had no room at the moment: they are no samples.
     pub send_errors: u64,
+    /// Probes that the sending host's kernel refused for another reason, as it does where a packet filter drops what
+    /// the host sends, or where it has no way to the receiver: they count as lost.
+    pub refused: u64,
     /// Arrivals of probes that had been given up as lost.
     pub late_answers: u64,
     /// Probes that are no samples: nobody drained them in time, or nobody knows when they arrived, because the wall
@@ -33,6 +36,7 @@ pub(super) struct Health {
     pub(super) worst_lateness_ns: AtomicU64,
     pub(super) skipped: AtomicU64,
     pub(super) send_errors: AtomicU64,
+    pub(super) refused: AtomicU64,
     pub(super) late_answers: AtomicU64,
     pub(super) discarded: AtomicU64,
     pub(super) overflowed: AtomicU64,
@@ -41,14 +45,24 @@ pub(super) struct Health {
 impl Health {
     pub(super) fn read(&self) -> ProbeHealth {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let Health { sent, late_sends, worst_lateness_ns, skipped, send_errors, late_answers, discarded, overflowed } =
-            self;
+        let Health {
+            sent,
+            late_sends,
+            worst_lateness_ns,
+            skipped,
+            send_errors,
+            refused,
+            late_answers,
+            discarded,
+            overflowed,
+        } = self;
         ProbeHealth {
             sent: read(sent),
             late_sends: read(late_sends),
             worst_lateness_ns: read(worst_lateness_ns),
             skipped: read(skipped),
             send_errors: read(send_errors),
+            refused: read(refused),
             late_answers: read(late_answers),
             discarded: read(discarded),
             overflowed: read(overflowed),

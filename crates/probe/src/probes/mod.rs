@@ -39,7 +39,7 @@ pub struct Probes {
 
 impl Probes {
     /// A probe that has not arrived after this and the longest that its link may hold it counts as lost.
-    pub const LOST_AFTER: Duration = prober::LOST_AFTER;
+    pub const LOST_AFTER: Duration = crate::LOST_AFTER;
 
     /// A probe sent this much after its time was sent late; its delay counts from when it was
     /// really sent, so it is still a true sample.

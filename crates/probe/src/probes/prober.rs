@@ -18,13 +18,12 @@ use super::{
     window::{COPY_GRACE_NS, ProbeSample, Window},
 };
 use crate::{
+    LOST_AFTER,
     selection::Selection,
-    socket::Socket,
+    socket::{Socket, can_pass},
     stamps::{STAMPS_AFTER_NS, WallClock},
 };
 
-/// See [`super::Probes::LOST_AFTER`].
-pub(super) const LOST_AFTER: Duration = Duration::from_secs(2);
 /// See [`super::Probes::LATE`].
 pub(super) const LATE: Duration = Duration::from_millis(1);
 /// Probes of the same slot are sent together: waking up, here and in whoever carries them, costs more
@@ -133,7 +132,14 @@ impl Prober {
                 window.sent(probe.sent_ns);
                 add(&health.sent, 1);
             }
-            Err(_) => add(&health.send_errors, 1),
+            // That there is no room at the moment says nothing of the link: no number, and no sample.
+            Err(error) if can_pass(&error) => add(&health.send_errors, 1),
+            // A filter of the sending host, or no way there: what its programs send there is lost, and so is this.
+            Err(_) => {
+                window.sent(probe.sent_ns);
+                add(&health.sent, 1);
+                add(&health.refused, 1);
+            }
         }
     }
 

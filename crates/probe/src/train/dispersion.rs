@@ -14,10 +14,10 @@ pub struct TrainSample {
     pub link: Link,
     /// When its first packet was sent, on the monotonic clock.
     pub sent_ns: u64,
-    /// Bits of IP packets that came after the first arrival, per second from the first arrival to the last. `None` if
-    /// fewer than half of the packets arrived, or all at one instant.
+    /// Bits of IP packets that came after the first arrival, damaged ones included, per second from the first arrival
+    /// to the last. `None` if fewer than half of the packets came, or all at one instant.
     pub rate_bps: Option<f64>,
-    /// Packets that arrived, copies not counted.
+    /// Packets that arrived, neither copies nor damaged ones counted.
     pub arrived: u32,
     /// Packets sent.
     pub packets: u32,
@@ -34,6 +34,10 @@ pub(super) struct Open {
     arrived: u32,
     /// With copies: the link had to carry them, too.
     arrivals: u32,
+    /// Packets between the first and the last arrival that came with a wrong checksum: the link had to carry them, too.
+    damaged: u32,
+    /// The highest place in the train that has arrived.
+    newest: u32,
     first_ns: u64,
     last_ns: u64,
     void: bool,
@@ -42,7 +46,19 @@ pub(super) struct Open {
 impl Open {
     pub(super) fn new(link: Link, sent_ns: u64, packets: u32, packet_bytes: u32) -> Self {
         let seen = vec![false; packets as usize];
-        Open { link, sent_ns, packet_bytes, seen, arrived: 0, arrivals: 0, first_ns: u64::MAX, last_ns: 0, void: false }
+        Open {
+            link,
+            sent_ns,
+            packet_bytes,
+            seen,
+            arrived: 0,
+            arrivals: 0,
+            damaged: 0,
+            newest: 0,
+            first_ns: u64::MAX,
+            last_ns: 0,
+            void: false,
+        }
     }
 
     pub(super) fn link(&self) -> Link {
@@ -50,8 +66,14 @@ impl Open {
     }
 
     /// Notes that a packet arrived, at a time that may be unknown: then there is nothing to be learned from the train.
-    pub(super) fn arrived(&mut self, index: u32, arrived_ns: Option<u64>) {
+    /// Just before it came `damaged` packets of whatever train.
+    pub(super) fn arrived(&mut self, index: u32, arrived_ns: Option<u64>, damaged: u32) {
         let Some(seen) = self.seen.get_mut(index as usize) else { return };
+        // Its own are at most those that are missing here. What came before the first is not in the time measured.
+        if self.arrivals > 0 {
+            self.damaged += damaged.min(index.saturating_sub(self.newest + 1));
+        }
+        self.newest = self.newest.max(index);
         self.arrived += u32::from(!std::mem::replace(seen, true));
         self.arrivals += 1;
         match arrived_ns {
@@ -79,8 +101,9 @@ impl Open {
     pub(super) fn sample(&self) -> TrainSample {
         let packets = self.seen.len() as u32;
         let took_ns = self.last_ns.saturating_sub(self.first_ns);
-        let bits = f64::from(self.arrivals.saturating_sub(1)) * f64::from(self.packet_bytes) * 8.0;
-        let measured = self.arrived * 2 >= packets && took_ns > 0;
+        let carried = self.arrivals.saturating_sub(1) + self.damaged;
+        let bits = f64::from(carried) * f64::from(self.packet_bytes) * 8.0;
+        let measured = (self.arrived + self.damaged) * 2 >= packets && took_ns > 0;
         TrainSample {
             link: self.link,
             sent_ns: self.sent_ns,
@@ -100,7 +123,7 @@ mod tests {
     /// Of 1,000-byte packets.
     fn train(packets: u32, arrivals: &[(u32, u64)]) -> Open {
         let mut train = Open::new(Link { from: HostId(0), to: HostId(1) }, 5, packets, 1_000);
-        arrivals.iter().for_each(|(index, at_ns)| train.arrived(*index, Some(*at_ns)));
+        arrivals.iter().for_each(|(index, at_ns)| train.arrived(*index, Some(*at_ns), 0));
         train
     }
 
@@ -116,6 +139,25 @@ mod tests {
     fn copies_take_their_time_on_the_link_and_are_no_packets_more() {
         let sample = train(2, &[(0, 1_000_000), (0, 2_000_000), (1, 3_000_000), (7, 9)]).sample();
         assert_eq!((sample.rate_bps, sample.arrived), (Some(8e6), 2));
+    }
+
+    #[test]
+    fn damaged_packets_take_their_time_on_the_link_and_lost_ones_do_not() {
+        let train = |damaged: [u32; 3]| {
+            let mut train = train(6, &[]);
+            for ((index, at_ns), damaged) in [(1, 1_000_000), (3, 3_000_000), (5, 5_000_000)].into_iter().zip(damaged) {
+                train.arrived(index, Some(at_ns), damaged);
+            }
+            train.sample()
+        };
+        let sample = train([1, 1, 1]);
+        assert_eq!(
+            (sample.rate_bps, sample.arrived),
+            (Some(8e6), 3),
+            "and the first of all came before the time began"
+        );
+        assert_eq!(train([0, 0, 0]).rate_bps, Some(4e6), "what was lost was not carried");
+        assert_eq!(train([0, 0, 7]).rate_bps, Some(6e6), "no more than are missing; the others are of other trains");
     }
 
     #[test]
@@ -140,7 +182,7 @@ mod tests {
     fn a_train_that_arrived_nobody_knows_when_is_void() {
         let mut train = train(2, &[(0, 100)]);
         assert!(!train.is_void());
-        train.arrived(1, None);
+        train.arrived(1, None, 0);
         assert!(train.is_void());
     }
 }

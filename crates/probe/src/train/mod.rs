@@ -6,6 +6,7 @@
 mod dispersion;
 mod packet;
 mod plan;
+mod room;
 mod trainer;
 
 use std::{
@@ -20,6 +21,7 @@ use brownout_units::BitRate;
 pub use self::{dispersion::TrainSample, plan::TrainSpec};
 use self::{
     plan::Plan,
+    room::Room,
     trainer::{Shared, Trainer},
 };
 use crate::{error::ProbeError, selection::Selection, socket::Socket};
@@ -71,7 +73,7 @@ impl Trains {
             )));
         }
 
-        let sockets = Socket::open_all(network)?;
+        let sockets = Socket::open_with(network, Room::here)?;
         let shared = Arc::new(Shared::default());
         let trainer = Trainer::new(sockets, plans, spec.payload, packet_bytes, network.holds(), Arc::clone(&shared));
         let priority = network.is_realtime().then_some(FIFO_PRIORITY);
@@ -90,6 +92,11 @@ impl Trains {
     /// All trains that ended since this was last called.
     pub fn drain(&self) -> Vec<TrainSample> {
         std::mem::take(&mut *self.shared.settled.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Trains that were due and to be sent, since they were started.
+    pub fn sent(&self) -> u64 {
+        self.shared.sent.load(Ordering::Relaxed)
     }
 
     /// Trains that are no samples, since they were started: the kernel took none of it, the receiving socket had no

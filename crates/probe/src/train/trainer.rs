@@ -17,10 +17,11 @@ use super::{
     dispersion::{Open, TrainSample},
     packet::{self, TrainPacket},
     plan::Plan,
+    room::Room,
 };
 use crate::{
-    probes::Probes,
-    socket::Socket,
+    LOST_AFTER,
+    socket::{Socket, can_pass},
     stamps::{STAMPS_AFTER_NS, WallClock},
 };
 
@@ -39,6 +40,7 @@ const KEPT_SAMPLES: usize = 100_000;
 pub(super) struct Shared {
     pub(super) settled: Mutex<Vec<TrainSample>>,
     pub(super) stop: AtomicBool,
+    pub(super) sent: AtomicU64,
     pub(super) discarded: AtomicU64,
 }
 
@@ -59,20 +61,23 @@ pub(super) struct Trainer {
     holds: Arc<dyn LongestHold>,
     shared: Arc<Shared>,
     wall: WallClock,
-    /// Per host, how many datagrams its socket had no room for.
-    overflowed: Vec<u32>,
+    /// Per host, how many datagrams its socket had dropped, whyever.
+    dropped: Vec<u32>,
+    /// Per host.
+    rooms: Vec<Room>,
     open: HashMap<(Link, u64), Open>,
 }
 
 impl Trainer {
     pub(super) fn new(
-        sockets: Vec<Socket>,
+        sockets: Vec<(Socket, Room)>,
         plans: Vec<(Link, Plan)>,
         payload: u16,
         packet_bytes: u32,
         holds: Arc<dyn LongestHold>,
         shared: Arc<Shared>,
     ) -> Self {
+        let (sockets, rooms): (Vec<_>, Vec<_>) = sockets.into_iter().unzip();
         let begin = monotonic_ns() + STAMPS_AFTER_NS;
         let links = plans.len().max(1) as u32;
         let route = |(index, (link, plan)): (u32, (Link, Plan))| {
@@ -81,7 +86,8 @@ impl Trainer {
             Route { link, plan, due_ns: begin + first.as_nanos() as u64, next_train: 0 }
         };
         Trainer {
-            overflowed: vec![0; sockets.len()],
+            dropped: vec![0; sockets.len()],
+            rooms,
             sockets,
             routes: (0..).zip(plans).map(route).collect(),
             payload: payload.into(),
@@ -115,6 +121,7 @@ impl Trainer {
         let route = &mut self.routes[route];
         let (link, plan, train) = (route.link, route.plan, route.next_train);
         route.next_train += 1;
+        self.shared.sent.fetch_add(1, Ordering::Relaxed);
         let sent_ns = monotonic_ns();
         // One that is late moves those after it: two in a row would measure each other.
         route.due_ns = sent_ns + plan.every.as_nanos() as u64;
@@ -139,20 +146,25 @@ impl Trainer {
         let mut buffer = [0; packet::SHORTEST];
         let mut arrivals = Vec::new();
         for (host, socket) in self.sockets.iter().enumerate() {
+            let before = self.dropped[host];
             // An error here is an ICMP message about an earlier packet, which will be missed anyway.
             while let Ok(Some(received)) = socket.receive(&mut buffer) {
-                if std::mem::replace(&mut self.overflowed[host], received.overflowed) != received.overflowed {
-                    self.open.values_mut().filter(|open| open.link().to.index() == host).for_each(Open::make_void);
-                }
+                // Those with a wrong checksum are dropped in their turn: what is new was just before this one.
+                let dropped = socket.dropped().unwrap_or(received.overflowed);
+                let damaged = dropped.wrapping_sub(std::mem::replace(&mut self.dropped[host], dropped));
                 let packet =
                     TrainPacket::read(&buffer[..received.length]).filter(|packet| packet.link.to.index() == host);
-                arrivals.extend(packet.map(|packet| (packet, received.realtime_ns)));
+                arrivals.extend(packet.map(|packet| (packet, received.realtime_ns, damaged)));
+            }
+            // Where there was no room, nobody knows for which packets.
+            if self.dropped[host] != before && self.rooms[host].lacked() {
+                self.open.values_mut().filter(|open| open.link().to.index() == host).for_each(Open::make_void);
             }
         }
         let round = self.wall.next_round();
-        for (TrainPacket { link, train, index }, stamp) in arrivals {
+        for (TrainPacket { link, train, index }, stamp, damaged) in arrivals {
             if let Some(open) = self.open.get_mut(&(link, train)) {
-                open.arrived(index, stamp.and_then(|stamp| round.on_monotonic(stamp)));
+                open.arrived(index, stamp.and_then(|stamp| round.on_monotonic(stamp)), damaged);
             }
         }
         self.settle();
@@ -162,7 +174,7 @@ impl Trainer {
         let now = monotonic_ns();
         let holds = &self.holds;
         let over = |(link, _): &(Link, u64), open: &mut Open| {
-            let lost_after = (Probes::LOST_AFTER.as_nanos() as u64).saturating_add(holds.longest_hold_of_ns(*link));
+            let lost_after = (LOST_AFTER.as_nanos() as u64).saturating_add(holds.longest_hold_of_ns(*link));
             open.is_over(now, COPY_GRACE_NS, lost_after)
         };
         let (mut settled, mut discarded) = (Vec::new(), 0);
@@ -192,11 +204,6 @@ fn send_all(mut rest: &[u8], size: usize, end_ns: u64, mut send: impl FnMut(&[u8
         }
     }
     rest.len() / size
-}
-
-/// Whether what the kernel says to a send is that there is no room at the moment.
-fn can_pass(error: &io::Error) -> bool {
-    [libc::EAGAIN, libc::ENOBUFS, libc::EINTR].map(Some).contains(&error.raw_os_error())
 }
 
 #[cfg(test)]
