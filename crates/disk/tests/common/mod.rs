@@ -140,13 +140,13 @@ impl Machine {
     }
 }
 
-/// How long the threads that this process has waited for a processor, in all.
+/// How long the threads that this process has at this moment waited for a processor, in all.
 fn waited() -> Duration {
     let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
     // On a processor, waiting for one, turns: Documentation/scheduler/sched-stats.rst. A thread may have ended.
     let waited = tasks.filter_map(|task| {
         let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        text.split_whitespace().nth(1)?.parse().ok()
+        text.split_whitespace().nth(1)?.parse::<u64>().ok()
     });
     Duration::from_nanos(waited.sum())
 }
