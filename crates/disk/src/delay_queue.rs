@@ -167,6 +167,11 @@ impl DelayQueue {
         self.changed.notify_all();
     }
 
+    /// Whether that fault was healed.
+    pub(crate) fn is_healed(&self, fault: u64) -> bool {
+        self.state().healed.contains_key(&fault)
+    }
+
     /// No more requests are served.
     pub(crate) fn end(&self) {
         let mut state = self.state();
