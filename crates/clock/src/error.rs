@@ -1,6 +1,6 @@
 //! What can go wrong with a host's clock, and what to do about it.
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{io, path::PathBuf};
 
 use thiserror::Error;
 
@@ -48,16 +48,5 @@ pub enum ClockError {
     Drift {
         /// What was asked for.
         drift_ppb: i64,
-    },
-
-    /// A slew that is too steep.
-    #[error("a clock cannot be slewed by {by_ns} ns within {over:?}: take at least {shortest:?}")]
-    Slew {
-        /// What was asked for.
-        by_ns: i64,
-        /// Within what time.
-        over: Duration,
-        /// The shortest time that is possible.
-        shortest: Duration,
     },
 }

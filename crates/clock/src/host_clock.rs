@@ -7,7 +7,6 @@ use std::{
     os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use brownout_base::clock::monotonic_ns;
@@ -102,31 +101,11 @@ impl HostClock {
     pub fn set(&self, skew: Skew) -> Result<(u64, u64), ClockError> {
         check_offset(skew.offset_ns)?;
         let rate = rate(skew.drift_ppb)?;
-        self.change(|_, now| Ok(Shift { offset_ns: skew.offset_ns, rate, since_ns: now, until_ns: i64::MAX }))
-    }
-
-    /// Makes the clock drift by `ppb` from now on, without a step. Ends a slew where it is.
-    ///
-    /// # Errors
-    /// [`ClockError::Drift`] beyond [`MAX_DRIFT_PPB`].
-    pub fn drift(&self, ppb: i64) -> Result<(u64, u64), ClockError> {
-        let rate = rate(ppb)?;
-        self.change(|shift, now| Ok(Shift { offset_ns: shift.skew_at(now), rate, since_ns: now, until_ns: i64::MAX }))
-    }
-
-    /// Steps the clock by `by_ns`. A drift or a slew goes on.
-    ///
-    /// # Errors
-    /// [`ClockError::Offset`] if the sum is beyond [`MAX_OFFSET_NS`].
-    pub fn step(&self, by_ns: i64) -> Result<(u64, u64), ClockError> {
-        self.change(|shift, now| {
-            check_offset(shift.skew_at(now).saturating_add(by_ns))?;
-            Ok(Shift { offset_ns: shift.offset_ns.saturating_add(by_ns), ..shift })
-        })
+        self.change(|_, now| Ok(Shift { offset_ns: skew.offset_ns, rate, since_ns: now }))
     }
 
     /// Steps the clock by `by_ns` and adds `by_ppb` to its drift: shifts of several hands add up, and the opposite
-    /// takes one back (its step; what its drift has gained meanwhile stays). Ends a slew where it is.
+    /// takes one back (its step; what its drift has gained meanwhile stays).
     ///
     /// # Errors
     /// [`ClockError::Offset`] and [`ClockError::Drift`] if the sums are beyond [`MAX_OFFSET_NS`] and [`MAX_DRIFT_PPB`].
@@ -134,32 +113,8 @@ impl HostClock {
         self.change(|shift, now| {
             let offset_ns = shift.skew_at(now).saturating_add(by_ns);
             check_offset(offset_ns)?;
-            // A drift lasts until it is changed; a slew has an end and is no drift.
-            let drift_ppb = if shift.until_ns == i64::MAX { shift.drift_ppb() } else { 0 };
-            let rate = rate(drift_ppb.saturating_add(by_ppb))?;
-            Ok(Shift { offset_ns, rate, since_ns: now, until_ns: i64::MAX })
-        })
-    }
-
-    /// Moves the clock by `by_ns`, spread evenly over the time `over`, and then leaves it there, without drift:
-    /// a way back without a step. Replaces a drift or a slew that is under way.
-    ///
-    /// # Errors
-    /// [`ClockError::Slew`] if that were faster than [`MAX_DRIFT_PPB`], [`ClockError::Offset`] if the goal is
-    /// beyond [`MAX_OFFSET_NS`].
-    pub fn slew(&self, by_ns: i64, over: Duration) -> Result<(u64, u64), ClockError> {
-        let shortest = i128::from(by_ns.unsigned_abs()) * i128::from(SECOND) / i128::from(MAX_DRIFT_PPB) + 1;
-        let span = i64::try_from(over.as_nanos()).unwrap_or(i64::MAX);
-        if i128::from(span) < shortest {
-            let shortest = Duration::from_nanos(u64::try_from(shortest).unwrap_or(u64::MAX));
-            return Err(ClockError::Slew { by_ns, over, shortest });
-        }
-        self.change(|shift, now| {
-            let offset_ns = shift.skew_at(now);
-            check_offset(offset_ns.saturating_add(by_ns))?;
-            let until_ns = now.saturating_add(span);
-            let rate = Shift::rate_of(by_ns, until_ns - now);
-            Ok(Shift { offset_ns, rate, since_ns: now, until_ns })
+            let rate = rate(shift.drift_ppb().saturating_add(by_ppb))?;
+            Ok(Shift { offset_ns, rate, since_ns: now })
         })
     }
 
@@ -171,17 +126,11 @@ impl HostClock {
         self.change(|_, _| Ok(Shift::NONE))
     }
 
-    /// How the clock differs from the machine's now. During a slew its pace is the drift.
+    /// How the clock differs from the machine's now.
     pub fn skew(&self) -> Skew {
         let now = sys::realtime_ns();
         let shift = self.0.parameters.load();
-        let offset_ns = shift.skew_at(now);
-        Skew { offset_ns, drift_ppb: if now < shift.until_ns { shift.drift_ppb() } else { 0 } }
-    }
-
-    /// Nanoseconds by which the clock is ahead of the machine's (negative: behind) at this moment.
-    pub fn skew_now(&self) -> i64 {
-        self.skew().offset_ns
+        Skew { offset_ns: shift.skew_at(now), drift_ppb: shift.drift_ppb() }
     }
 
     /// This host's wall clock, in nanoseconds since 1970.

@@ -12,7 +12,7 @@
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering, fence};
 
 /// First eight bytes of the file: who wrote it, and the version of this layout (last byte).
-pub const MAGIC: u64 = u64::from_be_bytes(*b"BrwnClk\x01");
+pub const MAGIC: u64 = u64::from_be_bytes(*b"BrwnClk\x02");
 
 /// The environment variable that names the file.
 pub const FILE_VARIABLE: &str = "BROWNOUT_CLOCK_FILE";
@@ -22,7 +22,7 @@ pub const FILE_VARIABLE: &str = "BROWNOUT_CLOCK_FILE";
 const RATE_BITS: u32 = 62;
 
 /// How a shown clock follows from the real one:
-/// shown = real + offset + rate · (min(real, until) − since).
+/// shown = real + offset + rate · (real − since).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shift {
     /// Nanoseconds by which the shown clock was ahead at `since_ns`.
@@ -31,15 +31,13 @@ pub struct Shift {
     pub rate: i64,
     /// Real time, in nanoseconds since 1970, from which the rate counts.
     pub since_ns: i64,
-    /// Real time from which the rate counts no more; `i64::MAX` for never.
-    pub until_ns: i64,
 }
 
 // Each side uses a part of this.
 #[allow(dead_code)]
 impl Shift {
     /// The clock of the machine itself.
-    pub const NONE: Shift = Shift { offset_ns: 0, rate: 0, since_ns: 0, until_ns: i64::MAX };
+    pub const NONE: Shift = Shift { offset_ns: 0, rate: 0, since_ns: 0 };
 
     /// The rate that gains `gained_ns` in `within_ns` (must not be zero) of real time.
     pub fn rate_of(gained_ns: i64, within_ns: i64) -> i64 {
@@ -54,21 +52,19 @@ impl Shift {
     /// Nanoseconds by which the shown clock is ahead when the real one says `real_ns`.
     #[inline]
     pub fn skew_at(&self, real_ns: i64) -> i64 {
-        let elapsed = real_ns.min(self.until_ns).saturating_sub(self.since_ns);
-        self.offset_ns.saturating_add(self.gained_in(elapsed))
+        self.offset_ns.saturating_add(self.gained_in(real_ns.saturating_sub(self.since_ns)))
     }
 
     #[inline]
     fn gained_in(&self, elapsed_ns: i64) -> i64 {
-        // Half a unit more, so that the shift rounds: a slew must arrive at exactly its goal.
+        // Half a unit more, so that the shift rounds.
         ((i128::from(elapsed_ns) * i128::from(self.rate) + (1 << (RATE_BITS - 1))) >> RATE_BITS) as i64
     }
 
     /// The real time from which on the shown clock says `shown_ns`: the inverse of real + skew.
     pub fn real_at(&self, shown_ns: i64) -> i64 {
-        let last = self.skew_at(self.until_ns);
-        if self.rate == 0 || shown_ns >= self.until_ns.saturating_add(last) {
-            return shown_ns.saturating_sub(last);
+        if self.rate == 0 {
+            return shown_ns.saturating_sub(self.offset_ns);
         }
         // Newton's method on a straight line: the first step is as good as a double's 53 bits, the
         // second exact but for rounding. (A division of 128 bits is not to be had without a runtime.)
@@ -101,17 +97,11 @@ struct Slot {
     offset_ns: AtomicI64,
     rate: AtomicI64,
     since_ns: AtomicI64,
-    until_ns: AtomicI64,
 }
 
 impl Slot {
     const fn new() -> Self {
-        Slot {
-            offset_ns: AtomicI64::new(0),
-            rate: AtomicI64::new(0),
-            since_ns: AtomicI64::new(0),
-            until_ns: AtomicI64::new(0),
-        }
+        Slot { offset_ns: AtomicI64::new(0), rate: AtomicI64::new(0), since_ns: AtomicI64::new(0) }
     }
 }
 
@@ -143,7 +133,6 @@ impl Parameters {
                 offset_ns: slot.offset_ns.load(Ordering::Relaxed),
                 rate: slot.rate.load(Ordering::Relaxed),
                 since_ns: slot.since_ns.load(Ordering::Relaxed),
-                until_ns: slot.until_ns.load(Ordering::Relaxed),
             };
             fence(Ordering::Acquire);
             if self.generation.load(Ordering::Relaxed) == generation {
@@ -161,7 +150,6 @@ impl Parameters {
         slot.offset_ns.store(shift.offset_ns, Ordering::Relaxed);
         slot.rate.store(shift.rate, Ordering::Relaxed);
         slot.since_ns.store(shift.since_ns, Ordering::Relaxed);
-        slot.until_ns.store(shift.until_ns, Ordering::Relaxed);
         self.generation.store(next, Ordering::Release);
     }
 }
@@ -174,14 +162,14 @@ mod tests {
     /// In 2026.
     const NOW: i64 = 1_790_000_000 * SECOND;
 
-    fn drifting(offset_ns: i64, ppb: i64, until_ns: i64) -> Shift {
-        Shift { offset_ns, rate: Shift::rate_of(ppb, SECOND), since_ns: NOW, until_ns }
+    fn drifting(offset_ns: i64, ppb: i64) -> Shift {
+        Shift { offset_ns, rate: Shift::rate_of(ppb, SECOND), since_ns: NOW }
     }
 
     #[test]
     fn a_drift_gains_its_parts_per_billion() {
         for ppb in [0, 1, -1, 50_000, -50_000, 900_000_000, -900_000_000] {
-            let shift = drifting(7, ppb, i64::MAX);
+            let shift = drifting(7, ppb);
             assert_eq!(shift.drift_ppb(), ppb);
             for seconds in [0, 1, 60, 86_400, 30 * 86_400] {
                 assert_eq!(shift.skew_at(NOW + seconds * SECOND), 7 + seconds * ppb, "{ppb} ppb for {seconds} s");
@@ -190,35 +178,18 @@ mod tests {
     }
 
     #[test]
-    fn a_slew_arrives_at_exactly_its_goal_and_stays() {
-        for (gain, within) in
-            [(1, 3), (-1, 3), (3_600 * SECOND, 7_200 * SECOND + 1), (-123_456_789, 10 * SECOND), (5, 86_400 * SECOND)]
-        {
-            let rate = Shift::rate_of(gain, within);
-            let shift = Shift { offset_ns: -11, rate, since_ns: NOW, until_ns: NOW + within };
-            assert_eq!(shift.skew_at(NOW), -11);
-            for later in [0, 1, SECOND, 1_000_000 * SECOND] {
-                assert_eq!(shift.skew_at(NOW + within + later), gain - 11, "{gain} within {within}");
-            }
-        }
-    }
-
-    #[test]
     fn the_real_time_of_a_shown_one_is_found_to_the_nanosecond() {
         for offset in [0, 3_600 * SECOND, -3_600 * SECOND, 600_000_000 * SECOND] {
             for ppb in [0, 1, -200_000, 123_456_789, 900_000_000, -900_000_000] {
-                for until in [i64::MAX, NOW + 1_000 * SECOND] {
-                    let shift = drifting(offset, ppb, until);
-                    for later in [0, 1, 999, SECOND, 999 * SECOND, 1_000 * SECOND, 1_001 * SECOND, 10_000_000 * SECOND]
-                    {
-                        let real = NOW + later;
-                        let shown = real + shift.skew_at(real);
-                        let found = shift.real_at(shown);
-                        // A clock that is slow shows the same nanosecond for several real ones, a fast one skips some.
-                        let early = shown - (found + shift.skew_at(found));
-                        assert!((-1..=0).contains(&early), "{shift:?} at {later}: {early} ns early");
-                        assert!((found - real).abs() <= 10, "{shift:?} at {later}: {found} for {real}");
-                    }
+                let shift = drifting(offset, ppb);
+                for later in [0, 1, 999, SECOND, 999 * SECOND, 1_000 * SECOND, 1_001 * SECOND, 10_000_000 * SECOND] {
+                    let real = NOW + later;
+                    let shown = real + shift.skew_at(real);
+                    let found = shift.real_at(shown);
+                    // A clock that is slow shows the same nanosecond for several real ones, a fast one skips some.
+                    let early = shown - (found + shift.skew_at(found));
+                    assert!((-1..=0).contains(&early), "{shift:?} at {later}: {early} ns early");
+                    assert!((found - real).abs() <= 10, "{shift:?} at {later}: {found} for {real}");
                 }
             }
         }
@@ -231,8 +202,8 @@ mod tests {
         let read = || {
             let (mut changes, mut last) = (0, 0);
             while changes < CHANGES {
-                let Shift { offset_ns, rate, since_ns, until_ns } = parameters.load();
-                assert_eq!([rate, since_ns, until_ns], [offset_ns; 3]);
+                let Shift { offset_ns, rate, since_ns } = parameters.load();
+                assert_eq!([rate, since_ns], [offset_ns; 2]);
                 assert!(offset_ns >= last, "a change was taken back");
                 changes += u64::from(offset_ns != last);
                 last = offset_ns;
@@ -244,7 +215,7 @@ mod tests {
             // Also when they end by failing.
             while number < 1_000_000 || !readers.iter().all(|reader| reader.is_finished()) {
                 number += 1;
-                parameters.store(Shift { offset_ns: number, rate: number, since_ns: number, until_ns: number });
+                parameters.store(Shift { offset_ns: number, rate: number, since_ns: number });
             }
         });
     }

@@ -15,9 +15,21 @@ pub(crate) fn available() -> Result<(), String> {
             "there is no {DEVICE}; load the module with `modprobe fuse`, and in a container start it with --device {DEVICE}"
         ));
     }
-    let directory = std::env::temp_dir();
-    let name = CString::new(directory.as_os_str().as_bytes()).unwrap_or_default();
+    let name = usable(&std::env::temp_dir())?;
     sys::try_mount(&name).map_err(|(step, error)| reason(step, &error))
+}
+
+/// A directory to try on. The kernel has the same word for one that is not there and for a filesystem that it does not
+/// have.
+fn usable(directory: &Path) -> Result<CString, String> {
+    let refused = |why: &dyn std::fmt::Display| {
+        format!("{}, the directory of temporary files: {why}; let TMPDIR name a directory", directory.display())
+    };
+    match std::fs::metadata(directory) {
+        Ok(found) if found.is_dir() => CString::new(directory.as_os_str().as_bytes()).map_err(|error| refused(&error)),
+        Ok(_) => Err(refused(&"it is none")),
+        Err(error) => Err(refused(&error)),
+    }
 }
 
 fn reason(step: Step, error: &io::Error) -> String {
@@ -52,5 +64,20 @@ pub(crate) fn remedy(errno: Errno) -> &'static str {
         }
         Errno::NOSYS => "; this needs Linux 5.9 or later",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_directory_of_temporary_files_is_no_missing_module() {
+        let there = tempfile::tempdir().unwrap();
+        assert!(usable(there.path()).is_ok());
+        for missing in [there.path().join("none"), "/dev/null".into()] {
+            let why = usable(&missing).unwrap_err();
+            assert!(why.contains("TMPDIR") && !why.contains("modprobe"), "{why}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! One thread looks at the clock; whoever takes a request out of here, by whatever way, is the only one to answer it.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet, VecDeque},
+    collections::{BTreeSet, HashMap, VecDeque},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -51,8 +51,8 @@ struct State {
     watched: Vec<u64>,
     /// Interrupts that came before their request was put here.
     early: VecDeque<u64>,
-    /// Faults that were healed: a request may have been decided about before, and be put here after.
-    healed: HashSet<u64>,
+    /// Faults that were healed, and when: a request may have been decided about before, and be put here after.
+    healed: HashMap<u64, u64>,
     ended: bool,
 }
 
@@ -71,17 +71,20 @@ pub(crate) enum Ended {
 }
 
 impl Waiting {
-    /// It need not wait any more for the faults that `healed` knows, or not for long. Returns whether that changed it.
-    fn shorten(&mut self, healed: impl Fn(u64) -> bool, now_ns: u64) -> bool {
-        let before = self.request.decision.waits.len();
-        self.request.decision.waits.retain(|(fault, _)| !healed(*fault));
-        let latest_ns = now_ns + HEALED_WITHIN.as_nanos() as u64;
+    /// It need not wait any more for the faults of which `healed_ns` knows when they were healed, or not for long after
+    /// that. Returns whether that changed it.
+    fn shorten(&mut self, healed_ns: impl Fn(u64) -> Option<u64>) -> bool {
+        let mut last_ns: Option<u64> = None;
+        self.request.decision.waits.retain(|(fault, _)| {
+            let at_ns = healed_ns(*fault);
+            last_ns = last_ns.max(at_ns);
+            at_ns.is_none()
+        });
+        let Some(last_ns) = last_ns else { return false };
+        let latest_ns = last_ns.saturating_add(HEALED_WITHIN.as_nanos() as u64);
         let by_others_ns = self.request.received_ns.saturating_add(self.request.decision.delay_ns());
-        let changed = self.request.decision.waits.len() < before;
-        if changed {
-            self.due_ns = self.due_ns.min(latest_ns.max(by_others_ns));
-        }
-        changed
+        self.due_ns = self.due_ns.min(latest_ns.max(by_others_ns));
+        true
     }
 }
 
@@ -122,7 +125,8 @@ impl DelayQueue {
             state.watched.push(unique);
         }
         let mut waiting = Waiting { request, due_ns };
-        waiting.shorten(|fault| state.healed.contains(&fault), monotonic_ns());
+        // Not from now: what comes long after a healing (a sync, for pages written before it) does not wait for it at all.
+        waiting.shorten(|fault| state.healed.get(&fault).copied());
         state.order.insert((waiting.due_ns, unique));
         state.waiting.insert(unique, waiting);
         drop(state);
@@ -150,17 +154,22 @@ impl DelayQueue {
     /// A fault was healed at `now_ns`: nothing waits for it longer than [`HEALED_WITHIN`].
     pub(crate) fn heal(&self, fault: u64, now_ns: u64) {
         let mut state = self.state();
-        state.healed.insert(fault);
+        state.healed.insert(fault, now_ns);
         let State { waiting, order, .. } = &mut *state;
         for (unique, one) in waiting {
             let before_ns = one.due_ns;
-            if one.shorten(|id| id == fault, now_ns) {
+            if one.shorten(|id| (id == fault).then_some(now_ns)) {
                 order.remove(&(before_ns, *unique));
                 order.insert((one.due_ns, *unique));
             }
         }
         drop(state);
         self.changed.notify_all();
+    }
+
+    /// Whether that fault was healed.
+    pub(crate) fn is_healed(&self, fault: u64) -> bool {
+        self.state().healed.contains_key(&fault)
     }
 
     /// No more requests are served.
@@ -256,12 +265,19 @@ mod tests {
     }
 
     #[test]
-    fn what_was_decided_before_a_healing_and_put_here_after_it_is_shortened_too() {
+    fn what_is_put_here_after_a_healing_waits_no_longer_than_a_second_after_the_healing() {
         let queue = DelayQueue::default();
-        queue.heal(7, 0);
-        let now_ns = monotonic_ns();
-        queue.push(request(1, now_ns, &[(7, 3_600_000_000_000)])).unwrap();
-        assert!(queue.state().waiting[&1].due_ns < now_ns + 100_000_000_000);
+        let (second, hour) = (1_000_000_000, 3_600_000_000_000);
+        queue.heal(7, 10 * second);
+        queue.heal(8, 20 * second);
+        // It was decided about before both healings, and again 10 s after the later one, as a sync that is handed what
+        // is left of an earlier write's wait.
+        queue.push(request(1, 9 * second, &[(7, hour)])).unwrap();
+        queue.push(request(2, 9 * second, &[(7, hour), (8, hour)])).unwrap();
+        queue.push(request(3, 30 * second, &[(7, hour)])).unwrap();
+        queue.push(request(4, 30 * second, &[(7, hour), (9, second)])).unwrap();
+        let due = |unique| queue.state().waiting[&unique].due_ns / second;
+        assert_eq!([due(1), due(2), due(3), due(4)], [11, 21, 11, 31]);
     }
 
     #[test]

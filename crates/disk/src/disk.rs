@@ -94,11 +94,6 @@ impl Disk {
         self.control.clone()
     }
 
-    /// The real directory.
-    pub fn source(&self) -> &Path {
-        &self.source
-    }
-
     /// Where it is served.
     pub fn target(&self) -> &Path {
         &self.target

@@ -5,9 +5,14 @@
 mod common;
 
 use std::{
-    env, fs,
+    env,
+    ffi::CString,
+    fs,
     io::{BufRead, BufReader, Write},
-    os::{fd::AsRawFd, unix::process::ExitStatusExt},
+    os::{
+        fd::AsRawFd,
+        unix::{ffi::OsStrExt, process::ExitStatusExt},
+    },
     path::Path,
     process::{Child, Command, Stdio},
     thread,
@@ -35,6 +40,32 @@ impl Drop for Killed {
         while begun.elapsed() < PATIENCE / 2 && self.0.try_wait().is_ok_and(|status| status.is_none()) {
             thread::sleep(Duration::from_millis(1));
         }
+    }
+}
+
+/// The directories of a disk that another process serves. Killed, it leaves its mount behind, under which nothing can be
+/// removed.
+struct Served(Option<tempfile::TempDir>);
+
+impl Served {
+    fn new() -> Served {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["source", "target"] {
+            fs::create_dir(directory.path().join(name)).unwrap();
+        }
+        Served(Some(directory))
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let Some(directory) = self.0.take() else { return };
+        let target = CString::new(directory.path().join("target").as_os_str().as_bytes()).unwrap();
+        // SAFETY: the path ends with a zero. Refused where nothing is mounted.
+        unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) };
+        let removed = directory.close();
+        // A second panic would hide the first.
+        assert!(thread::panicking() || removed.is_ok(), "{removed:?}");
     }
 }
 
@@ -314,18 +345,16 @@ fn a_disk_ends_from_any_mount_namespace() {
 #[test]
 fn killing_the_process_that_serves_hangs_nobody_not_even_itself() {
     own_mounts();
-    let directory = tempfile::tempdir().unwrap();
-    for name in ["source", "target"] {
-        fs::create_dir(directory.path().join(name)).unwrap();
-    }
-    let mut server = child("serve", directory.path());
+    let served = Served::new();
+    let directory = served.0.as_ref().unwrap().path().to_owned();
+    let mut server = child("serve", &directory);
     let mut sleeper = String::new();
     BufReader::new(server.0.stdout.as_mut().unwrap())
         .lines()
         .map_while(Result::ok)
         .take_while(|line| !line.ends_with("serving"))
         .for_each(|line| sleeper = line);
-    let target = directory.path().join("target");
+    let target = directory.join("target");
     let file = fs::File::create(target.join("ours")).unwrap();
     let (announce, announced) = std::sync::mpsc::channel();
     let client = thread::spawn(move || {
@@ -344,6 +373,8 @@ fn killing_the_process_that_serves_hangs_nobody_not_even_itself() {
     let sleeper: i32 = sleeper.trim().rsplit(' ').next().unwrap().parse().unwrap();
     // SAFETY: no memory is involved; it is the sleeper that our child started and told us of.
     assert_eq!(unsafe { libc::kill(sleeper, libc::SIGKILL) }, 0);
+    drop(served);
+    assert!(!directory.exists(), "{} stays behind", directory.display());
 }
 
 #[test]

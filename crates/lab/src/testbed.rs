@@ -11,13 +11,14 @@ use std::{
     time::Duration,
 };
 
+use brownout_base::random::derive;
 use brownout_clock::{
     HostClock,
     ntp::{PORT as NTP_PORT, Responder},
     write_object,
 };
 use brownout_cluster::{Cluster, NodeDirectories, Place};
-use brownout_disk::Disk;
+use brownout_disk::{Disk, DiskOptions};
 use brownout_machine::Scheduling;
 use brownout_network::{Emulator, Host, ImpairmentGuard, LinkControl, Network};
 
@@ -75,7 +76,8 @@ impl Testbed {
             }
             if needs.disks.contains(&node.name) {
                 for (directory, target) in DIRECTORIES.iter().zip([&node.data, &node.commitlog, &node.hints]) {
-                    let disk = disk(&node.home, directory, target)?;
+                    let options = DiskOptions { seed: seed_of_disk(seed, disks.len()) };
+                    let disk = disk(&node.home, directory, target, options)?;
                     let place = NodeDisk { control: disk.control(), directory: target.clone() };
                     controls.insert((node.name.clone(), (*directory).to_owned()), place);
                     disks.push(disk);
@@ -134,14 +136,19 @@ fn distances(spec: &LabSpec, network: &Network, control: &Emulator) -> Result<Ve
 }
 
 /// A directory of a node on a disk that can be slow; what it holds lies beside it.
-fn disk(home: &Path, directory: &str, target: &Path) -> io::Result<Disk> {
+fn disk(home: &Path, directory: &str, target: &Path, options: DiskOptions) -> io::Result<Disk> {
     let source: PathBuf = home.join(".disk").join(directory);
     fs::create_dir_all(&source)?;
     // The root of the disk is as the directory was: the node's own.
     let owner = fs::metadata(target)?;
     chown(&source, Some(owner.uid()), Some(owner.gid()))?;
     fs::set_permissions(&source, owner.permissions())?;
-    Disk::mount(&source, target).map_err(io::Error::other)
+    Disk::mount_with(&source, target, options).map_err(io::Error::other)
+}
+
+/// What a disk of a trial draws from, by its number: not what another one does, nor a link.
+fn seed_of_disk(seed: u64, number: usize) -> u64 {
+    derive(derive(seed, u64::from_be_bytes(*b"    disk")), number as u64)
 }
 
 /// Every host answers for its clock, with what its processes see.
@@ -185,5 +192,21 @@ pub fn scheduling_name(scheduling: Scheduling) -> String {
     match scheduling {
         Scheduling::Fifo(priority) => format!("SCHED_FIFO {priority}"),
         Scheduling::Default => "SCHED_OTHER".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_disk_of_every_trial_draws_for_itself_and_the_same_again() {
+        let seeds = |trials: &[u64]| -> Vec<u64> {
+            trials.iter().flat_map(|seed| (0..9).map(move |number| seed_of_disk(*seed, number))).collect()
+        };
+        assert_eq!(seeds(&[1, 2]), seeds(&[1, 2]));
+        assert_eq!(seeds(&[1, 2, 3]).into_iter().collect::<BTreeSet<_>>().len(), 27);
     }
 }

@@ -223,7 +223,7 @@ pub struct Bucket {
     pub withheld: u64,
     /// Latencies by statement, coordinator and outcome; only those that occurred.
     pub series: Vec<Series>,
-    /// What the operations did, by name; only those that were answered.
+    /// What the operations did, by name; only names of which one was answered, sent or never sent.
     pub operations: Vec<OperationCounts>,
     /// The instrument's own error, in ns: from when an operation could have been sent (its intended start, or later,
     /// when a user, a stream, or what it was to begin with was there) until the kernel was given it. Not of those that

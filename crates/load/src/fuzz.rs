@@ -9,7 +9,7 @@ const LONGEST: usize = 1 << 20;
 /// pieces in which it arrives. Whatever the bytes are, they are frames or garbage, and the lengths read add up.
 ///
 /// # Panics
-/// It does not.
+/// When that does not hold.
 pub fn frames(data: &[u8]) {
     let [choice, size, data @ ..] = data else { return };
     let framing = match choice % 7 {

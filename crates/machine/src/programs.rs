@@ -230,15 +230,19 @@ mod tests {
     #[test]
     fn a_program_that_spins_is_seen_and_named() {
         let mut programs = Programs::watch(File::open("/proc").unwrap()).unwrap();
-        // A sibling of this process: a descendant of it would be of "the lab".
-        let script = "sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!";
+        // A sibling of this process: a descendant of it would be of "the lab". Should this be killed, it ends by itself,
+        // when it has used a minute.
+        let script = "sh -c 'ulimit -t 60; while :; do :; done' >/dev/null 2>&1 & echo $!";
         let spinner = std::process::Command::new("setsid").args(["--fork", "sh", "-c", script]).output().unwrap();
         let pid: u32 = String::from_utf8(spinner.stdout).unwrap().trim().parse().unwrap();
         let mut seen = 0;
         for _ in 0..600 {
             std::thread::sleep(std::time::Duration::from_millis(50));
             let others = programs.read().unwrap();
-            seen += others.programs.iter().filter(|program| program.pid == pid).map(|one| one.used_ns).sum::<u64>();
+            for spinner in others.programs.iter().filter(|program| program.pid == pid) {
+                assert_eq!(spinner.name, "sh");
+                seen += spinner.used_ns;
+            }
             if seen > 100_000_000 {
                 break;
             }

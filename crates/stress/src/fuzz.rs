@@ -11,7 +11,7 @@ use crate::{
 /// has a block of settings, and parsing its words again gives the same settings.
 ///
 /// # Panics
-/// It does not.
+/// When that does not hold.
 pub fn arguments(text: &str) {
     let arguments: Vec<&str> = text.split('\n').collect();
     let files = |_: &Path| -> io::Result<String> { Ok("a\nb\n".to_owned()) };
@@ -33,7 +33,7 @@ pub fn arguments(text: &str) {
 /// Parses `text` as a profile. It is either a valid one, which can be shown and queried, or refused with a message.
 ///
 /// # Panics
-/// It does not.
+/// When that does not hold.
 pub fn profile(text: &str) {
     let files = |_: &Path| -> io::Result<String> { Err(io::Error::from(io::ErrorKind::NotFound)) };
     match Profile::from_text("profile.yaml", text.to_owned(), &files) {

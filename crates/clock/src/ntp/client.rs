@@ -20,7 +20,7 @@ const AGAIN: Duration = Duration::from_millis(250);
 const SLOWEST_AGAIN: Duration = Duration::from_secs(2);
 
 /// A clock that runs differently from the monotonic one by more than this within one exchange was stepped meanwhile,
-/// and the exchange says nothing. Half of the time itself is left to drift and slew.
+/// and the exchange says nothing. Half of the time itself is left to drift.
 const STEP: Duration = Duration::from_millis(1);
 
 /// What one exchange has shown.

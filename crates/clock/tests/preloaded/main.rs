@@ -95,7 +95,7 @@ fn a_drift_is_as_fast_as_asked_and_starts_without_a_step() {
     for drift_ppb in [50_000, -50_000, 400_000_000, -400_000_000] {
         ground.clock.set(offset(HOUR)).unwrap();
         let before = machine_ns();
-        ground.clock.drift(drift_ppb).unwrap();
+        ground.clock.shift(0, drift_ppb).unwrap();
         let after = machine_ns();
         assert_eq!(ground.clock.skew().drift_ppb, drift_ppb);
         for _ in 0..20 {
@@ -108,34 +108,9 @@ fn a_drift_is_as_fast_as_asked_and_starts_without_a_step() {
             let (least, most) = (HOUR + gained(asked - after), HOUR + gained(answered - before));
             let (least, most) = (least.min(most) - 1, least.max(most) + 1);
             assert!(low <= most && least <= high, "{drift_ppb} ppb: {low}..={high} misses {least}..={most}");
-            assert!((ground.clock.skew_now() - HOUR).signum() == drift_ppb.signum());
+            assert!((ground.clock.skew().offset_ns - HOUR).signum() == drift_ppb.signum());
         }
     }
-}
-
-#[test]
-fn a_slew_comes_back_to_nothing_without_a_step_back() {
-    let ground = Ground::new();
-    let mut witness = Witness::start(&ground);
-    ground.clock.set(offset(SECOND)).unwrap();
-    ground.clock.slew(-SECOND, Duration::from_secs(2)).unwrap();
-    assert_eq!(ground.clock.skew().drift_ppb, -500_000_000);
-    let mut last = 0;
-    let mut between = 0;
-    loop {
-        let shown = witness.shown();
-        assert!(shown >= last, "the clock ran backwards from {last} to {shown}");
-        last = shown;
-        let Skew { offset_ns, drift_ppb } = ground.clock.skew();
-        between += i32::from(offset_ns > 0);
-        if drift_ppb == 0 {
-            break;
-        }
-    }
-    assert!(between > 0, "never seen on the way");
-    assert_eq!(ground.clock.skew(), Skew::default());
-    let (low, high) = witness.skew();
-    assert!((low..=high).contains(&0));
 }
 
 #[test]
@@ -144,7 +119,7 @@ fn shifts_add_up_and_can_be_taken_back_one_by_one() {
     let clock = &ground.clock;
     clock.shift(HOUR, 0).unwrap();
     clock.shift(-2 * SECOND, 0).unwrap();
-    clock.step(5).unwrap();
+    clock.shift(5, 0).unwrap();
     assert_eq!(clock.skew(), offset(HOUR - 2 * SECOND + 5));
     clock.shift(-HOUR, 0).unwrap();
     assert_eq!(clock.skew(), offset(-2 * SECOND + 5));
@@ -153,13 +128,10 @@ fn shifts_add_up_and_can_be_taken_back_one_by_one() {
     assert_eq!(clock.skew().drift_ppb, 70_000);
     clock.shift(0, -70_000).unwrap();
     assert_eq!(clock.skew().drift_ppb, 0);
-    // A step leaves a drift alone, a slew ends it.
-    clock.drift(1_000).unwrap();
-    clock.step(SECOND).unwrap();
+    // A step leaves a drift alone.
+    clock.shift(0, 1_000).unwrap();
+    clock.shift(SECOND, 0).unwrap();
     assert_eq!(clock.skew().drift_ppb, 1_000);
-    clock.slew(SECOND, Duration::from_secs(1_000)).unwrap();
-    clock.shift(0, 0).unwrap();
-    assert_eq!(clock.skew().drift_ppb, 0);
 }
 
 #[test]
@@ -178,16 +150,11 @@ fn what_no_clock_can_show_is_refused_and_changes_nothing() {
     clock.set(offset(5)).unwrap();
     assert!(matches!(clock.set(offset(MAX_OFFSET_NS + 1)), Err(ClockError::Offset { .. })));
     assert!(matches!(clock.set(offset(i64::MIN)), Err(ClockError::Offset { .. })));
-    assert!(matches!(clock.step(i64::MAX), Err(ClockError::Offset { .. })));
+    assert!(matches!(clock.shift(i64::MAX, 0), Err(ClockError::Offset { .. })));
     assert!(matches!(clock.shift(-MAX_OFFSET_NS - 6, 0), Err(ClockError::Offset { .. })));
-    assert!(matches!(clock.drift(MAX_DRIFT_PPB + 1), Err(ClockError::Drift { .. })));
-    assert!(matches!(clock.drift(i64::MIN), Err(ClockError::Drift { .. })));
-    assert!(matches!(clock.slew(SECOND, Duration::ZERO), Err(ClockError::Slew { .. })));
-    let Err(ClockError::Slew { shortest, .. }) = clock.slew(9 * SECOND, Duration::from_secs(9)) else {
-        panic!("9 s cannot be gained within 9 s");
-    };
+    assert!(matches!(clock.shift(0, MAX_DRIFT_PPB + 1), Err(ClockError::Drift { .. })));
+    assert!(matches!(clock.shift(0, i64::MIN), Err(ClockError::Drift { .. })));
     assert_eq!(clock.skew(), offset(5));
-    clock.slew(9 * SECOND, shortest).unwrap();
 }
 
 #[test]

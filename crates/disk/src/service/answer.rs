@@ -63,7 +63,8 @@ impl Service {
             counters.delayed += u64::from(!decision.waits.is_empty());
         }
         if opcode == Opcode::Sync {
-            decision.waits.extend(self.deferred.take(header.node, received_ns));
+            let is_healed = |fault| self.shared.delayed.is_healed(fault);
+            decision.waits.extend(self.deferred.take(header.node, received_ns, is_healed));
         } else if !decision.waits.is_empty() && opcode == Opcode::Write && arguments.writes_back() {
             self.deferred.defer(header.node, received_ns, std::mem::take(&mut decision.waits));
         }

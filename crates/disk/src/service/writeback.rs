@@ -62,9 +62,12 @@ impl DeferredWaits {
     }
 
     /// What of it is left for a sync that comes at `now_ns`. No later sync has to wait for it.
-    pub(crate) fn take(&self, node: u64, now_ns: u64) -> Waits {
+    ///
+    /// Faults that were healed come last: what they leave is cut, and what others leave must not be more for it.
+    pub(crate) fn take(&self, node: u64, now_ns: u64, is_healed: impl Fn(u64) -> bool) -> Waits {
         let deferred = self.0.lock().unwrap_or_else(PoisonError::into_inner).deferred.remove(&node);
         let Some(Deferred { received_ns, mut waits }) = deferred else { return Waits::new() };
+        waits.sort_by_key(|(fault, _)| is_healed(*fault));
         let mut over_ns = now_ns.saturating_sub(received_ns);
         for (_, ns) in &mut waits {
             let part_ns = over_ns.min(*ns);
@@ -87,9 +90,17 @@ mod tests {
         waits.defer(1, 1_020, vec![(7, 100)]);
         waits.defer(2, 1_000, vec![(7, 100)]);
         // The first one is due last, at 1,150; at 1,110 the first fault's part is over.
-        assert_eq!(waits.take(1, 1_110), [(8, 40)]);
-        assert_eq!(waits.take(1, 1_110), []);
-        assert_eq!(waits.take(2, 2_000), []);
+        assert_eq!(waits.take(1, 1_110, |_| false), [(8, 40)]);
+        assert_eq!(waits.take(1, 1_110, |_| false), []);
+        assert_eq!(waits.take(2, 2_000, |_| false), []);
+    }
+
+    #[test]
+    fn a_healed_fault_makes_nobody_wait_longer_for_another() {
+        let waits = DeferredWaits::default();
+        waits.defer(1, 1_000, vec![(7, 100), (8, 50)]);
+        // Without the healed one the write would have been due at 1,050.
+        assert_eq!(waits.take(1, 1_030, |fault| fault == 7), [(8, 20), (7, 100)]);
     }
 
     #[test]
@@ -111,9 +122,9 @@ mod tests {
         assert_eq!(waits.0.lock().unwrap().deferred.len(), MOST);
         // Those that are there already still wait for the last of theirs.
         waits.defer(1, 2_000, vec![(7, hour)]);
-        assert_eq!(waits.take(1, 2_000), [(7, hour)]);
+        assert_eq!(waits.take(1, 2_000, |_| false), [(7, hour)]);
         // And when they are over, there is room.
         waits.defer(u64::MAX, 2 * hour, vec![(7, hour)]);
-        assert_eq!(waits.take(u64::MAX, 2 * hour), [(7, hour)]);
+        assert_eq!(waits.take(u64::MAX, 2 * hour, |_| false), [(7, hour)]);
     }
 }

@@ -93,6 +93,19 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
 pub struct Sleeper {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<Vec<Duration>>,
+    begun: Instant,
+    waited: Duration,
+}
+
+/// What the machine did to what ran on it, while something was measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Machine {
+    /// By how much a sleeper usually (in the median) woke too late.
+    pub usual: Duration,
+    /// By how much it did at worst.
+    pub worst: Duration,
+    /// How long the threads of this process, those of other tests among them, waited for a processor, of the time.
+    pub waited: f64,
 }
 
 impl Sleeper {
@@ -109,14 +122,44 @@ impl Sleeper {
             }
             late
         });
-        Sleeper { is_over, thread }
+        Sleeper { is_over, thread, begun: Instant::now(), waited: waited() }
     }
 
-    /// By how much it usually (in the median) woke too late.
-    pub fn usual(self) -> Duration {
+    pub fn end(self) -> Machine {
+        let waited = waited().saturating_sub(self.waited).as_secs_f64() / self.begun.elapsed().as_secs_f64();
         self.is_over.store(true, Ordering::Relaxed);
-        median(self.thread.join().unwrap())
+        let late = self.thread.join().unwrap();
+        let worst = late.iter().copied().max().unwrap();
+        Machine { usual: median(late), worst, waited }
     }
+}
+
+impl Machine {
+    fn is_quiet(&self) -> bool {
+        self.worst <= Duration::from_millis(2) && self.waited <= 0.05
+    }
+}
+
+/// How long the threads that this process has at this moment waited for a processor, in all.
+fn waited() -> Duration {
+    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
+    // On a processor, waiting for one, turns: Documentation/scheduler/sched-stats.rst. A thread may have ended.
+    let waited = tasks.filter_map(|task| {
+        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(waited.sum())
+}
+
+/// Repeats a measurement that a machine can spoil, but not improve. Out of tolerance on a quiet machine it fails at once;
+/// only what was disturbed is measured again, for a while.
+pub fn unless_disturbed(what: &str, mut measure: impl FnMut() -> (Result<(), String>, Machine)) {
+    for attempt in 1..=15 {
+        let (Err(wrong), machine) = measure() else { return };
+        println!("{what}, attempt {attempt}: {wrong}; {machine:?}");
+        assert!(!machine.is_quiet(), "{what}: out of tolerance on a quiet machine: {wrong}");
+    }
+    panic!("{what}: out of tolerance, and the machine never quiet, see above");
 }
 
 pub fn median(mut times: Vec<Duration>) -> Duration {

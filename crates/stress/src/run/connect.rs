@@ -6,6 +6,7 @@ use brownout_load::{
     Balancing, Consistency, Coordinator, Credentials, DEFAULT_TICK, DataPath, EngineConfig, ErrorClass, Protocol,
     Retries, Version, WireOptions,
 };
+use brownout_machine::Processors;
 
 use super::RunError;
 use crate::{
@@ -155,7 +156,7 @@ pub fn check_engine(settings: &Settings) -> Result<(), RunError> {
 
 /// What the settings say of the engine, whatever they say of the cluster.
 fn sending(settings: &Settings, coordinators: Vec<Coordinator>, users: Option<u32>) -> EngineConfig {
-    let threads = load_threads(users);
+    let threads = load_threads(&Processors::of_this_process(), users);
     let mode = &settings.mode;
     // Drivers keep connections per host; all load threads share them, but each needs at least one of its own.
     let connections = (mode.connections_per_host as usize).div_ceil(threads).max(1);
@@ -180,10 +181,9 @@ fn sending(settings: &Settings, coordinators: Vec<Coordinator>, users: Option<u3
 
 /// One thread can send as much as a small machine can. More are worthwhile only where there are processors to spare:
 /// half of them, so that a cluster on the same machine has the other half, and no more than there are users to share.
-fn load_threads(users: Option<u32>) -> usize {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+fn load_threads(processors: &Processors, users: Option<u32>) -> usize {
     let by_users = users.map_or(usize::MAX, |users| (users as usize / 32).max(1));
-    (processors / 2).clamp(1, 8).min(by_users)
+    (processors.whole() as usize / 2).clamp(1, 8).min(by_users)
 }
 
 /// How connections speak.
@@ -215,5 +215,21 @@ pub fn retries(settings: &Settings) -> Retries {
         delay: settings.errors.delay,
         delayed: [ErrorClass::Overloaded].into_iter().collect(),
         ..Retries::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn load_threads_are_of_the_processors_that_the_lab_may_use() {
+        let threads = |cpus: &[usize], quota, users| load_threads(&Processors::made_up(cpus, 64, quota), users);
+        let eight = [0, 1, 2, 3, 4, 5, 6, 7];
+        assert_eq!(threads(&eight, None, None), 4);
+        assert_eq!(threads(&eight[..2], None, None), 1, "affinity");
+        assert_eq!(threads(&eight, Some(4.5), None), 2, "a quota");
+        assert_eq!(threads(&eight, Some(0.5), None), 1);
+        assert_eq!(threads(&eight, None, Some(96)), 3, "no more than there are users to share");
     }
 }

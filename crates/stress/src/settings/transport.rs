@@ -9,7 +9,7 @@ use super::{
     null,
 };
 
-/// TLS. It is used if a truststore or a keystore is given.
+/// TLS. It is used if a truststore is given; a keystore without one is refused ([`crate::run`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transport {
     /// Certificates to verify the servers' with: PEM or PKCS#12.
@@ -26,7 +26,7 @@ pub struct Transport {
     pub protocol: Option<TlsVersion>,
     /// Cipher suites by name; `None`: those of the TLS library.
     pub ciphers: Option<Vec<String>>,
-    /// Whether a server's certificate must be valid for its address.
+    /// Whether a server's certificate must be valid for its address, or for the host name that the user gave for it.
     pub hostname_verification: bool,
     /// Its line in the block of settings.
     shown: String,
