@@ -49,7 +49,8 @@ pub(crate) fn closed_loop(
     phases: &[PhaseFindings],
 ) -> Option<ClosedLoop> {
     let threads = description.load.threads?;
-    let rows = phases.iter().filter_map(|phase| {
+    // In the warm-up the table is filled first, with more operations at a time than there are users.
+    let rows = phases.iter().filter(|phase| phase.name != phase::WARM_UP).filter_map(|phase| {
         let (rates, response) = (phase.rates?, phase.response?);
         (response.mean_ns > 0.0).then(|| Little {
             phase: phase.name.clone(),
