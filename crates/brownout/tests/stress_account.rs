@@ -373,8 +373,10 @@ fn one_write_that_is_never_answered_makes_no_rate_smaller() {
 
 #[test]
 fn a_client_that_stood_still_says_for_how_long_and_is_no_evidence() {
-    for rate in ["open=500/s", "threads=8 fixed=500/s", "threads=8"] {
+    // With the last, all users wait for answers when the pause begins, and have them when it ends.
+    for (rate, takes) in [("open=500/s", 0), ("threads=8 fixed=500/s", 0), ("threads=8", 0), ("threads=8", 5)] {
         let stub = Stub::local(1).unwrap();
+        stub.set(0, Behaviour::slow(Duration::from_millis(takes)));
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("run.db");
         let series = directory.path().join("s.csv");

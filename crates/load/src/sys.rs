@@ -83,16 +83,18 @@ impl Epoll {
         Ok(epoll::modify(&self.fd, fd, EventData::new_u64(token), flags)?)
     }
 
-    /// Waits until something is ready or the time has passed (without one: for ever). A signal ends the wait early.
+    /// Waits until something is ready or the time has passed (without one: for ever). A signal ends the wait early, and
+    /// what has become ready while it stopped the process is reported all the same: a wait without a time is not
+    /// interrupted.
     pub(crate) fn wait(&mut self, limit_ns: Option<u64>) -> io::Result<()> {
         self.ready.clear();
         // To the nanosecond: epoll_pwait2, which rustix takes for granted with its feature `linux_5_11`.
         let mut events = [const { MaybeUninit::<Event>::uninit() }; MOST_READY];
         let found = match epoll::wait(&self.fd, &mut events[..], limit_ns.map(timespec).as_ref()) {
-            Ok((found, _)) => found,
-            Err(Errno::INTR) => return Ok(()),
-            Err(error) => return Err(error.into()),
+            Err(Errno::INTR) => epoll::wait(&self.fd, &mut events[..], Some(&timespec(0))),
+            waited => waited,
         };
+        let (found, _) = found?;
         self.ready.extend(found.iter().map(Ready::of));
         Ok(())
     }

@@ -318,6 +318,8 @@ impl Connection {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error.into()),
             };
+            // Between the two nothing but this program can have kept it from writing.
+            ledger.idled(sent_ns..monotonic_ns());
             self.outbox.wrote(count, |stream| {
                 let Some(open) = &mut slots[usize::from(stream)] else { return };
                 open.sent_ns = sent_ns;

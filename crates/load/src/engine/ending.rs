@@ -8,6 +8,7 @@ use super::{
     ledger::Entry,
     operations::{Handle, Operation, Stage},
     page::AttemptEnd,
+    wheel::TICK_NS,
     worker::Worker,
 };
 use crate::{Ended, Ending, ErrorClass, Outcome, late_patience_ns};
@@ -169,7 +170,10 @@ impl Worker {
                 let Some(operation) = self.operations.get(watched.handle).copied() else { continue };
                 match (operation.stage, watched.request) {
                     (Stage::Ended, _) => {}
-                    (_, 0) if operation.deadline <= now => self.time_out(watched.handle, now),
+                    (_, 0) if operation.deadline <= now => {
+                        self.ledger.idled(operation.deadline + TICK_NS..now);
+                        self.time_out(watched.handle, now);
+                    }
                     (_, 0) => self.watch(watched.handle, operation.deadline, now),
                     (Stage::OnWay, number) if number == operation.requests => self.give_up_attempt(watched.handle, now),
                     _ => {}

@@ -102,6 +102,11 @@ impl Flow {
         }
     }
 
+    /// Whether the next operation starts when one ends.
+    pub(super) fn waits_for_users(&self) -> bool {
+        matches!(self.source, Source::Closed { .. } | Source::Limited { free: 0, .. })
+    }
+
     /// The schedule of a limited loop.
     pub(super) fn limiter(&self) -> Option<&Limiter> {
         match &self.source {

@@ -122,15 +122,18 @@ impl Ledger {
 
     /// It was given to the kernel that long after it could have been, with nothing but this program in between.
     pub(super) fn lateness(&mut self, intended: u64, owed: Range<u64>) {
-        let ns = owed.end - owed.start;
-        self.page(intended).lateness(ns);
-        if ns > self.shape.late_ns {
-            self.stood_still(owed.start, owed.end);
+        self.page(intended).lateness(owed.end - owed.start);
+        self.idled(owed);
+    }
+
+    /// All that time the client had something to do and did not do it. If that is long, not only an operation was late
+    /// but the client itself, also in buckets in which nothing was due that it could have sent.
+    pub(super) fn idled(&mut self, owing: Range<u64>) {
+        if owing.end.saturating_sub(owing.start) > self.shape.late_ns {
+            self.stood_still(owing.start, owing.end);
         }
     }
 
-    /// The client owed an operation all that time. So not only this operation was late but the client itself, also in
-    /// buckets in which nothing was due that it could have sent.
     fn stood_still(&mut self, from: u64, to: u64) {
         let known = self.stood_still.clone();
         if from >= known.start && to <= known.end {

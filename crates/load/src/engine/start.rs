@@ -162,11 +162,16 @@ impl Worker {
     }
 
     /// An operation has ended for its user, who starts the next one; a late answer does not help the user.
-    pub(super) fn succeed(&mut self, flow: u16, pace: u32, well: bool, now: u64) {
+    pub(super) fn succeed(&mut self, flow: u16, pace: u32, well: bool, at: u64) {
         let flow = &mut self.flows[usize::from(flow)];
         if flow.pace == pace {
             // The answer came before it was read, but what was handed out as settled must stay settled.
-            flow.succeed(well, now.max(self.horizon_ns));
+            let from = at.max(self.horizon_ns);
+            if flow.waits_for_users() {
+                // The user's next operation does not show what the client has missed of that time.
+                self.ledger.idled(at..from);
+            }
+            flow.succeed(well, from);
         }
     }
 
