@@ -64,5 +64,5 @@ fn killed(node: &Cassandra) {
     ran.assert_balances();
     assert!(ran.seconds() >= 5.0, "{}", ran.seconds());
     assert!(ran.balance("answered_ok") > 0 && ran.lost() > 0, "{}", ran.out);
-    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert!(ran.code == Some(0) || ran.was_late(), "{:?}: {}{}", ran.code, ran.out, ran.err);
 }

@@ -103,18 +103,18 @@ pub fn start(node: &Cassandra, words: &[&str]) -> Started {
     Started { child, file, out, err }
 }
 
-/// A run to its end, which is this exit code.
+/// A run to its end, which is this exit code. On a machine as busy as one that also runs the database, the client of a
+/// run that is done may have been late; it says so, and that is its own exit code.
 pub fn ends(node: &Cassandra, words: &[&str], code: i32) -> Ran {
     let ran = start(node, words).end();
-    assert_eq!(ran.code, Some(code), "{words:?}: {}\n---- stderr:\n{}", ran.out, ran.err);
+    let as_asked = ran.code == Some(code) || (code == 0 && ran.was_late());
+    assert!(as_asked, "{words:?}: {:?}: {}\n---- stderr:\n{}", ran.code, ran.out, ran.err);
     ran
 }
 
-/// A run that ends well: END, and an account that balances without an error. On a machine as busy as one that also runs
-/// the database, the client may have been late in an open loop; it says so, and that is its own exit code.
+/// A run that ends well: END, and an account that balances without an error.
 pub fn good(node: &Cassandra, words: &[&str]) -> Ran {
-    let ran = start(node, words).end();
-    assert!(ran.code == Some(0) || ran.was_late(), "{words:?}: {:?}: {}\n---- stderr:\n{}", ran.code, ran.out, ran.err);
+    let ran = ends(node, words, 0);
     assert!(ran.out.ends_with("\nEND\n"), "{words:?}: {}", ran.out);
     ran.assert_balances();
     for none in ["failed", "timed_out", "never_sent", "late"] {

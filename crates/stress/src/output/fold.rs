@@ -392,6 +392,12 @@ mod tests {
         // A twentieth of a second makes no interval late, and was lost all the same.
         assert_eq!(total.late_ns(), 10 * SECOND + SECOND / 20);
         assert!(total.too_late() && total.stood_still_too_long());
+        // With users alone, a hiccup is no reason to refuse a run that was over in it.
+        for (still_ns, too_long) in [(SECOND / 12, false), (SECOND / 8, true)] {
+            let mut fold = Fold::new(0, Measure::Service);
+            fold.interval(SECOND / 4, &[bucket(0, still_ns)]);
+            assert_eq!(fold.total().stood_still_too_long(), too_long, "{still_ns} of {}", fold.total().due_ns());
+        }
     }
 
     #[test]
