@@ -28,6 +28,8 @@ pub struct Balance {
     pub late: u64,
     /// Reads that returned an older version than one acknowledged before they were sent.
     pub stale: u64,
+    /// Due, and called for by a schedule of users of whom none was free: no part of `scheduled`.
+    pub withheld: u64,
     /// Operations of intervals that straddle a border between phases: in the balance, in no phase's figures.
     pub between_phases: u64,
     /// scheduled = sent + never sent + open unsent, sent = ok + failed + timed out + open sent, late ≤ timed out, and
@@ -66,6 +68,7 @@ pub(crate) fn balance(evidence: &TrialEvidence) -> Balance {
         sheet.sent += interval.sent;
         sheet.never_sent += interval.never_sent;
         sheet.stale += interval.stale;
+        sheet.withheld += interval.withheld;
         sheet.open_unsent += interval.scheduled.saturating_sub(started);
         sheet.open_sent += interval.sent.saturating_sub(ended);
         sheet.ok += ok;

@@ -74,6 +74,8 @@ pub struct Interval {
     pub lateness: Histogram,
     /// How much of its length the generator stood still in, ns.
     pub stood_still_ns: u64,
+    /// Operations that were due in it and found no free user: no part of those scheduled.
+    pub withheld: u64,
     /// Latencies by statement, coordinator and outcome.
     pub latencies: Vec<LatencyRow>,
 }
@@ -145,6 +147,7 @@ impl TrialEvidence {
                 stale: load.stale,
                 lateness: load.lateness,
                 stood_still_ns: load.stood_still_ns,
+                withheld: load.withheld,
                 latencies: own,
             });
         }
@@ -195,6 +198,7 @@ impl TrialEvidence {
                         stale: 0,
                         lateness: empty()?,
                         stood_still_ns: 0,
+                        withheld: 0,
                         latencies: Vec::new(),
                     });
                 }

@@ -15,6 +15,8 @@ pub struct Counts {
     pub sent: u64,
     /// Given up before they could be sent.
     pub never_sent: u64,
+    /// Due in it, and called for by a schedule of users of whom none was free: no part of `scheduled`.
+    pub withheld: u64,
     /// Answered without error within the client's time-out.
     pub ok: u64,
     /// Answered ok within the objective's response time.
@@ -36,7 +38,7 @@ pub struct Counts {
 /// Counts per second of intended time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Rates {
-    /// Scheduled operations per second.
+    /// Operations per second that were due: scheduled or withheld.
     pub offered: f64,
     /// Operations answered ok per second.
     pub delivered: f64,

@@ -198,7 +198,8 @@ impl PhaseSums {
         counts.scheduled += interval.scheduled;
         counts.sent += interval.sent;
         counts.never_sent += interval.never_sent;
-        self.all.response.add_never_sent(interval.never_sent);
+        counts.withheld += interval.withheld;
+        self.all.response.add_never_sent(interval.never_sent + interval.withheld);
         for (name, count) in &interval.never_sent_by_operation {
             // An operation of which nothing was sent is one of the load all the same.
             group(&mut self.statements, name);
@@ -228,6 +229,7 @@ impl PhaseSums {
         counts.scheduled += more.scheduled;
         counts.sent += more.sent;
         counts.never_sent += more.never_sent;
+        counts.withheld += more.withheld;
         counts.good += more.good;
         counts.stale += more.stale;
         counts.open += more.open;
@@ -258,7 +260,7 @@ impl PhaseSums {
         let counts = Counts { ok, failed, timed_out, late, ..self.counts.clone() };
         let rate = |count: u64| count as f64 / (self.measured_ns as f64 / 1e9);
         let rates = (self.measured_ns > 0).then(|| Rates {
-            offered: rate(counts.scheduled),
+            offered: rate(counts.scheduled + counts.withheld),
             delivered: rate(counts.ok),
             good: rate(counts.good),
             failed: rate(counts.failed),
@@ -267,11 +269,11 @@ impl PhaseSums {
         });
         // Operations still open when a run was cut are neither good nor bad.
         let judged = match &objective.operation {
-            None => counts.scheduled.saturating_sub(counts.open),
-            // Where the record does not tell whose it was, all that was never sent counts against the one that is judged.
+            None => counts.scheduled.saturating_sub(counts.open) + counts.withheld,
+            // Where nobody knows whose it was, all that was not sent counts against the one that is judged.
             Some(name) => {
                 let never_sent = self.never_sent_of(name).unwrap_or(counts.never_sent);
-                self.statements.get(name).map_or(0, |part| part.ended.all()) + never_sent
+                self.statements.get(name).map_or(0, |part| part.ended.all()) + never_sent + counts.withheld
             }
         };
         let share = (judged > 0).then(|| counts.good as f64 / judged as f64);

@@ -53,7 +53,7 @@ fn point(interval: &Interval, objective: &Objective) -> Point {
         starts_ns: interval.starts_ns,
         length_ns: interval.length_ns,
         settled: interval.settled,
-        offered: per_second(interval.scheduled),
+        offered: per_second(interval.scheduled + interval.withheld),
         delivered: per_second(ended.ok),
         good: per_second(good(interval, objective)),
         bad: per_second(ended.failed + ended.timed_out),

@@ -61,7 +61,7 @@ pub struct ObjectiveMiss {
     pub trial: u32,
     /// The phase.
     pub phase: String,
-    /// Good ÷ scheduled.
+    /// Good ÷ due.
     pub share: f64,
     /// What it should have been.
     pub asked: f64,

@@ -4,7 +4,7 @@
 
 mod common;
 
-use brownout_analysis::{Findings, ObjectiveMiss, Outcome, Validity, exit_code, findings};
+use brownout_analysis::{Findings, ObjectiveMiss, Outcome, PhaseFindings, Validity, exit_code, findings};
 use brownout_record::TrialState;
 use common::{MS, SECOND, Synthetic};
 
@@ -95,6 +95,27 @@ fn a_sheet_that_does_not_balance_makes_the_run_invalid() {
         "{:?}",
         found.verdict.reasons
     );
+}
+
+#[test]
+fn what_was_due_and_found_no_user_counts_against_the_objective() {
+    let of = |withheld| {
+        let found = analysed(&Synthetic { withheld, ..Synthetic::default() });
+        assert!(found.trials[0].balance.balances, "none of them was scheduled");
+        found
+    };
+    let (none, some) = (of(0), of(50));
+    let baseline = |found: &Findings| found.phases.iter().find(|phase| phase.name == "baseline").unwrap().clone();
+    let (before, after) = (baseline(&none), baseline(&some));
+    assert_eq!((before.counts.withheld, after.counts.withheld), (0, 50 * after.intervals));
+    assert_eq!(before.response, after.response, "of those that were sent it tells nothing else");
+    assert!(before.due.unwrap().p99.is_some() && after.due.unwrap().p99.is_none());
+    let offered = |phase: &PhaseFindings| phase.rates.unwrap().offered;
+    assert!((offered(&after) - offered(&before) - 50.0).abs() < 1e-9);
+    let share = |phase: &PhaseFindings| phase.objective_share.unwrap();
+    let expected = share(&before) * offered(&before) / offered(&after);
+    assert!((share(&after) - expected).abs() < 1e-9, "{} instead of {expected}", share(&after));
+    assert_eq!((exit_code(&none), exit_code(&some)), (0, 1));
 }
 
 #[test]

@@ -238,7 +238,8 @@ fn intervals(what: &str, csv: &Path, record: &Path) {
                 _ => response.add_failed(row.count),
             }
         }
-        response.add_never_sent(bucket.never_sent + field("withheld").parse::<u64>().unwrap());
+        assert_eq!(field("withheld"), bucket.withheld.to_string(), "{what}: {text}");
+        response.add_never_sent(bucket.never_sent + bucket.withheld);
         for (name, of, percent) in [
             ("response_p50_ms", Population::OkAndTimedOut, 50.0),
             ("response_p99_ms", Population::OkAndTimedOut, 99.0),
@@ -324,12 +325,14 @@ fn record(what: &str, done: &Done, file: &Path) {
     let run = Run::open(file).unwrap();
     let load = run.load(1).unwrap();
     let sum = |count: fn(&brownout_record::LoadRow) -> u64| load.iter().map(count).sum::<u64>();
-    let counts = [sum(|row| row.scheduled), sum(|row| row.sent), sum(|row| row.never_sent)];
-    assert_eq!(counts, ["scheduled", "sent", "never_sent"].map(|name| done.sheet(name)), "{what}: {done}");
+    let counts = [sum(|row| row.scheduled), sum(|row| row.sent), sum(|row| row.never_sent), sum(|row| row.withheld)];
+    let sheet = ["scheduled", "sent", "never_sent", "withheld"].map(|name| done.sheet(name));
+    assert_eq!(counts, sheet, "{what}: {done}");
     let by_operation = load.iter().flat_map(|row| &row.never_sent_by_operation).map(|(_, count)| count).sum::<u64>();
     assert_eq!(by_operation, done.sheet("never_sent"), "{what}: {done}");
     let shown = Command::new(BROWNOUT).args(["show", file.to_str().unwrap(), "--json"]).output().unwrap();
     let findings: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(findings["trials"][0]["balance"]["withheld"], done.sheet("withheld"), "{what}: {findings}");
     let phases = findings["phases"].as_array().unwrap();
     for phase in phases.iter().filter(|phase| phase["name"] == "baseline") {
         let parts = phase["statements"].as_array().unwrap();
@@ -373,8 +376,14 @@ fn one_write_that_is_never_answered_makes_no_rate_smaller() {
 
 #[test]
 fn a_client_that_stood_still_says_for_how_long_and_is_no_evidence() {
-    // With the last, all users wait for answers when the pause begins, and have them when it ends.
-    for (rate, takes) in [("open=500/s", 0), ("threads=8 fixed=500/s", 0), ("threads=8", 0), ("threads=8", 5)] {
+    for (rate, takes) in [
+        ("open=500/s", 0),
+        ("threads=8 fixed=500/s", 0),
+        ("threads=8", 0),
+        // All users wait for answers when the pause begins, and have them when it ends.
+        ("threads=8", 5),
+        ("threads=8 -mode driver", 5),
+    ] {
         let stub = Stub::local(1).unwrap();
         stub.set(0, Behaviour::slow(Duration::from_millis(takes)));
         let directory = tempfile::tempdir().unwrap();

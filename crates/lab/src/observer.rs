@@ -308,6 +308,7 @@ impl<'a> Observer<'a> {
                 stale: 0,
                 lateness: brownout_load::histogram(),
                 stood_still_ns: 0,
+                withheld: 0,
             });
             self.filled_ns += INTERVAL_NS;
         }

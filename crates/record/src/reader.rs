@@ -175,8 +175,8 @@ impl Run {
             never_sent.entry(starts_ns).or_default().insert(operation, count);
         }
         let mut rows = self.rows(
-            "SELECT starts_ns, length_ns, settled, scheduled, sent, never_sent, stale, lateness, stood_still_ns
-             FROM load WHERE trial = ? ORDER BY starts_ns",
+            "SELECT starts_ns, length_ns, settled, scheduled, sent, never_sent, stale, lateness, stood_still_ns,
+             withheld FROM load WHERE trial = ? ORDER BY starts_ns",
             [trial],
             |row| {
                 Ok(LoadRow {
@@ -190,6 +190,7 @@ impl Run {
                     stale: unsigned(row, 6)?,
                     lateness: histogram(row, 7)?,
                     stood_still_ns: unsigned(row, 8)?,
+                    withheld: unsigned(row, 9)?,
                 })
             },
         )?;

@@ -153,7 +153,7 @@ impl Recorder {
     pub fn load(&self, trial: u32, row: &LoadRow) -> Result<(), RecordError> {
         self.execute(
             "write the load",
-            "INSERT OR REPLACE INTO load VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO load VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             load_values(trial, row),
         )?;
         row.never_sent_by_operation.iter().try_for_each(|(operation, count)| {
@@ -169,7 +169,7 @@ impl Recorder {
     pub fn load_if_absent(&self, trial: u32, row: &LoadRow) -> Result<(), RecordError> {
         self.execute(
             "write the load",
-            "INSERT OR IGNORE INTO load VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR IGNORE INTO load VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             load_values(trial, row),
         )
     }
@@ -295,6 +295,7 @@ fn load_values(trial: u32, row: &LoadRow) -> impl rusqlite::Params {
         sql_ns(row.stale),
         encode_histogram(&row.lateness),
         sql_ns(row.stood_still_ns),
+        sql_ns(row.withheld),
     )
 }
 

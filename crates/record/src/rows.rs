@@ -105,6 +105,9 @@ pub struct LoadRow {
     /// How much of the length the generator stood still in, ns: it owed an operation that could have been sent, and did not
     /// send it. 0 in runs of format 4 and before, which do not tell.
     pub stood_still_ns: u64,
+    /// What the schedule of users called for in it while none of them was free, until the pace ended: no part of `scheduled`.
+    /// 0 in runs of format 4 and before, which do not tell.
+    pub withheld: u64,
 }
 
 /// Latencies of one kind of operation in one interval.

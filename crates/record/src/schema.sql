@@ -28,6 +28,7 @@ CREATE TABLE load (
     scheduled INTEGER NOT NULL, sent INTEGER NOT NULL, never_sent INTEGER NOT NULL, stale INTEGER NOT NULL,
     lateness BLOB NOT NULL,
     stood_still_ns INTEGER NOT NULL, -- of the length: the client owed an operation and did not send it
+    withheld INTEGER NOT NULL,       -- was due, and found no free user: no part of scheduled
     PRIMARY KEY (trial, starts_ns)
 ) WITHOUT ROWID;
 -- What was never sent in the intervals of `load`, by operation; no row: nothing.

@@ -29,6 +29,7 @@ fn load_row(starts_ns: u64, settled: bool) -> LoadRow {
         stale: 0,
         lateness: histogram(&[20_000]),
         stood_still_ns: 250_000_000,
+        withheld: 9,
     }
 }
 

@@ -11,7 +11,10 @@ pub const TERMS: [(&str, &str); 19] = [
         "closed loop",
         "a fixed number of threads, each waiting for its answer before it goes on: a slow database is asked less",
     ),
-    ("offered, delivered", "operations scheduled, and operations answered without error, per second of intended time"),
+    (
+        "offered, delivered",
+        "operations that were due, and operations answered without error, per second of intended time",
+    ),
     ("good, goodput", "operations answered without error within the objective's response time, per second"),
     (
         "timed out",

@@ -294,11 +294,11 @@ impl Page {
         let mut table = Table::new(&headings).left(9);
         for trial in &findings.trials {
             let sheet = &trial.balance;
-            let numbers =
-                [sheet.scheduled, sheet.sent, sheet.never_sent, sheet.ok, sheet.failed, sheet.timed_out, sheet.late];
             let mut cells = vec![trial.trial.to_string()];
-            cells.extend(numbers.map(text::count));
-            cells.push(text::count(sheet.open_sent + sheet.open_unsent));
+            cells.extend([sheet.scheduled, sheet.sent].map(text::count));
+            cells.push(text::not_sent(sheet.never_sent, sheet.withheld));
+            let open = sheet.open_sent + sheet.open_unsent;
+            cells.extend([sheet.ok, sheet.failed, sheet.timed_out, sheet.late, open].map(text::count));
             cells.push(if sheet.balances { "balances" } else { "DOES NOT BALANCE" }.to_owned());
             table.row(if sheet.balances { Paint::Plain } else { Paint::Bad }, cells);
         }

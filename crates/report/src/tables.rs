@@ -48,8 +48,12 @@ fn phase_cells(name: &str, phase: &PhaseFindings) -> Vec<Cell> {
     cells.push(cell(text::or_none(rates, |rates| text::rate(rates.delivered))));
     cells.push(cell(text::or_none(rates, |rates| text::rate(rates.good))));
     let counts = &phase.counts;
-    for count in [counts.failed, counts.timed_out, counts.never_sent] {
-        cells.push(marked(if count > 0 { "bad" } else { "" }, text::count(count)));
+    for (count, told) in [
+        (counts.failed, text::count(counts.failed)),
+        (counts.timed_out, text::count(counts.timed_out)),
+        (counts.never_sent + counts.withheld, text::not_sent(counts.never_sent, counts.withheld)),
+    ] {
+        cells.push(marked(if count > 0 { "bad" } else { "" }, told));
     }
     let values = phase.response.map(|response| [response.p50, response.p95, response.p99, response.p999, response.max]);
     cells.extend((0..5).map(|at| cell(text::or_none(values, |values| text::quantile(values[at])))));
@@ -300,9 +304,10 @@ pub fn balance(findings: &Findings) -> String {
         let sheet = &trial.balance;
         let mut cells = vec![cell(format!("trial {}", trial.trial))];
         let (open, between) = (sheet.open_sent + sheet.open_unsent, sheet.between_phases);
-        let counts =
-            [sheet.scheduled, sheet.sent, sheet.never_sent, sheet.ok, sheet.failed, sheet.timed_out, sheet.late];
-        cells.extend(counts.into_iter().chain([open, between]).map(|count| cell(text::count(count))));
+        cells.extend([sheet.scheduled, sheet.sent].map(|count| cell(text::count(count))));
+        cells.push(cell(text::not_sent(sheet.never_sent, sheet.withheld)));
+        let counts = [sheet.ok, sheet.failed, sheet.timed_out, sheet.late, open, between];
+        cells.extend(counts.map(|count| cell(text::count(count))));
         cells.push(if sheet.balances {
             marked("good words", "balances")
         } else {
@@ -323,7 +328,7 @@ pub fn balance(findings: &Findings) -> String {
         "between phases",
         "",
     ];
-    let caption = "scheduled = sent + never sent (+ open) · sent = ok + failed + timed out (+ open) · answered late is part of timed out";
+    let caption = "scheduled = sent + never sent (+ open) · sent = ok + failed + timed out (+ open) · answered late is part of timed out · withheld: due beside those scheduled, and no user was free";
     table("wide", caption, &headings, rows.collect())
 }
 

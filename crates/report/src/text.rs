@@ -37,6 +37,14 @@ pub fn part(part: &Part) -> String {
     }
 }
 
+/// How many operations were never sent, and how many were due beside them and found no user, if any.
+pub fn not_sent(never_sent: u64, withheld: u64) -> String {
+    match withheld {
+        0 => count(never_sent),
+        withheld => format!("{} + {} withheld", count(never_sent), count(withheld)),
+    }
+}
+
 /// A count with its thousands apart: `12 345`.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();

@@ -142,7 +142,9 @@ fn of_load(findings: &Findings) -> Vec<Tile> {
         (
             "failed or timed out",
             text::or_none(phase, |phase| (phase.counts.failed + phase.counts.timed_out).to_string()),
-            text::or_none(phase, |phase| format!("and {} never sent", phase.counts.never_sent)),
+            text::or_none(phase.map(|phase| &phase.counts), |counts| {
+                format!("and {} never sent", text::not_sent(counts.never_sent, counts.withheld))
+            }),
         ),
         (
             "client late, p99",

@@ -28,8 +28,9 @@ fn latency(response: Option<Response>, which: fn(&Response) -> Quantile) -> Opti
 
 fn errors(phase: &PhaseFindings) -> Option<Value> {
     let counts = &phase.counts;
-    let bad = counts.failed + counts.timed_out + counts.never_sent;
-    (counts.scheduled > 0).then(|| (bad as f64 / counts.scheduled as f64, false))
+    let bad = counts.failed + counts.timed_out + counts.never_sent + counts.withheld;
+    let due = counts.scheduled + counts.withheld;
+    (due > 0).then(|| (bad as f64 / due as f64, false))
 }
 
 fn rate(phase: &PhaseFindings, which: fn(&Rates) -> f64) -> Option<Value> {

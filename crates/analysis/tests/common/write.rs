@@ -324,6 +324,7 @@ impl Synthetic {
                 stale: 0,
                 lateness: histogram((0..sent).map(|at| lateness / 2 + lateness * at / sent.max(1))),
                 stood_still_ns: if late { self.stood_still } else { 0 },
+                withheld: if phase == "baseline" { self.withheld } else { 0 },
             },
         )
     }

@@ -159,6 +159,7 @@ impl Scenario {
                 stale: 0,
                 lateness: histogram([10_000]),
                 stood_still_ns: 0,
+                withheld: 0,
             },
         )
     }

@@ -24,7 +24,8 @@ pub(crate) struct DeferredWaits(Mutex<Files>);
 
 #[derive(Debug, Default)]
 struct Files {
-    deferred: HashMap<u64, Deferred>,
+    /// Of writes that waited for different faults, each the last one: of two, one may be healed before the sync.
+    deferred: HashMap<u64, Vec<Deferred>>,
     /// At so many, those that are over are looked for: twice what was left the last time, so that each is looked at
     /// a few times only.
     look_at: usize,
@@ -40,33 +41,16 @@ impl Deferred {
     fn due_ns(&self) -> u64 {
         self.received_ns.saturating_add(self.waits.iter().map(|(_, ns)| ns).sum())
     }
-}
 
-impl DeferredWaits {
-    /// A write that came at `received_ns` should have waited like this.
-    pub(crate) fn defer(&self, node: u64, received_ns: u64, waits: Waits) {
-        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Files { deferred, look_at } = &mut *files;
-        if deferred.len() >= (*look_at).max(MANY) {
-            deferred.retain(|_, one| one.due_ns() > received_ns);
-            *look_at = deferred.len() * 2;
-        }
-        if deferred.len() >= MOST && !deferred.contains_key(&node) {
-            return;
-        }
-        let latest = Deferred { received_ns, waits };
-        // They wait side by side: the last one counts.
-        if deferred.get(&node).is_none_or(|there| there.due_ns() < latest.due_ns()) {
-            deferred.insert(node, latest);
-        }
+    fn has_faults_of(&self, other: &Deferred) -> bool {
+        self.waits.iter().map(|(fault, _)| fault).eq(other.waits.iter().map(|(fault, _)| fault))
     }
 
-    /// What of it is left for a sync that comes at `now_ns`. No later sync has to wait for it.
+    /// What of it is left at a time.
     ///
     /// Faults that were healed come last: what they leave is cut, and what others leave must not be more for it.
-    pub(crate) fn take(&self, node: u64, now_ns: u64, is_healed: impl Fn(u64) -> bool) -> Waits {
-        let deferred = self.0.lock().unwrap_or_else(PoisonError::into_inner).deferred.remove(&node);
-        let Some(Deferred { received_ns, mut waits }) = deferred else { return Waits::new() };
+    fn left(self, now_ns: u64, is_healed: impl Fn(u64) -> bool) -> Waits {
+        let Deferred { received_ns, mut waits } = self;
         waits.sort_by_key(|(fault, _)| is_healed(*fault));
         let mut over_ns = now_ns.saturating_sub(received_ns);
         for (_, ns) in &mut waits {
@@ -76,6 +60,40 @@ impl DeferredWaits {
         }
         waits.retain(|(_, ns)| *ns > 0);
         waits
+    }
+}
+
+impl DeferredWaits {
+    /// A write that came at `received_ns` should have waited like this.
+    pub(crate) fn defer(&self, node: u64, received_ns: u64, waits: Waits) {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Files { deferred, look_at } = &mut *files;
+        if deferred.len() >= (*look_at).max(MANY) {
+            deferred.retain(|_, of_file| of_file.iter().any(|one| one.due_ns() > received_ns));
+            *look_at = deferred.len() * 2;
+        }
+        if deferred.len() >= MOST && !deferred.contains_key(&node) {
+            return;
+        }
+        let latest = Deferred { received_ns, waits };
+        let of_file = deferred.entry(node).or_default();
+        of_file.retain(|one| one.due_ns() > received_ns);
+        // They wait side by side: of those with the same faults the last one counts.
+        match of_file.iter_mut().find(|one| one.has_faults_of(&latest)) {
+            Some(one) if one.due_ns() < latest.due_ns() => *one = latest,
+            Some(_) => {}
+            None => of_file.push(latest),
+        }
+    }
+
+    /// What is left for a sync that comes at `now_ns`: of the write that keeps it waiting longest. No later sync has to
+    /// wait for any.
+    pub(crate) fn take(&self, node: u64, now_ns: u64, is_healed: impl Fn(u64) -> bool) -> Waits {
+        let of_file = self.0.lock().unwrap_or_else(PoisonError::into_inner).deferred.remove(&node).unwrap_or_default();
+        let left = of_file.into_iter().map(|one| one.left(now_ns, &is_healed));
+        let lasting =
+            |waits: &Waits| -> u64 { waits.iter().filter(|(fault, _)| !is_healed(*fault)).map(|(_, ns)| ns).sum() };
+        left.max_by_key(|waits| (lasting(waits), waits.len())).unwrap_or_default()
     }
 }
 
@@ -101,6 +119,18 @@ mod tests {
         waits.defer(1, 1_000, vec![(7, 100), (8, 50)]);
         // Without the healed one the write would have been due at 1,050.
         assert_eq!(waits.take(1, 1_030, |fault| fault == 7), [(8, 20), (7, 100)]);
+    }
+
+    #[test]
+    fn a_healed_fault_of_one_write_hides_no_other_write() {
+        let waits = DeferredWaits::default();
+        waits.defer(1, 1_000, vec![(7, 100)]);
+        waits.defer(1, 1_010, vec![(8, 50)]);
+        assert_eq!(waits.take(1, 1_020, |fault| fault == 7), [(8, 40)]);
+        // And of two that last, the one that lasts longer.
+        waits.defer(1, 1_000, vec![(7, 100)]);
+        waits.defer(1, 1_010, vec![(8, 50)]);
+        assert_eq!(waits.take(1, 1_020, |_| false), [(7, 80)]);
     }
 
     #[test]

@@ -182,7 +182,7 @@ impl Worker {
             self.wheel.recycle(list);
         }
         // Given-up operations leave the queues, which would otherwise grow while nothing is taken from them.
-        for queue in self.targets.iter_mut().map(|target| &mut target.queue).chain([&mut self.homeless]) {
+        for queue in self.targets.iter_mut().map(|target| &mut target.queue).chain([&mut self.unplaced]) {
             while let Some(first) = queue.front()
                 && self.operations.get(*first).is_none_or(|operation| operation.stage != Stage::Waiting)
             {

@@ -49,7 +49,7 @@ impl Worker {
         operation.stage = Stage::Waiting;
         let Some(coordinator) = coordinator else {
             operation.queued = true;
-            self.homeless.push_back(handle);
+            self.unplaced.push_back(handle);
             return;
         };
         operation.coordinator = coordinator as u16;

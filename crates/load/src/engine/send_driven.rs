@@ -40,21 +40,21 @@ impl Worker {
     pub(super) fn place_driven(&mut self, handle: Handle, now: u64) {
         let Some(driven) = &self.driven else { return };
         // Operations that are already waiting go first.
-        let at_once = self.homeless.is_empty() && driven.has_room();
+        let at_once = self.unplaced.is_empty() && driven.has_room();
         let Some(operation) = self.operations.get_mut(handle) else { return };
         operation.stage = Stage::Waiting;
         if at_once {
             self.send_driven(handle, now);
         } else {
             operation.queued = true;
-            self.homeless.push_back(handle);
+            self.unplaced.push_back(handle);
         }
     }
 
     /// Submits what is queued, as far as there is room.
     pub(super) fn pump_driven(&mut self, now: u64) {
         while self.driven.as_ref().is_some_and(Driven::has_room)
-            && let Some(handle) = self.homeless.pop_front()
+            && let Some(handle) = self.unplaced.pop_front()
         {
             // Operations that were given up no longer wait.
             let Some(operation) = self.operations.get(handle).filter(|operation| operation.stage == Stage::Waiting)

@@ -13,6 +13,10 @@ const DEAF_NS: std::ops::RangeInclusive<u64> = 500_000..=1_100_000;
 /// How long answers may stay unread if one comes per connection.
 const DEAF_PER_CONNECTION_NS: u64 = 150_000;
 
+/// An answer has the time at which it is taken from the driver, so its time does not tell that nobody was there to take
+/// it. The thread looks this often, and says when it could not.
+const LOOK_NS: u64 = 10_000_000;
+
 impl Worker {
     /// Waits for events until `until`; returns a time by which everything that had arrived was reported.
     ///
@@ -25,11 +29,16 @@ impl Worker {
     /// seconds. W is chosen so that this is at most 25 µs, unless W is half a millisecond or operations are held back
     /// that long because their owner configured it.
     pub(super) fn wait(&mut self, until: u64) -> Result<u64, LoadError> {
-        if let Some(driven) = &mut self.driven {
-            driven.driver.wait(&mut self.epoll, until).map_err(LoadError::system("waiting for the driver"))?;
-            return Ok(monotonic_ns());
-        }
         let now = monotonic_ns();
+        if let Some(driven) = &mut self.driven {
+            let until = until.min(now + LOOK_NS);
+            driven.driver.wait(&mut self.epoll, until).map_err(LoadError::system("waiting for the driver"))?;
+            let now = monotonic_ns();
+            if self.unread_ns > 0 {
+                self.ledger.idled(self.unread_ns + LOOK_NS..now);
+            }
+            return Ok(now);
+        }
         let mut limit_ns = until.saturating_sub(now);
         let mut looked_ns = now;
         if limit_ns > 0 && limit_ns <= self.longest_deaf_ns() && self.may_be_deaf() {
@@ -55,7 +64,7 @@ impl Worker {
             && self.stopping.is_none()
             && self.flows.iter().any(|flow| !flow.is_idle())
             && self.flows.iter().all(|flow| flow.needs_no_answer_for(*DEAF_NS.end()))
-            && self.homeless.is_empty()
+            && self.unplaced.is_empty()
             && self.targets.iter().all(|target| target.queue.is_empty())
             && self.connections.iter().all(Connection::is_idle)
     }

@@ -105,7 +105,7 @@ pub(super) struct Worker {
     pub(super) attention_ns: u64,
     pub(super) operations: Operations,
     /// Operations waiting for any coordinator to be connected.
-    pub(super) homeless: VecDeque<Handle>,
+    pub(super) unplaced: VecDeque<Handle>,
     /// Operations waiting for their next attempt, by the end of the wait.
     pub(super) rests: BinaryHeap<Reverse<(u64, Handle)>>,
     /// Counts choices of a coordinator.
@@ -215,7 +215,7 @@ impl Worker {
             touched: Vec::new(),
             attention_ns: 0,
             operations: Operations::default(),
-            homeless: VecDeque::new(),
+            unplaced: VecDeque::new(),
             rests: BinaryHeap::new(),
             // Threads start with different coordinators.
             turn: index,
@@ -332,7 +332,7 @@ impl Worker {
         } else if self.connections.iter().all(Connection::is_ready) {
             self.say_ready();
         }
-        for handle in std::mem::take(&mut self.homeless) {
+        for handle in std::mem::take(&mut self.unplaced) {
             if self.operations.get(handle).is_some_and(|operation| operation.stage == Stage::Waiting) {
                 self.place(handle, now);
             }

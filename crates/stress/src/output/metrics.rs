@@ -105,7 +105,11 @@ pub fn exposition(total: &Total, now: Now) -> String {
             }
         }
     }
-    text.head("client_lateness_seconds", "histogram", "Sent - intended start where a connection was free.");
+    text.head(
+        "client_lateness_seconds",
+        "histogram",
+        "Sent - when it could have been: the intended start, or when a user and a connection were free.",
+    );
     text.histogram("client_lateness_seconds", "", &interval.lateness);
     text.0
 }

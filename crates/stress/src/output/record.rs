@@ -281,6 +281,7 @@ pub fn write_bucket(recorder: &Recorder, trial: u32, bucket: &Bucket) -> Result<
         stale: bucket.stale,
         lateness: bucket.lateness.clone(),
         stood_still_ns: bucket.stood_still_ns,
+        withheld: bucket.withheld,
     };
     recorder.load(trial, &load)?;
     for series in &bucket.series {

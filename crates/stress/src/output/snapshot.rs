@@ -387,7 +387,8 @@ impl Total {
 
     /// How much of that time the client itself was late in, ns.
     pub fn late_ns(&self) -> u64 {
-        self.late.values().map(|late| late.late_ns).sum()
+        // A bucket may be longer than a run of a few operations.
+        self.late.values().map(|late| late.late_ns).sum::<u64>().min(self.due_ns())
     }
 
     /// Whether that is too much for a valid result: more than a fifth.

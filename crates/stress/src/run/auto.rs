@@ -29,7 +29,7 @@ impl Run<'_> {
         let settings = self.settings;
         let target = match settings.command.length {
             Length::Uncertainty(uncertainty) => {
-                self.stage.line(
+                self.console.line(
                     "WARNING: uncertainty mode (err<) results in uneven workload between thread runs, so should be \
                      used for high level analysis only",
                 );
@@ -43,12 +43,12 @@ impl Run<'_> {
         let mut rates: Vec<f64> = Vec::new();
         let mut threads = least;
         let how = loop {
-            self.stage.line("");
-            self.stage.line(format!("Running with {threads} threadCount"));
+            self.console.line("");
+            self.console.line(format!("Running with {threads} threadCount"));
             if settings.command.truncate == Truncate::Always {
                 self.truncate()?;
             }
-            self.stage.line(format!(
+            self.console.line(format!(
                 "Running {} with {threads} threads {}",
                 self.source.description(),
                 dry_run::until(settings)
@@ -63,7 +63,7 @@ impl Run<'_> {
                 break finished.how;
             }
             if let (Some(before), Some(better)) = (before, steps::improvement(&rates, 1)) {
-                self.stage.line(format!("Improvement over {before}: {:.0}%", 100.0 * better));
+                self.console.line(format!("Improvement over {before}: {:.0}%", 100.0 * better));
             }
             threads = rule.next(threads);
             if threads > most || until_saturated && !steps::goes_on(&rates, target) {
@@ -74,14 +74,14 @@ impl Run<'_> {
             }
         };
         for line in output::steps(logs.rows(), &steps) {
-            self.stage.line(line);
+            self.console.line(line);
         }
         Ok(Outcome::of(last, steps, how))
     }
 
     /// Rests between two steps of a run that writes; returns whether the user interrupted.
     fn rest(&mut self) -> bool {
-        self.stage.line("Sleeping for 15s");
+        self.console.line("Sleeping for 15s");
         for _ in 0..150 {
             if (self.interrupted)() {
                 return true;

@@ -4,10 +4,10 @@ use brownout_load::{Consistency, SerialConsistency};
 
 use super::{
     RunError,
+    console::Console,
     nodetool::Nodetool,
     plan::{self, Source},
     predefined::Predefined,
-    stage::Stage,
     warmup,
 };
 use crate::settings::{Length, Rate, Settings, Truncate, consistency_name, serial_name};
@@ -16,19 +16,19 @@ use crate::settings::{Length, Rate, Settings, Truncate, consistency_name, serial
 ///
 /// # Errors
 /// An empty nodetool command.
-pub fn predefined(predefined: &Predefined<'_>, settings: &Settings, stage: &mut Stage) -> Result<u8, RunError> {
-    stage.line("Plan (nothing is done):");
+pub fn predefined(predefined: &Predefined<'_>, settings: &Settings, console: &mut Console) -> Result<u8, RunError> {
+    console.line("Plan (nothing is done):");
     if predefined.updates() {
         for cql in predefined.definitions(false) {
-            stage.line(format!("  define  {cql}"));
+            console.line(format!("  define  {cql}"));
         }
     }
     for cql in predefined.statements() {
-        stage.line(format!("  prepare {cql}"));
+        console.line(format!("  prepare {cql}"));
     }
     let command = &settings.command;
-    stage.line(format!("  ask     {}", levels(command.consistency, command.serial_consistency)));
-    tell_load(&predefined.description(), settings, stage)?;
+    console.line(format!("  ask     {}", levels(command.consistency, command.serial_consistency)));
+    tell_load(&predefined.description(), settings, console)?;
     Ok(0)
 }
 
@@ -41,16 +41,16 @@ pub fn levels(consistency: Consistency, serial: SerialConsistency) -> String {
 ///
 /// # Errors
 /// An empty nodetool command.
-pub fn tell_load(description: &str, settings: &Settings, stage: &mut Stage) -> Result<(), RunError> {
+pub fn tell_load(description: &str, settings: &Settings, console: &mut Console) -> Result<(), RunError> {
     if settings.command.length == Length::Count(0) {
-        stage.line("  end     with the schema: n=0 asks for no load");
+        console.line("  end     with the schema: n=0 asks for no load");
         return Ok(());
     }
     for line in before(settings)? {
-        stage.line(format!("  {line}"));
+        console.line(format!("  {line}"));
     }
-    stage.line(format!("  load    {description} by {}", plan::words(settings)));
-    stage.line(format!("  until   {}", end(settings)));
+    console.line(format!("  load    {description} by {}", plan::words(settings)));
+    console.line(format!("  until   {}", end(settings)));
     Ok(())
 }
 

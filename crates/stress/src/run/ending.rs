@@ -2,11 +2,11 @@
 
 use super::{
     RunError,
+    console::Console,
     logs::{Logs, both_clocks},
     outcome::Outcome,
     phase::How,
     plan,
-    stage::Stage,
 };
 use crate::{
     output::{self, Ended, RunFacts, SearchFacts},
@@ -16,7 +16,7 @@ use crate::{
 /// Writes the files that are written at the end; prints END or FAILURE; returns the exit code.
 pub(super) fn finish(
     settings: &Settings,
-    stage: &mut Stage,
+    console: &mut Console,
     logs: Logs,
     outcome: &Outcome,
     started_unix_ms: u64,
@@ -35,7 +35,7 @@ pub(super) fn finish(
     let sheets = || outcome.steps.iter().map(|(_, total)| total).chain([total]).map(|total| &total.balance);
     let unbalanced = sheets().find(|sheet| !sheet.balances());
     let (tests, mut broken) = logs.close(ended, &total.warnings, unbalanced.unwrap_or(&total.balance));
-    if let Some(error) = stage.broken() {
+    if let Some(error) = console.broken() {
         broken.push(format!("-log file= could not be written and is not whole: {error}"));
     }
     if let Some(file) = &settings.graph.file {
@@ -57,9 +57,9 @@ pub(super) fn finish(
     }
     let written = broken.is_empty();
     for text in broken {
-        stage.aside(format!("brownout: {text}"));
+        console.aside(format!("brownout: {text}"));
     }
-    stage.line(if success && written { output::END } else { output::FAILURE });
+    console.line(if success && written { output::END } else { output::FAILURE });
     let late = match settings.rate {
         // Its steps were judged one by one.
         Rate::Search(_) => false,
@@ -71,12 +71,12 @@ pub(super) fn finish(
         How::Failed => outcome.error.as_ref().map_or(1, RunError::exit_code),
         How::Done if missed || !written => 1,
         How::Done if unbalanced.is_some() => {
-            stage.aside("its account does not balance: this run is no evidence about the database");
+            console.aside("its account does not balance: this run is no evidence about the database");
             3
         }
         How::Done if outcome.search.as_ref().is_some_and(|search| search.found == SearchFacts::CLIENT) => 3,
         How::Done if late => {
-            stage.aside(
+            console.aside(
                 "the client itself was late for more than a fifth of the time: this run is no evidence about the \
                  database; use a machine with a free processor, or a lower rate",
             );

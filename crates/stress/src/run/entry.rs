@@ -4,6 +4,7 @@ use super::{
     RunError,
     check::check,
     connect,
+    console::Console,
     disk::TableName,
     dry_run,
     execution::Run,
@@ -11,7 +12,6 @@ use super::{
     predefined::Predefined,
     profiles::Profiles,
     setup::{self, Interrupted},
-    stage::Stage,
     user::User,
 };
 use crate::{
@@ -23,37 +23,37 @@ use crate::{
 ///
 /// # Errors
 /// It cannot begin, or cannot continue.
-pub fn run(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<'_>) -> Result<u8, RunError> {
+pub fn run(settings: &Settings, console: &mut Console, interrupted: Interrupted<'_>) -> Result<u8, RunError> {
     match settings.command.kind {
-        CommandKind::VerifySizes => super::verify::verify_sizes(settings, stage, interrupted),
+        CommandKind::VerifySizes => super::verify::verify_sizes(settings, console, interrupted),
         CommandKind::User => {
             let profiles = Profiles::load(settings)?;
             let settings = &profiles.settings;
             profiles.check()?;
-            introduce(settings, || profiles.block(), stage)?;
+            introduce(settings, || profiles.block(), console)?;
             if settings.extras.dry_run {
-                return profiles.dry_run(stage);
+                return profiles.dry_run(console);
             }
-            let control = setup::connect(settings, stage, interrupted)?;
+            let control = setup::connect(settings, console, interrupted)?;
             let members = members(settings, &control)?;
-            let user = User::make(&profiles, &control, &members, stage, interrupted)?;
+            let user = User::make(&profiles, &control, &members, console, interrupted)?;
             let tables = user.table_names();
-            proceed(settings, &user, control, members, tables, stage, interrupted)
+            proceed(settings, &user, control, members, tables, console, interrupted)
         }
         _ => {
             let predefined = Predefined::new(settings)?;
             check(settings, &predefined.names())?;
             predefined.plan(None)?;
-            introduce(settings, || settings.block(), stage)?;
+            introduce(settings, || settings.block(), console)?;
             if settings.extras.dry_run {
-                return dry_run::predefined(&predefined, settings, stage);
+                return dry_run::predefined(&predefined, settings, console);
             }
-            let control = setup::connect(settings, stage, interrupted)?;
+            let control = setup::connect(settings, console, interrupted)?;
             let members = members(settings, &control)?;
-            setup::make_predefined(&predefined, settings, &control, stage, interrupted)?;
+            setup::make_predefined(&predefined, settings, &control, console, interrupted)?;
             let table = |name: &str| TableName { keyspace: predefined.keyspace().to_owned(), table: name.to_owned() };
             let tables = predefined.tables().iter().map(|known| table(&known.name)).collect();
-            proceed(settings, &predefined, control, members, tables, stage, interrupted)
+            proceed(settings, &predefined, control, members, tables, console, interrupted)
         }
     }
 }
@@ -72,22 +72,22 @@ fn members(settings: &Settings, control: &Control) -> Result<Vec<Member>, RunErr
 ///
 /// # Errors
 /// The file of the copy cannot be made.
-pub fn introduce(settings: &Settings, block: impl FnOnce() -> String, stage: &mut Stage) -> Result<(), RunError> {
+pub fn introduce(settings: &Settings, block: impl FnOnce() -> String, console: &mut Console) -> Result<(), RunError> {
     if let Some(path) = settings.log.file.as_deref().filter(|_| !settings.extras.dry_run) {
-        stage.copy_to(path)?;
+        console.copy_to(path)?;
     }
     for note in &settings.notes {
-        stage.aside(note);
+        console.aside(note);
     }
     if settings.errors.fail_fast && settings.errors.ignore {
-        stage.aside("-errors ignore fail-fast: what is ignored is no failure, so nothing ends the run early");
+        console.aside("-errors ignore fail-fast: what is ignored is no failure, so nothing ends the run early");
     }
     if settings.node.remote_hosts.is_some() && connect::stays_local(settings) {
         let level = settings.command.consistency;
-        stage.aside(format!("-node remote-dc= has no effect at {level}: drivers ask no other data centre for it"));
+        console.aside(format!("-node remote-dc= has no effect at {level}: drivers ask no other data centre for it"));
     }
     if settings.log.settings {
-        stage.text(&block());
+        console.text(&block());
     }
     Ok(())
 }
@@ -99,13 +99,13 @@ fn proceed(
     control: Control,
     members: Vec<Member>,
     tables: Vec<TableName>,
-    stage: &mut Stage,
+    console: &mut Console,
     interrupted: Interrupted<'_>,
 ) -> Result<u8, RunError> {
     if settings.command.length == Length::Count(0) {
-        stage.line("N=0: SCHEMA CREATED, NOTHING ELSE DONE.");
+        console.line("N=0: SCHEMA CREATED, NOTHING ELSE DONE.");
         return Ok(0);
     }
-    let mut run = Run { settings, source, control, members, tables, stage, interrupted };
+    let mut run = Run { settings, source, control, members, tables, console, interrupted };
     run.everything()
 }

@@ -6,6 +6,7 @@ use brownout_load::Pace;
 
 use super::{
     RunError, connect,
+    console::Console,
     disk::TableName,
     dry_run, ending,
     logs::{Logs, Telling, both_clocks},
@@ -13,7 +14,6 @@ use super::{
     phase::{End, Finished, How, Phase},
     plan::{self, Source},
     setup::Interrupted,
-    stage::Stage,
 };
 use crate::{
     operations::StressWorkload,
@@ -35,7 +35,7 @@ pub struct Run<'a> {
     /// The tables that are truncated, flushed, and queried for statistics.
     pub tables: Vec<TableName>,
     /// Where output goes.
-    pub stage: &'a mut Stage,
+    pub console: &'a mut Console,
     /// Whether the user has interrupted.
     pub interrupted: Interrupted<'a>,
 }
@@ -47,15 +47,15 @@ impl Run<'_> {
     /// It cannot begin, or cannot go on.
     pub fn everything(&mut self) -> Result<u8, RunError> {
         let settings = self.settings;
-        self.stage.line("Sleeping 2s...");
+        self.console.line("Sleeping 2s...");
         let plan = self.run_plan();
         let mut logs = Logs::open(settings, &plan, plan::is_open(settings))?;
         let (_, started_unix_ms) = both_clocks();
         let outcome = self.load(&mut logs).unwrap_or_else(|error| {
-            self.stage.aside(format!("brownout: {error}"));
+            self.console.aside(format!("brownout: {error}"));
             Outcome::without_figures(error)
         });
-        Ok(ending::finish(settings, self.stage, logs, &outcome, started_unix_ms))
+        Ok(ending::finish(settings, self.console, logs, &outcome, started_unix_ms))
     }
 
     /// The warm-up and what follows it.
@@ -71,7 +71,7 @@ impl Run<'_> {
         self.settle_disks()?;
         match &settings.rate {
             Rate::Steps { least, most, until_saturated } => {
-                self.stage.line("Thread count was not specified");
+                self.console.line("Thread count was not specified");
                 self.steps(logs, *least, *most, *until_saturated)
             }
             Rate::Search(search) => self.search(logs, search),
@@ -118,9 +118,10 @@ impl Run<'_> {
         let phase = self.phase(None, plan::partitions(settings), paces, users)?;
         let told = users.filter(|_| matches!(settings.rate, Rate::Steps { .. }));
         logs.begin(&settings.graph.operation, told);
-        logs.head(self.stage);
-        self.stage.aside(output::NO_JMX);
-        let mut finished = phase.run(&mut Telling { logs: &mut *logs, stage: &mut *self.stage }, self.interrupted)?;
+        logs.head(self.console);
+        self.console.aside(output::NO_JMX);
+        let mut finished =
+            phase.run(&mut Telling { logs: &mut *logs, console: &mut *self.console }, self.interrupted)?;
         if finished.how != How::Interrupted {
             self.ask_disks(&mut finished.total);
         }
@@ -133,15 +134,15 @@ impl Run<'_> {
         let total = &finished.total;
         if finished.how == How::Interrupted {
             let seconds = total.interval.length_ns as f64 / 1e9;
-            self.stage.line(format!("Interrupted after {seconds:.1} s; what was done until then:"));
+            self.console.line(format!("Interrupted after {seconds:.1} s; what was done until then:"));
         }
         if self.settings.log.level != Level::Minimal {
             for line in output::account(total) {
-                self.stage.line(line);
+                self.console.line(line);
             }
         }
         if self.settings.log.summary {
-            self.stage.text(&output::results(total));
+            self.console.text(&output::results(total));
         }
     }
 
@@ -153,7 +154,7 @@ impl Run<'_> {
             Some(threads) => format!("{threads} threads"),
             None => plan::words(settings),
         };
-        self.stage.line(format!("Running {} with {by} {}", self.source.description(), dry_run::until(settings)));
+        self.console.line(format!("Running {} with {by} {}", self.source.description(), dry_run::until(settings)));
         let finished = self.step(logs, paces, users)?;
         Ok(Outcome::of(finished.total, Vec::new(), finished.how))
     }

@@ -14,7 +14,8 @@ use brownout_generate::{
 use brownout_load::{Arrivals, Consistency, Coordinator, Workload as _, control::Limit};
 
 use super::{
-    RunError, plan, plan::Source as _, profiles::Profiles, setup::Interrupted, stage::Stage, table::Table, user::User,
+    RunError, console::Console, plan, plan::Source as _, profiles::Profiles, setup::Interrupted, table::Table,
+    user::User,
 };
 use crate::{
     operations::{Flow, Kind, Named, Operations, Permits, StressWorkload, user::Common, user::Insert},
@@ -149,12 +150,12 @@ impl ProfileLoad {
         let contact = Contact::resolve(&addresses, port)?;
         let control = Control::open(&contact, Limit { time: ANSWER, interrupted })?;
         let members: Vec<Member> = coordinators.iter().map(|node| member(node.address)).collect();
-        let mut stage = Stage::silent();
-        let user = User::make(&from, &control, &members, &mut stage, interrupted)?;
+        let mut console = Console::silent();
+        let user = User::make(&from, &control, &members, &mut console, interrupted)?;
         let load = StressWorkload::new(plan::operations(&user, &from.settings, None, None)?)?;
         let filling = StressWorkload::new(self.filling(&user, &from.settings)?)?;
         let partitions = self.partitions * user.tables.len() as u64;
-        Ok(Made { filling: Arc::new(filling), partitions, load: Arc::new(load), notes: stage.kept() })
+        Ok(Made { filling: Arc::new(filling), partitions, load: Arc::new(load), notes: console.kept() })
     }
 
     /// What fills the tables.

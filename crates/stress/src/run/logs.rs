@@ -10,7 +10,7 @@ use std::{
 use brownout_base::clock::monotonic_ns;
 use brownout_load::{Balance, Bucket, ConnectionEvent, Live};
 
-use super::{RunError, phase::Watch, plan, stage::Stage};
+use super::{RunError, console::Console, phase::Watch, plan};
 use crate::{
     output::{
         Bar, Csv, Ended, Exporter, GraphTest, HdrLog, Interval, Measure, Meter, Now, OutputError, Rows, RunFile,
@@ -170,9 +170,9 @@ impl Logs {
     }
 
     /// Prints the header of rows.
-    pub fn head(&mut self, stage: &mut Stage) {
+    pub fn head(&mut self, console: &mut Console) {
         self.headed = Instant::now();
-        stage.line(self.rows.header(""));
+        console.line(self.rows.header(""));
     }
 
     /// An interval has ended: writes it to all outputs except rows.
@@ -239,12 +239,12 @@ impl Logs {
     }
 }
 
-/// [`Logs`] and the stage, for the messages of a phase.
+/// [`Logs`] and the console, for the messages of a phase.
 pub struct Telling<'a> {
     /// What is written.
     pub logs: &'a mut Logs,
     /// Where output goes.
-    pub stage: &'a mut Stage,
+    pub console: &'a mut Console,
 }
 
 impl Watch for Telling<'_> {
@@ -273,24 +273,24 @@ impl Watch for Telling<'_> {
     fn interval(&mut self, interval: &Interval, total: &Total) {
         let rows = self.logs.rows.interval(interval, total);
         if !rows.is_empty() && self.logs.header.is_some_and(|every| self.logs.headed.elapsed() >= every) {
-            self.logs.head(self.stage);
+            self.logs.head(self.console);
         }
         for row in rows {
-            self.stage.line(row);
+            self.console.line(row);
         }
         self.logs.interval(interval, total);
     }
 
     fn complaint(&mut self, line: &str) {
         if !self.logs.quiet {
-            self.stage.aside(line);
+            self.console.aside(line);
         }
     }
 
     fn live(&mut self, live: &Live, share: Option<f64>) {
         let progress = self.logs.meter.look(live, share);
         self.logs.now = Now { in_flight: live.in_flight, waiting: live.waiting };
-        self.stage.bar().draw(&progress);
+        self.console.bar().draw(&progress);
     }
 
     fn wants_live(&self) -> bool {

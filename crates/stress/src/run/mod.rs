@@ -3,6 +3,7 @@
 mod auto;
 mod check;
 mod connect;
+mod console;
 pub mod disk;
 mod dry_run;
 mod ending;
@@ -22,7 +23,6 @@ mod predefined;
 mod profiles;
 pub mod search;
 mod setup;
-mod stage;
 pub mod steps;
 mod table;
 mod tables;
@@ -31,8 +31,8 @@ mod user;
 mod verify;
 mod warmup;
 
+pub use console::Console;
 pub use error::RunError;
-pub use stage::Stage;
 
 use crate::settings::{Invocation, Settings};
 
@@ -44,31 +44,31 @@ const WRONG: u8 = 2;
 ///
 /// `interrupted` is polled several times a second; once it returns true, the run ends with a summary of what was done.
 pub fn main(words: &[String], interrupted: &(dyn Fn() -> bool + Sync)) -> u8 {
-    let mut stage = Stage::new();
+    let mut console = Console::new();
     match Invocation::parse(words) {
         Err(error) => {
             if let Some(usage) = error.usage() {
-                stage.text(usage);
+                console.text(usage);
             }
-            stage.aside(format!("brownout: {error}"));
+            console.aside(format!("brownout: {error}"));
             WRONG
         }
         Ok(Invocation::Answer(text)) => {
-            stage.text(&text);
+            console.text(&text);
             0
         }
-        Ok(Invocation::Run(settings)) => run(&settings, &mut stage, interrupted),
+        Ok(Invocation::Run(settings)) => run(&settings, &mut console, interrupted),
     }
 }
 
 /// Runs with these settings, from the block that shows them to END.
-pub fn run(settings: &Settings, stage: &mut Stage, interrupted: &(dyn Fn() -> bool + Sync)) -> u8 {
-    entry::run(settings, stage, interrupted).unwrap_or_else(|error| {
-        stage.aside(format!("brownout: {error}"));
+pub fn run(settings: &Settings, console: &mut Console, interrupted: &(dyn Fn() -> bool + Sync)) -> u8 {
+    entry::run(settings, console, interrupted).unwrap_or_else(|error| {
+        console.aside(format!("brownout: {error}"));
         let code = error.exit_code();
         if code != WRONG {
             // cassandra-stress prints this whenever it ends without END.
-            stage.line(crate::output::FAILURE);
+            console.line(crate::output::FAILURE);
         }
         code
     })

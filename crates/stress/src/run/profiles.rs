@@ -2,7 +2,7 @@
 
 use brownout_generate::seeds::{Flavour, SeedManager, SeedSettings};
 
-use super::{RunError, check::check, dry_run, plan, stage::Stage, table::Table};
+use super::{RunError, check::check, console::Console, dry_run, plan, table::Table};
 use crate::{
     profile::{self, HEADING, Profile, Resolved, What},
     schema::{dml, qualify, table::stored_name},
@@ -73,17 +73,17 @@ impl Profiles {
     ///
     /// # Errors
     /// Rows that cannot be generated as a profile requires.
-    pub fn dry_run(&self, stage: &mut Stage) -> Result<u8, RunError> {
+    pub fn dry_run(&self, console: &mut Console) -> Result<u8, RunError> {
         let settings = &self.settings;
-        stage.line("Plan (nothing is done):");
+        console.line("Plan (nothing is done):");
         for profile in &self.profiles {
             let (types, others) = extra_definitions(profile);
             let before = profile.keyspace_definition.iter().chain(types);
             for cql in before.chain(&profile.table_definition).chain(others) {
-                stage.line(format!("  define  {}", one_line(cql)));
+                console.line(format!("  define  {}", one_line(cql)));
             }
             let Some(definition) = profile.definition.clone() else {
-                stage.line(format!("  ask     the columns of {}.{}", profile.keyspace, profile.table));
+                console.line(format!("  ask     the columns of {}.{}", profile.keyspace, profile.table));
                 continue;
             };
             let keyspace = Some(stored_name(&profile.keyspace));
@@ -101,21 +101,21 @@ impl Profiles {
                         dml::token_range(&table.definition, &profile.token_range_queries[place].columns)
                     }
                 };
-                stage.line(format!("  prepare {}: {}", op.name, one_line(&cql)));
+                console.line(format!("  prepare {}: {}", op.name, one_line(&cql)));
                 let (consistency, serial) = op.levels(settings, &self.profiles);
-                stage.line(format!("  ask     {}: {}", op.name, dry_run::levels(consistency, serial)));
+                console.line(format!("  ask     {}: {}", op.name, dry_run::levels(consistency, serial)));
                 if let Some(host) = op.request(&self.profiles).and_then(|request| request.pin.as_ref()) {
-                    stage.line(format!("  pin     {}: {host} coordinates it", op.name));
+                    console.line(format!("  pin     {}: {host} coordinates it", op.name));
                 }
                 if op.what == What::Insert {
-                    stage.line(format!("  batch   {}: {}", op.name, table.batch_words(settings)));
+                    console.line(format!("  batch   {}: {}", op.name, table.batch_words(settings)));
                 }
             }
-            stage.text(&text);
-            warnings.into_iter().for_each(|warning| stage.aside(warning));
+            console.text(&text);
+            warnings.into_iter().for_each(|warning| console.aside(warning));
         }
         let names: Vec<&str> = self.ops.iter().map(|op| op.name.as_str()).collect();
-        dry_run::tell_load(&format!("[{}]", names.join(", ")), settings, stage)?;
+        dry_run::tell_load(&format!("[{}]", names.join(", ")), settings, console)?;
         Ok(0)
     }
 }

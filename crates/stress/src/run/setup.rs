@@ -2,7 +2,7 @@
 
 use brownout_load::{Consistency, control::Limit};
 
-use super::{RunError, connect, plan::Source, predefined::Predefined, stage::Stage};
+use super::{RunError, connect, console::Console, plan::Source, predefined::Predefined};
 use crate::{
     schema::Control,
     settings::{CommandKind, Settings},
@@ -15,11 +15,11 @@ pub type Interrupted<'a> = &'a (dyn Fn() -> bool + Sync);
 ///
 /// # Errors
 /// No node answers.
-pub fn connect(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<'_>) -> Result<Control, RunError> {
+pub fn connect(settings: &Settings, console: &mut Console, interrupted: Interrupted<'_>) -> Result<Control, RunError> {
     let contact = connect::contact(settings)?;
     let control = Control::open(&contact, Limit { time: connect::ANSWER, interrupted })?;
     let null = |pending: Option<u32>| pending.map_or_else(|| "null".to_owned(), |pending| pending.to_string());
-    stage.line(format!(
+    console.line(format!(
         "Connected to cluster: {}, max pending requests per connection {}, max connections per host {}",
         control.cluster_name(),
         null(settings.mode.max_pending),
@@ -27,7 +27,7 @@ pub fn connect(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<
     ));
     for member in control.members() {
         // The word is cassandra-stress's own.
-        stage.line(format!(
+        console.line(format!(
             "Datatacenter: {}; Host: /{}; Rack: {}",
             member.datacenter,
             member.address.ip(),
@@ -39,9 +39,9 @@ pub fn connect(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<
 
 /// What cassandra-stress prints before it sleeps; here there is no sleep, because all nodes have reported the same
 /// schema.
-pub fn propagated(stage: &mut Stage, made: &str, settings: &Settings) {
-    stage.line(format!("{made}. Sleeping {}s for propagation.", settings.node.hosts.len()));
-    stage.aside("(all nodes agree on the schema; it does not sleep)");
+pub fn propagated(console: &mut Console, made: &str, settings: &Settings) {
+    console.line(format!("{made}. Sleeping {}s for propagation.", settings.node.hosts.len()));
+    console.aside("(all nodes agree on the schema; it does not sleep)");
 }
 
 /// Creates the keyspace and the tables of a predefined command if it writes; what it only reads must exist.
@@ -52,7 +52,7 @@ pub fn make_predefined(
     predefined: &Predefined<'_>,
     settings: &Settings,
     control: &Control,
-    stage: &mut Stage,
+    console: &mut Console,
     interrupted: Interrupted<'_>,
 ) -> Result<(), RunError> {
     let makes = matches!(settings.command.kind, CommandKind::Write | CommandKind::CounterWrite | CommandKind::Mixed);
@@ -60,7 +60,7 @@ pub fn make_predefined(
         for cql in predefined.definitions(control.is_scylla()) {
             control.define(&cql, Consistency::LocalQuorum, interrupted)?;
         }
-        propagated(stage, "Created keyspaces", settings);
+        propagated(console, "Created keyspaces", settings);
         return Ok(());
     }
     for table in predefined.tables() {

@@ -34,7 +34,7 @@ impl Run<'_> {
             (CommandKind::User, [table]) => format!("Truncated {keyspace}.{table}"),
             _ => format!("Truncated {keyspace} ({})", emptied.join(", ")),
         };
-        self.stage.line(format!("{what}. Sleeping {}s for propagation.", self.settings.node.hosts.len()));
+        self.console.line(format!("{what}. Sleeping {}s for propagation.", self.settings.node.hosts.len()));
         Ok(())
     }
 
@@ -49,18 +49,18 @@ impl Run<'_> {
         for table in &self.tables {
             let name = format!("{}.{}", table.keyspace, table.table);
             if extras.flush {
-                self.stage.aside(format!("flushing {name}"));
+                self.console.aside(format!("flushing {name}"));
                 disks.flush(table)?;
             }
             if extras.compact {
-                self.stage.aside(format!("compacting {name}"));
+                self.console.aside(format!("compacting {name}"));
                 disks.compact(table)?;
             }
         }
         if extras.wait_compactions {
-            self.stage.aside("waiting for compactions");
+            self.console.aside("waiting for compactions");
             let took = disks.wait_compactions()?;
-            self.stage.aside(format!("no compactions are left after {:.1} s", took.as_secs_f64()));
+            self.console.aside(format!("no compactions are left after {:.1} s", took.as_secs_f64()));
         }
         Ok(())
     }

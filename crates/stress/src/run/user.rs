@@ -10,11 +10,11 @@ use brownout_load::{Table as LoadTable, control::Limit};
 
 use super::{
     RunError, connect,
+    console::Console,
     disk::TableName,
     plan::{self, Planned, Source},
     profiles::{Profiles, extra_definitions, seed_settings},
     setup::{self, Interrupted},
-    stage::Stage,
     table::Table,
 };
 use crate::{
@@ -60,7 +60,7 @@ impl<'a> User<'a> {
         from: &'a Profiles,
         control: &Control,
         members: &[Member],
-        stage: &mut Stage,
+        console: &mut Console,
         interrupted: Interrupted<'_>,
     ) -> Result<Self, RunError> {
         let settings = &from.settings;
@@ -69,20 +69,20 @@ impl<'a> User<'a> {
         }
         let mut tables = Vec::new();
         for (place, profile) in from.profiles.iter().enumerate() {
-            define(profile, settings, control, stage, interrupted)?;
+            define(profile, settings, control, console, interrupted)?;
             let (keyspace, name) = (stored_name(&profile.keyspace), stored_name(&profile.table));
             let definition = control.table(&keyspace, &name, interrupted)?;
             let table = Table::new(profile, definition, settings)?;
             for column in &table.skipped {
-                stage.aside(format!("WARNING: Table '{name}' has column '{column}' of unsupported type"));
+                console.aside(format!("WARNING: Table '{name}' has column '{column}' of unsupported type"));
             }
             let (text, warnings) = table.batches(settings)?;
-            stage.text(&text);
-            warnings.into_iter().for_each(|warning| stage.aside(warning));
+            console.text(&text);
+            warnings.into_iter().for_each(|warning| console.aside(warning));
             if table.has_order_of_its_own()
                 && from.ops.iter().any(|op| op.profile == place && op.what == What::Validate)
             {
-                stage.aside(format!(
+                console.aside(format!(
                     "WARNING: validate of table '{name}' expects the rows that -pop contents=sorted writes, as in \
                      cassandra-stress; rows that were written otherwise are told to be wrong. Write and validate with -pop \
                      contents=sorted, or with 'generator: v2' in the profile, whose rows are the same in any order"
@@ -91,7 +91,7 @@ impl<'a> User<'a> {
             tables.push(table);
         }
         // This is where cassandra-stress ends its block of settings.
-        stage.line("");
+        console.line("");
         let mut user = User { settings, tables, ready: Vec::new(), cql: Vec::new(), tokens: Vec::new() };
         for op in &from.ops {
             let ready = user.ready(op, control, members)?;
@@ -292,7 +292,7 @@ fn define(
     profile: &Profile,
     settings: &Settings,
     control: &Control,
-    stage: &mut Stage,
+    console: &mut Console,
     interrupted: Interrupted<'_>,
 ) -> Result<(), RunError> {
     let consistency = make::definition_consistency(settings.command.consistency, settings.node.datacenter.is_some());
@@ -308,13 +308,13 @@ fn define(
     }
     if let Some(cql) = &profile.table_definition {
         control.define(cql, consistency, interrupted)?;
-        setup::propagated(stage, "Created schema", settings);
+        setup::propagated(console, "Created schema", settings);
     }
     if !profile.extra_definitions.is_empty() {
         for cql in others {
             control.define(cql, consistency, interrupted)?;
         }
-        setup::propagated(stage, "Created extra schema", settings);
+        setup::propagated(console, "Created extra schema", settings);
     }
     control.agree(Limit { time: connect::ANSWER, interrupted })?;
     Ok(())

@@ -9,11 +9,11 @@ use super::{
     RunError,
     check::check,
     connect,
+    console::Console,
     disk::{Disks, TableName},
     entry,
     nodetool::Nodetool,
     setup::{self, Interrupted},
-    stage::Stage,
     table::Table,
 };
 use crate::{
@@ -27,10 +27,10 @@ use crate::{
 ///
 /// # Errors
 /// nodetool cannot be run; a profile has no sizes; no node answers.
-pub fn verify_sizes(settings: &Settings, stage: &mut Stage, interrupted: Interrupted<'_>) -> Result<u8, RunError> {
+pub fn verify_sizes(settings: &Settings, console: &mut Console, interrupted: Interrupted<'_>) -> Result<u8, RunError> {
     let profiles = profile::load_all(&settings.command.profiles)?;
     check(settings, &[])?;
-    entry::introduce(settings, || settings.block(), stage)?;
+    entry::introduce(settings, || settings.block(), console)?;
     if let Some(profile) = profiles.iter().find(|profile| profile.partition_sizes.is_none()) {
         return Err(RunError::Unfit {
             what: format!("{} has no partition_sizes: to verify", profile.file),
@@ -39,11 +39,11 @@ pub fn verify_sizes(settings: &Settings, stage: &mut Stage, interrupted: Interru
     }
     if settings.extras.dry_run {
         for Profile { keyspace, table, .. } in &profiles {
-            stage.line(format!("  compare partition sizes of {keyspace}.{table} with nodetool tablehistograms"));
+            console.line(format!("  compare partition sizes of {keyspace}.{table} with nodetool tablehistograms"));
         }
         return Ok(0);
     }
-    let control = setup::connect(settings, stage, interrupted)?;
+    let control = setup::connect(settings, console, interrupted)?;
     let members = connect::coordinators(settings, &control)?;
     let nodetool = Nodetool::needed(settings)?;
     let disks = Disks { control: &control, nodetool: nodetool.as_ref(), interrupted };
@@ -59,8 +59,8 @@ pub fn verify_sizes(settings: &Settings, stage: &mut Stage, interrupted: Interru
         disks.flush(&named)?;
         for member in &members {
             let histogram = disks.histograms(member.address, &named)?;
-            stage.line(format!("{keyspace}.{name} on {}: partition sizes", member.address.ip()));
-            stage.line(format!("{:>10} {:>14} {:>22} {:>14}", "share", "asked", "its bucket", "got"));
+            console.line(format!("{keyspace}.{name} on {}: partition sizes", member.address.ip()));
+            console.line(format!("{:>10} {:>14} {:>22} {:>14}", "share", "asked", "its bucket", "got"));
             for one in compare(target, &sizes, &row, &histogram) {
                 all_met &= one.met();
                 let line = format!(
@@ -71,11 +71,11 @@ pub fn verify_sizes(settings: &Settings, stage: &mut Stage, interrupted: Interru
                     one.got.map_or_else(|| "none".to_owned(), |got| got.to_string()),
                     one.remark(),
                 );
-                stage.line(line.trim_end());
+                console.line(line.trim_end());
             }
         }
     }
-    stage.line(if all_met { crate::output::END } else { crate::output::FAILURE });
+    console.line(if all_met { crate::output::END } else { crate::output::FAILURE });
     Ok(u8::from(!all_met))
 }
 

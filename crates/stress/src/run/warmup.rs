@@ -4,10 +4,10 @@ use brownout_load::{Live, Pace};
 
 use super::{
     RunError,
+    console::Console,
     execution::Run,
     phase::{End, How, Watch},
     plan,
-    stage::Stage,
 };
 use crate::{
     output::{Bar, Meter},
@@ -37,10 +37,10 @@ impl Run<'_> {
             return Ok(());
         }
         for (place, (name, _)) in self.source.operations().into_iter().enumerate() {
-            self.stage.line(format!("Warming up {name} with {iterations} iterations..."));
+            self.console.line(format!("Warming up {name} with {iterations} iterations..."));
             let mut phase = self.phase(Some(place), Some(iterations), vec![Pace::Closed { threads }], Some(threads))?;
             phase.end = End::Dry;
-            let mut telling = Unmeasured { stage: &mut *self.stage, meter: Meter::new() };
+            let mut telling = Unmeasured { console: &mut *self.console, meter: Meter::new() };
             match phase.run(&mut telling, self.interrupted)?.how {
                 How::Done => {}
                 How::Failed => return Err(RunError::Warmup),
@@ -53,18 +53,18 @@ impl Run<'_> {
 
 /// Of a warm-up, only failures and progress are reported.
 struct Unmeasured<'a> {
-    stage: &'a mut Stage,
+    console: &'a mut Console,
     meter: Meter,
 }
 
 impl Watch for Unmeasured<'_> {
     fn complaint(&mut self, line: &str) {
-        self.stage.aside(line);
+        self.console.aside(line);
     }
 
     fn live(&mut self, live: &Live, share: Option<f64>) {
         let progress = self.meter.look(live, share);
-        self.stage.bar().draw(&progress);
+        self.console.bar().draw(&progress);
     }
 
     fn wants_live(&self) -> bool {

@@ -11,12 +11,12 @@ use crate::{
     output::{self, Fold, Interval, Measure, SearchFacts, Total},
     run::{
         RunError,
+        console::Console,
         execution::Run,
         logs::{Logs, Telling},
         outcome::Outcome,
         phase::{How, Watch},
         plan,
-        stage::Stage,
     },
     settings::{Level, Search},
 };
@@ -27,14 +27,14 @@ impl Run<'_> {
         let settings = self.settings;
         let mut phase = self.phase(None, None, Vec::new(), None)?;
         phase.config.bucket = bucket(asked);
-        self.stage.line(format!("Running {} with {}", self.source.description(), plan::words(settings)));
+        self.console.line(format!("Running {} with {}", self.source.description(), plan::words(settings)));
         let engine = Engine::launch_unless(phase.config.clone(), Arc::clone(&phase.workload) as _, self.interrupted)?;
         logs.begin(&settings.graph.operation, None);
         let mut told = SearchTelling {
             fold: Fold::new(monotonic_ns(), Measure::Response).with_conditional(phase.workload.conditional()),
             steps: Vec::new(),
             workload: &phase.workload,
-            stage: &mut *self.stage,
+            console: &mut *self.console,
             logs: &mut *logs,
         };
         let found = search(asked, &engine, &mut told, self.interrupted)?;
@@ -55,10 +55,10 @@ impl Run<'_> {
         let facts = facts(asked, &found);
         if settings.log.level != Level::Minimal {
             for line in output::account(&total) {
-                self.stage.line(line);
+                self.console.line(line);
             }
         }
-        self.stage.line(told_found(&facts.objectives.join(", "), &found));
+        self.console.line(told_found(&facts.objectives.join(", "), &found));
         if settings.log.summary {
             self.results(&steps, &total);
         }
@@ -71,9 +71,9 @@ impl Run<'_> {
         let shown = shown(steps).and_then(|index| steps.get(index));
         if let Some((step, _)) = shown {
             let why = if step.kept { "the highest rate that kept it" } else { "the lowest rate tried" };
-            self.stage.line(format!("Below: the step at {}, {why}", told_rate(step.rate)));
+            self.console.line(format!("Below: the step at {}, {why}", told_rate(step.rate)));
         }
-        self.stage.text(&output::results(shown.map_or(whole, |(_, total)| total)));
+        self.console.text(&output::results(shown.map_or(whole, |(_, total)| total)));
     }
 }
 
@@ -174,13 +174,13 @@ struct SearchTelling<'a> {
     /// What was measured in each.
     steps: Vec<(Step, Total)>,
     workload: &'a StressWorkload,
-    stage: &'a mut Stage,
+    console: &'a mut Console,
     logs: &'a mut Logs,
 }
 
 impl SearchTelling<'_> {
     fn telling(&mut self) -> Telling<'_> {
-        Telling { logs: &mut *self.logs, stage: &mut *self.stage }
+        Telling { logs: &mut *self.logs, console: &mut *self.console }
     }
 
     fn take(&mut self, buckets: &[Bucket], cpu_ns: u64, connections: &[ConnectionEvent]) {
@@ -207,14 +207,14 @@ impl SearchWatch for SearchTelling<'_> {
         self.steps.push((*step, total));
 
         for line in self.workload.complaints().take() {
-            self.stage.aside(line);
+            self.console.aside(line);
         }
         let latency =
             step.at_quantile_ns.map_or_else(|| "never".to_owned(), |ns| format!("{:.2} ms", output::ms(ns as f64)));
         let so_far = known.map_or_else(String::new, |known| {
             format!("; threshold {:.0}/s ({:.0} to {:.0})", known.rate, known.interval.0, known.interval.1)
         });
-        self.stage.line(format!(
+        self.console.line(format!(
             "search: {:.0}/s {}: {} operations, {:.0}/s answered, {latency} at the quantile of all that were due{}{so_far}",
             step.rate,
             if step.kept { "keeps it" } else { "misses it" },

@@ -10,7 +10,7 @@ use super::RunError;
 use crate::output::Bar;
 
 /// The output. A progress bar on the terminal is removed before anything is printed.
-pub struct Stage {
+pub struct Console {
     copy: Option<File>,
     /// Why the copy is incomplete.
     broken: Option<io::Error>,
@@ -19,15 +19,15 @@ pub struct Stage {
     kept: Option<Vec<String>>,
 }
 
-impl Stage {
+impl Console {
     /// Without a copy.
     pub fn new() -> Self {
-        Stage { copy: None, broken: None, bar: Bar::new(), kept: None }
+        Console { copy: None, broken: None, bar: Bar::new(), kept: None }
     }
 
-    /// One that prints nothing, where somebody else owns the terminal. What belongs on stderr is kept: [`Stage::kept`].
+    /// One that prints nothing, where somebody else owns the terminal. What belongs on stderr is kept: [`Console::kept`].
     pub fn silent() -> Self {
-        Stage { kept: Some(Vec::new()), ..Stage::new() }
+        Console { kept: Some(Vec::new()), ..Console::new() }
     }
 
     /// What a silent one would have printed on stderr.
@@ -92,8 +92,8 @@ impl Stage {
     }
 }
 
-impl Default for Stage {
+impl Default for Console {
     fn default() -> Self {
-        Stage::new()
+        Console::new()
     }
 }
