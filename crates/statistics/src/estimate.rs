@@ -1,0 +1,111 @@
+//! The effect that differences show, one of each block: estimate, interval, and the smallest that could have been seen.
+
+use crate::{
+    ALPHA,
+    order::{deviation, mean, median},
+    quantiles::{beyond_student, student},
+    signed_rank,
+};
+
+/// From so many blocks on by ranks, if there are enough for an interval; t before.
+const RANKED_FROM: usize = 8;
+/// The power of "could have been seen".
+const POWER: f64 = 0.8;
+
+/// How it was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Student's t of the differences.
+    Student,
+    /// Signed ranks.
+    SignedRank,
+}
+
+/// What the differences show.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// How it was reached.
+    pub method: Method,
+    /// How many differences there are.
+    pub blocks: usize,
+    /// The effect, on the working scale.
+    pub effect: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// The chance of as much without an effect, two-sided.
+    pub p: f64,
+    /// The smallest effect that would have been seen in four of five such runs, at an error of 5 %.
+    pub smallest_seen: f64,
+}
+
+/// How many standard deviations of one difference an effect has to be so that as many blocks show it in four of five runs.
+///
+/// Up to seven exactly, by the non-central t distribution; beyond by its usual approximation, which is as good there.
+pub fn effect_factor(blocks: usize) -> f64 {
+    const EXACT: [f64; 6] = [11.550, 3.264, 2.128, 1.682, 1.435, 1.272];
+    match blocks {
+        0 | 1 => f64::INFINITY,
+        few if few - 2 < EXACT.len() => EXACT[few - 2],
+        many => (student(1.0 - ALPHA / 2.0, many - 1) + student(POWER, many - 1)) / (many as f64).sqrt(),
+    }
+}
+
+/// Whether so many blocks are judged by ranks, where so many cells are judged at once: the smallest chance that they can show
+/// has to pass the first step of [`crate::benjamini_hochberg`] with room to spare.
+pub(crate) fn is_ranked(blocks: usize, cells: usize) -> bool {
+    blocks >= RANKED_FROM && 2f64.powi(1 - blocks as i32) <= ALPHA / (2.0 * cells as f64)
+}
+
+/// The 1 − `alpha` interval of the effect, from one difference of each block.
+///
+/// `floor` is the least standard error that counts, `cells` how many such questions are asked of one run. None of fewer than two
+/// differences, or of one that is no number.
+pub fn estimate(differences: &[f64], alpha: f64, floor: f64, cells: usize) -> Option<Estimate> {
+    let blocks = differences.len();
+    if blocks < 2 || !differences.iter().all(|one| one.is_finite()) {
+        return None;
+    }
+    if is_ranked(blocks, cells)
+        && let Some(ranked) = by_ranks(differences, alpha, floor)
+    {
+        return Some(ranked);
+    }
+    let error = (deviation(differences) / (blocks as f64).sqrt()).max(floor);
+    let (effect, half) = (mean(differences), student(1.0 - alpha / 2.0, blocks - 1) * error);
+    Some(Estimate {
+        method: Method::Student,
+        blocks,
+        effect,
+        low: effect - half,
+        high: effect + half,
+        p: beyond_student(effect / error, blocks - 1),
+        smallest_seen: effect_factor(blocks) * (blocks as f64).sqrt() * error,
+    })
+}
+
+fn by_ranks(differences: &[f64], alpha: f64, floor: f64) -> Option<Estimate> {
+    let averages = signed_rank::walsh_averages(differences);
+    let (effect, blocks) = (median(&averages), differences.len());
+    // Not narrower than the floor allows.
+    let least = 1.96 * floor;
+    let ends = |alpha: f64| -> Option<(f64, f64)> {
+        let critical = signed_rank::critical(blocks, alpha)?;
+        let (low, high) = (averages[critical], averages[averages.len() - 1 - critical]);
+        Some(if high - low < 2.0 * least { (effect - least, effect + least) } else { (low, high) })
+    };
+    let (low, high) = ends(alpha)?;
+    let at_5_percent = ends(ALPHA)?;
+    let freedom = blocks - 1;
+    let further = 1.0 + student(POWER, freedom) / student(1.0 - ALPHA / 2.0, freedom);
+    Some(Estimate {
+        method: Method::SignedRank,
+        blocks,
+        effect,
+        low,
+        high,
+        p: signed_rank::chance(differences, &averages),
+        smallest_seen: (at_5_percent.1 - at_5_percent.0) / 2.0 * further,
+    })
+}
