@@ -20,10 +20,12 @@ mod confine;
 mod control;
 mod directories;
 mod error;
+mod follow;
 mod governing;
 mod governor;
 mod host;
 pub mod java;
+mod jmx;
 mod kernel;
 #[cfg(test)]
 mod lifecycle_tests;
@@ -39,7 +41,9 @@ mod supervisor;
 mod system;
 
 pub use brownout_base::Place;
-pub use cassandra::{Beat, CassandraSpec, Distribution, Heartbeats, Jit, Origin, Question, Site, memory_needed};
+pub use cassandra::{
+    Beat, CassandraSpec, Distribution, Evidence, EvidenceWatch, Heartbeats, Jit, Origin, Question, Site, memory_needed,
+};
 pub use cluster::Cluster;
 pub use confine::Owner;
 pub use control::ClusterControl;

@@ -6,13 +6,16 @@
 mod ground;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     process::Command,
     time::{Duration, Instant},
 };
 
-use brownout_cluster::{CassandraSpec, Cluster, ClusterControl, NodeState, Site, cassandra::archive};
+use brownout_base::clock::monotonic_ns;
+use brownout_cluster::{
+    CassandraSpec, Cluster, ClusterControl, Evidence, EvidenceWatch, NodeState, Site, cassandra::archive,
+};
 use brownout_units::Share;
 use ground::{ALL, Client, Ground, ONE, PATIENCE, QUORUM, eventually, quick, start, wait};
 
@@ -197,6 +200,91 @@ fn nodes_in_two_data_centres_are_asked_paused_slowed_killed_stopped_and_started_
     lab.a_killed_node_comes_back_as_the_one_it_was();
     lab.a_stopped_node_ends_by_itself_and_comes_back();
     lab.everything_written_is_there();
+}
+
+/// What has been seen so far.
+struct Seen {
+    watch: EvidenceWatch,
+    all: Vec<Evidence>,
+}
+
+impl Seen {
+    /// Waits until `node` shows at least `value` of this, and returns the first such.
+    fn eventually(&mut self, node: &str, name: &str, subject: &str, value: f64) -> Evidence {
+        let mut found = None;
+        eventually(&format!("{node}: {name} {subject} {value}"), || {
+            self.all.extend(self.watch.drain());
+            let mut all = self.all.iter();
+            let is = |one: &&Evidence| one.node == node && one.name == name && one.subject == subject;
+            found = all.find(|one| is(one) && one.value >= value).cloned();
+            found.is_some()
+        });
+        found.unwrap()
+    }
+}
+
+#[test]
+fn what_nodes_do_shows_in_their_evidence_at_its_time() {
+    let ground = Ground::new(2);
+    let began_ns = monotonic_ns();
+    let mut cluster = start(&ground, &quick(), &ground.paths("evidence"));
+    wait(&mut cluster).unwrap();
+    let control = cluster.control();
+    let cpu = || control.cpu_ns("n1").unwrap().unwrap();
+    let used_in_3s = || {
+        let before = cpu();
+        std::thread::sleep(Duration::from_secs(3));
+        Duration::from_nanos((cpu() - before) / 3)
+    };
+    let port = quick().jmx_port;
+    let every = Duration::from_secs(1);
+    let watch = EvidenceWatch::start(&control, port, monotonic_ns(), every, &BTreeSet::new()).unwrap();
+    let mut seen = Seen { watch, all: Vec::new() };
+    seen.eventually("n2", "reading", "", 0.0);
+
+    let mut client = Client::connect(&ground.network.hosts()[0]);
+    for text in [
+        "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}",
+        "CREATE TABLE k.t (k int PRIMARY KEY, v int)",
+    ] {
+        client.query_again(text, ONE);
+    }
+    let mut write = |keys: std::ops::Range<u32>, consistency| {
+        keys.for_each(|key| {
+            drop(client.query_again(&format!("INSERT INTO k.t (k, v) VALUES ({key}, 1)"), consistency))
+        });
+        client.query_again("SELECT v FROM k.t WHERE k = 1", consistency);
+    };
+    write(0..200, ALL);
+    seen.eventually("n2", "replica-writes", "", 200.0);
+    seen.eventually("n1", "snitch-score", "n2", 0.0);
+    seen.eventually("n1", "considered-up", "n2", 1.0);
+    seen.eventually("n1", "messages-sent", "n2", 200.0);
+
+    let killed = control.kill("n2", libc::SIGKILL).unwrap();
+    let down = seen.eventually("n1", "marked-down", "n2", 1.0);
+    assert!(down.at_ns > killed.at_ns && down.error_ns <= 1_000_000, "{killed:?} {down:?}");
+    write(200..250, ONE);
+    seen.eventually("n1", "hints-stored", "", 50.0);
+    control.start("n2").unwrap();
+    let up = seen.eventually("n1", "marked-up", "n2", 1.0);
+    assert!(up.at_ns > down.at_ns, "{down:?} {up:?}");
+    seen.eventually("n1", "hints-replayed", "", 50.0);
+    let pauses: Vec<&Evidence> = seen.all.iter().filter(|one| one.name == "pause").collect();
+    for pause in &pauses {
+        assert!(pause.at_ns >= began_ns && pause.at_ns <= monotonic_ns() && pause.value >= 1e6, "{pause:?}");
+    }
+    // The one that was started again writes a new log.
+    assert!(pauses.iter().any(|pause| pause.node == "n2" && pause.at_ns > killed.at_ns), "{pauses:?}");
+    // What it costs a node to be asked: for the docs.
+    let reading = seen.all.iter().rfind(|one| one.node == "n1" && one.name == "reading").unwrap();
+    let took = Duration::from_nanos(reading.value as u64);
+    let with = used_in_3s();
+    drop(seen);
+    let without = used_in_3s();
+    eprintln!(
+        "n1, idle, used {with:?} a second when asked once a second, {without:?} when not; a reading took {took:?}"
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::{
 
 use brownout_units::Bytes;
 
-use super::{Jit, sites};
+use super::{Jit, evidence::log_of_pauses, sites};
 use crate::system::{Member, Start};
 
 /// Packages of the JDK that Cassandra reaches into, as its own `jvm17-server.options` has them.
@@ -153,6 +153,7 @@ impl Jvm<'_> {
         all.push(set("-Dcassandra.storagedir", home));
         all.push(set("-Dcassandra.logdir", &member.logs));
         all.push(set("-XX:ErrorFile", &member.logs.join("hs_err.log")));
+        all.push(log_of_pauses(&member.logs));
         all.push(set("-Djdk.net.hosts.file", &home.join("conf/hosts")));
         all.push(set("-Dlogback.configurationFile", &home.join("conf/logback.xml")));
         all.push(format!("-Dcassandra.config={}", file_uri(&home.join("conf/cassandra.yaml"))).into());
@@ -241,6 +242,7 @@ mod tests {
         assert!(small.ends_with(" -cp /a.jar:/b.jar org.apache.cassandra.service.CassandraDaemon"), "{small}");
         assert!(!small.contains("Archive"), "{small}");
         let archive = Archive::Use("/c/x.jsa".into());
+        assert!(small.contains(" -Xlog:safepoint:file=\"/logs/n1/safepoints.log\":timenanos "), "{small}");
         let large = arguments(Bytes(4 << 30), Jit::Default, Some(&archive));
         assert!(large.contains("-XX:+UseG1GC") && !large.contains("Tiered"), "{large}");
         assert!(large.contains("-XX:SharedArchiveFile=/c/x.jsa -Xshare:auto"), "{large}");

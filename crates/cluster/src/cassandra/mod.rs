@@ -4,6 +4,7 @@ pub mod archive;
 mod conf;
 mod cql;
 mod distribution;
+mod evidence;
 mod heartbeat;
 mod jvm;
 mod manifest;
@@ -18,6 +19,7 @@ mod view;
 mod yaml;
 
 pub use distribution::{DEFAULT, Distribution, Origin, ProvisionError, Release, known, release};
+pub use evidence::{Evidence, EvidenceWatch};
 pub use heartbeat::{Beat, Heartbeats, Question};
 pub use spec::{CassandraSpec, Jit, Site, memory_needed};
 pub(crate) use system::Cassandra;
