@@ -10,6 +10,7 @@ mod competition;
 mod controls;
 mod cpu;
 mod error;
+mod evidence;
 pub mod experiment;
 pub mod faults;
 mod filling;

@@ -14,6 +14,7 @@ use crate::{
     LabError,
     competition::{Competition, Own},
     cpu::CpuTimes,
+    evidence::DatabaseEvidence,
     host_failures,
     plan::INTERVAL_NS,
     progress::OperationTick,
@@ -35,6 +36,7 @@ pub struct Observer<'a> {
     cluster: &'a mut Cluster,
     probes: &'a Probes,
     witnesses: &'a Witnesses,
+    evidence: &'a DatabaseEvidence,
     /// What each host's kernel had thrown away.
     last_kernels: BTreeMap<String, KernelCounts>,
     /// Intervals begin at this moment plus whole multiples of their length, `CLOCK_MONOTONIC`.
@@ -66,6 +68,8 @@ pub struct Sources<'a> {
     pub probes: &'a Probes,
     /// Those who look at the places of faults.
     pub witnesses: &'a Witnesses,
+    /// What the database tells of itself.
+    pub evidence: &'a DatabaseEvidence,
     /// The machine's `/proc`, as it is seen from outside of the lab.
     pub proc: &'a File,
 }
@@ -93,7 +97,7 @@ impl<'a> Observer<'a> {
         sources: Sources<'a>,
         epoch_ns: u64,
     ) -> Result<Self, LabError> {
-        let Sources { network, probes, witnesses, proc } = sources;
+        let Sources { network, probes, witnesses, evidence, proc } = sources;
         network.control().take_counters()?;
         let processors = Processors::of_this_process();
         let competition = Competition::begin(proc, cluster).map_err(unseen)?;
@@ -105,6 +109,7 @@ impl<'a> Observer<'a> {
             cluster,
             probes,
             witnesses,
+            evidence,
             last_kernels: BTreeMap::new(),
             epoch_ns,
             last_ns: now_ns,
@@ -169,6 +174,7 @@ impl<'a> Observer<'a> {
         }
         let seconds = (now_ns - self.last_ns) as f64 / 1e9;
         (self.last_ns, self.last, self.last_nodes, self.last_load) = (now_ns, cpu, nodes, load_cpu);
+        self.evidence.record(self.recorder, self.trial)?;
         host_failures::record(self.recorder, self.trial, &host_failures::take(self.network))?;
         let operations = by_operation(&buckets, now_ns);
         Ok(Look { live: engine.map(Engine::live), operations, seconds, busy, deaths: self.deaths()? })

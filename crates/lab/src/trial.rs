@@ -10,6 +10,7 @@ use brownout_record::{PhaseRow, Recorder, TrialRow, TrialState};
 
 use crate::{
     LabError,
+    evidence::DatabaseEvidence,
     experiment::CoordinatorsChoice,
     faults::sabotage::sabotaged,
     filling::Filling,
@@ -142,7 +143,9 @@ impl Trial<'_> {
         let probes = Probes::start(network, crate::plan::probe_interval(hosts))?;
         let mtu = to_u16(plan.layout.network.mtu.0);
         let witnesses = Witnesses::start(&needs, network, mtu, controls)?;
-        let sources = Sources { network, probes: &probes, witnesses: &witnesses, proc: &spec.proc };
+        let evidence = DatabaseEvidence::start(&controls.nodes, spec, &needs, time_line.epoch_ns)?;
+        let sources =
+            Sources { network, probes: &probes, witnesses: &witnesses, evidence: &evidence, proc: &spec.proc };
         let observer = Observer::new(number, recorder, cluster, sources, time_line.epoch_ns)?;
         let capabilities = if sabotage { sabotaged(capabilities) } else { capabilities.clone() };
         let schedule = Schedule::new(&plan.faults, hosts, &capabilities);

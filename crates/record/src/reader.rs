@@ -66,7 +66,7 @@ impl Run {
         RecordError::Sqlite { doing: "read", path: self.path.clone(), source }
     }
 
-    fn rows<T>(
+    pub(crate) fn rows<T>(
         &self,
         sql: &str,
         values: impl rusqlite::Params,
@@ -358,7 +358,7 @@ fn window_params(trial: u32, window: &Range<u64>) -> impl rusqlite::Params + use
     (trial, from, to)
 }
 
-fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+pub(crate) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(column).map(i64::cast_unsigned)
 }
 

@@ -70,7 +70,12 @@ impl Recorder {
         }
     }
 
-    fn execute(&self, doing: &'static str, sql: &str, values: impl rusqlite::Params) -> Result<(), RecordError> {
+    pub(crate) fn execute(
+        &self,
+        doing: &'static str,
+        sql: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<(), RecordError> {
         let error = self.error(doing);
         self.db.prepare_cached(sql).map_err(&error)?.execute(values).map_err(&error)?;
         Ok(())
@@ -300,6 +305,6 @@ fn load_values(trial: u32, row: &LoadRow) -> impl rusqlite::Params {
 }
 
 /// SQLite's integers are signed; 2^63 ns are 292 years.
-fn sql_ns(value: u64) -> i64 {
+pub(crate) fn sql_ns(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -87,3 +87,14 @@ CREATE TABLE host_counters (
     checksum_errors INTEGER NOT NULL, interface_dropped INTEGER NOT NULL,
     PRIMARY KEY (trial, starts_ns, host)
 ) WITHOUT ROWID;
+-- What the database itself tells of what it does: counters and gauges, one row whenever a value has changed (the first is
+-- left out if it is 0), and what happened, one row each.
+CREATE TABLE evidence (
+    id INTEGER PRIMARY KEY, trial INTEGER NOT NULL, at_ns INTEGER NOT NULL, error_ns INTEGER NOT NULL,
+    node TEXT NOT NULL,
+    source TEXT NOT NULL,            -- jmx, system-log, safepoint-log
+    subject TEXT NOT NULL,           -- another node, a verb, a thread pool, a cause; empty where there is only one
+    name TEXT NOT NULL,              -- speculative-retries, snitch-score, hints-stored, marked-down, pause, …
+    value REAL NOT NULL              -- a count since the node's start, a gauge, or a length in ns
+);
+CREATE INDEX evidence_by_trial ON evidence (trial, at_ns);

@@ -1,7 +1,8 @@
 //! Every format that ever was can be read, and its file stays as it is.
 //!
 //! `formats/N.db` was written by the recorder of format N: a made-up run of two nodes, of which n2 answers 100 ms late for
-//! 8 seconds. (`4.db` is the run of format 3, brought to format 4, with one read more, which was never sent.)
+//! 8 seconds. (`4.db` is the run of format 3, brought to format 4, with one read more, which was never sent;
+//! `5.db` is that one brought to format 5, whose client stood still for a while, and held two operations back.)
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
@@ -13,7 +14,7 @@ use std::{
 use brownout_record::{Quantity, RecordError, Recorder, Run, Subject, TrialState};
 
 const SECOND: u64 = 1_000_000_000;
-const EARLIER: [i32; 4] = [1, 2, 3, 4];
+const EARLIER: [i32; 5] = [1, 2, 3, 4, 5];
 
 fn fixture(format: i32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/formats/{format}.db"))
@@ -79,7 +80,10 @@ fn what_a_run_of_an_earlier_format_holds_is_read_and_the_file_stays_as_it_is() {
         let never_sent: Vec<_> = load.iter().flat_map(|row| &row.never_sent_by_operation).collect();
         let read = ("read".to_owned(), 1);
         assert_eq!(never_sent, if format >= 4 { vec![(&read.0, &read.1)] } else { Vec::new() });
-        assert!(load.iter().all(|row| row.stood_still_ns == 0 && row.withheld == 0), "format {format} does not tell");
+        let (stood_still, withheld) = if format >= 5 { (250_000_000, 2) } else { (0, 0) };
+        assert_eq!(load.iter().map(|row| row.stood_still_ns).sum::<u64>(), stood_still, "format {format}");
+        assert_eq!(load.iter().map(|row| row.withheld).sum::<u64>(), withheld, "format {format}");
+        assert!(run.evidence(1).unwrap().is_empty(), "format {format} has no room for any");
 
         drop(run);
         assert_eq!(fs::read(&path).unwrap(), before, "format {format}");

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use brownout_record::{
-    Event, Histogram, HostCounterRow, LatencyRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Quantity, Recorder, Run,
-    Subject, TrialRow, TrialState, WitnessRow,
+    Event, EvidenceRow, Histogram, HostCounterRow, LatencyRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Quantity,
+    Recorder, Run, Subject, TrialRow, TrialState, WitnessRow,
 };
 
 fn histogram(values: &[u64]) -> Histogram {
@@ -170,4 +170,31 @@ fn counters_and_what_witnesses_saw_come_back_as_they_were() {
     assert_eq!(run.host_counters(1).unwrap(), [counted]);
     assert_eq!(run.witnesses(1).unwrap(), seen, "in order of time");
     assert_eq!(run.witnesses(2).unwrap(), []);
+}
+
+#[test]
+fn what_the_database_tells_is_read_in_order_of_time_for_each_trial() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(&directory.path().join("run.db"), 0, 0).unwrap();
+    let row = |at_ns, name: &str, subject: &str, value| EvidenceRow {
+        at_ns,
+        error_ns: 500_000,
+        node: "n1".to_owned(),
+        source: "jmx".to_owned(),
+        subject: subject.to_owned(),
+        name: name.to_owned(),
+        value,
+    };
+    let late = row(3_000_000_000, "snitch-score", "n2", 0.25);
+    let early = row(1_500_000_000, "speculative-retries", "", 17.0);
+    recorder
+        .batch(|recorder| {
+            recorder.evidence(1, &late)?;
+            recorder.evidence(1, &early)?;
+            recorder.evidence(2, &row(0, "pause", "G1CollectForAllocation", 2e6))
+        })
+        .unwrap();
+    let run = Run::open(directory.path()).unwrap();
+    assert_eq!(run.evidence(1).unwrap(), [early, late]);
+    assert_eq!(run.evidence(2).unwrap().len(), 1);
 }
