@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use brownout_record::{
-    CpuRow, Event, FaultRecord, Histogram, HostCounterRow, LatencyRow, ProbeRow, Run, Stamp, TrialRow, TrialState,
-    WitnessRow,
+    CpuRow, Event, EvidenceRow, FaultRecord, Histogram, HostCounterRow, LatencyRow, ProbeRow, Run, Stamp, TrialRow,
+    TrialState, WitnessRow,
 };
 
 use crate::{AnalysisError, latency::empty, links::LinkCounters};
@@ -105,6 +105,8 @@ pub struct TrialEvidence {
     pub faults: Vec<FaultRecord>,
     /// Its events.
     pub events: Vec<Event>,
+    /// What the database told of itself, in order of time.
+    pub database: Vec<EvidenceRow>,
 }
 
 impl TrialEvidence {
@@ -162,6 +164,7 @@ impl TrialEvidence {
             witnesses: run.witnesses(trial)?,
             cpu: run.cpu(trial)?,
             faults: run.faults(trial)?,
+            database: run.evidence(trial)?,
             events: run.events()?.into_iter().filter(|event| event.trial == Some(trial)).collect(),
         };
         evidence.ends_ns = row.ends_ns.unwrap_or_else(|| evidence.last_seen());

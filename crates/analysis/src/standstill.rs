@@ -169,14 +169,7 @@ fn behind_others(description: &Description, baseline: &PhaseFindings) -> Option<
     if replicas != nodes || replicas < 2 {
         return None;
     }
-    let awaited = match description.load.consistency.to_ascii_lowercase().replace('-', "_").as_str() {
-        "one" | "local_one" => 1,
-        "two" => 2,
-        "three" => 3,
-        "quorum" | "local_quorum" => replicas / 2 + 1,
-        "all" => replicas,
-        _ => return None,
-    };
+    let awaited = awaited(&description.load.consistency, replicas)?;
     let ended = |name: &str| -> u64 {
         baseline.statements.iter().filter(|part| part.name == name).map(|part| part.ok + part.timed_out).sum()
     };
@@ -188,4 +181,16 @@ fn behind_others(description: &Description, baseline: &PhaseFindings) -> Option<
     let of_read = f64::from(awaited.min(replicas) - 1) / f64::from(replicas - 1);
     let of_write = if awaited >= replicas { 1.0 } else { 0.0 };
     Some((reads * of_read + writes * of_write) / (reads + writes))
+}
+
+/// How many of `replicas` a read or write at this level waits for; none for a level that depends on more.
+pub(crate) fn awaited(consistency: &str, replicas: u32) -> Option<u32> {
+    Some(match consistency.to_ascii_lowercase().replace('-', "_").as_str() {
+        "one" | "local_one" => 1,
+        "two" => 2,
+        "three" => 3,
+        "quorum" | "local_quorum" => replicas / 2 + 1,
+        "all" => replicas,
+        _ => return None,
+    })
 }

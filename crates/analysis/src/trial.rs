@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::{Balance, ClosedLoop, Effect, FaultFindings, HarmFindings, Instrument, PhaseFindings, Standstill};
+use crate::{
+    Balance, ClosedLoop, DatabaseFindings, Effect, FaultFindings, HarmFindings, Instrument, PhaseFindings, Standstill,
+};
 
 /// Whether the evidence can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -54,6 +56,8 @@ pub struct TrialFindings {
     pub instrument: Instrument,
     /// The balance sheet.
     pub balance: Balance,
+    /// What the database says that it did; none in a run whose record has nothing of it.
+    pub database: Option<DatabaseFindings>,
     /// Nodes that ended by themselves.
     pub deaths: Vec<NodeDeath>,
 }

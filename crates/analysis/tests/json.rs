@@ -8,7 +8,7 @@ mod scenario;
 use std::collections::BTreeSet;
 
 use brownout_analysis::{compare, findings};
-use brownout_record::{Quantity, Subject};
+use brownout_record::{EvidenceRow, Quantity, Subject};
 use common::Synthetic;
 use scenario::{Made, Scenario};
 use serde_json::Value;
@@ -31,6 +31,22 @@ fn keys(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
+/// Something of everything that a database can tell.
+fn told() -> Vec<EvidenceRow> {
+    let names = ["reading", "replica-reads", "pending", "snitch-badness-threshold", "pause", "marked-down"];
+    let row = |(at, name): (u64, &str), subject: &str| EvidenceRow {
+        at_ns: at * 1_000_000_000,
+        error_ns: 0,
+        node: "n1".to_owned(),
+        source: "jmx".to_owned(),
+        subject: subject.to_owned(),
+        name: name.to_owned(),
+        value: at as f64,
+    };
+    let both = [5, 8].into_iter().flat_map(|at| names.map(|name| (at, name)));
+    both.map(|one| row(one, "")).chain([row((8, "snitch-score"), "n2")]).collect()
+}
+
 #[test]
 fn every_field_is_documented() {
     let directory = tempfile::tempdir().unwrap();
@@ -42,6 +58,7 @@ fn every_field_is_documented() {
         objective_phases: &["fault"],
         foreign: 0.4,
         queued: 2.0,
+        database: told,
         ..Synthetic::default()
     };
     let found = serde_json::to_value(findings(&everything.run(directory.path())).unwrap()).unwrap();
@@ -56,6 +73,10 @@ fn every_field_is_documented() {
         (&harmed, "/trials/0/standstill/quantiles/0/measured_ns"),
         (&found, "/trials/0/instrument/disturbed_by/0/pids"),
         (&found, "/trials/0/closed_loop/measured_loss"),
+        (&found, "/trials/0/database/phases/0/by_node/0/scores/0/avoided"),
+        (&found, "/trials/0/database/phases/0/by_node/0/counters/0/rise"),
+        (&found, "/trials/0/database/phases/0/by_node/0/gauges/0/least"),
+        (&found, "/trials/0/database/marks/0/phase"),
     ] {
         assert!(of.pointer(there).is_some_and(|value| !value.is_null()), "{there}: its fields are not checked");
     }

@@ -10,9 +10,9 @@ mod write;
 use std::path::Path;
 
 use brownout_record::{
-    CpuRow, Description, Environment, Event, Expectation, FaultRecord, Histogram, HostDescription, LatencyRow, LinkRow,
-    LoadDescription, LoadRow, Objective, Period, PhaseDescription, PhaseRow, ProbeRow, ProbeSample, Quantity, Recorder,
-    Run, Severity, Stamp, Subject, TrialRow, TrialState,
+    CpuRow, Description, Environment, Event, EvidenceRow, Expectation, FaultRecord, Histogram, HostDescription,
+    LatencyRow, LinkRow, LoadDescription, LoadRow, Objective, Period, PhaseDescription, PhaseRow, ProbeRow,
+    ProbeSample, Quantity, Recorder, Run, Severity, Stamp, Subject, TrialRow, TrialState,
 };
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -93,6 +93,8 @@ pub struct Synthetic {
     pub queued: f64,
     /// Events besides: trial, kind, text.
     pub events: &'static [(Option<u32>, &'static str, &'static str)],
+    /// What the database tells in each trial, at times since its beginning.
+    pub database: fn() -> Vec<EvidenceRow>,
     /// A node dies in the fault phase.
     pub death: bool,
     /// Share of the operations of trial t (from 1), second s of a phase, that fail; by phase name.
@@ -153,6 +155,7 @@ impl Default for Synthetic {
             unread: 0,
             queued: 0.1,
             events: &[],
+            database: Vec::new,
             death: false,
             failing: |_, _, _| 0.0,
             objective_ns: 50 * MS,

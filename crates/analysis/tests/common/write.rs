@@ -49,6 +49,9 @@ impl Synthetic {
                 state: if cut.is_some() { self.cut_state } else { TrialState::Done },
             })?;
             self.phases(recorder, trial, zero, until)?;
+            for row in (self.database)() {
+                recorder.evidence(trial, &EvidenceRow { at_ns: zero + row.at_ns, ..row })?;
+            }
             if !self.no_fault && !self.unrecorded {
                 self.faults(recorder, trial, zero, until)?;
             }
