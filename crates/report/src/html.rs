@@ -4,7 +4,7 @@ use brownout_analysis::{Findings, Outcome, TrialEvidence, TrialFindings, Validit
 use brownout_record::{Event, Run};
 
 use crate::{
-    ReportError, charts,
+    ReportError, charts, database,
     escape::{escape, script_json},
     figure::Figure,
     glossary,
@@ -27,6 +27,7 @@ pub fn html(run: &Run, findings: &Findings) -> Result<String, ReportError> {
     body += &section("Phases", &tables::phases(findings));
     body += &two_columns(findings, &evidence);
     body += &proofs(findings);
+    body += &database(findings);
     body += &section("Balance sheet", &tables::balance(findings));
     body += &instrument(findings);
     body += &background(findings, &run.events()?, experiment.as_deref());
@@ -171,6 +172,14 @@ fn proofs(findings: &Findings) -> String {
         out
     };
     section("Was the fault in force?", &per_trial(findings, panel))
+}
+
+fn database(findings: &Findings) -> String {
+    if findings.trials.iter().all(|trial| trial.database.is_none()) {
+        return String::new();
+    }
+    let panel = |_, trial: &TrialFindings| database::html(trial).unwrap_or_default();
+    section("What the database says", &per_trial(findings, panel))
 }
 
 fn instrument(findings: &Findings) -> String {

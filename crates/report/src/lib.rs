@@ -4,6 +4,7 @@
 
 mod charts;
 mod comparison;
+mod database;
 mod error;
 mod escape;
 mod export;

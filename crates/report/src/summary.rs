@@ -24,6 +24,7 @@ pub fn summary(findings: &Findings, style: Style) -> String {
     page.closed_loop(findings);
     page.standstill(findings);
     page.proofs(findings);
+    page.database(findings.trials.iter().map(|trial| (format!("trial {}", trial.trial), trial)));
     page.balance(findings);
     page.instrument(findings);
     page.notes(findings);

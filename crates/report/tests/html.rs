@@ -8,7 +8,7 @@ mod common;
 mod scenario;
 
 use brownout_analysis::findings;
-use brownout_record::{Quantity, Subject};
+use brownout_record::{EvidenceRow, Quantity, Subject};
 use brownout_report::{Style, html, summary, svg};
 use common::{SECOND, Synthetic};
 use scenario::{Made, Scenario};
@@ -29,6 +29,52 @@ const PLAIN: Style = Style { color: false, width: 100 };
 const FAILURE: &[(Option<u32>, &str, &str)] =
     &[(None, "failed", "n1 died: exit status 1; the last lines of its log:\n  no memory <heap>")];
 
+fn evidence(at: u64, node: &str, name: &str, subject: &str, value: f64) -> EvidenceRow {
+    EvidenceRow {
+        at_ns: at * SECOND + 900_000_000,
+        error_ns: 2_000_000,
+        node: node.to_owned(),
+        source: "jmx".to_owned(),
+        subject: subject.to_owned(),
+        name: name.to_owned(),
+        value,
+    }
+}
+
+/// In the fault phase (16 s to 26 s) n1 goes on reading from n2, and n3 does not; n2 does not answer in the recovery.
+fn told() -> Vec<EvidenceRow> {
+    let mut all: Vec<EvidenceRow> = ["n1", "n3"]
+        .into_iter()
+        .flat_map(|node| (2..36).map(move |at| evidence(at, node, "reading", "", 2e6)))
+        .chain((2..26).map(|at| evidence(at, "n2", "reading", "", 2e6)))
+        .collect();
+    for (coordinator, others) in [("n1", 0.6), ("n3", 0.02)] {
+        all.push(evidence(2, coordinator, "snitch-badness-threshold", "", 1.0));
+        for of in ["n1", "n2", "n3"] {
+            all.push(evidence(2, coordinator, "snitch-score", of, 0.9));
+            all.push(evidence(15, coordinator, "snitch-score", of, if of == "n2" { 1.0 } else { others }));
+        }
+        all.push(evidence(15, coordinator, "messages-sent", "n2", 100.0));
+        all.push(evidence(25, coordinator, "messages-sent", "n2", 2_600.0));
+    }
+    all.push(evidence(20, "n1", "speculative-retries", "", 1_234.0));
+    all.push(evidence(20, "n2", "dropped-messages", "<MUTATION_REQ>", 7.0));
+    all.push(evidence(20, "n2", "pause", "G1CollectForAllocation", 120e6));
+    all.push(evidence(22, "n1", "marked-down", "n2", 1.0));
+    all
+}
+
+fn told_by_twelve() -> Vec<EvidenceRow> {
+    let names: Vec<String> = (1..=12).map(|number| format!("node-{number}")).collect();
+    let mut all = Vec::new();
+    for node in &names {
+        all.extend((2..36).map(|at| evidence(at, node, "reading", "", 2e6)));
+        all.extend(names.iter().map(|of| evidence(2, node, "snitch-score", of, 0.5)));
+    }
+    all.push(evidence(20, "node-7", "speculative-retries", "", 5.0));
+    all
+}
+
 /// All kinds of runs that a report must survive.
 fn kinds() -> Vec<(&'static str, Synthetic)> {
     let plan = Synthetic::default;
@@ -44,6 +90,8 @@ fn kinds() -> Vec<(&'static str, Synthetic)> {
         ("flooded", Synthetic { flood: Some(30_000), ..plan() }),
         ("killed in the flood", Synthetic { flood: Some(30_000), trials: 1, cut_at: Some(5 * SECOND), ..plan() }),
         ("failed before its first trial", Synthetic { trials: 0, events: FAILURE, ..plan() }),
+        ("with what the database says", Synthetic { database: told, ..plan() }),
+        ("with twelve nodes' worth of it", Synthetic { database: told_by_twelve, ..plan() }),
         ("all fails", Synthetic { failing: |_, _, _| 1.0, death: true, time_outs: 0, ..plan() }),
     ]
 }
@@ -260,4 +308,33 @@ fn the_end_of_the_load_is_not_drawn_as_a_fall() {
     let (_, end) = line.rsplit_once('H').unwrap();
     // The plot is 1150 wide from 72 on; the recovery ends after 60 of 65 seconds.
     assert_eq!(end, format!("{:.1}", 72.0 + 1150.0 * 60.0 / 65.0));
+}
+
+/// The line of a summary or page that begins with this, its cells apart by two spaces or more.
+fn cells<'a>(text: &'a str, begins: &str) -> Vec<&'a str> {
+    let line = text.lines().find(|line| line.trim_start().starts_with(begins));
+    line.unwrap_or_default().split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
+}
+
+#[test]
+fn what_the_database_says_stands_beside_what_was_measured_and_shows_who_read_on_from_a_slow_replica() {
+    let summary = text(&Synthetic { trials: 1, planned_trials: 1, database: told, ..Synthetic::default() }, PLAIN);
+    assert!(summary.contains("What the database says, trial 1 (n1 / n2 / n3)"), "{summary}");
+    // The node that did not answer is not one that counted nothing.
+    let retries = cells(&summary, "speculative retries");
+    assert_eq!(retries, ["speculative retries", "0 / 0 / 0", "1\u{202f}234 / 0 / 0", "0 / – / 0"], "{summary}");
+    // A score keeps a coordinator away if it is more than twice the second best.
+    let (stays, leaves) = (cells(&summary, "n1 → n2"), cells(&summary, "n3 → n2"));
+    assert_eq!((stays[2], leaves[2]), ("1.00 · 0.0% · 250/s", "1.00 · 100.0% · 250/s"), "{summary}");
+    assert!(summary.contains("n1 took n2 for down at 22.900s ± 2.00ms of the trial (fault)"), "{summary}");
+    let page = report(&Synthetic { database: told, ..Synthetic::default() });
+    assert!(page.contains("dropped: &lt;MUTATION_REQ&gt;") && page.contains("kept away 100.0%, 250/s"));
+}
+
+#[test]
+fn of_many_nodes_only_those_with_something_to_say_are_shown_and_what_is_left_out_is_said() {
+    let summary = text(&Synthetic { database: told_by_twelve, trials: 3, ..Synthetic::default() }, PLAIN);
+    assert_eq!(cells(&summary, "speculative retries"), ["speculative retries", "0", "node-7 5", "0"], "{summary}");
+    assert!(summary.contains("… and 132 more pairs, in the report"), "{summary}");
+    assert!(summary.contains("the same of 1 more trials is in the report"), "{summary}");
 }
