@@ -95,6 +95,9 @@ pub struct Score {
     /// Share of the time in which they kept the coordinator from reading from it, but to speculate. None where that cannot be
     /// said: not every node has every row, or nobody knows how many replicas a read asks.
     pub avoided: Option<f64>,
+    /// While they did not: the node that would have to have a better score for that, most of the time. It is the one that a read
+    /// would ask instead.
+    pub because_of: Option<String>,
 }
 
 /// Pauses of a JVM.
@@ -311,25 +314,33 @@ fn scores(all: &OfNode<'_>, window: &PhaseWindow, rule: Option<Rule>) -> Vec<Sco
     let at = |steps: &[(u64, f64, u64)], moment: u64| {
         steps.iter().rfind(|(at, ..)| *at <= moment).map(|(_, value, _)| *value)
     };
-    let avoided = |own: &[(u64, f64, u64)]| {
-        let Rule { threshold, asked, of } = rule?;
+    // For how long it was known whether the node is avoided, for how long it was, and whose score else stood in the way.
+    let judged = |of: &str, own: &[(u64, f64, u64)]| {
+        let Rule { threshold, asked, of: nodes } = rule?;
         let (mut avoided, mut known) = (0, 0);
+        let mut in_the_way: BTreeMap<&str, u64> = BTreeMap::new();
         for (from, to) in &stretches {
             let Some(score) = at(own, *from) else { continue };
+            let mut sorted: Vec<(f64, &str)> =
+                by_node.iter().filter_map(|(node, steps)| Some((at(steps, *from)?, *node))).collect();
             // A node without a score counts as one of 0.
-            let mut sorted: Vec<f64> = by_node.values().filter_map(|steps| at(steps, *from)).collect();
-            sorted.resize(of.max(sorted.len()), 0.0);
-            sorted.sort_by(f64::total_cmp);
-            let Some(worst_asked) = sorted.get(asked - 1) else { continue };
+            sorted.resize(nodes.max(sorted.len()), (0.0, ""));
+            sorted.sort_by(|one, other| one.0.total_cmp(&other.0));
+            let Some((worst_asked, _)) = sorted.get(asked - 1) else { continue };
             known += to - from;
             if score > (1.0 + threshold) * worst_asked {
                 avoided += to - from;
+            } else if let Some((_, who)) = sorted.iter().filter(|(_, node)| *node != of).nth(asked - 1) {
+                *in_the_way.entry(who).or_default() += to - from;
             }
         }
-        (known > 0).then(|| avoided as f64 / known as f64)
+        let most = in_the_way.into_iter().max_by_key(|(_, time)| *time);
+        let because_of = most.map(|(who, _)| who.to_owned()).filter(|who| !who.is_empty());
+        (known > 0).then(|| (avoided as f64 / known as f64, because_of))
     };
     let score = |(of, steps): (&&str, &Vec<(u64, f64, u64)>)| {
-        Some(Score { of: (**of).to_owned(), values: values(steps)?, avoided: avoided(steps) })
+        let (avoided, because_of) = judged(of, steps).map_or((None, None), |(avoided, who)| (Some(avoided), who));
+        Some(Score { of: (**of).to_owned(), values: values(steps)?, avoided, because_of })
     };
     by_node.iter().filter_map(score).collect()
 }

@@ -127,8 +127,26 @@ fn scores_say_whether_a_coordinator_was_kept_from_a_slow_replica_or_went_on_read
     assert!((score("n2").avoided.unwrap() - 0.5).abs() < 0.01, "{scores:?}");
     assert!((score("n2").values.mean - 1.0).abs() < 0.01, "{scores:?}");
     assert_eq!((score("n1").avoided, score("n3").avoided), (Some(0.0), Some(0.0)));
+    // It would have been all the time, had n3 not seemed slow, too.
+    assert_eq!(score("n2").because_of.as_deref(), Some("n3"));
+    assert_eq!(score("n1").because_of.as_deref(), Some("n2"));
     let before = of(&found, "baseline", "n1").scores.iter().find(|score| score.of == "n2").unwrap();
     assert_eq!((before.avoided, before.values.mean), (Some(0.0), 0.25));
+}
+
+#[test]
+fn an_old_score_of_a_replica_that_is_not_asked_leaves_a_coordinator_with_the_slow_one() {
+    let found = analysed(|| {
+        let score = |of: &str, value| row(2.9, "n1", "snitch-score", of, value);
+        let mut all: Vec<EvidenceRow> = readings("n1", 2..36).collect();
+        all.extend([score("n1", 0.01), score("n2", 0.02), score("n3", 1.0)]);
+        all.extend([row(2.9, "n1", "snitch-badness-threshold", "", 1.0), row(16.5, "n1", "snitch-score", "n2", 0.25)]);
+        all
+    });
+    let scores = &of(&found, "fault", "n1").scores;
+    let score = |of: &str| scores.iter().find(|score| score.of == of).unwrap();
+    assert_eq!((score("n2").avoided, score("n2").because_of.as_deref()), (Some(0.0), Some("n3")));
+    assert_eq!((score("n3").avoided, score("n3").because_of.as_deref()), (Some(1.0), None));
 }
 
 #[test]

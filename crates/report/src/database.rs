@@ -1,8 +1,9 @@
 //! What the database itself says that it did: the same lines for the terminal and for the page.
 
 use brownout_analysis::{
-    Counter, DatabaseFindings, DatabasePhase, Gauge, Mark, NodeEvidence, Score, TrialFindings, Values,
+    Counter, DatabaseFindings, DatabasePhase, Gauge, Mark, NodeEvidence, Score, TrialFindings, Values, phase,
 };
+use brownout_record::Subject;
 use brownout_units::format_ns;
 
 use crate::{
@@ -17,6 +18,8 @@ use crate::{
 const TRIALS_SHOWN: usize = 2;
 const SCORES_SHOWN: usize = 12;
 const MARKS_SHOWN: usize = 6;
+/// Who was kept away from a node for less of the fault phase than this is said to have read on.
+const KEPT_AWAY: f64 = 0.5;
 /// Letters of a line's name and of a cell there, so that three phases fit into 100 columns.
 const NAME_WIDTH: usize = 28;
 const CELL_WIDTH: usize = 21;
@@ -30,8 +33,8 @@ enum Show {
     Rise,
     /// A counter: how far it rose in a second.
     PerSecond,
-    /// A counter of bytes.
-    Bytes,
+    /// A counter of bytes, in MiB.
+    MiB,
     /// A gauge: its mean.
     Mean,
     /// A gauge: its most.
@@ -56,7 +59,7 @@ const KNOWN: [(&str, &str, &str, Show); 19] = [
     ("considered-up", "", "considered down", Show::Off),
     ("noticed-pause", "", "long pauses it noticed", Show::Rise),
     ("compactions", "", "compactions", Show::Rise),
-    ("compacted-bytes", "", "compacted", Show::Bytes),
+    ("compacted-bytes", "", "compacted, MiB", Show::MiB),
     ("sstables-per-read", "mean", "SSTables per read, mean", Show::Mean),
     ("sstables-per-read", "p99", "SSTables per read, p99", Show::Mean),
     ("pending", "", "pending, most", Show::Most),
@@ -95,6 +98,9 @@ impl Page {
                     self.line(Paint::Dim, &format!("  … and {left_out} more pairs, in the report"));
                 }
             }
+            for why in read_on(found, trial).iter().take(MARKS_SHOWN) {
+                self.line(Paint::Plain, &format!("  {why}"));
+            }
             for mark in found.marks.iter().take(MARKS_SHOWN) {
                 self.line(Paint::Plain, &format!("  {}", mark_words(mark, trial)));
             }
@@ -121,10 +127,11 @@ pub(crate) fn html(trial: &TrialFindings) -> Option<String> {
     if !scores.is_empty() {
         out += &table("", SCORES, &headings("coordinator → replica", found), rows(scores));
     }
-    let marks: String =
-        found.marks.iter().map(|mark| format!("<li>{}</li>", escape(&mark_words(mark, trial)))).collect();
-    if !marks.is_empty() {
-        out += &format!("<ul>{marks}</ul>");
+    let marks = found.marks.iter().map(|mark| mark_words(mark, trial));
+    let told: String =
+        read_on(found, trial).into_iter().chain(marks).map(|text| format!("<li>{}</li>", escape(&text))).collect();
+    if !told.is_empty() {
+        out += &format!("<ul>{told}</ul>");
     }
     Some(out)
 }
@@ -171,12 +178,13 @@ fn lines(found: &DatabaseFindings) -> Vec<Line> {
         let each = |show: fn(&NodeEvidence, &DatabasePhase) -> String| {
             found.phases.iter().map(|phase| joined(phase, |one| show(one, phase))).collect()
         };
-        let share = |one: &NodeEvidence, phase: &DatabasePhase| {
-            text::share(one.pauses.total_ns as f64 / phase.measured_ns.max(1) as f64)
+        let share = |one: &NodeEvidence, phase: &DatabasePhase| match one.pauses.total_ns {
+            0 => "0".to_owned(),
+            total_ns => text::share(total_ns as f64 / phase.measured_ns.max(1) as f64),
         };
         lines.push(Line { what: "JVM stood still, of the time".to_owned(), cells: each(share) });
-        let longest = |one: &NodeEvidence, _: &DatabasePhase| format_ns(one.pauses.longest_ns as f64);
-        lines.push(Line { what: "… longest pause".to_owned(), cells: each(longest) });
+        let longest = |one: &NodeEvidence, _: &DatabasePhase| one.pauses.longest_ns.div_ceil(1_000_000).to_string();
+        lines.push(Line { what: "… longest pause, ms".to_owned(), cells: each(longest) });
     }
     lines
 }
@@ -205,7 +213,7 @@ fn line(found: &DatabaseFindings, name: &str, subject: &str) -> Line {
         match show {
             Show::Rise => text::count(rise as u64),
             Show::PerSecond => text::rate(rise / (phase.measured_ns.max(1) as f64 / 1e9)),
-            Show::Bytes => bytes(rise),
+            Show::MiB => format!("{:.1}", rise / f64::from(1 << 20)),
             Show::Mean => number(values.map_or(0.0, |values| values.mean)),
             Show::Most => number(values.map_or(0.0, |values| values.most)),
             Show::Off => text::share(values.map_or(0.0, |values| 1.0 - values.mean)),
@@ -281,6 +289,42 @@ fn sent(one: &NodeEvidence, score: &Score, phase: &DatabasePhase) -> String {
     format!("{}/s", text::rate(sent / (phase.measured_ns.max(1) as f64 / 1e9)))
 }
 
+/// Who went on reading from a node that a fault hit, on the way between the two or the node itself, and why the scores let it.
+fn read_on(found: &DatabaseFindings, trial: &TrialFindings) -> Vec<String> {
+    let is_hit = |coordinator: &str, of: &str| {
+        trial.faults.iter().flat_map(|fault| &fault.rows).filter(|row| row.hit).any(|row| match &row.subject {
+            Subject::Pair { from, to } => (from == of && to == coordinator) || (from == coordinator && to == of),
+            Subject::Host { host } | Subject::Directory { host, .. } => host == of,
+        })
+    };
+    let mut told = Vec::new();
+    for one in found.phases.iter().filter(|phase| phase.phase == phase::FAULT).flat_map(|phase| &phase.by_node) {
+        for score in &one.scores {
+            let (Some(avoided), Some(other)) = (score.avoided, &score.because_of) else { continue };
+            if score.of == one.node || avoided >= KEPT_AWAY || !is_hit(&one.node, &score.of) {
+                continue;
+            }
+            let Some(others) = one.scores.iter().find(|score| score.of == *other).map(|score| score.values) else {
+                continue;
+            };
+            let old =
+                if others.least == others.most { ", unchanged (one that is not asked keeps its score)" } else { "" };
+            let times = found.badness_threshold.map_or(1.0, |threshold| 1.0 + threshold);
+            told.push(format!(
+                "{} was free to read from {} for {} of the fault phase: it scored that {:.2}, and {other} {:.2}{old}; it \
+                 is kept only from one more than {} times as bad",
+                one.node,
+                score.of,
+                text::share(1.0 - avoided),
+                score.values.mean,
+                others.mean,
+                number(times),
+            ));
+        }
+    }
+    told
+}
+
 fn mark_words(mark: &Mark, trial: &TrialFindings) -> String {
     let Mark { node, of, up, error_ns, .. } = mark;
     let at = (mark.at_ns.saturating_sub(trial.starts_ns)) as f64 / 1e9;
@@ -294,22 +338,12 @@ fn number(value: f64) -> String {
     if value.fract() == 0.0 && value >= 0.0 { text::count(value as u64) } else { format!("{value:.2}") }
 }
 
-/// Bytes as people read them, rounded.
-fn bytes(value: f64) -> String {
-    let units = [("GiB", 1024.0 * 1024.0 * 1024.0), ("MiB", 1024.0 * 1024.0), ("KiB", 1024.0)];
-    match units.into_iter().find(|(_, scale)| value >= *scale) {
-        Some((unit, scale)) => format!("{:.1}{unit}", value / scale),
-        None => format!("{value:.0}B"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn bytes_and_gauges_are_rounded_to_what_is_read() {
-        assert_eq!([0.0, 1023.0, 1536.0, 5_242_880.0].map(bytes), ["0B", "1023B", "1.5KiB", "5.0MiB"]);
+    fn gauges_are_whole_where_they_are() {
         assert_eq!([0.0, 12.0, 1.236].map(number), ["0", "12", "1.24"]);
     }
 

@@ -327,7 +327,18 @@ fn what_the_database_says_stands_beside_what_was_measured_and_shows_who_read_on_
     let (stays, leaves) = (cells(&summary, "n1 → n2"), cells(&summary, "n3 → n2"));
     assert_eq!((stays[2], leaves[2]), ("1.00 · 0.0% · 250/s", "1.00 · 100.0% · 250/s"), "{summary}");
     assert!(summary.contains("n1 took n2 for down at 22.900s ± 2.00ms of the trial (fault)"), "{summary}");
+    let why = "n1 was free to read from n2 for 100.0% of the fault phase: it scored that 1.00, and";
+    let lines = summary.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(lines.contains(why) && !lines.contains("n3 was free to read from n2"), "{summary}");
+    assert!(
+        lines.contains(
+            "0.60, unchanged (one that is not asked keeps its score); it is kept only from one more than 2 times"
+        ),
+        "{lines}"
+    );
+    assert_eq!(cells(&summary, "… longest pause, ms")[2], "0 / 120 / 0", "{summary}");
     let page = report(&Synthetic { database: told, ..Synthetic::default() });
+    assert!(page.contains(why));
     assert!(page.contains("dropped: &lt;MUTATION_REQ&gt;") && page.contains("kept away 100.0%, 250/s"));
 }
 
