@@ -33,6 +33,29 @@ fn coordinator_p50(of: &Value, phase_name: &str, coordinator: &str) -> f64 {
     part["response"]["p50"]["value_ns"].as_f64().unwrap_or_else(|| panic!("{part}"))
 }
 
+/// Every node says in every phase what it served as a replica, and how it scored the others.
+fn the_database_tells_what_it_did(trial: &Value) {
+    let database = &trial["database"];
+    assert_eq!(database["badness_threshold"], 1.0);
+    let phases = database["phases"].as_array().unwrap();
+    assert_eq!(phases.len(), 3, "{database}");
+    for told in phases {
+        let counts = &phase(trial, told["phase"].as_str().unwrap())["counts"];
+        let nodes = told["by_node"].as_array().unwrap();
+        assert_eq!(nodes.len(), 3, "{told}");
+        for node in nodes {
+            assert!(node["readings"].as_u64().unwrap() > 0, "{node}");
+            assert_eq!(node["scores"].as_array().unwrap().len(), 3, "each scores all, itself too: {node}");
+            // Half of all are writes, and each replica gets every one, in the end.
+            let counters = node["counters"].as_array().unwrap();
+            let writes =
+                counters.iter().find(|one| one["name"] == "replica-writes").unwrap_or_else(|| panic!("{node}"));
+            let asked = counts["ok"].as_u64().unwrap() / 2;
+            assert!(writes["rise"].as_f64().unwrap() > asked as f64 * 0.7, "{writes} {counts}");
+        }
+    }
+}
+
 #[test]
 fn one_slow_replica_is_proven_measured_and_shown() {
     require_root();
@@ -58,6 +81,8 @@ fn one_slow_replica_is_proven_measured_and_shown() {
     let before = |name| coordinator_p50(trial, "baseline", name);
     assert!(before("n2") < before("n1") + 50e6, "n2 is no slower without the fault");
 
+    the_database_tells_what_it_did(trial);
+
     // What was shown can be shown again from the file alone, wherever it lies.
     let directory = only_run(out.path());
     let elsewhere = tempfile::tempdir().unwrap();
@@ -67,7 +92,8 @@ fn one_slow_replica_is_proven_measured_and_shown() {
     assert_eq!(again.status.code(), output.status.code());
     let summary = text(&brownout(&["show", directory.to_str().unwrap()]).stdout);
     // Which of the hit links is the worst is chance; that it begins at n2 is not.
-    for part in ["baseline", "p99.9", "3 hit, worst n2 → ", "proven", "balances", "the warm-up ended"] {
+    let parts = ["baseline", "p99.9", "3 hit, worst n2 → ", "proven", "balances", "the warm-up ended"];
+    for part in parts.into_iter().chain(["What the database says", "replica writes, /s", "n1 → n2"]) {
         assert!(summary.contains(part), "'{part}' is not in:\n{summary}");
     }
     let report = fs::read_to_string(directory.join("report.html")).unwrap();

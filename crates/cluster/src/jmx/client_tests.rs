@@ -11,7 +11,8 @@ const SERVER: &[u8] = b"Q\xac\xed\0\x05w\x0f\x01=*.}\0\0\x01\xa2\x07d\xe6\xb2\x8
     RMIServerImpl_Stub\0\0\0\0\0\0\0\x02\x02\0\0pxr\0\x1ajava.rmi.server.RemoteStub\xe9\xfe\xdc\xc9\x8b\xe1e\x1a\x02\0\
     \0pxr\0\x1cjava.rmi.server.RemoteObject\xd3a\xb4\x91\x0ca3\x1e\x03\0\0pxpw4\0\x0bUnicastRef2\0\0\x09127.0.0.1\0\0\
     \x96\xf7\xbe\xce\xd0_\xfa\xdf=-=*.}\0\0\x01\xa2\x07d\xe6\xb2\x80\x01\x01x";
-const CONNECTION: &[u8] = b"Q\xac\xed\0\x05w\x0f\x01=*.}\0\0\x01\xa2\x07d\xe6\xb2\x80\x05sr\x002javax.management.remote.\
+const CONNECTION: &[u8] =
+    b"Q\xac\xed\0\x05w\x0f\x01=*.}\0\0\x01\xa2\x07d\xe6\xb2\x80\x05sr\x002javax.management.remote.\
     rmi.RMIConnectionImpl_Stub\0\0\0\0\0\0\0\x02\x02\0\0pxr\0\x1ajava.rmi.server.RemoteStub\xe9\xfe\xdc\xc9\x8b\xe1e\
     \x1a\x02\0\0pxr\0\x1cjava.rmi.server.RemoteObject\xd3a\xb4\x91\x0ca3\x1e\x03\0\0pxpw4\0\x0bUnicastRef2\0\0\
     \x09127.0.0.1\0\0\x96\xf7\xd9\xfd\x8b|\x08\xf8\xc7G=*.}\0\0\x01\xa2\x07d\xe6\xb2\x80\x04\x01x";
@@ -101,6 +102,39 @@ fn a_bean_is_asked_for_attributes_and_one_that_is_not_there_leaves_the_session_a
         assert_eq!((attributes[2].1.text(), attributes[2].1.number()), (Some("ä"), None));
         assert_eq!(attributes[4].1.entries().len(), 2);
     });
+}
+
+#[test]
+fn a_session_is_renewed_before_the_server_forgets_it() {
+    let (ours, theirs) = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        (TcpStream::connect(listener.local_addr().unwrap()).unwrap(), listener.accept().unwrap().0)
+    };
+    let ((_, server), (_, connection)) = (stub(SERVER), stub(CONNECTION));
+    // The one that it has is another than the one that it gets.
+    let old: ObjectId = [7; 22];
+    let since = Instant::now().checked_sub(RENEWED_AFTER + Duration::from_secs(1)).unwrap();
+    let mut client = Client { calls: Calls(BufReader::new(ours)), server, connection: old, since };
+    // Nothing is returned by the method that closes.
+    let closed = &ANSWER[..22];
+    let asked = thread::scope(|scope| {
+        let asked = scope.spawn(|| {
+            let mut theirs = theirs;
+            let mut take = |length: usize, answer: &[u8]| {
+                let mut bytes = vec![0; length];
+                theirs.read_exact(&mut bytes).unwrap();
+                theirs.write_all(answer).unwrap();
+                bytes
+            };
+            [take(NEW.len(), CONNECTION), take(41, closed), take(ASK.len(), ANSWER)]
+        });
+        assert_eq!(client.attributes(SNITCH, &ATTRIBUTES).unwrap().len(), 5);
+        asked.join().unwrap()
+    });
+    assert_eq!(asked[0], NEW);
+    assert_eq!(asked[1], call(&old, CLOSE, &[]));
+    assert_eq!(asked[2], ASK);
+    assert!(client.connection == connection && client.since > since);
 }
 
 #[test]
