@@ -10,11 +10,11 @@ use crate::{
     figure::{Axis, Band, Beyond, Figure, Ink, Rule, Scale, Series, Unit},
     frame::Frame,
     scale::{from_zero, log_range},
-    text, witnesses,
+    scores, text, witnesses,
 };
 
-/// The figures of a trial over time: throughput, latency, latency by coordinator; and what witnesses saw, where a fault
-/// needs them.
+/// The figures of a trial over time: throughput, latency, latency by coordinator; how coordinators scored replicas, where
+/// there is a fault; and what witnesses saw, where it needs them.
 pub fn over_time(findings: &Findings, evidence: &TrialEvidence, trial: &TrialFindings) -> Vec<Figure> {
     let mut points = timeline(evidence, &findings.objective);
     // After the recovery the load is idle: that is no fall to nothing.
@@ -30,6 +30,7 @@ pub fn over_time(findings: &Findings, evidence: &TrialEvidence, trial: &TrialFin
     if operations(findings).len() > 1 {
         figures.push(parts(findings, &frame, &points, &OPERATIONS));
     }
+    figures.extend(scores::figure(&frame));
     figures.extend(witnesses::figures(&frame));
     figures
 }

@@ -18,6 +18,7 @@ mod matrix;
 mod page;
 mod proofs;
 mod scale;
+mod scores;
 mod strips;
 mod summary;
 mod svg;

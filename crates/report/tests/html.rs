@@ -339,6 +339,15 @@ fn what_the_database_says_stands_beside_what_was_measured_and_shows_who_read_on_
     assert_eq!(cells(&summary, "… longest pause, ms")[2], "0 / 120 / 0", "{summary}");
     let page = report(&Synthetic { database: told, ..Synthetic::default() });
     assert!(page.contains(why));
+    // A line for each coordinator and each other node that it scored, and none where nothing was in force.
+    let figure =
+        |page: &str| page.split("<figure").filter(|one| one.contains("Snitch scores of replicas, trial 1")).count();
+    let without = report(&Synthetic { database: told, no_fault: true, ..Synthetic::default() });
+    assert_eq!((figure(&page), figure(&without)), (1, 0));
+    for line in ["n1&#39;s of n2", "n1&#39;s of n3", "n3&#39;s of n1", "n3&#39;s of n2"] {
+        assert!(page.contains(line) || page.contains(&line.replace("&#39;", "'")), "{line}");
+    }
+    assert!(!page.contains("n1's of n1") && !page.contains("n1&#39;s of n1"));
     assert!(page.contains("dropped: &lt;MUTATION_REQ&gt;") && page.contains("kept away 100.0%, 250/s"));
 }
 
