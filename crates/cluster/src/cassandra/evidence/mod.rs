@@ -197,7 +197,8 @@ impl Watcher {
         let Some(client) = &mut self.client else { return };
         let asked_ns = monotonic_ns();
         match questions::ask(client, &self.nodes) {
-            Ok(readings) => {
+            Ok(mut readings) => {
+                readings.extend(gone(&self.last, &readings));
                 let took_ns = monotonic_ns() - asked_ns;
                 let at = (asked_ns + took_ns / 2, took_ns / 2);
                 self.told.tell(at, JMX, "reading", String::new(), took_ns as f64);
@@ -260,8 +261,17 @@ fn changed(last: &mut HashMap<(&'static str, String), f64>, reading: Reading) ->
     Some(reading)
 }
 
+/// Scores that were told and are there no more: the snitch forgets all from time to time, and who has none counts as one of 0.
+fn gone(last: &HashMap<(&'static str, String), f64>, readings: &[Reading]) -> Vec<Reading> {
+    let is_there = |of: &str| readings.iter().any(|one| one.name == SCORE && one.subject == of);
+    let told = last.keys().filter(|(name, of)| *name == SCORE && !is_there(of));
+    told.map(|(name, of)| Reading { name, subject: of.clone(), value: 0.0 }).collect()
+}
+
 /// Of these, nought says something.
-const ALWAYS_TOLD: [&str; 2] = ["snitch-score", "considered-up"];
+const ALWAYS_TOLD: [&str; 2] = [SCORE, "considered-up"];
+/// A coordinator's score of a replica.
+const SCORE: &str = "snitch-score";
 
 #[cfg(test)]
 mod tests {
@@ -280,6 +290,18 @@ mod tests {
         assert_eq!(told("timeouts", 0.0), Some(0.0));
         assert_eq!(told("snitch-score", 0.0), Some(0.0));
         assert_eq!(told("snitch-score", 0.0), None);
+    }
+
+    #[test]
+    fn a_score_that_is_forgotten_is_told_as_nought_and_nothing_else_is() {
+        let score = |of: &str, value| Reading { name: SCORE, subject: of.to_owned(), value };
+        let last = HashMap::from([
+            ((SCORE, "n1".to_owned()), 0.5),
+            ((SCORE, "n2".to_owned()), 1.0),
+            (("timeouts", "n2".to_owned()), 3.0),
+        ]);
+        assert_eq!(gone(&last, &[score("n1", 0.4)]), [score("n2", 0.0)]);
+        assert_eq!(gone(&last, &[score("n1", 0.4), score("n2", 0.9)]), []);
     }
 
     #[test]
