@@ -36,6 +36,10 @@ pub struct Effect {
     pub degradation: Option<f64>,
     /// The same of delivered operations, however slow: comparable with published throughput figures.
     pub delivered_degradation: Option<f64>,
+    /// ln(goodput of the fault phase ÷ that of the baseline), with half an operation more in each: none at all has a place, too.
+    pub log_ratio: Option<f64>,
+    /// The same of delivered operations.
+    pub delivered_log_ratio: Option<f64>,
     /// Goodput counts as recovered from here on, operations per second; at least half of the baseline.
     pub recovery_floor: Option<f64>,
     /// From healing to the start of the first of three consecutive intervals at or above the floor,
@@ -99,6 +103,8 @@ pub(crate) fn effect(evidence: &TrialEvidence, objective: &Objective) -> Effect 
         fault: goodput(&fault),
         degradation: stats::loss(mean, goodput(&fault)),
         delivered_degradation: stats::loss(rate(&baseline, |point| point.ok), rate(&fault, |point| point.ok)),
+        log_ratio: log_ratio(&baseline, &fault, |point| point.good),
+        delivered_log_ratio: log_ratio(&baseline, &fault, |point| point.ok),
         recovery_floor: floor,
         noise: halves(&baseline).zip(mean).filter(|(_, mean)| *mean > 0.0).map(|(apart, mean)| apart / mean),
         ..Effect::default()
@@ -121,6 +127,20 @@ pub(crate) fn effect(evidence: &TrialEvidence, objective: &Objective) -> Effect 
     let settled = &recovery[back.unwrap_or(recovery.len() / 2)..];
     effect.residual = goodput(settled).map(|after| after / mean);
     effect
+}
+
+/// ln(rate during ÷ rate before), with half an operation more in each (as in the odds of Haldane, see crates/statistics).
+fn log_ratio(
+    before: &[IntervalGoodput],
+    during: &[IntervalGoodput],
+    count: impl Fn(&IntervalGoodput) -> u64,
+) -> Option<f64> {
+    let rate = |points: &[IntervalGoodput]| {
+        let length: u64 = points.iter().map(|point| point.length_ns).sum();
+        let half_more = points.iter().map(&count).sum::<u64>() as f64 + 0.5;
+        (length > 0).then(|| half_more / length as f64)
+    };
+    Some((rate(during)? / rate(before)?).ln())
 }
 
 /// The intervals from the last healing to the end of the recovery phase, whatever phase they lie in: a fault may end

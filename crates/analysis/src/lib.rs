@@ -12,11 +12,14 @@
 //! [`compare`] puts runs beside each other.
 
 mod balance;
+mod cells;
 mod compare;
 mod distribution;
 mod disturbance;
+mod effects;
 mod error;
 mod evidence;
+mod factors;
 mod findings;
 mod goodput;
 mod harm;
@@ -32,6 +35,7 @@ mod measure;
 mod observe;
 mod operations;
 mod phases;
+mod pilot;
 mod possible;
 mod proof;
 mod samples;
@@ -50,11 +54,15 @@ mod warnings;
 pub mod words;
 
 pub use balance::Balance;
+pub use brownout_statistics::effect_factor;
+pub use cells::{CellFindings, DesignFindings, Factor};
 pub use compare::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side, compare};
 pub use disturbance::{HINDERED_SHARE, OTHERS_SHARE, Taker, UNSEEN_SHARE};
+pub use effects::{CellEffect, MARGIN};
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
-pub use findings::{FORMAT, Findings, findings};
+pub use factors::{FactorFindings, FactorOutcome};
+pub use findings::{FORMAT, Findings, findings, validity};
 pub use goodput::{BAND_DEVIATIONS, BAND_SHARE, Effect, LEAST_FLOOR, RECOVERY_INTERVALS};
 pub use harm::HarmFindings;
 pub use instrument::{
@@ -66,6 +74,7 @@ pub use latency::{Due, Latencies, Quantile, Response, Short};
 pub use little::{ClosedLoop, Little};
 pub use operations::OperationEffect;
 pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
+pub use pilot::{Visible, visible};
 pub use proof::{FaultFindings, PeriodFindings, ProofRow};
 pub use segments::{REACH_NS, SETTLE_NS, margin_within, reach_within, stall_margin};
 pub use stalls::{LATE_PROBE_NS, WAITED_SHARE};
@@ -74,7 +83,7 @@ pub use stats::ENOUGH;
 pub use target::clumping;
 pub use timeline::{Point, phase_latencies, timeline};
 pub use trial::{NodeDeath, TrialFindings, Validity};
-pub use verdict::{ENOUGH_TRIALS, EffectVerdict, LEAST_DIFFERENCE, LEAST_NOISE, ObjectiveMiss, Outcome, Verdict};
+pub use verdict::{ObjectiveMiss, Outcome, Verdict};
 
 /// The exit code that follows from findings: 0 valid · 1 the objective was missed in a phase in which it must hold ·
 /// 3 the evidence is disturbed, invalid or inconclusive · 130 interrupted.

@@ -1,5 +1,6 @@
 //! The findings of one trial.
 
+use brownout_record::Arm;
 use serde::Serialize;
 
 use crate::{Balance, ClosedLoop, Effect, FaultFindings, HarmFindings, Instrument, PhaseFindings, Standstill};
@@ -19,11 +20,35 @@ pub enum Validity {
     Interrupted,
 }
 
+impl Validity {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Validity::Valid => "valid",
+            Validity::Disturbed => "disturbed",
+            Validity::Invalid => "invalid",
+            Validity::Interrupted => "interrupted",
+        }
+    }
+}
+
 /// One trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrialFindings {
-    /// From 1.
+    /// From 1, in the order in which they were run.
     pub trial: u32,
+    /// Its number in the design, from 1: attempts share it.
+    pub planned: u32,
+    /// Its cell, from 1.
+    pub cell: u32,
+    /// Its block, from 1.
+    pub block: u32,
+    /// `fault`, or `none`: the faults of its cell were not injected.
+    pub arm: Arm,
+    /// From 1.
+    pub attempt: u32,
+    /// The network and cluster that served it, from 1.
+    pub stand: u32,
     /// Its seed.
     pub seed: u64,
     /// `running` (in a file nobody writes any more: killed), `done`, `interrupted`, `failed`.
@@ -56,6 +81,13 @@ pub struct TrialFindings {
     pub balance: Balance,
     /// Nodes that ended by themselves.
     pub deaths: Vec<NodeDeath>,
+}
+
+impl TrialFindings {
+    /// What it is called: by its number in the design, and as which attempt.
+    pub fn label(&self) -> String {
+        if self.attempt > 1 { format!("{}, attempt {}", self.planned, self.attempt) } else { self.planned.to_string() }
+    }
 }
 
 /// A node that ended by itself, and not because a fault ended it.

@@ -5,6 +5,7 @@
 mod common;
 
 use common::{both, brownout, experiment, json, text};
+use serde_json::json as value;
 
 #[test]
 fn the_plan_names_phases_faults_and_the_pairs_they_hit_and_spare() {
@@ -19,7 +20,7 @@ fn the_plan_names_phases_faults_and_the_pairs_they_hit_and_spare() {
         "every RTT to and from n2 grows by 100ms",
         "hits n2 → n1, n2 → n3, n2 → load",
         "n1 → n2",
-        "trials      2",
+        "trials      4: 2 blocks, in each a trial with the faults and 1 without",
     ] {
         assert!(plan.contains(part), "'{part}' is not in:\n{plan}");
     }
@@ -29,8 +30,8 @@ fn the_plan_names_phases_faults_and_the_pairs_they_hit_and_spare() {
 fn the_plan_is_one_json_object_on_request() {
     let output = brownout(&["check", experiment("slow-replica.yaml").to_str().unwrap(), "--json"]);
     let plan = json(&output);
-    assert_eq!(plan["plan"]["trials"], 2);
-    let expectations = plan["faults"][0]["expectations"].as_array().unwrap();
+    assert_eq!((&plan["design"]["trials"], &plan["design"]["blocks"]), (&value!(4), &value!(2)));
+    let expectations = plan["cells"][0]["faults"][0]["expectations"].as_array().unwrap();
     assert_eq!(expectations.iter().filter(|one| one["hit"] == true).count(), 3);
     assert_eq!(expectations.iter().filter(|one| one["hit"] == false).count(), 9);
     assert!(plan["expected_duration_ns"].as_u64().unwrap() < 240_000_000_000);
@@ -41,7 +42,7 @@ fn chaos_is_drawn_from_the_seed_and_can_be_read_before_it_happens() {
     let file = experiment("chaos.yaml");
     let drawn = |seed: &str| {
         let seed = format!("--set=seed={seed}");
-        json(&brownout(&["check", file.to_str().unwrap(), "--json", &seed]))["faults"].clone()
+        json(&brownout(&["check", file.to_str().unwrap(), "--json", &seed]))["cells"][0]["faults"].clone()
     };
     assert_eq!(drawn("7"), drawn("7"));
     assert_ne!(drawn("7"), drawn("8"));

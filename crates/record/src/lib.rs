@@ -10,6 +10,7 @@
 
 mod blob;
 mod description;
+mod design;
 mod document;
 mod error;
 mod fault;
@@ -22,6 +23,7 @@ mod rows;
 
 pub use blob::{add_encoded, decode_histogram, encode_histogram};
 pub use description::{Description, Environment, HostDescription, LoadDescription, Objective, PhaseDescription};
+pub use design::{CellRow, DesignDescription, FactorDescription, SessionRow};
 pub use document::Document;
 pub use error::RecordError;
 pub use fault::{Expectation, FaultRecord, Period, Quantity, Severity, Stamp, Subject};
@@ -29,7 +31,7 @@ pub use latencies::{Latencies, Percentile, Population, percentile};
 pub use reader::Run;
 pub use recorder::Recorder;
 pub use rows::{
-    CpuRow, Event, HostCounterRow, LatencyRow, LinkReading, LinkRow, LoadRow, PhaseRow, ProbeRow, ProbeSample,
+    Arm, CpuRow, Event, HostCounterRow, LatencyRow, LinkReading, LinkRow, LoadRow, PhaseRow, ProbeRow, ProbeSample,
     TrialRow, TrialState, WitnessRow,
 };
 

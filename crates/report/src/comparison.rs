@@ -59,7 +59,7 @@ fn table(figures: &[Compared]) -> Table {
             Outcome::Worse => (Paint::Bad, "worse"),
             Outcome::Better => (Paint::Good, "better"),
             Outcome::NoDifference => (Paint::Plain, "no different"),
-            Outcome::Inconclusive => (Paint::Warn, "not to be told"),
+            Outcome::Changed | Outcome::Inconclusive => (Paint::Warn, "not to be told"),
             Outcome::NotJudged => (Paint::Plain, text::NONE),
         };
         let of = figure.operation.as_ref().map_or_else(String::new, |name| format!("{name}: "));

@@ -2,6 +2,7 @@
 //!
 //! All of it is a pure function of a run and its findings.
 
+mod cells;
 mod charts;
 mod comparison;
 mod error;
@@ -17,6 +18,7 @@ mod matrix;
 mod page;
 mod proofs;
 mod scale;
+mod scope;
 mod strips;
 mod summary;
 mod svg;
@@ -31,4 +33,4 @@ pub use error::ReportError;
 pub use export::svg;
 pub use html::html;
 pub use page::Style;
-pub use summary::summary;
+pub use summary::{cell, summary};

@@ -1,6 +1,6 @@
 //! Numbers and moments as people read them; the terminal and the HTML use the same.
 
-use brownout_analysis::{Effect, Part, PhaseFindings, Proof, Quantile, Range, Verdict, words};
+use brownout_analysis::{Effect, Findings, Part, PhaseFindings, Proof, Quantile, Range, Verdict, words};
 use brownout_record::Quantity;
 use brownout_units::format_ns;
 
@@ -70,6 +70,20 @@ pub fn share(value: f64) -> String {
     if near_an_end { format!("{percent:.2}%") } else { format!("{percent:.1}%") }
 }
 
+/// A relative change with its sign; one that more than doubles as a factor.
+pub fn relative(change: f64) -> String {
+    match change {
+        factor if factor.is_infinite() => "beyond any limit".to_owned(),
+        factor if factor > 1.0 => format!("×{:.2}", factor + 1.0),
+        change => format!("{}{}", if change > 0.0 { "+" } else { "" }, share(change)),
+    }
+}
+
+/// The interval of one.
+pub fn relative_range((low, high): (f64, f64)) -> String {
+    format!("{} … {}", relative(low), relative(high))
+}
+
 /// A value or [`NONE`].
 pub fn or_none<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
     value.map_or_else(|| NONE.to_owned(), show)
@@ -125,6 +139,20 @@ pub fn ended(phase: &PhaseFindings) -> String {
         (true, Some("failure")) => "the trial failed".to_owned(),
         (true, Some(other)) => other.to_owned(),
         (true, None) => "differs by trial".to_owned(),
+    }
+}
+
+/// How many trials a run has of how many: `4 trials`, `3 of 4 trials`, `5 attempts at 4 trials`.
+pub fn trials(findings: &Findings) -> String {
+    let planned = findings.design.only.map_or(findings.design.trials, |_| 1);
+    let mut done: Vec<u32> = findings.trials.iter().map(|trial| trial.planned).collect();
+    done.sort_unstable();
+    done.dedup();
+    let s = if planned == 1 { "" } else { "s" };
+    match (done.len() as u32 == planned, findings.trials.len() == done.len()) {
+        (true, true) => format!("{planned} trial{s}"),
+        (true, false) => format!("{} attempts at {planned} trial{s}", findings.trials.len()),
+        (false, _) => format!("{} of {planned} trials", done.len()),
     }
 }
 

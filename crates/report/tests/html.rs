@@ -216,7 +216,7 @@ fn the_summary_fits_100_columns_and_is_plain_without_colour() {
 
 #[test]
 fn the_summary_says_what_happened() {
-    let whole = text(&Synthetic::default(), PLAIN);
+    let whole = text(&Synthetic { without: 1, ..Synthetic::default() }, PLAIN);
     for part in [
         "What does one slow replica cost",
         "every RTT to and from n2 grows by as much",
@@ -224,7 +224,9 @@ fn the_summary_says_what_happened() {
         "9 spared, worst",
         "proven: every RTT to and from n2 grows by 100ms",
         "balances",
-        "Worse: the fault costs 33.3% of the goodput over 2 trials.",
+        "Worse: the fault costs 33.3% of the goodput",
+        "trial 2, no fault",
+        "2 × (1 + 1)",
     ] {
         assert!(whole.contains(part), "{part}\n{whole}");
     }

@@ -1,10 +1,7 @@
 //! The verdict on one figure, from its values on both sides.
 
 use super::object::Compared;
-use crate::{
-    Outcome, stats,
-    verdict::{LEAST_DIFFERENCE, LEAST_NOISE, decide},
-};
+use crate::{Outcome, stats};
 
 /// How a figure is measured, and in which measure it changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,6 +21,11 @@ impl Unit {
         }
     }
 }
+
+/// The noise floor is at least this share: shorter baselines cannot show a smaller one.
+const LEAST_NOISE: f64 = 0.005;
+/// A difference below this share is never called one.
+const LEAST_DIFFERENCE: f64 = 0.01;
 
 /// Fills in everything that follows from the values and the noise.
 pub(super) fn decided(mut figure: Compared, unit: Unit, seed: u64) -> Compared {
@@ -70,7 +72,7 @@ fn of_change(figure: &Compared, what: &str, (low, high): (f64, f64)) -> (Outcome
         Outcome::Worse => figure.a.at_least,
         Outcome::Better => figure.b.at_least,
         Outcome::NoDifference => figure.a.at_least || figure.b.at_least,
-        Outcome::Inconclusive | Outcome::NotJudged => false,
+        Outcome::Changed | Outcome::Inconclusive | Outcome::NotJudged => false,
     };
     if unknown {
         return (Outcome::Inconclusive, "the percentile lies among operations that timed out".to_owned());
@@ -88,4 +90,21 @@ fn superiority(a: &[f64], b: &[f64]) -> f64 {
         std::cmp::Ordering::Greater => 0.0,
     });
     points.sum::<f64>() / (a.len() * b.len()).max(1) as f64
+}
+
+/// The four verdicts do not overlap: everything (all trials, or the whole interval) must lie above the threshold, below
+/// its negative, or between them; else nothing can be said.
+fn decide(what: &str, (low, high): (f64, f64), threshold: f64) -> (Outcome, String) {
+    let percent = |share: f64| format!("{:.1}%", share * 100.0);
+    let from_to = format!("{what} lies within {} … {}", percent(low), percent(high));
+    let of = format!("the threshold is ±{}", percent(threshold));
+    if low > threshold {
+        (Outcome::Worse, format!("{from_to}; {of}"))
+    } else if high < -threshold {
+        (Outcome::Better, format!("{from_to}; {of}"))
+    } else if low >= -threshold && high <= threshold {
+        (Outcome::NoDifference, format!("{from_to}; {of}"))
+    } else {
+        (Outcome::Inconclusive, format!("{from_to}, on both sides of the threshold of ±{}", percent(threshold)))
+    }
 }

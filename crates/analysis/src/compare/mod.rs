@@ -14,6 +14,9 @@ pub use self::object::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting,
 use self::trials::Trial;
 use crate::{AnalysisError, Outcome};
 
+/// Trials below which no confidence interval is worth quoting.
+const ENOUGH_TRIALS: usize = 5;
+
 /// Compares the runs of two sides.
 ///
 /// # Errors
@@ -54,11 +57,11 @@ fn warnings(a: &Side, b: &Side) -> Vec<String> {
         warnings.push("a run is on both sides".to_owned());
     }
     let few = a.trials.min(b.trials);
-    if (1..crate::ENOUGH_TRIALS as u32).contains(&few) {
+    if (1..ENOUGH_TRIALS as u32).contains(&few) {
         warnings.push(format!(
             "{few} trial{} on one side: no confidence interval is quoted of fewer than {}",
             if few == 1 { "" } else { "s" },
-            crate::ENOUGH_TRIALS
+            ENOUGH_TRIALS
         ));
     }
     warnings

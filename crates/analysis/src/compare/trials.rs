@@ -39,7 +39,7 @@ pub(super) fn side(runs: &[Run], objective: &Objective) -> Result<(Side, Vec<Tri
     for run in runs {
         let path = run.path().display().to_string();
         let found = findings(run)?;
-        let same_objective = found.objective == *objective;
+        let same_objective = found.cells.first().is_some_and(|cell| cell.objective == *objective);
         if side.name.is_empty() {
             side.name.clone_from(&found.name);
         }

@@ -10,9 +10,10 @@ mod write;
 use std::path::Path;
 
 use brownout_record::{
-    CpuRow, Description, Environment, Event, Expectation, FaultRecord, Histogram, HostDescription, LatencyRow, LinkRow,
-    LoadDescription, LoadRow, Objective, Period, PhaseDescription, PhaseRow, ProbeRow, ProbeSample, Quantity, Recorder,
-    Run, Severity, Stamp, Subject, TrialRow, TrialState,
+    Arm, CellRow, CpuRow, Description, DesignDescription, Environment, Event, Expectation, FactorDescription,
+    FaultRecord, Histogram, HostDescription, LatencyRow, LinkRow, LoadDescription, LoadRow, Objective, Period,
+    PhaseDescription, PhaseRow, ProbeRow, ProbeSample, Quantity, Recorder, Run, Severity, Stamp, Subject, TrialRow,
+    TrialState,
 };
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -23,8 +24,16 @@ pub const NODES: [&str; 3] = ["n1", "n2", "n3"];
 /// A run to be made up.
 #[derive(Clone)]
 pub struct Synthetic {
+    /// Blocks that were run …
     pub trials: u32,
+    /// … of so many that were planned.
     pub planned_trials: u32,
+    /// Trials without a fault in each block.
+    pub without: u32,
+    /// What is asked, shown, counted and felt in each cell, ms; none: there is one cell, and nothing varies.
+    pub levels: &'static [u64],
+    /// Numbers in the design whose first attempts do not balance.
+    pub spoilt: &'static [u32],
     /// Operations per second.
     pub rate: u64,
     pub threads: Option<u32>,
@@ -95,8 +104,12 @@ pub struct Synthetic {
     pub events: &'static [(Option<u32>, &'static str, &'static str)],
     /// A node dies in the fault phase.
     pub death: bool,
-    /// Share of the operations of trial t (from 1), second s of a phase, that fail; by phase name.
+    /// Share of the operations of the trial of block t (from 1), second s of a phase, that fail; by phase name.
     pub failing: fn(u32, &str, u64) -> f64,
+    /// The same of trials without a fault, by their number among all of these.
+    pub failing_without: fn(u32, &str, u64) -> f64,
+    /// What `failing` is asked with: of the trial that is written.
+    pub number: u32,
     pub objective_ns: u64,
     pub objective_share: f64,
     pub objective_phases: &'static [&'static str],
@@ -118,6 +131,9 @@ impl Default for Synthetic {
         Synthetic {
             trials: 2,
             planned_trials: 2,
+            without: 0,
+            levels: &[],
+            spoilt: &[],
             rate: 300,
             threads: None,
             seconds: [2, 4, 10, 10, 10],
@@ -155,6 +171,8 @@ impl Default for Synthetic {
             events: &[],
             death: false,
             failing: |_, _, _| 0.0,
+            failing_without: |_, _, _| 0.0,
+            number: 0,
             objective_ns: 50 * MS,
             objective_share: 0.99,
             objective_phases: &["baseline"],

@@ -3,9 +3,9 @@
 use std::{collections::BTreeSet, path::Path};
 
 use brownout_record::{
-    CpuRow, Description, Histogram, HostCounterRow, HostDescription, LatencyRow, LinkRow, LoadDescription, LoadRow,
-    Objective, PhaseDescription, PhaseRow, ProbeRow, ProbeSample, RecordError, Recorder, Run, TrialRow, TrialState,
-    WitnessRow,
+    Arm, CpuRow, Description, Histogram, HostCounterRow, HostDescription, LatencyRow, LinkRow, LoadDescription,
+    LoadRow, Objective, PhaseDescription, PhaseRow, ProbeRow, ProbeSample, RecordError, Recorder, Run, TrialRow,
+    TrialState, WitnessRow,
 };
 
 use super::*;
@@ -61,9 +61,9 @@ impl Scenario {
     }
 
     fn write(&self, recorder: &Recorder) -> Done {
-        recorder.json("description", &self.description())?;
+        recorder.single_cell(&self.description())?;
         let ends_ns = Some(self.end_ns());
-        recorder.trial(&TrialRow { trial: 1, seed: 1, starts_ns: 0, ends_ns, state: TrialState::Done })?;
+        recorder.trial(&TrialRow { ends_ns, state: TrialState::Done, ..TrialRow::single(1, 0, Arm::Fault) })?;
         let mut starts_ns = 0;
         for (name, seconds) in ["baseline", "fault", "recovery"].into_iter().zip(self.seconds) {
             let ends_ns = starts_ns + seconds * SECOND;

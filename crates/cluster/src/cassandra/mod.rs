@@ -8,6 +8,7 @@ mod heartbeat;
 mod jvm;
 mod manifest;
 pub mod maven;
+mod rest;
 mod ring;
 mod sites;
 mod spec;
