@@ -4,8 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use brownout_base::clock::monotonic_ns;
 use brownout_load::{Balance, Bucket, ConnectionEvent, Engine, Outcome as Ended};
+use brownout_statistics::capacity::Estimate;
 
-use super::{Found, SearchWatch, Step, bucket, search, threshold::Estimate};
+use super::{Found, SearchWatch, Step, bucket, search};
 use crate::{
     operations::StressWorkload,
     output::{self, Fold, Interval, Measure, SearchFacts, Total},
