@@ -73,6 +73,11 @@ fn logistic(at: f64, blur: f64) -> f64 {
 impl System {
     /// A whole search where this is the threshold; its answer, and how many steps it took.
     fn search(&self, random: &mut Random, threshold: f64) -> (Answer, usize) {
+        self.search_drifting(random, threshold, 0.0)
+    }
+
+    /// The same where ln(threshold) changes by `drift` from each step to the next.
+    fn search_drifting(&self, random: &mut Random, threshold: f64, drift: f64) -> (Answer, usize) {
         let (passes, misses) = self.accidents;
         let (deviation, stays) = self.moves;
         let (mut moved, mut steps) = (deviation * normal(random), 0);
@@ -82,7 +87,8 @@ impl System {
                 Next::Try(rate) => rate,
                 Next::End(answer) => return (answer, steps),
             };
-            let chance = passes + (1.0 - passes - misses) * (self.kept)((rate / threshold).ln() - moved);
+            let chance =
+                passes + (1.0 - passes - misses) * (self.kept)((rate / threshold).ln() - moved - drift * steps as f64);
             capacity.learn(rate, if random.chance(chance) { Verdict::Kept } else { Verdict::Missed });
             moved = moved * stays + (1.0 - stays * stays).sqrt() * deviation * normal(random);
             steps += 1;
@@ -136,6 +142,22 @@ fn the_interval_holds_the_threshold_and_promises_are_kept_as_often_as_they_say()
         }
     }
     assert!(beyond.is_empty(), "{}", beyond.join("\n"));
+}
+
+#[test]
+fn a_threshold_that_drifts_is_found_on_its_way() {
+    const SEARCHES: usize = 100;
+    let mut random = Random::new(9);
+    let mut between = 0;
+    for _ in 0..SEARCHES {
+        let threshold = SEARCH.from * (1.0 + 4.0 * random.fraction());
+        let (answer, steps) = SYSTEMS[3].search_drifting(&mut random, threshold, -0.005);
+        let end = threshold * (-0.005 * steps as f64).exp();
+        between +=
+            usize::from(matches!(answer, Answer::Threshold(found) if end < found.rate && found.rate < threshold));
+    }
+    println!("{between} of {SEARCHES}");
+    assert!(between >= 90, "{between} of {SEARCHES}");
 }
 
 /// Whoever offers rates above `most` is late; what is kept below the threshold is kept always.

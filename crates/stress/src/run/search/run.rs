@@ -164,7 +164,7 @@ fn told_estimate(objectives: &str, estimate: &Estimate) -> String {
     let (low, high) = estimate.interval;
     format!(
         "Highest rate that keeps {objectives}: {:.0}/s (95 % interval {low:.0}/s to {high:.0}/s; at that rate half of the \
-         steps keep it, up to {:.0}/s 19 of 20 do)",
+         steps keep it; at {:.0}/s 19 of 20 do, with 90 % probability)",
         estimate.rate, estimate.safe
     )
 }
