@@ -8,6 +8,7 @@
 //! [`log_odds`] of shares. An effect `e` on the logarithmic scale is a change by the factor exp(e).
 
 mod blocks;
+pub mod capacity;
 mod drift;
 mod estimate;
 mod many;

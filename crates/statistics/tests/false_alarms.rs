@@ -93,13 +93,17 @@ fn equal_things_are_called_different_in_one_of_twenty_designs_at_most() {
             for blocks in [2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 30] {
                 let seed = (place * 1_000 + without * 100 + blocks) as u64;
                 let rate = called(seed, *noise, (without, blocks), 0.0, DESIGNS);
+                // What goes beyond was counted over 100,000 designs.
                 let promised = match (*name, without, blocks) {
-                    // A skewed median of three lies beside that of one: at 30 blocks a rule that sees 1 % sees that, too.
-                    ("exponential, skewed", 3, _) => 0.09,
-                    // Of two blocks whose trials lie far apart for one reason, two of four orders look like an effect.
-                    ("drift of 10 %" | "a step of 10 % in the middle", 1, 2) => 0.09,
+                    // A skewed median of three lies beside that of one: many blocks see that, too.
+                    ("exponential, skewed", 3, 20..) => 0.062,
+                    // Of few blocks whose trials lie far apart for one reason, some orders look like an effect: two of the four of
+                    // two blocks.
+                    ("drift of 10 %", 1, 2) => 0.078,
+                    ("drift of 10 %", 1, 3) => 0.065,
                     _ => 0.055,
                 };
+                println!("{name}, {blocks} blocks, {without} without a fault: {:.1} %", rate * 100.0);
                 if rate > promised + error(promised, DESIGNS) {
                     beyond.push(format!("{name}, {blocks} blocks, {without} without a fault: {:.1} %", rate * 100.0));
                 }
