@@ -111,25 +111,6 @@ pub fn bootstrap_mean(values: &[f64], seed: u64) -> Option<(f64, f64)> {
     Some(middle_95(means, count))
 }
 
-/// 95 % confidence interval of the change from the mean of `a` to the mean of `b`: both are resampled, and the percentiles
-/// are those of [`bootstrap_mean`] for the smaller of the two. None of fewer than five values on a side, or where `change`
-/// has none.
-pub fn bootstrap_change(
-    a: &[f64],
-    b: &[f64],
-    seed: u64,
-    change: impl Fn(f64, f64) -> Option<f64>,
-) -> Option<(f64, f64)> {
-    let count = a.len().min(b.len());
-    if count < 5 {
-        return None;
-    }
-    let mut random = Random::new(seed);
-    let mut of_resamples = || change(resampled_mean(a, &mut random), resampled_mean(b, &mut random));
-    let changes: Option<Vec<f64>> = (0..RESAMPLES).map(|_| of_resamples()).collect();
-    Some(middle_95(changes?, count))
-}
-
 /// The mean of as many values, drawn with replacement.
 fn resampled_mean(values: &[f64], random: &mut Random) -> f64 {
     let count = values.len();
@@ -198,17 +179,6 @@ mod tests {
         assert!((high - (middle + half)).abs() < 0.2 * half, "{high} {}", middle + half);
         assert_eq!(bootstrap_mean(&values, 7), Some((low, high)));
         assert_eq!(bootstrap_mean(&values[..4], 7), None);
-    }
-
-    #[test]
-    fn the_interval_of_a_change_agrees_with_welchs_t() {
-        let (a, b) = ([10.0, 11.0, 9.0, 10.5, 9.5, 10.2], [12.0, 13.0, 11.5, 12.5, 12.2, 11.8]);
-        let (low, high) = bootstrap_change(&a, &b, 3, |a, b| Some(b - a)).unwrap();
-        let error = (deviation(&a).unwrap().powi(2) / 6.0 + deviation(&b).unwrap().powi(2) / 6.0).sqrt();
-        let (middle, half) = (mean(&b).unwrap() - mean(&a).unwrap(), student_975(5) * error);
-        assert!((low - (middle - half)).abs() < 0.25 * half, "{low} {}", middle - half);
-        assert!((high - (middle + half)).abs() < 0.25 * half, "{high} {}", middle + half);
-        assert_eq!(bootstrap_change(&a[..4], &b, 3, |a, b| Some(b - a)), None);
     }
 
     #[test]

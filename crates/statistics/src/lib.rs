@@ -10,6 +10,7 @@
 mod blocks;
 mod drift;
 mod estimate;
+mod independent;
 mod many;
 mod order;
 mod planning;
@@ -23,6 +24,7 @@ pub use self::{
     blocks::{Comparison, Outcome, compare, differences, prediction_limits},
     drift::{Trend, change_over, mann_kendall, warm_up_ends},
     estimate::{Estimate, Method, effect_factor, estimate},
+    independent::{Difference, difference},
     many::{Selection, benjamini_hochberg, holm},
     order::{deviation, mean, median},
     planning::{Plan, plan},
