@@ -4,13 +4,13 @@ use brownout_record::{Description, Environment, HostDescription, LoadDescription
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, NodeDeath, OperationEffect, PhaseFindings, TrialEvidence, TrialFindings, Validity, Verdict, balance,
-    goodput, harm, instrument, little, operations, phases::spread, proof, standstill, sums::PhaseSums, verdict,
-    warnings,
+    AnalysisError, NodeDeath, OperationEffect, PhaseFindings, RecoveryOverTrials, TrialEvidence, TrialFindings,
+    Validity, Verdict, balance, goodput, harm, instrument, little, operations, phases::spread, proof, recovery,
+    standstill, sums::PhaseSums, verdict, warnings,
 };
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// All that a run says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -51,6 +51,8 @@ pub struct Findings {
     pub phases: Vec<PhaseFindings>,
     /// What the fault took from each operation.
     pub operations: Vec<OperationEffect>,
+    /// How long goodput took to come back, over trials; none of fewer than two.
+    pub recovery: Option<RecoveryOverTrials>,
     /// Each trial.
     pub trials: Vec<TrialFindings>,
     /// Things to check before trusting the result.
@@ -93,6 +95,7 @@ pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
         environment,
         verdict,
         operations: operations::effects(&phases, &trials),
+        recovery: recovery::over_trials(&trials),
         phases,
         warnings: warnings::warnings(&description, &events, &trials),
         trials,

@@ -3,7 +3,7 @@
 //! [`findings`] reads a run and says what it shows; [`exit_code`] is what a program should end with.
 //! The definitions of all numbers are in `docs/definitions.md`, the object they make in `docs/json.md`.
 //!
-//! One file has one definition: [`phases`](PhaseFindings) what the load met, [`goodput`](Effect) what the fault took,
+//! One file has one definition: [`phases`](PhaseFindings) what the load met, [`goodput`](Effect) what the fault took, [`recovery`](RecoveryOverTrials) when it came back,
 //! [`proof`](FaultFindings) whether it was in force (its `segments` of time, the `place`s
 //! looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance) whether every operation ended somewhere,
 //! [`instrument`](Instrument) whether the measurement itself was sound, `disturbance` whether the nodes had the processors to
@@ -34,6 +34,7 @@ mod operations;
 mod phases;
 mod possible;
 mod proof;
+mod recovery;
 mod samples;
 mod segments;
 mod stalls;
@@ -55,7 +56,7 @@ pub use disturbance::{HINDERED_SHARE, OTHERS_SHARE, Taker, UNSEEN_SHARE};
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
 pub use findings::{FORMAT, Findings, findings};
-pub use goodput::{BAND_DEVIATIONS, BAND_SHARE, Effect, LEAST_FLOOR, RECOVERY_INTERVALS};
+pub use goodput::Effect;
 pub use harm::HarmFindings;
 pub use instrument::{
     CHANGED_SHARE, Cpu, Errors, Instrument, LATE_LOAD_NS, LATE_RELEASE_NS, LATE_SHARE, Punctuality, SATURATED_SHARE,
@@ -67,6 +68,7 @@ pub use little::{ClosedLoop, Little};
 pub use operations::OperationEffect;
 pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
 pub use proof::{FaultFindings, PeriodFindings, ProofRow};
+pub use recovery::RecoveryOverTrials;
 pub use segments::{REACH_NS, SETTLE_NS, margin_within, reach_within, stall_margin};
 pub use stalls::{LATE_PROBE_NS, WAITED_SHARE};
 pub use standstill::{Standstill, StandstillQuantile};

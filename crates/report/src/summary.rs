@@ -167,6 +167,10 @@ impl Page {
             );
         }
         self.table(&table);
+        if let Some(over) = &findings.recovery {
+            let text = text::recovery_over_trials(over);
+            self.line(Paint::Dim, &format!("  back to normal, of {} trials: {text}", over.trials));
+        }
         let effect = &findings.verdict.effect;
         if let Some((low, high)) = effect.interval {
             let (low, high) = (text::share(low), text::share(high));
