@@ -1,9 +1,9 @@
 //! What the fault took from the users: degradation, recovery, residual.
 //!
 //! The terms are those of Lu et al., "One-Size-Fits-None" (NSDI 2025), applied to goodput instead of throughput, and
-//! with another end of recovery: there one interval above mean − 1 sd ends it, which one healthy interval in six
-//! does not reach and a lucky sick one does; here it ends with the last three in a row that lie below what the baseline nearly
-//! always has (`brownout_statistics::recovery`), so that a relapse counts.
+//! with another end of recovery: there one interval above mean − 1 sd ends it, which one healthy interval in six does
+//! not reach and a lucky sick one does; here it ends with the last three in a row that lie below what the baseline
+//! nearly always has (`brownout_statistics::recovery`), so that a relapse counts.
 
 use brownout_record::{FaultRecord, Objective};
 use brownout_statistics::{goodput_floor, recovery};
@@ -29,11 +29,11 @@ pub struct Effect {
     pub degradation: Option<f64>,
     /// The same of delivered operations, however slow: comparable with published throughput figures.
     pub delivered_degradation: Option<f64>,
-    /// An interval below this is not back, operations per second: three deviations (by the median absolute deviation), and 5 % at
-    /// least, below the baseline's median, and at least half of it.
+    /// An interval below this is not back, operations per second: three deviations (by the median absolute deviation),
+    /// and 5 % at least, below the baseline's median, and at least half of it.
     pub recovery_floor: Option<f64>,
-    /// From healing to the end of the last three consecutive intervals below the floor (none: to the start of the first three
-    /// at or above it), ns; none if that was not reached within the recovery phase, or nothing was healed.
+    /// From healing to the end of the last three consecutive intervals below the floor (none: to the start of the first
+    /// three at or above it), ns; none if that was not reached within the recovery phase, or nothing was healed.
     pub recovery_ns: Option<u64>,
     /// Goodput came back in the interval of this length, ns, that ends at `recovery_ns`.
     pub recovery_resolution_ns: Option<u64>,
@@ -41,8 +41,8 @@ pub struct Effect {
     pub recovered: Option<bool>,
     /// Whether it had been back for three consecutive intervals before, and fell again.
     pub relapsed: Option<bool>,
-    /// What was lost from the healing to the end of the recovery phase, in time of the baseline's mean goodput, ns; negative: more was
-    /// done than before.
+    /// What was lost from the healing to the end of the recovery phase, in time of the baseline's mean goodput, ns;
+    /// negative: more was done than before.
     pub lost_ns: Option<i64>,
     /// Mean goodput after recovery (or of the second half of what follows the healing, if it did not recover) ÷ baseline.
     pub residual: Option<f64>,
@@ -121,7 +121,8 @@ pub(crate) fn effect(evidence: &TrialEvidence, objective: &Objective) -> Effect 
     effect
 }
 
-/// Up to the first gap: an interval with operations still open has not shown its goodput, and those after it follow no other.
+/// Up to the first gap: an interval with operations still open has not shown its goodput, and those after it follow no
+/// other.
 fn unbroken(mut intervals: Vec<IntervalGoodput>) -> Vec<IntervalGoodput> {
     let gap = intervals.windows(2).position(|pair| pair[0].starts_ns + pair[0].length_ns != pair[1].starts_ns);
     intervals.truncate(gap.map_or(usize::MAX, |at| at + 1));

@@ -3,18 +3,20 @@
 //! [`findings`] reads a run and says what it shows; [`exit_code`] is what a program should end with.
 //! The definitions of all numbers are in `docs/definitions.md`, the object they make in `docs/json.md`.
 //!
-//! One file has one definition: [`phases`](PhaseFindings) what the load met, [`goodput`](Effect) what the fault took, [`recovery`](RecoveryOverTrials) when it came back,
-//! [`proof`](FaultFindings) whether it was in force (its `segments` of time, the `place`s
-//! looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance) whether every operation ended somewhere,
-//! [`instrument`](Instrument) whether the measurement itself was sound, `disturbance` whether the nodes had the processors to
-//! themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be true,
-//! [`little`](ClosedLoop) and [`standstill`](Standstill) what arithmetic alone explains, [`verdict`](Verdict) what follows;
-//! [`compare`] puts runs beside each other.
+//! One file has one definition: [`phases`](PhaseFindings) what the load met, [`goodput`](Effect) what the fault took,
+//! [`recovery`](RecoveryOverTrials) when it came back, [`proof`](FaultFindings) whether it was in force (its `segments`
+//! of time, the `place`s looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance)
+//! whether every operation ended somewhere, [`instrument`](Instrument) whether the measurement itself was sound,
+//! `drift` whether trials without a fault changed in the course of a run, `disturbance` whether the nodes had the
+//! processors to themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be
+//! true, [`little`](ClosedLoop) and [`standstill`](Standstill) what arithmetic alone explains, [`verdict`](Verdict)
+//! what follows; [`compare`] puts runs beside each other.
 
 mod balance;
 mod compare;
 mod distribution;
 mod disturbance;
+mod drift;
 mod error;
 mod evidence;
 mod findings;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use brownout_record::{Description, Event};
 
 use crate::{
-    TrialFindings,
+    TrialFindings, drift,
     evidence::phase,
     instrument::{CHANGED_SHARE, Instrument},
 };
@@ -21,6 +21,7 @@ pub(crate) fn warnings(description: &Description, events: &[Event], trials: &[Tr
         of_trial(trial).into_iter().map(move |text| format!("trial {number}: {text}"))
     };
     let all = description.warnings.iter().cloned().chain(told).chain(trials.iter().flat_map(of_trial));
+    let all = all.chain(drift::over_run(trials));
     let mut seen = BTreeSet::new();
     all.filter(|warning| seen.insert(warning.clone())).collect()
 }

@@ -14,7 +14,7 @@ use crate::{
     progress::{Progress, Tick},
     schedule::Schedule,
     timeline::TimeLine,
-    warmup::{self, Second},
+    warmup::{self, Second, Settling},
 };
 
 /// What is still open this long after its time-out will never be answered.
@@ -159,14 +159,14 @@ impl PhaseRunner<'_> {
         }
         paces::set(&self.engine, self.plan, paces::flood(self.plan))?;
         let mut flood = Vec::new();
-        loop {
+        let settles = loop {
             let (mark, seen) = self.next_tick("warm-up (flood)", limit)?;
             flood.extend(seen.live.map(|live| live.delivered as f64 / seen.seconds));
             // At least two whole seconds: without them there is no capacity to take a share of.
             if mark >= flood_until && flood.len() >= 2 {
-                break;
+                break mark;
             }
-        }
+        };
         let newer = &flood[flood.len() / 2..];
         let capacity = newer.iter().sum::<f64>() / newer.len() as f64;
         let (measured, words) = paces::measured(self.plan, capacity)?;
@@ -174,20 +174,24 @@ impl PhaseRunner<'_> {
         let text = format!("the flood was answered at {capacity:.0}/s; the load from here on is {words}");
         self.observer.event("capacity", "load", &text, brownout_base::clock::monotonic_ns(), 0)?;
         self.progress.note(&text);
-        let mut seconds = Vec::new();
+        let mut settling = Settling::within(limit.saturating_sub(settles));
         loop {
             let (mark, seen) = self.next_tick("warm-up (settling)", limit)?;
-            seconds.extend(seen.live.map(|live| Second {
-                offered: live.offered,
-                delivered: live.delivered,
-                p50_ns: live.response.value_at_quantile(0.5),
-            }));
-            if warmup::stationary(&seconds) {
+            if let Some(live) = seen.live {
+                settling.add(Second {
+                    offered: live.offered,
+                    delivered: live.delivered,
+                    p50_ns: live.response.value_at_quantile(0.5),
+                });
+            }
+            if settling.is_over() {
                 return Ok((mark, EndedBy::Stationary));
             }
             if mark >= limit {
+                let Some(doubt) = settling.doubt() else { return Ok((mark, EndedBy::Stationary)) };
                 let text = format!(
-                    "the warm-up ended at its limit of {} before latency was stationary; give phases.warm-up more time",
+                    "the warm-up ended at its limit of {} before latency was stationary: {doubt}; give phases.warm-up more \
+                     time",
                     phase.length
                 );
                 let now = brownout_base::clock::monotonic_ns();

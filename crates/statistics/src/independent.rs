@@ -38,8 +38,8 @@ impl Difference {
         low.abs().max(high.abs())
     }
 
-    /// The smallest difference that four of five such pairs of samples would have shown, at a two-sided error of `alpha`: by the
-    /// non-central t distribution.
+    /// The smallest difference that four of five such pairs of samples would have shown, at a two-sided error of
+    /// `alpha`: by the non-central t distribution.
     pub fn smallest_seen(&self, alpha: f64) -> f64 {
         let critical = student_t(1.0 - alpha / 2.0, self.freedom);
         let mut beyond = 1.0;
@@ -55,12 +55,12 @@ impl Difference {
     }
 }
 
-/// The difference of `b` from `a`: Welch ("The generalization of 'Student's' problem when several different population variances
-/// are involved", Biometrika 34, 1947), with the degrees of freedom of Satterthwaite ("An approximate distribution of estimates
-/// of variance components", Biometrics Bulletin 2, 1946). Two values tell too little of how their side scatters: where the other
-/// side has more, and two that scatter five times as much lie close together by chance, that calls equal things different in one
-/// of ten. There the freedom is that of the two (Scheffé, "Practical solutions of the Behrens-Fisher problem", Journal of the
-/// American Statistical Association 65, 1970).
+/// The difference of `b` from `a`: Welch ("The generalization of 'Student's' problem when several different population
+/// variances are involved", Biometrika 34, 1947), with the degrees of freedom of Satterthwaite ("An approximate
+/// distribution of estimates of variance components", Biometrics Bulletin 2, 1946). Two values tell too little of how
+/// their side scatters: where the other side has more, and two that scatter five times as much lie close together by
+/// chance, that calls equal things different in one of ten. There the freedom is that of the two (Scheffé, "Practical
+/// solutions of the Behrens-Fisher problem", Journal of the American Statistical Association 65, 1970).
 ///
 /// `floor` is the least standard error that counts. None of fewer than two values on a side, or of one that is no number.
 pub fn difference(a: &[f64], b: &[f64], floor: f64) -> Option<Difference> {

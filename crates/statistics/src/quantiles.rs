@@ -22,9 +22,10 @@ pub(crate) fn beyond_student_t(value: f64, freedom: f64) -> f64 {
     t(freedom).map_or(1.0, |t| (2.0 * t.sf(value.abs())).min(1.0))
 }
 
-/// The chance that the non-central t distribution lies above `critical`: (Z + `centre`) ÷ S > critical, with S² = χ² ÷ `freedom`
-/// (Johnson, Kotz and Balakrishnan, "Continuous Univariate Distributions" 2, 1995, chapter 31). The other side, which is next to
-/// nothing where the power is worth asking for, is left out. By the rule of midpoints over S, good to three digits.
+/// The chance that the non-central t distribution lies above `critical`: (Z + `centre`) ÷ S > critical, with S² = χ² ÷
+/// `freedom` (Johnson, Kotz and Balakrishnan, "Continuous Univariate Distributions" 2, 1995, chapter 31). The other
+/// side, which is next to nothing where the power is worth asking for, is left out. By the rule of midpoints over S,
+/// good to three digits.
 pub(crate) fn power_of_student(centre: f64, critical: f64, freedom: f64) -> f64 {
     const STEPS: usize = 1_000;
     let Ok(normal) = Normal::new(0.0, 1.0) else { return f64::NAN };

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
 use brownout_statistics::{
-    ALPHA, Comparison, FLOOR, Method, Outcome, Zone, benjamini_hochberg, change_over, compare, deviation, difference,
-    effect_factor, estimate, log_odds, log_odds_floor, mann_kendall, median_over_trials, plan, prediction_limits,
-    recovery, student, warm_up_ends,
+    ALPHA, Comparison, FLOOR, Method, Outcome, Zone, benjamini_hochberg, change_over, change_point, compare, deviation,
+    difference, effect_factor, estimate, log_odds, log_odds_floor, mann_kendall, median_over_trials, plan,
+    prediction_limits, recovery, student, warm_up_ends,
 };
 use serde_json::Value;
 
@@ -314,6 +314,16 @@ fn a_drift_over_the_run_is_a_trend() {
     let found = mann_kendall(&numbers(&input["v"])).unwrap();
     assert_eq!(found.score, output["s"].as_i64().unwrap());
     assert_is(found.p, &output["p"]);
+}
+
+#[test]
+fn a_change_is_where_the_values_before_and_after_it_lie_farthest_apart() {
+    let step = [1.00, 1.02, 0.99, 1.01, 1.21, 1.19, 1.22, 1.20, 1.18];
+    assert_eq!(change_point(&step), Some(4));
+    // Of a steady rise it is the middle; one value alone is no part.
+    assert_eq!(change_point(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), Some(3));
+    assert_eq!(change_point(&[9.0, 1.0, 1.0, 1.0]), Some(2));
+    assert_eq!(change_point(&[1.0, 1.1, 2.0]), None);
 }
 
 #[test]

@@ -19,8 +19,9 @@ pub(super) struct Figure {
     pub(super) never: bool,
 }
 
-/// All figures with their verdicts, and how often such intervals hold the truth: selected together, so that at most 5 % of those
-/// that are called worse or better are so by chance, with intervals that agree. `few`: why nothing is judged, if so.
+/// All figures with their verdicts, and how often such intervals hold the truth: selected together, so that at most 5 %
+/// of those that are called worse or better are so by chance, with intervals that agree. `few`: why nothing is judged,
+/// if so.
 pub(super) fn judged(figures: Vec<Figure>, few: Option<&str>) -> (Vec<Compared>, Option<f64>) {
     let p: Vec<f64> = figures.iter().filter_map(|figure| figure.difference).map(|difference| difference.p).collect();
     let Selection { selected, interval_alpha, .. } = benjamini_hochberg(&p, ALPHA);

@@ -126,8 +126,8 @@ impl Runs {
     }
 }
 
-/// All figures that both sides have, of runs of one cell: of a design with several, each has its own, and all of them are judged
-/// together.
+/// All figures that both sides have, of runs of one cell: of a design with several, each has its own, and all of them
+/// are judged together.
 pub(super) fn of_cell(a: &[RunTrials], b: &[RunTrials]) -> Vec<Figure> {
     let mut all = Vec::new();
     for name in phase::MEASURED {

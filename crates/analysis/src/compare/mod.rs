@@ -1,7 +1,8 @@
 //! Two sides beside each other, each of one or more runs: is B better or worse than A?
 //!
-//! The unit is the run: trials of one run have in common what the run had (the state of the machine, where files lay, how the compiler
-//! chose), so trials of two equal runs differ more than they scatter. Runs of a side differ by all of that, and tell it.
+//! The unit is the run: trials of one run have in common what the run had (the state of the machine, where files lay,
+//! how the compiler chose), so trials of two equal runs differ more than they scatter. Runs of a side differ by all of
+//! that, and tell it.
 
 mod decide;
 mod figures;

@@ -102,8 +102,8 @@ pub struct Compared {
     pub p: Option<f64>,
     /// No change is larger than this, up or down: the farther end of the 90 % interval.
     pub no_larger_than: Option<f64>,
-    /// The smallest change that four of five such comparisons would have shown, where this figure alone had changed; none if that is a
-    /// factor of a thousand or more.
+    /// The smallest change that four of five such comparisons would have shown, where this figure alone had changed;
+    /// none if that is a factor of a thousand or more.
     pub smallest_seen: Option<f64>,
     /// Effect size: the share of pairs of one run of each side in which B's value is the larger (ties count half).
     pub superiority: f64,
