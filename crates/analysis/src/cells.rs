@@ -4,7 +4,7 @@ use brownout_record::{Arm, CellRow, HostDescription, LoadDescription, Objective,
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, CellEffect, OperationEffect, PhaseFindings, TrialFindings, Validity, operations, phases::spread,
+    AnalysisError, CellEffect, OperationEffect, PhaseFindings, RecoveryOverTrials, TrialFindings, Validity, operations, phases::spread, recovery,
     sums::PhaseSums,
 };
 
@@ -65,6 +65,8 @@ pub struct CellFindings {
     pub phases: Vec<PhaseFindings>,
     /// What the faults took from each operation.
     pub operations: Vec<OperationEffect>,
+    /// How long goodput took to come back, over its valid trials; none of fewer than two.
+    pub recovery: Option<RecoveryOverTrials>,
     /// What the faults did to goodput.
     pub effect: CellEffect,
     /// What the faults did to other figures: `delivered`, `p50`, `p99`.
@@ -168,6 +170,7 @@ fn cell(design: &DesignFindings, row: &CellRow, trials: &[TrialFindings], sums: 
         planned_faults: description.faults.clone(),
         compared_with: numbers(compared.collect()),
         operations: operations::effects(&phases, &shown),
+        recovery: recovery::over_trials(&valid),
         valid_trials: numbers(valid),
         phases,
         effect: CellEffect::default(),

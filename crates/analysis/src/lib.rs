@@ -4,18 +4,20 @@
 //! The definitions of all numbers are in `docs/definitions.md`, the object they make in `docs/json.md`.
 //!
 //! One file has one definition: [`phases`](PhaseFindings) what the load met, [`goodput`](Effect) what the fault took,
-//! [`proof`](FaultFindings) whether it was in force (its `segments` of time, the `place`s
-//! looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance) whether every operation ended somewhere,
-//! [`instrument`](Instrument) whether the measurement itself was sound, `disturbance` whether the nodes had the processors to
-//! themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be true,
-//! [`little`](ClosedLoop) and [`standstill`](Standstill) what arithmetic alone explains, [`verdict`](Verdict) what follows;
-//! [`compare`] puts runs beside each other.
+//! [`recovery`](RecoveryOverTrials) when it came back, [`proof`](FaultFindings) whether it was in force (its `segments`
+//! of time, the `place`s looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance)
+//! whether every operation ended somewhere, [`instrument`](Instrument) whether the measurement itself was sound,
+//! `drift` whether trials without a fault changed in the course of a run, `disturbance` whether the nodes had the
+//! processors to themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be
+//! true, [`little`](ClosedLoop) and [`standstill`](Standstill) what arithmetic alone explains, [`verdict`](Verdict)
+//! what follows; [`compare`] puts runs beside each other.
 
 mod balance;
 mod cells;
 mod compare;
 mod distribution;
 mod disturbance;
+mod drift;
 mod effects;
 mod error;
 mod evidence;
@@ -38,6 +40,7 @@ mod phases;
 mod pilot;
 mod possible;
 mod proof;
+mod recovery;
 mod samples;
 mod segments;
 mod stalls;
@@ -63,7 +66,7 @@ pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
 pub use factors::{FactorFindings, FactorOutcome};
 pub use findings::{FORMAT, Findings, findings, validity};
-pub use goodput::{BAND_DEVIATIONS, BAND_SHARE, Effect, LEAST_FLOOR, RECOVERY_INTERVALS};
+pub use goodput::Effect;
 pub use harm::HarmFindings;
 pub use instrument::{
     CHANGED_SHARE, Cpu, Errors, Instrument, LATE_LOAD_NS, LATE_RELEASE_NS, LATE_SHARE, Punctuality, SATURATED_SHARE,
@@ -76,6 +79,7 @@ pub use operations::OperationEffect;
 pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
 pub use pilot::{Visible, visible};
 pub use proof::{FaultFindings, PeriodFindings, ProofRow};
+pub use recovery::RecoveryOverTrials;
 pub use segments::{REACH_NS, SETTLE_NS, margin_within, reach_within, stall_margin};
 pub use stalls::{LATE_PROBE_NS, WAITED_SHARE};
 pub use standstill::{Standstill, StandstillQuantile};

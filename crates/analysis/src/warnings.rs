@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use brownout_record::{CellRow, Event};
 
 use crate::{
-    DesignFindings, TrialFindings, Validity,
+    DesignFindings, TrialFindings, Validity, drift,
     evidence::phase,
     instrument::{CHANGED_SHARE, Instrument},
 };
@@ -30,6 +30,7 @@ pub(crate) fn warnings(
     };
     let planned = cells.iter().flat_map(|cell| &cell.description.warnings).cloned();
     let all = planned.chain(repeated(design, trials)).chain(told).chain(trials.iter().flat_map(of_trial));
+    let all = all.chain(drift::over_run(trials));
     let mut seen = BTreeSet::new();
     all.filter(|warning| seen.insert(warning.clone())).collect()
 }

@@ -109,13 +109,55 @@ fn degradation_is_the_share_of_goodput_that_the_fault_took() {
 }
 
 #[test]
-fn recovery_ends_with_the_first_of_three_good_intervals() {
+fn recovery_ends_with_the_last_three_intervals_that_are_not_back() {
     for (lag, at) in [(0, 0), (4, 4 * SECOND)] {
         let effect = analysed(&Synthetic { lag, ..Synthetic::default() }).trials[0].effect;
         assert_eq!((effect.recovered, effect.recovery_ns), (Some(true), Some(at)), "{lag}");
-        assert_eq!(effect.recovery_resolution_ns, Some(SECOND));
+        assert_eq!((effect.recovery_resolution_ns, effect.relapsed), (Some(SECOND), Some(false)));
         assert_eq!(effect.residual, Some(1.0));
+        // A third of the operations is too slow as long as it lasts.
+        assert_eq!(effect.lost_ns, Some((lag as f64 / 3.0 * 1e9) as i64));
     }
+}
+
+#[test]
+fn a_relapse_counts_and_a_stalled_second_does_not() {
+    let relapse = |_, name: &str, second| if name == "recovery" && (4..7).contains(&second) { 0.5 } else { 0.0 };
+    let effect = analysed(&Synthetic { failing: relapse, ..Synthetic::default() }).trials[0].effect;
+    assert_eq!((effect.recovered, effect.recovery_ns, effect.relapsed), (Some(true), Some(7 * SECOND), Some(true)));
+    assert_eq!(effect.lost_ns, Some(1_500_000_000));
+    let stalled = |_, name: &str, second| if name == "recovery" && second == 5 { 0.5 } else { 0.0 };
+    let effect = analysed(&Synthetic { failing: stalled, ..Synthetic::default() }).trials[0].effect;
+    assert_eq!((effect.recovered, effect.recovery_ns, effect.relapsed), (Some(true), Some(0), Some(false)));
+}
+
+#[test]
+fn a_permanent_loss_is_no_recovery_although_the_baseline_has_a_stalled_second() {
+    // The stalled second widens two standard deviations to 20 % of the mean; by the median absolute deviation it is one of nine.
+    let failing = |_, name: &str, second| match name {
+        "baseline" if second == 3 => 0.3,
+        "recovery" => 0.12,
+        _ => 0.0,
+    };
+    let effect = analysed(&Synthetic { failing, ..Synthetic::default() }).trials[0].effect;
+    assert!(2.0 * effect.baseline_deviation.unwrap() > 0.12 * effect.baseline.unwrap());
+    assert_eq!((effect.recovered, effect.recovery_floor), (Some(false), Some(0.95 * 300.0)));
+}
+
+#[test]
+fn over_trials_recovery_is_the_middle_one_and_one_that_never_came_is_the_longest() {
+    let failing = |trial, name: &str, second| match (trial, name) {
+        (1..4, "recovery") if second < 2 + u64::from(trial) => 0.5,
+        (4.., "recovery") => 0.5,
+        _ => 0.0,
+    };
+    let found = analysed(&Synthetic { trials: 4, planned_trials: 4, failing, ..Synthetic::default() });
+    let over = found.recovery.unwrap();
+    assert_eq!((over.trials, over.recovered), (4, 3));
+    assert_eq!((over.low_ns, over.median_ns, over.high_ns), (Some(3 * SECOND), Some(9 * SECOND / 2), None));
+    assert_eq!(over.confidence, 0.875);
+    let one = Synthetic { trials: 1, planned_trials: 1, ..Synthetic::default() };
+    assert_eq!(analysed(&one).recovery, None);
 }
 
 #[test]
@@ -130,15 +172,14 @@ fn recovery_is_counted_from_a_healing_before_the_end_of_the_fault_phase() {
 
 #[test]
 fn an_outage_is_no_recovery_however_noisy_the_baseline() {
-    // Every other second of the baseline is nearly lost: two deviations reach below nothing.
+    // Seconds of 300, 162 and 30: three deviations reach below nothing.
     let failing = |_, name: &str, second| match name {
-        "baseline" if second % 2 == 1 => 0.9,
+        "baseline" => [0.0, 0.46, 0.9][second as usize % 3],
         "recovery" => 1.0,
         _ => 0.0,
     };
     let effect = analysed(&Synthetic { failing, ..Synthetic::default() }).trials[0].effect;
-    assert!(2.0 * effect.baseline_deviation.unwrap() > effect.baseline.unwrap());
-    assert_eq!(effect.recovery_floor, effect.baseline.map(|mean| mean / 2.0));
+    assert_eq!(effect.recovery_floor, Some(162.0 / 2.0));
     assert_eq!((effect.recovered, effect.residual), (Some(false), Some(0.0)));
 }
 

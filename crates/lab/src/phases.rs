@@ -14,7 +14,7 @@ use crate::{
     progress::{Course, Progress, Tick},
     schedule::Schedule,
     timeline::TimeLine,
-    warmup::{self, Second},
+    warmup::{self, Second, Settling},
 };
 
 /// What is still open this long after its time-out will never be answered.
@@ -192,20 +192,27 @@ impl PhaseRunner<'_> {
         };
         self.observer.event("capacity", "load", &text, brownout_base::clock::monotonic_ns(), 0)?;
         self.progress.note(&text);
-        let mut seconds = Vec::new();
+        let mut settling = match self.warm {
+            Some(_) => Settling::of_warm_cluster(),
+            None => Settling::within(limit.saturating_sub(brownout_base::clock::monotonic_ns())),
+        };
         loop {
             let (mark, seen) = self.next_tick("warm-up (settling)", limit)?;
-            seconds.extend(seen.live.map(|live| Second {
-                offered: live.offered,
-                delivered: live.delivered,
-                p50_ns: live.response.value_at_quantile(0.5),
-            }));
-            if warmup::stationary(&seconds) {
+            if let Some(live) = seen.live {
+                settling.add(Second {
+                    offered: live.offered,
+                    delivered: live.delivered,
+                    p50_ns: live.response.value_at_quantile(0.5),
+                });
+            }
+            if settling.is_over() {
                 return Ok((mark, EndedBy::Stationary));
             }
             if mark >= limit {
+                let Some(doubt) = settling.doubt() else { return Ok((mark, EndedBy::Stationary)) };
                 let text = format!(
-                    "the warm-up ended at its limit of {} before latency was stationary; give phases.warm-up more time",
+                    "the warm-up ended at its limit of {} before latency was stationary: {doubt}; give phases.warm-up more \
+                     time",
                     phase.length
                 );
                 let now = brownout_base::clock::monotonic_ns();

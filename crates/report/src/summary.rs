@@ -217,6 +217,10 @@ impl Page {
             );
         }
         self.table(&table);
+        if let Some(over) = &scope.recovery {
+            let text = text::recovery_over_trials(over);
+            self.line(Paint::Dim, &format!("  back to normal, of {} trials: {text}", over.trials));
+        }
         let figures = cells::figures(scope);
         if !figures.is_empty() {
             self.section("What the faults did, against trials without a fault, block by block");

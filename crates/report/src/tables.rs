@@ -138,16 +138,33 @@ pub fn goodput(scope: &Scope<'_>) -> String {
             cell(text::or_none(effect.degradation, text::share)),
             cell(text::or_none(effect.delivered_degradation, text::share)),
             cell(text::recovery(effect)),
+            cell(text::or_none(effect.lost_ns, |ns| text::seconds(ns as f64))),
             cell(text::or_none(effect.residual, |residual| format!("{residual:.3}"))),
         ];
         ("", cells)
     });
+    let over = scope.recovery.as_ref().map(|over| {
+        let mut cells = vec![cell(format!("{} trials", over.trials))];
+        cells.extend((0..4).map(|_| cell("")));
+        cells.extend([cell(text::recovery_over_trials(over)), cell(""), cell("")]);
+        ("", cells)
+    });
+    let rows = rows.chain(over);
     let caption = format!(
         "Goodput: {} answered ok within {}, per second",
         text::whose(&scope.objective),
         Delay::from_ns(scope.objective.response_ns)
     );
-    let headings = ["", "baseline/s", "fault/s", "degradation", "of delivered", "back after healing", "residual"];
+    let headings = [
+        "",
+        "baseline/s",
+        "fault/s",
+        "degradation",
+        "of delivered",
+        "back after healing",
+        "lost after healing",
+        "residual",
+    ];
     table("", &caption, &headings, rows.collect())
 }
 

@@ -70,6 +70,8 @@ pub struct Synthetic {
     pub time_outs: u64,
     /// Extra operations claimed as sent in one interval, to unbalance the sheet.
     pub invented: u64,
+    /// By how much operations of all phases of a trial (from 1) take longer than usual, a share.
+    pub drift: fn(u32) -> f64,
     /// Operations that are due in each second of the baseline and find no user.
     pub withheld: u64,
     /// Generator lateness, ns, in the fault phase …
@@ -153,6 +155,7 @@ impl Default for Synthetic {
             cut_state: TrialState::Running,
             time_outs: 0,
             invented: 0,
+            drift: |_| 0.0,
             withheld: 0,
             lateness: 50_000,
             stood_still: 0,

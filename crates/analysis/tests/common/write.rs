@@ -342,6 +342,7 @@ impl Synthetic {
                     (_, "read") => 1_200_000,
                     _ => 900_000,
                 };
+                let base = (base as f64 * (1.0 + (self.drift)(trial))) as u64;
                 let slow = if coordinator == "n2" && slowed { self.slower } else { 0 };
                 let broken = self.broken_in == Some(phase);
                 let mut one = || if broken { 2 } else { slow + noise.latency(base) };

@@ -141,7 +141,8 @@ pub enum JitChoice {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PhasesSection {
-    /// The longest the warm-up may take; it ends when latency is stationary. Required.
+    /// The longest the warm-up may take; it ends when latency is stationary over 40 s, or over what this leaves to
+    /// settle. Required.
     pub warm_up: Delay,
     /// Without a fault, measured. Required.
     pub baseline: Delay,
