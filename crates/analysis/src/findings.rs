@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::{
     AnalysisError, NodeDeath, OperationEffect, PhaseFindings, TrialEvidence, TrialFindings, Validity, Verdict, balance,
-    goodput, harm, instrument, little, operations, phases::spread, proof, standstill, sums::PhaseSums, verdict,
-    warnings,
+    detectors, goodput, harm, instrument, little, operations, phases::spread, proof, standstill, sums::PhaseSums,
+    verdict, warnings,
 };
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.
@@ -141,6 +141,7 @@ fn trial(
         faults,
         instrument: instrument::instrument(evidence)?,
         balance: balance::balance(evidence),
+        detectors: detectors::detectors(description, evidence),
         deaths: deaths.collect(),
     };
     (trial.validity, trial.invalid) = verdict::of_trial(description, evidence, &trial);

@@ -8,11 +8,12 @@
 //! looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance) whether every operation ended somewhere,
 //! [`instrument`](Instrument) whether the measurement itself was sound, `disturbance` whether the nodes had the processors to
 //! themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be true,
-//! [`little`](ClosedLoop) and [`standstill`](Standstill) what arithmetic alone explains, [`verdict`](Verdict) what follows;
+//! [`little`](ClosedLoop) and [`standstill`](Standstill) what arithmetic alone explains, [`detectors`] whether anyone would have noticed, [`verdict`](Verdict) what follows;
 //! [`compare`] puts runs beside each other.
 
 mod balance;
 mod compare;
+pub mod detectors;
 mod distribution;
 mod disturbance;
 mod error;
@@ -51,6 +52,7 @@ pub mod words;
 
 pub use balance::Balance;
 pub use compare::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side, compare};
+pub use detectors::{DetectorFindings, DetectorSummary};
 pub use disturbance::{HINDERED_SHARE, OTHERS_SHARE, Taker, UNSEEN_SHARE};
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};

@@ -33,6 +33,13 @@ pub fn median(values: &mut [u64]) -> Option<f64> {
     Some((lower + upper) / 2.0)
 }
 
+/// Median of numbers (the mean of the middle two of an even number); none of nothing. Reorders the values.
+pub fn middle(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let (lower, upper) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
+    Some((lower + upper) / 2.0)
+}
+
 /// The smallest value that at least the share `q` of all values does not exceed; none of nothing. Reorders the values.
 pub fn quantile(values: &mut [f64], q: f64) -> Option<f64> {
     let rank = ((values.len() as f64 * q).ceil() as usize).clamp(1, values.len().max(1)) - 1;
