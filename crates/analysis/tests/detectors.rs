@@ -192,7 +192,7 @@ const FALSE_ALARMS_PER_HOUR: f64 = 2.0;
 
 #[test]
 fn false_alarms_are_rarer_than_two_an_hour_in_every_kind_of_noise() {
-    for (learnt, noise) in [(10, Noise::ALL), (15, Noise::ALL)].into_iter().flat_map(|(n, all)| all.map(|one| (n, one)))
+    for (learnt, noise) in [(5, Noise::ALL), (15, Noise::ALL)].into_iter().flat_map(|(n, all)| all.map(|one| (n, one)))
     {
         let (mut counts, mut hours) = ([0; DETECTORS.len()], 0.0);
         for seed in 0..100 {

@@ -4,7 +4,7 @@ use brownout_analysis::{Findings, Outcome, TrialEvidence, TrialFindings, Validit
 use brownout_record::{Event, Run};
 
 use crate::{
-    ReportError, charts,
+    ReportError, charts, detectors,
     escape::{escape, script_json},
     figure::Figure,
     glossary,
@@ -26,6 +26,7 @@ pub fn html(run: &Run, findings: &Findings) -> Result<String, ReportError> {
     body += &over_time(findings, &evidence);
     body += &section("Phases", &tables::phases(findings));
     body += &two_columns(findings, &evidence);
+    body += &detectors::html(findings).map(|table| section("Would anyone have noticed?", &table)).unwrap_or_default();
     body += &proofs(findings);
     body += &section("Balance sheet", &tables::balance(findings));
     body += &instrument(findings);

@@ -4,6 +4,7 @@
 
 mod charts;
 mod comparison;
+mod detectors;
 mod error;
 mod escape;
 mod export;

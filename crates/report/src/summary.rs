@@ -4,6 +4,7 @@ use brownout_analysis::{FaultFindings, Findings, Part, PhaseFindings, Proof, Tri
 use brownout_units::{Delay, format_ns};
 
 use crate::{
+    detectors,
     page::{Page, Style},
     proofs,
     table::{Paint, Table},
@@ -23,6 +24,7 @@ pub fn summary(findings: &Findings, style: Style) -> String {
     }
     page.closed_loop(findings);
     page.standstill(findings);
+    detectors::summary(&mut page, findings);
     page.proofs(findings);
     page.balance(findings);
     page.instrument(findings);

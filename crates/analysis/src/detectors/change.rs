@@ -93,13 +93,13 @@ mod tests {
 
     #[test]
     fn two_steps_in_a_row_raise_no_alarm_however_far_off_and_three_do() {
-        assert_eq!(raised(&[0.0, 1e9, 1e9, 0.0, 0.0, 0.0, 0.0]), []);
+        assert_eq!(raised(&[0.0, 1e9, 1e9, 0.0, 0.0, 0.0, 0.0]), [0; 0]);
         assert_eq!(raised(&[0.0, 1e9, 1e9, 1e9, 0.0]), [3]);
     }
 
     #[test]
     fn what_is_allowed_adds_up_to_nothing_and_twice_that_to_an_alarm() {
-        assert_eq!(raised(&[1.0; 10_000]), []);
+        assert_eq!(raised(&[1.0; 10_000]), [0; 0]);
         assert_eq!(raised(&[2.0; 20]), [8]);
     }
 

@@ -132,8 +132,7 @@ impl Watched {
     pub(crate) fn of(description: &Description, evidence: &TrialEvidence) -> Option<Watched> {
         let baseline = evidence.phase(phase::BASELINE)?;
         let ends_ns = evidence.phases.iter().map(|one| one.ends_ns).max()?.min(evidence.ends_ns);
-        let interval_ns = description.interval_ns.max(1);
-        let step_ns = interval_ns * LEAST_STEP_NS.div_ceil(interval_ns);
+        let step_ns = step_of_intervals(description.interval_ns);
         let grid = evidence.intervals.first().map_or(baseline.starts_ns, |interval| interval.starts_ns) % step_ns;
         let starts_ns = baseline.starts_ns + (step_ns + grid - baseline.starts_ns % step_ns) % step_ns;
         let count = |to: u64| (to.saturating_sub(starts_ns) / step_ns) as usize;
@@ -255,6 +254,12 @@ impl Watched {
     }
 }
 
+/// The length of a step, ns, where intervals are so long.
+fn step_of_intervals(interval_ns: u64) -> u64 {
+    let interval_ns = interval_ns.max(1);
+    interval_ns.saturating_mul(LEAST_STEP_NS.div_ceil(interval_ns))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,5 +296,13 @@ mod tests {
         assert_eq!(ended(13 * SECOND, SECOND / 2), [0.0, 0.0, 0.0, 50.0], "the rest ends after all");
         assert_eq!(ended(10 * SECOND, u64::MAX), [0.0; 4]);
         assert_eq!(ended(0, SECOND), [0.0; 4]);
+    }
+
+    #[test]
+    fn steps_are_whole_intervals_and_never_shorter_than_a_second() {
+        let ms = |ms: u64| ms * 1_000_000;
+        for (interval, step) in [(100, 1000), (300, 1200), (1000, 1000), (5000, 5000)] {
+            assert_eq!(step_of_intervals(ms(interval)), ms(step));
+        }
     }
 }
