@@ -104,6 +104,22 @@ fn a_node_that_loses_packets_is_named_and_so_is_a_link() {
 }
 
 #[test]
+fn another_fault_is_seen_while_the_first_goes_on() {
+    let both = || Series {
+        farther: |second, pair| match (pair, second) {
+            ([0, 3], 80..) => (0, 1.0),
+            (pair, 60..) if pair.contains(&1) => (20 * MS, 0.0),
+            _ => (0, 0.0),
+        },
+        ..Series::default()
+    };
+    for seed in 1..=10 {
+        let found = told_by(ROWS, &Series { seed, ..both() });
+        assert_eq!(found, [(63, "n2".to_owned()), (83, "load – n1".to_owned())], "seed {seed}");
+    }
+}
+
+#[test]
 fn adr_sees_a_slow_node_in_a_closed_loop_at_once_and_in_an_open_one_by_chance() {
     sees(ADR, closed_loop, 61..=61, "n2", 1);
     // Operations come as often as before: it needs a second in which fewer do.

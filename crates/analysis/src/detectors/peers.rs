@@ -39,13 +39,13 @@ pub(super) fn alarms(watched: &Watched) -> Vec<Alarm> {
         .collect();
     let mut sums = vec![Cusum::default(); coordinators];
     let mut alarms = Vec::new();
-    for at in learnt..watched.steps.len() {
-        let anything = values[at].iter().any(Option::is_some);
+    for (at, now) in values.iter().enumerate().skip(learnt) {
+        let anything = now.iter().any(Option::is_some);
         for (one, sum) in sums.iter_mut().enumerate() {
             let Some(usual) = usual[one] else { continue };
             let z = match relative(at, one) {
                 Some(value) => usual.z(value),
-                None if values[at][one].is_none() && anything && missed[one] => Cusum::MOST,
+                None if now[one].is_none() && anything && missed[one] => Cusum::MOST,
                 None => continue,
             };
             if sum.raises(z) {

@@ -18,22 +18,29 @@ const FLOOR_SHARE: f64 = 0.1;
 const LEAST_LOSS: f64 = 0.01;
 /// The accusation is drawn from so many steps, up to the alarm.
 const LOOKS_BACK: usize = 5;
-/// An alarm is raised when the growth of any pair's round trip, or of the share of its heartbeats that is lost, adds up (CUSUM) while no alarm
-/// is up.
+/// When the growth of any pair's round trip, or of the share of its heartbeats that is lost, has added up (CUSUM), a cause is looked for. An alarm is
+/// raised if it is none of those that are known since a time when nothing had added up: a slow node shows in several pairs, one after the other.
 pub(super) fn alarms(watched: &Watched) -> Vec<Alarm> {
     let learnt = watched.learnt.min(watched.steps.len());
     let mut pairs: Vec<Pair> = (0..watched.pairs.len()).map(|pair| Pair::learnt(watched, pair, learnt)).collect();
-    let (mut alarms, mut was_up) = (Vec::new(), false);
+    let mut known: Vec<Option<Accused>> = Vec::new();
+    let mut alarms = Vec::new();
     for at in learnt..watched.steps.len() {
+        let mut raised = false;
         for (pair, heartbeats) in pairs.iter_mut().zip(&watched.steps[at].heartbeats) {
-            pair.take(heartbeats);
+            raised |= pair.take(heartbeats);
         }
-        let up = pairs.iter().any(|pair| pair.delay.up() || pair.loss.up());
-        if up && !was_up {
+        if raised {
             let growth: Vec<Option<f64>> = pairs.iter().map(Pair::growth).collect();
-            alarms.push(Alarm { at_ns: watched.end_of(at), accused: accuse(watched, &growth) });
+            let accused = accuse(watched, &growth);
+            if !known.contains(&accused) {
+                known.push(accused.clone());
+                alarms.push(Alarm { at_ns: watched.end_of(at), accused });
+            }
         }
-        was_up = up;
+        if !pairs.iter().any(|pair| pair.delay.up() || pair.loss.up()) {
+            known.clear();
+        }
     }
     alarms
 }
@@ -68,18 +75,18 @@ impl Pair {
         Pair { usual: usual(), delay: Cusum::default(), loss: Cusum::default(), grown: VecDeque::new() }
     }
 
-    fn take(&mut self, heartbeats: &Heartbeats) {
-        let (Some((delay, loss)), Some(lost)) = (self.usual, heartbeats.lost_share()) else { return };
+    /// Takes a step's heartbeats; true if they raise an alarm of this pair.
+    fn take(&mut self, heartbeats: &Heartbeats) -> bool {
+        let (Some((delay, loss)), Some(lost)) = (self.usual, heartbeats.lost_share()) else { return false };
         let median = heartbeats.median_ns();
-        if let Some(median) = median {
-            self.delay.raises(delay.z(median));
-        }
-        self.loss.raises(loss.z(lost));
+        let slower = median.is_some_and(|median| self.delay.raises(delay.z(median)));
+        let lossier = self.loss.raises(loss.z(lost));
         let longer = median.map_or(0.0, |median| delay.above(median));
         self.grown.push_back((1.0 - lost) * longer + loss.above(lost) * HEARTBEAT_TIMEOUT_NS as f64);
         if self.grown.len() > LOOKS_BACK {
             self.grown.pop_front();
         }
+        slower || lossier
     }
 
     fn growth(&self) -> Option<f64> {
