@@ -139,6 +139,32 @@ fn adr_takes_less_load_for_less_load_and_more_than_its_default_for_a_fault() {
 }
 
 #[test]
+fn adr_starts_anew_when_the_load_changes() {
+    // Counts and times without any noise: n1 answers as many in each second as are listed here.
+    let with = |counts: fn(usize) -> f64, slow: usize| {
+        let mut watched = Series { seconds: 60, ..Series::default() }.watched();
+        for (second, step) in watched.steps.iter_mut().enumerate() {
+            let mut times = Times::default();
+            let more = if second == slow { 5 * MS } else { 0 };
+            times.add(MS + more, 0.9 * counts(second));
+            times.add(2 * MS + more, 0.1 * counts(second));
+            step.ended.iter_mut().for_each(|ended| ended.ok = Times::default());
+            step.ended[0].ok = times;
+        }
+        told(&watched, &alarms(ADR, &watched))
+    };
+    let falls = |second| if second == 45 { 50.0 } else { 100.0 };
+    assert_eq!(with(falls, 45), [(46, "n1".to_owned())]);
+    assert_eq!(with(falls, 46), [], "slow alone is nothing, nor is less load alone");
+    let fell_before =
+        |second| [(40, 95.0), (45, 50.0)].into_iter().find(|one| one.0 == second).map_or(100.0, |one| one.1);
+    assert_eq!(with(fell_before, 45), [], "after less load its windows are empty for ten seconds");
+    let rose_before =
+        |second| [(40, 105.0), (45, 50.0)].into_iter().find(|one| one.0 == second).map_or(100.0, |one| one.1);
+    assert_eq!(with(rose_before, 45), [], "after more load, too");
+}
+
+#[test]
 fn a_drift_is_seen_as_soon_as_it_matters() {
     // By then n2 takes 1 ms more, as much as an operation takes.
     sees(PEERS, drift, 64..=72, "n2", 1);
@@ -197,6 +223,12 @@ fn three_hosts_are_enough_to_tell_a_node_from_a_link_and_two_are_not() {
         }
         told(&watched, &alarms(ROWS, &watched))
     };
+    let mut alone = slow_node().watched();
+    assert!(DETECTORS.iter().all(|one| (one.can_watch)(&alone)));
+    alone.coordinators.truncate(1);
+    alone.steps.iter_mut().for_each(|step| step.heartbeats.clear());
+    let can: Vec<bool> = DETECTORS.iter().map(|one| (one.can_watch)(&alone)).collect();
+    assert_eq!(can, [true, true, false, false], "silence of who sees nothing is no good sign");
     let accuses = |whom: &str| [(63, whom.to_owned())];
     assert_eq!(with(slow_node(), &[0, 1, 3], 3), accuses("n2"));
     assert_eq!(with(slow_link(), &[0, 1, 3], 3), accuses("n2 – n3"));

@@ -33,6 +33,11 @@ enum Load {
     Lower,
 }
 
+/// Wherever there are operations.
+pub(super) fn can_watch(watched: &Watched) -> bool {
+    !watched.streams.is_empty()
+}
+
 /// Alarms of all streams; each accuses its coordinator.
 pub(super) fn alarms(watched: &Watched) -> Vec<Alarm> {
     let mut alarms = Vec::new();
@@ -86,8 +91,7 @@ impl Adr {
             return false;
         }
         let load = self.load(count);
-        let limit = self.limit(count);
-        let slow = load == Load::Lower && limit.is_some_and(|limit| now.above(limit) > count / 2.0);
+        let slow = load == Load::Lower && self.limit(count).is_some_and(|limit| now.above(limit) > count / 2.0);
         if load == Load::Higher || load == Load::Lower && !slow {
             self.values.clear();
             self.counts.clear();

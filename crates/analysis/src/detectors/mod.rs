@@ -82,6 +82,8 @@ pub struct Detector {
     pub name: &'static str,
     /// What it looks at, in a few words.
     pub looks_at: &'static str,
+    /// Whether there is anything that it can look at: else its silence says nothing.
+    pub can_watch: fn(&Watched) -> bool,
     /// The alarms that it raises, in order of time. The steps that are there to learn from raise none.
     pub alarms: fn(&Watched) -> Vec<Alarm>,
 }
@@ -91,19 +93,27 @@ pub const DETECTORS: [Detector; 4] = [
     Detector {
         name: "static threshold",
         looks_at: "share of operations beyond the objective",
+        can_watch: adr::can_watch,
         alarms: threshold::alarms,
     },
     Detector {
         name: "ADR",
         looks_at: "latency and frequency of each operation at each coordinator",
+        can_watch: adr::can_watch,
         alarms: adr::alarms,
     },
     Detector {
         name: "peer-relative",
         looks_at: "latency of each coordinator beside the others'",
+        can_watch: peers::can_watch,
         alarms: peers::alarms,
     },
-    Detector { name: "row/column", looks_at: "heartbeats between all hosts", alarms: row_column::alarms },
+    Detector {
+        name: "row/column",
+        looks_at: "heartbeats between all hosts",
+        can_watch: row_column::can_watch,
+        alarms: row_column::alarms,
+    },
 ];
 
 /// What each detector would have made of a trial; empty where there was too little time without a fault to learn from.
@@ -111,5 +121,5 @@ pub(crate) fn detectors(description: &Description, evidence: &TrialEvidence) -> 
     let Some(watched) = Watched::of(description, evidence) else { return Vec::new() };
     let truths = Truth::all(&evidence.faults, &description.hosts);
     let scored = |one: &Detector| score(one.name, (one.alarms)(&watched), &truths, &watched);
-    DETECTORS.iter().map(scored).collect()
+    DETECTORS.iter().filter(|one| (one.can_watch)(&watched)).map(scored).collect()
 }

@@ -14,13 +14,15 @@ const FLOOR: f64 = 0.1;
 /// A coordinator of which at least so many operations ended in a step, in the mean of those that are learnt from, is missed when none ends.
 const MISSED: f64 = 5.0;
 
+/// Where there are peers.
+pub(super) fn can_watch(watched: &Watched) -> bool {
+    watched.coordinators.len() > 1
+}
+
 /// Of each coordinator the mean ln latency in each step (what failed counts as long as the time-out) less the median of its peers', in deviations from
 /// what that was in the steps that are learnt from, summed up (CUSUM).
 pub(super) fn alarms(watched: &Watched) -> Vec<Alarm> {
     let coordinators = watched.coordinators.len();
-    if coordinators < 2 {
-        return Vec::new();
-    }
     let values: Vec<Vec<Option<f64>>> =
         (0..watched.steps.len()).map(|at| (0..coordinators).map(|one| mean_log(watched, at, one)).collect()).collect();
     let relative = |at: usize, one: usize| -> Option<f64> {

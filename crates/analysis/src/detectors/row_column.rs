@@ -18,6 +18,12 @@ const FLOOR_SHARE: f64 = 0.1;
 const LEAST_LOSS: f64 = 0.01;
 /// The accusation is drawn from so many steps, up to the alarm.
 const LOOKS_BACK: usize = 5;
+/// Where there were heartbeats to learn from.
+pub(super) fn can_watch(watched: &Watched) -> bool {
+    let learnt = watched.learnt.min(watched.steps.len());
+    (0..watched.pairs.len()).any(|pair| Pair::learnt(watched, pair, learnt).usual.is_some())
+}
+
 /// When the growth of any pair's round trip, or of the share of its heartbeats that is lost, has added up (CUSUM), a cause is looked for. An alarm is
 /// raised if it is none of those that are known since a time when nothing had added up: a slow node shows in several pairs, one after the other.
 pub(super) fn alarms(watched: &Watched) -> Vec<Alarm> {
