@@ -4,8 +4,8 @@ use brownout_record::{Arm, CellRow, HostDescription, LoadDescription, Objective,
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, CellEffect, OperationEffect, PhaseFindings, RecoveryOverTrials, TrialFindings, Validity, operations, phases::spread, recovery,
-    sums::PhaseSums,
+    AnalysisError, CellEffect, OperationEffect, PhaseFindings, RecoveryOverTrials, TrialFindings, Validity, operations,
+    phases::spread, recovery, sums::PhaseSums,
 };
 
 /// What varies, and how often each combination was to be tried.

@@ -7,7 +7,7 @@ use crate::{
     AnalysisError, CellFindings, DesignFindings, FactorFindings, NodeDeath, PhaseFindings, TrialEvidence,
     TrialFindings, Validity, Verdict, balance,
     cells::{self, CellSums},
-    effects, factors, goodput, harm, instrument, little, proof, standstill,
+    detectors, effects, factors, goodput, harm, instrument, little, proof, standstill,
     sums::PhaseSums,
     verdict, warnings,
 };
@@ -143,6 +143,7 @@ fn trial(
         faults,
         instrument: instrument::instrument(evidence)?,
         balance: balance::balance(evidence),
+        detectors: detectors::detectors(description, evidence),
         deaths: deaths.collect(),
     };
     (trial.validity, trial.invalid) = verdict::of_trial(description, evidence, &trial);

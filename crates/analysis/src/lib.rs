@@ -9,12 +9,14 @@
 //! whether every operation ended somewhere, [`instrument`](Instrument) whether the measurement itself was sound,
 //! `drift` whether trials without a fault changed in the course of a run, `disturbance` whether the nodes had the
 //! processors to themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be
-//! true, [`little`](ClosedLoop) and [`standstill`](Standstill) what arithmetic alone explains, [`verdict`](Verdict)
+//! true, [`little`](ClosedLoop) and [`standstill`](Standstill) what arithmetic alone explains, [`detectors`] whether anyone would
+//! have noticed, [`verdict`](Verdict)
 //! what follows; [`compare`] puts runs beside each other.
 
 mod balance;
 mod cells;
 mod compare;
+pub mod detectors;
 mod distribution;
 mod disturbance;
 mod drift;
@@ -60,6 +62,7 @@ pub use balance::Balance;
 pub use brownout_statistics::effect_factor;
 pub use cells::{CellFindings, DesignFindings, Factor};
 pub use compare::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side, compare};
+pub use detectors::{DetectorFindings, DetectorSummary};
 pub use disturbance::{HINDERED_SHARE, OTHERS_SHARE, Taker, UNSEEN_SHARE};
 pub use effects::{CellEffect, MARGIN};
 pub use error::AnalysisError;

@@ -31,6 +31,13 @@ pub fn median(values: &mut [u64]) -> Option<f64> {
     Some((lower + upper) / 2.0)
 }
 
+/// Median of numbers (the mean of the middle two of an even number); none of nothing. Reorders the values.
+pub fn middle(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let (lower, upper) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
+    Some((lower + upper) / 2.0)
+}
+
 /// The smallest value that at least the share `q` of all values does not exceed; none of nothing. Reorders the values.
 pub fn quantile(values: &mut [f64], q: f64) -> Option<f64> {
     let rank = ((values.len() as f64 * q).ceil() as usize).clamp(1, values.len().max(1)) - 1;
@@ -90,25 +97,6 @@ pub fn samples_to_tell(share: f64, tolerance: f64) -> u64 {
     count
 }
 
-/// The 97.5 % quantile of Student's t.
-fn student_975(freedom: usize) -> f64 {
-    const TABLE: [f64; 27] = [
-        2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093,
-        2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-    ];
-    // Beyond the table the first term of the expansion in 1/freedom is exact to three digits.
-    let freedom = freedom.max(4);
-    TABLE.get(freedom - 4).copied().unwrap_or(1.96 + 2.37 / freedom as f64)
-}
-
-/// Share of the standard normal distribution below `x` ≤ 0: Abramowitz and Stegun, formula 26.2.17 (error below 1e-7).
-fn normal_below(x: f64) -> f64 {
-    let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
-    let polynomial =
-        t * (0.319_381_530 + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
-    (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * polynomial
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,13 +112,6 @@ mod tests {
     fn the_deviation_is_the_samples() {
         assert_eq!(deviation(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).map(|sd| (sd * 1e4).round()), Some(21_381.0));
         assert_eq!(deviation(&[1.0]), None);
-    }
-
-    #[test]
-    fn the_normal_tail_is_exact_to_six_digits() {
-        for (x, below) in [(0.0, 0.5), (-1.0, 0.158_655_25), (-1.959_964, 0.025), (-3.0, 0.001_349_898)] {
-            assert!((normal_below(x) - below).abs() < 2e-7, "{x}");
-        }
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use brownout_record::Arm;
 use serde::Serialize;
 
-use crate::{Balance, ClosedLoop, Effect, FaultFindings, HarmFindings, Instrument, PhaseFindings, Standstill};
+use crate::{
+    Balance, ClosedLoop, DetectorFindings, Effect, FaultFindings, HarmFindings, Instrument, PhaseFindings, Standstill,
+};
 
 /// Whether the evidence can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -79,6 +81,8 @@ pub struct TrialFindings {
     pub instrument: Instrument,
     /// The balance sheet.
     pub balance: Balance,
+    /// What detectors would have made of it; empty where there was too little time without a fault to learn from.
+    pub detectors: Vec<DetectorFindings>,
     /// Nodes that ended by themselves.
     pub deaths: Vec<NodeDeath>,
 }

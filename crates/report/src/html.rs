@@ -4,7 +4,7 @@ use brownout_analysis::{Factor, Findings, Outcome, TrialEvidence, TrialFindings,
 use brownout_record::{Arm, Event, Run};
 
 use crate::{
-    ReportError, charts,
+    ReportError, charts, detectors,
     escape::{escape, script_json},
     figure::Figure,
     glossary,
@@ -65,6 +65,7 @@ fn of_cell(scope: &Scope<'_>, evidence: &[TrialEvidence], drawn: usize) -> Strin
     let mut body = over_time(scope, evidence, drawn);
     body += &section("Phases", &tables::phases(scope));
     body += &two_columns(scope, evidence);
+    body += &detectors::html(scope).map(|table| section("Would anyone have noticed?", &table)).unwrap_or_default();
     body += &proofs(scope);
     body += &section("Balance sheet", &tables::balance(scope));
     body + &instrument(scope)

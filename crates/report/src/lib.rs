@@ -5,6 +5,7 @@
 mod cells;
 mod charts;
 mod comparison;
+mod detectors;
 mod error;
 mod escape;
 mod export;

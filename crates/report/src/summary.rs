@@ -4,7 +4,7 @@ use brownout_analysis::{FaultFindings, Findings, Part, PhaseFindings, Proof, Tri
 use brownout_units::{Delay, format_ns};
 
 use crate::{
-    cells,
+    cells, detectors,
     page::{Page, Style},
     proofs,
     scope::Scope,
@@ -60,6 +60,7 @@ impl Page {
         }
         self.closed_loop(scope);
         self.standstill(scope);
+        detectors::summary(self, scope);
         self.proofs(scope);
         self.balance(scope);
         self.instrument(scope);

@@ -1,6 +1,8 @@
 //! Numbers and moments as people read them; the terminal and the HTML use the same.
 
-use brownout_analysis::{Effect, Findings, Part, PhaseFindings, Proof, Quantile, Range, RecoveryOverTrials, Verdict, words};
+use brownout_analysis::{
+    Effect, Findings, Part, PhaseFindings, Proof, Quantile, Range, RecoveryOverTrials, Verdict, words,
+};
 use brownout_record::Quantity;
 use brownout_units::format_ns;
 

@@ -99,6 +99,7 @@ mod tests {
         let (a, b) = ([-0.05, 0.0, 0.05], [-0.05, 0.0, 0.05].map(|value| value + 0.05 * apart));
         let sample = || Sample { runs: Vec::new(), mean: 1.0, at_least: false };
         let compared = Compared {
+            cell: String::new(),
             phase: "baseline".to_owned(),
             operation: None,
             figure: "p50".to_owned(),

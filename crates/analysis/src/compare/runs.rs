@@ -3,7 +3,10 @@
 use brownout_record::{Arm, Objective, Run};
 
 use super::object::Side;
-use crate::{AnalysisError, CellFindings, PhaseFindings, TrialEvidence, TrialFindings, evidence::phase, findings, sums::PhaseSums};
+use crate::{
+    AnalysisError, CellFindings, PhaseFindings, TrialEvidence, TrialFindings, evidence::phase, findings,
+    sums::PhaseSums,
+};
 
 /// The valid trials of a run's cell with its faults, at least one.
 pub(super) struct RunTrials(pub(super) Vec<Trial>);
