@@ -5,8 +5,12 @@ use serde::Serialize;
 
 use crate::{
     AnalysisError, NodeDeath, OperationEffect, PhaseFindings, TrialEvidence, TrialFindings, Validity, Verdict, balance,
-    goodput, harm, instrument, little, operations, phases::spread, proof, standstill, sums::PhaseSums, verdict,
-    warnings,
+    explained::{self, Measured},
+    goodput, harm, instrument, little, operations,
+    phases::spread,
+    proof, standstill,
+    sums::PhaseSums,
+    verdict, warnings,
 };
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.
@@ -124,6 +128,7 @@ fn trial(
         text: event.text.clone(),
     });
     let faults = proof::proofs(evidence)?;
+    let closed_loop = little::closed_loop(description, evidence, &phases);
     let mut trial = TrialFindings {
         trial: evidence.row.trial,
         seed: evidence.row.seed,
@@ -133,7 +138,12 @@ fn trial(
         ends_ns: evidence.ends_ns,
         validity: Validity::Valid,
         invalid: Vec::new(),
-        closed_loop: little::closed_loop(description, evidence, &phases),
+        explained: explained::explained(
+            description,
+            evidence,
+            &Measured { sums, phases: &phases, closed_loop: closed_loop.as_ref(), effect: &effect },
+        ),
+        closed_loop,
         standstill: standstill::standstill(description, evidence, sums, &phases),
         phases,
         effect,

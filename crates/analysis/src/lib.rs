@@ -8,7 +8,7 @@
 //! looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance) whether every operation ended somewhere,
 //! [`instrument`](Instrument) whether the measurement itself was sound, `disturbance` whether the nodes had the processors to
 //! themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be true,
-//! [`little`](ClosedLoop) and [`standstill`](Standstill) what arithmetic alone explains, [`verdict`](Verdict) what follows;
+//! [`little`](ClosedLoop), [`standstill`](Standstill) and [`explained`](Explained) what arithmetic alone explains, [`verdict`](Verdict) what follows;
 //! [`compare`] puts runs beside each other.
 
 mod balance;
@@ -17,6 +17,7 @@ mod distribution;
 mod disturbance;
 mod error;
 mod evidence;
+mod explained;
 mod findings;
 mod goodput;
 mod harm;
@@ -54,6 +55,7 @@ pub use compare::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side
 pub use disturbance::{HINDERED_SHARE, OTHERS_SHARE, Taker, UNSEEN_SHARE};
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
+pub use explained::{Delayed, Explained, Floor, Loss, Prediction, Shifted, Touched};
 pub use findings::{FORMAT, Findings, findings};
 pub use goodput::{BAND_DEVIATIONS, BAND_SHARE, Effect, LEAST_FLOOR, RECOVERY_INTERVALS};
 pub use harm::HarmFindings;

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::{Balance, ClosedLoop, Effect, FaultFindings, HarmFindings, Instrument, PhaseFindings, Standstill};
+use crate::{
+    Balance, ClosedLoop, Effect, Explained, FaultFindings, HarmFindings, Instrument, PhaseFindings, Standstill,
+};
 
 /// Whether the evidence can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -46,6 +48,8 @@ pub struct TrialFindings {
     pub closed_loop: Option<ClosedLoop>,
     /// Of an open loop while nodes stood still: what arithmetic alone explains. None where something else was in force, too.
     pub standstill: Option<Standstill>,
+    /// What the plan says of it, beside what was measured. None where the record does not tell where rows lie.
+    pub explained: Option<Explained>,
     /// The proof of each fault.
     pub faults: Vec<FaultFindings>,
     /// What places showed that no fault asked of them; the trial is invalid.

@@ -4,8 +4,8 @@ use brownout_record::{Description, Event, TrialState};
 use serde::Serialize;
 
 use crate::{
-    Instrument, Proof, Punctuality, Taker, TrialEvidence, TrialFindings, Validity, evidence::phase, harm, possible,
-    stats,
+    Instrument, Proof, Punctuality, Taker, TrialEvidence, TrialFindings, Validity, evidence::phase, explained, harm,
+    possible, stats,
 };
 
 /// Trials below which no confidence interval is worth quoting.
@@ -180,6 +180,7 @@ fn broken(description: &Description, evidence: &TrialEvidence, trial: &TrialFind
     }
     reasons.extend(of_kind(&evidence.events, UNBALANCED));
     reasons.extend(possible::impossible(description, evidence));
+    reasons.extend(explained::impossible(trial.explained.as_ref()));
     for death in &trial.deaths {
         reasons.push(format!(
             "node {} died at {:.1} s, and no fault asked for it",

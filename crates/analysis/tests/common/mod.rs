@@ -11,8 +11,8 @@ use std::path::Path;
 
 use brownout_record::{
     CpuRow, Description, Environment, Event, Expectation, FaultRecord, Histogram, HostDescription, LatencyRow, LinkRow,
-    LoadDescription, LoadRow, Objective, Period, PhaseDescription, PhaseRow, ProbeRow, ProbeSample, Quantity, Recorder,
-    Run, Severity, Stamp, Subject, TrialRow, TrialState,
+    LoadDescription, LoadRow, Objective, Period, PhaseDescription, PhaseRow, Placement, ProbeRow, ProbeSample,
+    Quantity, Recorder, Run, Severity, Stamp, Subject, TrialRow, TrialState,
 };
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -107,6 +107,8 @@ pub struct Synthetic {
     pub no_fault: bool,
     /// The plan has a fault, the record has none.
     pub unrecorded: bool,
+    /// Where rows lie and who is asked, if the record tells.
+    pub placement: Option<Placement>,
     /// Instead of a delay: everything n2 sends is lost with this probability …
     pub loss: Option<f64>,
     /// … and really with this one.
@@ -162,6 +164,7 @@ impl Default for Synthetic {
             second_fault: None,
             no_fault: false,
             unrecorded: false,
+            placement: None,
             loss: None,
             lost: 0.0,
         }

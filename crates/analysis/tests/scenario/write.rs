@@ -115,6 +115,7 @@ impl Scenario {
             faults: self.faults.iter().enumerate().map(|(at, made)| self.record(at, made).text).collect(),
             network: self.network.clone(),
             bottlenecks: self.bottlenecks.clone(),
+            placement: self.placement.clone(),
             trials: 1,
             objective: Objective { response_ns: 50 * MS, share: 0.99, phases: Vec::new(), operation: None },
             interval_ns: SECOND,
