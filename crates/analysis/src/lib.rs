@@ -55,7 +55,7 @@ pub use compare::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side
 pub use disturbance::{HINDERED_SHARE, OTHERS_SHARE, Taker, UNSEEN_SHARE};
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
-pub use explained::{Delayed, Explained, Floor, Loss, Prediction, Shifted, Touched};
+pub use explained::{Delayed, Explained, Floor, Loss, Prediction, Shifted, Touched, touchable};
 pub use findings::{FORMAT, Findings, findings};
 pub use goodput::{BAND_DEVIATIONS, BAND_SHARE, Effect, LEAST_FLOOR, RECOVERY_INTERVALS};
 pub use harm::HarmFindings;

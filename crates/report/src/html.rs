@@ -6,6 +6,7 @@ use brownout_record::{Event, Run};
 use crate::{
     ReportError, charts,
     escape::{escape, script_json},
+    explained,
     figure::Figure,
     glossary,
     markup::{details, terms},
@@ -26,6 +27,7 @@ pub fn html(run: &Run, findings: &Findings) -> Result<String, ReportError> {
     body += &over_time(findings, &evidence);
     body += &section("Phases", &tables::phases(findings));
     body += &two_columns(findings, &evidence);
+    body += &explained::html(findings).unwrap_or_default();
     body += &proofs(findings);
     body += &section("Balance sheet", &tables::balance(findings));
     body += &instrument(findings);

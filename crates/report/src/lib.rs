@@ -6,6 +6,7 @@ mod charts;
 mod comparison;
 mod error;
 mod escape;
+mod explained;
 mod export;
 mod figure;
 mod frame;

@@ -23,6 +23,7 @@ pub fn summary(findings: &Findings, style: Style) -> String {
     }
     page.closed_loop(findings);
     page.standstill(findings);
+    page.explained(findings);
     page.proofs(findings);
     page.balance(findings);
     page.instrument(findings);

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{
     Model,
     places::Delays,
-    ways::{Choice, Operation, Way},
+    ways::{Operation, Way},
 };
 
 /// A share k of the operations meets an extra delay D.
@@ -35,9 +35,7 @@ pub(super) fn of_operation(model: &Model<'_>, operation: &Operation<'_>, with: &
         let load = model.hosts.load();
         let own = way.client(load, with) - way.client(load, &model.usual);
         let least = way.least(load, with) - way.least(load, &model.usual);
-        let grows =
-            |choice: &Choice| choice.waits(&|path| with.path(path)) - choice.waits(&|path| model.usual.path(path));
-        let most = own + way.choices.iter().map(grows).fold(0.0, f64::max);
+        let most = own + way.grows(&|path| model.usual.path(path), &|path| with.path(path));
         let most_ns = most.min(timeout_ns as f64);
         Extra { share: way.share, least_ns: least.clamp(0.0, most_ns), most_ns }
     };

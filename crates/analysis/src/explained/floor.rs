@@ -30,8 +30,7 @@ pub struct Floor {
 impl Way {
     /// What the load waits for at least, ns: the way to its coordinator and back, and the best choice of replicas.
     pub(super) fn least(&self, load: usize, delays: &Delays) -> f64 {
-        let best = self.choices.iter().map(|choice| choice.waits(&|path| delays.path(path)));
-        self.client(load, delays) + best.fold(f64::INFINITY, f64::min)
+        self.client(load, delays) + self.best(&|path| delays.path(path))
     }
 
     pub(super) fn client(&self, load: usize, delays: &Delays) -> f64 {

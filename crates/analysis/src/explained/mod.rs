@@ -74,6 +74,17 @@ impl<'a> Model<'a> {
     }
 }
 
+/// The share of the operations that each of these faults can touch, by the plan alone. `Err` with the reason where that follows from
+/// no plan.
+pub fn touchable(description: &Description, faults: &[FaultRecord]) -> Result<Vec<Touched>, String> {
+    let load = description.hosts.iter().find(|host| host.role == "load");
+    let Some((placement, load)) = description.placement.as_ref().zip(load) else {
+        return Err("the plan does not tell where rows lie".to_owned());
+    };
+    let model = Model::new(placement, &load.name)?;
+    Ok(touched::touched(&model, &faults.iter().collect::<Vec<_>>()))
+}
+
 /// What was measured and computed of a trial before.
 pub(crate) struct Measured<'a> {
     pub(crate) sums: &'a [PhaseSums],

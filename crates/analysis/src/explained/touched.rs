@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{
     Model,
     places::Places,
-    ways::{Operation, Way},
+    ways::{Operation, Path, Way},
 };
 
 /// The share of operations that a fault can touch, by the plan: exact, by enumeration of coordinators, replicas and choices.
@@ -74,10 +74,9 @@ fn of_way(model: &Model<'_>, places: &Places, way: &Way, reads: bool) -> (bool, 
     if places.coordinator(&model.hosts, way.coordinator) {
         return (true, true);
     }
-    let without = |choice: &super::ways::Choice| {
-        choice.waits(&|path| if places.path(path, reads) { f64::INFINITY } else { model.usual.path(path) })
-    };
-    let must = way.choices.iter().all(|choice| without(choice).is_infinite());
-    let may = way.choices.iter().any(|choice| without(choice) > choice.waits(&|path| model.usual.path(path)));
+    let usual = |path: &Path| model.usual.path(path);
+    let without = |path: &Path| if places.path(path, reads) { f64::INFINITY } else { usual(path) };
+    let must = way.best(&without).is_infinite();
+    let may = must || way.grows(&usual, &without) > 0.0;
     (must, may)
 }

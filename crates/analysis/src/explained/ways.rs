@@ -9,8 +9,8 @@ use super::{
     ring,
 };
 
-/// Beyond so many choices of replicas for one coordinator and one set of replicas, nobody enumerates them.
-const MOST_CHOICES: usize = 5_000;
+/// Beyond so many ways to send a write to other data centres, nobody enumerates them.
+const MOST_CHOICES: usize = 100;
 
 /// An operation with all its ways.
 pub(super) struct Operation<'a> {
@@ -24,11 +24,19 @@ pub(super) struct Way {
     pub(super) share: f64,
     /// Its place among the hosts.
     pub(super) coordinator: usize,
-    pub(super) choices: Vec<Choice>,
+    /// Whom a read asks, it chooses; of a write, who forwards it in other data centres.
+    choices: Choices,
 }
 
-/// What the database may do: whom a read asks, who forwards a write in another data centre. All groups have to answer.
-pub(super) struct Choice(Vec<Awaited>);
+enum Choices {
+    /// As many as are needed, any of them.
+    Read(Routes),
+    /// One of these.
+    Write(Vec<Routes>),
+}
+
+/// Groups of paths, of each of which the coordinator needs answers.
+struct Routes(Vec<Awaited>);
 
 /// The coordinator waits until so many of these paths have brought an answer.
 struct Awaited {
@@ -44,15 +52,61 @@ pub(super) struct Path {
     pub(super) hops: Vec<(usize, usize)>,
 }
 
-impl Choice {
-    /// What the coordinator waits for its replicas: of each group the last answer that it needs, of all groups the longest.
-    pub(super) fn waits(&self, time: &impl Fn(&Path) -> f64) -> f64 {
-        let of = |group: &Awaited| {
-            let mut times: Vec<f64> = group.paths.iter().map(time).collect();
-            times.sort_by(f64::total_cmp);
-            group.needed.checked_sub(1).and_then(|last| times.get(last)).copied().unwrap_or(0.0)
-        };
-        self.0.iter().map(of).fold(0.0, f64::max)
+impl Routes {
+    /// What the coordinator waits for: of each group the last answer that it needs if the first that come count, of all groups the
+    /// longest.
+    fn waits(&self, time: &impl Fn(&Path) -> f64) -> f64 {
+        let last = |group: &Awaited| group.quickest(time).last().map_or(0.0, |path| time(path));
+        self.0.iter().map(last).fold(0.0, f64::max)
+    }
+
+    /// By how much more a read waits at most with other times, whomever it asked.
+    ///
+    /// Of whom it asks, one answers last: with it, those that were quickest before make the most of the difference.
+    fn grows(&self, before: &impl Fn(&Path) -> f64, after: &impl Fn(&Path) -> f64) -> f64 {
+        let quickest: Vec<Vec<&Path>> = self.0.iter().map(|group| group.quickest(before)).collect();
+        let longest =
+            |asked: &[&Path], time: &dyn Fn(&Path) -> f64| asked.iter().map(|path| time(path)).fold(0.0, f64::max);
+        let mut most = 0.0_f64;
+        for (at, group) in self.0.iter().enumerate().filter(|(_, group)| group.needed > 0) {
+            for last in &group.paths {
+                let own = quickest[at].iter().filter(|path| path.replica != last.replica).take(group.needed - 1);
+                let others = quickest.iter().enumerate().filter(|(other, _)| *other != at).flat_map(|(_, asked)| asked);
+                let asked: Vec<&Path> = own.chain(others).copied().chain([last]).collect();
+                most = most.max(longest(&asked, after) - longest(&asked, before));
+            }
+        }
+        most
+    }
+}
+
+impl Awaited {
+    /// As many as are needed, the quickest.
+    fn quickest(&self, time: &impl Fn(&Path) -> f64) -> Vec<&Path> {
+        let mut paths: Vec<&Path> = self.paths.iter().collect();
+        paths.sort_by(|one, other| time(one).total_cmp(&time(other)));
+        paths.truncate(self.needed);
+        paths
+    }
+}
+
+impl Way {
+    /// What the coordinator waits for with the best choice.
+    pub(super) fn best(&self, time: &impl Fn(&Path) -> f64) -> f64 {
+        match &self.choices {
+            Choices::Read(routes) => routes.waits(time),
+            Choices::Write(all) => all.iter().map(|routes| routes.waits(time)).fold(f64::INFINITY, f64::min),
+        }
+    }
+
+    /// By how much more it waits with other times and the same choice, that to which most is added.
+    pub(super) fn grows(&self, before: &impl Fn(&Path) -> f64, after: &impl Fn(&Path) -> f64) -> f64 {
+        match &self.choices {
+            Choices::Read(routes) => routes.grows(before, after),
+            Choices::Write(all) => {
+                all.iter().map(|routes| routes.waits(after) - routes.waits(before)).fold(0.0, f64::max)
+            }
+        }
     }
 }
 
@@ -103,11 +157,21 @@ fn choices(
     plan: &OperationPlacement,
     coordinator: usize,
     replicas: &[usize],
-) -> Result<Vec<Choice>, String> {
+) -> Result<Choices, String> {
     let groups = level::groups(&plan.consistency, &placement.ring, coordinator, replicas)?;
-    let made =
-        if plan.reads { asked_by_read(coordinator, &groups) } else { sent_by_write(placement, coordinator, groups) };
-    made.ok_or_else(|| format!("there are more than {MOST_CHOICES} ways to answer a {}", plan.operation))
+    if plan.reads {
+        return Ok(Choices::Read(routes(&groups, |replica| direct(coordinator, replica))));
+    }
+    let forwarded = forwarded(placement, coordinator, &groups);
+    forwarded.map(Choices::Write).ok_or_else(|| format!("there are more than {MOST_CHOICES} ways to forward a write"))
+}
+
+fn routes(groups: &[Group], path: impl Fn(usize) -> Path) -> Routes {
+    let of = |group: &Group| Awaited {
+        paths: group.members.iter().map(|replica| path(*replica)).collect(),
+        needed: group.needed,
+    };
+    Routes(groups.iter().map(of).collect())
 }
 
 /// There and back; nowhere for the coordinator itself.
@@ -116,31 +180,9 @@ fn direct(coordinator: usize, replica: usize) -> Path {
     Path { replica, hops }
 }
 
-/// A read asks as many replicas as it needs, and needs an answer of each.
-fn asked_by_read(coordinator: usize, groups: &[Group]) -> Option<Vec<Choice>> {
-    let mut all = vec![Vec::new()];
-    for group in groups {
-        let subsets = subsets(&group.members, group.needed)?;
-        let mut longer = Vec::new();
-        for chosen in &all {
-            for subset in &subsets {
-                let mut chosen: Vec<Vec<usize>> = chosen.clone();
-                chosen.push(subset.clone());
-                longer.push(chosen);
-            }
-        }
-        all = within(longer)?;
-    }
-    let awaited = |members: Vec<usize>| Awaited {
-        needed: members.len(),
-        paths: members.into_iter().map(|replica| direct(coordinator, replica)).collect(),
-    };
-    Some(all.into_iter().map(|groups| Choice(groups.into_iter().map(awaited).collect())).collect())
-}
-
 /// A write is sent to every replica, in another data centre by way of one of them, who forwards it; each answers by itself
-/// (`StorageProxy.sendToHintedReplicas`).
-fn sent_by_write(placement: &Placement, coordinator: usize, groups: Vec<Group>) -> Option<Vec<Choice>> {
+/// (`StorageProxy.sendToHintedReplicas`). None if there are too many ways.
+fn forwarded(placement: &Placement, coordinator: usize, groups: &[Group]) -> Option<Vec<Routes>> {
     let site = |at: usize| placement.ring[at].site.as_str();
     let mut remote: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for at in groups.iter().flat_map(|group| &group.members) {
@@ -158,7 +200,10 @@ fn sent_by_write(placement: &Placement, coordinator: usize, groups: Vec<Group>) 
                 longer.push(chosen);
             }
         }
-        all = within(longer)?;
+        all = longer;
+        if all.len() > MOST_CHOICES {
+            return None;
+        }
     }
     let path = |forwarders: &BTreeMap<&str, usize>, replica: usize| match forwarders.get(site(replica)) {
         Some(by) if *by != replica => {
@@ -166,53 +211,56 @@ fn sent_by_write(placement: &Placement, coordinator: usize, groups: Vec<Group>) 
         }
         _ => direct(coordinator, replica),
     };
-    let choice = |forwarders: BTreeMap<&str, usize>| {
-        let of = |group: &Group| Awaited {
-            paths: group.members.iter().map(|replica| path(&forwarders, *replica)).collect(),
-            needed: group.needed,
-        };
-        Choice(groups.iter().map(of).collect())
-    };
-    Some(all.into_iter().map(choice).collect())
-}
-
-/// None if there are too many.
-fn within<T>(all: Vec<T>) -> Option<Vec<T>> {
-    (all.len() <= MOST_CHOICES).then_some(all)
-}
-
-/// Every way to choose so many.
-fn subsets(members: &[usize], count: usize) -> Option<Vec<Vec<usize>>> {
-    let mut all: Vec<Vec<usize>> = vec![Vec::new()];
-    for (at, member) in members.iter().enumerate() {
-        let left = members.len() - at - 1;
-        let mut longer = Vec::new();
-        for chosen in all {
-            if chosen.len() < count {
-                longer.push(chosen.iter().copied().chain([*member]).collect());
-            }
-            // Without it, only if those that follow are enough.
-            if chosen.len() + left >= count {
-                longer.push(chosen);
-            }
-        }
-        all = within(longer)?;
-    }
-    Some(all)
+    Some(all.iter().map(|forwarders| routes(groups, |replica| path(forwarders, replica))).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Every way to choose as many of each group as it needs.
+    fn asked(routes: &Routes) -> Vec<Vec<&Path>> {
+        let mut all = vec![Vec::new()];
+        for group in &routes.0 {
+            let subsets = (0..1_usize << group.paths.len()).filter(|set| set.count_ones() as usize == group.needed);
+            let chosen = |set: usize| {
+                let within = group.paths.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
+                within.map(|(_, path)| path).collect::<Vec<&Path>>()
+            };
+            let subsets: Vec<Vec<&Path>> = subsets.map(chosen).collect();
+            all = all.iter().flat_map(|before| subsets.iter().map(|set| [before.as_slice(), set].concat())).collect();
+        }
+        all
+    }
+
     #[test]
-    fn every_subset_comes_once() {
-        let mut found = subsets(&[1, 2, 3], 2).unwrap();
-        found.sort();
-        assert_eq!(found, [[1, 2], [1, 3], [2, 3]]);
-        assert_eq!(subsets(&[1, 2], 0), Some(vec![vec![]]));
-        assert_eq!(subsets(&[1, 2], 2), Some(vec![vec![1, 2]]));
-        assert_eq!(subsets(&(0..8).collect::<Vec<_>>(), 5).unwrap().len(), 56);
-        assert_eq!(subsets(&(0..40).collect::<Vec<_>>(), 20), None, "too many to enumerate");
+    fn the_best_and_the_worst_of_a_read_are_those_of_all_whom_it_can_ask() {
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for round in 0..500 {
+            let mut replica = 0;
+            let mut group = |members: u64, needed: u64| {
+                let mut path = || {
+                    replica += 1;
+                    Path { replica: replica - 1, hops: Vec::new() }
+                };
+                Awaited { paths: (0..members).map(|_| path()).collect(), needed: needed as usize }
+            };
+            let sizes: Vec<u64> = (0..1 + random(3)).map(|_| 1 + random(4)).collect();
+            let routes = Routes(sizes.iter().map(|size| group(*size, random(size + 1))).collect());
+            // Few different times, so that there are ties.
+            let mut times = || (0..replica).map(|_| random(5) as f64).collect::<Vec<f64>>();
+            let (before, after) = (times(), times().iter().map(|time| time * 3.0).collect::<Vec<f64>>());
+            let (before, after) = (|path: &Path| before[path.replica], |path: &Path| after[path.replica]);
+            let last =
+                |asked: &[&Path], time: &dyn Fn(&Path) -> f64| asked.iter().map(|one| time(one)).fold(0.0, f64::max);
+            let all = asked(&routes);
+            let best = all.iter().map(|asked| last(asked, &after)).fold(f64::INFINITY, f64::min);
+            let grows = all.iter().map(|asked| last(asked, &after) - last(asked, &before)).fold(0.0, f64::max);
+            assert_eq!((routes.waits(&after), routes.grows(&before, &after)), (best, grows), "round {round}");
+        }
     }
 }

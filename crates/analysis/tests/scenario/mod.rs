@@ -105,6 +105,8 @@ pub struct Scenario {
     pub held: bool,
     /// Virtual users, if the loop is closed.
     pub threads: Option<u32>,
+    /// Whether these do as many operations as their answers let them; else there are a hundred a second.
+    pub closes: bool,
     /// Witnesses that see nothing.
     pub silent: Vec<String>,
     /// Witnesses that see nothing between two moments, seconds since the fault phase began.
@@ -133,6 +135,7 @@ impl Default for Scenario {
             placement: None,
             held: false,
             threads: None,
+            closes: false,
             silent: Vec::new(),
             absent: Vec::new(),
             answer_times: false,

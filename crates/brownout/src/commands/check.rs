@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use brownout_analysis::words;
+use brownout_analysis::{Touched, touchable, words};
 use brownout_lab::{Plan, machine, plan::PlannedPeriod};
 use brownout_record::{Description, Expectation};
 use brownout_units::Delay;
@@ -45,6 +45,8 @@ struct CheckedFault {
     periods: Vec<[u64; 2]>,
     /// What has to be seen where it hits and where it must not, at its highest severity.
     expectations: Vec<Expectation>,
+    /// The share of the operations that it can touch; empty where that follows from no plan.
+    touched: Vec<Touched>,
 }
 
 pub fn check(arguments: &Arguments) -> u8 {
@@ -66,7 +68,8 @@ pub fn check(arguments: &Arguments) -> u8 {
 }
 
 fn checked(plan: &Plan) -> Checked {
-    let faults = plan.faults.iter().filter_map(|planned| {
+    let description = plan.description(&system(plan));
+    let faults = plan.faults.iter().enumerate().filter_map(|(index, planned)| {
         let fault = planned.fault()?;
         let period = |period: &PlannedPeriod| [period.starts.ns(), period.ends.ns()];
         Some(CheckedFault {
@@ -78,12 +81,14 @@ fn checked(plan: &Plan) -> Checked {
             ends_ns: planned.ends().ns(),
             periods: planned.periods.iter().map(period).collect(),
             expectations: fault.expectations(&plan.layout.hosts),
+            touched: touchable(&description, &[planned.record(index, &plan.layout.hosts)]).unwrap_or_default(),
         })
     });
+    let faults = faults.collect();
     Checked {
         format: 1,
-        plan: plan.description(&system(plan)),
-        faults: faults.collect(),
+        faults,
+        plan: description,
         expected_duration_ns: Delay::from(plan.expected_duration()).ns(),
     }
 }
@@ -116,6 +121,11 @@ fn text(checked: &Checked) -> String {
         lines.push(format!("            {}", fault.when));
         lines.push(format!("            hits {}", subjects(fault, true)));
         lines.push(format!("            spares {}", subjects(fault, false)));
+        for one in &fault.touched {
+            let of = one.operation.as_ref().map_or_else(|| "all operations".to_owned(), |name| format!("{name}s"));
+            let (must, may) = (one.must * 100.0, one.may * 100.0);
+            lines.push(format!("            {must:.1}% of {of} must wait for it, {may:.1}% may"));
+        }
         for line in asked(fault) {
             lines.push(format!("            proven if {line}"));
         }
