@@ -85,12 +85,7 @@ fn checked(plan: &Plan) -> Checked {
         })
     });
     let faults = faults.collect();
-    Checked {
-        format: 1,
-        faults,
-        plan: description,
-        expected_duration_ns: Delay::from(plan.expected_duration()).ns(),
-    }
+    Checked { format: 1, faults, plan: description, expected_duration_ns: Delay::from(plan.expected_duration()).ns() }
 }
 
 fn system(plan: &Plan) -> String {
