@@ -7,7 +7,9 @@ use crate::{
     AnalysisError, CellFindings, DesignFindings, FactorFindings, NodeDeath, PhaseFindings, TrialEvidence,
     TrialFindings, Validity, Verdict, balance,
     cells::{self, CellSums},
-    detectors, effects, factors, goodput, harm, instrument, little, proof, standstill,
+    detectors, effects,
+    explained::{self, Measured},
+    factors, goodput, harm, instrument, little, proof, standstill,
     sums::PhaseSums,
     verdict, warnings,
 };
@@ -120,6 +122,7 @@ fn trial(
         text: event.text.clone(),
     });
     let faults = proof::proofs(evidence)?;
+    let closed_loop = little::closed_loop(description, evidence, &phases);
     let mut trial = TrialFindings {
         trial: evidence.row.trial,
         planned: evidence.row.planned,
@@ -135,7 +138,12 @@ fn trial(
         ends_ns: evidence.ends_ns,
         validity: Validity::Valid,
         invalid: Vec::new(),
-        closed_loop: little::closed_loop(description, evidence, &phases),
+        explained: explained::explained(
+            description,
+            evidence,
+            &Measured { sums, phases: &phases, closed_loop: closed_loop.as_ref(), effect: &effect },
+        ),
+        closed_loop,
         standstill: standstill::standstill(description, evidence, sums, &phases),
         phases,
         effect,

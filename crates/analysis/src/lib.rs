@@ -9,7 +9,7 @@
 //! whether every operation ended somewhere, [`instrument`](Instrument) whether the measurement itself was sound,
 //! `drift` whether trials without a fault changed in the course of a run, `disturbance` whether the nodes had the
 //! processors to themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be
-//! true, [`little`](ClosedLoop) and [`standstill`](Standstill) what arithmetic alone explains, [`detectors`] whether anyone would
+//! true, [`little`](ClosedLoop), [`standstill`](Standstill) and [`explained`](Explained) what arithmetic alone explains, [`detectors`] whether anyone would
 //! have noticed, [`verdict`](Verdict)
 //! what follows; [`compare`] puts runs beside each other.
 
@@ -23,6 +23,7 @@ mod drift;
 mod effects;
 mod error;
 mod evidence;
+mod explained;
 mod factors;
 mod findings;
 mod goodput;
@@ -67,6 +68,7 @@ pub use disturbance::{HINDERED_SHARE, OTHERS_SHARE, Taker, UNSEEN_SHARE};
 pub use effects::{CellEffect, MARGIN};
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
+pub use explained::{Delayed, Explained, Floor, Loss, Prediction, Shifted, Touched, touchable};
 pub use factors::{FactorFindings, FactorOutcome};
 pub use findings::{FORMAT, Findings, findings, validity};
 pub use goodput::Effect;

@@ -151,6 +151,11 @@ impl PhaseSums {
         &self.all.response
     }
 
+    /// Those of one operation, by name.
+    pub(crate) fn response_of(&self, operation: &str) -> Option<&Latencies> {
+        self.statements.get(operation).map(|group| &group.response)
+    }
+
     /// Of one phase of one trial.
     pub(crate) fn of(evidence: &TrialEvidence, window: &PhaseWindow, objective: &Objective) -> Self {
         let mut sums = PhaseSums {

@@ -4,7 +4,8 @@ use brownout_record::Arm;
 use serde::Serialize;
 
 use crate::{
-    Balance, ClosedLoop, DetectorFindings, Effect, FaultFindings, HarmFindings, Instrument, PhaseFindings, Standstill,
+    Balance, ClosedLoop, DetectorFindings, Effect, Explained, FaultFindings, HarmFindings, Instrument, PhaseFindings,
+    Standstill,
 };
 
 /// Whether the evidence can be used.
@@ -73,6 +74,8 @@ pub struct TrialFindings {
     pub closed_loop: Option<ClosedLoop>,
     /// Of an open loop while nodes stood still: what arithmetic alone explains. None where something else was in force, too.
     pub standstill: Option<Standstill>,
+    /// What the plan says of it, beside what was measured. None where the record does not tell where rows lie.
+    pub explained: Option<Explained>,
     /// The proof of each fault.
     pub faults: Vec<FaultFindings>,
     /// What places showed that no fault asked of them; the trial is invalid.

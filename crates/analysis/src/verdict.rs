@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{
     CellFindings, DesignFindings, Instrument, Proof, Punctuality, Taker, TrialEvidence, TrialFindings, Validity,
-    evidence::phase, harm, possible,
+    evidence::phase, explained, harm, possible,
 };
 
 /// What follows for a figure with the faults beside the same without.
@@ -150,6 +150,7 @@ fn broken(description: &Description, evidence: &TrialEvidence, trial: &TrialFind
     }
     reasons.extend(of_kind(&evidence.events, UNBALANCED));
     reasons.extend(possible::impossible(description, evidence));
+    reasons.extend(explained::impossible(trial.explained.as_ref()));
     for death in &trial.deaths {
         reasons.push(format!(
             "node {} died at {:.1} s, and no fault asked for it",

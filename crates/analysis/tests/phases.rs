@@ -152,12 +152,12 @@ fn over_trials_recovery_is_the_middle_one_and_one_that_never_came_is_the_longest
         _ => 0.0,
     };
     let found = analysed(&Synthetic { trials: 4, planned_trials: 4, failing, ..Synthetic::default() });
-    let over = found.recovery.unwrap();
+    let over = found.cells[0].recovery.unwrap();
     assert_eq!((over.trials, over.recovered), (4, 3));
     assert_eq!((over.low_ns, over.median_ns, over.high_ns), (Some(3 * SECOND), Some(9 * SECOND / 2), None));
     assert_eq!(over.confidence, 0.875);
     let one = Synthetic { trials: 1, planned_trials: 1, ..Synthetic::default() };
-    assert_eq!(analysed(&one).recovery, None);
+    assert_eq!(analysed(&one).cells[0].recovery, None);
 }
 
 #[test]

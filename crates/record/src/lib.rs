@@ -17,6 +17,7 @@ mod fault;
 mod format;
 mod latencies;
 mod open;
+mod placement;
 mod reader;
 mod recorder;
 mod rows;
@@ -28,6 +29,7 @@ pub use document::Document;
 pub use error::RecordError;
 pub use fault::{Expectation, FaultRecord, Period, Quantity, Severity, Stamp, Subject};
 pub use latencies::{Latencies, Percentile, Population, percentile};
+pub use placement::{NodePlacement, OperationPlacement, PairDistance, Placement};
 pub use reader::Run;
 pub use recorder::Recorder;
 pub use rows::{

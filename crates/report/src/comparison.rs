@@ -111,6 +111,7 @@ mod tests {
     fn figure(unit: &str, change: f64, outcome: Outcome) -> Compared {
         let sample = |mean| Sample { runs: vec![mean; 2], mean, at_least: false };
         Compared {
+            cell: String::new(),
             phase: "baseline".to_owned(),
             operation: None,
             figure: "figure".to_owned(),

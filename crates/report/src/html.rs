@@ -6,6 +6,7 @@ use brownout_record::{Arm, Event, Run};
 use crate::{
     ReportError, charts, detectors,
     escape::{escape, script_json},
+    explained,
     figure::Figure,
     glossary,
     markup::{details, terms},
@@ -65,6 +66,7 @@ fn of_cell(scope: &Scope<'_>, evidence: &[TrialEvidence], drawn: usize) -> Strin
     let mut body = over_time(scope, evidence, drawn);
     body += &section("Phases", &tables::phases(scope));
     body += &two_columns(scope, evidence);
+    body += &explained::html(scope).unwrap_or_default();
     body += &detectors::html(scope).map(|table| section("Would anyone have noticed?", &table)).unwrap_or_default();
     body += &proofs(scope);
     body += &section("Balance sheet", &tables::balance(scope));

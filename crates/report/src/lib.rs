@@ -8,6 +8,7 @@ mod comparison;
 mod detectors;
 mod error;
 mod escape;
+mod explained;
 mod export;
 mod figure;
 mod frame;

@@ -60,6 +60,7 @@ impl Page {
         }
         self.closed_loop(scope);
         self.standstill(scope);
+        self.explained(scope);
         detectors::summary(self, scope);
         self.proofs(scope);
         self.balance(scope);

@@ -11,9 +11,9 @@ use std::path::Path;
 
 use brownout_record::{
     Arm, CellRow, CpuRow, Description, DesignDescription, Environment, Event, Expectation, FactorDescription,
-    FaultRecord, Histogram, HostDescription, LatencyRow, LinkRow, LoadDescription, LoadRow, Objective, Period,
-    PhaseDescription, PhaseRow, ProbeRow, ProbeSample, Quantity, Recorder, Run, Severity, Stamp, Subject, TrialRow,
-    TrialState,
+    FaultRecord, Histogram, HostDescription, LatencyRow, LinkRow, LoadDescription, LoadRow, NodePlacement, Objective,
+    OperationPlacement, PairDistance, Period, PhaseDescription, PhaseRow, Placement, ProbeRow, ProbeSample, Quantity,
+    Recorder, Run, Severity, Stamp, Subject, TrialRow, TrialState,
 };
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -122,6 +122,8 @@ pub struct Synthetic {
     pub no_fault: bool,
     /// The plan has a fault, the record has none.
     pub unrecorded: bool,
+    /// Where rows lie and who is asked, if the record tells.
+    pub placement: Option<Placement>,
     /// Instead of a delay: everything n2 sends is lost with this probability …
     pub loss: Option<f64>,
     /// … and really with this one.
@@ -183,6 +185,7 @@ impl Default for Synthetic {
             second_fault: None,
             no_fault: false,
             unrecorded: false,
+            placement: None,
             loss: None,
             lost: 0.0,
         }
@@ -214,6 +217,31 @@ pub fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram {
         histogram.record(value).unwrap();
     }
     histogram
+}
+
+/// Where the rows of these nodes lie: three copies, asked by token at QUORUM.
+pub fn three_copies() -> Placement {
+    let node = |(at, name): (usize, &&str)| NodePlacement {
+        node: (*name).to_owned(),
+        token: i64::MIN + at as i64 * 6_148_914_691_236_517_205,
+        site: "datacenter1".to_owned(),
+        rack: "rack1".to_owned(),
+    };
+    let operation = |name: &str| OperationPlacement {
+        operation: name.to_owned(),
+        reads: name == "read",
+        share: 0.5,
+        consistency: "quorum".to_owned(),
+        copies: [("datacenter1".to_owned(), 3)].into(),
+        rows: 100_000,
+    };
+    Placement {
+        ring: NODES.iter().enumerate().map(node).collect(),
+        coordinators: "token-aware".to_owned(),
+        asked: NODES.map(str::to_owned).to_vec(),
+        operations: ["read", "write"].map(operation).to_vec(),
+        distances: vec![PairDistance { from: "load".into(), to: "n1".into(), delay_ns: 20_000, least_ns: 15_000 }],
+    }
 }
 
 const PHASES: [&str; 5] = ["set-up", "warm-up", "baseline", "fault", "recovery"];

@@ -162,6 +162,7 @@ impl Synthetic {
                 .collect(),
             network: Vec::new(),
             bottlenecks: Some(Vec::new()),
+            placement: self.placement.clone(),
             faults: if self.no_fault { Vec::new() } else { vec![self.fault_text()] },
             trials: self.planned_trials,
             objective: Objective {

@@ -115,6 +115,7 @@ impl Scenario {
             faults: self.faults.iter().enumerate().map(|(at, made)| self.record(at, made).text).collect(),
             network: self.network.clone(),
             bottlenecks: self.bottlenecks.clone(),
+            placement: self.placement.clone(),
             trials: 1,
             objective: Objective { response_ns: 50 * MS, share: 0.99, phases: Vec::new(), operation: None },
             interval_ns: SECOND,
@@ -125,12 +126,20 @@ impl Scenario {
     fn load(&self, recorder: &Recorder, starts_ns: u64) -> Done {
         let nodes: Vec<&String> = self.hosts.iter().filter(|host| *host != "load").collect();
         let idle = starts_ns >= self.end_ns() - self.idle * SECOND;
-        let count = if idle { 0 } else { 100 / nodes.len() as u64 };
-        for node in nodes.iter().filter(|_| !idle) {
-            let ways = [Subject::pair("load", *node), Subject::pair(*node, "load")];
+        let took = |node: &String| {
+            let ways = [Subject::pair("load", node), Subject::pair(node, "load")];
             let slow: f64 = ways.iter().map(|way| self.truth(way, Quantity::OneWayDelay, starts_ns + 1).sum).sum();
-            let took = slow as u64 + 2 * self.base.0 + MS;
-            let times = || histogram((0..count).map(|at| took + at * 1_000));
+            slow as u64 + 2 * self.base.0 + MS
+        };
+        let each = nodes.len() as u64;
+        let count = match self.threads.filter(|_| self.closes) {
+            _ if idle => 0,
+            Some(threads) => u64::from(threads) * SECOND / nodes.iter().map(|node| took(node)).sum::<u64>(),
+            None => 100 / each,
+        };
+        for node in nodes.iter().filter(|_| !idle) {
+            let took = took(node);
+            let times = || histogram((0..count).map(|at| took + at % 100 * 1_000));
             recorder.latency(
                 1,
                 &LatencyRow {

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use brownout_analysis::{Visible, words};
+use brownout_analysis::{Touched, Visible, touchable, words};
 use brownout_lab::{Design, Plan, design::Cell, experiment::CassandraChoice, machine, plan::PlannedPeriod};
 use brownout_record::{CellRow, Description, DesignDescription, Expectation, Run};
 use brownout_units::Delay;
@@ -60,6 +60,8 @@ struct CheckedFault {
     periods: Vec<[u64; 2]>,
     /// What has to be seen where it hits and where it must not, at its highest severity.
     expectations: Vec<Expectation>,
+    /// The share of the operations that it can touch; empty where that follows from no plan.
+    touched: Vec<Touched>,
 }
 
 pub fn check(arguments: &Arguments) -> u8 {
@@ -108,8 +110,8 @@ fn checked(design: &Design, visible: Option<Visible>) -> Checked {
         cell: row.cell,
         text: design.variation.words(row.cell as usize - 1),
         levels: row.levels,
+        faults: faults(&cell.plan, &row.description),
         plan: row.description,
-        faults: faults(&cell.plan),
     };
     Checked {
         format: 2,
@@ -120,8 +122,8 @@ fn checked(design: &Design, visible: Option<Visible>) -> Checked {
     }
 }
 
-fn faults(plan: &Plan) -> Vec<CheckedFault> {
-    let faults = plan.faults.iter().filter_map(|planned| {
+fn faults(plan: &Plan, description: &Description) -> Vec<CheckedFault> {
+    let faults = plan.faults.iter().enumerate().filter_map(|(index, planned)| {
         let fault = planned.fault()?;
         let period = |period: &PlannedPeriod| [period.starts.ns(), period.ends.ns()];
         Some(CheckedFault {
@@ -133,6 +135,7 @@ fn faults(plan: &Plan) -> Vec<CheckedFault> {
             ends_ns: planned.ends().ns(),
             periods: planned.periods.iter().map(period).collect(),
             expectations: fault.expectations(&plan.layout.hosts),
+            touched: touchable(description, &[planned.record(index, &plan.layout.hosts)]).unwrap_or_default(),
         })
     });
     faults.collect()
@@ -237,6 +240,11 @@ fn of_cell(cell: &CheckedCell) -> Vec<String> {
         lines.push(format!("            {}", fault.when));
         lines.push(format!("            hits {}", subjects(fault, true)));
         lines.push(format!("            spares {}", subjects(fault, false)));
+        for one in &fault.touched {
+            let of = one.operation.as_ref().map_or_else(|| "all operations".to_owned(), |name| format!("{name}s"));
+            let (must, may) = (one.must * 100.0, one.may * 100.0);
+            lines.push(format!("            {must:.1}% of {of} must wait for it, {may:.1}% may"));
+        }
         for line in asked(fault) {
             lines.push(format!("            proven if {line}"));
         }

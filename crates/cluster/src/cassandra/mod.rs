@@ -20,6 +20,7 @@ mod yaml;
 
 pub use distribution::{DEFAULT, Distribution, Origin, ProvisionError, Release, known, release};
 pub use heartbeat::{Beat, Heartbeats, Question};
+pub use ring::tokens_of;
 pub use spec::{CassandraSpec, Jit, Site, memory_needed};
 pub(crate) use system::Cassandra;
 pub use view::CQL_PORT;

@@ -10,6 +10,7 @@ mod objective;
 mod overlaps;
 mod period;
 mod phase;
+mod placement;
 mod profiles;
 mod windows;
 
@@ -146,6 +147,7 @@ impl Plan {
                 .collect(),
             network: self.layout.network_words(),
             bottlenecks: Some(self.layout.bottlenecks()),
+            placement: Some(placement::placement(&self.layout, &self.load, load.coordinators)),
             trials: self.trials,
             objective: self.objective.clone(),
             interval_ns: INTERVAL_NS,

@@ -335,6 +335,7 @@ fn description(plan: &RunPlan) -> Description {
         faults: Vec::new(),
         network: Vec::new(),
         bottlenecks: Some(Vec::new()),
+        placement: None,
         trials: 1,
         objective: Objective { response_ns, share, phases: must_hold.into_iter().collect(), operation: None },
         interval_ns: plan.interval_ns,
