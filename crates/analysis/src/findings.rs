@@ -1,16 +1,21 @@
 //! The findings of a run: the JSON object of `--json`, documented in `docs/json.md`.
 
-use brownout_record::{Description, Environment, HostDescription, LoadDescription, Objective, PhaseDescription, Run};
+use brownout_record::{Arm, CellRow, Description, Environment, RecordError, Run, TrialRow};
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, NodeDeath, OperationEffect, PhaseFindings, TrialEvidence, TrialFindings, Validity, Verdict, balance,
-    database, goodput, harm, instrument, little, operations, phases::spread, proof, standstill, sums::PhaseSums,
+    AnalysisError, CellFindings, DesignFindings, FactorFindings, NodeDeath, PhaseFindings, TrialEvidence,
+    TrialFindings, Validity, Verdict, balance,
+    cells::{self, CellSums},
+    database, detectors, effects,
+    explained::{self, Measured},
+    factors, goodput, harm, instrument, little, proof, standstill,
+    sums::PhaseSums,
     verdict, warnings,
 };
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// All that a run says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -25,32 +30,18 @@ pub struct Findings {
     pub set: Vec<String>,
     /// Wall-clock time of the run's start, ms since 1970 UTC.
     pub started_unix_ms: u64,
-    /// "Cassandra 5.0.9".
-    pub system: String,
-    /// The hosts of the lab.
-    pub hosts: Vec<HostDescription>,
-    /// The network between them, in words; empty: one LAN without limits.
-    pub network: Vec<String>,
-    /// The load as planned.
-    pub load: LoadDescription,
-    /// What counts as good.
-    pub objective: Objective,
-    /// The phases as planned.
-    pub planned_phases: Vec<PhaseDescription>,
-    /// The faults as planned, in words.
-    pub planned_faults: Vec<String>,
-    /// Trials planned.
-    pub planned_trials: u32,
+    /// What varies, and how often each combination was to be tried.
+    pub design: DesignFindings,
     /// Length of an interval of the series, ns.
     pub interval_ns: u64,
     /// The machine and the versions; none if the run was killed before they were known.
     pub environment: Option<Environment>,
     /// The verdict.
     pub verdict: Verdict,
-    /// Each phase over all trials: percentiles of the union of their operations.
-    pub phases: Vec<PhaseFindings>,
-    /// What the fault took from each operation.
-    pub operations: Vec<OperationEffect>,
+    /// Each combination of levels; one, where nothing varies.
+    pub cells: Vec<CellFindings>,
+    /// What each factor does by itself, and with another.
+    pub factors: Vec<FactorFindings>,
     /// Each trial.
     pub trials: Vec<TrialFindings>,
     /// Things to check before trusting the result.
@@ -59,56 +50,63 @@ pub struct Findings {
 
 /// Analyses a run: a pure function of its file. Works on interrupted, killed and still running ones.
 pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
-    let description = run.description()?;
-    let environment = run.environment()?;
+    let rows = run.cells()?;
+    let first = run.description()?;
     let events = run.events()?;
-    let mut union: Vec<PhaseSums> = Vec::new();
+    let design = cells::design(run, &rows)?;
+    let mut sums: Vec<CellSums> = rows.iter().map(|_| CellSums::default()).collect();
     let mut trials = Vec::new();
     for row in run.trials()? {
-        let evidence = TrialEvidence::read_all(run, &row)?;
-        let mut sums = Vec::new();
-        for window in &evidence.phases {
-            sums.push(PhaseSums::of(&evidence, window, &description.objective));
+        let (trial, phases) = of_trial(run, &row, &rows)?;
+        let own = rows.iter().position(|cell| cells::is_own(cell, &trial));
+        if let Some(own) = own {
+            sums[own].add(&trial, phases);
         }
-        trials.push(trial(&description, &evidence, &sums)?);
-        for phase in sums {
-            match union.iter_mut().find(|known| known.name() == phase.name()) {
-                Some(known) => known.add(&phase),
-                None => union.push(phase),
-            }
-        }
+        trials.push(trial);
     }
-    let seed = environment.as_ref().map_or(0, |environment| environment.seed);
-    let verdict = verdict::verdict(&description, &trials, &events, seed);
-    let merged = union.iter().map(|sums| {
-        let mut phase = sums.findings(&description.objective);
-        let same = trials.iter().flat_map(|trial| &trial.phases).filter(|one| one.name == phase.name);
-        phase.spread = Some(spread(&same.cloned().collect::<Vec<_>>()));
-        phase
-    });
-    let phases: Vec<PhaseFindings> = merged.collect();
+    let mut cells = cells::cells(&design, &rows, &trials, &sums);
+    effects::judge(&mut cells, &rows, &trials);
+    let verdict = verdict::verdict(&design, &mut cells, &trials, &events);
     Ok(Findings {
         format: FORMAT,
         started_unix_ms: run.started_unix_ms()?,
-        environment,
+        environment: run.environment()?,
         verdict,
-        operations: operations::effects(&phases, &trials),
-        phases,
-        warnings: warnings::warnings(&description, &events, &trials),
+        factors: factors::factors(&design, &rows, &trials),
+        warnings: warnings::warnings(&design, &rows, &events, &trials),
+        cells,
         trials,
-        name: description.name,
-        question: description.question,
+        name: first.name,
+        question: first.question,
         set: run.document("set")?.unwrap_or_default().lines().map(str::to_owned).collect(),
-        system: description.system,
-        hosts: description.hosts,
-        network: description.network,
-        load: description.load,
-        objective: description.objective,
-        planned_phases: description.phases,
-        planned_faults: description.faults,
-        planned_trials: description.trials,
-        interval_ns: description.interval_ns,
+        design,
+        interval_ns: first.interval_ns,
     })
+}
+
+/// Whether one trial's evidence can be used, and why not: of a run that is still being made.
+///
+/// # Errors
+/// The run cannot be read, or has no such trial.
+pub fn validity(run: &Run, trial: u32) -> Result<(Validity, Vec<String>), AnalysisError> {
+    let row = run.trials()?.into_iter().find(|row| row.trial == trial);
+    let row = row.ok_or(RecordError::Damaged { what: "trial", why: format!("there is no trial {trial}") })?;
+    let (trial, _) = of_trial(run, &row, &run.cells()?)?;
+    Ok((trial.validity, trial.invalid))
+}
+
+fn of_trial(run: &Run, row: &TrialRow, cells: &[CellRow]) -> Result<(TrialFindings, Vec<PhaseSums>), AnalysisError> {
+    let cell = cells.iter().find(|cell| cell.cell == row.cell);
+    let missing = || format!("trial {} is of cell {}, which is not there", row.trial, row.cell);
+    let cell = cell.ok_or_else(|| RecordError::Damaged { what: "trial", why: missing() })?;
+    let mut description = cell.description.clone();
+    if row.arm == Arm::None {
+        description.faults.clear();
+    }
+    let evidence = TrialEvidence::read_all(run, row)?;
+    let of_window = |window| PhaseSums::of(&evidence, window, &description.objective);
+    let sums: Vec<PhaseSums> = evidence.phases.iter().map(of_window).collect();
+    Ok((trial(&description, &evidence, &sums)?, sums))
 }
 
 fn trial(
@@ -124,8 +122,15 @@ fn trial(
         text: event.text.clone(),
     });
     let faults = proof::proofs(evidence)?;
+    let closed_loop = little::closed_loop(description, evidence, &phases);
     let mut trial = TrialFindings {
         trial: evidence.row.trial,
+        planned: evidence.row.planned,
+        cell: evidence.row.cell,
+        block: evidence.row.block,
+        arm: evidence.row.arm,
+        attempt: evidence.row.attempt,
+        stand: evidence.row.stand,
         seed: evidence.row.seed,
         state: evidence.row.state.to_string(),
         cut: evidence.cut(),
@@ -133,7 +138,12 @@ fn trial(
         ends_ns: evidence.ends_ns,
         validity: Validity::Valid,
         invalid: Vec::new(),
-        closed_loop: little::closed_loop(description, evidence, &phases),
+        explained: explained::explained(
+            description,
+            evidence,
+            &Measured { sums, phases: &phases, closed_loop: closed_loop.as_ref(), effect: &effect },
+        ),
+        closed_loop,
         standstill: standstill::standstill(description, evidence, sums, &phases),
         phases,
         effect,
@@ -141,6 +151,7 @@ fn trial(
         faults,
         instrument: instrument::instrument(evidence)?,
         balance: balance::balance(evidence),
+        detectors: detectors::detectors(description, evidence),
         database: database::database(description, evidence),
         deaths: deaths.collect(),
     };

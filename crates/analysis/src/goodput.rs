@@ -1,10 +1,12 @@
 //! What the fault took from the users: degradation, recovery, residual.
 //!
 //! The terms are those of Lu et al., "One-Size-Fits-None" (NSDI 2025), applied to goodput instead of throughput, and
-//! with a stricter end of recovery: there one interval above mean − 1 sd ends it, which one healthy interval in six
-//! does not reach and a lucky sick one does; here three in a row have to lie above mean − 2 sd.
+//! with another end of recovery: there one interval above mean − 1 sd ends it, which one healthy interval in six does
+//! not reach and a lucky sick one does; here it ends with the last three in a row that lie below what the baseline
+//! nearly always has (`brownout_statistics::recovery`), so that a relapse counts.
 
 use brownout_record::{FaultRecord, Objective};
+use brownout_statistics::{goodput_floor, recovery};
 use serde::Serialize;
 
 use crate::{
@@ -13,15 +15,6 @@ use crate::{
     stats,
     sums::{Ended, good},
 };
-
-/// Consecutive intervals that have to be back in the baseline's band.
-pub const RECOVERY_INTERVALS: usize = 3;
-/// The band below the baseline's mean: this many standard deviations of its intervals …
-pub const BAND_DEVIATIONS: f64 = 2.0;
-/// … and at least this share of the mean, since a constant open loop that is healthy has a deviation of nearly nothing.
-pub const BAND_SHARE: f64 = 0.05;
-/// The band ends at this share of the mean: with a noisy baseline it would reach 0, and an outage would pass for recovery.
-pub const LEAST_FLOOR: f64 = 0.5;
 
 /// The effect of a trial's faults on its goodput: operations answered ok within the objective, per second of intended time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -36,20 +29,31 @@ pub struct Effect {
     pub degradation: Option<f64>,
     /// The same of delivered operations, however slow: comparable with published throughput figures.
     pub delivered_degradation: Option<f64>,
-    /// Goodput counts as recovered from here on, operations per second; at least half of the baseline.
+    /// ln(goodput of the fault phase ÷ that of the baseline), with half an operation more in each: none at all has a place, too.
+    pub log_ratio: Option<f64>,
+    /// The same of delivered operations.
+    pub delivered_log_ratio: Option<f64>,
+    /// An interval below this is not back, operations per second: three deviations (by the median absolute deviation),
+    /// and 5 % at least, below the baseline's median, and at least half of it.
     pub recovery_floor: Option<f64>,
-    /// From healing to the start of the first of three consecutive intervals at or above the floor,
-    /// ns; none if that was not reached, or nothing was healed.
+    /// From healing to the end of the last three consecutive intervals below the floor (none: to the start of the first
+    /// three at or above it), ns; none if that was not reached within the recovery phase, or nothing was healed.
     pub recovery_ns: Option<u64>,
-    /// `recovery_ns` is known to within one interval of this length, ns.
+    /// Goodput came back in the interval of this length, ns, that ends at `recovery_ns`.
     pub recovery_resolution_ns: Option<u64>,
     /// Whether goodput came back within the recovery phase; none if there was nothing to come back from.
     pub recovered: Option<bool>,
+    /// Whether it had been back for three consecutive intervals before, and fell again.
+    pub relapsed: Option<bool>,
+    /// What was lost from the healing to the end of the recovery phase, in time of the baseline's mean goodput, ns;
+    /// negative: more was done than before.
+    pub lost_ns: Option<i64>,
     /// Mean goodput after recovery (or of the second half of what follows the healing, if it did not recover) ÷ baseline.
     pub residual: Option<f64>,
-    /// Difference between the goodput of the two halves of the baseline ÷ baseline: what "no fault" looks like.
-    pub noise: Option<f64>,
 }
+
+/// Fewer intervals after the healing tell no recovery.
+const LEAST_AFTER: usize = 3;
 
 /// One interval's share in goodput.
 struct IntervalGoodput {
@@ -90,37 +94,56 @@ pub(crate) fn effect(evidence: &TrialEvidence, objective: &Objective) -> Effect 
     let (baseline, fault) = (of_phase(phase::BASELINE), of_phase(phase::FAULT));
     let per_second = |point: &IntervalGoodput| point.good as f64 / (point.length_ns as f64 / 1e9);
     let mean = goodput(&baseline);
-    let deviation = stats::deviation(&baseline.iter().map(per_second).collect::<Vec<_>>());
-    let band = |mean: f64| (BAND_DEVIATIONS * deviation.unwrap_or(0.0)).max(BAND_SHARE * mean);
-    let floor = mean.map(|mean| (mean - band(mean)).max(LEAST_FLOOR * mean));
+    let before: Vec<f64> = baseline.iter().map(per_second).collect();
     let mut effect = Effect {
         baseline: mean,
-        baseline_deviation: deviation,
+        baseline_deviation: stats::deviation(&before),
         fault: goodput(&fault),
         degradation: stats::loss(mean, goodput(&fault)),
         delivered_degradation: stats::loss(rate(&baseline, |point| point.ok), rate(&fault, |point| point.ok)),
-        recovery_floor: floor,
-        noise: halves(&baseline).zip(mean).filter(|(_, mean)| *mean > 0.0).map(|(apart, mean)| apart / mean),
+        log_ratio: log_ratio(&baseline, &fault, |point| point.good),
+        delivered_log_ratio: log_ratio(&baseline, &fault, |point| point.ok),
+        recovery_floor: mean.map(|_| goodput_floor(&before)),
         ..Effect::default()
     };
     // With one of several faults still in force there is nothing to recover from yet.
     let healed = evidence.faults.iter().filter_map(FaultRecord::healed).map(|stamp| stamp.at_ns).max();
     let healed = healed.filter(|_| evidence.without_faults().1.is_some());
-    let (Some(healed), Some(floor), Some(mean)) = (healed, floor, mean) else { return effect };
-    let recovery = points(after_healing(evidence), objective);
-    if recovery.len() < RECOVERY_INTERVALS || mean <= 0.0 {
-        return effect;
-    }
-    let back = recovery.windows(RECOVERY_INTERVALS).position(|run| {
-        run.iter().all(|point| per_second(point) >= floor)
-            && run.windows(2).all(|pair| pair[0].starts_ns + pair[0].length_ns == pair[1].starts_ns)
-    });
-    effect.recovered = Some(back.is_some());
-    effect.recovery_ns = back.map(|at| recovery[at].starts_ns.saturating_sub(healed));
-    effect.recovery_resolution_ns = back.map(|at| recovery[at].length_ns);
-    let settled = &recovery[back.unwrap_or(recovery.len() / 2)..];
+    let (Some(healed), Some(mean)) = (healed, mean) else { return effect };
+    let after = unbroken(points(after_healing(evidence), objective));
+    let rates: Vec<f64> = after.iter().map(per_second).collect();
+    let Some(found) = recovery(&before, &rates).filter(|_| after.len() >= LEAST_AFTER) else { return effect };
+    let length_ns = after[0].length_ns;
+    effect.recovered = Some(found.last.is_some());
+    effect.recovery_ns = found.last.map(|at| after[at].starts_ns.saturating_sub(healed));
+    effect.recovery_resolution_ns = found.last.map(|_| length_ns);
+    effect.relapsed = Some(found.has_relapsed());
+    effect.lost_ns = Some((found.lost * length_ns as f64) as i64);
+    let settled = &after[found.last.unwrap_or(after.len() / 2)..];
     effect.residual = goodput(settled).map(|after| after / mean);
     effect
+}
+
+/// ln(rate during ÷ rate before), with half an operation more in each (as in the odds of Haldane, see crates/statistics).
+fn log_ratio(
+    before: &[IntervalGoodput],
+    during: &[IntervalGoodput],
+    count: impl Fn(&IntervalGoodput) -> u64,
+) -> Option<f64> {
+    let rate = |points: &[IntervalGoodput]| {
+        let length: u64 = points.iter().map(|point| point.length_ns).sum();
+        let half_more = points.iter().map(&count).sum::<u64>() as f64 + 0.5;
+        (length > 0).then(|| half_more / length as f64)
+    };
+    Some((rate(during)? / rate(before)?).ln())
+}
+
+/// Up to the first gap: an interval with operations still open has not shown its goodput, and those after it follow no
+/// other.
+fn unbroken(mut intervals: Vec<IntervalGoodput>) -> Vec<IntervalGoodput> {
+    let gap = intervals.windows(2).position(|pair| pair[0].starts_ns + pair[0].length_ns != pair[1].starts_ns);
+    intervals.truncate(gap.map_or(usize::MAX, |at| at + 1));
+    intervals
 }
 
 /// The intervals from the last healing to the end of the recovery phase, whatever phase they lie in: a fault may end
@@ -130,10 +153,4 @@ fn after_healing(evidence: &TrialEvidence) -> impl Iterator<Item = &Interval> {
     let to = evidence.phase(phase::RECOVERY).map_or(evidence.ends_ns, |recovery| recovery.ends_ns);
     let inside = move |one: &&Interval| one.starts_ns >= from && one.starts_ns + one.length_ns <= to;
     evidence.intervals.iter().filter(inside)
-}
-
-/// How far the two halves of a baseline lie apart, operations per second.
-fn halves(baseline: &[IntervalGoodput]) -> Option<f64> {
-    let (first, second) = baseline.split_at(baseline.len() / 2);
-    Some((goodput(first)? - goodput(second)?).abs())
 }

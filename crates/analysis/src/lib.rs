@@ -4,21 +4,29 @@
 //! The definitions of all numbers are in `docs/definitions.md`, the object they make in `docs/json.md`.
 //!
 //! One file has one definition: [`phases`](PhaseFindings) what the load met, [`goodput`](Effect) what the fault took,
-//! [`proof`](FaultFindings) whether it was in force (its `segments` of time, the `place`s
-//! looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance) whether every operation ended somewhere,
-//! [`instrument`](Instrument) whether the measurement itself was sound, `disturbance` whether the nodes had the processors to
-//! themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be true,
-//! [`little`](ClosedLoop) and [`standstill`](Standstill) what arithmetic alone explains, [`database`](DatabaseFindings) what the
-//! database says that it did, [`verdict`](Verdict) what follows;
-//! [`compare`] puts runs beside each other.
+//! [`recovery`](RecoveryOverTrials) when it came back, [`proof`](FaultFindings) whether it was in force (its `segments`
+//! of time, the `place`s looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance)
+//! whether every operation ended somewhere, [`instrument`](Instrument) whether the measurement itself was sound,
+//! `drift` whether trials without a fault changed in the course of a run, `disturbance` whether the nodes had the
+//! processors to themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be
+//! true, [`little`](ClosedLoop), [`standstill`](Standstill) and [`explained`](Explained) what arithmetic alone explains, [`database`](DatabaseFindings)
+//! what the database says that it did, [`detectors`] whether anyone would
+//! have noticed, [`verdict`](Verdict)
+//! what follows; [`compare`] puts runs beside each other.
 
 mod balance;
+mod cells;
 mod compare;
 mod database;
+pub mod detectors;
 mod distribution;
 mod disturbance;
+mod drift;
+mod effects;
 mod error;
 mod evidence;
+mod explained;
+mod factors;
 mod findings;
 mod goodput;
 mod harm;
@@ -34,8 +42,10 @@ mod measure;
 mod observe;
 mod operations;
 mod phases;
+mod pilot;
 mod possible;
 mod proof;
+mod recovery;
 mod samples;
 mod segments;
 mod stalls;
@@ -52,13 +62,19 @@ mod warnings;
 pub mod words;
 
 pub use balance::Balance;
+pub use brownout_statistics::effect_factor;
+pub use cells::{CellFindings, DesignFindings, Factor};
 pub use compare::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side, compare};
 pub use database::{Counter, DatabaseFindings, DatabasePhase, Gauge, Mark, NodeEvidence, Pauses, Score, Values};
+pub use detectors::{DetectorFindings, DetectorSummary};
 pub use disturbance::{HINDERED_SHARE, OTHERS_SHARE, Taker, UNSEEN_SHARE};
+pub use effects::{CellEffect, MARGIN};
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
-pub use findings::{FORMAT, Findings, findings};
-pub use goodput::{BAND_DEVIATIONS, BAND_SHARE, Effect, LEAST_FLOOR, RECOVERY_INTERVALS};
+pub use explained::{Delayed, Explained, Floor, Loss, Prediction, Shifted, Touched, touchable};
+pub use factors::{FactorFindings, FactorOutcome};
+pub use findings::{FORMAT, Findings, findings, validity};
+pub use goodput::Effect;
 pub use harm::HarmFindings;
 pub use instrument::{
     CHANGED_SHARE, Cpu, Errors, Instrument, LATE_LOAD_NS, LATE_RELEASE_NS, LATE_SHARE, Punctuality, SATURATED_SHARE,
@@ -69,7 +85,9 @@ pub use latency::{Due, Latencies, Quantile, Response, Short};
 pub use little::{ClosedLoop, Little};
 pub use operations::OperationEffect;
 pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
+pub use pilot::{Visible, visible};
 pub use proof::{FaultFindings, PeriodFindings, ProofRow};
+pub use recovery::RecoveryOverTrials;
 pub use segments::{REACH_NS, SETTLE_NS, margin_within, reach_within, stall_margin};
 pub use stalls::{LATE_PROBE_NS, WAITED_SHARE};
 pub use standstill::{Standstill, StandstillQuantile};
@@ -77,7 +95,7 @@ pub use stats::ENOUGH;
 pub use target::clumping;
 pub use timeline::{Point, phase_latencies, timeline};
 pub use trial::{NodeDeath, TrialFindings, Validity};
-pub use verdict::{ENOUGH_TRIALS, EffectVerdict, LEAST_DIFFERENCE, LEAST_NOISE, ObjectiveMiss, Outcome, Verdict};
+pub use verdict::{ObjectiveMiss, Outcome, Verdict};
 
 /// The exit code that follows from findings: 0 valid · 1 the objective was missed in a phase in which it must hold ·
 /// 3 the evidence is disturbed, invalid or inconclusive · 130 interrupted.

@@ -20,6 +20,11 @@ pub struct Little {
     pub predicted: f64,
     /// So many of these ended per second.
     pub measured: f64,
+    /// Their mean response time, ns.
+    pub mean_ns: f64,
+    /// The mean that the throughput tells: N ÷ measured, ns. It is larger where users also waited for what is in neither:
+    /// operations that failed. None if nothing ended.
+    pub by_throughput_ns: Option<f64>,
 }
 
 /// The closed loop of a trial, explained.
@@ -52,10 +57,13 @@ pub(crate) fn closed_loop(
     // In the warm-up the table is filled first, with more operations at a time than there are users.
     let rows = phases.iter().filter(|phase| phase.name != phase::WARM_UP).filter_map(|phase| {
         let (rates, response) = (phase.rates?, phase.response?);
+        let measured = throughput(rates);
         (response.mean_ns > 0.0).then(|| Little {
             phase: phase.name.clone(),
             predicted: f64::from(threads) / (response.mean_ns / 1e9),
-            measured: throughput(rates),
+            measured,
+            mean_ns: response.mean_ns,
+            by_throughput_ns: (measured > 0.0).then(|| f64::from(threads) * 1e9 / measured),
         })
     });
     let find = |name: &str| phases.iter().find(|phase| phase.name == name);
@@ -84,7 +92,7 @@ fn throughput(rates: Rates) -> f64 {
 const MISSED: f64 = 0.02;
 
 /// Which fault with a delay is not in force, alike, through all of the fault phase.
-fn changing(evidence: &TrialEvidence) -> Option<String> {
+pub(crate) fn changing(evidence: &TrialEvidence) -> Option<String> {
     let window = evidence.phase(phase::FAULT)?;
     let length = window.measured_to_ns.saturating_sub(window.measured_from_ns) as f64;
     let part = |fault: &&FaultRecord| {

@@ -21,7 +21,7 @@ pub struct OperationEffect {
 }
 
 /// The effect on each operation that the baseline or the fault phase has.
-pub(crate) fn effects(union: &[PhaseFindings], trials: &[TrialFindings]) -> Vec<OperationEffect> {
+pub(crate) fn effects(union: &[PhaseFindings], trials: &[&TrialFindings]) -> Vec<OperationEffect> {
     let (Some(baseline), Some(fault)) = (find(union, phase::BASELINE), find(union, phase::FAULT)) else {
         return Vec::new();
     };

@@ -1,7 +1,5 @@
 //! The statistics behind the verdicts.
 
-use brownout_base::random::Random;
-
 /// Arithmetic mean; none of nothing.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -30,6 +28,13 @@ pub fn median(values: &mut [u64]) -> Option<f64> {
     let (below, upper, _) = values.select_nth_unstable(middle);
     let upper = *upper as f64;
     let lower = if even { below.iter().max().map_or(upper, |lower| *lower as f64) } else { upper };
+    Some((lower + upper) / 2.0)
+}
+
+/// Median of numbers (the mean of the middle two of an even number); none of nothing. Reorders the values.
+pub fn middle(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let (lower, upper) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
     Some((lower + upper) / 2.0)
 }
 
@@ -92,78 +97,6 @@ pub fn samples_to_tell(share: f64, tolerance: f64) -> u64 {
     count
 }
 
-/// Resamples of a bootstrap.
-const RESAMPLES: usize = 10_000;
-
-/// 95 % confidence interval of the mean: the expanded percentile bootstrap.
-///
-/// The plain percentile bootstrap is too narrow for few values; Hesterberg ("What Teachers Should
-/// Know About the Bootstrap", The American Statistician 69, 2015, section 4.4) widens its
-/// percentiles so that it agrees with Student's t for a normal sample. Seeded: the same run gives
-/// the same interval for ever. None of fewer than five values: no interval is worth quoting then.
-pub fn bootstrap_mean(values: &[f64], seed: u64) -> Option<(f64, f64)> {
-    let count = values.len();
-    if count < 5 {
-        return None;
-    }
-    let mut random = Random::new(seed);
-    let means = (0..RESAMPLES).map(|_| resampled_mean(values, &mut random)).collect();
-    Some(middle_95(means, count))
-}
-
-/// 95 % confidence interval of the change from the mean of `a` to the mean of `b`: both are resampled, and the percentiles
-/// are those of [`bootstrap_mean`] for the smaller of the two. None of fewer than five values on a side, or where `change`
-/// has none.
-pub fn bootstrap_change(
-    a: &[f64],
-    b: &[f64],
-    seed: u64,
-    change: impl Fn(f64, f64) -> Option<f64>,
-) -> Option<(f64, f64)> {
-    let count = a.len().min(b.len());
-    if count < 5 {
-        return None;
-    }
-    let mut random = Random::new(seed);
-    let mut of_resamples = || change(resampled_mean(a, &mut random), resampled_mean(b, &mut random));
-    let changes: Option<Vec<f64>> = (0..RESAMPLES).map(|_| of_resamples()).collect();
-    Some(middle_95(changes?, count))
-}
-
-/// The mean of as many values, drawn with replacement.
-fn resampled_mean(values: &[f64], random: &mut Random) -> f64 {
-    let count = values.len();
-    (0..count).map(|_| values[random.below(count as u64) as usize]).sum::<f64>() / count as f64
-}
-
-/// The expanded percentiles of what was made of resamples of `count` values.
-fn middle_95(mut resampled: Vec<f64>, count: usize) -> (f64, f64) {
-    resampled.sort_unstable_by(f64::total_cmp);
-    let n = count as f64;
-    let tail = normal_below(-(n / (n - 1.0)).sqrt() * student_975(count - 1));
-    let rank = ((tail * RESAMPLES as f64) as usize).min(RESAMPLES / 2);
-    (resampled[rank], resampled[RESAMPLES - 1 - rank])
-}
-
-/// The 97.5 % quantile of Student's t.
-fn student_975(freedom: usize) -> f64 {
-    const TABLE: [f64; 27] = [
-        2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093,
-        2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-    ];
-    // Beyond the table the first term of the expansion in 1/freedom is exact to three digits.
-    let freedom = freedom.max(4);
-    TABLE.get(freedom - 4).copied().unwrap_or(1.96 + 2.37 / freedom as f64)
-}
-
-/// Share of the standard normal distribution below `x` ≤ 0: Abramowitz and Stegun, formula 26.2.17 (error below 1e-7).
-fn normal_below(x: f64) -> f64 {
-    let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
-    let polynomial =
-        t * (0.319_381_530 + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
-    (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * polynomial
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,36 +112,6 @@ mod tests {
     fn the_deviation_is_the_samples() {
         assert_eq!(deviation(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).map(|sd| (sd * 1e4).round()), Some(21_381.0));
         assert_eq!(deviation(&[1.0]), None);
-    }
-
-    #[test]
-    fn the_normal_tail_is_exact_to_six_digits() {
-        for (x, below) in [(0.0, 0.5), (-1.0, 0.158_655_25), (-1.959_964, 0.025), (-3.0, 0.001_349_898)] {
-            assert!((normal_below(x) - below).abs() < 2e-7, "{x}");
-        }
-    }
-
-    #[test]
-    fn the_bootstrap_agrees_with_students_t_and_repeats_itself() {
-        let values = [0.30, 0.32, 0.34, 0.31, 0.33, 0.35, 0.29, 0.36];
-        let (low, high) = bootstrap_mean(&values, 7).unwrap();
-        let half = student_975(7) * deviation(&values).unwrap() / (8.0_f64).sqrt();
-        let middle = mean(&values).unwrap();
-        assert!((low - (middle - half)).abs() < 0.2 * half, "{low} {}", middle - half);
-        assert!((high - (middle + half)).abs() < 0.2 * half, "{high} {}", middle + half);
-        assert_eq!(bootstrap_mean(&values, 7), Some((low, high)));
-        assert_eq!(bootstrap_mean(&values[..4], 7), None);
-    }
-
-    #[test]
-    fn the_interval_of_a_change_agrees_with_welchs_t() {
-        let (a, b) = ([10.0, 11.0, 9.0, 10.5, 9.5, 10.2], [12.0, 13.0, 11.5, 12.5, 12.2, 11.8]);
-        let (low, high) = bootstrap_change(&a, &b, 3, |a, b| Some(b - a)).unwrap();
-        let error = (deviation(&a).unwrap().powi(2) / 6.0 + deviation(&b).unwrap().powi(2) / 6.0).sqrt();
-        let (middle, half) = (mean(&b).unwrap() - mean(&a).unwrap(), student_975(5) * error);
-        assert!((low - (middle - half)).abs() < 0.25 * half, "{low} {}", middle - half);
-        assert!((high - (middle + half)).abs() < 0.25 * half, "{high} {}", middle + half);
-        assert_eq!(bootstrap_change(&a[..4], &b, 3, |a, b| Some(b - a)), None);
     }
 
     #[test]

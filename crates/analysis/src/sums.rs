@@ -151,18 +151,13 @@ impl PhaseSums {
         &self.all.response
     }
 
-    /// Of one phase of one trial.
-    pub(crate) fn of(evidence: &TrialEvidence, window: &PhaseWindow, objective: &Objective) -> Self {
-        let measured = evidence.intervals_of(window).filter(|_| window.name != phase::SET_UP);
-        PhaseSums::of_intervals(window, measured, objective)
+    /// Those of one operation, by name.
+    pub(crate) fn response_of(&self, operation: &str) -> Option<&Latencies> {
+        self.statements.get(operation).map(|group| &group.response)
     }
 
-    /// Of some intervals of a phase.
-    pub(crate) fn of_intervals<'a>(
-        window: &PhaseWindow,
-        intervals: impl Iterator<Item = &'a Interval>,
-        objective: &Objective,
-    ) -> Self {
+    /// Of one phase of one trial.
+    pub(crate) fn of(evidence: &TrialEvidence, window: &PhaseWindow, objective: &Objective) -> Self {
         let mut sums = PhaseSums {
             name: window.name.clone(),
             starts_ns: Some(window.starts_ns),
@@ -177,7 +172,7 @@ impl PhaseSums {
             statements: BTreeMap::new(),
             never_sent: BTreeMap::new(),
         };
-        for interval in intervals {
+        for interval in evidence.intervals_of(window).filter(|_| window.name != phase::SET_UP) {
             sums.add_interval(interval, objective);
         }
         sums

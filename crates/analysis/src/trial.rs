@@ -1,9 +1,11 @@
 //! The findings of one trial.
 
+use brownout_record::Arm;
 use serde::Serialize;
 
 use crate::{
-    Balance, ClosedLoop, DatabaseFindings, Effect, FaultFindings, HarmFindings, Instrument, PhaseFindings, Standstill,
+    Balance, ClosedLoop, DatabaseFindings, DetectorFindings, Effect, Explained, FaultFindings, HarmFindings,
+    Instrument, PhaseFindings, Standstill,
 };
 
 /// Whether the evidence can be used.
@@ -21,11 +23,35 @@ pub enum Validity {
     Interrupted,
 }
 
+impl Validity {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Validity::Valid => "valid",
+            Validity::Disturbed => "disturbed",
+            Validity::Invalid => "invalid",
+            Validity::Interrupted => "interrupted",
+        }
+    }
+}
+
 /// One trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrialFindings {
-    /// From 1.
+    /// From 1, in the order in which they were run.
     pub trial: u32,
+    /// Its number in the design, from 1: attempts share it.
+    pub planned: u32,
+    /// Its cell, from 1.
+    pub cell: u32,
+    /// Its block, from 1.
+    pub block: u32,
+    /// `fault`, or `none`: the faults of its cell were not injected.
+    pub arm: Arm,
+    /// From 1.
+    pub attempt: u32,
+    /// The network and cluster that served it, from 1.
+    pub stand: u32,
     /// Its seed.
     pub seed: u64,
     /// `running` (in a file nobody writes any more: killed), `done`, `interrupted`, `failed`.
@@ -48,6 +74,8 @@ pub struct TrialFindings {
     pub closed_loop: Option<ClosedLoop>,
     /// Of an open loop while nodes stood still: what arithmetic alone explains. None where something else was in force, too.
     pub standstill: Option<Standstill>,
+    /// What the plan says of it, beside what was measured. None where the record does not tell where rows lie.
+    pub explained: Option<Explained>,
     /// The proof of each fault.
     pub faults: Vec<FaultFindings>,
     /// What places showed that no fault asked of them; the trial is invalid.
@@ -56,10 +84,19 @@ pub struct TrialFindings {
     pub instrument: Instrument,
     /// The balance sheet.
     pub balance: Balance,
+    /// What detectors would have made of it; empty where there was too little time without a fault to learn from.
+    pub detectors: Vec<DetectorFindings>,
     /// What the database says that it did; none in a run whose record has nothing of it.
     pub database: Option<DatabaseFindings>,
     /// Nodes that ended by themselves.
     pub deaths: Vec<NodeDeath>,
+}
+
+impl TrialFindings {
+    /// What it is called: by its number in the design, and as which attempt.
+    pub fn label(&self) -> String {
+        if self.attempt > 1 { format!("{}, attempt {}", self.planned, self.attempt) } else { self.planned.to_string() }
+    }
 }
 
 /// A node that ended by itself, and not because a fault ended it.

@@ -4,61 +4,33 @@ use brownout_record::{Description, Event, TrialState};
 use serde::Serialize;
 
 use crate::{
-    Instrument, Proof, Punctuality, Taker, TrialEvidence, TrialFindings, Validity, evidence::phase, harm, possible,
-    stats,
+    CellFindings, DesignFindings, Instrument, Proof, Punctuality, Taker, TrialEvidence, TrialFindings, Validity,
+    evidence::phase, explained, harm, possible,
 };
 
-/// Trials below which no confidence interval is worth quoting.
-pub const ENOUGH_TRIALS: usize = 5;
-/// The noise floor is at least this share: shorter baselines cannot show a smaller one.
-pub const LEAST_NOISE: f64 = 0.005;
-/// A difference below this share is never called one.
-pub const LEAST_DIFFERENCE: f64 = 0.01;
-
-/// The fault phase beside the baseline, over all trials.
+/// What follows for a figure with the faults beside the same without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// The fault cost goodput.
+    /// It got worse.
     Worse,
-    /// Goodput rose.
+    /// It got better.
     Better,
-    /// If there is a difference, it is not larger than `threshold`.
+    /// If there is a difference, it is smaller than the margin.
     NoDifference,
+    /// Something has changed; these trials do not tell by how much.
+    Changed,
     /// These trials cannot show it.
     Inconclusive,
     /// Not asked of this run; `reason` says why.
     NotJudged,
 }
 
-/// The effect of the faults on goodput, over all trials.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct EffectVerdict {
-    /// The verdict.
-    pub outcome: Outcome,
-    /// How it was reached, or why not.
-    pub reason: String,
-    /// Trials that have a baseline and a fault phase.
-    pub trials: u32,
-    /// Mean degradation of goodput over the trials, a share of the baseline.
-    pub degradation: Option<f64>,
-    /// The smallest of a trial.
-    pub degradation_min: Option<f64>,
-    /// The largest of a trial.
-    pub degradation_max: Option<f64>,
-    /// 95 % confidence interval of the mean, from five trials on (seeded bootstrap).
-    pub interval: Option<(f64, f64)>,
-    /// Largest difference between the two halves of a baseline, a share of its goodput; at least 0.5 %.
-    pub noise_floor: f64,
-    /// A difference counts from here on: twice the noise floor, at least 1 %.
-    pub threshold: f64,
-}
-
 /// The objective was missed in a phase in which it must hold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ObjectiveMiss {
-    /// The trial.
-    pub trial: u32,
+    /// The trial; see [`TrialFindings::label`].
+    pub trial: String,
     /// The phase.
     pub phase: String,
     /// Good ÷ due.
@@ -85,8 +57,6 @@ pub struct Verdict {
     pub validity: Validity,
     /// Why it is not valid.
     pub reasons: Vec<String>,
-    /// The effect of the faults.
-    pub effect: EffectVerdict,
     /// Where the objective was missed although it must hold there.
     pub objective_misses: Vec<ObjectiveMiss>,
     /// All of it in one sentence.
@@ -180,6 +150,7 @@ fn broken(description: &Description, evidence: &TrialEvidence, trial: &TrialFind
     }
     reasons.extend(of_kind(&evidence.events, UNBALANCED));
     reasons.extend(possible::impossible(description, evidence));
+    reasons.extend(explained::impossible(trial.explained.as_ref()));
     for death in &trial.deaths {
         reasons.push(format!(
             "node {} died at {:.1} s, and no fault asked for it",
@@ -222,20 +193,32 @@ fn unless_disturbed(evidence: &TrialEvidence, trial: &TrialFindings) -> Vec<Stri
     reasons
 }
 
-/// The verdict over all trials.
-pub(crate) fn verdict(description: &Description, trials: &[TrialFindings], events: &[Event], seed: u64) -> Verdict {
-    let planned = description.trials as usize;
+/// The fewest complete blocks that a cell is judged by, of a design that has as many.
+const LEAST_BLOCKS: u32 = 2;
+
+/// The verdict over all trials; gives each cell its sentence.
+pub(crate) fn verdict(
+    design: &DesignFindings,
+    cells: &mut [CellFindings],
+    trials: &[TrialFindings],
+    events: &[Event],
+) -> Verdict {
+    for cell in cells.iter_mut() {
+        cell.sentence = cell_sentence(cell);
+    }
     // A trial says its own events among its reasons; those of no trial in the record, before the first for instance, are
     // the run's.
     let of_run = || events.iter().filter(|event| trials.iter().all(|trial| Some(trial.trial) != event.trial));
     let mut reasons = of_kind(of_run(), FAILED);
-    // What failed was not cut short by anyone: it is invalid, however few trials there are.
-    let failed = events.iter().any(|event| event.kind == FAILED)
-        || trials.iter().any(|trial| trial.state == TrialState::Failed.to_string());
-    let cut = trials.iter().find(|trial| trial.cut);
-    let ended = !of_kind(of_run(), INTERRUPTED).is_empty();
-    let interrupted = !failed && (cut.is_some() || ended || trials.len() < planned);
-    if cut.is_none() && ended {
+    let failed = !reasons.is_empty();
+    let numbers = design.only.map_or(1..=design.trials, |only| only..=only);
+    let planned = numbers.clone().count();
+    // Of each planned trial the last attempt; a valid one is the last.
+    let last: Vec<&TrialFindings> =
+        numbers.filter_map(|number| trials.iter().rfind(|trial| trial.planned == number)).collect();
+    let cut = last.iter().find(|trial| trial.cut && trial.state != TrialState::Failed.to_string());
+    let interrupted = !failed && (cut.is_some() || last.len() < planned);
+    if interrupted && cut.is_none() && !of_kind(of_run(), INTERRUPTED).is_empty() {
         reasons.push("the run was interrupted".to_owned());
     }
     if let Some(cut) = cut {
@@ -244,115 +227,101 @@ pub(crate) fn verdict(description: &Description, trials: &[TrialFindings], event
         } else {
             "has no end: the run was killed, or is still being made"
         };
-        reasons.push(format!("trial {} {how}", cut.trial));
+        reasons.push(format!("trial {} {how}", cut.label()));
     }
-    if trials.len() < planned {
-        reasons.push(format!("{} of {planned} trials were run", trials.len()));
+    if last.len() < planned {
+        reasons.push(format!("{} of {planned} trials were run", last.len()));
     }
-    // What the run itself came to, before what its trials did.
-    let broken = !reasons.is_empty();
-    for trial in trials {
-        reasons.extend(trial.invalid.iter().map(|reason| format!("trial {}: {reason}", trial.trial)));
+    let lacking = lacking(design, cells, trials);
+    for trial in last.iter().filter(|trial| trial.validity != Validity::Valid && (interrupted || !lacking.is_empty())) {
+        reasons.extend(trial.invalid.iter().map(|reason| format!("trial {}: {reason}", trial.label())));
     }
-    let any = |validity| trials.iter().any(|trial| trial.validity == validity);
+    let any = |validity| last.iter().any(|trial| trial.validity == validity);
     let validity = if interrupted {
         Validity::Interrupted
-    } else if broken || any(Validity::Invalid) {
+    } else if failed || (!lacking.is_empty() && (any(Validity::Invalid) || any(Validity::Interrupted))) {
         Validity::Invalid
-    } else if any(Validity::Disturbed) {
+    } else if !lacking.is_empty() {
         Validity::Disturbed
     } else {
         Validity::Valid
     };
-    let effect = effect(description, trials, validity, seed);
-    let objective_misses = misses(description, trials);
+    let objective_misses = misses(cells, trials);
+    let judged: Vec<Outcome> =
+        cells.iter().map(|cell| cell.effect.outcome).filter(|outcome| *outcome != Outcome::NotJudged).collect();
     let exit_code = match validity {
         Validity::Interrupted => 130,
         Validity::Disturbed | Validity::Invalid => 3,
         Validity::Valid if !objective_misses.is_empty() => 1,
-        Validity::Valid if effect.outcome == Outcome::Inconclusive => 3,
+        Validity::Valid if !judged.is_empty() && judged.iter().all(|one| *one == Outcome::Inconclusive) => 3,
         Validity::Valid => 0,
     };
-    let sentence = sentence(validity, &reasons, &effect, &objective_misses, !description.faults.is_empty());
-    Verdict { validity, reasons, effect, objective_misses, sentence, exit_code }
+    let sentence = sentence(validity, &reasons, cells, &objective_misses);
+    Verdict { validity, reasons, objective_misses, sentence, exit_code }
 }
 
-fn effect(description: &Description, trials: &[TrialFindings], validity: Validity, seed: u64) -> EffectVerdict {
-    let of_trials: Vec<f64> = trials.iter().filter_map(|trial| trial.effect.degradation).collect();
-    let noise_floor = trials.iter().filter_map(|trial| trial.effect.noise).fold(LEAST_NOISE, f64::max);
-    let threshold = (2.0 * noise_floor).max(LEAST_DIFFERENCE);
-    let interval = stats::bootstrap_mean(&of_trials, seed);
-    let (outcome, reason) = if validity != Validity::Valid {
-        (Outcome::NotJudged, "the evidence is not valid".to_owned())
-    } else if description.faults.is_empty() {
-        (Outcome::NotJudged, "the experiment has no fault".to_owned())
-    } else if let Some(trial) = trials.iter().find(|trial| trial.effect.degradation.is_none()) {
-        (Outcome::Inconclusive, format!("trial {} has no baseline with good operations to compare with", trial.trial))
-    } else if of_trials.len() == 1 {
-        (Outcome::NotJudged, "one trial cannot distinguish an effect from chance; run at least two".to_owned())
-    } else {
-        match interval {
-            Some(interval) => decide("the 95% interval of the mean", interval, threshold),
-            None => decide("every trial", extremes(&of_trials), threshold),
-        }
+/// Cells with fewer valid trials than it takes to say anything of them.
+fn lacking<'a>(design: &DesignFindings, cells: &'a [CellFindings], trials: &[TrialFindings]) -> Vec<&'a CellFindings> {
+    let of_only = |cell: &&CellFindings| {
+        let only = trials.iter().find(|trial| Some(trial.planned) == design.only);
+        only.is_none_or(|only| only.cell == cell.cell)
     };
-    EffectVerdict {
-        outcome,
-        reason,
-        trials: of_trials.len() as u32,
-        degradation: stats::mean(&of_trials),
-        degradation_min: of_trials.iter().copied().reduce(f64::min),
-        degradation_max: of_trials.iter().copied().reduce(f64::max),
-        interval,
-        noise_floor,
-        threshold,
-    }
+    let lacks = |cell: &&CellFindings| {
+        if design.only.is_some() {
+            return !trials.iter().any(|trial| Some(trial.planned) == design.only && trial.validity == Validity::Valid);
+        }
+        let compares = design.without_fault > 0 && !cell.planned_faults.is_empty();
+        let has = if compares { cell.effect.blocks } else { cell.valid_trials.len() as u32 };
+        // Without trials to compare with, nothing is judged, and every trial counts by itself.
+        has < if compares { LEAST_BLOCKS.min(design.blocks) } else { design.blocks }
+    };
+    cells.iter().filter(of_only).filter(lacks).collect()
 }
 
-fn extremes(values: &[f64]) -> (f64, f64) {
-    values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))
-}
-
-/// The four verdicts do not overlap: everything (all trials, or the whole interval) must lie above the threshold, below
-/// its negative, or between them; else nothing can be said.
-pub(crate) fn decide(what: &str, (low, high): (f64, f64), threshold: f64) -> (Outcome, String) {
-    let percent = |share: f64| format!("{:.1}%", share * 100.0);
-    let from_to = format!("{what} lies within {} … {}", percent(low), percent(high));
-    let of = format!("the threshold is ±{}", percent(threshold));
-    if low > threshold {
-        (Outcome::Worse, format!("{from_to}; {of}"))
-    } else if high < -threshold {
-        (Outcome::Better, format!("{from_to}; {of}"))
-    } else if low >= -threshold && high <= threshold {
-        (Outcome::NoDifference, format!("{from_to}; {of}"))
-    } else {
-        (Outcome::Inconclusive, format!("{from_to}, on both sides of the threshold of ±{}", percent(threshold)))
-    }
-}
-
-fn misses(description: &Description, trials: &[TrialFindings]) -> Vec<ObjectiveMiss> {
-    let objective = &description.objective;
+fn misses(cells: &[CellFindings], trials: &[TrialFindings]) -> Vec<ObjectiveMiss> {
     let of_trial = |trial: &TrialFindings| {
-        let must = trial.phases.iter().filter(|phase| objective.phases.contains(&phase.name));
+        let objective = cells.iter().find(|cell| cell.cell == trial.cell).map(|cell| &cell.objective);
+        let must = trial.phases.iter().filter(|phase| objective.is_some_and(|one| one.phases.contains(&phase.name)));
         must.filter_map(|phase| {
-            let share = phase.objective_share.filter(|share| *share < objective.share)?;
-            Some(ObjectiveMiss { trial: trial.trial, phase: phase.name.clone(), share, asked: objective.share })
+            let asked = objective?.share;
+            let share = phase.objective_share.filter(|share| *share < asked)?;
+            Some(ObjectiveMiss { trial: trial.label(), phase: phase.name.clone(), share, asked })
         })
         .collect::<Vec<_>>()
     };
-    trials.iter().flat_map(of_trial).collect()
+    trials.iter().filter(|trial| trial.validity == Validity::Valid).flat_map(of_trial).collect()
 }
 
-fn sentence(
-    validity: Validity,
-    reasons: &[String],
-    effect: &EffectVerdict,
-    misses: &[ObjectiveMiss],
-    faults: bool,
-) -> String {
+/// What follows for a cell, without its name.
+fn cell_sentence(cell: &CellFindings) -> String {
+    let effect = &cell.effect;
+    let size = |share: Option<f64>| format!("{:.1}%", share.unwrap_or(0.0).abs() * 100.0);
+    let over = format!("over {} blocks", effect.blocks);
+    let interval = effect.interval.map_or_else(String::new, |(low, high)| {
+        let (low, high) = if effect.outcome == Outcome::Worse { (-high, -low) } else { (low, high) };
+        format!(" ({:.1} … {:.1}%, {over})", low * 100.0, high * 100.0)
+    });
+    match effect.outcome {
+        Outcome::Worse => format!("Worse: the fault costs {} of the goodput{interval}.", size(effect.change)),
+        Outcome::Better => format!("Better: goodput is {} higher with the fault{interval}.", size(effect.change)),
+        Outcome::NoDifference => {
+            format!("No difference larger than {} of the goodput, {over}.", size(effect.no_larger_than))
+        }
+        Outcome::Changed => format!("Changed, by how much is not known: {}.", effect.reason),
+        Outcome::Inconclusive => format!("Inconclusive: {}.", effect.reason),
+        Outcome::NotJudged if cell.valid_trials.is_empty() => "Not judged: it has no valid trial.".to_owned(),
+        Outcome::NotJudged if cell.planned_faults.is_empty() => {
+            "Valid: the load ran as planned, and without a fault.".to_owned()
+        }
+        Outcome::NotJudged => format!("Valid, but the effect is not judged: {}.", effect.reason),
+    }
+}
+
+fn sentence(validity: Validity, reasons: &[String], cells: &[CellFindings], misses: &[ObjectiveMiss]) -> String {
     // A reason may end in the last lines of a log: they do not fit into a sentence.
     let first = reasons.first().map_or("", String::as_str);
     let (first, end) = first.split_once('\n').map_or((first, "."), |(line, _)| (line, " …"));
+    let faults = cells.iter().any(|cell| !cell.planned_faults.is_empty());
     match validity {
         Validity::Interrupted => {
             return format!("Interrupted: {first}; what was measured until then is shown without a verdict.");
@@ -369,20 +338,11 @@ fn sentence(
         }
         Validity::Valid => {}
     }
-    let percent = |share: Option<f64>| format!("{:.1}%", share.unwrap_or(0.0).abs() * 100.0);
-    let mean = percent(effect.degradation);
-    let over = format!("over {} trials", effect.trials);
-    let mut text = match effect.outcome {
-        Outcome::Worse => format!("Worse: the fault costs {mean} of the goodput {over}."),
-        Outcome::Better => format!("Better: goodput is {mean} higher with the fault {over}."),
-        Outcome::NoDifference => {
-            format!("No difference larger than {} of the goodput {over}.", percent(Some(effect.threshold)))
-        }
-        Outcome::Inconclusive => format!("Inconclusive: {}.", effect.reason),
-        Outcome::NotJudged if !faults => "Valid: the load ran as planned, and without a fault.".to_owned(),
-        Outcome::NotJudged => format!("Valid, but the effect is not judged: {}.", effect.reason),
+    let mut text = match cells {
+        [cell] => cell.sentence.clone(),
+        cells => over_cells(cells),
     };
-    for miss in misses.iter().take(1) {
+    if let Some(miss) = misses.first() {
         let (share, asked) = miss.percents();
         text += &format!(
             " The objective is missed in the {} of trial {}: {share} good of {asked} asked.",
@@ -390,4 +350,21 @@ fn sentence(
         );
     }
     text
+}
+
+/// How many cells came to what.
+fn over_cells(cells: &[CellFindings]) -> String {
+    const KINDS: [(Outcome, &str); 6] = [
+        (Outcome::Worse, "worse with the fault"),
+        (Outcome::Better, "better with the fault"),
+        (Outcome::Changed, "changed by the fault, nobody knows by how much"),
+        (Outcome::NoDifference, "without a difference worth the name"),
+        (Outcome::Inconclusive, "inconclusive"),
+        (Outcome::NotJudged, "not judged"),
+    ];
+    let parts = KINDS.into_iter().filter_map(|(outcome, words)| {
+        let count = cells.iter().filter(|cell| cell.effect.outcome == outcome).count();
+        (count > 0).then(|| format!("{count} {} {words}", if count == 1 { "is" } else { "are" }))
+    });
+    format!("Of {} cells {}.", cells.len(), parts.collect::<Vec<_>>().join(", "))
 }

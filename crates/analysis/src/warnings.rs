@@ -2,27 +2,57 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brownout_record::{Description, Event};
+use brownout_record::{CellRow, Event};
 
 use crate::{
-    TrialFindings,
+    DesignFindings, TrialFindings, Validity, drift,
     evidence::phase,
     instrument::{CHANGED_SHARE, Instrument},
 };
 
 /// All warnings: those of the plan, those of the run's events, those that follow from the trials; each once.
-pub(crate) fn warnings(description: &Description, events: &[Event], trials: &[TrialFindings]) -> Vec<String> {
-    let told = events.iter().filter(|event| event.kind == "warning").map(|event| match event.trial {
-        Some(trial) => format!("trial {trial}: {}", event.text),
-        None => event.text.clone(),
+pub(crate) fn warnings(
+    design: &DesignFindings,
+    cells: &[CellRow],
+    events: &[Event],
+    trials: &[TrialFindings],
+) -> Vec<String> {
+    let told = events.iter().filter(|event| event.kind == "warning").map(|event| {
+        let trial = trials.iter().find(|trial| Some(trial.trial) == event.trial);
+        match trial {
+            Some(trial) => format!("trial {}: {}", trial.label(), event.text),
+            None => event.text.clone(),
+        }
     });
     let of_trial = |trial: &TrialFindings| {
-        let number = trial.trial;
-        of_trial(trial).into_iter().map(move |text| format!("trial {number}: {text}"))
+        let label = trial.label();
+        of_trial(trial).into_iter().map(move |text| format!("trial {label}: {text}"))
     };
-    let all = description.warnings.iter().cloned().chain(told).chain(trials.iter().flat_map(of_trial));
+    let planned = cells.iter().flat_map(|cell| &cell.description.warnings).cloned();
+    let all = planned.chain(repeated(design, trials)).chain(told).chain(trials.iter().flat_map(of_trial));
+    let all = all.chain(drift::over_run(trials));
     let mut seen = BTreeSet::new();
     all.filter(|warning| seen.insert(warning.clone())).collect()
+}
+
+/// Trials that were tried more than once, and those of which no attempt is valid.
+fn repeated(design: &DesignFindings, trials: &[TrialFindings]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for last in trials
+        .iter()
+        .filter(|trial| trials.iter().all(|other| other.planned != trial.planned || other.trial <= trial.trial))
+    {
+        let before = trials.iter().filter(|trial| trial.planned == last.planned && trial.trial < last.trial);
+        for trial in before {
+            let why = trial.invalid.first().and_then(|reason| reason.lines().next()).unwrap_or("it was cut short");
+            warnings.push(format!("trial {} is {}, and was repeated: {why}", trial.label(), trial.validity.name()));
+        }
+        if last.validity != Validity::Valid && !last.cut && last.attempt >= design.attempts && design.trials > 1 {
+            let why = last.invalid.first().and_then(|reason| reason.lines().next()).unwrap_or_default();
+            warnings.push(format!("trial {} has no valid attempt: {why}", last.planned));
+        }
+    }
+    warnings
 }
 
 fn of_trial(trial: &TrialFindings) -> Vec<String> {

@@ -7,10 +7,17 @@ mod common;
 use brownout_analysis::{Compared, Comparison, Outcome, compare};
 use brownout_record::{Run, TrialState};
 use common::{MS, Synthetic};
+use tempfile::TempDir;
 
-fn sides(a: &Synthetic, b: &Synthetic) -> Comparison {
-    let (of_a, of_b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    compare(&[a.run(of_a.path())], &[b.run(of_b.path())]).unwrap()
+fn runs(of: &[Synthetic]) -> (Vec<TempDir>, Vec<Run>) {
+    let directories: Vec<TempDir> = of.iter().map(|_| tempfile::tempdir().unwrap()).collect();
+    let runs = of.iter().zip(&directories).map(|(run, directory)| run.run(directory.path())).collect();
+    (directories, runs)
+}
+
+fn sides(a: &[Synthetic], b: &[Synthetic]) -> Comparison {
+    let ((_a, a), (_b, b)) = (runs(a), runs(b));
+    compare(&a, &b).unwrap()
 }
 
 /// Nothing is too slow; what fails is given.
@@ -22,11 +29,28 @@ fn trials(count: u32, failing: fn(u32, &str, u64) -> f64) -> Synthetic {
         shown: 10 * MS,
         counted: 10 * MS,
         slower: 10 * MS,
+        seconds: [1, 2, 8, 8, 8],
         objective_ns: 2_000 * MS,
         objective_phases: &[],
         failing,
         ..Synthetic::default()
     }
+}
+
+/// Runs that offer so much each.
+fn offering(rates: &[u64], run: &Synthetic) -> Vec<Synthetic> {
+    rates.iter().map(|rate| Synthetic { rate: *rate, ..run.clone() }).collect()
+}
+
+/// What a run has in common scatters by 2 %.
+const RATES: [u64; 3] = [300, 306, 294];
+
+fn whole() -> Synthetic {
+    trials(2, |_, _, _| 0.0)
+}
+
+fn losing() -> Synthetic {
+    trials(2, |_, phase, _| if phase == "fault" { 0.1 } else { 0.0 })
 }
 
 fn figure<'a>(comparison: &'a Comparison, phase: &str, name: &str) -> &'a Compared {
@@ -35,75 +59,112 @@ fn figure<'a>(comparison: &'a Comparison, phase: &str, name: &str) -> &'a Compar
 }
 
 #[test]
-fn a_run_is_no_different_from_itself() {
-    for count in [2, 6] {
-        let comparison = sides(&trials(count, |_, _, _| 0.0), &trials(count, |_, _, _| 0.0));
-        let delivered = figure(&comparison, "baseline", "delivered");
-        assert_eq!(delivered.outcome, Outcome::NoDifference, "{delivered:?}");
-        assert_eq!(delivered.interval.is_some(), count >= 5);
-        assert!((delivered.superiority - 0.5).abs() < 0.01, "{delivered:?}");
-        assert!(comparison.figures.iter().all(|one| !matches!(one.outcome, Outcome::Worse | Outcome::Better)));
-        assert!(comparison.differs.is_empty(), "{:?}", comparison.differs);
-    }
+fn equal_runs_show_no_difference_of_a_percent() {
+    let comparison = sides(&vec![whole(); 3], &vec![whole(); 3]);
+    let delivered = figure(&comparison, "baseline", "delivered");
+    assert_eq!(delivered.outcome, Outcome::NoDifference, "{delivered:?}");
+    assert!(delivered.no_larger_than.unwrap() < comparison.margin, "{delivered:?}");
+    assert_eq!((delivered.superiority, delivered.change), (0.5, 0.0));
+    assert!(comparison.figures.iter().all(|one| !matches!(one.outcome, Outcome::Worse | Outcome::Better)));
+    assert!(comparison.differs.is_empty(), "{:?}", comparison.differs);
+    assert!(comparison.sentence.contains("no difference of 1% or more"), "{}", comparison.sentence);
 }
 
 #[test]
 fn what_one_side_loses_is_worse_there_and_better_on_the_other() {
-    let (whole, failing) =
-        (trials(6, |_, _, _| 0.0), trials(6, |_, phase, _| if phase == "fault" { 0.1 } else { 0.0 }));
-    let comparison = sides(&whole, &failing);
+    let (whole, losing) = (offering(&RATES, &whole()), offering(&RATES, &losing()));
+    let comparison = sides(&whole, &losing);
     let goodput = figure(&comparison, "fault", "goodput");
     assert_eq!(goodput.outcome, Outcome::Worse, "{goodput:?}");
+    assert!((goodput.change + 0.1).abs() < 1e-3, "{goodput:?}");
     let (low, high) = goodput.interval.unwrap();
-    assert!(low < -0.09 && (-0.11..0.0).contains(&high), "{goodput:?}");
+    assert!(low < -0.1 && -0.1 < high && high < 0.0, "{goodput:?}");
     assert_eq!(goodput.superiority, 0.0);
+    let kept = figure(&comparison, "fault", "kept");
+    assert_eq!(kept.outcome, Outcome::Worse, "{kept:?}");
+    assert!((kept.a.mean - 1.0).abs() < 1e-9 && (kept.b.mean - 0.9).abs() < 1e-3, "{kept:?}");
     assert_eq!(figure(&comparison, "fault", "errors").outcome, Outcome::Worse);
-    assert_eq!(figure(&comparison, "baseline", "goodput").outcome, Outcome::NoDifference);
+    // The rates scatter by 2 %: that no more than 1 % lies between them cannot be told.
+    let baseline = figure(&comparison, "baseline", "goodput");
+    assert_eq!(baseline.outcome, Outcome::Inconclusive, "{baseline:?}");
+    assert!((0.04..0.4).contains(&baseline.smallest_seen.unwrap()), "{baseline:?}");
+    assert!(baseline.reason.contains("could have been seen"), "{}", baseline.reason);
     assert!(comparison.sentence.starts_with("B is worse in "), "{}", comparison.sentence);
-    let reverse = sides(&failing, &whole);
+    let reverse = sides(&losing, &whole);
     assert_eq!(figure(&reverse, "fault", "goodput").outcome, Outcome::Better);
 }
 
 #[test]
-fn sides_that_overlap_cannot_be_told_apart() {
-    let some = trials(2, |trial, phase, _| if phase == "fault" && trial == 1 { 0.2 } else { 0.0 });
-    let comparison = sides(&trials(2, |_, _, _| 0.0), &some);
-    assert_eq!(figure(&comparison, "fault", "goodput").outcome, Outcome::Inconclusive);
+fn runs_that_scatter_are_not_told_apart_by_their_many_trials() {
+    // Trials of a run are alike to a thousandth; its runs lie 5 % apart.
+    let run = trials(6, |_, _, _| 0.0);
+    let comparison = sides(&offering(&[300, 318], &run), &offering(&[312, 330], &run));
+    let goodput = figure(&comparison, "baseline", "goodput");
+    assert_eq!(goodput.outcome, Outcome::Inconclusive, "{goodput:?}");
+    assert_eq!(goodput.a.runs.len(), 2, "a value of each run");
+    // Four times as far apart as they scatter.
+    let comparison = sides(&offering(&RATES, &run), &offering(&[360, 366, 354], &run));
+    assert_eq!(figure(&comparison, "baseline", "goodput").outcome, Outcome::Better);
 }
 
 #[test]
-fn one_trial_tells_nothing_and_says_so() {
-    let comparison = sides(&trials(1, |_, _, _| 0.0), &trials(1, |_, _, _| 0.1));
-    assert!(comparison.figures.iter().all(|figure| figure.outcome == Outcome::NotJudged));
-    assert!(figure(&comparison, "baseline", "goodput").change.unwrap() < -0.05, "the figures are shown all the same");
-    assert!(comparison.sentence.contains("one trial"), "{}", comparison.sentence);
+fn one_run_a_side_is_shown_and_not_judged_however_many_trials_it_has() {
+    let comparison = sides(&[trials(6, |_, _, _| 0.0)], &[trials(6, |_, _, _| 0.1)]);
+    let goodput = figure(&comparison, "baseline", "goodput");
+    assert!((goodput.change + 0.1).abs() < 0.01, "the figures are shown all the same: {goodput:?}");
+    assert_eq!((goodput.interval, goodput.p, comparison.confidence), (None, None, None));
+    assert!(comparison.figures.iter().all(|figure| figure.outcome == Outcome::Inconclusive), "{comparison:?}");
+    for text in [&goodput.reason, &comparison.sentence] {
+        assert!(text.contains("noise between runs") && text.contains("run A 2 more and B 2 more"), "{text}");
+    }
     assert!(comparison.is_evidence());
+    let comparison = sides(&vec![whole(); 3], &[losing()]);
+    assert!(comparison.sentence.contains("run B 2 more, and"), "{}", comparison.sentence);
 }
 
 #[test]
-fn several_runs_make_one_side() {
-    let directories: Vec<_> = (0..4).map(|_| tempfile::tempdir().unwrap()).collect();
-    let runs: Vec<Run> = directories.iter().map(|directory| trials(1, |_, _, _| 0.0).run(directory.path())).collect();
-    let comparison = compare(&runs[..2], &runs[2..]).unwrap();
-    assert_eq!((comparison.a.trials, comparison.b.trials), (2, 2));
-    assert_eq!(figure(&comparison, "baseline", "delivered").outcome, Outcome::NoDifference);
+fn an_outage_is_worse_and_no_missing_figure() {
+    let out = trials(1, |_, phase, _| if phase == "fault" { 1.0 } else { 0.0 });
+    let comparison = sides(&offering(&RATES, &trials(1, |_, _, _| 0.0)), &offering(&RATES, &out));
+    for name in ["goodput", "delivered", "kept", "errors"] {
+        assert_eq!(figure(&comparison, "fault", name).outcome, Outcome::Worse, "{name}");
+    }
 }
 
 #[test]
-fn trials_that_prove_nothing_are_left_out() {
-    let broken = Synthetic { invented: 5, ..trials(2, |_, _, _| 0.0) };
-    let comparison = sides(&trials(2, |_, _, _| 0.0), &broken);
-    assert!(!comparison.b.left_out.is_empty(), "{:?}", comparison.b);
+fn errors_that_neither_side_has_are_no_question() {
+    let comparison = sides(&vec![whole(); 2], &vec![losing(); 2]);
+    let none = figure(&comparison, "baseline", "errors");
+    assert_eq!((none.outcome, none.p), (Outcome::NotJudged, None), "{none:?}");
+}
+
+#[test]
+fn trials_that_prove_nothing_are_left_out_and_runs_without_others_too() {
+    let broken = Synthetic { invented: 5, ..whole() };
+    let comparison = sides(&vec![whole(); 2], &[whole(), broken, whole()]);
+    assert_eq!((comparison.b.compared, comparison.b.trials, comparison.b.left_out.len()), (2, 4, 2));
+    assert_eq!(figure(&comparison, "baseline", "delivered").b.runs.len(), 2);
     let cut = Synthetic { cut_at: Some(9_000 * MS), cut_state: TrialState::Interrupted, ..trials(1, |_, _, _| 0.0) };
-    let comparison = sides(&trials(2, |_, _, _| 0.0), &cut);
+    let comparison = sides(&[whole()], &[cut]);
     assert!(!comparison.is_evidence());
     assert!(comparison.sentence.starts_with("Invalid: B has no valid trial"), "{}", comparison.sentence);
 }
 
 #[test]
+fn a_run_that_is_named_twice_is_no_second_run() {
+    let (_a, a) = runs(&vec![whole(); 2]);
+    let (b, _) = runs(&[losing()]);
+    let twice = [Run::open(b[0].path()).unwrap(), Run::open(b[0].path()).unwrap()];
+    let comparison = compare(&a, &twice).unwrap();
+    assert_eq!((comparison.b.compared, comparison.b.trials), (1, 2));
+    assert!(comparison.warnings.iter().any(|warning| warning.contains("named twice")), "{:?}", comparison.warnings);
+    assert!(comparison.sentence.starts_with("Inconclusive: one run"), "{}", comparison.sentence);
+}
+
+#[test]
 fn a_percentile_among_time_outs_is_never_the_smaller_one() {
-    let all = Synthetic { time_outs: 1, objective_phases: &[], ..trials(2, |_, _, _| 0.0) };
-    let comparison = sides(&all, &all);
+    let all = Synthetic { time_outs: 1, ..whole() };
+    let comparison = sides(&vec![all.clone(); 2], &vec![all; 2]);
     let bounded = comparison.figures.iter().filter(|figure| figure.a.at_least && figure.b.at_least);
     let bounded: Vec<_> = bounded.collect();
     assert!(!bounded.is_empty(), "no percentile lies among time-outs");
@@ -111,10 +172,15 @@ fn a_percentile_among_time_outs_is_never_the_smaller_one() {
 }
 
 #[test]
-fn both_sides_are_judged_by_the_same_objective() {
-    let strict = Synthetic { objective_ns: MS / 1_000, ..trials(2, |_, _, _| 0.0) };
-    let comparison = sides(&trials(2, |_, _, _| 0.0), &strict);
+fn both_sides_are_judged_by_the_same_objective_and_what_differs_is_told() {
+    let strict = Synthetic { objective_ns: MS / 1_000, ..whole() };
+    let comparison = sides(&vec![whole(); 2], &vec![strict.clone(); 2]);
     assert_eq!(figure(&comparison, "baseline", "goodput").outcome, Outcome::NoDifference);
     let differs: Vec<&str> = comparison.differs.iter().map(|setting| setting.name.as_str()).collect();
     assert_eq!(differs, ["good"]);
+    assert!(!comparison.warnings.iter().any(|warning| warning.contains("not alike")), "{:?}", comparison.warnings);
+    // Runs of one side that were not asked for the same are no repetitions of one another.
+    let comparison = sides(&[whole(), strict], &vec![whole(); 2]);
+    let warned = comparison.warnings.iter().any(|warning| warning.starts_with("the runs of A are not alike: good: "));
+    assert!(warned, "{:?}", comparison.warnings);
 }

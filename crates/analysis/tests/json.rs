@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use brownout_analysis::{compare, findings};
 use brownout_record::{EvidenceRow, Quantity, Subject};
-use common::Synthetic;
+use common::{Synthetic, three_copies};
 use scenario::{Made, Scenario};
 use serde_json::Value;
 
@@ -52,6 +52,7 @@ fn every_field_is_documented() {
     let directory = tempfile::tempdir().unwrap();
     let everything = Synthetic {
         threads: Some(8),
+        placement: Some(three_copies()),
         time_outs: 1,
         death: true,
         failing: |_, phase, _| if phase == "fault" { 0.1 } else { 0.0 },
@@ -77,6 +78,11 @@ fn every_field_is_documented() {
         (&found, "/trials/0/database/phases/0/by_node/0/counters/0/rise"),
         (&found, "/trials/0/database/phases/0/by_node/0/gauges/0/least"),
         (&found, "/trials/0/database/marks/0/phase"),
+        (&found, "/trials/0/explained/touched/0/must"),
+        (&found, "/trials/0/explained/floors/0/above_ns"),
+        (&found, "/trials/0/explained/prediction/least/delay_ns"),
+        (&found, "/trials/0/explained/prediction/losses/0/by_latency"),
+        (&found, "/trials/0/explained/prediction/latencies/0/remainder_ns"),
     ] {
         assert!(of.pointer(there).is_some_and(|value| !value.is_null()), "{there}: its fields are not checked");
     }

@@ -4,7 +4,9 @@
 
 mod common;
 
-use brownout_analysis::{Findings, ObjectiveMiss, Outcome, PhaseFindings, Validity, exit_code, findings};
+use brownout_analysis::{
+    CellEffect, FactorOutcome, Findings, ObjectiveMiss, Outcome, PhaseFindings, Validity, exit_code, findings,
+};
 use brownout_record::TrialState;
 use common::{MS, SECOND, Synthetic};
 
@@ -13,66 +15,151 @@ fn analysed(synthetic: &Synthetic) -> Findings {
     findings(&synthetic.run(directory.path())).unwrap()
 }
 
-fn trials(count: u32, failing: fn(u32, &str, u64) -> f64) -> Synthetic {
-    // No operation is too slow: only failures make a difference.
+/// So many blocks, each with a trial with the fault and one without; only failures make a difference.
+fn blocks(count: u32, failing: fn(u32, &str, u64) -> f64) -> Synthetic {
     let seconds = [1, 2, 8, 8, 8];
     let (asked, shown, counted, slower) = (10 * MS, 10 * MS, 10 * MS, 10 * MS);
     Synthetic {
         trials: count,
         planned_trials: count,
+        without: 1,
         asked,
         shown,
         counted,
         slower,
         seconds,
         failing,
+        objective_phases: &[],
         ..Synthetic::default()
     }
 }
 
-#[test]
-fn a_loss_in_every_trial_is_worse() {
-    let found = analysed(&Synthetic::default());
-    assert_eq!((found.verdict.effect.outcome, exit_code(&found)), (Outcome::Worse, 0));
-    assert_eq!(found.verdict.sentence, "Worse: the fault costs 33.3% of the goodput over 2 trials.");
+fn effect(found: &Findings) -> &CellEffect {
+    &found.cells[0].effect
 }
 
 #[test]
-fn the_four_verdicts_between_a_few_trials() {
+fn a_loss_in_every_block_is_worse() {
+    let found = analysed(&Synthetic { without: 1, ..Synthetic::default() });
+    assert_eq!((effect(&found).outcome, exit_code(&found)), (Outcome::Worse, 0));
+    let sentence = &found.verdict.sentence;
+    assert!(
+        sentence.starts_with("Worse: the fault costs 33.3% of the goodput (33.")
+            && sentence.ends_with("over 2 blocks)."),
+        "{sentence}"
+    );
+    let p50 = found.cells[0].figures.iter().find(|one| one.figure == "p50").unwrap();
+    assert_eq!((p50.blocks, p50.without_fault), (2, 1));
+}
+
+#[test]
+fn without_trials_without_a_fault_there_is_no_verdict() {
+    let found = analysed(&Synthetic::default());
+    assert_eq!((effect(&found).outcome, exit_code(&found)), (Outcome::NotJudged, 0));
+    assert!(found.verdict.sentence.contains("no trials without a fault to compare with"), "{}", found.verdict.sentence);
+    assert!((effect(&found).change.unwrap() + 1.0 / 3.0).abs() < 1e-3, "what single trials show is told");
+}
+
+#[test]
+fn the_four_verdicts_between_a_few_blocks() {
     type Failing = fn(u32, &str, u64) -> f64;
     let table: [(Failing, Outcome, u8); 4] = [
         (|_, phase, _| if phase == "fault" { 0.1 } else { 0.0 }, Outcome::Worse, 0),
         (|_, phase, _| if phase == "fault" { 0.0 } else { 0.1 }, Outcome::Better, 0),
         (|_, _, _| 0.0, Outcome::NoDifference, 0),
-        (|trial, phase, _| if phase == "fault" && trial == 1 { 0.1 } else { 0.0 }, Outcome::Inconclusive, 3),
+        (|block, phase, _| if phase == "fault" && block == 1 { 0.1 } else { 0.0 }, Outcome::Inconclusive, 3),
     ];
     for (failing, outcome, code) in table {
-        let found = analysed(&Synthetic { objective_phases: &[], ..trials(2, failing) });
-        assert_eq!((found.verdict.effect.outcome, exit_code(&found)), (outcome, code), "{}", found.verdict.sentence);
-        assert_eq!(found.verdict.effect.interval, None, "two trials have no interval");
+        let found = analysed(&blocks(2, failing));
+        assert_eq!((effect(&found).outcome, exit_code(&found)), (outcome, code), "{}", found.verdict.sentence);
     }
+    let found = analysed(&blocks(2, table[3].0));
+    let (smallest, more) = (effect(&found).smallest_seen.unwrap(), effect(&found).more_blocks.unwrap());
+    assert!(smallest > 0.3 && more >= 2, "{smallest} {more}");
+    assert!(found.verdict.sentence.contains("more blocks would"), "{}", found.verdict.sentence);
 }
 
 #[test]
-fn from_five_trials_on_the_interval_of_the_mean_decides() {
-    let failing = |trial, phase: &str, _| if phase == "fault" { 0.1 + 0.02 * f64::from(trial) } else { 0.0 };
-    let effect = analysed(&trials(5, failing)).verdict.effect;
-    let (low, high) = effect.interval.unwrap();
-    assert_eq!(effect.outcome, Outcome::Worse);
-    assert!(0.1 < low && low < 0.16 && 0.16 < high && high < 0.22, "{low} {high}");
+fn what_the_order_of_phases_does_by_itself_is_no_effect() {
+    // Every trial loses a tenth in its fault phase, with the fault or without.
+    let lost: fn(u32, &str, u64) -> f64 = |_, phase, _| if phase == "fault" { 0.1 } else { 0.0 };
+    let found = analysed(&Synthetic { failing_without: lost, ..blocks(3, lost) });
+    assert_eq!(effect(&found).outcome, Outcome::NoDifference, "{}", found.verdict.sentence);
+    assert!(found.trials.iter().all(|trial| trial.effect.degradation.unwrap() > 0.09));
+}
+
+#[test]
+fn the_interval_covers_what_blocks_differ_by() {
+    let failing = |block, phase: &str, _| if phase == "fault" { 0.1 + 0.02 * f64::from(block) } else { 0.0 };
+    let found = analysed(&blocks(5, failing));
+    let (low, high) = effect(&found).interval.unwrap();
+    assert_eq!(effect(&found).outcome, Outcome::Worse);
+    assert!(-0.22 < low && low < -0.16 && -0.16 < high && high < -0.10, "{low} {high}");
 }
 
 #[test]
 fn one_trial_is_not_judged() {
-    let found = analysed(&Synthetic { trials: 1, planned_trials: 1, ..Synthetic::default() });
-    assert_eq!((found.verdict.effect.outcome, exit_code(&found)), (Outcome::NotJudged, 0));
+    let found = analysed(&blocks(1, |_, phase, _| if phase == "fault" { 0.1 } else { 0.0 }));
+    assert_eq!((effect(&found).outcome, exit_code(&found)), (Outcome::NotJudged, 0));
     assert!(found.verdict.sentence.contains("run at least two"), "{}", found.verdict.sentence);
+}
+
+#[test]
+fn one_trial_beside_many_without_a_fault_shows_that_it_differs_and_not_by_how_much() {
+    let without: fn(u32, &str, u64) -> f64 =
+        |number, phase, _| if phase == "fault" { 0.01 * f64::from(number) } else { 0.0 };
+    let lost: fn(u32, &str, u64) -> f64 = |_, phase, _| if phase == "fault" { 0.5 } else { 0.0 };
+    let found = analysed(&Synthetic { without: 5, failing_without: without, ..blocks(1, lost) });
+    assert_eq!((effect(&found).outcome, exit_code(&found)), (Outcome::Changed, 0), "{}", found.verdict.sentence);
+    assert!(effect(&found).interval.is_none());
+    let alike: fn(u32, &str, u64) -> f64 = |_, phase, _| if phase == "fault" { 0.03 } else { 0.0 };
+    let found = analysed(&Synthetic { without: 5, failing_without: without, ..blocks(1, alike) });
+    assert_eq!(effect(&found).outcome, Outcome::NotJudged, "{}", found.verdict.sentence);
 }
 
 #[test]
 fn a_run_without_a_fault_is_valid_and_not_judged() {
     let found = analysed(&Synthetic { no_fault: true, ..Synthetic::default() });
-    assert_eq!((found.verdict.validity, found.verdict.effect.outcome), (Validity::Valid, Outcome::NotJudged));
+    assert_eq!((found.verdict.validity, effect(&found).outcome), (Validity::Valid, Outcome::NotJudged));
+}
+
+#[test]
+fn a_trial_that_is_repeated_until_it_is_valid_counts_once() {
+    let found = analysed(&Synthetic { without: 1, spoilt: &[1, 4], ..Synthetic::default() });
+    assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Valid, 0), "{:?}", found.verdict.reasons);
+    assert_eq!((found.trials.len(), effect(&found).blocks), (6, 2));
+    assert_eq!(effect(&found).outcome, Outcome::Worse);
+    let labels: Vec<String> = found.trials.iter().map(|trial| trial.label()).collect();
+    assert_eq!(labels, ["1", "1, attempt 2", "2", "3", "4", "4, attempt 2"]);
+    assert_eq!(found.cells[0].valid_trials, [2, 4], "in the order in which they were run");
+    let told = found.warnings.iter().find(|warning| warning.contains("was repeated")).unwrap();
+    assert!(told.starts_with("trial 1 is invalid, and was repeated: the balance sheet"), "{told}");
+}
+
+#[test]
+fn cells_of_a_design_are_judged_by_themselves_and_share_the_trials_without_a_fault() {
+    let made = Synthetic { trials: 3, planned_trials: 3, without: 1, levels: &[2, 10, 100], ..Synthetic::default() };
+    let found = analysed(&made);
+    assert_eq!(exit_code(&found), 0, "{:?}", found.verdict.reasons);
+    let outcomes: Vec<Outcome> = found.cells.iter().map(|cell| cell.effect.outcome).collect();
+    assert_eq!(outcomes, [Outcome::NoDifference, Outcome::NoDifference, Outcome::Worse], "{}", found.verdict.sentence);
+    assert_eq!(found.cells[2].text, "delay 100ms");
+    assert_eq!(found.cells.iter().map(|cell| cell.compared_with.clone()).collect::<Vec<_>>(), vec![vec![4, 8, 12]; 3]);
+    assert_eq!(
+        found.verdict.sentence,
+        "Of 3 cells 1 is worse with the fault, 2 are without a difference worth the name."
+    );
+    let p50 = |cell: usize| found.cells[cell].figures.iter().find(|one| one.figure == "p99").unwrap().clone();
+    assert_eq!((p50(1).outcome, p50(2).outcome), (Outcome::Worse, Outcome::Worse), "latency tells more than goodput");
+    // The factor says the same as the cells: 100 ms against 0 ms.
+    let of = |figure: &str, level: &str| {
+        let all = &found.factors;
+        all.iter().find(|one| one.figure == figure && one.levels == [level]).unwrap().clone()
+    };
+    let lost = of("goodput, fault ÷ baseline", "100ms");
+    assert_eq!((lost.outcome, lost.against.as_slice()), (FactorOutcome::Less, &["2ms".to_owned()][..]));
+    assert!((lost.change + 1.0 / 3.0).abs() < 0.01, "{lost:?}");
+    assert_eq!(of("p50, baseline", "100ms").blocks, 3);
 }
 
 #[test]
@@ -105,7 +192,8 @@ fn what_was_due_and_found_no_user_counts_against_the_objective() {
         found
     };
     let (none, some) = (of(0), of(50));
-    let baseline = |found: &Findings| found.phases.iter().find(|phase| phase.name == "baseline").unwrap().clone();
+    let baseline =
+        |found: &Findings| found.cells[0].phases.iter().find(|phase| phase.name == "baseline").unwrap().clone();
     let (before, after) = (baseline(&none), baseline(&some));
     assert_eq!((before.counts.withheld, after.counts.withheld), (0, 50 * after.intervals));
     assert_eq!(before.response, after.response, "of those that were sent it tells nothing else");
@@ -306,12 +394,14 @@ fn what_is_not_there_does_not_pass_for_well() {
 #[test]
 fn a_baseline_without_a_good_operation_is_nothing_to_compare_with() {
     let found = analysed(&Synthetic { failing: |_, _, _| 1.0, objective_phases: &[], ..Synthetic::default() });
-    assert_eq!((found.verdict.effect.outcome, exit_code(&found)), (Outcome::Inconclusive, 3));
+    assert_eq!((effect(&found).outcome, exit_code(&found)), (Outcome::NotJudged, 0));
+    assert_eq!(effect(&found).change, Some(0.0), "nothing is lost of nothing");
 }
 
 #[test]
 fn an_objective_that_is_nearly_met_does_not_read_as_if_it_were() {
-    let miss = |share, asked| ObjectiveMiss { trial: 1, phase: "fault".to_owned(), share, asked }.percents();
+    let miss =
+        |share, asked| ObjectiveMiss { trial: "1".to_owned(), phase: "fault".to_owned(), share, asked }.percents();
     let percents = |share: &str, asked: &str| (share.to_owned(), asked.to_owned());
     assert_eq!(miss(0.99896, 0.999), percents("99.896%", "99.900%"));
     assert_eq!(miss(0.6667, 0.99), percents("66.67%", "99.00%"));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brownout_lab::{Plan, experiment::Source};
+use brownout_lab::{Design, experiment::Source};
 
 use crate::output::{self, WRONG};
 
@@ -10,11 +10,11 @@ use crate::output::{self, WRONG};
 pub const RUNS: &str = "runs";
 
 /// Reads and checks an experiment file. The error is already told.
-pub fn load(file: &Path, set: &[String]) -> Result<(Source, Plan), u8> {
+pub fn load(file: &Path, set: &[String]) -> Result<(Source, Design), u8> {
     let loaded = Source::read(file).and_then(|mut source| {
         set.iter().try_for_each(|assignment| source.set(assignment))?;
-        let plan = Plan::new(&source)?;
-        Ok((source, plan))
+        let design = Design::new(&source)?;
+        Ok((source, design))
     });
     loaded.map_err(|error| {
         output::fail(error);

@@ -25,6 +25,8 @@ struct Arguments {
 enum Command {
     /// Run an experiment file: its trials, their summary, the report.
     Run(commands::run::Arguments),
+    /// Add trials to a run that has ended.
+    Extend(commands::extend::Arguments),
     /// Print the summary of a run again, from its file alone.
     Show(commands::show::Arguments),
     /// Write the HTML report of a run again.
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
     let words = commands::stress::by_other_name(std::env::args_os().collect());
     let code = match Arguments::parse_from(commands::byhand::with_signs(words.into_iter())).command {
         Command::Run(arguments) => commands::run::run(&arguments),
+        Command::Extend(arguments) => commands::extend::extend(&arguments),
         Command::Show(arguments) => commands::show::show(&arguments),
         Command::Report(arguments) => commands::report::report(&arguments),
         Command::Compare(arguments) => commands::compare::compare(&arguments),

@@ -85,11 +85,12 @@ impl Progress for Lines {
     fn tick(&mut self, tick: &Tick) {
         let faults = if tick.faults.is_empty() { "none".to_owned() } else { tick.faults.join("; ") };
         self.line(&format!(
-            "trial {}/{}  {}  {} left  offered {:.0}/s  delivered {:.0}/s  failed {}  {OF} p50 {}  p99 {}  p50 by coordinator {}  by operation {}  busy {:.0}%  fault {faults}",
-            tick.trial,
-            tick.trials,
+            "trial {}/{}  {}  {} left, {} of all  offered {:.0}/s  delivered {:.0}/s  failed {}  {OF} p50 {}  p99 {}  p50 by coordinator {}  by operation {}  busy {:.0}%  fault {faults}",
+            tick.course.trial,
+            tick.course.trials,
             tick.phase,
             seconds(tick.left),
+            minutes(tick.left_of_run),
             tick.offered,
             tick.delivered,
             tick.failed,
@@ -153,7 +154,14 @@ impl Progress for Block {
     fn tick(&mut self, tick: &Tick) {
         let fault = if tick.faults.is_empty() { "none".to_owned() } else { tick.faults.join("; ") };
         self.body = vec![
-            format!("  trial {} of {}    {}    {} left", tick.trial, tick.trials, tick.phase, seconds(tick.left)),
+            format!(
+                "  trial {} of {}    {}    {} left, {} of all",
+                tick.course.trial,
+                tick.course.trials,
+                tick.phase,
+                seconds(tick.left),
+                minutes(tick.left_of_run)
+            ),
             format!(
                 "  offered {:>6.0}/s   delivered {:>6.0}/s   failed {:>4}   machine {:>3.0}% busy",
                 tick.offered,
@@ -197,20 +205,32 @@ fn seconds(left: Duration) -> String {
     format!("{:.0}s", left.as_secs_f64())
 }
 
+/// `12 min`, or seconds where it is less than two.
+fn minutes(left: Duration) -> String {
+    let whole = left.as_secs();
+    match whole {
+        0..120 => format!("{whole}s"),
+        120..7200 => format!("{} min", whole / 60),
+        _ => format!("{}h {:02} min", whole / 3600, whole / 60 % 60),
+    }
+}
+
 fn columns() -> usize {
     crate::output::terminal_width().unwrap_or(100)
 }
 
 #[cfg(test)]
 mod tests {
+    use brownout_lab::progress::Course;
+
     use super::*;
 
     #[test]
     fn a_count_beside_a_percentile_is_of_the_same_operations() {
         let read = OperationTick { name: "read".to_owned(), ok: 0, timed_out: 3, p50_ns: 5_000_000_000 };
         let tick = Tick {
-            trial: 1,
-            trials: 1,
+            course: Course { trial: 1, trials: 1, behind: Duration::ZERO },
+            left_of_run: Duration::ZERO,
             phase: "fault".to_owned(),
             left: Duration::ZERO,
             offered: 3.0,

@@ -71,6 +71,14 @@ fn recorded_loads_of_a_slower_server_are_worse() {
     let p50 = figures.iter().find(|figure| figure["figure"] == "p50").unwrap();
     assert_eq!(p50["outcome"], "worse", "{p50}");
     assert!((5.0..15.0).contains(&p50["change"].as_f64().unwrap()), "{p50}");
+    // One run of each is shown, and says that it tells nothing, and what would.
+    let single = brownout(&["compare", &quick[0], &slow[0]]);
+    assert_eq!(single.status.code(), Some(0), "{}", both(&single));
+    // The sentence is broken at the width of the page.
+    let words = text(&single.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["Inconclusive: one run on a side ", "run A 2 more and B 2 more"] {
+        assert!(words.contains(part), "{}", both(&single));
+    }
 }
 
 #[test]

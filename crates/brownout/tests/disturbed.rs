@@ -80,7 +80,7 @@ fn busy() -> &'static Busy {
             findings: json(&output),
             output,
             summary: text(&shown.stdout).split_whitespace().collect::<Vec<_>>().join(" "),
-            is_kept: run.join("scratch/trial-1/n1").is_dir(),
+            is_kept: run.join("scratch/stand-1/n1").is_dir(),
             spinning: spinners.pids(),
         }
     })

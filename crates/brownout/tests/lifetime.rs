@@ -75,7 +75,7 @@ fn what_a_killed_run_was_to_keep_stays() {
     killed.wait_for("warm-up (filling)");
     killed.signal(libc::SIGKILL);
     killed.child.wait().unwrap();
-    let data = only_run(out.path()).join("scratch/trial-1/n1");
+    let data = only_run(out.path()).join("scratch/stand-1/n1");
     assert!(data.is_dir());
     let mut next = start(out.path());
     next.wait_for(STARTING);
@@ -156,6 +156,7 @@ faults:
   - pause: { host: n3 }
   - LAST
 objective: { p99: 100ms }
+attempts: 1
 ";
 
 /// Starts it; the processes of the command, of the lab's first process and of the nodes, in that order.

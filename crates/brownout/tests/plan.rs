@@ -5,6 +5,7 @@
 mod common;
 
 use common::{both, brownout, experiment, json, text};
+use serde_json::json as value;
 
 #[test]
 fn the_plan_names_phases_faults_and_the_pairs_they_hit_and_spare() {
@@ -19,7 +20,7 @@ fn the_plan_names_phases_faults_and_the_pairs_they_hit_and_spare() {
         "every RTT to and from n2 grows by 100ms",
         "hits n2 → n1, n2 → n3, n2 → load",
         "n1 → n2",
-        "trials      2",
+        "trials      4: 2 blocks, in each a trial with the faults and 1 without",
     ] {
         assert!(plan.contains(part), "'{part}' is not in:\n{plan}");
     }
@@ -29,10 +30,16 @@ fn the_plan_names_phases_faults_and_the_pairs_they_hit_and_spare() {
 fn the_plan_is_one_json_object_on_request() {
     let output = brownout(&["check", experiment("slow-replica.yaml").to_str().unwrap(), "--json"]);
     let plan = json(&output);
-    assert_eq!(plan["plan"]["trials"], 2);
-    let expectations = plan["faults"][0]["expectations"].as_array().unwrap();
+    assert_eq!((&plan["design"]["trials"], &plan["design"]["blocks"]), (&value!(4), &value!(2)));
+    let expectations = plan["cells"][0]["faults"][0]["expectations"].as_array().unwrap();
     assert_eq!(expectations.iter().filter(|one| one["hit"] == true).count(), 3);
     assert_eq!(expectations.iter().filter(|one| one["hit"] == false).count(), 9);
+    // Any of three replicas coordinates; two of them are enough without n2, but a read may ask it.
+    let touched = plan["faults"][0]["touched"].as_array().unwrap();
+    let of = |name: &str| touched.iter().find(|one| one["operation"] == name).unwrap();
+    let near = |value: &serde_json::Value, share: f64| (value.as_f64().unwrap() - share).abs() < 1e-9;
+    assert!(near(&of("read")["must"], 1.0 / 3.0) && near(&of("read")["may"], 1.0), "{touched:?}");
+    assert!(near(&of("write")["must"], 1.0 / 3.0) && near(&of("write")["may"], 1.0 / 3.0), "{touched:?}");
     assert!(plan["expected_duration_ns"].as_u64().unwrap() < 240_000_000_000);
 }
 
@@ -41,7 +48,7 @@ fn chaos_is_drawn_from_the_seed_and_can_be_read_before_it_happens() {
     let file = experiment("chaos.yaml");
     let drawn = |seed: &str| {
         let seed = format!("--set=seed={seed}");
-        json(&brownout(&["check", file.to_str().unwrap(), "--json", &seed]))["faults"].clone()
+        json(&brownout(&["check", file.to_str().unwrap(), "--json", &seed]))["cells"][0]["faults"].clone()
     };
     assert_eq!(drawn("7"), drawn("7"));
     assert_ne!(drawn("7"), drawn("8"));

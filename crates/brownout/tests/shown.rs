@@ -14,7 +14,7 @@ use common::{both, brownout, experiment, in_private_mounts, text};
 fn write_run(directory: &Path) {
     let recorder = Recorder::create(&directory.join("run.db"), 0, 0).unwrap();
     let plan = Plan::new(&Source::read(&experiment("slow-replica.yaml")).unwrap()).unwrap();
-    recorder.json("description", &plan.description("Cassandra 5.0.9")).unwrap();
+    recorder.single_cell(&plan.description("Cassandra 5.0.9")).unwrap();
     recorder.finish().unwrap();
 }
 

@@ -106,7 +106,7 @@ fn one_slow_replica_is_proven_measured_and_shown() {
         "a report is a function of the run"
     );
     for node in ["n1", "n2", "n3"] {
-        let log = directory.join("logs/trial-1").join(node);
+        let log = directory.join("logs/stand-1").join(node);
         assert!(fs::read_dir(&log).unwrap().count() > 0, "no logs in {}", log.display());
     }
     assert!(!directory.join("scratch").exists(), "the nodes' data is gone");

@@ -333,7 +333,7 @@ fn record(what: &str, done: &Done, file: &Path) {
     let shown = Command::new(BROWNOUT).args(["show", file.to_str().unwrap(), "--json"]).output().unwrap();
     let findings: Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!(findings["trials"][0]["balance"]["withheld"], done.sheet("withheld"), "{what}: {findings}");
-    let phases = findings["phases"].as_array().unwrap();
+    let phases = findings["cells"][0]["phases"].as_array().unwrap();
     for phase in phases.iter().filter(|phase| phase["name"] == "baseline") {
         let parts = phase["statements"].as_array().unwrap();
         let never_sent: u64 = parts.iter().map(|part| part["never_sent"].as_u64().unwrap()).sum();

@@ -28,6 +28,7 @@ fn run(consistency: &str) -> Value {
             "--out",
             out.to_str().unwrap(),
             "--set=trials=1",
+            "--set=attempts=1",
             "--set=phases={warm-up: 20s, baseline: 11s, fault: 14s, recovery: 11s}",
             "--set=load.population=2_000",
             "--set=faults.0.flap={on: 2s, off: 1s}",

@@ -16,7 +16,7 @@ use crate::{
     parts::Parts,
     readiness,
     supervisor::Supervisor,
-    system::{Member, Start, System},
+    system::{ClusterView, Member, Start, System},
 };
 
 /// A cluster of database processes. Dropping it kills them (SIGKILL) and reaps them.
@@ -132,12 +132,38 @@ impl Cluster {
         interrupted: &dyn Fn() -> bool,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Readiness, ClusterError> {
-        let begun = Instant::now();
         let started_ns =
             self.nodes.iter().map(Node::started_ns).min().unwrap_or_else(brownout_base::clock::monotonic_ns);
-        let Parts { system, members, networks, supervisors, .. } = &*self.parts;
+        let schema =
+            self.wait(&|index| self.parts.system.view(&self.parts.members, index), deadline, interrupted, progress)?;
+        Ok(Readiness {
+            took: Duration::from_nanos(brownout_base::clock::monotonic_ns().saturating_sub(started_ns)),
+            schema,
+        })
+    }
+
+    /// Waits until every node is ready as in [`Cluster::wait_ready`], holds nothing that clients have written, and works on
+    /// nothing that they have left behind: no compaction, no hint, no queue.
+    ///
+    /// # Errors
+    /// As [`Cluster::wait_ready`].
+    pub fn wait_rest(&mut self, deadline: Duration, interrupted: &dyn Fn() -> bool) -> Result<(), ClusterError> {
+        self.wait(&|index| self.parts.system.rest(&self.parts.members, index), deadline, interrupted, &mut |_| {})
+            .map(drop)
+    }
+
+    /// Waits until all members lack nothing of what `ask` asks the one at a place for; returns the schema that they hold.
+    fn wait(
+        &self,
+        ask: &(dyn Fn(usize) -> ClusterView + Sync),
+        deadline: Duration,
+        interrupted: &dyn Fn() -> bool,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<String, ClusterError> {
+        let begun = Instant::now();
+        let Parts { members, networks, supervisors, .. } = &*self.parts;
         let mut shown = String::new();
-        let schema = readiness::wait(system.as_ref(), members, networks, |missing| {
+        readiness::wait(ask, members, networks, |missing| {
             if let Some(death) = supervisors.iter().find_map(|supervisor| supervisor.tell_death()) {
                 return Err(ClusterError::NodeDied(death));
             }
@@ -158,10 +184,6 @@ impl Cluster {
                 shown = line;
             }
             Ok(())
-        })?;
-        Ok(Readiness {
-            took: Duration::from_nanos(brownout_base::clock::monotonic_ns().saturating_sub(started_ns)),
-            schema,
         })
     }
 
@@ -218,7 +240,6 @@ mod tests {
     use std::{net::Ipv4Addr, process::Command};
 
     use super::*;
-    use crate::system::ClusterView;
 
     /// A database that ends as soon as it is started, and of which others think the best.
     struct ShortLived;
@@ -250,6 +271,9 @@ mod tests {
         }
         fn view(&self, _: &[Member], _: usize) -> ClusterView {
             ClusterView { missing: Vec::new(), schema: Some("a".to_owned()) }
+        }
+        fn rest(&self, members: &[Member], index: usize) -> ClusterView {
+            self.view(members, index)
         }
         fn settings_in_force(&self, _: &[Member]) -> SystemSettings {
             SystemSettings {

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::{
     host::Network,
-    system::{ClusterView, Member, System},
+    system::{ClusterView, Member},
 };
 
 /// Between two questions to the same node.
@@ -31,12 +31,12 @@ pub struct Readiness {
     pub schema: String,
 }
 
-/// Asks every member, in its own network, until all lack nothing and hold one schema: returns that schema.
+/// Asks every member by `ask`, in its own network, until all lack nothing and hold one schema: returns that schema.
 ///
 /// `look` is called about every 50 ms with what is missing, and a last time with nothing; it ends the wait by returning
 /// an error.
 pub(crate) fn wait<E>(
-    system: &dyn System,
+    ask: &(dyn Fn(usize) -> ClusterView + Sync),
     members: &[Member],
     networks: &[Network],
     mut look: impl FnMut(&[String]) -> Result<(), E>,
@@ -46,7 +46,7 @@ pub(crate) fn wait<E>(
     thread::scope(|scope| {
         for (index, network) in networks.iter().enumerate() {
             let (to_us, stop) = (to_us.clone(), &stop);
-            scope.spawn(move || ask_until_stopped(system, members, index, network, stop, &to_us));
+            scope.spawn(move || ask_until_stopped(ask, members, index, network, stop, &to_us));
         }
         // The scope joins the askers, also when `look` panics.
         let _stopper = StopOnDrop(&stop);
@@ -104,7 +104,7 @@ impl Drop for StopOnDrop<'_> {
 }
 
 fn ask_until_stopped(
-    system: &dyn System,
+    ask: &(dyn Fn(usize) -> ClusterView + Sync),
     members: &[Member],
     index: usize,
     network: &Network,
@@ -115,7 +115,7 @@ fn ask_until_stopped(
     while !stop.load(Ordering::Relaxed) {
         let begun = Instant::now();
         let view = match &entered {
-            Ok(()) => system.view(members, index),
+            Ok(()) => ask(index),
             Err(error) => {
                 let missing = vec![format!("{}'s network cannot be entered: {error}", members[index].name)];
                 ClusterView { missing, schema: None }

@@ -50,6 +50,9 @@ pub(crate) trait System: Send + Sync {
     /// seconds at most.
     fn view(&self, members: &[Member], index: usize) -> ClusterView;
 
+    /// As [`System::view`], and what the member still holds or works on that its clients gave it: data, compactions, hints.
+    fn rest(&self, members: &[Member], index: usize) -> ClusterView;
+
     /// Whether `members[index]` answers clients; if not, what it does instead. Runs and blocks as [`System::view`].
     fn answers(&self, members: &[Member], index: usize) -> Result<(), String>;
 

@@ -65,6 +65,11 @@ impl DiskControl {
         Arc::clone(&self.0)
     }
 
+    /// From now on, all that is drawn is drawn from another seed, as if the disk had just been mounted with it.
+    pub fn reseed(&self, seed: u64) {
+        self.0.faults().random = Random::new(seed);
+    }
+
     /// Adds `fault` to whatever is wrong with the disk already, until the guard goes. Delays add up; each fault draws
     /// for itself whether it hits; of several errors the oldest fault's is answered.
     ///

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
-use brownout_base::Change;
+use brownout_base::{Change, random::derive};
 use brownout_clock::HostClock;
 use brownout_cluster::{ClusterControl, ClusterError, CpuLimit, NodeState};
 use brownout_disk::{DiskControl, DiskFault, DiskGuard};
@@ -18,6 +18,11 @@ use crate::{
 /// A clock that is this near to the true one, without a drift, is right: this is what the rounding of a drift leaves. The
 /// least offset that can be asked for is far more.
 const ROUNDING_NS: u64 = 10_000;
+
+/// What a disk of a trial draws from, by its number: not what another one does, nor a link.
+fn seed_of_disk(seed: u64, number: usize) -> u64 {
+    derive(derive(seed, u64::from_be_bytes(*b"    disk")), number as u64)
+}
 
 /// All of them.
 pub struct Controls {
@@ -50,6 +55,17 @@ impl Controls {
             disks: Arc::<Controls>::clone(self),
             clocks: Arc::<Controls>::clone(self),
         }
+    }
+
+    /// From now on, all randomness of links and disks is drawn from this seed.
+    ///
+    /// # Errors
+    /// When the emulator cannot be reached.
+    pub fn reseed(&self, seed: u64) -> Result<(), LabError> {
+        for (number, disk) in self.disks.values().enumerate() {
+            disk.control.reseed(seed_of_disk(seed, number));
+        }
+        Ok(self.control.reseed(seed)?)
     }
 
     /// The link between two hosts of the lab.
@@ -180,4 +196,20 @@ impl ShiftClocks for Controls {
 
 fn between((asked_ns, done_ns): (u64, u64)) -> Change {
     Change::between(asked_ns, done_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_disk_of_every_trial_draws_for_itself_and_the_same_again() {
+        let seeds = |trials: &[u64]| -> Vec<u64> {
+            trials.iter().flat_map(|seed| (0..9).map(move |number| seed_of_disk(*seed, number))).collect()
+        };
+        assert_eq!(seeds(&[1, 2]), seeds(&[1, 2]));
+        assert_eq!(seeds(&[1, 2, 3]).into_iter().collect::<BTreeSet<_>>().len(), 27);
+    }
 }

@@ -85,6 +85,9 @@ pub enum LabError {
     /// A trial went wrong after its load had begun.
     #[error("{0}")]
     Trial(String),
+    /// A run cannot go on.
+    #[error("this run cannot be resumed: {0}")]
+    Resume(String),
     /// The user ended it.
     #[error("interrupted")]
     Interrupted,
@@ -94,7 +97,7 @@ impl LabError {
     /// The exit code of the command line for this (design, section 5).
     pub fn exit_code(&self) -> u8 {
         match self {
-            LabError::File(_) => 2,
+            LabError::File(_) | LabError::Resume(_) => 2,
             LabError::Interrupted => 130,
             LabError::Trial(_) | LabError::Record(_) => 3,
             _ => 4,

@@ -8,10 +8,10 @@ use std::{
 
 use crate::{
     LabError, byhand,
+    design::Design,
     experiment::Source,
     ground::{self, Interrupts},
     machine,
-    plan::Plan,
     progress::Progress,
     provided::Found,
     request::{INSIDE, Request, RunRequest},
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// What a user asked for beside the experiment.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RunOptions {
     /// Runs are kept below this directory.
     pub out: PathBuf,
@@ -30,6 +30,10 @@ pub struct RunOptions {
     pub keep: bool,
     /// Faults are accepted but not put in force: a test of the proof.
     pub sabotage: bool,
+    /// The directory of the run that is to go on; none: a new one.
+    pub resumes: Option<PathBuf>,
+    /// The number of the one trial that is to be run; none: all.
+    pub only: Option<u32>,
     /// Handed to the progress view inside.
     pub view: String,
 }
@@ -46,7 +50,7 @@ pub struct Ended {
 /// Provides what the lab needs, runs it, and waits for its end.
 pub fn launch(
     source: &Source,
-    plan: &Plan,
+    design: &Design,
     options: &RunOptions,
     interrupts: Interrupts,
     progress: &mut dyn Progress,
@@ -54,11 +58,14 @@ pub fn launch(
     for swept in run_directory::sweep(&options.out) {
         progress.note(&format!("removed what a killed run had left: {}", swept.display()));
     }
-    machine::refuse(plan, &options.out)?;
-    let found = Found::find(&plan.experiment.cluster.cassandra, interrupts, progress)?;
+    design.cells.iter().try_for_each(|cell| machine::refuse(&cell.plan, &options.out))?;
+    let found = Found::find(&design.cassandras(), interrupts, progress)?;
     let started_unix_ms =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0));
-    let directory = RunDirectory::create(&options.out, &plan.name, started_unix_ms, options.keep)?;
+    let directory = match &options.resumes {
+        None => RunDirectory::create(&options.out, &design.first().name, started_unix_ms, options.keep)?,
+        Some(directory) => RunDirectory::open(directory, options.keep)?,
+    };
     let request = Request::Run(Box::new(RunRequest {
         file: source.file().to_owned(),
         text: source.text().to_owned(),
@@ -68,6 +75,8 @@ pub fn launch(
         started_unix_ms,
         keep: options.keep,
         sabotage: options.sabotage,
+        resumes: options.resumes.is_some(),
+        only: options.only,
         view: options.view.clone(),
     }));
     let request = serde_json::to_vec(&request).map_err(|error| LabError::Machine(error.to_string()))?;

@@ -18,6 +18,11 @@ pub fn flood(plan: &Plan) -> Vec<Pace> {
     rates.iter().map(|rate| Pace::Closed { threads: share(rate) as u32 }).collect()
 }
 
+/// Whether the load that is measured is a share of what the flood is answered at.
+pub fn is_of_capacity(plan: &Plan) -> bool {
+    plan.load.rates().is_none() && matches!(plan.experiment.load.rate, Some(RateChoice::OfCapacity(_)))
+}
+
 /// The load that is measured, and in words what it is; `capacity` is what the flood was answered at, per second.
 pub fn measured(plan: &Plan, capacity: f64) -> Result<(Vec<Pace>, String), LabError> {
     let load = &plan.experiment.load;

@@ -11,10 +11,10 @@ use crate::{
     observer::{Look, Observer},
     paces,
     plan::{Phase, Plan, PlannedPhase},
-    progress::{Progress, Tick},
+    progress::{Course, Progress, Tick},
     schedule::Schedule,
     timeline::TimeLine,
-    warmup::{self, Second},
+    warmup::{self, Second, Settling},
 };
 
 /// What is still open this long after its time-out will never be answered.
@@ -30,6 +30,8 @@ pub struct PhaseRunner<'a> {
     pub plan: &'a Plan,
     /// Of the trial, from 1.
     pub number: u32,
+    /// Its place among all.
+    pub course: Course,
     /// Its marks.
     pub time_line: TimeLine,
     /// The load, idle.
@@ -44,6 +46,15 @@ pub struct PhaseRunner<'a> {
     pub progress: &'a mut dyn Progress,
     /// The phase that ends when this begins.
     pub set_up: PhaseRow,
+    /// What is known of a cluster that has served trials before; none: it is new.
+    pub warm: Option<Warm>,
+}
+
+/// A cluster that was flooded in a trial before.
+#[derive(Debug, Clone, Copy)]
+pub struct Warm {
+    /// Operations per second that the same load's flood was answered at; none: it was another load's.
+    pub capacity: Option<f64>,
 }
 
 /// How a phase ended, as the record says it.
@@ -69,15 +80,16 @@ impl EndedBy {
 }
 
 impl PhaseRunner<'_> {
-    /// Drives it to its end, whichever that is.
-    pub fn run(mut self) -> Result<(), LabError> {
-        let result = self.phases().map_err(of_trial);
+    /// Drives it to its end, whichever that is. Returns the operations per second that its flood was answered at, if it had one.
+    pub fn run(mut self) -> Result<Option<f64>, LabError> {
+        let mut flooded = None;
+        let result = self.phases(&mut flooded).map_err(of_trial);
         // Whatever happened: heal, let every open operation end, and keep what was seen.
         let ended = self.end(matches!(result, Err(LabError::Interrupted)), result.is_err()).map_err(of_trial);
-        result.and(ended)
+        result.and(ended).map(|()| flooded)
     }
 
-    fn phases(&mut self) -> Result<(), LabError> {
+    fn phases(&mut self, flooded: &mut Option<f64>) -> Result<(), LabError> {
         let mut mark = self.time_line.next_mark(brownout_base::clock::monotonic_ns());
         self.time_line.wait_until(mark)?;
         self.observer.look(None)?;
@@ -93,7 +105,7 @@ impl PhaseRunner<'_> {
             };
             self.observer.recorder().batch(|recorder| recorder.phase(&row))?;
             let ended = match phase.phase {
-                Phase::WarmUp => self.warm_up(mark, phase),
+                Phase::WarmUp => self.warm_up(mark, phase, flooded),
                 _ => self.measure(mark, phase).map(|ends| (ends, EndedBy::Time)),
             };
             match ended {
@@ -149,45 +161,58 @@ impl PhaseRunner<'_> {
     }
 
     /// Fills the table, floods, settles; returns the end and why.
-    fn warm_up(&mut self, starts: u64, phase: PlannedPhase) -> Result<(u64, EndedBy), LabError> {
+    ///
+    /// A cluster that is warm is flooded only to learn what it carries, if that is asked for and not known.
+    fn warm_up(
+        &mut self,
+        starts: u64,
+        phase: PlannedPhase,
+        flooded: &mut Option<f64>,
+    ) -> Result<(u64, EndedBy), LabError> {
         let limit = starts + phase.length.ns();
-        let flood_until = starts + (phase.length.ns() as f64 * warmup::FLOOD_SHARE) as u64;
         if self.filling.is_some() {
             self.fill_tables(limit, phase)?;
         } else {
             self.populate(limit, phase)?;
         }
-        paces::set(&self.engine, self.plan, paces::flood(self.plan))?;
-        let mut flood = Vec::new();
-        loop {
-            let (mark, seen) = self.next_tick("warm-up (flood)", limit)?;
-            flood.extend(seen.live.map(|live| live.delivered as f64 / seen.seconds));
-            // At least two whole seconds: without them there is no capacity to take a share of.
-            if mark >= flood_until && flood.len() >= 2 {
-                break;
+        let of_capacity = paces::is_of_capacity(self.plan);
+        let (capacity, learned) = match self.warm {
+            Some(Warm { capacity: Some(known) }) => (known, "of an earlier trial "),
+            Some(Warm { capacity: None }) if !of_capacity => (0.0, ""),
+            _ => {
+                let flood_until = starts + (phase.length.ns() as f64 * warmup::FLOOD_SHARE) as u64;
+                (*flooded.insert(self.flood(flood_until, limit)?), "")
             }
-        }
-        let newer = &flood[flood.len() / 2..];
-        let capacity = newer.iter().sum::<f64>() / newer.len() as f64;
+        };
         let (measured, words) = paces::measured(self.plan, capacity)?;
         paces::set(&self.engine, self.plan, measured)?;
-        let text = format!("the flood was answered at {capacity:.0}/s; the load from here on is {words}");
+        let text = match capacity > 0.0 {
+            true => format!("the flood {learned}was answered at {capacity:.0}/s; the load from here on is {words}"),
+            false => format!("the cluster is warm from earlier trials; the load from here on is {words}"),
+        };
         self.observer.event("capacity", "load", &text, brownout_base::clock::monotonic_ns(), 0)?;
         self.progress.note(&text);
-        let mut seconds = Vec::new();
+        let mut settling = match self.warm {
+            Some(_) => Settling::of_warm_cluster(),
+            None => Settling::within(limit.saturating_sub(brownout_base::clock::monotonic_ns())),
+        };
         loop {
             let (mark, seen) = self.next_tick("warm-up (settling)", limit)?;
-            seconds.extend(seen.live.map(|live| Second {
-                offered: live.offered,
-                delivered: live.delivered,
-                p50_ns: live.response.value_at_quantile(0.5),
-            }));
-            if warmup::stationary(&seconds) {
+            if let Some(live) = seen.live {
+                settling.add(Second {
+                    offered: live.offered,
+                    delivered: live.delivered,
+                    p50_ns: live.response.value_at_quantile(0.5),
+                });
+            }
+            if settling.is_over() {
                 return Ok((mark, EndedBy::Stationary));
             }
             if mark >= limit {
+                let Some(doubt) = settling.doubt() else { return Ok((mark, EndedBy::Stationary)) };
                 let text = format!(
-                    "the warm-up ended at its limit of {} before latency was stationary; give phases.warm-up more time",
+                    "the warm-up ended at its limit of {} before latency was stationary: {doubt}; give phases.warm-up more \
+                     time",
                     phase.length
                 );
                 let now = brownout_base::clock::monotonic_ns();
@@ -196,6 +221,22 @@ impl PhaseRunner<'_> {
                 return Ok((mark, EndedBy::Limit));
             }
         }
+    }
+
+    /// As much as the cluster takes, until then and for two seconds at least; returns what was answered, per second.
+    fn flood(&mut self, until: u64, limit: u64) -> Result<f64, LabError> {
+        paces::set(&self.engine, self.plan, paces::flood(self.plan))?;
+        let mut flood = Vec::new();
+        loop {
+            let (mark, seen) = self.next_tick("warm-up (flood)", limit)?;
+            flood.extend(seen.live.map(|live| live.delivered as f64 / seen.seconds));
+            // At least two whole seconds: without them there is no capacity to take a share of.
+            if mark >= until && flood.len() >= 2 {
+                break;
+            }
+        }
+        let newer = &flood[flood.len() / 2..];
+        Ok(newer.iter().sum::<f64>() / newer.len() as f64)
     }
 
     /// Writes every row of the short form once.
@@ -270,8 +311,8 @@ impl PhaseRunner<'_> {
             let left = ends.saturating_sub(brownout_base::clock::monotonic_ns());
             let median = |histogram: &brownout_record::Histogram| histogram.value_at_quantile(0.5);
             self.progress.tick(&Tick {
-                trial: self.number,
-                trials: self.plan.trials,
+                course: self.course,
+                left_of_run: self.left_of_run(phase, left),
                 phase: phase.to_owned(),
                 left: Duration::from_nanos(left),
                 offered: live.offered as f64 / seen.seconds,
@@ -286,6 +327,15 @@ impl PhaseRunner<'_> {
             });
         }
         Ok(seen)
+    }
+
+    /// What is left of this phase, of those behind it, and of the trials behind this one.
+    fn left_of_run(&self, phase: &str, left: u64) -> Duration {
+        // A part of the warm-up is called after it: `warm-up (flood)`.
+        let now = self.plan.phases.iter().position(|planned| phase.starts_with(planned.phase.name()));
+        let behind = self.plan.phases.iter().skip(now.map_or(0, |at| at + 1));
+        let behind: Duration = behind.map(|planned| planned.length.duration()).sum();
+        Duration::from_nanos(left) + behind + self.course.behind
     }
 
     /// Heals, stops the load, and records what is left. After an interrupt, nothing is waited for.

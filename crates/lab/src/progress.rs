@@ -14,6 +14,17 @@ pub trait Progress {
     fn tick(&mut self, tick: &Tick);
 }
 
+/// Where a trial stands among all of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Course {
+    /// Its number in the design, from 1.
+    pub trial: u32,
+    /// Of this many.
+    pub trials: u32,
+    /// What all trials after it will take.
+    pub behind: Duration,
+}
+
 /// One operation in one second of load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationTick {
@@ -30,10 +41,10 @@ pub struct OperationTick {
 /// One second of load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
-    /// From 1.
-    pub trial: u32,
-    /// Of this many.
-    pub trials: u32,
+    /// The trial.
+    pub course: Course,
+    /// Left of the whole run, about.
+    pub left_of_run: Duration,
     /// `warm-up (flood)`, `baseline`, …
     pub phase: String,
     /// Left of the phase, at most.

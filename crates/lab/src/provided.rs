@@ -18,6 +18,7 @@ use crate::{
     LabError,
     experiment::CassandraChoice,
     ground::{self, Furnished, Interrupts, Privilege},
+    hosts::Hosts,
     plan::Layout,
     progress::Progress,
     spec::LabSpec,
@@ -30,10 +31,22 @@ pub(crate) struct Provided {
     pub(crate) directory: PathBuf,
     /// What is kept between labs.
     pub(crate) cache: PathBuf,
-    /// Cassandra.
-    pub(crate) distribution: Distribution,
-    /// Java.
-    pub(crate) java: JavaFound,
+    /// What its clusters run, each once.
+    pub(crate) software: Vec<Software>,
+}
+
+/// A Cassandra, with the Java that runs it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Software {
+    /// As the file names it.
+    choice: String,
+    distribution: Distribution,
+    java: JavaFound,
+}
+
+/// A name inside the lab; only the first of several does without a number.
+fn numbered(name: &str, number: usize) -> String {
+    if number == 0 { name.to_owned() } else { format!("{name}-{}", number + 1) }
 }
 
 /// A Java of this machine.
@@ -46,36 +59,38 @@ pub(crate) struct JavaFound {
 /// What lies on the machine beside the directory, which is made last.
 pub(crate) struct Found {
     cache: PathBuf,
-    distribution: Distribution,
-    java: JavaFound,
+    software: Vec<Software>,
 }
 
 impl Found {
-    /// Finds it, or fetches it.
+    /// Finds it, or fetches it; what is chosen twice is found once.
     pub(crate) fn find(
-        choice: &CassandraChoice,
+        choices: &[&CassandraChoice],
         interrupts: Interrupts,
         progress: &mut dyn Progress,
     ) -> Result<Found, LabError> {
         let cache = cache::directory().map_err(|error| LabError::Machine(error.to_string()))?;
-        let distribution = distribution(choice, &cache, interrupts, progress)?;
-        let java = java::find(distribution.java())?;
+        let mut software: Vec<Software> = Vec::new();
+        for choice in choices {
+            if software.iter().any(|known| known.choice == choice.to_string()) {
+                continue;
+            }
+            let distribution = distribution(choice, &cache, interrupts, progress)?;
+            let java = java::find(distribution.java())?;
+            let java = JavaFound { home: java.home.clone(), version: java.version.text.clone() };
+            software.push(Software { choice: choice.to_string(), distribution, java });
+        }
         if interrupts.any() {
             return Err(LabError::Interrupted);
         }
         let cache =
             cache.canonicalize().map_err(|source| LabError::Directory { doing: "find", path: cache, source })?;
-        Ok(Found {
-            cache,
-            distribution,
-            java: JavaFound { home: java.home.clone(), version: java.version.text.clone() },
-        })
+        Ok(Found { cache, software })
     }
 
     /// For a lab in this directory.
     pub(crate) fn in_directory(self, directory: &Path) -> Provided {
-        let Found { cache, distribution, java } = self;
-        Provided { directory: directory.to_owned(), cache, distribution, java }
+        Provided { directory: directory.to_owned(), cache: self.cache, software: self.software }
     }
 }
 
@@ -99,30 +114,59 @@ fn distribution(
 }
 
 impl Provided {
-    /// Inside: mounts what the lab needs of the machine, where everyone in it can reach it.
-    pub(crate) fn furnish(&self, layout: &Layout) -> Result<LabSpec, LabError> {
-        let used: [&Path; 5] =
-            [&self.directory, &self.cache, &self.distribution.root, &self.java.home, Path::new("/proc")];
-        let ground: Furnished = ground::furnish(&layout.hosts, &used)?;
-        let proc =
-            ground.proc.try_clone().map_err(|source| LabError::Ground { doing: "keep the machine's /proc", source })?;
-        let root = ground.bind(&self.distribution.root, "cassandra", true)?;
-        let java_home = ground.bind(&self.java.home, "java", true)?;
+    /// Inside: mounts what labs of these layouts need of the machine, where everyone in them can reach it.
+    pub(crate) fn furnish(&self, layouts: &[&Layout]) -> Result<Vec<LabSpec>, LabError> {
+        let mut used: Vec<&Path> = vec![&self.directory, &self.cache, Path::new("/proc")];
+        for Software { distribution, java, .. } in &self.software {
+            used.extend([distribution.root.as_path(), &java.home]);
+        }
+        let hosts: Vec<&Hosts> = layouts.iter().map(|layout| &layout.hosts).collect();
+        let ground: Furnished = ground::furnish(&hosts, &used)?;
         let cache = ground.bind(&self.cache, "cache", false)?;
         let scratch = ground.bind(&self.directory.join("scratch"), "scratch", false)?;
         let logs = ground.bind(&self.directory.join("logs"), "logs", false)?;
-        let distribution = self.distribution.seen_at(&root);
-        let java = Java {
-            path: java_home.join("bin/java"),
-            home: java_home,
-            version: JavaVersion::parse(&self.java.version)
-                .ok_or_else(|| LabError::Machine(format!("'{}' is not a version of Java", self.java.version)))?,
-        };
         let privilege = Privilege::current_inside();
-        let owner = (privilege == Privilege::Root).then_some(Owner::NOBODY);
-        let archive = archive::find(&distribution, &java, &cache);
-        let layout = layout.clone();
-        Ok(LabSpec { layout, distribution, java, cache, archive, scratch, logs, owner, proc, privilege })
+        let mut seen = Vec::new();
+        for (number, Software { choice, distribution, java }) in self.software.iter().enumerate() {
+            let root = ground.bind(&distribution.root, &numbered("cassandra", number), true)?;
+            let home = ground.bind(&java.home, &numbered("java", number), true)?;
+            let version = JavaVersion::parse(&java.version)
+                .ok_or_else(|| LabError::Machine(format!("'{}' is not a version of Java", java.version)))?;
+            seen.push((choice, distribution.seen_at(&root), Java { path: home.join("bin/java"), home, version }));
+        }
+        let spec = |layout: &&Layout| {
+            let wanted = layout.cluster.cassandra.to_string();
+            let (_, distribution, java) = seen
+                .iter()
+                .find(|(choice, ..)| **choice == wanted)
+                .ok_or_else(|| LabError::Machine(format!("Cassandra {wanted} was not provided for the lab")))?;
+            let proc = ground.proc.try_clone();
+            Ok(LabSpec {
+                layout: (*layout).clone(),
+                archive: archive::find(distribution, java, &cache),
+                distribution: distribution.clone(),
+                java: java.clone(),
+                cache: cache.clone(),
+                scratch: scratch.clone(),
+                logs: logs.clone(),
+                owner: (privilege == Privilege::Root).then_some(Owner::NOBODY),
+                proc: proc.map_err(|source| LabError::Ground { doing: "keep the machine's /proc", source })?,
+                privilege,
+            })
+        };
+        layouts.iter().map(spec).collect()
+    }
+
+    /// The Java of a Cassandra, for the record: "17.0.15, /usr/lib/jvm/…".
+    pub(crate) fn java_of(&self, choice: &CassandraChoice) -> String {
+        let found = self.software.iter().find(|known| known.choice == choice.to_string());
+        found.map(|found| format!("{}, {}", found.java.version, found.java.home.display())).unwrap_or_default()
+    }
+
+    /// The full version of a Cassandra.
+    pub(crate) fn version_of(&self, choice: &CassandraChoice) -> String {
+        let found = self.software.iter().find(|known| known.choice == choice.to_string());
+        found.map(|found| found.distribution.version.clone()).unwrap_or_default()
     }
 
     /// Inside: makes the class-data archive once per machine; without one, nodes only start more slowly.

@@ -31,6 +31,10 @@ pub(crate) struct RunRequest {
     pub(crate) started_unix_ms: u64,
     pub(crate) keep: bool,
     pub(crate) sabotage: bool,
+    /// The run was begun before, and goes on.
+    pub(crate) resumes: bool,
+    /// The number of the one trial that is to be run; none: all.
+    pub(crate) only: Option<u32>,
     /// Of the one who shows progress; the lab only carries it.
     pub(crate) view: String,
 }

@@ -1,7 +1,7 @@
 //! The directory of a run: `run.db`, `report.html`, `logs/`, and while it lasts `scratch/`.
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{self, Write},
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
@@ -37,17 +37,36 @@ impl RunDirectory {
                 Err(error) => return Err(failed("make", &path)(error)),
             }
         };
+        RunDirectory::hold(path, keep_scratch)
+    }
+
+    /// The directory of a run that goes on, by itself or by its `run.db`.
+    pub fn open(run: &Path, keep_scratch: bool) -> Result<Self, LabError> {
+        let failed = |source| LabError::Directory { doing: "find", path: run.to_owned(), source };
+        let path = run.canonicalize().map_err(failed)?;
+        let path = if path.is_dir() { path } else { path.parent().map(Path::to_owned).unwrap_or(path) };
+        RunDirectory::hold(path, keep_scratch)
+    }
+
+    /// Locks it, and makes what is missing in it.
+    fn hold(path: PathBuf, keep_scratch: bool) -> Result<Self, LabError> {
+        let failed = |doing, path: &Path| {
+            let path = path.to_owned();
+            move |source: io::Error| LabError::Directory { doing, path, source }
+        };
         for part in ["logs", "scratch"] {
             let part = path.join(part);
-            fs::create_dir(&part).map_err(failed("make", &part))?;
+            fs::create_dir_all(&part).map_err(failed("make", &part))?;
         }
         let lock_path = path.join(LOCK);
-        let mut lock = File::create(&lock_path).map_err(failed("make", &lock_path))?;
-        // Whoever finds it without its holder has to know what it holds.
-        if keep_scratch {
-            lock.write_all(KEPT.as_bytes()).map_err(failed("write", &lock_path))?;
-        }
+        // Of another holder nothing is changed.
+        let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path);
+        let mut lock = opened.map_err(failed("make", &lock_path))?;
         lock.try_lock().map_err(|error| failed("lock", &lock_path)(lock_error(error)))?;
+        // Whoever finds it without its holder has to know what it holds.
+        let kept = if keep_scratch { KEPT } else { "" };
+        let written = lock.set_len(0).and_then(|()| lock.write_all(kept.as_bytes()));
+        written.map_err(failed("write", &lock_path))?;
         Ok(RunDirectory { path, _lock: lock, keep_scratch })
     }
 

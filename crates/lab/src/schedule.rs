@@ -4,11 +4,11 @@ use std::{thread::JoinHandle, time::Duration};
 
 use brownout_base::{Change, clock::monotonic_ns};
 use brownout_cluster::ClusterError;
-use brownout_record::{FaultRecord, Period, Severity, Stamp};
+use brownout_record::{FaultRecord, Stamp};
 
 use crate::{
     LabError,
-    faults::{ActiveFault, Capabilities, Fault, Healing},
+    faults::{ActiveFault, Capabilities, Healing},
     hosts::Hosts,
     observer::Observer,
     plan::{PlannedFault, PlannedPeriod},
@@ -56,26 +56,7 @@ impl<'a> Schedule<'a> {
     /// Nothing in force yet.
     pub fn new(faults: &'a [PlannedFault], hosts: &Hosts, capabilities: &'a Capabilities) -> Self {
         let scheduled = |(index, planned): (usize, &'a PlannedFault)| {
-            let asked = planned.fault();
-            let steps = planned.severities.len();
-            let severity = |(step, fault): (usize, &std::sync::Arc<dyn Fault>)| Severity {
-                text: if steps > 1 { format!("step {} of {steps}", step + 1) } else { String::new() },
-                expectations: fault.expectations(hosts),
-            };
-            let period = |period: &PlannedPeriod| Period {
-                severity: u32::try_from(period.severity).unwrap_or(u32::MAX),
-                injected: None,
-                healed: None,
-            };
-            let record = FaultRecord {
-                index: u32::try_from(index).unwrap_or(u32::MAX),
-                kind: asked.map_or("", |fault| fault.kind()).to_owned(),
-                text: asked.map(|fault| fault.text()).unwrap_or_default(),
-                effect: asked.map(|fault| fault.effect()).unwrap_or_default(),
-                unsettled_ns: planned.severities.iter().map(|fault| fault.unsettled().ns()).max().unwrap_or(0),
-                severities: planned.severities.iter().enumerate().map(severity).collect(),
-                periods: planned.periods.iter().map(period).collect(),
-            };
+            let record = planned.record(index, hosts);
             Scheduled { planned, record, phase_ns: None, period: 0, state: FaultState::Out, settling: false }
         };
         Schedule { faults: faults.iter().enumerate().map(scheduled).collect(), capabilities }

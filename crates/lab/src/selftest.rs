@@ -52,7 +52,7 @@ pub(crate) fn run() -> Result<SelfTest, LabError> {
 /// Inside: builds and measures.
 pub(crate) fn measure() -> Result<SelfTest, LabError> {
     let hosts = Hosts::new(1);
-    ground::furnish(&hosts, &[])?;
+    ground::furnish(&[&hosts], &[])?;
     let specs = hosts.iter().map(|host| HostSpec::new(host.name.clone(), host.address));
     let network = Network::start(NetworkSpec {
         hosts: specs.collect(),

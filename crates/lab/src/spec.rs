@@ -11,7 +11,7 @@ use crate::{
     plan::{Layout, to_u16},
 };
 
-/// What a lab is made of; the same for all trials of a run.
+/// What a lab is made of; the same for all trials of the same layout.
 pub struct LabSpec {
     /// Hosts, distances, cluster.
     pub layout: Layout,
@@ -52,9 +52,9 @@ impl LabSpec {
         }
     }
 
-    /// Where the files of a trial's nodes go.
-    pub fn paths(&self, trial: u32) -> Paths {
-        let part = format!("trial-{trial}");
+    /// Where the files of a stand's nodes go.
+    pub fn paths(&self, stand: u32) -> Paths {
+        let part = format!("stand-{stand}");
         Paths { scratch: self.scratch.join(&part), logs: self.logs.join(&part), owner: self.owner }
     }
 

@@ -11,7 +11,6 @@ use std::{
     time::Duration,
 };
 
-use brownout_base::random::derive;
 use brownout_clock::{
     HostClock,
     ntp::{PORT as NTP_PORT, Responder},
@@ -19,6 +18,7 @@ use brownout_clock::{
 };
 use brownout_cluster::{Cluster, NodeDirectories, Place};
 use brownout_disk::{Disk, DiskOptions};
+use brownout_load::ThreadStart;
 use brownout_machine::Scheduling;
 use brownout_network::{Emulator, Host, ImpairmentGuard, LinkControl, Network};
 
@@ -33,7 +33,7 @@ use crate::{
 /// A cluster that is not ready by then will not be: ten times what it takes on a small machine.
 pub const READY_WITHIN: Duration = Duration::from_secs(180);
 
-/// The network and the cluster of a trial or of a lab by hand. Dropping it ends it: the nodes first, then the disks under them, then the network.
+/// The network and the cluster of a stand or of a lab by hand. Dropping it ends it: the nodes first, then the disks under them, then the network.
 pub struct Testbed {
     /// The nodes.
     pub cluster: Cluster,
@@ -49,7 +49,7 @@ pub struct Testbed {
 }
 
 impl Testbed {
-    /// Builds it: the nodes are started, but not ready yet.
+    /// Builds it: the nodes are started, but not ready yet. `number` names its directories.
     pub fn build(spec: &LabSpec, number: u32, seed: u64, needs: &Needs) -> Result<Testbed, LabError> {
         let network = Network::start(spec.network(seed))?;
         let control = network.control();
@@ -76,8 +76,7 @@ impl Testbed {
             }
             if needs.disks.contains(&node.name) {
                 for (directory, target) in DIRECTORIES.iter().zip([&node.data, &node.commitlog, &node.hints]) {
-                    let options = DiskOptions { seed: seed_of_disk(seed, disks.len()) };
-                    let disk = disk(&node.home, directory, target, options)?;
+                    let disk = disk(&node.home, directory, target, DiskOptions { seed })?;
                     let place = NodeDisk { control: disk.control(), directory: target.clone() };
                     controls.insert((node.name.clone(), (*directory).to_owned()), place);
                     disks.push(disk);
@@ -113,6 +112,7 @@ impl Testbed {
             clocks: wrong.collect(),
             control,
         });
+        controls.reseed(seed)?;
         let capabilities = controls.capabilities();
         Ok(Testbed {
             cluster,
@@ -144,11 +144,6 @@ fn disk(home: &Path, directory: &str, target: &Path, options: DiskOptions) -> io
     chown(&source, Some(owner.uid()), Some(owner.gid()))?;
     fs::set_permissions(&source, owner.permissions())?;
     Disk::mount_with(&source, target, options).map_err(io::Error::other)
-}
-
-/// What a disk of a trial draws from, by its number: not what another one does, nor a link.
-fn seed_of_disk(seed: u64, number: usize) -> u64 {
-    derive(derive(seed, u64::from_be_bytes(*b"    disk")), number as u64)
 }
 
 /// Every host answers for its clock, with what its processes see.
@@ -195,18 +190,15 @@ pub fn scheduling_name(scheduling: Scheduling) -> String {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn every_disk_of_every_trial_draws_for_itself_and_the_same_again() {
-        let seeds = |trials: &[u64]| -> Vec<u64> {
-            trials.iter().flat_map(|seed| (0..9).map(move |number| seed_of_disk(*seed, number))).collect()
-        };
-        assert_eq!(seeds(&[1, 2]), seeds(&[1, 2]));
-        assert_eq!(seeds(&[1, 2, 3]).into_iter().collect::<BTreeSet<_>>().len(), 27);
-    }
+/// Moves each thread of the load into its host, and lets it be on time if the machine allows.
+pub(crate) fn entering(host: &Host, priority: Option<u8>) -> ThreadStart {
+    let host = host.clone();
+    Arc::new(move || {
+        host.enter()?;
+        if let Some(priority) = priority {
+            // Whatever it gets: the generator's lateness is measured either way.
+            brownout_machine::run_urgently(priority);
+        }
+        Ok(())
+    })
 }

@@ -1,9 +1,9 @@
-//! One trial: a new network, a new cluster, the load, and the faults on their time line.
+//! One trial: a stand, the load, and the faults on their time line.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use brownout_cluster::cassandra::CQL_PORT;
-use brownout_load::{Balancing, Coordinator, Engine, EngineConfig, LoadError, ThreadStart, control};
+use brownout_load::{Balancing, Coordinator, Engine, EngineConfig, LoadError, control};
 use brownout_network::Host;
 use brownout_probe::Probes;
 use brownout_record::{PhaseRow, Recorder, TrialRow, TrialState};
@@ -12,16 +12,17 @@ use crate::{
     LabError,
     evidence::DatabaseEvidence,
     experiment::CoordinatorsChoice,
-    faults::sabotage::sabotaged,
+    faults::{Needs, sabotage::sabotaged},
     filling::Filling,
     hosts::{HostPlan, Hosts},
     observer::{Observer, Sources},
-    phases::PhaseRunner,
+    phases::{PhaseRunner, Warm},
     plan::{Plan, Work, to_u16},
-    progress::Progress,
+    progress::{Course, Progress},
     schedule::Schedule,
     spec::LabSpec,
-    testbed::{READY_WITHIN, Testbed, TestbedSettings, settings},
+    stand::{Stand, Stands, Wanted},
+    testbed::{Testbed, entering},
     timeline::TimeLine,
     witness::Witnesses,
 };
@@ -31,42 +32,44 @@ const CONTROL_WITHIN: Duration = Duration::from_secs(60);
 /// `SCHED_FIFO` priority of the load's thread: below the emulator's, so that packets come first.
 const LOAD_PRIORITY: u8 = 10;
 
-/// One trial of a run.
-pub struct Trial<'a> {
-    /// What it is made of.
-    pub spec: &'a LabSpec,
+/// One attempt at a trial of a run.
+pub(crate) struct Trial<'a> {
     /// What is to happen.
-    pub plan: &'a Plan,
-    /// From 1.
-    pub number: u32,
-    /// All its randomness is drawn from this.
-    pub seed: u64,
+    pub(crate) plan: &'a Plan,
+    /// What its faults need, and those of all trials with the same layout: all of them are watched alike.
+    pub(crate) needs: &'a Needs,
+    /// How the record has it, before it has begun.
+    pub(crate) row: TrialRow,
+    /// Number of its layout.
+    pub(crate) layout: usize,
+    /// The first cell with the same load.
+    pub(crate) load: usize,
+    /// "trial 3 of 12 (delay 10ms)".
+    pub(crate) title: String,
+    /// Its place among all, for progress.
+    pub(crate) course: Course,
     /// Faults are acknowledged and not put in force: the negative control.
-    pub sabotage: bool,
+    pub(crate) sabotage: bool,
     /// Its marks.
-    pub time_line: TimeLine,
+    pub(crate) time_line: TimeLine,
 }
 
 /// Told once, when network and cluster stand.
-pub type OnReady<'a> = dyn FnMut(&mut Recorder, TestbedSettings) -> Result<(), LabError> + 'a;
+pub(crate) type OnReady<'a> = dyn FnMut(&mut Recorder, &Testbed) -> Result<(), LabError> + 'a;
 
 impl Trial<'_> {
     /// Runs it and records it. The record says how it ended, also when this returns an error.
-    pub fn run(
-        &self,
+    pub(crate) fn run(
+        mut self,
+        stands: &mut Stands,
         recorder: &mut Recorder,
         progress: &mut dyn Progress,
         on_ready: &mut OnReady<'_>,
     ) -> Result<(), LabError> {
-        let mut row = TrialRow {
-            trial: self.number,
-            seed: self.seed,
-            starts_ns: recorder.at(self.time_line.epoch_ns),
-            ends_ns: None,
-            state: TrialState::Running,
-        };
-        recorder.batch(|recorder| recorder.trial(&row))?;
-        let result = self.build_and_drive(recorder, progress, on_ready);
+        self.row.starts_ns = recorder.at(self.time_line.epoch_ns);
+        recorder.batch(|recorder| recorder.trial(&self.row))?;
+        let result = self.on_a_stand(stands, recorder, progress, on_ready);
+        let mut row = self.row;
         row.ends_ns = Some(recorder.at(brownout_base::clock::monotonic_ns()));
         row.state = match &result {
             Ok(()) => TrialState::Done,
@@ -78,42 +81,51 @@ impl Trial<'_> {
         result.and(recorded.map_err(LabError::from))
     }
 
-    fn build_and_drive(
-        &self,
+    fn on_a_stand(
+        &mut self,
+        stands: &mut Stands,
         recorder: &mut Recorder,
         progress: &mut dyn Progress,
         on_ready: &mut OnReady<'_>,
     ) -> Result<(), LabError> {
-        let Trial { spec, plan, number, seed, sabotage, time_line } = *self;
-        let hosts = &plan.layout.hosts;
-        let title = format!("trial {number} of {}", plan.trials);
         let set_up = PhaseRow {
-            trial: number,
+            trial: self.row.trial,
             name: "set-up".to_owned(),
-            starts_ns: recorder.at(time_line.epoch_ns),
+            starts_ns: recorder.at(self.time_line.epoch_ns),
             ends_ns: None,
             ended_by: None,
         };
         recorder.batch(|recorder| recorder.phase(&set_up))?;
-        let (all, nodes) = (hosts.iter().count(), hosts.nodes().count());
-        let s = if nodes == 1 { "" } else { "s" };
-        progress.step(&format!("{title}: {all} hosts, starting {nodes} node{s}"));
-        let needs = plan.needs();
-        let mut testbed = Testbed::build(spec, number, seed, &needs)?;
-        let ready = testbed
-            .cluster
-            .wait_ready(READY_WITHIN, &|| time_line.interrupted(), &mut |missing| {
-                progress.step(&format!("{title}: {missing}"));
-            })
-            .map_err(|error| if time_line.interrupted() { LabError::Interrupted } else { error.into() })?;
-        progress.note(&format!("cluster ready after {:.1}s", ready.took.as_secs_f64()));
-        on_ready(recorder, settings(&testbed))?;
+        let wanted = Wanted { layout: self.layout, needs: self.needs, seed: self.row.seed, title: &self.title };
+        let mut stand = stands.take(&wanted, self.time_line, progress)?;
+        self.row.stand = stand.number;
+        on_ready(recorder, &stand.testbed)?;
+        let result = self.drive(&mut stand, stands.spec(self.layout), recorder, progress, set_up);
+        // A process that was started anew is as slow as at first; one that has failed is no one's.
+        let restarted = self.plan.faults.iter().flat_map(|fault| &fault.severities).any(|fault| fault.restarts());
+        stands.give_back(stand, result.is_ok() && !restarted);
+        result
+    }
 
+    fn drive(
+        &self,
+        stand: &mut Stand,
+        spec: &LabSpec,
+        recorder: &mut Recorder,
+        progress: &mut dyn Progress,
+        set_up: PhaseRow,
+    ) -> Result<(), LabError> {
+        let Trial { plan, needs, sabotage, time_line, .. } = *self;
+        let TrialRow { trial: number, seed, .. } = self.row;
+        let hosts = &plan.layout.hosts;
+        let is_fresh = stand.is_fresh();
+        let capacity = stand.capacities.get(&self.load).copied();
+        let testbed = &mut stand.testbed;
         let host = testbed
             .network
             .host(Hosts::LOAD)
             .ok_or_else(|| LabError::Trial("the lab has no host for the load".into()))?;
-        progress.step(&format!("{title}: making the schema"));
+        progress.step(&format!("{}: making the schema", self.title));
         let interrupted = || time_line.interrupted();
         let unless_interrupted = |error: LoadError| if interrupted() { LabError::Interrupted } else { error.into() };
         let limit = control::Limit { time: CONTROL_WITHIN, interrupted: &interrupted };
@@ -139,17 +151,34 @@ impl Trial<'_> {
                 (engine.map_err(unless_interrupted)?, Some(filling))
             }
         };
-        let Testbed { network, cluster, capabilities, controls, .. } = &mut testbed;
+        let Testbed { network, cluster, capabilities, controls, .. } = testbed;
         let probes = Probes::start(network, crate::plan::probe_interval(hosts))?;
         let mtu = to_u16(plan.layout.network.mtu.0);
-        let witnesses = Witnesses::start(&needs, network, mtu, controls)?;
-        let evidence = DatabaseEvidence::start(&controls.nodes, spec, &needs, time_line.epoch_ns)?;
+        let witnesses = Witnesses::start(needs, network, mtu, controls)?;
+        let evidence = DatabaseEvidence::start(&controls.nodes, spec, needs, time_line.epoch_ns)?;
         let sources =
             Sources { network, probes: &probes, witnesses: &witnesses, evidence: &evidence, proc: &spec.proc };
         let observer = Observer::new(number, recorder, cluster, sources, time_line.epoch_ns)?;
         let capabilities = if sabotage { sabotaged(capabilities) } else { capabilities.clone() };
         let schedule = Schedule::new(&plan.faults, hosts, &capabilities);
-        PhaseRunner { plan, number, time_line, engine, filling, observer, schedule, progress, set_up }.run()
+        let warm = (!is_fresh).then_some(Warm { capacity });
+        let course = self.course;
+        let runner = PhaseRunner {
+            plan,
+            number,
+            course,
+            time_line,
+            engine,
+            filling,
+            observer,
+            schedule,
+            progress,
+            set_up,
+            warm,
+        };
+        let flooded = runner.run()?;
+        stand.capacities.extend(flooded.map(|capacity| (self.load, capacity)));
+        Ok(())
     }
 
     fn coordinators(&self) -> Vec<Coordinator> {
@@ -175,24 +204,11 @@ impl Trial<'_> {
             },
             connections: usize::try_from(load.connections.0).unwrap_or(1),
             timeout: load.timeout.duration(),
-            seed: self.seed,
+            seed: self.row.seed,
             epoch_ns: self.time_line.epoch_ns,
             bucket: crate::plan::INTERVAL,
             thread_start: entering(host, Some(LOAD_PRIORITY)),
             ..EngineConfig::new(self.coordinators())
         }
     }
-}
-
-/// Moves each thread of the load into its host, and lets it be on time if the machine allows.
-fn entering(host: &Host, priority: Option<u8>) -> ThreadStart {
-    let host = host.clone();
-    Arc::new(move || {
-        host.enter()?;
-        if let Some(priority) = priority {
-            // Whatever it gets: the generator's lateness is measured either way.
-            brownout_machine::run_urgently(priority);
-        }
-        Ok(())
-    })
 }

@@ -57,6 +57,13 @@ fn the_plan_says_operations_tables_and_pace() {
 }
 
 #[test]
+fn what_a_statement_waits_for_is_not_made_up() {
+    let (plan, _) = plan_of(EXPERIMENT, &[("users.yaml", USERS)]).unwrap();
+    let placement = plan.description("").placement.unwrap();
+    assert!(placement.operations.is_empty() && placement.ring.len() == 3, "{placement:?}");
+}
+
+#[test]
 fn operations_with_rates_of_their_own_need_no_other_and_add_up() {
     let experiment =
         EXPERIMENT.replace("insert: 1, one: 2", "insert: 100/s, users.one: 250/s").replace("  rate: 300/s\n", "");

@@ -58,6 +58,39 @@ pub fn run_ddl<'a>(
     })
 }
 
+/// Drops every keyspace that is not Cassandra's own, with all that is in it, and waits for schema agreement among all
+/// `coordinators`.
+///
+/// # Errors
+/// Those of [`run_ddl`].
+pub fn drop_keyspaces<'a>(
+    coordinators: &[Coordinator],
+    thread_start: &ThreadStart,
+    limit: impl Into<Limit<'a>>,
+) -> Result<(), LoadError> {
+    let wire = &WireOptions::default();
+    let what = "dropping the keyspaces";
+    in_session(what, coordinators, wire, thread_start, limit.into(), async |session, state| {
+        let failed = |error: String| control_error(what, coordinators, error);
+        let answer = session.query_unpaged("SELECT keyspace_name FROM system_schema.keyspaces", ()).await;
+        let rows = answer.map_err(|error| failed(error.to_string()))?;
+        let rows = rows.into_rows_result().map_err(|error| failed(error.to_string()))?;
+        let names = rows.rows::<(String,)>().map_err(|error| failed(error.to_string()))?;
+        for name in names {
+            let (name,) = name.map_err(|error| failed(error.to_string()))?;
+            if name == "system" || name.starts_with("system_") {
+                continue;
+            }
+            let text = format!("DROP KEYSPACE \"{}\"", name.replace('"', "\"\""));
+            *state = format!("running {text}");
+            let dropped = session.query_unpaged(text.as_str(), ()).await;
+            dropped.map_err(|error| control_error(&text, coordinators, error))?;
+        }
+        agree(session, coordinators, state).await;
+        Ok(())
+    })
+}
+
 /// Waits until all `coordinators` report the same schema version, and returns it.
 ///
 /// # Errors

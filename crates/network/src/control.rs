@@ -145,6 +145,8 @@ pub(crate) enum Command {
     Effective { link: usize, answer: SyncSender<Vec<Impairment>> },
     /// Exchange the counters for these fresh ones, so that the thread need not make any.
     TakeCounters { fresh: Vec<LinkCounters>, answer: SyncSender<Vec<LinkCounters>> },
+    /// Draw what impairments need from this seed, from the next one on.
+    Reseed { seed: u64, done: SyncSender<u64> },
     /// Say how many packets of each host went nowhere.
     Unroutable { answer: SyncSender<Vec<u64>> },
     /// End.
@@ -166,6 +168,15 @@ impl Emulator {
             spare: Mutex::new(None),
         };
         (Emulator(Arc::new(shared)), receiver)
+    }
+
+    /// From the next impairment on, all randomness of links is drawn from another seed, as if the network had just been
+    /// started with it. What is on links already goes on as it was.
+    ///
+    /// # Errors
+    /// When the emulator's thread cannot be reached.
+    pub fn reseed(&self, seed: u64) -> Result<(), NetworkError> {
+        self.change(|done| Command::Reseed { seed, done }).map(drop)
     }
 
     pub(crate) fn shared(&self) -> Arc<Shared> {

@@ -3,7 +3,7 @@
 use crate::Subject;
 use serde::{Deserialize, Serialize};
 
-use crate::Document;
+use crate::{Document, Placement};
 
 /// The run as planned. Written before anything starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,6 +30,10 @@ pub struct Description {
     /// the run is of a version that did not tell; see [`Description::may_queue`].
     #[serde(default)]
     pub bottlenecks: Option<Vec<Subject>>,
+    /// Where rows lie, who is asked and how far hosts stand apart. None: nobody laid that out, or the run is of a version
+    /// that did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
     /// How many trials were planned.
     pub trials: u32,
     /// What counts as good.

@@ -10,6 +10,7 @@
 
 mod blob;
 mod description;
+mod design;
 mod document;
 mod error;
 mod evidence;
@@ -17,21 +18,24 @@ mod fault;
 mod format;
 mod latencies;
 mod open;
+mod placement;
 mod reader;
 mod recorder;
 mod rows;
 
 pub use blob::{add_encoded, decode_histogram, encode_histogram};
 pub use description::{Description, Environment, HostDescription, LoadDescription, Objective, PhaseDescription};
+pub use design::{CellRow, DesignDescription, FactorDescription, SessionRow};
 pub use document::Document;
 pub use error::RecordError;
 pub use evidence::EvidenceRow;
 pub use fault::{Expectation, FaultRecord, Period, Quantity, Severity, Stamp, Subject};
 pub use latencies::{Latencies, Percentile, Population, percentile};
+pub use placement::{NodePlacement, OperationPlacement, PairDistance, Placement};
 pub use reader::Run;
 pub use recorder::Recorder;
 pub use rows::{
-    CpuRow, Event, HostCounterRow, LatencyRow, LinkReading, LinkRow, LoadRow, PhaseRow, ProbeRow, ProbeSample,
+    Arm, CpuRow, Event, HostCounterRow, LatencyRow, LinkReading, LinkRow, LoadRow, PhaseRow, ProbeRow, ProbeSample,
     TrialRow, TrialState, WitnessRow,
 };
 

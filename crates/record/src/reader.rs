@@ -9,8 +9,9 @@ use std::{
 use rusqlite::{Connection, Row};
 
 use crate::{
-    CpuRow, Description, Environment, Event, FaultRecord, Histogram, HostCounterRow, LatencyRow, LinkReading, LinkRow,
-    LoadRow, PhaseRow, ProbeRow, Quantity, RecordError, Subject, TrialRow, TrialState, WitnessRow,
+    Arm, CellRow, CpuRow, Description, DesignDescription, Environment, Event, FaultRecord, Histogram, HostCounterRow,
+    LatencyRow, LinkReading, LinkRow, LoadRow, PhaseRow, ProbeRow, Quantity, RecordError, SessionRow, Subject,
+    TrialRow, TrialState, WitnessRow,
     blob::{decode_histogram, decode_samples},
     document::{self, Document},
     format::{self, APPLICATION_ID, FORMAT},
@@ -82,16 +83,67 @@ impl Run {
         Ok(self.rows("SELECT text FROM document WHERE name = ?", [name], |row| row.get(0))?.pop())
     }
 
+    /// All texts, by their names.
+    pub fn documents(&self) -> Result<Vec<(String, String)>, RecordError> {
+        self.rows("SELECT name, text FROM document ORDER BY name", [], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
     fn json<T: Document>(&self, name: &str) -> Result<Option<T>, RecordError> {
         self.document(name)?.map(|text| document::read(&text)).transpose()
     }
 
-    /// The run as planned.
+    /// The run as planned: the plan of its first cell.
     pub fn description(&self) -> Result<Description, RecordError> {
-        self.json("description")?.ok_or(RecordError::Damaged {
+        self.cells()?.into_iter().next().map(|cell| cell.description).ok_or(RecordError::Damaged {
             what: "description",
             why: "it is missing: the run was killed before its plan was written".to_owned(),
         })
+    }
+
+    /// The design; none if nothing varies and the run says no more of it.
+    pub fn design(&self) -> Result<Option<DesignDescription>, RecordError> {
+        self.json("design")
+    }
+
+    /// The cells of the design, in order.
+    pub fn cells(&self) -> Result<Vec<CellRow>, RecordError> {
+        self.rows("SELECT cell, levels, compared_with, description FROM cell ORDER BY cell", [], |row| {
+            let (levels, description): (String, String) = (row.get(1)?, row.get(3)?);
+            let no_levels = |error: serde_json::Error| {
+                damaged(1, RecordError::Damaged { what: "levels of a cell", why: error.to_string() })
+            };
+            Ok(CellRow {
+                cell: row.get(0)?,
+                levels: serde_json::from_str(&levels).map_err(no_levels)?,
+                compared_with: row.get(2)?,
+                description: document::read(&description).map_err(|error| damaged(3, error))?,
+            })
+        })
+    }
+
+    /// The times in which the run was made, in order.
+    pub fn sessions(&self) -> Result<Vec<SessionRow>, RecordError> {
+        let sql =
+            "SELECT session, boot_id, started_unix_ms, zero_monotonic_ns, starts_ns FROM session ORDER BY session";
+        self.rows(sql, [], |row| {
+            Ok(SessionRow {
+                session: row.get(0)?,
+                boot_id: row.get(1)?,
+                started_unix_ms: unsigned(row, 2)?,
+                zero_monotonic_ns: unsigned(row, 3)?,
+                starts_ns: unsigned(row, 4)?,
+            })
+        })
+    }
+
+    /// The last moment that the run has something of, ns since its zero.
+    pub(crate) fn last_ns(&self) -> Result<u64, RecordError> {
+        let sql = "SELECT max(
+            (SELECT coalesce(max(starts_ns), 0) FROM session), (SELECT coalesce(max(at_ns), 0) FROM event),
+            (SELECT coalesce(max(max(starts_ns, coalesce(ends_ns, 0))), 0) FROM trial),
+            (SELECT coalesce(max(starts_ns + length_ns), 0) FROM load),
+            (SELECT coalesce(max(starts_ns + length_ns), 0) FROM cpu))";
+        Ok(self.rows(sql, [], |row| unsigned(row, 0))?.pop().unwrap_or(0))
     }
 
     /// The machine and versions; none if the run was killed before they were known.
@@ -110,13 +162,22 @@ impl Run {
 
     /// All trials, in order.
     pub fn trials(&self) -> Result<Vec<TrialRow>, RecordError> {
-        self.rows("SELECT trial, seed, starts_ns, ends_ns, state FROM trial ORDER BY trial", [], |row| {
-            let state: String = row.get(4)?;
+        let sql = "SELECT trial, planned, cell, block, arm, attempt, stand, session, seed, starts_ns, ends_ns, state
+                   FROM trial ORDER BY trial";
+        self.rows(sql, [], |row| {
+            let (arm, state): (String, String) = (row.get(4)?, row.get(11)?);
             Ok(TrialRow {
                 trial: row.get(0)?,
-                seed: row.get::<_, i64>(1)?.cast_unsigned(),
-                starts_ns: unsigned(row, 2)?,
-                ends_ns: row.get::<_, Option<i64>>(3)?.map(i64::cast_unsigned),
+                planned: row.get(1)?,
+                cell: row.get(2)?,
+                block: row.get(3)?,
+                arm: Arm::ALL.into_iter().find(|known| known.to_string() == arm).unwrap_or(Arm::Fault),
+                attempt: row.get(5)?,
+                stand: row.get(6)?,
+                session: row.get(7)?,
+                seed: row.get::<_, i64>(8)?.cast_unsigned(),
+                starts_ns: unsigned(row, 9)?,
+                ends_ns: row.get::<_, Option<i64>>(10)?.map(i64::cast_unsigned),
                 state: TrialState::ALL
                     .into_iter()
                     .find(|known| known.to_string() == state)

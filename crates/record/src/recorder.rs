@@ -5,24 +5,30 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, ErrorCode, params};
 
 use crate::{
-    CpuRow, Event, FaultRecord, HostCounterRow, LatencyRow, LinkRow, LoadRow, PhaseRow, ProbeRow, RecordError, Subject,
-    TrialRow, WitnessRow,
+    CellRow, CpuRow, Description, Event, FaultRecord, HostCounterRow, LatencyRow, LinkRow, LoadRow, PhaseRow, ProbeRow,
+    RecordError, SessionRow, Subject, TrialRow, WitnessRow,
     blob::{encode_histogram, encode_samples},
     document::{self, Document},
     format::{APPLICATION_ID, FORMAT},
+    reader::Run,
 };
+
+/// Sessions are at least this far apart on the run's axis.
+const BETWEEN_SESSIONS_NS: u64 = 1_000_000_000;
 
 /// The writer of one run.
 pub struct Recorder {
     db: Connection,
     path: PathBuf,
-    zero_ns: u64,
+    session: SessionRow,
 }
 
 impl Recorder {
-    /// Creates the file; `zero_ns` is `CLOCK_MONOTONIC` at the run's zero.
+    /// Creates the file, and begins its first session; `zero_ns` is `CLOCK_MONOTONIC` at the run's zero.
     pub fn create(path: &Path, zero_ns: u64, started_unix_ms: u64) -> Result<Self, RecordError> {
         let error = |source| RecordError::Sqlite { doing: "create the run", path: path.to_owned(), source };
+        let session =
+            SessionRow { session: 1, boot_id: boot_id(), started_unix_ms, zero_monotonic_ns: zero_ns, starts_ns: 0 };
         let mut db = Connection::open(path).map_err(error)?;
         db.pragma_update(None, "journal_mode", "wal").map_err(error)?;
         // A killed process loses nothing; only a power cut may lose the last batches.
@@ -35,17 +41,66 @@ impl Recorder {
             transaction.execute("INSERT INTO meta VALUES (?, ?)", params![key, value.to_string()]).map_err(error)?;
         }
         transaction.commit().map_err(error)?;
-        Ok(Recorder { db, path: path.to_owned(), zero_ns })
+        let mut recorder = Recorder { db, path: path.to_owned(), session };
+        recorder.batch(Recorder::write_session)?;
+        Ok(recorder)
     }
 
-    /// A `CLOCK_MONOTONIC` time on the run's axis; 0 for a time before the run.
+    /// Goes on with a run that has ended, or was killed: begins another session of it. `now_ns` is `CLOCK_MONOTONIC`, and its
+    /// place on the run's axis is as far from the run's zero as the wall clock says, but behind all that is there.
+    ///
+    /// # Errors
+    /// The file cannot be written, or is of another format: a run is resumed by the version that began it.
+    pub fn resume(path: &Path, now_ns: u64, now_unix_ms: u64) -> Result<Self, RecordError> {
+        let run = Run::open(path)?;
+        let (first, last) = (run.started_unix_ms()?, run.last_ns()?);
+        let session = run.sessions()?.len() as u32 + 1;
+        drop(run);
+        let error = |source| RecordError::Sqlite { doing: "go on with the run", path: path.to_owned(), source };
+        let db = Connection::open(path).map_err(error)?;
+        let format: i32 = db.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(error)?;
+        if format != FORMAT {
+            let why = format!("{} has format {format}, and this version writes {FORMAT}", path.display());
+            return Err(RecordError::NotARun { path: path.to_owned(), why });
+        }
+        db.pragma_update(None, "journal_mode", "wal").map_err(error)?;
+        db.pragma_update(None, "synchronous", "normal").map_err(error)?;
+        let by_wall_clock = now_unix_ms.saturating_sub(first).saturating_mul(1_000_000);
+        let session = SessionRow {
+            session,
+            boot_id: boot_id(),
+            started_unix_ms: now_unix_ms,
+            zero_monotonic_ns: now_ns,
+            starts_ns: by_wall_clock.max(last + BETWEEN_SESSIONS_NS),
+        };
+        let mut recorder = Recorder { db, path: path.to_owned(), session };
+        recorder.batch(Recorder::write_session)?;
+        Ok(recorder)
+    }
+
+    fn write_session(&self) -> Result<(), RecordError> {
+        let session = &self.session;
+        self.execute(
+            "write a session",
+            "INSERT INTO session (session, boot_id, started_unix_ms, zero_monotonic_ns, starts_ns) VALUES (?, ?, ?, ?, ?)",
+            params![
+                session.session,
+                session.boot_id,
+                sql_ns(session.started_unix_ms),
+                sql_ns(session.zero_monotonic_ns),
+                sql_ns(session.starts_ns)
+            ],
+        )
+    }
+
+    /// A `CLOCK_MONOTONIC` time of this session on the run's axis; that of its start for a time before it.
     pub fn at(&self, monotonic_ns: u64) -> u64 {
-        monotonic_ns.saturating_sub(self.zero_ns)
+        self.session.starts_ns + monotonic_ns.saturating_sub(self.session.zero_monotonic_ns)
     }
 
-    /// `CLOCK_MONOTONIC` at the run's zero.
-    pub fn zero_ns(&self) -> u64 {
-        self.zero_ns
+    /// The session, from 1.
+    pub fn session(&self) -> u32 {
+        self.session.session
     }
 
     fn error(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> RecordError {
@@ -91,13 +146,39 @@ impl Recorder {
         self.document(name, &document::write(value)?)
     }
 
+    /// Inserts or updates a cell of the design.
+    pub fn cell(&self, row: &CellRow) -> Result<(), RecordError> {
+        let levels = serde_json::Value::from(row.levels.clone()).to_string();
+        let description = document::write(&row.description)?;
+        self.execute(
+            "write a cell",
+            "INSERT OR REPLACE INTO cell (cell, levels, compared_with, description) VALUES (?, ?, ?, ?)",
+            params![row.cell, levels, row.compared_with, description],
+        )
+    }
+
+    /// The one cell of a run in which nothing varies.
+    pub fn single_cell(&self, description: &Description) -> Result<(), RecordError> {
+        let description = description.clone();
+        self.cell(&CellRow { cell: 1, levels: Vec::new(), compared_with: 1, description })
+    }
+
     /// Inserts or updates a trial.
     pub fn trial(&self, row: &TrialRow) -> Result<(), RecordError> {
         self.execute(
             "write a trial",
-            "INSERT OR REPLACE INTO trial VALUES (?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO trial
+             (trial, planned, cell, block, arm, attempt, stand, session, seed, starts_ns, ends_ns, state)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 row.trial,
+                row.planned,
+                row.cell,
+                row.block,
+                row.arm.to_string(),
+                row.attempt,
+                row.stand,
+                row.session,
                 row.seed.cast_signed(),
                 sql_ns(row.starts_ns),
                 row.ends_ns.map(sql_ns),
@@ -302,6 +383,11 @@ fn load_values(trial: u32, row: &LoadRow) -> impl rusqlite::Params {
         sql_ns(row.stood_still_ns),
         sql_ns(row.withheld),
     )
+}
+
+/// What the kernel calls this time that the machine is up; empty where it does not tell.
+fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
 /// SQLite's integers are signed; 2^63 ns are 292 years.

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Histogram, Quantity, Subject};
 
 /// How a trial stands.
@@ -33,11 +35,48 @@ impl fmt::Display for TrialState {
     }
 }
 
+/// Whether the faults of its cell are injected in a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arm {
+    /// They are.
+    Fault,
+    /// They are not: the same phases pass without.
+    None,
+}
+
+impl Arm {
+    pub(crate) const ALL: [Arm; 2] = [Arm::Fault, Arm::None];
+}
+
+impl fmt::Display for Arm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Arm::Fault => "fault",
+            Arm::None => "none",
+        })
+    }
+}
+
 /// One trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialRow {
-    /// From 1.
+    /// From 1, in the order in which they were run.
     pub trial: u32,
+    /// Its number in the design, from 1; all attempts at it share it.
+    pub planned: u32,
+    /// Its cell, from 1.
+    pub cell: u32,
+    /// Its block, from 1.
+    pub block: u32,
+    /// With the cell's faults, or without.
+    pub arm: Arm,
+    /// From 1.
+    pub attempt: u32,
+    /// The network and cluster that served it, from 1.
+    pub stand: u32,
+    /// The session in which it was run, from 1.
+    pub session: u32,
     /// Its own seed.
     pub seed: u64,
     /// Its start.
@@ -46,6 +85,26 @@ pub struct TrialRow {
     pub ends_ns: Option<u64>,
     /// How it stands.
     pub state: TrialState,
+}
+
+impl TrialRow {
+    /// The only trial of a run without a design, before it has ended.
+    pub fn single(seed: u64, starts_ns: u64, arm: Arm) -> TrialRow {
+        TrialRow {
+            trial: 1,
+            planned: 1,
+            cell: 1,
+            block: 1,
+            arm,
+            attempt: 1,
+            stand: 1,
+            session: 1,
+            seed,
+            starts_ns,
+            ends_ns: None,
+            state: TrialState::Running,
+        }
+    }
 }
 
 /// One phase of a trial.

@@ -1,12 +1,34 @@
--- One run of Brownout. Times are nanoseconds since the run's zero (meta 'zero_monotonic_ns').
+-- One run of Brownout. Times are nanoseconds since the run's zero; see `session`.
 -- Histograms are HdrHistogram V2 blobs, values in nanoseconds.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
--- JSON texts: 'description', 'environment'; the experiment file as it was given: 'experiment'
+-- JSON texts: 'design', 'environment'; the experiment file as it was given: 'experiment'
 CREATE TABLE document (name TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
 
+-- A run that goes on after it was interrupted, or after a reboot, has a session for each time.
+CREATE TABLE session (
+    session INTEGER PRIMARY KEY,
+    boot_id TEXT NOT NULL,           -- of the kernel; '' in a run of format 5 and before
+    started_unix_ms INTEGER NOT NULL,
+    zero_monotonic_ns INTEGER NOT NULL, -- CLOCK_MONOTONIC when it began ...
+    starts_ns INTEGER NOT NULL       -- ... which was this time of the run
+);
+-- The cells of the design.
+CREATE TABLE cell (
+    cell INTEGER PRIMARY KEY,
+    levels TEXT NOT NULL,            -- JSON: the name of its level of each factor
+    compared_with INTEGER NOT NULL,  -- the cell under whose number its trials without a fault are
+    description TEXT NOT NULL        -- JSON: its plan
+);
 CREATE TABLE trial (
-    trial INTEGER PRIMARY KEY, seed INTEGER NOT NULL, starts_ns INTEGER NOT NULL, ends_ns INTEGER,
+    trial INTEGER PRIMARY KEY,       -- in the order in which they were run
+    planned INTEGER NOT NULL,        -- its number in the design: attempts share it
+    cell INTEGER NOT NULL, block INTEGER NOT NULL,
+    arm TEXT NOT NULL,               -- fault, none
+    attempt INTEGER NOT NULL,
+    stand INTEGER NOT NULL,          -- the network and cluster that served it
+    session INTEGER NOT NULL,
+    seed INTEGER NOT NULL, starts_ns INTEGER NOT NULL, ends_ns INTEGER,
     state TEXT NOT NULL              -- running, done, interrupted, failed
 );
 CREATE TABLE phase (

@@ -1,8 +1,8 @@
 //! Every format that ever was can be read, and its file stays as it is.
 //!
 //! `formats/N.db` was written by the recorder of format N: a made-up run of two nodes, of which n2 answers 100 ms late for
-//! 8 seconds. (`4.db` is the run of format 3, brought to format 4, with one read more, which was never sent;
-//! `5.db` is that one brought to format 5, whose client stood still for a while, and held two operations back.)
+//! 8 seconds. (`4.db` is the run of format 3, brought to format 4, with one read more, which was never sent; `5.db` that run,
+//! brought to format 5, with a client that stood still for a quarter of a second and withheld three operations.)
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use brownout_record::{Quantity, RecordError, Recorder, Run, Subject, TrialState};
+use brownout_record::{Arm, Quantity, RecordError, Recorder, Run, Subject, TrialState};
 
 const SECOND: u64 = 1_000_000_000;
 const EARLIER: [i32; 5] = [1, 2, 3, 4, 5];
@@ -80,10 +80,19 @@ fn what_a_run_of_an_earlier_format_holds_is_read_and_the_file_stays_as_it_is() {
         let never_sent: Vec<_> = load.iter().flat_map(|row| &row.never_sent_by_operation).collect();
         let read = ("read".to_owned(), 1);
         assert_eq!(never_sent, if format >= 4 { vec![(&read.0, &read.1)] } else { Vec::new() });
-        let (stood_still, withheld) = if format >= 5 { (250_000_000, 2) } else { (0, 0) };
-        assert_eq!(load.iter().map(|row| row.stood_still_ns).sum::<u64>(), stood_still, "format {format}");
-        assert_eq!(load.iter().map(|row| row.withheld).sum::<u64>(), withheld, "format {format}");
+        let stood_still = load.iter().map(|row| row.stood_still_ns).sum::<u64>();
+        let withheld = load.iter().map(|row| row.withheld).sum::<u64>();
+        assert_eq!((stood_still, withheld), if format >= 5 { (SECOND / 4, 3) } else { (0, 0) }, "format {format}");
+
         assert!(run.evidence(1).unwrap().is_empty(), "format {format} has no room for any");
+
+        // A run of before there were designs is one of one cell, its trials blocks of their own.
+        let cells = run.cells().unwrap();
+        assert_eq!((cells.len(), cells[0].cell, cells[0].compared_with, cells[0].levels.len()), (1, 1, 1, 0));
+        assert_eq!((trial.planned, trial.cell, trial.block, trial.arm), (1, 1, 1, Arm::Fault));
+        assert_eq!((trial.attempt, trial.stand, trial.session), (1, 1, 1));
+        assert_eq!(run.sessions().unwrap()[0].started_unix_ms, 1_780_000_000_000);
+        assert_eq!(run.design().unwrap(), None);
 
         drop(run);
         assert_eq!(fs::read(&path).unwrap(), before, "format {format}");

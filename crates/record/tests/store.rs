@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use brownout_record::{
-    Event, EvidenceRow, Histogram, HostCounterRow, LatencyRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Quantity,
-    Recorder, Run, Subject, TrialRow, TrialState, WitnessRow,
+    Arm, Event, EvidenceRow, Histogram, HostCounterRow, LatencyRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Quantity,
+    Recorder, Run, Subject, TrialRow, WitnessRow,
 };
 
 fn histogram(values: &[u64]) -> Histogram {
@@ -75,7 +75,7 @@ fn a_failed_batch_leaves_nothing_of_itself() {
 fn a_run_is_readable_while_it_is_written_and_after_its_writer_vanished() {
     let directory = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::create(&directory.path().join("run.db"), 1_000, 7).unwrap();
-    let trial = TrialRow { trial: 1, seed: u64::MAX, starts_ns: 5, ends_ns: None, state: TrialState::Running };
+    let trial = TrialRow::single(u64::MAX, 5, Arm::Fault);
     let event = Event {
         trial: Some(1),
         at_ns: recorder.at(3_000),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brownout_analysis::{Findings, Latencies, Point, TrialEvidence, TrialFindings, phase, phase_latencies, timeline};
+use brownout_analysis::{Latencies, Point, TrialEvidence, TrialFindings, phase, phase_latencies, timeline};
 use brownout_record::Population;
 use brownout_units::{Delay, format_ns};
 
@@ -10,25 +10,26 @@ use crate::{
     figure::{Axis, Band, Beyond, Figure, Ink, Rule, Scale, Series, Unit},
     frame::Frame,
     scale::{from_zero, log_range},
+    scope::Scope,
     scores, text, witnesses,
 };
 
 /// The figures of a trial over time: throughput, latency, latency by coordinator; how coordinators scored replicas, where
 /// there is a fault; and what witnesses saw, where it needs them.
-pub fn over_time(findings: &Findings, evidence: &TrialEvidence, trial: &TrialFindings) -> Vec<Figure> {
-    let mut points = timeline(evidence, &findings.objective);
+pub fn over_time(scope: &Scope<'_>, evidence: &TrialEvidence, trial: &TrialFindings) -> Vec<Figure> {
+    let mut points = timeline(evidence, &scope.objective);
     // After the recovery the load is idle: that is no fall to nothing.
     let ends = evidence.phase(phase::RECOVERY).map_or(u64::MAX, |recovery| recovery.ends_ns);
     points.retain(|point| point.starts_ns.saturating_add(point.length_ns) <= ends);
     let frame = Frame { evidence, trial };
     let mut figures = vec![
-        throughput(findings, &frame, &points),
-        latency(findings, &frame, &points),
-        parts(findings, &frame, &points, &COORDINATORS),
+        throughput(scope, &frame, &points),
+        latency(scope, &frame, &points),
+        parts(scope, &frame, &points, &COORDINATORS),
     ];
     // A single operation would be the curve of all, once more.
-    if operations(findings).len() > 1 {
-        figures.push(parts(findings, &frame, &points, &OPERATIONS));
+    if operations(scope).len() > 1 {
+        figures.push(parts(scope, &frame, &points, &OPERATIONS));
     }
     figures.extend(scores::figure(&frame));
     figures.extend(witnesses::figures(&frame));
@@ -39,8 +40,8 @@ fn all(series: &[Series]) -> impl Iterator<Item = f64> {
     series.iter().flat_map(|series| series.points.iter().filter_map(|(_, y)| *y))
 }
 
-fn throughput(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Figure {
-    let good = format!("good: ok within {}", Delay::from_ns(findings.objective.response_ns));
+fn throughput(scope: &Scope<'_>, frame: &Frame<'_>, points: &[Point]) -> Figure {
+    let good = format!("good: ok within {}", Delay::from_ns(scope.objective.response_ns));
     // What is still open has not had its chance; its interval has no value yet.
     let settled = |point: &Point, value: f64| point.settled.then_some(value);
     let mut series = vec![
@@ -95,13 +96,13 @@ fn slow_warm_up(most: f64) -> String {
     format!("the warm-up: up to {}", format_ns(most))
 }
 
-fn objective_rule(findings: &Findings) -> Rule {
-    let limit = findings.objective.response_ns;
-    let what = if findings.objective.share > 0.0 { "objective" } else { "good within" };
+fn objective_rule(scope: &Scope<'_>) -> Rule {
+    let limit = scope.objective.response_ns;
+    let what = if scope.objective.share > 0.0 { "objective" } else { "good within" };
     Rule { y: limit as f64, label: format!("{what} {}", Delay::from_ns(limit)) }
 }
 
-fn latency(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Figure {
+fn latency(scope: &Scope<'_>, frame: &Frame<'_>, points: &[Point]) -> Figure {
     let at = |q: f64| {
         move |point: &Point| point.response.quantile(q).filter(|_| point.settled).map(|value| value.value_ns as f64)
     };
@@ -110,7 +111,7 @@ fn latency(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Figure {
         frame.series("p99", Ink::Orange, false, points, at(0.99)),
         frame.series("max", Ink::Red, true, points, at(1.0)),
     ];
-    let y = times(&series, frame.measured(&series).chain([findings.objective.response_ns as f64]));
+    let y = times(&series, frame.measured(&series).chain([scope.objective.response_ns as f64]));
     let beyond = beyond(&series, &y, slow_warm_up);
     let said = format!(
         "Response time from the intended start over time, of operations {}: median, 99th percentile and maximum.",
@@ -118,7 +119,7 @@ fn latency(findings: &Findings, frame: &Frame<'_>, points: &[Point]) -> Figure {
     );
     let title = of_shown("Response time over time");
     let figure = frame.figure("latency", &title, said, y, series);
-    Figure { rules: vec![objective_rule(findings)], beyond, ..figure }
+    Figure { rules: vec![objective_rule(scope)], beyond, ..figure }
 }
 
 /// A figure of parts of the load, side by side.
@@ -147,13 +148,13 @@ const OPERATIONS: Parts = Parts {
 };
 
 /// The operations of the measured phases, by name.
-fn operations(findings: &Findings) -> BTreeSet<&str> {
-    let measured = findings.phases.iter().filter(|phase| phase::MEASURED.contains(&phase.name.as_str()));
+fn operations<'a>(scope: &'a Scope<'_>) -> BTreeSet<&'a str> {
+    let measured = scope.phases.iter().filter(|phase| phase::MEASURED.contains(&phase.name.as_str()));
     measured.flat_map(|phase| &phase.statements).map(|part| part.name.as_str()).collect()
 }
 
-fn parts(findings: &Findings, frame: &Frame<'_>, points: &[Point], parts: &Parts) -> Figure {
-    let known = operations(findings);
+fn parts(scope: &Scope<'_>, frame: &Frame<'_>, points: &[Point], parts: &Parts) -> Figure {
+    let known = operations(scope);
     let names: BTreeSet<&String> = points
         .iter()
         .flat_map(|point| (parts.of)(point).keys())
@@ -170,15 +171,15 @@ fn parts(findings: &Findings, frame: &Frame<'_>, points: &[Point], parts: &Parts
             })
         })
         .collect();
-    let y = times(&series, frame.measured(&series).chain([findings.objective.response_ns as f64]));
+    let y = times(&series, frame.measured(&series).chain([scope.objective.response_ns as f64]));
     let beyond = beyond(&series, &y, slow_warm_up);
     let said = format!("{}, of operations {}.", parts.said, text::SHOWN);
     let figure = frame.figure(parts.name, &of_shown(parts.title), said, y, series);
-    Figure { rules: vec![objective_rule(findings)], beyond, ..figure }
+    Figure { rules: vec![objective_rule(scope)], beyond, ..figure }
 }
 
 /// Percentile curves of the phases: the union of all trials as a line, the trials' spread as a band.
-pub fn percentiles(findings: &Findings, evidence: &[TrialEvidence]) -> Figure {
+pub fn percentiles(scope: &Scope<'_>, evidence: &[&TrialEvidence]) -> Figure {
     let mut series = Vec::new();
     let mut bands = Vec::new();
     let mut most = 10;
@@ -209,8 +210,8 @@ pub fn percentiles(findings: &Findings, evidence: &[TrialEvidence]) -> Figure {
         }
         series.push(Series { name: name.to_owned(), ink, dashed: false, reach: 0.0, points });
     }
-    let y = times(&series, all(&series).chain([findings.objective.response_ns as f64]));
-    let over = if findings.trials.len() > 1 { "; band: smallest to largest of the trials" } else { "" };
+    let y = times(&series, all(&series).chain([scope.objective.response_ns as f64]));
+    let over = if evidence.len() > 1 { "; band: smallest to largest of the trials" } else { "" };
     Figure {
         id: "percentiles".to_owned(),
         title: of_shown("Response time by percentile"),
@@ -231,7 +232,7 @@ pub fn percentiles(findings: &Findings, evidence: &[TrialEvidence]) -> Figure {
         spans: Vec::new(),
         lanes: Vec::new(),
         marks: Vec::new(),
-        rules: vec![objective_rule(findings)],
+        rules: vec![objective_rule(scope)],
         beyond: None,
         lane: false,
         wide: false,

@@ -77,7 +77,10 @@ struct Line {
 impl Page {
     /// The database's own evidence of these trials, each with what it is called.
     pub(crate) fn database<'a>(&mut self, trials: impl Iterator<Item = (String, &'a TrialFindings)>) {
-        let told: Vec<_> = trials.filter_map(|(name, trial)| Some((name, trial, trial.database.as_ref()?))).collect();
+        let mut told: Vec<_> =
+            trials.filter_map(|(name, trial)| Some((name, trial, trial.database.as_ref()?))).collect();
+        // Those with a fault have more to explain.
+        told.sort_by_key(|(_, trial, _)| trial.faults.is_empty());
         for (name, trial, found) in told.iter().take(TRIALS_SHOWN) {
             self.section(&format!("What the database says, {name}{}", order(found)));
             let mut table = Table::new(&headings("what", found));

@@ -1,7 +1,7 @@
 //! What the words of a report mean; `docs/definitions.md` has the exact definitions and their sources.
 
 /// Terms and their meanings.
-pub const TERMS: [(&str, &str); 19] = [
+pub const TERMS: [(&str, &str); 20] = [
     ("intended start", "when the schedule says that an operation begins, whether or not it could be sent then"),
     ("response time", "from the intended start to the end of an operation: what a user would have waited"),
     ("wait", "from the intended start to the sending of an operation"),
@@ -26,7 +26,11 @@ pub const TERMS: [(&str, &str); 19] = [
         "phases of a trial: no fault, fault in force, fault healed; no percentile mixes them",
     ),
     ("degradation", "(goodput of the baseline − goodput of the fault phase) ÷ goodput of the baseline"),
-    ("recovery", "time from healing until goodput has been back in the baseline's band for three intervals in a row"),
+    (
+        "recovery",
+        "time from healing to the end of the last three intervals in a row whose goodput the baseline would hardly ever have had",
+    ),
+    ("lost after healing", "how much of the baseline's goodput was missing from the healing on, in seconds of it"),
     ("residual", "goodput after recovery ÷ goodput of the baseline"),
     ("noise floor", "how far the two halves of the same baseline differ: what no fault at all looks like"),
     (

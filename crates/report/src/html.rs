@@ -1,15 +1,18 @@
 //! The report: one HTML file that refers to nothing outside itself.
 
-use brownout_analysis::{Findings, Outcome, TrialEvidence, TrialFindings, Validity};
-use brownout_record::{Event, Run};
+use brownout_analysis::{Factor, Findings, Outcome, TrialEvidence, TrialFindings, Validity};
+use brownout_record::{Arm, Event, Run};
 
 use crate::{
-    ReportError, charts, database,
+    ReportError, charts, database, detectors,
     escape::{escape, script_json},
+    explained,
     figure::Figure,
     glossary,
     markup::{details, terms},
-    matrix, svg, tables, text, tiles,
+    matrix,
+    scope::Scope,
+    svg, tables, text, tiles,
 };
 
 const STYLE: &str = include_str!("../assets/style.css");
@@ -18,18 +21,26 @@ const SCRIPT: &str = include_str!("../assets/script.js");
 
 /// What a run says, as one HTML file.
 pub fn html(run: &Run, findings: &Findings) -> Result<String, ReportError> {
-    let rows = run.trials()?;
-    let evidence = rows.iter().map(|row| TrialEvidence::read(run, row)).collect::<Result<Vec<_>, _>>()?;
     let experiment = run.document("experiment")?;
     let title = findings.question.as_ref().unwrap_or(&findings.name);
-    let mut body = header(findings) + &banner(findings) + &tiles::tiles(findings) + &warnings(findings);
-    body += &over_time(findings, &evidence);
-    body += &section("Phases", &tables::phases(findings));
-    body += &two_columns(findings, &evidence);
-    body += &proofs(findings);
-    body += &database(findings);
-    body += &section("Balance sheet", &tables::balance(findings));
-    body += &instrument(findings);
+    let scopes = Scope::all(findings);
+    let mut body = header(findings, &scopes) + &banner(findings);
+    match &scopes[..] {
+        [scope] => {
+            let evidence = read(run, scope)?;
+            body += &(tiles::tiles(scope) + &warnings(findings) + &of_cell(scope, &evidence, usize::MAX));
+        }
+        scopes => {
+            body += &warnings(findings);
+            body += &section("All cells", &beside(findings, scopes));
+            for scope in scopes {
+                let evidence = read(run, scope)?;
+                let inner = format!("<p>{}</p>", escape(&scope.sentence)) + &tiles::tiles(scope);
+                let inner = inner + &of_cell(scope, &evidence, DRAWN);
+                body += &section(&format!("Cell {}", scope.cell), &details(&scope.text, &inner));
+            }
+        }
+    }
     body += &background(findings, &run.events()?, experiment.as_deref());
     Ok(format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -41,27 +52,61 @@ pub fn html(run: &Run, findings: &Findings) -> Result<String, ReportError> {
     ))
 }
 
+/// Trials of a cell that are drawn over time where there are many cells: a page of all of them could not be opened.
+const DRAWN: usize = 1;
+
+/// What there is of a cell's trials.
+pub fn read(run: &Run, scope: &Scope<'_>) -> Result<Vec<TrialEvidence>, ReportError> {
+    let rows = run.trials()?;
+    let own = rows.iter().filter(|row| scope.trials.iter().any(|trial| trial.trial == row.trial));
+    Ok(own.map(|row| TrialEvidence::read(run, row)).collect::<Result<Vec<_>, _>>()?)
+}
+
+fn of_cell(scope: &Scope<'_>, evidence: &[TrialEvidence], drawn: usize) -> String {
+    let mut body = over_time(scope, evidence, drawn);
+    body += &section("Phases", &tables::phases(scope));
+    body += &two_columns(scope, evidence);
+    body += &explained::html(scope).unwrap_or_default();
+    body += &detectors::html(scope).map(|table| section("Would anyone have noticed?", &table)).unwrap_or_default();
+    body += &proofs(scope);
+    body += &database(scope);
+    body += &section("Balance sheet", &tables::balance(scope));
+    body + &instrument(scope)
+}
+
+/// The cells beside each other, and what their factors do.
+fn beside(findings: &Findings, scopes: &[Scope<'_>]) -> String {
+    let sentences = scopes.iter().map(|scope| format!("<li>{}: {}</li>", escape(&scope.text), escape(&scope.sentence)));
+    let sentences = format!("<ul>{}</ul>", sentences.collect::<String>());
+    tables::cells_beside(scopes) + &sentences + &tables::factors(findings).unwrap_or_default()
+}
+
 fn section(title: &str, html: &str) -> String {
     format!("<section><h2>{}</h2>{html}</section>", escape(title))
 }
 
-fn header(findings: &Findings) -> String {
-    let load = &findings.load;
-    let nodes = findings.hosts.iter().filter(|host| host.role == "node").count();
-    let facts = [
-        format!("{} on {nodes} nodes", findings.system),
-        format!("load: {}", load.text),
-        format!("{} of {} trials", findings.trials.len(), findings.planned_trials),
-        text::date(findings.started_unix_ms),
-    ];
-    let lines = findings.network.iter().chain(&findings.planned_faults);
-    let faults = lines.map(|line| format!("<p class=\"fault\">{}</p>", escape(line)));
+fn header(findings: &Findings, scopes: &[Scope<'_>]) -> String {
+    let mut facts = Vec::new();
+    let mut lines = Vec::new();
+    if let [scope] = scopes {
+        let nodes = scope.hosts.iter().filter(|host| host.role == "node").count();
+        facts.push(format!("{} on {nodes} nodes", scope.system));
+        facts.push(format!("load: {}", scope.load.text));
+        lines.extend(scope.network.iter().chain(&scope.planned_faults).cloned());
+    } else {
+        facts.push(format!("{} cells", scopes.len()));
+        let of = |factor: &Factor| format!("{}: {}", factor.name, factor.levels.join(", "));
+        lines.extend(findings.design.factors.iter().map(of));
+    }
+    facts.push(text::trials(findings));
+    facts.push(text::date(findings.started_unix_ms));
+    let lines = lines.iter().map(|line| format!("<p class=\"fault\">{}</p>", escape(line)));
     format!(
         "<header><p class=\"name\">Brownout · {}</p><h1>{}</h1><p class=\"facts\">{}</p>{}</header>",
         escape(&findings.name),
         escape(findings.question.as_ref().unwrap_or(&findings.name)),
-        facts.map(|fact| format!("<span>{}</span>", escape(&fact))).concat(),
-        faults.collect::<String>()
+        facts.iter().map(|fact| format!("<span>{}</span>", escape(fact))).collect::<String>(),
+        lines.collect::<String>()
     )
 }
 
@@ -76,8 +121,10 @@ fn banner(findings: &Findings) -> String {
         (Validity::Interrupted, _) => ("warn", "…", "interrupted"),
     };
     let mut more = text::more_reasons(verdict).to_vec();
-    if verdict.validity == Validity::Valid && verdict.effect.outcome != Outcome::NotJudged {
-        more.push(verdict.effect.reason.clone());
+    if let (Validity::Valid, [cell]) = (verdict.validity, &findings.cells[..])
+        && cell.effect.outcome != Outcome::NotJudged
+    {
+        more.push(cell.effect.reason.clone());
     }
     let more = more.iter().map(|reason| format!("<li>{}</li>", escape(reason))).collect::<String>();
     format!(
@@ -93,7 +140,7 @@ fn warnings(findings: &Findings) -> String {
             format!(
                 "<div class=\"note bad\"><strong>Node {} died in trial {}</strong><pre>{}</pre></div>",
                 escape(&death.node),
-                trial.trial,
+                trial.label(),
                 escape(&death.text)
             )
         })
@@ -119,50 +166,80 @@ fn figure(figure: &Figure) -> String {
 }
 
 /// One part per trial; the script turns them into tabs, without it they stand below each other.
-fn per_trial(findings: &Findings, html: impl Fn(usize, &TrialFindings) -> String) -> String {
-    let part = |(at, trial): (usize, &TrialFindings)| {
-        let (number, html) = (trial.trial, html(at, trial));
-        format!("<div class=\"trial\" data-trial=\"{number}\" aria-label=\"trial {number}\">{html}</div>")
+fn per_trial(scope: &Scope<'_>, html: impl Fn(&TrialFindings) -> String) -> String {
+    let part = |trial: &&TrialFindings| {
+        let (number, name, html) = (trial.trial, escape(&scope.name(trial)), html(trial));
+        format!("<div class=\"trial\" data-trial=\"{number}\" data-name=\"{name}\" aria-label=\"{name}\">{html}</div>")
     };
-    findings.trials.iter().enumerate().map(part).collect()
+    scope.trials.iter().map(part).collect()
 }
 
-fn over_time(findings: &Findings, evidence: &[TrialEvidence]) -> String {
-    let drawn = |at: usize, trial: &TrialFindings| {
-        let evidence = evidence.get(at).map(|evidence| charts::over_time(findings, evidence, trial));
-        evidence.iter().flatten().map(figure).collect::<String>()
-    };
-    section("Over time", &per_trial(findings, drawn))
-}
-
-fn two_columns(findings: &Findings, evidence: &[TrialEvidence]) -> String {
-    let curves = figure(&charts::percentiles(findings, evidence));
-    let mut right = tables::parts(findings, "coordinator", |phase| &phase.coordinators);
-    right += &tables::parts(findings, "operation", |phase| &phase.statements);
-    // Without a fault there is nothing to compare the baseline with.
-    if !findings.planned_faults.is_empty() {
-        right += &tables::goodput(findings);
+fn over_time(scope: &Scope<'_>, evidence: &[TrialEvidence], most: usize) -> String {
+    // With its faults and valid, before others.
+    let mut shown = Scope::clone(scope);
+    if shown.trials.len() > most {
+        let rank = |trial: &&TrialFindings| (trial.validity != Validity::Valid, trial.arm == Arm::None);
+        shown.trials.sort_by_key(rank);
+        shown.trials.truncate(most);
     }
-    right += &tables::operations(findings).unwrap_or_default();
-    right += &tables::closed_loop(findings).unwrap_or_default();
-    right += &tables::standstill(findings).unwrap_or_default();
+    let drawn = |trial: &TrialFindings| {
+        let evidence = evidence.iter().find(|evidence| evidence.row.trial == trial.trial);
+        let figures = evidence.map(|evidence| charts::over_time(scope, evidence, trial));
+        figures.iter().flatten().map(figure).collect::<String>()
+    };
+    let left = scope.trials.len() - shown.trials.len();
+    let note = match left {
+        0 => String::new(),
+        left => format!(
+            "<p>One trial is drawn; the other {left} can be had as files: brownout report RUN --figure trial-N-latency</p>"
+        ),
+    };
+    section("Over time", &(per_trial(&shown, drawn) + &note))
+}
+
+/// Percentile curves of a cell: of its valid trials with its faults.
+pub fn percentiles(scope: &Scope<'_>, evidence: &[TrialEvidence]) -> Figure {
+    let valid = |evidence: &&TrialEvidence| scope.valid_trials.contains(&evidence.row.trial);
+    let mut own: Vec<&TrialEvidence> = evidence.iter().filter(valid).collect();
+    if own.is_empty() {
+        own = evidence.iter().filter(|evidence| scope.own().any(|trial| trial.trial == evidence.row.trial)).collect();
+    }
+    let mut figure = charts::percentiles(scope, &own);
+    if scope.findings.cells.len() > 1 {
+        figure.id = format!("cell-{}-{}", scope.cell, figure.id);
+    }
+    figure
+}
+
+fn two_columns(scope: &Scope<'_>, evidence: &[TrialEvidence]) -> String {
+    let curves = figure(&percentiles(scope, evidence));
+    let mut right = tables::parts(scope, "coordinator", |phase| &phase.coordinators);
+    right += &tables::parts(scope, "operation", |phase| &phase.statements);
+    // Without a fault there is nothing to compare the baseline with.
+    if !scope.planned_faults.is_empty() {
+        right += &tables::goodput(scope);
+    }
+    right += &tables::figures(scope).unwrap_or_default();
+    right += &tables::operations(scope).unwrap_or_default();
+    right += &tables::closed_loop(scope).unwrap_or_default();
+    right += &tables::standstill(scope).unwrap_or_default();
     section("Latency and goodput", &format!("<div class=\"columns\">{curves}<div class=\"card\">{right}</div></div>"))
 }
 
-fn proofs(findings: &Findings) -> String {
-    if findings.trials.iter().all(|trial| trial.faults.is_empty()) {
+fn proofs(scope: &Scope<'_>) -> String {
+    if scope.trials.iter().all(|trial| trial.faults.is_empty()) {
         return String::new();
     }
-    let panel = |_, trial: &TrialFindings| {
+    let panel = |trial: &TrialFindings| {
         let mut out = String::new();
-        if let Some(delays) = matrix::delays(findings, trial) {
-            out += &format!("<h3>One-way delays, trial {} (medians of the probes)</h3>{delays}", trial.trial);
+        if let Some(delays) = matrix::delays(scope, trial) {
+            out += &format!("<h3>One-way delays, {} (medians of the probes)</h3>{delays}", scope.name(trial));
         }
         for fault in &trial.faults {
             let class = tables::proof_class(fault.verdict);
             out += &format!(
-                "<h3>Proof, trial {}: <span class=\"{class}\">{}</span></h3>",
-                trial.trial,
+                "<h3>Proof, {}: <span class=\"{class}\">{}</span></h3>",
+                scope.name(trial),
                 text::proof(fault.verdict)
             );
             let reasons = fault.reasons.iter().map(|reason| format!("<li class=\"bad\">{}</li>", escape(reason)));
@@ -171,20 +248,19 @@ fn proofs(findings: &Findings) -> String {
         }
         out
     };
-    section("Was the fault in force?", &per_trial(findings, panel))
+    section("Was the fault in force?", &per_trial(scope, panel))
 }
 
-fn database(findings: &Findings) -> String {
-    if findings.trials.iter().all(|trial| trial.database.is_none()) {
+fn database(scope: &Scope<'_>) -> String {
+    if scope.trials.iter().all(|trial| trial.database.is_none()) {
         return String::new();
     }
-    let panel = |_, trial: &TrialFindings| database::html(trial).unwrap_or_default();
-    section("What the database says", &per_trial(findings, panel))
+    section("What the database says", &per_trial(scope, |trial| database::html(trial).unwrap_or_default()))
 }
 
-fn instrument(findings: &Findings) -> String {
-    let cpu = per_trial(findings, |_, trial| tables::cpu(trial));
-    section("The instrument itself", &(tables::instrument(findings) + &cpu))
+fn instrument(scope: &Scope<'_>) -> String {
+    let cpu = per_trial(scope, |trial| tables::cpu(trial, &scope.name(trial)));
+    section("The instrument itself", &(tables::instrument(scope) + &cpu))
 }
 
 fn background(findings: &Findings, events: &[Event], experiment: Option<&str>) -> String {
@@ -204,7 +280,7 @@ fn background(findings: &Findings, events: &[Event], experiment: Option<&str>) -
         ];
         let settings = format!(
             "<h3>{} settings</h3><pre>{}</pre>",
-            escape(&findings.system),
+            escape(findings.cells.first().map_or("", |cell| &cell.system)),
             escape(&environment.system_settings)
         );
         out += &details("Environment and settings", &(terms(rows) + &settings));

@@ -2,11 +2,14 @@
 //!
 //! All of it is a pure function of a run and its findings.
 
+mod cells;
 mod charts;
 mod comparison;
 mod database;
+mod detectors;
 mod error;
 mod escape;
+mod explained;
 mod export;
 mod figure;
 mod frame;
@@ -18,6 +21,7 @@ mod matrix;
 mod page;
 mod proofs;
 mod scale;
+mod scope;
 mod scores;
 mod strips;
 mod summary;
@@ -33,4 +37,4 @@ pub use error::ReportError;
 pub use export::svg;
 pub use html::html;
 pub use page::Style;
-pub use summary::summary;
+pub use summary::{cell, summary};

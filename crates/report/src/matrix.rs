@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use brownout_analysis::{Findings, ProofRow, SourceSeen, TrialFindings};
+use brownout_analysis::{ProofRow, SourceSeen, TrialFindings};
 use brownout_record::{Quantity, Subject};
 use brownout_units::format_ns;
 
-use crate::escape::escape;
+use crate::{escape::escape, scope::Scope};
 
 /// What a matrix shows of a pair.
 type View = fn(&ProofRow) -> Option<f64>;
@@ -20,7 +20,7 @@ fn probes(row: &ProofRow) -> Option<&SourceSeen> {
 }
 
 /// The four matrices of a trial; none if no fault of it is a delay.
-pub fn delays(findings: &Findings, trial: &TrialFindings) -> Option<String> {
+pub fn delays(scope: &Scope<'_>, trial: &TrialFindings) -> Option<String> {
     let mut pairs: BTreeMap<(&str, &str), &ProofRow> = BTreeMap::new();
     for row in trial.faults.iter().flat_map(|fault| &fault.rows) {
         let (Subject::Pair { from, to }, Quantity::OneWayDelay) = (&row.subject, row.quantity) else { continue };
@@ -30,10 +30,10 @@ pub fn delays(findings: &Findings, trial: &TrialFindings) -> Option<String> {
             *known = row;
         }
     }
-    if pairs.is_empty() || findings.hosts.len() > HOSTS {
+    if pairs.is_empty() || scope.hosts.len() > HOSTS {
         return None;
     }
-    let hosts: Vec<&str> = findings.hosts.iter().map(|host| host.name.as_str()).collect();
+    let hosts: Vec<&str> = scope.hosts.iter().map(|host| host.name.as_str()).collect();
     let views: [(&str, View); 4] = [
         ("asked: change", |pair| Some(pair.expected)),
         ("before", |row| probes(row)?.before),

@@ -4,8 +4,10 @@ use brownout_analysis::{FaultFindings, Findings, Part, PhaseFindings, Proof, Tri
 use brownout_units::{Delay, format_ns};
 
 use crate::{
+    cells, detectors,
     page::{Page, Style},
     proofs,
+    scope::Scope,
     table::{Paint, Table},
     tables, text,
 };
@@ -13,43 +15,101 @@ use crate::{
 /// What a run says, as text. Ends with a line feed; where files lie is the caller's to add.
 pub fn summary(findings: &Findings, style: Style) -> String {
     let mut page = Page::new(style);
-    page.head(findings);
-    page.phases(findings);
-    page.coordinators(findings);
-    // Without a fault there is nothing to compare the baseline with.
-    if !findings.planned_faults.is_empty() {
-        page.goodput(findings);
-        page.operations(findings);
+    let scopes = Scope::all(findings);
+    page.title(findings);
+    match &scopes[..] {
+        [scope] => page.cell(scope),
+        scopes => page.cells(findings, scopes),
     }
-    page.closed_loop(findings);
-    page.standstill(findings);
-    page.proofs(findings);
-    page.database(findings.trials.iter().map(|trial| (format!("trial {}", trial.trial), trial)));
-    page.balance(findings);
-    page.instrument(findings);
     page.notes(findings);
     page.verdict(findings);
     page.out
 }
 
+/// What a run says of one of its cells; none if it has no such cell.
+pub fn cell(findings: &Findings, number: u32, style: Style) -> Option<String> {
+    let scope = Scope::all(findings).into_iter().find(|scope| scope.cell == number)?;
+    let mut page = Page::new(style);
+    page.title(findings);
+    page.cell(&scope);
+    page.section("Verdict");
+    page.line(Paint::Plain, &scope.sentence);
+    Some(page.out)
+}
+
 /// The parts of a summary.
 impl Page {
-    fn head(&mut self, findings: &Findings) {
+    fn title(&mut self, findings: &Findings) {
         self.line(Paint::Bold, findings.question.as_ref().unwrap_or(&findings.name));
+        for set in &findings.set {
+            self.line(Paint::Plain, &format!("set: {set}"));
+        }
+        let date = text::date(findings.started_unix_ms);
+        self.line(Paint::Dim, &format!("{} · {} · {date}", findings.name, text::trials(findings)));
+    }
+
+    /// All of one cell.
+    fn cell(&mut self, scope: &Scope<'_>) {
+        self.head(scope);
+        self.phases(scope);
+        self.coordinators(scope);
+        // Without a fault there is nothing to compare the baseline with.
+        if !scope.planned_faults.is_empty() {
+            self.goodput(scope);
+            self.operations(scope);
+        }
+        self.closed_loop(scope);
+        self.standstill(scope);
+        self.explained(scope);
+        detectors::summary(self, scope);
+        self.proofs(scope);
+        self.database(scope.trials.iter().map(|trial| (scope.name(trial), *trial)));
+        self.balance(scope);
+        self.instrument(scope);
+    }
+
+    /// Many of them beside each other.
+    fn cells(&mut self, findings: &Findings, scopes: &[Scope<'_>]) {
+        for factor in &findings.design.factors {
+            self.line(Paint::Plain, &format!("varies: {}: {}", factor.name, factor.levels.join(", ")));
+        }
+        self.section(&cells::caption());
+        self.painted(&cells::HEADINGS, cells::rows(scopes));
+        let factors = cells::factors(findings);
+        if !factors.is_empty() {
+            self.section("Factors: a level against the first one; × how two act together");
+            self.painted(&cells::FACTOR_HEADINGS, factors);
+        }
+        self.section("One by one (all of a cell: brownout show RUN --cell N)");
+        for scope in scopes {
+            self.line(Paint::Plain, &format!("{:>3}  {}: {}", scope.cell, scope.text, scope.sentence));
+        }
+    }
+
+    fn painted(&mut self, headings: &[&str], rows: Vec<(Paint, Vec<String>)>) {
+        let mut table = Table::new(headings).left(headings.len() - 1);
+        rows.into_iter().for_each(|(paint, cells)| table.row(paint, cells));
+        self.table(&table);
+    }
+
+    fn head(&mut self, scope: &Scope<'_>) {
+        if !scope.text.is_empty() {
+            self.line(Paint::Bold, &format!("cell {}: {}", scope.cell, scope.text));
+        }
         let nodes: Vec<&str> =
-            findings.hosts.iter().filter(|host| host.role == "node").map(|host| host.name.as_str()).collect();
-        let load = &findings.load;
+            scope.hosts.iter().filter(|host| host.role == "node").map(|host| host.name.as_str()).collect();
+        let load = &scope.load;
         self.line(
             Paint::Plain,
             &format!(
                 "{} on {} · load: {} · time-out {}",
-                findings.system,
+                scope.system,
                 nodes.join(" "),
                 load.text,
                 Delay::from_ns(load.timeout_ns)
             ),
         );
-        let objective = &findings.objective;
+        let objective = &scope.objective;
         let within = Delay::from_ns(objective.response_ns);
         let whose = text::whose(objective);
         let text = if objective.share > 0.0 {
@@ -62,23 +122,15 @@ impl Page {
             format!("objective: none; good is what is answered within {within} of its intended start")
         };
         self.line(Paint::Plain, &text);
-        for line in &findings.network {
+        for line in &scope.network {
             self.line(Paint::Plain, &format!("network: {line}"));
         }
-        for fault in &findings.planned_faults {
+        for fault in &scope.planned_faults {
             self.line(Paint::Plain, &format!("fault: {fault}"));
         }
-        for set in &findings.set {
-            self.line(Paint::Plain, &format!("set: {set}"));
-        }
-        let date = text::date(findings.started_unix_ms);
-        self.line(
-            Paint::Dim,
-            &format!("{} · {} of {} trials · {date}", findings.name, findings.trials.len(), findings.planned_trials),
-        );
     }
 
-    fn phases(&mut self, findings: &Findings) {
+    fn phases(&mut self, scope: &Scope<'_>) {
         self.section(&format!(
             "Phases (by intended start; response times from it, of those {}; p99 due: of all due)",
             text::SHOWN
@@ -96,31 +148,31 @@ impl Page {
             "max",
             "p99 due",
         ]);
-        for union in findings.phases.iter().filter(|phase| phase.name != phase::SET_UP) {
+        for union in scope.phases.iter().filter(|phase| phase.name != phase::SET_UP) {
             table.row(Paint::Plain, phase_cells(&union.name, union));
-            if findings.trials.len() > 1 {
-                for trial in &findings.trials {
+            if scope.trials.len() > 1 {
+                for trial in &scope.trials {
                     if let Some(own) = trial.phases.iter().find(|own| own.name == union.name) {
-                        table.row(Paint::Dim, phase_cells(&format!("  trial {}", trial.trial), own));
+                        table.row(Paint::Dim, phase_cells(&format!("  {}", scope.name(trial)), own));
                     }
                 }
             }
         }
         self.table(&table);
-        for trial in &findings.trials {
+        for trial in &scope.trials {
             if let Some(warm_up) = trial.phases.iter().find(|phase| phase.name == phase::WARM_UP) {
                 let length = text::seconds(warm_up.duration_ns as f64);
                 self.line(
                     Paint::Dim,
-                    &format!("  trial {}: the warm-up ended after {length}: {}", trial.trial, text::ended(warm_up)),
+                    &format!("  {}: the warm-up ended after {length}: {}", scope.name(trial), text::ended(warm_up)),
                 );
             }
         }
     }
 
-    fn coordinators(&mut self, findings: &Findings) {
+    fn coordinators(&mut self, scope: &Scope<'_>) {
         let phases: Vec<&PhaseFindings> =
-            findings.phases.iter().filter(|phase| phase::MEASURED.contains(&phase.name.as_str())).collect();
+            scope.phases.iter().filter(|phase| phase::MEASURED.contains(&phase.name.as_str())).collect();
         for (what, parts) in
             [("coordinator", coordinators as fn(&PhaseFindings) -> &[Part]), ("operation", |phase| &phase.statements)]
         {
@@ -146,19 +198,19 @@ impl Page {
         }
     }
 
-    fn goodput(&mut self, findings: &Findings) {
-        let within = Delay::from_ns(findings.objective.response_ns);
-        let whose = text::whose(&findings.objective);
+    fn goodput(&mut self, scope: &Scope<'_>) {
+        let within = Delay::from_ns(scope.objective.response_ns);
+        let whose = text::whose(&scope.objective);
         self.section(&format!("Goodput ({whose} answered ok within {within}, per second)"));
         let mut table =
             Table::new(&["trial", "baseline", "fault", "degradation", "residual", "back to normal after healing"])
                 .left(5);
-        for trial in &findings.trials {
+        for trial in &scope.trials {
             let effect = &trial.effect;
             table.row(
                 Paint::Plain,
                 vec![
-                    trial.trial.to_string(),
+                    scope.name(trial),
                     text::or_none(effect.baseline, text::rate),
                     text::or_none(effect.fault, text::rate),
                     text::or_none(effect.degradation, text::share),
@@ -168,31 +220,27 @@ impl Page {
             );
         }
         self.table(&table);
-        let effect = &findings.verdict.effect;
-        if let Some((low, high)) = effect.interval {
-            let (low, high) = (text::share(low), text::share(high));
-            self.line(Paint::Dim, &format!("  95% interval of the mean degradation: {low} … {high}"));
+        if let Some(over) = &scope.recovery {
+            let text = text::recovery_over_trials(over);
+            self.line(Paint::Dim, &format!("  back to normal, of {} trials: {text}", over.trials));
         }
-        self.line(
-            Paint::Dim,
-            &format!(
-                "  noise floor (halves of the same baseline differ by up to): {}; differences count from {}",
-                text::share(effect.noise_floor),
-                text::share(effect.threshold)
-            ),
-        );
+        let figures = cells::figures(scope);
+        if !figures.is_empty() {
+            self.section("What the faults did, against trials without a fault, block by block");
+            self.painted(&cells::FIGURE_HEADINGS, figures);
+        }
     }
 
     /// What the fault took from each operation, where there are several.
-    fn operations(&mut self, findings: &Findings) {
-        if findings.operations.len() < 2 {
+    fn operations(&mut self, scope: &Scope<'_>) {
+        if scope.operations.len() < 2 {
             return;
         }
-        let within = Delay::from_ns(findings.objective.response_ns);
+        let within = Delay::from_ns(scope.objective.response_ns);
         self.section(&format!("Goodput by operation (answered ok within {within}, per second)"));
         let mut table =
             Table::new(&["operation", "baseline", "fault", "degradation", "by trial, least and most"]).left(4);
-        for one in &findings.operations {
+        for one in &scope.operations {
             let trials = text::or_none(one.trials, text::shares);
             table.row(
                 Paint::Plain,
@@ -208,8 +256,8 @@ impl Page {
         self.table(&table);
     }
 
-    fn closed_loop(&mut self, findings: &Findings) {
-        let Some(threads) = findings.load.threads else { return };
+    fn closed_loop(&mut self, scope: &Scope<'_>) {
+        let Some(threads) = scope.load.threads else { return };
         self.section(&format!("Closed loop: {}", tables::closed_loop_words(threads)));
         let mut table = Table::new(&[
             "trial",
@@ -217,11 +265,11 @@ impl Page {
             "loss that the delay alone explains",
             "extra delay of a mean operation",
         ]);
-        for (trial, own) in findings.trials.iter().filter_map(|trial| Some((trial, trial.closed_loop.as_ref()?))) {
+        for (trial, own) in scope.trials.iter().filter_map(|trial| Some((trial, trial.closed_loop.as_ref()?))) {
             table.row(
                 Paint::Plain,
                 vec![
-                    trial.trial.to_string(),
+                    trial.label(),
                     text::or_none(own.measured_loss, text::share),
                     text::or_none(own.predicted_loss, text::share),
                     text::or_none(own.extra_delay_ns, format_ns),
@@ -229,40 +277,40 @@ impl Page {
             );
         }
         self.table(&table);
-        let why = findings.trials.iter().find_map(|trial| trial.closed_loop.as_ref()?.inapplicable.clone());
+        let why = scope.trials.iter().find_map(|trial| trial.closed_loop.as_ref()?.inapplicable.clone());
         if let Some(why) = why {
             self.line(Paint::Dim, &format!("  no prediction: {why}"));
         }
     }
 
-    fn standstill(&mut self, findings: &Findings) {
-        let all = || findings.trials.iter().filter_map(|trial| Some((trial, trial.standstill.as_ref()?)));
+    fn standstill(&mut self, scope: &Scope<'_>) {
+        let all = || scope.trials.iter().filter_map(|trial| Some((trial, trial.standstill.as_ref()?)));
         if all().next().is_none() {
             return;
         }
         self.section(&tables::standstill_caption());
         let mut table = Table::new(&tables::STANDSTILL_HEADINGS);
         for (trial, own) in all() {
-            for cells in tables::standstill_cells(trial.trial, own) {
+            for cells in tables::standstill_cells(&trial.label(), own) {
                 table.row(Paint::Plain, cells.to_vec());
             }
         }
         self.table(&table);
         for (trial, own) in all() {
-            self.line(Paint::Dim, &format!("  trial {}: {}", trial.trial, tables::standstill_words(own)));
+            self.line(Paint::Dim, &format!("  {}: {}", scope.name(trial), tables::standstill_words(own)));
         }
     }
 
-    fn proofs(&mut self, findings: &Findings) {
-        for trial in &findings.trials {
+    fn proofs(&mut self, scope: &Scope<'_>) {
+        for trial in &scope.trials {
             for fault in &trial.faults {
-                self.proof(findings, trial, fault);
+                self.proof(scope, trial, fault);
             }
         }
     }
 
-    fn proof(&mut self, findings: &Findings, trial: &TrialFindings, fault: &FaultFindings) {
-        let of = if findings.trials.len() > 1 { format!(", trial {}", trial.trial) } else { String::new() };
+    fn proof(&mut self, scope: &Scope<'_>, trial: &TrialFindings, fault: &FaultFindings) {
+        let of = if scope.trials.len() > 1 { format!(", {}", scope.name(trial)) } else { String::new() };
         self.section(&format!("Proof{of}: {}", fault.text));
         let ramp = fault.severities.len() > 1;
         let last = if ramp { "severity" } else { "after" };
@@ -289,13 +337,13 @@ impl Page {
         }
     }
 
-    fn balance(&mut self, findings: &Findings) {
+    fn balance(&mut self, scope: &Scope<'_>) {
         self.section("Balance sheet (scheduled = sent + never sent; sent = ok + failed + timed out)");
         let headings = ["trial", "scheduled", "sent", "never sent", "ok", "failed", "timed out", "late", "open", ""];
         let mut table = Table::new(&headings).left(9);
-        for trial in &findings.trials {
+        for trial in &scope.trials {
             let sheet = &trial.balance;
-            let mut cells = vec![trial.trial.to_string()];
+            let mut cells = vec![trial.label()];
             cells.extend([sheet.scheduled, sheet.sent].map(text::count));
             cells.push(text::not_sent(sheet.never_sent, sheet.withheld));
             let open = sheet.open_sent + sheet.open_unsent;
@@ -304,20 +352,20 @@ impl Page {
             table.row(if sheet.balances { Paint::Plain } else { Paint::Bad }, cells);
         }
         self.table(&table);
-        for error in findings.trials.iter().flat_map(|trial| &trial.balance.errors) {
+        for error in scope.trials.iter().flat_map(|trial| &trial.balance.errors) {
             self.line(Paint::Bad, &format!("  {error}"));
         }
     }
 
-    fn instrument(&mut self, findings: &Findings) {
+    fn instrument(&mut self, scope: &Scope<'_>) {
         self.section("The instrument's own error, and who used the machine");
         let mut table = Table::new(&["trial", "error of", "p50", "p99", "p99.9", "max", "late intervals"]).left(1);
-        for trial in &findings.trials {
+        for trial in &scope.trials {
             let own = &trial.instrument;
             let late = format!("{} of {}", own.late_intervals.len(), own.intervals);
             for (what, errors) in [("release of packets", own.release_error), ("start of operations", own.lateness)] {
                 let Some(errors) = errors else { continue };
-                let mut cells = vec![trial.trial.to_string(), what.to_owned()];
+                let mut cells = vec![trial.label(), what.to_owned()];
                 let values = [errors.p50_ns, errors.p99_ns, errors.p999_ns, errors.max_ns];
                 cells.extend(values.map(|value| format_ns(value as f64)));
                 cells.push(late.clone());
@@ -325,14 +373,13 @@ impl Page {
             }
         }
         self.table(&table);
-        for trial in &findings.trials {
+        for trial in &scope.trials {
             let cpu = &trial.instrument.cpu;
             let Some(nodes) = cpu.iter().map(|row| row.nodes.keys().cloned().collect::<Vec<_>>()).max_by_key(Vec::len)
             else {
                 continue;
             };
-            let title =
-                if findings.trials.len() > 1 { format!("CPU, trial {}", trial.trial) } else { "CPU".to_owned() };
+            let title = if scope.trials.len() > 1 { format!("CPU, {}", scope.name(trial)) } else { "CPU".to_owned() };
             let mut headings = vec![title.as_str(), "busy"];
             headings.extend(nodes.iter().map(String::as_str));
             headings.extend(["emulator", "load", "instrument", "programs", "other", "stolen", "hindered"]);
@@ -364,7 +411,7 @@ impl Page {
         for (trial, death) in deaths {
             self.section(&format!("Node {} died", death.node));
             let at = text::seconds(death.at_ns.saturating_sub(trial.starts_ns) as f64);
-            self.line(Paint::Bad, &format!("  trial {}, {at} after its start; its last lines:", trial.trial));
+            self.line(Paint::Bad, &format!("  trial {}, {at} after its start; its last lines:", trial.label()));
             for line in death.text.lines() {
                 self.line(Paint::Dim, &format!("  {line}"));
             }
@@ -393,8 +440,8 @@ impl Page {
             let (share, asked) = miss.percents();
             self.line(paint, &format!("- trial {}, {}: {share} good of {asked} asked", miss.trial, miss.phase));
         }
-        if verdict.validity == Validity::Valid {
-            self.line(Paint::Dim, &format!("  {}", verdict.effect.reason));
+        if let (Validity::Valid, [cell]) = (verdict.validity, &findings.cells[..]) {
+            self.line(Paint::Dim, &format!("  {}", cell.effect.reason));
         }
     }
 }

@@ -4,13 +4,56 @@ use brownout_analysis::{FaultFindings, Findings, Part, PhaseFindings, Proof, Sta
 use brownout_units::{Delay, format_ns};
 
 use crate::{
+    cells,
     escape::escape,
     markup::{Cell, cell, details, marked, markup, table},
-    proofs, text,
+    proofs,
+    scope::Scope,
+    table::Paint,
+    text,
 };
 
+/// All cells beside each other.
+pub fn cells_beside(scopes: &[Scope<'_>]) -> String {
+    painted("wide", &cells::caption(), &cells::HEADINGS, cells::rows(scopes))
+}
+
+/// What the faults did to each figure; none if nothing is judged.
+pub fn figures(scope: &Scope<'_>) -> Option<String> {
+    let rows = cells::figures(scope);
+    let caption = "What the faults did, against trials without a fault, block by block";
+    (!rows.is_empty()).then(|| painted("", caption, &cells::FIGURE_HEADINGS, rows))
+}
+
+/// What the factors do; none if nothing varies.
+pub fn factors(findings: &Findings) -> Option<String> {
+    let rows = cells::factors(findings);
+    let caption =
+        "Factors: a level against the first one, over all cells that differ in nothing else; × how two act together";
+    (!rows.is_empty()).then(|| painted("wide", caption, &cells::FACTOR_HEADINGS, rows))
+}
+
+fn painted(class: &str, caption: &str, headings: &[&str], rows: Vec<(Paint, Vec<String>)>) -> String {
+    let row = |(paint, texts): (Paint, Vec<String>)| {
+        let last = texts.len() - 1;
+        let class = match paint {
+            Paint::Good => "good words",
+            Paint::Bad => "bad words",
+            Paint::Warn => "warn words",
+            _ => "words",
+        };
+        let of = |(at, text): (usize, String)| match at {
+            0 => marked("words", text),
+            at if at == last => marked(class, text),
+            _ => cell(text),
+        };
+        ("", texts.into_iter().enumerate().map(of).collect())
+    };
+    table(class, caption, headings, rows.into_iter().map(row).collect())
+}
+
 /// The load by phase: all trials together, then each.
-pub fn phases(findings: &Findings) -> String {
+pub fn phases(scope: &Scope<'_>) -> String {
     let headings = [
         "phase",
         "offered/s",
@@ -28,12 +71,12 @@ pub fn phases(findings: &Findings) -> String {
         "objective met by",
     ];
     let mut rows = Vec::new();
-    for union in findings.phases.iter().filter(|phase| phase.name != phase::SET_UP) {
+    for union in scope.phases.iter().filter(|phase| phase.name != phase::SET_UP) {
         rows.push(("", phase_cells(&union.name, union)));
-        if findings.trials.len() > 1 {
-            for trial in &findings.trials {
+        if scope.trials.len() > 1 {
+            for trial in &scope.trials {
                 let own = trial.phases.iter().find(|own| own.name == union.name);
-                rows.extend(own.map(|own| ("sub", phase_cells(&format!("trial {}", trial.trial), own))));
+                rows.extend(own.map(|own| ("sub", phase_cells(&scope.name(trial), own))));
             }
         }
     }
@@ -64,9 +107,9 @@ fn phase_cells(name: &str, phase: &PhaseFindings) -> Vec<Cell> {
 }
 
 /// Response times by coordinator or statement, phases side by side.
-pub fn parts(findings: &Findings, what: &str, parts: fn(&PhaseFindings) -> &[Part]) -> String {
+pub fn parts(scope: &Scope<'_>, what: &str, parts: fn(&PhaseFindings) -> &[Part]) -> String {
     let phases: Vec<&PhaseFindings> =
-        findings.phases.iter().filter(|phase| phase::MEASURED.contains(&phase.name.as_str())).collect();
+        scope.phases.iter().filter(|phase| phase::MEASURED.contains(&phase.name.as_str())).collect();
     let mut names: Vec<&str> = phases.iter().flat_map(|phase| parts(phase)).map(|part| part.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
@@ -85,35 +128,52 @@ pub fn parts(findings: &Findings, what: &str, parts: fn(&PhaseFindings) -> &[Par
 }
 
 /// Goodput, degradation, recovery and residual of each trial.
-pub fn goodput(findings: &Findings) -> String {
-    let rows = findings.trials.iter().map(|trial| {
+pub fn goodput(scope: &Scope<'_>) -> String {
+    let rows = scope.trials.iter().map(|trial| {
         let effect = &trial.effect;
         let cells = vec![
-            cell(format!("trial {}", trial.trial)),
+            cell(scope.name(trial)),
             cell(text::or_none(effect.baseline, text::rate)),
             cell(text::or_none(effect.fault, text::rate)),
             cell(text::or_none(effect.degradation, text::share)),
             cell(text::or_none(effect.delivered_degradation, text::share)),
             cell(text::recovery(effect)),
+            cell(text::or_none(effect.lost_ns, |ns| text::seconds(ns as f64))),
             cell(text::or_none(effect.residual, |residual| format!("{residual:.3}"))),
         ];
         ("", cells)
     });
+    let over = scope.recovery.as_ref().map(|over| {
+        let mut cells = vec![cell(format!("{} trials", over.trials))];
+        cells.extend((0..4).map(|_| cell("")));
+        cells.extend([cell(text::recovery_over_trials(over)), cell(""), cell("")]);
+        ("", cells)
+    });
+    let rows = rows.chain(over);
     let caption = format!(
         "Goodput: {} answered ok within {}, per second",
-        text::whose(&findings.objective),
-        Delay::from_ns(findings.objective.response_ns)
+        text::whose(&scope.objective),
+        Delay::from_ns(scope.objective.response_ns)
     );
-    let headings = ["", "baseline/s", "fault/s", "degradation", "of delivered", "back after healing", "residual"];
+    let headings = [
+        "",
+        "baseline/s",
+        "fault/s",
+        "degradation",
+        "of delivered",
+        "back after healing",
+        "lost after healing",
+        "residual",
+    ];
     table("", &caption, &headings, rows.collect())
 }
 
 /// What the fault took from each operation, if there are several.
-pub fn operations(findings: &Findings) -> Option<String> {
-    if findings.planned_faults.is_empty() || findings.operations.len() < 2 {
+pub fn operations(scope: &Scope<'_>) -> Option<String> {
+    if scope.planned_faults.is_empty() || scope.operations.len() < 2 {
         return None;
     }
-    let rows = findings.operations.iter().map(|one| {
+    let rows = scope.operations.iter().map(|one| {
         let trials = text::or_none(one.trials, text::shares);
         let cells = vec![
             cell(&one.name),
@@ -124,7 +184,7 @@ pub fn operations(findings: &Findings) -> Option<String> {
         ];
         ("", cells)
     });
-    let within = Delay::from_ns(findings.objective.response_ns);
+    let within = Delay::from_ns(scope.objective.response_ns);
     let caption = format!("Goodput by operation: answered ok within {within}, per second; all trials together");
     let headings = ["operation", "baseline/s", "fault/s", "degradation", "single trials"];
     Some(table("", &caption, &headings, rows.collect()))
@@ -139,12 +199,12 @@ pub fn closed_loop_words(threads: u32) -> String {
 }
 
 /// What arithmetic alone says about a closed loop, if it is one.
-pub fn closed_loop(findings: &Findings) -> Option<String> {
-    let threads = findings.load.threads?;
-    let rows = findings.trials.iter().filter_map(|trial| {
+pub fn closed_loop(scope: &Scope<'_>) -> Option<String> {
+    let threads = scope.load.threads?;
+    let rows = scope.trials.iter().filter_map(|trial| {
         let own = trial.closed_loop.as_ref()?;
         let cells = vec![
-            cell(format!("trial {}", trial.trial)),
+            cell(scope.name(trial)),
             cell(text::or_none(own.measured_loss, text::share)),
             cell(text::or_none(own.predicted_loss, text::share)),
             cell(text::or_none(own.extra_delay_ns, format_ns)),
@@ -152,7 +212,7 @@ pub fn closed_loop(findings: &Findings) -> Option<String> {
         Some(("", cells))
     });
     let caption = closed_loop_words(threads);
-    let why = findings.trials.iter().find_map(|trial| trial.closed_loop.as_ref()?.inapplicable.clone());
+    let why = scope.trials.iter().find_map(|trial| trial.closed_loop.as_ref()?.inapplicable.clone());
     let caption = why.map_or(caption.clone(), |why| format!("{caption}; no prediction: {why}"));
     let headings = ["", "loss of throughput", "explained by the delay alone", "extra delay of a mean operation"];
     Some(table("", &caption, &headings, rows.collect()))
@@ -168,7 +228,7 @@ pub const STANDSTILL_HEADINGS: [&str; 5] =
     ["trial", "of the fault phase", "measured", "if its coordinator stood still", "if any replica it needs did"];
 
 /// The rows of that table for one trial.
-pub fn standstill_cells(trial: u32, own: &Standstill) -> Vec<[String; 5]> {
+pub fn standstill_cells(trial: &str, own: &Standstill) -> Vec<[String; 5]> {
     let slower = [
         trial.to_string(),
         format!("slower than {}", format_ns(own.slower_than_ns as f64)),
@@ -199,10 +259,10 @@ pub fn standstill_words(own: &Standstill) -> String {
 }
 
 /// What arithmetic alone says about nodes that stood still, if nothing else was in force.
-pub fn standstill(findings: &Findings) -> Option<String> {
-    let own: Vec<(u32, &Standstill)> =
-        findings.trials.iter().filter_map(|trial| Some((trial.trial, trial.standstill.as_ref()?))).collect();
-    let rows = own.iter().flat_map(|(trial, own)| standstill_cells(*trial, own));
+pub fn standstill(scope: &Scope<'_>) -> Option<String> {
+    let own: Vec<(String, &Standstill)> =
+        scope.trials.iter().filter_map(|trial| Some((trial.label(), trial.standstill.as_ref()?))).collect();
+    let rows = own.iter().flat_map(|(trial, own)| standstill_cells(trial, own));
     let rows = rows.map(|cells| ("", Vec::from(cells.map(cell))));
     let words: Vec<String> =
         own.iter().map(|(trial, own)| format!("trial {trial}: {}", standstill_words(own))).collect();
@@ -299,10 +359,10 @@ pub fn proof_class(verdict: Proof) -> &'static str {
 }
 
 /// The balance sheet of every trial.
-pub fn balance(findings: &Findings) -> String {
-    let rows = findings.trials.iter().map(|trial| {
+pub fn balance(scope: &Scope<'_>) -> String {
+    let rows = scope.trials.iter().map(|trial| {
         let sheet = &trial.balance;
-        let mut cells = vec![cell(format!("trial {}", trial.trial))];
+        let mut cells = vec![cell(scope.name(trial))];
         let (open, between) = (sheet.open_sent + sheet.open_unsent, sheet.between_phases);
         cells.extend([sheet.scheduled, sheet.sent].map(|count| cell(text::count(count))));
         cells.push(cell(text::not_sent(sheet.never_sent, sheet.withheld)));
@@ -333,14 +393,14 @@ pub fn balance(findings: &Findings) -> String {
 }
 
 /// The instrument's own errors.
-pub fn instrument(findings: &Findings) -> String {
-    let rows = findings.trials.iter().flat_map(|trial| {
+pub fn instrument(scope: &Scope<'_>) -> String {
+    let rows = scope.trials.iter().flat_map(|trial| {
         let own = &trial.instrument;
         let late = format!("{} of {}", own.late_intervals.len(), own.intervals);
         let errors = [("release of packets", own.release_error), ("start of operations", own.lateness)];
         errors.into_iter().filter_map(move |(what, errors)| {
             let errors = errors?;
-            let mut cells = vec![cell(format!("trial {}", trial.trial)), marked("words", what)];
+            let mut cells = vec![cell(scope.name(trial)), marked("words", what)];
             let values = [errors.p50_ns, errors.p99_ns, errors.p999_ns, errors.max_ns];
             cells.extend(values.map(|value| cell(format_ns(value as f64))));
             cells.push(marked(if own.too_late { "bad" } else { "" }, &late));
@@ -352,7 +412,7 @@ pub fn instrument(findings: &Findings) -> String {
 }
 
 /// Who used the machine in each phase, as bars and numbers.
-pub fn cpu(trial: &TrialFindings) -> String {
+pub fn cpu(trial: &TrialFindings, name: &str) -> String {
     const NODES: [&str; 6] = ["blue", "orange", "green", "purple", "sky", "red"];
     let bar = |class: &str, what: &str, share: f64| {
         let title = format!("{what}: {:.1}%", share * 100.0);
@@ -390,8 +450,7 @@ pub fn cpu(trial: &TrialFindings) -> String {
         ("", cells)
     });
     let caption = format!(
-        "CPU by phase, trial {}: shares of the lab's processors; hindered: by how much longer the nodes' work took because of others",
-        trial.trial
+        "CPU by phase, {name}: shares of the lab's processors; hindered: by how much longer the nodes' work took because of others"
     );
     table("wide", &caption, &["phase", "busy", "of the lab's processors", "", "hindered"], rows.collect())
 }

@@ -1,6 +1,8 @@
 //! Numbers and moments as people read them; the terminal and the HTML use the same.
 
-use brownout_analysis::{Effect, Part, PhaseFindings, Proof, Quantile, Range, Verdict, words};
+use brownout_analysis::{
+    Effect, Findings, Part, PhaseFindings, Proof, Quantile, Range, RecoveryOverTrials, Verdict, words,
+};
 use brownout_record::Quantity;
 use brownout_units::format_ns;
 
@@ -70,6 +72,20 @@ pub fn share(value: f64) -> String {
     if near_an_end { format!("{percent:.2}%") } else { format!("{percent:.1}%") }
 }
 
+/// A relative change with its sign; one that more than doubles as a factor.
+pub fn relative(change: f64) -> String {
+    match change {
+        factor if factor.is_infinite() => "beyond any limit".to_owned(),
+        factor if factor > 1.0 => format!("×{:.2}", factor + 1.0),
+        change => format!("{}{}", if change > 0.0 { "+" } else { "" }, share(change)),
+    }
+}
+
+/// The interval of one.
+pub fn relative_range((low, high): (f64, f64)) -> String {
+    format!("{} … {}", relative(low), relative(high))
+}
+
 /// A value or [`NONE`].
 pub fn or_none<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
     value.map_or_else(|| NONE.to_owned(), show)
@@ -89,16 +105,26 @@ pub fn proof(verdict: Proof) -> &'static str {
     }
 }
 
-/// How long goodput took to come back.
+/// When goodput came back: known to within one interval.
 pub fn recovery(effect: &Effect) -> String {
+    let relapse = if effect.relapsed == Some(true) { ", after a relapse" } else { "" };
     match (effect.recovered, effect.recovery_ns, effect.recovery_resolution_ns) {
         (Some(true), Some(ns), Some(resolution)) if ns <= resolution => {
-            format!("within {}", seconds(resolution as f64))
+            format!("within {}{relapse}", seconds(ns.max(resolution) as f64))
         }
-        (Some(true), Some(ns), _) => seconds(ns as f64),
+        (Some(true), Some(ns), Some(resolution)) => {
+            format!("{} … {}{relapse}", seconds((ns - resolution) as f64), seconds(ns as f64))
+        }
         (Some(false), ..) => "not within the recovery phase".to_owned(),
         _ => NONE.to_owned(),
     }
+}
+
+/// The same over trials: `median 3.0s (2.0s … 4.0s, 93.8% sure)`.
+pub fn recovery_over_trials(over: &RecoveryOverTrials) -> String {
+    let time = |ns: Option<u64>| ns.map_or_else(|| "never".to_owned(), |ns| seconds(ns as f64));
+    let (low, high, sure) = (time(over.low_ns), time(over.high_ns), share(over.confidence));
+    format!("median {} ({low} … {high}, {sure} sure)", time(over.median_ns))
 }
 
 /// Seconds with one decimal.
@@ -125,6 +151,20 @@ pub fn ended(phase: &PhaseFindings) -> String {
         (true, Some("failure")) => "the trial failed".to_owned(),
         (true, Some(other)) => other.to_owned(),
         (true, None) => "differs by trial".to_owned(),
+    }
+}
+
+/// How many trials a run has of how many: `4 trials`, `3 of 4 trials`, `5 attempts at 4 trials`.
+pub fn trials(findings: &Findings) -> String {
+    let planned = findings.design.only.map_or(findings.design.trials, |_| 1);
+    let mut done: Vec<u32> = findings.trials.iter().map(|trial| trial.planned).collect();
+    done.sort_unstable();
+    done.dedup();
+    let s = if planned == 1 { "" } else { "s" };
+    match (done.len() as u32 == planned, findings.trials.len() == done.len()) {
+        (true, true) => format!("{planned} trial{s}"),
+        (true, false) => format!("{} attempts at {planned} trial{s}", findings.trials.len()),
+        (false, _) => format!("{} of {planned} trials", done.len()),
     }
 }
 
@@ -176,5 +216,31 @@ mod tests {
             ["0.0%", "0.12%", "33.4%", "99.95%", "100.0%"]
         );
         assert_eq!(quantile(Quantile { value_ns: 2_000_000_000, at_least: true }), "≥2.00s");
+    }
+
+    #[test]
+    fn a_recovery_is_told_with_the_interval_in_which_it_came() {
+        let of = |seconds: u64, relapsed| {
+            recovery(&Effect {
+                recovered: Some(true),
+                recovery_ns: Some(seconds * 1_000_000_000),
+                recovery_resolution_ns: Some(1_000_000_000),
+                relapsed: Some(relapsed),
+                ..Effect::default()
+            })
+        };
+        assert_eq!([of(0, false), of(1, false), of(4, false)], ["within 1.0s", "within 1.0s", "3.0s … 4.0s"]);
+        assert_eq!(of(13, true), "12.0s … 13.0s, after a relapse");
+        let never = Effect { recovered: Some(false), ..Effect::default() };
+        assert_eq!(recovery(&never), "not within the recovery phase");
+        let over = RecoveryOverTrials {
+            trials: 4,
+            recovered: 3,
+            median_ns: Some(4_500_000_000),
+            low_ns: Some(3_000_000_000),
+            high_ns: None,
+            confidence: 0.875,
+        };
+        assert_eq!(recovery_over_trials(&over), "median 4.5s (3.0s … never, 87.5% sure)");
     }
 }

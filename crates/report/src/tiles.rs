@@ -1,10 +1,11 @@
 //! The figures at the head of the report: of what the faults did, or, where there are none, of the load.
 
-use brownout_analysis::{Findings, Proof, Quantile, Response, Validity, phase};
+use brownout_analysis::{Proof, Quantile, Response, Validity, phase};
 use brownout_units::{Delay, format_ns};
 
 use crate::{
     escape::escape,
+    scope::Scope,
     text::{self, SHOWN},
 };
 
@@ -12,8 +13,8 @@ use crate::{
 type Tile = (&'static str, String, String);
 
 /// All tiles.
-pub(crate) fn tiles(findings: &Findings) -> String {
-    let tiles = if findings.planned_faults.is_empty() { of_load(findings) } else { of_faults(findings) };
+pub(crate) fn tiles(scope: &Scope<'_>) -> String {
+    let tiles = if scope.planned_faults.is_empty() { of_load(scope) } else { of_faults(scope) };
     let tile = |(name, value, note): Tile| {
         format!(
             "<div class=\"tile\"><dt>{}</dt><dd>{}<small>{}</small></dd></div>",
@@ -23,19 +24,19 @@ pub(crate) fn tiles(findings: &Findings) -> String {
         )
     };
     // Numbers that nothing follows from do not shout.
-    let class = if findings.verdict.validity == Validity::Valid { "tiles" } else { "tiles doubt" };
+    let class = if scope.findings.verdict.validity == Validity::Valid { "tiles" } else { "tiles doubt" };
     format!("<dl class=\"{class}\">{}</dl>", tiles.into_iter().map(tile).collect::<String>())
 }
 
-fn of_faults(findings: &Findings) -> Vec<Tile> {
-    let of = |name: &str| findings.phases.iter().find(|phase| phase.name == name);
+fn of_faults(scope: &Scope<'_>) -> Vec<Tile> {
+    let of = |name: &str| scope.phases.iter().find(|phase| phase.name == name);
     let response = |name: &str| of(name).and_then(|phase| phase.response);
     let percentile = |name: &str, which: fn(&Response) -> Quantile| {
         text::or_none(response(name), |response| text::quantile(which(&response)))
     };
-    let effect = &findings.verdict.effect;
-    let spread = effect.degradation_min.zip(effect.degradation_max);
-    let trials = &findings.trials;
+    let effect = &scope.effect;
+    let spread = effect.change_max.zip(effect.change_min);
+    let trials = &scope.trials;
     let slowest = trials.iter().map(|trial| &trial.effect).max_by_key(|effect| match effect.recovered {
         Some(false) => u64::MAX,
         _ => effect.recovery_ns.unwrap_or(0),
@@ -43,14 +44,14 @@ fn of_faults(findings: &Findings) -> Vec<Tile> {
     let faults = || trials.iter().flat_map(|trial| &trial.faults);
     let proven = faults().filter(|fault| fault.verdict == Proof::Proven).count();
     let release = trials.iter().filter_map(|trial| trial.instrument.release_error).map(|errors| errors.p99_ns).max();
-    let busy = busy(findings);
-    let within = Delay::from_ns(findings.objective.response_ns);
+    let busy = busy(scope);
+    let within = Delay::from_ns(scope.objective.response_ns);
     vec![
         (
             "degradation of goodput",
-            text::or_none(effect.degradation, text::share),
+            text::or_none(effect.change, |change| text::share(-change)),
             text::or_none(spread, |(low, high)| {
-                format!("{} … {} over trials; good: within {within}", text::share(low), text::share(high))
+                format!("{} … {} in single trials; good: within {within}", text::share(-low), text::share(-high))
             }),
         ),
         (
@@ -78,7 +79,7 @@ fn of_faults(findings: &Findings) -> Vec<Tile> {
             format!(
                 "baseline {}; asked {}",
                 text::or_none(of(phase::BASELINE).and_then(|phase| phase.objective_share), text::share),
-                text::share(findings.objective.share)
+                text::share(scope.objective.share)
             ),
         ),
         (
@@ -102,15 +103,14 @@ fn of_faults(findings: &Findings) -> Vec<Tile> {
     ]
 }
 
-fn of_load(findings: &Findings) -> Vec<Tile> {
-    let phase = findings.phases.iter().find(|phase| phase.name == phase::BASELINE);
+fn of_load(scope: &Scope<'_>) -> Vec<Tile> {
+    let phase = scope.phases.iter().find(|phase| phase.name == phase::BASELINE);
     let rates = phase.and_then(|phase| phase.rates);
     let response = phase.and_then(|phase| phase.response);
     let percentile =
         |which: fn(&Response) -> Quantile| text::or_none(response, |response| text::quantile(which(&response)));
-    let lateness =
-        findings.trials.iter().filter_map(|trial| trial.instrument.lateness).map(|errors| errors.p99_ns).max();
-    let within = Delay::from_ns(findings.objective.response_ns);
+    let lateness = scope.trials.iter().filter_map(|trial| trial.instrument.lateness).map(|errors| errors.p99_ns).max();
+    let within = Delay::from_ns(scope.objective.response_ns);
     vec![
         (
             "delivered",
@@ -134,7 +134,7 @@ fn of_load(findings: &Findings) -> Vec<Tile> {
         (
             "good operations",
             text::or_none(phase.and_then(|phase| phase.objective_share), text::share),
-            match findings.objective.share {
+            match scope.objective.share {
                 share if share > 0.0 => format!("within {within}; asked {}", text::share(share)),
                 _ => format!("answered within {within}"),
             },
@@ -149,13 +149,13 @@ fn of_load(findings: &Findings) -> Vec<Tile> {
         (
             "client late, p99",
             text::or_none(lateness, |ns| format_ns(ns as f64)),
-            text::or_none(busy(findings), |busy| format!("machine {:.0}% busy", busy * 100.0)),
+            text::or_none(busy(scope), |busy| format!("machine {:.0}% busy", busy * 100.0)),
         ),
     ]
 }
 
 /// The share of the machine that was busy in the baseline; of several trials the largest.
-fn busy(findings: &Findings) -> Option<f64> {
-    let cpu = findings.trials.iter().flat_map(|trial| &trial.instrument.cpu);
+fn busy(scope: &Scope<'_>) -> Option<f64> {
+    let cpu = scope.trials.iter().flat_map(|trial| &trial.instrument.cpu);
     cpu.filter(|cpu| cpu.phase == phase::BASELINE).map(|cpu| cpu.busy).reduce(f64::max)
 }

@@ -10,7 +10,7 @@ mod scenario;
 use brownout_analysis::findings;
 use brownout_record::{EvidenceRow, Quantity, Subject};
 use brownout_report::{Style, html, summary, svg};
-use common::{SECOND, Synthetic};
+use common::{SECOND, Synthetic, three_copies};
 use scenario::{Made, Scenario};
 
 fn report(synthetic: &Synthetic) -> String {
@@ -87,6 +87,7 @@ fn kinds() -> Vec<(&'static str, Synthetic)> {
         ("killed in the fault", Synthetic { cut_at: Some(20 * SECOND), ..plan() }),
         ("no trial", Synthetic { trials: 0, ..plan() }),
         ("closed loop", Synthetic { threads: Some(8), ..plan() }),
+        ("explained", Synthetic { threads: Some(8), placement: Some(three_copies()), ..plan() }),
         ("flooded", Synthetic { flood: Some(30_000), ..plan() }),
         ("killed in the flood", Synthetic { flood: Some(30_000), trials: 1, cut_at: Some(5 * SECOND), ..plan() }),
         ("failed before its first trial", Synthetic { trials: 0, events: FAILURE, ..plan() }),
@@ -264,7 +265,7 @@ fn the_summary_fits_100_columns_and_is_plain_without_colour() {
 
 #[test]
 fn the_summary_says_what_happened() {
-    let whole = text(&Synthetic::default(), PLAIN);
+    let whole = text(&Synthetic { without: 1, ..Synthetic::default() }, PLAIN);
     for part in [
         "What does one slow replica cost",
         "every RTT to and from n2 grows by as much",
@@ -272,7 +273,9 @@ fn the_summary_says_what_happened() {
         "9 spared, worst",
         "proven: every RTT to and from n2 grows by 100ms",
         "balances",
-        "Worse: the fault costs 33.3% of the goodput over 2 trials.",
+        "Worse: the fault costs 33.3% of the goodput",
+        "trial 2, no fault",
+        "2 × (1 + 1)",
     ] {
         assert!(whole.contains(part), "{part}\n{whole}");
     }
@@ -280,6 +283,33 @@ fn the_summary_says_what_happened() {
     assert!(refuted.contains("9 spared, worst n3 → n1") && refuted.contains("refuted"), "{refuted}");
     let death = text(&Synthetic { death: true, ..Synthetic::default() }, PLAIN);
     assert!(death.contains("Node n3 died") && death.contains("out of memory <heap>"), "{death}");
+}
+
+#[test]
+fn what_arithmetic_explains_stands_beside_what_was_measured() {
+    let explained = Synthetic { threads: Some(8), placement: Some(three_copies()), ..Synthetic::default() };
+    let (page, text) = (report(&explained), text(&explained, PLAIN));
+    for part in [
+        "What arithmetic explains",
+        // Reads may ask n2 or leave it; writes have enough answers without it.
+        "must wait for it",
+        "loss of throughput",
+        "loss of goodput",
+        "p99 of reads",
+        "33.3% of the operations meet 200ms if it chooses the best replicas for each",
+    ] {
+        assert!(page.contains(part), "{part}");
+        assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part}\n{text}");
+    }
+    let row = |name: &str| {
+        let fault = text.split_once("must wait for it").unwrap().1;
+        let line = fault.lines().find(|line| line.contains(&format!("  {name} "))).unwrap();
+        line.split_whitespace().rev().take(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(row("reads"), ["100.0%", "33.3%"], "{text}");
+    assert_eq!(row("writes"), ["33.3%", "33.3%"], "{text}");
+    // Nothing is claimed of a run that does not tell where its rows lie.
+    assert!(!report(&Synthetic::default()).contains("What arithmetic explains"));
 }
 
 #[test]

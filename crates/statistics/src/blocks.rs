@@ -2,7 +2,7 @@
 
 use crate::{
     ALPHA,
-    estimate::{Estimate, estimate},
+    estimate::{Estimate, estimates},
     order::{deviation, mean, median},
     quantiles::{beyond_student, student},
 };
@@ -58,8 +58,7 @@ pub fn compare(cell: &[f64], without: &[Vec<f64>], margin: f64, floor: f64, cell
         return None;
     }
     let differences = differences(cell, without);
-    let shown = estimate(&differences, ALPHA, floor, cells)?;
-    let narrower = estimate(&differences, 2.0 * ALPHA, floor, cells)?;
+    let [shown, narrower] = estimates(&differences, [ALPHA, 2.0 * ALPHA], floor, cells)?;
     let no_larger_than = narrower.low.abs().max(narrower.high.abs());
     let outcome = match shown {
         _ if no_larger_than < margin => Outcome::NoDifference,

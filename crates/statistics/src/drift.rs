@@ -5,19 +5,30 @@
 
 use crate::{order::median, quantiles::beyond_normal};
 
-/// Of each half of the stretch that a warm-up is judged by, in intervals.
-const HALF: usize = 20;
+/// Of each half of the stretch that a warm-up is judged by, in intervals, where there is time for as many.
+pub const SETTLED_HALF: usize = 20;
 /// So little (of the logarithm) may the older half be slower.
 const LEFT: f64 = 0.05;
 
-/// The first interval by whose end a warm-up is over: when the older half of the last 40 is at most 5 % slower than the newer. None if
-/// that does not come. `p50` are the medians of latencies, interval by interval (a second each), in any unit.
-pub fn warm_up_ends(p50: &[f64]) -> Option<usize> {
+/// By how much the older half of some latencies is slower than the newer, by the logarithms of their medians; NaN of
+/// fewer than two.
+pub fn fall(p50: &[f64]) -> f64 {
     let logarithms: Vec<f64> = p50.iter().map(|value| value.ln()).collect();
-    (2 * HALF..=logarithms.len()).find(|end| {
-        let (older, newer) = logarithms[end - 2 * HALF..*end].split_at(HALF);
-        median(older) - median(newer) <= LEFT
-    })
+    let (older, newer) = logarithms.split_at(logarithms.len() / 2);
+    median(older) - median(newer)
+}
+
+/// Whether latency has settled over some intervals: the older half is at most 5 % slower than the newer. `p50` are the
+/// medians of latencies, interval by interval (a second each), in any unit. Halves of [`SETTLED_HALF`] leave 3 % of
+/// what falls by e in 20 s; the shorter, the more is left, and the more often noise looks like a fall.
+pub fn has_settled(p50: &[f64]) -> bool {
+    fall(p50) <= LEFT
+}
+
+/// The first interval by whose end a warm-up is over: when latency [`has_settled`] over the last 40. None if that does
+/// not come.
+pub fn warm_up_ends(p50: &[f64]) -> Option<usize> {
+    (2 * SETTLED_HALF..=p50.len()).find(|end| has_settled(&p50[end - 2 * SETTLED_HALF..*end]))
 }
 
 /// How much the logarithm of some values changes over all of them, by least squares.
@@ -38,8 +49,8 @@ pub struct Trend {
     pub p: f64,
 }
 
-/// The test of Mann ("Nonparametric tests against trend", Econometrica 13, 1945) and Kendall, with the correction for continuity.
-/// None of fewer than four values.
+/// The test of Mann ("Nonparametric tests against trend", Econometrica 13, 1945) and Kendall, with the correction for
+/// continuity. None of fewer than four values.
 pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
     const LEAST: usize = 4;
     let count = values.len();
@@ -52,4 +63,23 @@ pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
     let variance = n * (n - 1.0) * (2.0 * n + 5.0) / 18.0;
     let z = (score - score.signum()) as f64 / variance.sqrt();
     Some(Trend { score, p: beyond_normal(z) })
+}
+
+/// The place of the first value after the likeliest change: where the parts before and after it lie farthest apart by
+/// the energy distance, each part having two values at least (Matteson and James, "A nonparametric approach for
+/// multiple change point analysis of multivariate data", Journal of the American Statistical Association 109, 2014:
+/// their E-divisive, one change, without its test). None of fewer than four values.
+pub fn change_point(values: &[f64]) -> Option<usize> {
+    const LEAST: usize = 2;
+    let apart = |one: &[f64], other: &[f64]| -> f64 {
+        one.iter().map(|one| other.iter().map(|other| (one - other).abs()).sum::<f64>()).sum()
+    };
+    let distance = |at: usize| {
+        let (before, after) = values.split_at(at);
+        let (m, n) = (before.len() as f64, after.len() as f64);
+        let between = 2.0 * apart(before, after) / (m * n);
+        let within = apart(before, before) / (m * (m - 1.0)) + apart(after, after) / (n * (n - 1.0));
+        (between - within) * m * n / (m + n)
+    };
+    (LEAST..=values.len().saturating_sub(LEAST)).max_by(|one, other| distance(*one).total_cmp(&distance(*other)))
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     ALPHA,
-    order::{deviation, mean, median},
+    order::{deviation, mean, middle},
     quantiles::{beyond_student, student},
     signed_rank,
 };
@@ -63,49 +63,102 @@ pub(crate) fn is_ranked(blocks: usize, cells: usize) -> bool {
 /// `floor` is the least standard error that counts, `cells` how many such questions are asked of one run. None of fewer than two
 /// differences, or of one that is no number.
 pub fn estimate(differences: &[f64], alpha: f64, floor: f64, cells: usize) -> Option<Estimate> {
+    estimates(differences, [alpha], floor, cells).map(|[estimate]| estimate)
+}
+
+/// The same at several levels.
+pub(crate) fn estimates<const LEVELS: usize>(
+    differences: &[f64],
+    alphas: [f64; LEVELS],
+    floor: f64,
+    cells: usize,
+) -> Option<[Estimate; LEVELS]> {
     let blocks = differences.len();
     if blocks < 2 || !differences.iter().all(|one| one.is_finite()) {
         return None;
     }
-    if is_ranked(blocks, cells)
-        && let Some(ranked) = by_ranks(differences, alpha, floor)
-    {
-        return Some(ranked);
-    }
-    let error = (deviation(differences) / (blocks as f64).sqrt()).max(floor);
-    let (effect, half) = (mean(differences), student(1.0 - alpha / 2.0, blocks - 1) * error);
-    Some(Estimate {
-        method: Method::Student,
-        blocks,
-        effect,
-        low: effect - half,
-        high: effect + half,
-        p: beyond_student(effect / error, blocks - 1),
-        smallest_seen: effect_factor(blocks) * (blocks as f64).sqrt() * error,
-    })
+    let ranks = is_ranked(blocks, cells).then(|| Ranks::of(differences, floor)).flatten();
+    let by_ranks = |alpha| ranks.as_ref().and_then(|ranks| ranks.estimate(alpha));
+    let mut by_t = None;
+    Some(alphas.map(|alpha| {
+        by_ranks(alpha).unwrap_or_else(|| by_t.get_or_insert_with(|| Student::of(differences, floor)).estimate(alpha))
+    }))
 }
 
-fn by_ranks(differences: &[f64], alpha: f64, floor: f64) -> Option<Estimate> {
-    let averages = signed_rank::walsh_averages(differences);
-    let (effect, blocks) = (median(&averages), differences.len());
-    // Not narrower than the floor allows.
-    let least = 1.96 * floor;
-    let ends = |alpha: f64| -> Option<(f64, f64)> {
-        let critical = signed_rank::critical(blocks, alpha)?;
-        let (low, high) = (averages[critical], averages[averages.len() - 1 - critical]);
-        Some(if high - low < 2.0 * least { (effect - least, effect + least) } else { (low, high) })
-    };
-    let (low, high) = ends(alpha)?;
-    let at_5_percent = ends(ALPHA)?;
-    let freedom = blocks - 1;
-    let further = 1.0 + student(POWER, freedom) / student(1.0 - ALPHA / 2.0, freedom);
-    Some(Estimate {
-        method: Method::SignedRank,
-        blocks,
-        effect,
-        low,
-        high,
-        p: signed_rank::chance(differences, &averages),
-        smallest_seen: (at_5_percent.1 - at_5_percent.0) / 2.0 * further,
-    })
+/// By Student's t.
+struct Student {
+    blocks: usize,
+    effect: f64,
+    error: f64,
+    p: f64,
+}
+
+impl Student {
+    fn of(differences: &[f64], floor: f64) -> Student {
+        let (blocks, effect) = (differences.len(), mean(differences));
+        let error = (deviation(differences) / (blocks as f64).sqrt()).max(floor);
+        Student { blocks, effect, error, p: beyond_student(effect / error, blocks - 1) }
+    }
+
+    fn estimate(&self, alpha: f64) -> Estimate {
+        let Student { blocks, effect, error, p } = *self;
+        let half = student(1.0 - alpha / 2.0, blocks - 1) * error;
+        Estimate {
+            method: Method::Student,
+            blocks,
+            effect,
+            low: effect - half,
+            high: effect + half,
+            p,
+            smallest_seen: effect_factor(blocks) * (blocks as f64).sqrt() * error,
+        }
+    }
+}
+
+/// By signed ranks.
+struct Ranks {
+    blocks: usize,
+    averages: Vec<f64>,
+    effect: f64,
+    p: f64,
+    floor: f64,
+}
+
+impl Ranks {
+    /// None if there are too few for an interval at 5 %.
+    fn of(differences: &[f64], floor: f64) -> Option<Ranks> {
+        signed_rank::critical(differences.len(), ALPHA)?;
+        let averages = signed_rank::walsh_averages(differences);
+        Some(Ranks {
+            blocks: differences.len(),
+            effect: middle(&averages),
+            p: signed_rank::chance(differences, &averages),
+            averages,
+            floor,
+        })
+    }
+
+    fn ends(&self, alpha: f64) -> Option<(f64, f64)> {
+        let critical = signed_rank::critical(self.blocks, alpha)?;
+        let (low, high) = (self.averages[critical], self.averages[self.averages.len() - 1 - critical]);
+        // Not narrower than the floor allows.
+        let least = 1.96 * self.floor;
+        Some(if high - low < 2.0 * least { (self.effect - least, self.effect + least) } else { (low, high) })
+    }
+
+    fn estimate(&self, alpha: f64) -> Option<Estimate> {
+        let (low, high) = self.ends(alpha)?;
+        let at_5_percent = self.ends(ALPHA)?;
+        let freedom = self.blocks - 1;
+        let further = 1.0 + student(POWER, freedom) / student(1.0 - ALPHA / 2.0, freedom);
+        Some(Estimate {
+            method: Method::SignedRank,
+            blocks: self.blocks,
+            effect: self.effect,
+            low,
+            high,
+            p: self.p,
+            smallest_seen: (at_5_percent.1 - at_5_percent.0) / 2.0 * further,
+        })
+    }
 }

@@ -8,8 +8,10 @@
 //! [`log_odds`] of shares. An effect `e` on the logarithmic scale is a change by the factor exp(e).
 
 mod blocks;
+pub mod capacity;
 mod drift;
 mod estimate;
+mod independent;
 mod many;
 mod order;
 mod planning;
@@ -21,8 +23,9 @@ mod zone;
 
 pub use self::{
     blocks::{Comparison, Outcome, compare, differences, prediction_limits},
-    drift::{Trend, change_over, mann_kendall, warm_up_ends},
+    drift::{SETTLED_HALF, Trend, change_over, change_point, fall, has_settled, mann_kendall, warm_up_ends},
     estimate::{Estimate, Method, effect_factor, estimate},
+    independent::{Difference, difference},
     many::{Selection, benjamini_hochberg, holm},
     order::{deviation, mean, median},
     planning::{Plan, plan},

@@ -19,6 +19,11 @@ pub fn deviation(values: &[f64]) -> f64 {
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
+    middle(&sorted)
+}
+
+/// The median of values that are in order.
+pub(crate) fn middle(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     match sorted.len() {
         0 => f64::NAN,

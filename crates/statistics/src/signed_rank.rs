@@ -2,8 +2,19 @@
 //! that belongs to it (Hodges and Lehmann, "Estimates of location based on rank tests", Annals of Mathematical Statistics 34,
 //! 1963): of the sorted means of all pairs. A trial that a neighbour spoilt moves it as far as any other, not farther.
 
+use std::{borrow::Cow, sync::OnceLock};
+
 /// P(T⁺ ≤ c) for c from 0 on, T⁺ being the sum of the ranks of the positive ones of `count` values without an effect.
-fn cumulative(count: usize) -> Vec<f64> {
+fn cumulative(count: usize) -> Cow<'static, [f64]> {
+    /// Of the numbers of blocks that runs have it is computed once.
+    static OF_FEW: [OnceLock<Vec<f64>>; 65] = [const { OnceLock::new() }; 65];
+    match OF_FEW.get(count) {
+        Some(known) => Cow::Borrowed(known.get_or_init(|| chances(count))),
+        None => Cow::Owned(chances(count)),
+    }
+}
+
+fn chances(count: usize) -> Vec<f64> {
     let mut chances = vec![1.0];
     for rank in 1..=count {
         let mut next = chances.clone();
@@ -26,7 +37,7 @@ fn cumulative(count: usize) -> Vec<f64> {
 /// The largest c with P(T⁺ ≤ c) ≤ `alpha` ÷ 2; none if so few values reach no such error.
 pub(crate) fn critical(count: usize, alpha: f64) -> Option<usize> {
     // Sums of powers of two come out a hair too large.
-    cumulative(count).iter().rposition(|chance| *chance <= alpha / 2.0 + 1e-12)
+    cumulative(count).partition_point(|chance| *chance <= alpha / 2.0 + 1e-12).checked_sub(1)
 }
 
 /// The means of all pairs, each value with itself too, ascending.

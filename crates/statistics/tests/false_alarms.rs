@@ -6,7 +6,7 @@
 use std::f64::consts::TAU;
 
 use brownout_base::random::Random;
-use brownout_statistics::{ALPHA, FLOOR, Outcome, benjamini_hochberg, compare, holm, plan};
+use brownout_statistics::{ALPHA, FLOOR, Outcome, benjamini_hochberg, compare, difference, holm, mann_kendall, plan};
 
 /// An effect below one percent is none.
 const MARGIN: f64 = 0.00995;
@@ -93,13 +93,17 @@ fn equal_things_are_called_different_in_one_of_twenty_designs_at_most() {
             for blocks in [2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 30] {
                 let seed = (place * 1_000 + without * 100 + blocks) as u64;
                 let rate = called(seed, *noise, (without, blocks), 0.0, DESIGNS);
+                // What goes beyond was counted over 100,000 designs.
                 let promised = match (*name, without, blocks) {
-                    // A skewed median of three lies beside that of one: at 30 blocks a rule that sees 1 % sees that, too.
-                    ("exponential, skewed", 3, _) => 0.09,
-                    // Of two blocks whose trials lie far apart for one reason, two of four orders look like an effect.
-                    ("drift of 10 %" | "a step of 10 % in the middle", 1, 2) => 0.09,
+                    // A skewed median of three lies beside that of one: many blocks see that, too.
+                    ("exponential, skewed", 3, 20..) => 0.062,
+                    // Of few blocks whose trials lie far apart for one reason, some orders look like an effect: two of the four of
+                    // two blocks.
+                    ("drift of 10 %", 1, 2) => 0.078,
+                    ("drift of 10 %", 1, 3) => 0.065,
                     _ => 0.055,
                 };
+                println!("{name}, {blocks} blocks, {without} without a fault: {:.1} %", rate * 100.0);
                 if rate > promised + error(promised, DESIGNS) {
                     beyond.push(format!("{name}, {blocks} blocks, {without} without a fault: {:.1} %", rate * 100.0));
                 }
@@ -107,6 +111,93 @@ fn equal_things_are_called_different_in_one_of_twenty_designs_at_most() {
         }
     }
     assert!(beyond.is_empty(), "{}", beyond.join("\n"));
+}
+
+/// Values of separate runs: nothing lies between them but their noise.
+fn runs(random: &mut Random, noise: Noise, arm: usize, count: usize) -> Vec<f64> {
+    (0..count).map(|_| noise(random, Trial { arm, at: 0.0, block: 0.0 })).collect()
+}
+
+#[test]
+fn equal_separate_runs_are_called_different_in_one_of_twenty_comparisons_at_most() {
+    const DESIGNS: usize = 4_000;
+    let mut random = Random::new(21);
+    let mut beyond = Vec::new();
+    for (name, noise) in MODELS {
+        for (a, b) in [(2, 2), (3, 3), (5, 5), (10, 10), (30, 30), (2, 5), (5, 2), (3, 10), (10, 3)] {
+            let alarms = (0..DESIGNS).filter(|_| {
+                let (a, b) = (runs(&mut random, *noise, 1, a), runs(&mut random, *noise, 0, b));
+                difference(&a, &b, FLOOR).unwrap().p < ALPHA
+            });
+            let rate = alarms.count() as f64 / DESIGNS as f64;
+            // The mean of few skewed values lies elsewhere than that of many, and seldom knows.
+            let promised = if *name == "exponential, skewed" && a != b { 0.09 } else { 0.055 };
+            if rate > promised + error(promised, DESIGNS) {
+                beyond.push(format!("{name}, {a} runs against {b}: {:.1} %", rate * 100.0));
+            }
+        }
+    }
+    assert!(beyond.is_empty(), "{}", beyond.join("\n"));
+}
+
+#[test]
+fn many_figures_of_equal_separate_runs_raise_a_false_alarm_in_one_of_twenty_comparisons_at_most() {
+    const DESIGNS: usize = 2_000;
+    const FIGURES: usize = 40;
+    let mut random = Random::new(24);
+    for count in [2, 3, 5, 10] {
+        let mut alarms = [0, 0];
+        for _ in 0..DESIGNS {
+            // A run that is slow is slow in all of its figures.
+            let common: Vec<f64> = (0..2 * count).map(|_| 0.02 * normal(&mut random)).collect();
+            let p: Vec<f64> = (0..FIGURES)
+                .map(|_| {
+                    let values: Vec<f64> = common.iter().map(|run| run + 0.02 * normal(&mut random)).collect();
+                    difference(&values[..count], &values[count..], FLOOR).unwrap().p
+                })
+                .collect();
+            alarms[0] += usize::from(p.iter().any(|p| *p < ALPHA));
+            alarms[1] += usize::from(!benjamini_hochberg(&p, ALPHA).selected.is_empty());
+        }
+        let [uncorrected, selected] = alarms.map(|count| count as f64 / DESIGNS as f64);
+        assert!(uncorrected > 0.3, "{count} runs a side: {uncorrected}: what is to be corrected is there");
+        assert!(selected <= ALPHA + error(ALPHA, DESIGNS), "{count} runs a side: {selected}");
+    }
+}
+
+#[test]
+fn trials_of_two_separate_runs_are_not_to_be_compared_as_if_they_were_runs() {
+    // What a run has in common scatters as its trials do.
+    const DESIGNS: usize = 1_000;
+    let mut random = Random::new(22);
+    let alarms = (0..DESIGNS).filter(|_| {
+        let mut run = || {
+            let common = 0.01 * normal(&mut random);
+            (0..5).map(|_| common + 0.01 * normal(&mut random)).collect::<Vec<f64>>()
+        };
+        let (a, b) = (run(), run());
+        difference(&a, &b, FLOOR).unwrap().p < ALPHA
+    });
+    let rate = alarms.count() as f64 / DESIGNS as f64;
+    assert!((0.30..0.45).contains(&rate), "{rate}");
+}
+
+#[test]
+fn a_run_that_only_scatters_has_no_drift_in_nineteen_of_twenty() {
+    const DESIGNS: usize = 4_000;
+    let mut random = Random::new(23);
+    // Those in which nothing depends on time.
+    for (name, noise) in &MODELS[..5] {
+        for trials in [4, 5, 6, 8, 12, 20, 40] {
+            let alarms = (0..DESIGNS).filter(|_| {
+                let values = runs(&mut random, *noise, 1, trials);
+                mann_kendall(&values).unwrap().p <= ALPHA
+            });
+            let rate = alarms.count() as f64 / DESIGNS as f64;
+            assert!(rate <= 0.055 + error(0.055, DESIGNS), "{name}, {trials} trials: {rate}");
+            assert!((trials < 5) == (rate == 0.0), "four trials cannot show a trend, five can: {rate}");
+        }
+    }
 }
 
 #[test]

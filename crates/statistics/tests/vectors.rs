@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
 use brownout_statistics::{
-    ALPHA, Comparison, FLOOR, Method, Outcome, Zone, benjamini_hochberg, change_over, compare, deviation,
-    effect_factor, estimate, log_odds, log_odds_floor, mann_kendall, median_over_trials, plan, prediction_limits,
-    recovery, student, warm_up_ends,
+    ALPHA, Comparison, FLOOR, Method, Outcome, Zone, benjamini_hochberg, change_over, change_point, compare, deviation,
+    difference, effect_factor, estimate, log_odds, log_odds_floor, mann_kendall, median_over_trials, plan,
+    prediction_limits, recovery, student, warm_up_ends,
 };
 use serde_json::Value;
 
@@ -141,6 +141,40 @@ fn a_fault_against_its_own_baseline() {
     let (fault, baseline) = (rows(&input["fault_phase_arms"]), rows(&input["baseline_arms"]));
     let arms: Vec<Vec<f64>> = fault.iter().zip(&baseline).map(|(fault, baseline)| ratio(fault, baseline)).collect();
     assert_compared(&compare(&cell, &arms, 1.01f64.ln(), FLOOR, 1).unwrap(), &output);
+}
+
+#[test]
+fn separate_runs_are_two_independent_samples() {
+    for name in ["three against five", "two against two", "one side scatters tenfold"] {
+        let (input, output) = vector(&format!("separate runs: {name}"));
+        let found = difference(&numbers(&input["a"]), &numbers(&input["b"]), FLOOR).unwrap();
+        for (found, expected) in
+            [(found.effect, "effect"), (found.error, "error"), (found.freedom, "freedom"), (found.p, "p")]
+        {
+            assert_is(found, &output[expected]);
+        }
+        for (alpha, expected) in [(0.05, "interval95"), (0.10, "interval90"), (0.01, "interval99")] {
+            let (low, high) = found.interval(alpha);
+            assert_is(low, &output[expected][0]);
+            assert_is(high, &output[expected][1]);
+        }
+        let ends = numbers(&output["interval90"]);
+        assert!((found.no_larger_than() - ends[0].abs().max(ends[1].abs())).abs() < 1e-4);
+        for (alpha, expected) in [(0.05, "smallest_seen"), (0.01, "smallest_seen_99")] {
+            let expected = output[expected].as_f64().unwrap();
+            let found = found.smallest_seen(alpha);
+            assert!((found / expected - 1.0).abs() < 0.005, "{name}: {found} instead of {expected}");
+        }
+    }
+}
+
+#[test]
+fn separate_runs_that_are_too_few_or_no_numbers_have_no_difference() {
+    assert!(difference(&[1.0], &[1.0, 1.1, 1.2], FLOOR).is_none());
+    assert!(difference(&[1.0, f64::NEG_INFINITY], &[1.0, 1.1], FLOOR).is_none());
+    // What does not scatter at all still has the error of clocks and histograms.
+    let equal = difference(&[1.0; 3], &[1.0; 3], FLOOR).unwrap();
+    assert_eq!((equal.error, equal.freedom, equal.p), (FLOOR, 4.0, 1.0));
 }
 
 #[test]
@@ -280,6 +314,16 @@ fn a_drift_over_the_run_is_a_trend() {
     let found = mann_kendall(&numbers(&input["v"])).unwrap();
     assert_eq!(found.score, output["s"].as_i64().unwrap());
     assert_is(found.p, &output["p"]);
+}
+
+#[test]
+fn a_change_is_where_the_values_before_and_after_it_lie_farthest_apart() {
+    let step = [1.00, 1.02, 0.99, 1.01, 1.21, 1.19, 1.22, 1.20, 1.18];
+    assert_eq!(change_point(&step), Some(4));
+    // Of a steady rise it is the middle; one value alone is no part.
+    assert_eq!(change_point(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), Some(3));
+    assert_eq!(change_point(&[9.0, 1.0, 1.0, 1.0]), Some(2));
+    assert_eq!(change_point(&[1.0, 1.1, 2.0]), None);
 }
 
 #[test]

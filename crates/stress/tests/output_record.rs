@@ -121,7 +121,7 @@ fn a_load_that_did_what_it_was_told_is_a_valid_run() {
     assert_eq!(findings.verdict.validity, Validity::Valid, "{:?}", findings.verdict.reasons);
     assert_eq!(exit_code(&findings), 0);
     assert_eq!(findings.verdict.sentence, "Valid: the load ran as planned, and without a fault.");
-    let phase = &findings.phases[0];
+    let phase = &findings.cells[0].phases[0];
     assert_eq!(
         (phase.name.as_str(), phase.counts.scheduled, phase.counts.ok, phase.counts.failed),
         ("baseline", 500, 495, 5)
@@ -153,7 +153,7 @@ fn a_warm_up_is_a_phase_of_its_own() {
     write(&path, &RunPlan { warm_up_ns: Some(SECOND), ..plan() }, Ended::Done);
     let findings = findings(&Run::open(&path).unwrap()).unwrap();
     let phases: Vec<(&str, u64)> =
-        findings.phases.iter().map(|phase| (phase.name.as_str(), phase.counts.scheduled)).collect();
+        findings.cells[0].phases.iter().map(|phase| (phase.name.as_str(), phase.counts.scheduled)).collect();
     assert_eq!(phases, [("warm-up", 100), ("baseline", 400)]);
 }
 

@@ -11,6 +11,7 @@ mod error;
 mod number;
 mod rate;
 mod share;
+mod spaced;
 mod time;
 
 pub use bytes::{BitRate, Bytes};
@@ -18,6 +19,7 @@ pub use count::Count;
 pub use error::UnitError;
 pub use rate::Rate;
 pub use share::Share;
+pub use spaced::Spaced;
 pub use time::{Delay, format_ns};
 
 /// Serialize and deserialize a type through its text form.

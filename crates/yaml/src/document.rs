@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A text and its tree.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Document {
     file: PathBuf,
     text: String,

@@ -1,91 +1,148 @@
-//! The verdict on one figure, from its values on both sides.
+//! The verdicts on all figures of a comparison together, by the rules of `docs/statistics.md`.
+
+use brownout_statistics::{ALPHA, Difference, Selection, benjamini_hochberg};
 
 use super::object::Compared;
-use crate::{
-    Outcome, stats,
-    verdict::{LEAST_DIFFERENCE, LEAST_NOISE, decide},
-};
+use crate::Outcome;
 
-/// How a figure is measured, and in which measure it changes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
-    PerSecond,
-    Nanoseconds,
-    /// Its change is a difference, not a quotient.
-    Share,
+/// A change below this is none.
+pub(super) const MARGIN: f64 = 0.01;
+/// A smallest change that could have been seen is told up to this factor.
+const WORTH_TELLING: f64 = 1_000.0;
+
+/// A figure and what its runs say of it.
+pub(super) struct Figure {
+    pub(super) compared: Compared,
+    /// None if a side has too few runs, or if there is nothing to judge.
+    pub(super) difference: Option<Difference>,
+    /// A share of which no run of either side has any.
+    pub(super) never: bool,
 }
 
-impl Unit {
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Unit::PerSecond => "1/s",
-            Unit::Nanoseconds => "ns",
-            Unit::Share => "share",
+/// All figures with their verdicts, and how often such intervals hold the truth: selected together, so that at most 5 %
+/// of those that are called worse or better are so by chance, with intervals that agree. `few`: why nothing is judged,
+/// if so.
+pub(super) fn judged(figures: Vec<Figure>, few: Option<&str>) -> (Vec<Compared>, Option<f64>) {
+    let p: Vec<f64> = figures.iter().filter_map(|figure| figure.difference).map(|difference| difference.p).collect();
+    let Selection { selected, interval_alpha, .. } = benjamini_hochberg(&p, ALPHA);
+    let mut place = 0;
+    let judged = figures.into_iter().map(|mut figure| {
+        match figure.difference {
+            Some(difference) => {
+                judge(&mut figure.compared, &difference, interval_alpha, selected.binary_search(&place).is_ok());
+                place += 1;
+            }
+            None if figure.never => {
+                figure.compared.outcome = Outcome::NotJudged;
+                "there is none on either side".clone_into(&mut figure.compared.reason);
+            }
+            None => few.unwrap_or("there is nothing to compare with").clone_into(&mut figure.compared.reason),
         }
-    }
+        figure.compared
+    });
+    (judged.collect(), (!p.is_empty()).then_some(1.0 - interval_alpha))
 }
 
-/// Fills in everything that follows from the values and the noise.
-pub(super) fn decided(mut figure: Compared, unit: Unit, seed: u64) -> Compared {
-    let (a, b) = (&figure.a.trials, &figure.b.trials);
-    let change = |a: f64, b: f64| match unit {
-        Unit::Share => Some(b - a),
-        _ => (a > 0.0).then(|| (b - a) / a),
+fn judge(figure: &mut Compared, difference: &Difference, alpha: f64, selected: bool) {
+    let (low, high) = difference.interval(alpha);
+    let interval = (low.exp_m1(), high.exp_m1());
+    let no_larger_than = difference.no_larger_than().exp_m1();
+    let smallest_seen = difference.smallest_seen(alpha).exp_m1();
+    figure.interval = Some(interval).filter(|(_, high)| high.is_finite());
+    figure.p = Some(difference.p);
+    figure.no_larger_than = Some(no_larger_than).filter(|size| size.is_finite());
+    figure.smallest_seen = Some(smallest_seen).filter(|size| *size < WORTH_TELLING);
+    let is_better = (difference.effect > 0.0) == figure.more_is_better;
+    let percent = |share: f64| format!("{:.1}%", share * 100.0);
+    let confidence = format!("{}%", trimmed((1.0 - alpha) * 100.0));
+    let from_to =
+        format!("the {confidence} interval of the change is {} … {}", percent(interval.0), percent(interval.1));
+    let seen = match figure.smallest_seen {
+        Some(size) => format!("a change of {} could have been seen", percent(size)),
+        None => "only a change by a factor of a thousand could have been seen".to_owned(),
     };
-    figure.noise_floor = figure.noise_floor.max(LEAST_NOISE);
-    figure.threshold = (2.0 * figure.noise_floor).max(LEAST_DIFFERENCE);
-    figure.superiority = superiority(a, b);
-    figure.change = change(figure.a.mean, figure.b.mean);
-    figure.interval = stats::bootstrap_change(a, b, seed, change);
-    let range = extremes(a, b, change);
-    (figure.outcome, figure.reason) = match (figure.interval, range) {
-        _ if a.len() < 2 || b.len() < 2 => (
-            Outcome::NotJudged,
-            "with one trial on a side, a difference cannot be distinguished from chance".to_owned(),
-        ),
-        (Some(interval), _) => of_change(&figure, "the 95% interval of the change", interval),
-        (None, Some(range)) => of_change(&figure, "the change between any two trials", range),
-        (None, None) => (Outcome::Inconclusive, "a trial of A has nothing to compare with".to_owned()),
+    let (outcome, reason) = if no_larger_than < MARGIN {
+        (Outcome::NoDifference, format!("no difference larger than {:.2}%", no_larger_than * 100.0))
+    } else if selected {
+        (if is_better { Outcome::Better } else { Outcome::Worse }, from_to)
+    } else {
+        (Outcome::Inconclusive, format!("{from_to}; {seen}"))
     };
-    figure
-}
-
-/// The smallest and the largest change between a trial of A and one of B.
-fn extremes(a: &[f64], b: &[f64], change: impl Fn(f64, f64) -> Option<f64>) -> Option<(f64, f64)> {
-    let mut range = (f64::INFINITY, f64::NEG_INFINITY);
-    for (a, b) in a.iter().flat_map(|a| b.iter().map(move |b| (*a, *b))) {
-        let change = change(a, b)?;
-        range = (range.0.min(change), range.1.max(change));
-    }
-    Some(range)
-}
-
-fn of_change(figure: &Compared, what: &str, (low, high): (f64, f64)) -> (Outcome, String) {
-    // The words of a verdict: above the threshold is worse.
-    let loss = if figure.more_is_better { (-high, -low) } else { (low, high) };
-    let (outcome, _) = decide(what, loss, figure.threshold);
-    let (_, reason) = decide(what, (low, high), figure.threshold);
     // What may be larger than it was seen to be still is the larger one; that it is the smaller or the same is not known.
     let unknown = match outcome {
         Outcome::Worse => figure.a.at_least,
         Outcome::Better => figure.b.at_least,
         Outcome::NoDifference => figure.a.at_least || figure.b.at_least,
-        Outcome::Inconclusive | Outcome::NotJudged => false,
+        Outcome::Changed | Outcome::Inconclusive | Outcome::NotJudged => false,
     };
-    if unknown {
-        return (Outcome::Inconclusive, "the percentile lies among operations that timed out".to_owned());
-    }
-    (outcome, reason)
+    (figure.outcome, figure.reason) = match unknown {
+        true => (Outcome::Inconclusive, "the percentile lies among operations that timed out".to_owned()),
+        false => (outcome, reason),
+    };
 }
 
-/// Vargha and Delaney's A ("A critique and improvement of the CL common language effect size statistics", Journal of
-/// Educational and Behavioral Statistics 25, 2000), of B over A.
-fn superiority(a: &[f64], b: &[f64]) -> f64 {
-    let pairs = a.iter().flat_map(|a| b.iter().map(move |b| a.total_cmp(b)));
-    let points = pairs.map(|order| match order {
-        std::cmp::Ordering::Less => 1.0,
-        std::cmp::Ordering::Equal => 0.5,
-        std::cmp::Ordering::Greater => 0.0,
-    });
-    points.sum::<f64>() / (a.len() * b.len()).max(1) as f64
+/// Two decimals at most, none that is 0.
+fn trimmed(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use brownout_statistics::{FLOOR, difference};
+
+    use super::*;
+    use crate::compare::object::Sample;
+
+    /// A figure of three runs a side, `apart` of their standard deviations from each other.
+    fn figure(apart: f64) -> Figure {
+        let (a, b) = ([-0.05, 0.0, 0.05], [-0.05, 0.0, 0.05].map(|value| value + 0.05 * apart));
+        let sample = || Sample { runs: Vec::new(), mean: 1.0, at_least: false };
+        let compared = Compared {
+            cell: String::new(),
+            phase: "baseline".to_owned(),
+            operation: None,
+            figure: "p50".to_owned(),
+            unit: "ns".to_owned(),
+            more_is_better: false,
+            a: sample(),
+            b: sample(),
+            change: 0.0,
+            interval: None,
+            p: None,
+            no_larger_than: None,
+            smallest_seen: None,
+            superiority: 0.5,
+            outcome: Outcome::Inconclusive,
+            reason: String::new(),
+        };
+        Figure { compared, difference: difference(&a, &b, FLOOR), never: false }
+    }
+
+    fn outcomes(apart: &[f64]) -> Vec<(Outcome, bool)> {
+        let (figures, _) = judged(apart.iter().map(|apart| figure(*apart)).collect(), None);
+        let excludes = |figure: &Compared| figure.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+        figures.iter().map(|figure| (figure.outcome, excludes(figure))).collect()
+    }
+
+    #[test]
+    fn one_figure_of_twenty_that_looks_different_by_chance_is_not_called_so() {
+        // p = 0.03: seen alone it would be.
+        assert_eq!(outcomes(&[2.7]), [(Outcome::Worse, true)]);
+        let mut apart = [0.0; 20];
+        apart[7] = 2.7;
+        assert!(outcomes(&apart).iter().all(|found| *found == (Outcome::Inconclusive, false)));
+        // Twenty that all look so do not by chance.
+        assert_eq!(outcomes(&[2.7; 20]), [(Outcome::Worse, true); 20]);
+    }
+
+    #[test]
+    fn intervals_agree_with_the_verdicts() {
+        let apart: Vec<f64> = (0..20).map(|place| f64::from(place) * 0.7 - 4.0).collect();
+        let found = outcomes(&apart);
+        assert!(found.iter().any(|(outcome, _)| *outcome == Outcome::Worse), "{found:?}");
+        for (outcome, excludes) in found {
+            assert_eq!(matches!(outcome, Outcome::Worse | Outcome::Better), excludes, "{outcome:?}");
+        }
+    }
 }

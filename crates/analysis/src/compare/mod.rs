@@ -1,18 +1,23 @@
 //! Two sides beside each other, each of one or more runs: is B better or worse than A?
 //!
-//! The unit is the trial, as in a run's own verdict: figures are means over trials, an interval is quoted from five
-//! trials a side on, and a difference counts only beyond what the halves of single phases differ by.
+//! The unit is the run: trials of one run have in common what the run had (the state of the machine, where files lay,
+//! how the compiler chose), so trials of two equal runs differ more than they scatter. Runs of a side differ by all of
+//! that, and tell it.
 
 mod decide;
 mod figures;
 mod object;
-mod trials;
+mod runs;
+mod settings;
 
 use brownout_record::{Objective, Run};
 
 pub use self::object::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side};
-use self::trials::Trial;
+use self::settings::Settings;
 use crate::{AnalysisError, Outcome};
+
+/// So many runs a side see more than the coarsest changes.
+const ADVISED_RUNS: u32 = 3;
 
 /// Compares the runs of two sides.
 ///
@@ -23,15 +28,34 @@ pub fn compare(a: &[Run], b: &[Run]) -> Result<Comparison, AnalysisError> {
         Some(run) => run.description()?.objective,
         None => Objective::default(),
     };
-    let (side_a, trials_a) = trials::side(a, &objective)?;
-    let (side_b, trials_b) = trials::side(b, &objective)?;
-    let figures = figures::figures(&trials_a, &trials_b, seed(&trials_a, &trials_b));
-    let warnings = warnings(&side_a, &side_b);
-    let sentence = sentence(&side_a, &side_b, &figures);
+    let (side_a, runs_a) = runs::side(a, &objective)?;
+    let (side_b, runs_b) = runs::side(b, &objective)?;
+    let few = too_few(&side_a, &side_b);
+    let mut figures = Vec::new();
+    for (cell, a) in &runs_a {
+        let other = runs_b.iter().find(|(other, _)| other == cell);
+        figures.extend(other.map(|(_, b)| figures::of_cell(cell, a, b)).unwrap_or_default());
+    }
+    let (figures, confidence) = decide::judged(figures, few.as_deref());
+    let (settings_a, settings_b) = (Settings::of(a)?, Settings::of(b)?);
+    let mut warnings = warnings(&side_a, &side_b);
+    for (name, cells, others) in [("A", &runs_a, &runs_b), ("B", &runs_b, &runs_a)] {
+        let alone = cells.iter().filter(|(cell, _)| others.iter().all(|(other, _)| other != cell));
+        let alone: Vec<String> = alone.map(|(cell, _)| format!("'{cell}'")).collect();
+        if !alone.is_empty() {
+            warnings.push(format!("only {name} has the cells {}; they are left out", alone.join(", ")));
+        }
+    }
+    for (name, settings) in [("A", &settings_a), ("B", &settings_b)] {
+        warnings.extend(settings.mixed().map(|mixed| format!("the runs of {name} are not alike: {mixed}")));
+    }
+    let sentence = sentence(&side_a, &side_b, &figures, few);
     Ok(Comparison {
         format: COMPARISON_FORMAT,
-        differs: trials::differing(a, b)?,
+        differs: settings_a.differing(&settings_b),
         objective,
+        margin: decide::MARGIN,
+        confidence,
         figures,
         warnings,
         sentence,
@@ -40,9 +64,20 @@ pub fn compare(a: &[Run], b: &[Run]) -> Result<Comparison, AnalysisError> {
     })
 }
 
-/// The same files give the same intervals for ever.
-fn seed(a: &[Trial], b: &[Trial]) -> u64 {
-    a.iter().chain(b).fold(0, |seed: u64, trial| seed.rotate_left(7) ^ trial.seed)
+/// Why nothing can be judged, if a side has a single run.
+fn too_few(a: &Side, b: &Side) -> Option<String> {
+    let sides: Vec<String> = [("A", a), ("B", b)]
+        .into_iter()
+        .filter(|(_, side)| side.compared < 2)
+        .map(|(name, side)| format!("{name} {} more", ADVISED_RUNS - side.compared))
+        .collect();
+    (!sides.is_empty()).then(|| {
+        format!(
+            "one run on a side cannot be told from the noise between runs, however many trials it has: run {}, and compare them \
+             all (compare A1 A2 … --with B1 B2 …)",
+            sides.join(" and ")
+        )
+    })
 }
 
 fn warnings(a: &Side, b: &Side) -> Vec<String> {
@@ -53,25 +88,17 @@ fn warnings(a: &Side, b: &Side) -> Vec<String> {
     if a.runs.iter().any(|run| b.runs.contains(run)) {
         warnings.push("a run is on both sides".to_owned());
     }
-    let few = a.trials.min(b.trials);
-    if (1..crate::ENOUGH_TRIALS as u32).contains(&few) {
-        warnings.push(format!(
-            "{few} trial{} on one side: no confidence interval is quoted of fewer than {}",
-            if few == 1 { "" } else { "s" },
-            crate::ENOUGH_TRIALS
-        ));
-    }
     warnings
 }
 
-fn sentence(a: &Side, b: &Side, figures: &[Compared]) -> String {
+fn sentence(a: &Side, b: &Side, figures: &[Compared], few: Option<String>) -> String {
     for (name, side) in [("A", a), ("B", b)] {
         if side.trials == 0 {
             return format!("Invalid: {name} has no valid trial, so no conclusion can be drawn.");
         }
     }
-    if let Some(not) = figures.iter().find(|figure| figure.outcome == Outcome::NotJudged) {
-        return format!("Not judged: {}.", not.reason);
+    if let Some(why) = few {
+        return format!("Inconclusive: {why}.");
     }
     let named = |outcome: Outcome| {
         let of = figures.iter().filter(|figure| figure.outcome == outcome);
@@ -86,7 +113,8 @@ fn sentence(a: &Side, b: &Side, figures: &[Compared]) -> String {
     }
     let (same, open) = (named(Outcome::NoDifference).len(), named(Outcome::Inconclusive).len());
     if same > 0 {
-        parts.push(format!("{} {} no difference", count(same), if same == 1 { "shows" } else { "show" }));
+        let show = if same == 1 { "shows" } else { "show" };
+        parts.push(format!("{} {show} no difference of {:.0}% or more", count(same), decide::MARGIN * 100.0));
     }
     if open > 0 {
         parts.push(format!("{} {} inconclusive", count(open), if open == 1 { "is" } else { "are" }));
@@ -102,12 +130,4 @@ fn count(figures: usize) -> String {
 fn listed(names: &[String]) -> String {
     let more = if names.len() > 3 { ", …" } else { "" };
     format!("{}{more}", names[..names.len().min(3)].join(", "))
-}
-
-impl Compared {
-    /// `p99 of READ in the fault phase`.
-    pub fn name(&self) -> String {
-        let of = self.operation.as_ref().map_or_else(String::new, |name| format!(" of {name}"));
-        format!("{}{of}, {}", self.figure, self.phase)
-    }
 }

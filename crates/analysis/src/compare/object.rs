@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::Outcome;
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.
-pub const COMPARISON_FORMAT: u32 = 1;
+pub const COMPARISON_FORMAT: u32 = 2;
 
 /// Everything that is said of two sides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -21,6 +21,10 @@ pub struct Comparison {
     pub differs: Vec<Setting>,
     /// What counts as good on both sides: A's objective.
     pub objective: Objective,
+    /// A change below this is none, a share.
+    pub margin: f64,
+    /// How often intervals like these hold the truth, a share; none if nothing could be judged.
+    pub confidence: Option<f64>,
     /// The figures, by phase, then by operation.
     pub figures: Vec<Compared>,
     /// Things to check before trusting the result.
@@ -43,9 +47,11 @@ pub struct Side {
     pub runs: Vec<String>,
     /// The experiment's name, of its first run.
     pub name: String,
-    /// Trials that are compared.
+    /// Runs that have a valid trial: these are compared.
+    pub compared: u32,
+    /// Their valid trials.
     pub trials: u32,
-    /// Trials that are not, with the reason.
+    /// Trials that are not valid, with the reason.
     pub left_out: Vec<String>,
 }
 
@@ -63,9 +69,9 @@ pub struct Setting {
 /// A figure's values.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sample {
-    /// Of each trial, in order.
-    pub trials: Vec<f64>,
-    /// Their arithmetic mean.
+    /// Of each run, in order: the geometric mean of its trials; of shares, bad ones of all trials ÷ all of them.
+    pub runs: Vec<f64>,
+    /// The geometric mean of the runs; of shares the arithmetic.
     pub mean: f64,
     /// In some trial the true value may be larger: the percentile lies among operations that timed out.
     pub at_least: bool,
@@ -74,13 +80,15 @@ pub struct Sample {
 /// One figure on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
+    /// The cell's levels in words; empty where nothing varies.
+    pub cell: String,
     /// The phase.
     pub phase: String,
     /// The operation; none: all of them.
     pub operation: Option<String>,
-    /// `goodput`, `delivered`, `errors`, `p50`, `p95`, `p99`, `p99.9`, `degradation`.
+    /// `goodput`, `delivered`, `errors`, `p50`, `p95`, `p99`, `p99.9`, `kept`.
     pub figure: String,
-    /// `1/s`, `ns` or `share`.
+    /// `1/s`, `ns`, `share`, `ratio`.
     pub unit: String,
     /// Whether more is better.
     pub more_is_better: bool,
@@ -88,18 +96,30 @@ pub struct Compared {
     pub a: Sample,
     /// B's.
     pub b: Sample,
-    /// (B − A) ÷ A of the means; of shares B − A. None if A is 0.
-    pub change: Option<f64>,
-    /// 95 % confidence interval of the change, from five trials a side on (seeded bootstrap).
+    /// B ÷ A − 1 of the means; of shares that of their odds.
+    pub change: f64,
+    /// Its interval, at the comparison's confidence; none with one run on a side.
     pub interval: Option<(f64, f64)>,
-    /// Effect size: the share of pairs of one trial of each side in which B's value is the larger (ties count half).
+    /// The chance of as much without a difference, of this figure alone.
+    pub p: Option<f64>,
+    /// No change is larger than this, up or down: the farther end of the 90 % interval.
+    pub no_larger_than: Option<f64>,
+    /// The smallest change that four of five such comparisons would have shown, where this figure alone had changed;
+    /// none if that is a factor of a thousand or more.
+    pub smallest_seen: Option<f64>,
+    /// Effect size: the share of pairs of one run of each side in which B's value is the larger (ties count half).
     pub superiority: f64,
-    /// Largest difference between the two halves of a trial's phase, in the measure of `change`; at least 0.5 %.
-    pub noise_floor: f64,
-    /// A change counts from here on: twice the noise floor, at least 1 %.
-    pub threshold: f64,
     /// What follows.
     pub outcome: Outcome,
     /// How it was reached, or why not.
     pub reason: String,
+}
+
+impl Compared {
+    /// `p99 of READ, fault`.
+    pub fn name(&self) -> String {
+        let of = self.operation.as_ref().map_or_else(String::new, |name| format!(" of {name}"));
+        let cell = if self.cell.is_empty() { String::new() } else { format!(", {}", self.cell) };
+        format!("{}{of}, {}{cell}", self.figure, self.phase)
+    }
 }

@@ -10,9 +10,10 @@ mod write;
 use std::path::Path;
 
 use brownout_record::{
-    CpuRow, Description, Environment, Event, EvidenceRow, Expectation, FaultRecord, Histogram, HostDescription,
-    LatencyRow, LinkRow, LoadDescription, LoadRow, Objective, Period, PhaseDescription, PhaseRow, ProbeRow,
-    ProbeSample, Quantity, Recorder, Run, Severity, Stamp, Subject, TrialRow, TrialState,
+    Arm, CellRow, CpuRow, Description, DesignDescription, Environment, Event, EvidenceRow, Expectation,
+    FactorDescription, FaultRecord, Histogram, HostDescription, LatencyRow, LinkRow, LoadDescription, LoadRow,
+    NodePlacement, Objective, OperationPlacement, PairDistance, Period, PhaseDescription, PhaseRow, Placement,
+    ProbeRow, ProbeSample, Quantity, Recorder, Run, Severity, Stamp, Subject, TrialRow, TrialState,
 };
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -23,8 +24,16 @@ pub const NODES: [&str; 3] = ["n1", "n2", "n3"];
 /// A run to be made up.
 #[derive(Clone)]
 pub struct Synthetic {
+    /// Blocks that were run …
     pub trials: u32,
+    /// … of so many that were planned.
     pub planned_trials: u32,
+    /// Trials without a fault in each block.
+    pub without: u32,
+    /// What is asked, shown, counted and felt in each cell, ms; none: there is one cell, and nothing varies.
+    pub levels: &'static [u64],
+    /// Numbers in the design whose first attempts do not balance.
+    pub spoilt: &'static [u32],
     /// Operations per second.
     pub rate: u64,
     pub threads: Option<u32>,
@@ -61,6 +70,8 @@ pub struct Synthetic {
     pub time_outs: u64,
     /// Extra operations claimed as sent in one interval, to unbalance the sheet.
     pub invented: u64,
+    /// By how much operations of all phases of a trial (from 1) take longer than usual, a share.
+    pub drift: fn(u32) -> f64,
     /// Operations that are due in each second of the baseline and find no user.
     pub withheld: u64,
     /// Generator lateness, ns, in the fault phase …
@@ -97,8 +108,12 @@ pub struct Synthetic {
     pub database: fn() -> Vec<EvidenceRow>,
     /// A node dies in the fault phase.
     pub death: bool,
-    /// Share of the operations of trial t (from 1), second s of a phase, that fail; by phase name.
+    /// Share of the operations of the trial of block t (from 1), second s of a phase, that fail; by phase name.
     pub failing: fn(u32, &str, u64) -> f64,
+    /// The same of trials without a fault, by their number among all of these.
+    pub failing_without: fn(u32, &str, u64) -> f64,
+    /// What `failing` is asked with: of the trial that is written.
+    pub number: u32,
     pub objective_ns: u64,
     pub objective_share: f64,
     pub objective_phases: &'static [&'static str],
@@ -109,6 +124,8 @@ pub struct Synthetic {
     pub no_fault: bool,
     /// The plan has a fault, the record has none.
     pub unrecorded: bool,
+    /// Where rows lie and who is asked, if the record tells.
+    pub placement: Option<Placement>,
     /// Instead of a delay: everything n2 sends is lost with this probability …
     pub loss: Option<f64>,
     /// … and really with this one.
@@ -120,6 +137,9 @@ impl Default for Synthetic {
         Synthetic {
             trials: 2,
             planned_trials: 2,
+            without: 0,
+            levels: &[],
+            spoilt: &[],
             rate: 300,
             threads: None,
             seconds: [2, 4, 10, 10, 10],
@@ -139,6 +159,7 @@ impl Default for Synthetic {
             cut_state: TrialState::Running,
             time_outs: 0,
             invented: 0,
+            drift: |_| 0.0,
             withheld: 0,
             lateness: 50_000,
             stood_still: 0,
@@ -158,6 +179,8 @@ impl Default for Synthetic {
             database: Vec::new,
             death: false,
             failing: |_, _, _| 0.0,
+            failing_without: |_, _, _| 0.0,
+            number: 0,
             objective_ns: 50 * MS,
             objective_share: 0.99,
             objective_phases: &["baseline"],
@@ -165,6 +188,7 @@ impl Default for Synthetic {
             second_fault: None,
             no_fault: false,
             unrecorded: false,
+            placement: None,
             loss: None,
             lost: 0.0,
         }
@@ -196,6 +220,31 @@ pub fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram {
         histogram.record(value).unwrap();
     }
     histogram
+}
+
+/// Where the rows of these nodes lie: three copies, asked by token at QUORUM.
+pub fn three_copies() -> Placement {
+    let node = |(at, name): (usize, &&str)| NodePlacement {
+        node: (*name).to_owned(),
+        token: i64::MIN + at as i64 * 6_148_914_691_236_517_205,
+        site: "datacenter1".to_owned(),
+        rack: "rack1".to_owned(),
+    };
+    let operation = |name: &str| OperationPlacement {
+        operation: name.to_owned(),
+        reads: name == "read",
+        share: 0.5,
+        consistency: "quorum".to_owned(),
+        copies: [("datacenter1".to_owned(), 3)].into(),
+        rows: 100_000,
+    };
+    Placement {
+        ring: NODES.iter().enumerate().map(node).collect(),
+        coordinators: "token-aware".to_owned(),
+        asked: NODES.map(str::to_owned).to_vec(),
+        operations: ["read", "write"].map(operation).to_vec(),
+        distances: vec![PairDistance { from: "load".into(), to: "n1".into(), delay_ns: 20_000, least_ns: 15_000 }],
+    }
 }
 
 const PHASES: [&str; 5] = ["set-up", "warm-up", "baseline", "fault", "recovery"];

@@ -30,42 +30,106 @@ impl Synthetic {
     }
 
     fn write(&self, recorder: &Recorder) -> Result<(), brownout_record::RecordError> {
-        recorder.json("description", &self.description())?;
+        self.design(recorder)?;
         recorder.json("environment", &environment())?;
         recorder.document("experiment", "trials: 9 # of the file\n")?;
         recorder.document("set", "trials=2\nquestion=is 1 < 2?")?;
         for (trial, kind, text) in self.events {
             recorder.event(&Event { trial: *trial, ..event(1, SECOND, kind, "run", text) })?;
         }
-        for trial in 1..=self.trials {
-            let zero = u64::from(trial - 1) * self.trial_ns();
-            let cut = if trial == self.trials { self.cut_at } else { None };
+        let all = self.all_trials();
+        for (at, (row, made)) in all.iter().enumerate() {
+            let zero = u64::from(row.trial - 1) * self.trial_ns();
+            let cut = if at + 1 == all.len() { self.cut_at } else { None };
             let until = cut.unwrap_or(self.trial_ns());
             recorder.trial(&TrialRow {
-                trial,
-                seed: u64::from(trial) * 7,
                 starts_ns: zero,
                 ends_ns: cut.is_none().then_some(zero + until),
                 state: if cut.is_some() { self.cut_state } else { TrialState::Done },
+                ..row.clone()
             })?;
-            self.phases(recorder, trial, zero, until)?;
-            for row in (self.database)() {
-                recorder.evidence(trial, &EvidenceRow { at_ns: zero + row.at_ns, ..row })?;
+            made.phases(recorder, row.trial, zero, until)?;
+            for told in (self.database)() {
+                recorder.evidence(row.trial, &EvidenceRow { at_ns: zero + told.at_ns, ..told })?;
             }
-            if !self.no_fault && !self.unrecorded {
-                self.faults(recorder, trial, zero, until)?;
+            if !made.no_fault && !self.unrecorded {
+                made.faults(recorder, row.trial, zero, until)?;
             }
             for second in 0..until / SECOND {
-                self.interval(
-                    recorder,
-                    trial,
-                    zero,
-                    second * SECOND,
-                    cut.is_some_and(|_| (second + 1) * SECOND >= until),
-                )?;
+                let open = cut.is_some_and(|_| (second + 1) * SECOND >= until);
+                made.interval(recorder, row.trial, zero, second * SECOND, open)?;
             }
         }
         Ok(())
+    }
+
+    fn design(&self, recorder: &Recorder) -> Result<(), brownout_record::RecordError> {
+        let cells = self.cells();
+        for (at, made) in cells.iter().enumerate() {
+            recorder.cell(&CellRow {
+                cell: at as u32 + 1,
+                levels: self.levels.get(at).map(|level| format!("{level}ms")).into_iter().collect(),
+                compared_with: 1,
+                description: made.description(),
+            })?;
+        }
+        let factor = |levels: &[u64]| FactorDescription {
+            name: "delay".to_owned(),
+            levels: levels.iter().map(|level| format!("{level}ms")).collect(),
+        };
+        recorder.json(
+            "design",
+            &DesignDescription {
+                factors: (!self.levels.is_empty()).then(|| factor(self.levels)).into_iter().collect(),
+                blocks: self.planned_trials,
+                without_fault: self.without,
+                attempts: 3,
+                trials: self.planned_trials * (cells.len() as u32 + self.without),
+                only: None,
+            },
+        )
+    }
+
+    /// Each cell as a run of its own.
+    fn cells(&self) -> Vec<Synthetic> {
+        let of = |level: &u64| {
+            let delay = level * MS;
+            Synthetic { asked: delay, shown: delay, counted: delay, slower: delay, ..self.clone() }
+        };
+        if self.levels.is_empty() { vec![self.clone()] } else { self.levels.iter().map(of).collect() }
+    }
+
+    /// Every attempt at a trial, each as a run of its own.
+    fn all_trials(&self) -> Vec<(TrialRow, Synthetic)> {
+        let mut all: Vec<(TrialRow, Synthetic)> = Vec::new();
+        let mut planned = 0;
+        for block in 1..=self.trials {
+            let with = self.cells().into_iter().enumerate();
+            let with = with.map(|(at, made)| (at as u32 + 1, Arm::Fault, Synthetic { number: block, ..made }));
+            let without = (0..self.without).map(|number| {
+                let failing = self.failing_without;
+                let made = Synthetic { no_fault: true, slower: 0, failing, loss: None, ..self.clone() };
+                (1, Arm::None, Synthetic { number: (block - 1) * self.without + number + 1, ..made })
+            });
+            for (cell, arm, made) in with.chain(without) {
+                planned += 1;
+                let attempts = if self.spoilt.contains(&planned) { 2 } else { 1 };
+                for attempt in 1..=attempts {
+                    let row = TrialRow {
+                        planned,
+                        cell,
+                        block,
+                        attempt,
+                        trial: all.len() as u32 + 1,
+                        stand: block,
+                        ..TrialRow::single(u64::from(planned) * 7, 0, arm)
+                    };
+                    let invented = if attempt < attempts { 1 } else { made.invented };
+                    all.push((row, Synthetic { invented, ..made.clone() }));
+                }
+            }
+        }
+        all
     }
 
     fn description(&self) -> Description {
@@ -101,6 +165,7 @@ impl Synthetic {
                 .collect(),
             network: Vec::new(),
             bottlenecks: Some(Vec::new()),
+            placement: self.placement.clone(),
             faults: if self.no_fault { Vec::new() } else { vec![self.fault_text()] },
             trials: self.planned_trials,
             objective: Objective {
@@ -274,13 +339,14 @@ impl Synthetic {
                     count = count.saturating_sub(2);
                 }
                 sent += rate / 6;
-                let failed = ((self.failing)(trial, phase, second) * count as f64).round() as u64;
+                let failed = ((self.failing)(self.number, phase, second) * count as f64).round() as u64;
                 let out = if fault && coordinator == "n2" { self.time_outs.min(count) } else { 0 };
                 let base = match (phase, statement) {
                     ("warm-up", _) => 6 * MS / (second + 1) + MS,
                     (_, "read") => 1_200_000,
                     _ => 900_000,
                 };
+                let base = (base as f64 * (1.0 + (self.drift)(trial))) as u64;
                 let slow = if coordinator == "n2" && slowed { self.slower } else { 0 };
                 let broken = self.broken_in == Some(phase);
                 let mut one = || if broken { 2 } else { slow + noise.latency(base) };

@@ -8,7 +8,7 @@
 mod truth;
 mod write;
 
-use brownout_record::{Expectation, FaultRecord, Period, Quantity, Severity, Stamp, Subject};
+use brownout_record::{Expectation, FaultRecord, Period, Placement, Quantity, Severity, Stamp, Subject};
 
 pub const SECOND: u64 = 1_000_000_000;
 pub const MS: u64 = 1_000_000;
@@ -99,10 +99,14 @@ pub struct Scenario {
     /// The network in words, and the pairs with a limit of rate; none: the record is of a version that did not tell.
     pub network: Vec<String>,
     pub bottlenecks: Option<Vec<Subject>>,
+    /// Where rows lie and who is asked, if the record tells.
+    pub placement: Option<Placement>,
     /// Whether a governor says for how long it held its node.
     pub held: bool,
     /// Virtual users, if the loop is closed.
     pub threads: Option<u32>,
+    /// Whether these do as many operations as their answers let them; else there are a hundred a second.
+    pub closes: bool,
     /// Witnesses that see nothing.
     pub silent: Vec<String>,
     /// Witnesses that see nothing between two moments, seconds since the fault phase began.
@@ -128,8 +132,10 @@ impl Default for Scenario {
             base: (60_000, 10_000, 0.0),
             network: Vec::new(),
             bottlenecks: Some(Vec::new()),
+            placement: None,
             held: false,
             threads: None,
+            closes: false,
             silent: Vec::new(),
             absent: Vec::new(),
             answer_times: false,

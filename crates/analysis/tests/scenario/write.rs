@@ -3,9 +3,9 @@
 use std::{collections::BTreeSet, path::Path};
 
 use brownout_record::{
-    CpuRow, Description, Histogram, HostCounterRow, HostDescription, LatencyRow, LinkRow, LoadDescription, LoadRow,
-    Objective, PhaseDescription, PhaseRow, ProbeRow, ProbeSample, RecordError, Recorder, Run, TrialRow, TrialState,
-    WitnessRow,
+    Arm, CpuRow, Description, Histogram, HostCounterRow, HostDescription, LatencyRow, LinkRow, LoadDescription,
+    LoadRow, Objective, PhaseDescription, PhaseRow, ProbeRow, ProbeSample, RecordError, Recorder, Run, TrialRow,
+    TrialState, WitnessRow,
 };
 
 use super::*;
@@ -61,9 +61,9 @@ impl Scenario {
     }
 
     fn write(&self, recorder: &Recorder) -> Done {
-        recorder.json("description", &self.description())?;
+        recorder.single_cell(&self.description())?;
         let ends_ns = Some(self.end_ns());
-        recorder.trial(&TrialRow { trial: 1, seed: 1, starts_ns: 0, ends_ns, state: TrialState::Done })?;
+        recorder.trial(&TrialRow { ends_ns, state: TrialState::Done, ..TrialRow::single(1, 0, Arm::Fault) })?;
         let mut starts_ns = 0;
         for (name, seconds) in ["baseline", "fault", "recovery"].into_iter().zip(self.seconds) {
             let ends_ns = starts_ns + seconds * SECOND;
@@ -115,6 +115,7 @@ impl Scenario {
             faults: self.faults.iter().enumerate().map(|(at, made)| self.record(at, made).text).collect(),
             network: self.network.clone(),
             bottlenecks: self.bottlenecks.clone(),
+            placement: self.placement.clone(),
             trials: 1,
             objective: Objective { response_ns: 50 * MS, share: 0.99, phases: Vec::new(), operation: None },
             interval_ns: SECOND,
@@ -125,12 +126,20 @@ impl Scenario {
     fn load(&self, recorder: &Recorder, starts_ns: u64) -> Done {
         let nodes: Vec<&String> = self.hosts.iter().filter(|host| *host != "load").collect();
         let idle = starts_ns >= self.end_ns() - self.idle * SECOND;
-        let count = if idle { 0 } else { 100 / nodes.len() as u64 };
-        for node in nodes.iter().filter(|_| !idle) {
-            let ways = [Subject::pair("load", *node), Subject::pair(*node, "load")];
+        let took = |node: &String| {
+            let ways = [Subject::pair("load", node), Subject::pair(node, "load")];
             let slow: f64 = ways.iter().map(|way| self.truth(way, Quantity::OneWayDelay, starts_ns + 1).sum).sum();
-            let took = slow as u64 + 2 * self.base.0 + MS;
-            let times = || histogram((0..count).map(|at| took + at * 1_000));
+            slow as u64 + 2 * self.base.0 + MS
+        };
+        let each = nodes.len() as u64;
+        let count = match self.threads.filter(|_| self.closes) {
+            _ if idle => 0,
+            Some(threads) => u64::from(threads) * SECOND / nodes.iter().map(|node| took(node)).sum::<u64>(),
+            None => 100 / each,
+        };
+        for node in nodes.iter().filter(|_| !idle) {
+            let took = took(node);
+            let times = || histogram((0..count).map(|at| took + at % 100 * 1_000));
             recorder.latency(
                 1,
                 &LatencyRow {

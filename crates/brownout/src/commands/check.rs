@@ -1,14 +1,14 @@
 use std::path::{Path, PathBuf};
 
-use brownout_analysis::words;
-use brownout_lab::{Plan, machine, plan::PlannedPeriod};
-use brownout_record::{Description, Expectation};
+use brownout_analysis::{Touched, Visible, touchable, words};
+use brownout_lab::{Design, Plan, design::Cell, experiment::CassandraChoice, machine, plan::PlannedPeriod};
+use brownout_record::{CellRow, Description, DesignDescription, Expectation, Run};
 use brownout_units::Delay;
 use serde::Serialize;
 
 use crate::{
     load::{RUNS, load},
-    output,
+    output::{self, INVALID, WRONG},
 };
 
 #[derive(clap::Args)]
@@ -18,6 +18,9 @@ pub struct Arguments {
     /// Replace a value of the file: faults.0.slow.delay=10ms. May be given more than once.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// An earlier run whose trials without a fault show the noise: tells what effect this design can see.
+    #[arg(long, value_name = "RUN")]
+    pilot: Option<PathBuf>,
     /// Print the plan as one JSON object (docs/json.md).
     #[arg(long)]
     json: bool,
@@ -27,9 +30,21 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct Checked {
     format: u32,
+    design: DesignDescription,
+    cells: Vec<CheckedCell>,
+    expected_duration_ns: u64,
+    /// What the design can see, by the noise of the pilot.
+    visible: Option<Visible>,
+}
+
+#[derive(Serialize)]
+struct CheckedCell {
+    cell: u32,
+    /// Its levels in words; empty where nothing varies.
+    text: String,
+    levels: Vec<String>,
     plan: Description,
     faults: Vec<CheckedFault>,
-    expected_duration_ns: u64,
 }
 
 #[derive(Serialize)]
@@ -45,17 +60,23 @@ struct CheckedFault {
     periods: Vec<[u64; 2]>,
     /// What has to be seen where it hits and where it must not, at its highest severity.
     expectations: Vec<Expectation>,
+    /// The share of the operations that it can touch; empty where that follows from no plan.
+    touched: Vec<Touched>,
 }
 
 pub fn check(arguments: &Arguments) -> u8 {
-    let (_, plan) = match load(&arguments.file, &arguments.set) {
+    let (_, design) = match load(&arguments.file, &arguments.set) {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
-    let checked = checked(&plan);
+    let visible = match arguments.pilot.as_deref().map(|pilot| visible(pilot, &design)).transpose() {
+        Ok(visible) => visible,
+        Err(code) => return code,
+    };
+    let checked = checked(&design, visible);
     let printed = if arguments.json { output::print_json(&checked) } else { output::print(&text(&checked)) };
     // The file is right; whether this machine can do it is another question.
-    match machine::refuse(&plan, Path::new(RUNS)) {
+    match design.cells.iter().try_for_each(|cell| machine::refuse(&cell.plan, Path::new(RUNS))) {
         Ok(()) => output::code(printed, 0),
         Err(error) => {
             let code = error.exit_code();
@@ -65,8 +86,44 @@ pub fn check(arguments: &Arguments) -> u8 {
     }
 }
 
-fn checked(plan: &Plan) -> Checked {
-    let faults = plan.faults.iter().filter_map(|planned| {
+/// What the design can see. The error is already told.
+fn visible(pilot: &Path, design: &Design) -> Result<Visible, u8> {
+    let run = Run::open(pilot).map_err(|error| {
+        output::fail(error);
+        WRONG
+    })?;
+    let seen = brownout_analysis::visible(&run, design.blocks, design.without_fault).map_err(|error| {
+        output::fail(error);
+        INVALID
+    })?;
+    seen.ok_or_else(|| {
+        let pilot = pilot.display();
+        output::fail(format!(
+            "{pilot} shows no noise: it has fewer than two valid trials without a fault; use a run with trials: 2 or more"
+        ));
+        WRONG
+    })
+}
+
+fn checked(design: &Design, visible: Option<Visible>) -> Checked {
+    let cell = |(row, cell): (CellRow, &Cell)| CheckedCell {
+        cell: row.cell,
+        text: design.variation.words(row.cell as usize - 1),
+        levels: row.levels,
+        faults: faults(&cell.plan, &row.description),
+        plan: row.description,
+    };
+    Checked {
+        format: 2,
+        design: design.description(None),
+        cells: design.cell_rows(system).into_iter().zip(&design.cells).map(cell).collect(),
+        expected_duration_ns: Delay::from(design.expected_duration()).ns(),
+        visible,
+    }
+}
+
+fn faults(plan: &Plan, description: &Description) -> Vec<CheckedFault> {
+    let faults = plan.faults.iter().enumerate().filter_map(|(index, planned)| {
         let fault = planned.fault()?;
         let period = |period: &PlannedPeriod| [period.starts.ns(), period.ends.ns()];
         Some(CheckedFault {
@@ -78,29 +135,96 @@ fn checked(plan: &Plan) -> Checked {
             ends_ns: planned.ends().ns(),
             periods: planned.periods.iter().map(period).collect(),
             expectations: fault.expectations(&plan.layout.hosts),
+            touched: touchable(description, &[planned.record(index, &plan.layout.hosts)]).unwrap_or_default(),
         })
     });
-    Checked {
-        format: 1,
-        plan: plan.description(&system(plan)),
-        faults: faults.collect(),
-        expected_duration_ns: Delay::from(plan.expected_duration()).ns(),
-    }
+    faults.collect()
 }
 
-fn system(plan: &Plan) -> String {
-    use brownout_lab::experiment::CassandraChoice;
-    match &plan.experiment.cluster.cassandra {
-        CassandraChoice::Version(version) => format!("Cassandra {version}"),
-        CassandraChoice::Home(home) => format!("Cassandra of {}", home.display()),
-    }
+fn system(choice: &CassandraChoice) -> String {
+    format!("Cassandra {choice}")
 }
 
 fn text(checked: &Checked) -> String {
-    let Checked { plan, faults, expected_duration_ns, .. } = checked;
-    let mut lines = vec![format!("experiment  {}", plan.name)];
-    lines.extend(plan.question.iter().map(|question| format!("question    {question}")));
-    lines.push(format!("system      {}", plan.system));
+    let Checked { design, cells, expected_duration_ns, .. } = checked;
+    let mut lines = Vec::new();
+    if let Some(first) = cells.first() {
+        lines.push(format!("experiment  {}", first.plan.name));
+        lines.extend(first.plan.question.iter().map(|question| format!("question    {question}")));
+    }
+    for (at, factor) in design.factors.iter().enumerate() {
+        let head = if at == 0 { "varies" } else { "" };
+        lines.push(format!("{head:<12}{}: {}", factor.name, factor.levels.join(", ")));
+    }
+    for (at, cell) in cells.iter().enumerate() {
+        if cells.len() > 1 {
+            lines.push(format!("\ncell {:<7}{}", cell.cell, cell.text));
+        }
+        // Of what is as in the first cell nothing is said again.
+        let before = (at > 0).then(|| of_cell(&cells[0])).unwrap_or_default();
+        lines.extend(of_cell(cell).into_iter().filter(|line| !before.contains(line)));
+    }
+    if cells.len() > 1 {
+        lines.push(String::new());
+    }
+    lines.push(trials(design, cells.len()));
+    let minutes = *expected_duration_ns as f64 / 60e9;
+    lines.push(format!("duration    about {minutes:.1} min at most, once Cassandra is in the cache"));
+    lines.extend(sees(checked));
+    lines.join("\n") + "\n"
+}
+
+fn trials(design: &DesignDescription, cells: usize) -> String {
+    let DesignDescription { blocks, without_fault, attempts, trials, .. } = design;
+    let blocks = match (blocks, cells) {
+        (1, 1) => String::new(),
+        (_, 1) => {
+            format!(": {blocks} blocks, in each a trial with the faults and {without_fault} without, in random order")
+        }
+        _ => format!(
+            ": {blocks} block{}, in each the {cells} cells and {without_fault} without a fault for those that differ in nothing \
+             but their faults, in random order",
+            if *blocks == 1 { "" } else { "s" }
+        ),
+    };
+    format!("trials      {trials}{blocks}; one that is not valid is tried up to {attempts} times")
+}
+
+/// What effect so many trials can see.
+fn sees(checked: &Checked) -> Option<String> {
+    let DesignDescription { blocks, without_fault, .. } = checked.design;
+    let faulty = checked.cells.iter().any(|cell| !cell.faults.is_empty());
+    if !faulty {
+        return None;
+    }
+    Some(match &checked.visible {
+        _ if without_fault == 0 => {
+            "sees        what single trials show, without a verdict: there are no trials without a fault to compare with".to_owned()
+        }
+        _ if blocks < 2 => "sees        what single trials show, without a verdict: that takes two blocks (trials: 2)".to_owned(),
+        None => format!(
+            "sees        in four of five runs a change of {:.1} times what one block's difference scatters by; --pilot RUN \
+             (an earlier run) says how much that is",
+            brownout_analysis::effect_factor(blocks as usize)
+        ),
+        Some(visible) => {
+            let five = visible.blocks_for_5_percent;
+            format!(
+                "sees        in four of five runs a change of goodput of {:.1}% or more, by the noise of {} trials of the pilot \
+                 ({:.2}%); for 5% it takes {}",
+                visible.change * 100.0,
+                visible.pilot_trials,
+                visible.deviation * 100.0,
+                five.map_or_else(|| "more blocks than anyone runs".to_owned(), |blocks| format!("trials: {blocks}"))
+            )
+        }
+    })
+}
+
+/// What is planned for a cell.
+fn of_cell(cell: &CheckedCell) -> Vec<String> {
+    let (plan, faults) = (&cell.plan, &cell.faults);
+    let mut lines = vec![format!("system      {}", plan.system)];
     let hosts: Vec<String> = plan.hosts.iter().map(|host| format!("{} ({})", host.name, host.address)).collect();
     lines.push(format!("hosts       {}", hosts.join(", ")));
     lines.extend(plan.network.iter().map(|line| format!("network     {line}")));
@@ -116,6 +240,11 @@ fn text(checked: &Checked) -> String {
         lines.push(format!("            {}", fault.when));
         lines.push(format!("            hits {}", subjects(fault, true)));
         lines.push(format!("            spares {}", subjects(fault, false)));
+        for one in &fault.touched {
+            let of = one.operation.as_ref().map_or_else(|| "all operations".to_owned(), |name| format!("{name}s"));
+            let (must, may) = (one.must * 100.0, one.may * 100.0);
+            lines.push(format!("            {must:.1}% of {of} must wait for it, {may:.1}% may"));
+        }
         for line in asked(fault) {
             lines.push(format!("            proven if {line}"));
         }
@@ -130,11 +259,8 @@ fn text(checked: &Checked) -> String {
         Delay::from_ns(objective.response_ns),
         if objective.phases.is_empty() { "no phase".to_owned() } else { objective.phases.join(" or ") }
     ));
-    lines.push(format!("trials      {}", plan.trials));
-    let minutes = *expected_duration_ns as f64 / 60e9;
-    lines.push(format!("duration    about {minutes:.1} min at most, once Cassandra is in the cache"));
     lines.extend(plan.warnings.iter().map(|warning| format!("WARNING     {warning}")));
-    lines.join("\n") + "\n"
+    lines
 }
 
 /// Places named in words; a fault on ten hosts would fill the screen.

@@ -4,6 +4,7 @@ pub mod byhand;
 pub mod check;
 pub mod compare;
 pub mod doctor;
+pub mod extend;
 pub mod inside;
 pub mod report;
 pub mod run;

@@ -1,17 +1,23 @@
-use std::{os::unix::process::ExitStatusExt, path::PathBuf, process::ExitStatus};
+use std::{
+    os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
+    process::ExitStatus,
+};
 
-use brownout_lab::{Ended, LabError, RunOptions};
+use brownout_analysis::Validity;
+use brownout_lab::{Design, Ended, LabError, RunOptions, experiment::Source};
 
 use crate::{
     load::{RUNS, load},
-    output::{self, INTERRUPTED, INVALID},
+    output::{self, INTERRUPTED, INVALID, WRONG},
     view::{self, View},
 };
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The experiment file.
-    file: PathBuf,
+    /// The experiment file; with --resume it may be left out.
+    #[arg(required_unless_present = "resume")]
+    file: Option<PathBuf>,
     /// Replace a value of the file: faults.0.slow.delay=10ms. May be given more than once.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -24,33 +30,87 @@ pub struct Arguments {
     /// Print the findings as one JSON object on stdout (docs/json.md); progress goes to stderr.
     #[arg(long)]
     json: bool,
+    /// Go on with a run that was interrupted or killed: with what is missing of it.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["set", "out", "trial"])]
+    resume: Option<PathBuf>,
+    /// Run this one trial of the design alone, with what it draws in the design.
+    #[arg(long, value_name = "NUMBER")]
+    trial: Option<u32>,
     /// A test of the proof: faults are accepted and reported, but not put in force. The run has to end as refuted.
     #[arg(long, hide = true)]
     sabotage: bool,
 }
 
 pub fn run(arguments: &Arguments) -> u8 {
-    let interrupts = brownout_lab::catch_interrupts();
-    let (source, plan) = match load(&arguments.file, &arguments.set) {
-        Ok(loaded) => loaded,
+    let asked = match (&arguments.resume, &arguments.file) {
+        (Some(run), file) => resumed(run, file.as_deref(), 0),
+        (None, Some(file)) => load(file, &arguments.set).map(|(source, design)| Asked {
+            source,
+            design,
+            options: RunOptions { out: arguments.out.clone(), set: arguments.set.clone(), ..RunOptions::default() },
+        }),
+        (None, None) => return WRONG,
+    };
+    let mut asked = match asked {
+        Ok(asked) => asked,
         Err(code) => return code,
     };
-    let kind = View::suitable(arguments.json);
-    let mut progress = view::new(kind);
-    for warning in &plan.warnings {
-        progress.note(&format!("WARNING: {warning}"));
+    if let Some(trial) = arguments.trial {
+        let trials = asked.design.trials().len();
+        if trial == 0 || trial as usize > trials {
+            output::fail(format!("there is no trial {trial}; the design has trials 1 to {trials}"));
+            return WRONG;
+        }
     }
+    let RunOptions { keep, sabotage, only, .. } = &mut asked.options;
+    (*keep, *sabotage, *only) = (arguments.keep, arguments.sabotage, arguments.trial);
+    go(asked, arguments.json)
+}
+
+/// What a run is asked.
+pub struct Asked {
+    source: Source,
+    design: Design,
+    options: RunOptions,
+}
+
+/// What a run that goes on is asked; `blocks` more are added. The error is already told.
+pub fn resumed(run: &Path, file: Option<&Path>, blocks: u32) -> Result<Asked, u8> {
+    let resumed = brownout_lab::resume(run, file, blocks).map_err(|error| {
+        output::fail(&error);
+        match error {
+            LabError::Record(_) => WRONG,
+            error => error.exit_code(),
+        }
+    })?;
+    let directory = if run.is_dir() { run } else { run.parent().unwrap_or(run) };
     let options = RunOptions {
-        out: arguments.out.clone(),
-        set: arguments.set.clone(),
-        keep: arguments.keep,
-        sabotage: arguments.sabotage,
-        view: kind.text().to_owned(),
+        out: directory.parent().unwrap_or(directory).to_owned(),
+        set: resumed.set,
+        resumes: Some(directory.to_owned()),
+        ..RunOptions::default()
     };
-    let ended = brownout_lab::launch(&source, &plan, &options, interrupts, progress.as_mut());
+    Ok(Asked { source: resumed.source, design: resumed.design, options })
+}
+
+/// Runs it, and says what it shows.
+pub fn go(asked: Asked, json: bool) -> u8 {
+    let interrupts = brownout_lab::catch_interrupts();
+    let Asked { source, design, mut options } = asked;
+    let kind = View::suitable(json);
+    let mut progress = view::new(kind);
+    let mut told: Vec<&String> = Vec::new();
+    for warning in design.cells.iter().flat_map(|cell| &cell.plan.warnings) {
+        if !told.contains(&warning) {
+            progress.note(&format!("WARNING: {warning}"));
+            told.push(warning);
+        }
+    }
+    kind.text().clone_into(&mut options.view);
+    let ended = brownout_lab::launch(&source, &design, &options, interrupts, progress.as_mut());
     drop(progress);
     match ended {
-        Ok(ended) => finish(arguments, &ended, interrupts.any()),
+        Ok(ended) => finish(json, &ended, interrupts.any()),
         Err(error) => {
             if matches!(error, LabError::Interrupted) {
                 output::fail("interrupted before the run began; nothing was started");
@@ -63,7 +123,7 @@ pub fn run(arguments: &Arguments) -> u8 {
 }
 
 /// Says what the run shows, whichever way it ended; a run that ended badly keeps its own exit code.
-fn finish(arguments: &Arguments, ended: &Ended, interrupted: bool) -> u8 {
+fn finish(json: bool, ended: &Ended, interrupted: bool) -> u8 {
     let lab = lab_code(ended.status, interrupted);
     if let Some(signal) = ended.status.signal() {
         output::fail(format!(
@@ -78,7 +138,7 @@ fn finish(arguments: &Arguments, ended: &Ended, interrupted: bool) -> u8 {
         Err(code) => return lab.unwrap_or(code),
     };
     let report = output::write_report(&shown, None);
-    let printed = if arguments.json {
+    let printed = if json {
         output::print_json(&shown.findings)
     } else {
         let mut text = brownout_report::summary(&shown.findings, output::style());
@@ -88,6 +148,9 @@ fn finish(arguments: &Arguments, ended: &Ended, interrupted: bool) -> u8 {
         }
         output::print(&text)
     };
+    if shown.findings.verdict.validity == Validity::Interrupted && shown.findings.design.only.is_none() {
+        eprintln!("to go on with what is missing: brownout run --resume {}", ended.directory.display());
+    }
     // What the run itself came to matters more than what could not be told of it.
     match lab.unwrap_or_else(|| brownout_analysis::exit_code(&shown.findings)) {
         0 => output::code(printed.and(report.map(drop)), 0),

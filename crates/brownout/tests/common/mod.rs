@@ -32,9 +32,10 @@ pub fn experiment(name: &str) -> PathBuf {
 
 /// `--set` that make the slow-replica experiment as short as its proof allows. A fifth of a phase may be late: two seconds
 /// of these. There is little to fill, so that a slow machine gets through its warm-up, too.
-pub const SHORT: [&str; 3] = [
+pub const SHORT: [&str; 4] = [
     "--set=phases={warm-up: 20s, baseline: 11s, fault: 11s, recovery: 11s}",
     "--set=trials=1",
+    "--set=attempts=1",
     "--set=load.population=2_000",
 ];
 

@@ -35,6 +35,14 @@ pub(crate) fn tokens_at(sites: &[&Site]) -> Vec<i64> {
     tokens
 }
 
+/// The tokens of nodes, in their order: of each its site, or none of any.
+pub fn tokens_of(sites: &[Option<&Site>]) -> Vec<i64> {
+    match sites.iter().copied().collect::<Option<Vec<&Site>>>() {
+        Some(all) => tokens_at(&all),
+        None => tokens(sites.len()),
+    }
+}
+
 /// The `i`th of `n` places.
 fn at(i: i128, n: i128) -> i64 {
     // Divided last: rounded once. The number of places is some millions at most, far from 2⁶³.

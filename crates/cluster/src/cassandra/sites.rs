@@ -49,8 +49,7 @@ pub(super) fn of<'a>(sites: &'a BTreeMap<String, Site>, member: &Member) -> Opti
 
 /// The tokens of `members`, in their order.
 pub(super) fn tokens(sites: &BTreeMap<String, Site>, members: &[Member]) -> Vec<i64> {
-    let all: Vec<&Site> = members.iter().filter_map(|member| of(sites, member)).collect();
-    if all.len() == members.len() { ring::tokens_at(&all) } else { ring::tokens(members.len()) }
+    ring::tokens_of(&members.iter().map(|member| of(sites, member)).collect::<Vec<_>>())
 }
 
 /// The text of a node's [`FILE`].

@@ -8,7 +8,7 @@ use std::{
 use super::{
     CassandraSpec, Distribution, Origin, conf,
     jvm::{self, Archive, Jvm},
-    sites, tool, view, yaml,
+    rest, sites, tool, view, yaml,
 };
 use crate::{
     ClusterError, SystemSettings,
@@ -108,6 +108,10 @@ impl System for Cassandra {
 
     fn view(&self, members: &[Member], index: usize) -> ClusterView {
         view::view(members, &self.tokens(members), index)
+    }
+
+    fn rest(&self, members: &[Member], index: usize) -> ClusterView {
+        rest::rest(members, &self.tokens(members), index)
     }
 
     fn answers(&self, members: &[Member], index: usize) -> Result<(), String> {

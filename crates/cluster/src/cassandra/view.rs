@@ -13,7 +13,7 @@ use crate::system::{ClusterView, Member};
 pub const CQL_PORT: u16 = 9042;
 /// For one answer: a healthy node takes milliseconds, and a busy one is asked again. It also bounds how long an end
 /// of the wait can be delayed.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Asks `members[index]`, through CQL alone (JMX would need a JVM to ask it):
 ///

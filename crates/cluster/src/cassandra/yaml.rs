@@ -43,7 +43,7 @@ const SEGMENT_MIB: u64 = 8;
 const SEGMENT: &str = "8MiB";
 
 /// Tokens, memory and threads. What stands at its default is not here.
-const DEVIATIONS: [Deviation; 9] = [
+const DEVIATIONS: [Deviation; 10] = [
     Deviation {
         key: "num_tokens",
         here: "1",
@@ -91,6 +91,12 @@ const DEVIATIONS: [Deviation; 9] = [
         here: "8",
         shipped: "32",
         why: "few processors; a counter write holds its thread while it reads, so a slow replica fills these first",
+    },
+    Deviation {
+        key: "auto_snapshot",
+        here: "false",
+        shipped: "true",
+        why: "the tables of one trial are dropped before the next; snapshots of them would fill the disk",
     },
     Deviation {
         key: "seed_provider",
@@ -220,6 +226,7 @@ pub(super) fn cassandra_yaml(spec: &CassandraSpec, members: &[Member], tokens: &
     yaml.entry("internode_compression", "dc");
     yaml.entry("commitlog_sync", "periodic");
     yaml.entry("commitlog_sync_period", "10000ms");
+    yaml.deviation("auto_snapshot");
     yaml.entry("disk_failure_policy", "stop");
     yaml.entry("commit_failure_policy", "stop");
 

@@ -55,6 +55,9 @@ impl System for Program {
     fn view(&self, _: &[Member], _: usize) -> ClusterView {
         ClusterView::default()
     }
+    fn rest(&self, _: &[Member], _: usize) -> ClusterView {
+        ClusterView::default()
+    }
     fn answers(&self, _: &[Member], _: usize) -> Result<(), String> {
         Err("it is no database".to_owned())
     }

@@ -143,7 +143,7 @@ pub fn up(asked: &Up, interrupts: Interrupts, progress: &mut dyn Progress) -> Re
     machine::refuse_if_lacking(usize::try_from(section.nodes.0).unwrap_or(usize::MAX), section.heap, &base)?;
     let claim = registry.claim(&name)?;
     let mut unborn = Unborn { registry: registry.clone(), claim: Some(claim), work: None };
-    let found = Found::find(&section.cassandra, interrupts, progress)?;
+    let found = Found::find(&[&section.cassandra], interrupts, progress)?;
     let born = unborn.born(&base, |work, birth, claim, listener| LabRequest {
         name: name.clone(),
         registry: registry.root().to_owned(),

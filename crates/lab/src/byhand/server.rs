@@ -135,7 +135,7 @@ fn make(request: LabRequest, interrupts: Interrupts, birth: &UnixStream) -> Resu
     let LabFile { layout, seed, .. } = LabFile::read(&request.file, &request.text, &request.set)?;
     progress.step("making the lab's namespaces");
     let asked_ns = monotonic_ns();
-    let mut spec = request.provided.furnish(&layout)?;
+    let mut spec = request.provided.furnish(&[&layout])?.remove(0);
     request.provided.provide_archive(&mut spec, interrupts, &mut progress)?;
     let nodes: Vec<String> = layout.hosts.nodes().map(|node| node.name.clone()).collect();
     let s = if nodes.len() == 1 { "" } else { "s" };

@@ -1,11 +1,11 @@
 //! Files that an experiment file names: read once, outside of the lab, and carried into it and into the record.
 
-use std::{cell::RefCell, collections::BTreeMap, io, path::Path};
+use std::{cell::RefCell, collections::BTreeMap, io, path::Path, rc::Rc};
 
-/// Texts by path. Reading one keeps it.
-#[derive(Debug, Default)]
+/// Texts by path. Reading one keeps it; the files of all cells of a design share them.
+#[derive(Debug, Default, Clone)]
 pub(super) struct Attached {
-    files: RefCell<BTreeMap<String, String>>,
+    files: Rc<RefCell<BTreeMap<String, String>>>,
     /// What is not here is not read from the disk either: inside of a lab the disk may be another one.
     sealed: bool,
 }
@@ -13,7 +13,7 @@ pub(super) struct Attached {
 impl Attached {
     /// These and no others.
     pub(super) fn sealed(files: BTreeMap<String, String>) -> Self {
-        Attached { files: RefCell::new(files), sealed: true }
+        Attached { files: Rc::new(RefCell::new(files)), sealed: true }
     }
 
     /// The text of a file.

@@ -52,6 +52,15 @@ pub enum CassandraChoice {
     Home(PathBuf),
 }
 
+impl fmt::Display for CassandraChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CassandraChoice::Version(version) => f.pad(version),
+            CassandraChoice::Home(home) => write!(f, "of {}", home.display()),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HomeMap {

@@ -11,11 +11,13 @@ mod load;
 mod signal;
 mod source;
 mod topology;
+mod tree;
+mod vary;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
 use brownout_units::{Bytes, Count, Delay, Share};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 
 pub use choice::{CassandraChoice, Names, RateChoice, Span, StepChoice};
 pub use fault::*;
@@ -26,6 +28,7 @@ pub use signal::Signal;
 pub(crate) use source::one_of;
 pub use source::{FileError, Source};
 pub use topology::{SiteSection, Topology};
+pub use vary::{Factor, Level, Variation};
 
 /// An experiment file. Unknown keys are errors.
 #[derive(Debug, Clone, Deserialize)]
@@ -46,9 +49,20 @@ pub struct Experiment {
     /// What goes wrong, and when. Default: nothing (an A/A run).
     #[serde(default)]
     pub faults: Vec<FaultEntry>,
-    /// Trials, each on a new network and a new cluster. Default: 1.
+    /// What the cells of the design differ in: factors with their levels; see [`Variation`]. Default: nothing, one cell.
+    pub vary: Option<IgnoredAny>,
+    /// Trials of each cell. Default: 1.
     #[serde(default = "one")]
     pub trials: Count,
+    /// Trials without a fault beside each trial of the cells, in an order of their own. Default: 1 where there are faults and
+    /// two trials or more, else 0.
+    pub without_fault: Option<Count>,
+    /// Times that a trial is tried until one is valid. Default: 3.
+    #[serde(default = "three")]
+    pub attempts: Count,
+    /// Trials that a cluster serves, one after the other, its tables made anew for each. Default: 10.
+    #[serde(default = "ten")]
+    pub fresh_every: Count,
     /// What counts as good. Required.
     pub objective: ObjectiveSection,
     /// The number that all randomness is drawn from. Default: 1.
@@ -127,7 +141,8 @@ pub enum JitChoice {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PhasesSection {
-    /// The longest the warm-up may take; it ends when latency is stationary. Required.
+    /// The longest the warm-up may take; it ends when latency is stationary over 40 s, or over what this leaves to
+    /// settle. Required.
     pub warm_up: Delay,
     /// Without a fault, measured. Required.
     pub baseline: Delay,
@@ -169,6 +184,14 @@ impl ObjectiveSection {
 
 fn one() -> Count {
     Count(1)
+}
+
+fn three() -> Count {
+    Count(3)
+}
+
+fn ten() -> Count {
+    Count(10)
 }
 
 fn baseline() -> Vec<String> {

@@ -9,13 +9,18 @@ use std::{
 pub use brownout_yaml::FileError;
 pub(crate) use brownout_yaml::one_of;
 use brownout_yaml::{Document, Marker, Node, Span};
-use marked_yaml::{spanned_serde, types::MarkedScalarNode};
+use marked_yaml::spanned_serde;
 
-use super::{Experiment, FaultEntry, attached::Attached};
+use super::{
+    Experiment, FaultEntry,
+    attached::Attached,
+    tree::{first_step, place_of, scalar},
+};
 
 /// The text of an experiment, as a tree that knows its lines.
+#[derive(Clone)]
 pub struct Source {
-    document: Document,
+    pub(super) document: Document,
     /// `--set` paths: their values have no line.
     set: Vec<String>,
     attached: Attached,
@@ -85,60 +90,18 @@ impl Source {
             .ok_or_else(|| {
                 self.complain("", format!("--set '{assignment}' is not KEY=VALUE, such as --set trials=3"))
             })?;
-        let mut node = self.document.tree_mut();
-        let mut walked = String::new();
-        let complaint = |message: String| FileError::without_place("--set", path, message);
-        let mut rest = Some(path);
-        while let Some(left) = rest {
-            let (step, after) = first_step(node, left);
-            rest = after;
-            node = match node {
-                Node::Mapping(map) => {
-                    if map.get_node(step).is_none() {
-                        let last = rest.is_none();
-                        let value = Node::Scalar(MarkedScalarNode::new(Span::new_blank(), ""));
-                        let below = || marked_yaml::types::MarkedMappingNode::new_empty(Span::new_blank());
-                        map.insert(step.into(), if last { value } else { Node::Mapping(below()) });
-                    }
-                    map.get_mut(step).ok_or_else(|| complaint(format!("cannot add '{step}'")))?
-                }
-                Node::Sequence(list) => {
-                    let length = list.len();
-                    step.parse::<usize>().ok().and_then(|index| list.get_mut(index)).ok_or_else(|| {
-                        complaint(match length {
-                            0 => format!("'{walked}' is an empty list; '{step}' is not in it"),
-                            _ => format!(
-                                "'{step}' is not an element of '{walked}'; it has {length}, numbered 0 to {}",
-                                length - 1
-                            ),
-                        })
-                    })?
-                }
-                Node::Scalar(scalar) if scalar.as_str().is_empty() => {
-                    return Err(complaint(format!("'{walked}' is not in the file; add it there")));
-                }
-                Node::Scalar(scalar) => {
-                    return Err(complaint(format!(
-                        "'{walked}' is the value '{}', it has no '{step}'",
-                        scalar.as_str()
-                    )));
-                }
-            };
-            if !walked.is_empty() {
-                walked.push('.');
-            }
-            walked.push_str(step);
-        }
         // A value may itself be YAML: --set 'phases={warm-up: 5s, baseline: 5s}'
         // The reader only takes a mapping at the top.
         let parsed = brownout_yaml::parse(&format!("value: {value}")).ok();
         let parsed = parsed.as_ref().and_then(|tree| tree.as_mapping()?.get_node("value"));
-        *node = match parsed {
+        let value = match parsed {
             Some(tree @ (Node::Mapping(_) | Node::Sequence(_))) => tree.clone(),
             // Quotes belong to YAML, not to the value.
-            Some(Node::Scalar(scalar)) => Node::Scalar(MarkedScalarNode::new(Span::new_blank(), scalar.as_str())),
-            _ => Node::Scalar(MarkedScalarNode::new(Span::new_blank(), value)),
+            Some(Node::Scalar(text)) => scalar(Span::new_blank(), text.as_str()),
+            _ => scalar(Span::new_blank(), value),
         };
+        let place = place_of(self.document.tree_mut(), path);
+        *place.map_err(|message| FileError::without_place("--set", path, message))? = value;
         self.set.push(path.to_owned());
         Ok(())
     }
@@ -196,6 +159,27 @@ impl Source {
         Ok(())
     }
 
+    /// Whether another file asks the same, however it is written.
+    pub fn asks_the_same_as(&self, other: &Source) -> bool {
+        self.document.tree() == other.document.tree()
+    }
+
+    /// The value of a dotted key; none if the file does not have it.
+    pub(crate) fn node(&self, key: &str) -> Option<&Node> {
+        let mut node = self.document.tree();
+        let mut rest = Some(key);
+        while let Some(left) = rest {
+            let (step, after) = first_step(node, left);
+            rest = after;
+            node = match node {
+                Node::Mapping(map) => map.get_node(step)?,
+                Node::Sequence(list) => list.get(step.parse::<usize>().ok()?)?,
+                Node::Scalar(_) => return None,
+            };
+        }
+        Some(node)
+    }
+
     /// A complaint about the value of a dotted key.
     pub fn complain(&self, key: &str, message: String) -> FileError {
         self.complain_at(key, message, false)
@@ -241,16 +225,6 @@ impl Source {
             node = value;
         }
         marker
-    }
-}
-
-/// The first step of a dotted path below `node`, and the steps after it.
-fn first_step<'a>(node: &Node, path: &'a str) -> (&'a str, Option<&'a str>) {
-    // A key may hold dots itself, such as an operation's name in load.ops.
-    let whole = matches!(node, Node::Mapping(map) if map.get_node(path).is_some());
-    match path.split_once('.').filter(|_| !whole) {
-        Some((step, after)) => (step, Some(after)),
-        None => (path, None),
     }
 }
 

@@ -72,6 +72,10 @@ impl Fault for Ends {
         join(&self.nodes)
     }
 
+    fn restarts(&self) -> bool {
+        true
+    }
+
     fn text(&self) -> String {
         let how = match self.how {
             How::Kill(signal) => {

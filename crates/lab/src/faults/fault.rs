@@ -47,6 +47,11 @@ pub trait Fault: Any + fmt::Debug + Send + Sync {
         &[]
     }
 
+    /// Whether a process is started again when it is healed: one that has everything still to compile, and nothing cached.
+    fn restarts(&self) -> bool {
+        false
+    }
+
     /// Whether it stops processes, wholly and at once, so that a fraction of a second of it can be seen.
     fn is_stall(&self) -> bool {
         false

@@ -1,6 +1,7 @@
 //! The mounts of a lab: what its processes see of the machine.
 
 use std::{
+    collections::BTreeSet,
     ffi::CStr,
     fs::{self, File},
     io,
@@ -31,7 +32,7 @@ const PLACES: [&str; 5] = ["/run", "/mnt", "/media", "/srv", "/opt"];
 
 /// Makes the mounts private, gives the lab its own `/proc`, its own `/etc/hosts`, and an empty
 /// directory in a place that none of `used` lies in.
-pub fn furnish(hosts: &Hosts, used: &[&Path]) -> Result<Furnished, LabError> {
+pub fn furnish(hosts: &[&Hosts], used: &[&Path]) -> Result<Furnished, LabError> {
     let failed = |doing: &'static str| move |source: io::Error| LabError::Ground { doing, source };
     let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
     mount_change("/", private).map_err(|error| failed("make the mounts private")(error.into()))?;
@@ -52,7 +53,9 @@ pub fn furnish(hosts: &Hosts, used: &[&Path]) -> Result<Furnished, LabError> {
     fs::create_dir_all(&root).map_err(failed("make the lab's directory"))?;
     let table = root.join("hosts");
     let mut lines = "127.0.0.1 localhost\n".to_owned();
-    for host in hosts.iter() {
+    let mut known = BTreeSet::new();
+    // Layouts of one run number their hosts alike.
+    for host in hosts.iter().flat_map(|hosts| hosts.iter()).filter(|host| known.insert((host.address, &host.name))) {
         lines.push_str(&format!("{} {}\n", host.address, host.name));
     }
     fs::write(&table, lines).map_err(failed("write the lab's /etc/hosts"))?;

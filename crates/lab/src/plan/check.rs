@@ -21,8 +21,6 @@ const MIN_HEAP: Bytes = Bytes(128 << 20);
 const MIN_WARM_UP: Delay = Delay::from_secs(20);
 /// Three intervals are the least of which one can be compared with the others.
 const MIN_PHASE: Delay = Delay::from_secs(3);
-/// Trials in one run; a mistyped number should not run for a year.
-const MAX_TRIALS: u64 = 10_000;
 
 /// An experiment file under examination.
 pub(super) struct Check<'a> {
@@ -53,12 +51,14 @@ impl Check<'_> {
         }
     }
 
-    pub(super) fn trials(&self) -> Result<u32, FileError> {
-        let trials = self.experiment.trials.0;
-        if trials == 0 || trials > MAX_TRIALS {
-            return self.complain("trials", format!("{trials} trials cannot be run; write 1 to {MAX_TRIALS}"));
+    /// A number of something that cannot be any.
+    pub(super) fn count(&self, key: &str, count: Count, allowed: RangeInclusive<u32>) -> Result<u32, FileError> {
+        let number = to_u32(count.0);
+        if !allowed.contains(&number) {
+            let (least, most) = (allowed.start(), allowed.end());
+            return self.complain(key, format!("{count} cannot be; write {least} to {most}"));
         }
-        Ok(to_u32(trials))
+        Ok(number)
     }
 
     pub(super) fn nodes(&self) -> Result<u8, FileError> {

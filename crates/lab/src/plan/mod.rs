@@ -10,6 +10,7 @@ mod objective;
 mod overlaps;
 mod period;
 mod phase;
+mod placement;
 mod profiles;
 mod windows;
 
@@ -32,8 +33,12 @@ use crate::{
     hosts::Hosts,
 };
 
-/// What a trial takes beside its phases: a cluster that becomes ready, and the last probes. Only for the expected duration.
-const BESIDE_PHASES: Duration = Duration::from_secs(15);
+/// Trials of one cell; a mistyped number should not run for a year.
+const MAX_TRIALS: u32 = 10_000;
+/// Of those in a block, the median is compared with; more than a few add little.
+const MOST_WITHOUT: u32 = 20;
+/// What has failed so often will fail again.
+const MOST_ATTEMPTS: u32 = 20;
 
 /// An experiment that can be run.
 #[derive(Debug, Clone)]
@@ -52,8 +57,14 @@ pub struct Plan {
     pub phases: Vec<PlannedPhase>,
     /// What counts as good.
     pub objective: Objective,
-    /// How many trials.
+    /// How many trials of each cell.
     pub trials: u32,
+    /// How many without a fault beside each of them; none: as many as a design needs.
+    pub without_fault: Option<u32>,
+    /// How often a trial is tried.
+    pub attempts: u32,
+    /// How many trials a cluster serves.
+    pub fresh_every: u32,
     /// Things to check before trusting the result.
     pub warnings: Vec<String>,
 }
@@ -69,18 +80,33 @@ impl Plan {
         let phases = check.phases()?;
         let faults = check.faults(hosts, &phases)?;
         let objective = check.objective(&phases, &load)?;
-        let trials = check.trials()?;
+        let trials = check.count("trials", experiment.trials, 1..=MAX_TRIALS)?;
+        let without_fault = experiment.without_fault.map(|count| check.count("without-fault", count, 0..=MOST_WITHOUT));
+        let attempts = check.count("attempts", experiment.attempts, 1..=MOST_ATTEMPTS)?;
+        let fresh_every = check.count("fresh-every", experiment.fresh_every, 1..=MAX_TRIALS)?;
         let mut warnings = load.warnings.clone();
         warnings.extend(faults.iter().filter_map(PlannedFault::unjudged));
         warnings.extend(windows::faint(hosts, &phases, &faults));
         let name = source.file().file_stem().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into());
-        Ok(Plan { name, layout, load, faults, phases, objective, trials, warnings, experiment })
+        Ok(Plan {
+            name,
+            layout,
+            load,
+            faults,
+            phases,
+            objective,
+            trials,
+            without_fault: without_fault.transpose()?,
+            attempts,
+            fresh_every,
+            warnings,
+            experiment,
+        })
     }
 
-    /// How long all trials take, without provisioning; the warm-up at its longest.
-    pub fn expected_duration(&self) -> Duration {
-        let trial: u64 = self.phases.iter().map(|phase| phase.length.ns()).sum();
-        (BESIDE_PHASES + Duration::from_nanos(trial)) * self.trials
+    /// How long the phases of a trial take, the warm-up at its longest.
+    pub fn duration_of_trial(&self) -> Duration {
+        Duration::from_nanos(self.phases.iter().map(|phase| phase.length.ns()).sum())
     }
 
     /// The plan as the record keeps it.
@@ -121,6 +147,7 @@ impl Plan {
                 .collect(),
             network: self.layout.network_words(),
             bottlenecks: Some(self.layout.bottlenecks()),
+            placement: Some(placement::placement(&self.layout, &self.load, load.coordinators)),
             trials: self.trials,
             objective: self.objective.clone(),
             interval_ns: INTERVAL_NS,

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use brownout_record::{FaultRecord, Period, Severity};
 use brownout_units::Delay;
 
-use crate::faults::{Fault, Needs};
+use crate::{
+    faults::{Fault, Needs},
+    hosts::Hosts,
+};
 
 /// One fault, with the stretches of time in which it is in force.
 #[derive(Debug, Clone)]
@@ -30,6 +34,30 @@ impl PlannedFault {
     /// What was asked: its highest severity.
     pub fn fault(&self) -> Option<&dyn Fault> {
         self.severities.last().map(AsRef::as_ref)
+    }
+
+    /// As the record has it before anything of it happens; `index` is its place among the faults.
+    pub fn record(&self, index: usize, hosts: &Hosts) -> FaultRecord {
+        let asked = self.fault();
+        let steps = self.severities.len();
+        let severity = |(step, fault): (usize, &Arc<dyn Fault>)| Severity {
+            text: if steps > 1 { format!("step {} of {steps}", step + 1) } else { String::new() },
+            expectations: fault.expectations(hosts),
+        };
+        let period = |period: &PlannedPeriod| Period {
+            severity: u32::try_from(period.severity).unwrap_or(u32::MAX),
+            injected: None,
+            healed: None,
+        };
+        FaultRecord {
+            index: u32::try_from(index).unwrap_or(u32::MAX),
+            kind: asked.map_or("", |fault| fault.kind()).to_owned(),
+            text: asked.map(|fault| fault.text()).unwrap_or_default(),
+            effect: asked.map(|fault| fault.effect()).unwrap_or_default(),
+            unsettled_ns: self.severities.iter().map(|fault| fault.unsettled().ns()).max().unwrap_or(0),
+            severities: self.severities.iter().enumerate().map(severity).collect(),
+            periods: self.periods.iter().map(period).collect(),
+        }
     }
 
     /// What it needs of the lab from its start.

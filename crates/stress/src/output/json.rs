@@ -53,7 +53,7 @@ pub struct SearchFacts {
     pub rate: Option<f64>,
     /// The threshold is between these with 95 % probability.
     pub interval: Option<(f64, f64)>,
-    /// The rate at which 19 of 20 steps keep the objectives.
+    /// The rate at which, with 90 % probability, 19 of 20 steps keep the objectives.
     pub safe_rate: Option<f64>,
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use brownout_load::{Balance, Bucket, ConnectionEvent, Outcome};
 use brownout_record::{
-    CpuRow, Description, Environment, Event, HostDescription, LatencyRow, LoadDescription, LoadRow, Objective,
+    Arm, CpuRow, Description, Environment, Event, HostDescription, LatencyRow, LoadDescription, LoadRow, Objective,
     PhaseDescription, PhaseRow, RecordError, Recorder, TrialRow, TrialState,
 };
 
@@ -86,10 +86,10 @@ impl RunFile {
         }
         let mut recorder = Recorder::create(path, now_ns, now_unix_ms)?;
         let first = if plan.warm_up_ns.is_some() { WARM_UP } else { BASELINE };
-        let trial = TrialRow { trial: TRIAL, seed: plan.seed, starts_ns: 0, ends_ns: None, state: TrialState::Running };
+        let trial = TrialRow::single(plan.seed, 0, Arm::None);
         let phase = PhaseRow { trial: TRIAL, name: first.to_owned(), starts_ns: 0, ends_ns: None, ended_by: None };
         recorder.batch(|recorder| {
-            recorder.json("description", &description(plan))?;
+            recorder.single_cell(&description(plan))?;
             recorder.json("environment", &environment(plan.seed))?;
             recorder.document("experiment", &experiment(plan))?;
             recorder.trial(&trial)?;
@@ -335,6 +335,7 @@ fn description(plan: &RunPlan) -> Description {
         faults: Vec::new(),
         network: Vec::new(),
         bottlenecks: Some(Vec::new()),
+        placement: None,
         trials: 1,
         objective: Objective { response_ns, share, phases: must_hold.into_iter().collect(), operation: None },
         interval_ns: plan.interval_ns,

@@ -19,14 +19,18 @@ pub(in crate::emulator) struct Impairments {
     stages: Vec<InstalledStage>,
     /// How many impairments there ever were.
     came: u32,
+    /// How many of them drew from the seed of now.
+    drawn: u32,
     idle: bool,
     gate: Gate,
 }
 
 struct Installed {
     id: u64,
-    /// How many there were on this link before: the same sequence of impairments draws the same.
+    /// How many there were on this link before.
     ordinal: u32,
+    /// What its stages draw from: of the same seed, and the same sequence of impairments, the same.
+    draws: (u64, u32),
     asked: Impairment,
 }
 
@@ -56,7 +60,14 @@ pub(in crate::emulator) struct Gate {
 impl Impairments {
     pub(in crate::emulator) fn new(seed: u64, link: Link) -> Self {
         let (installed, stages) = (Vec::new(), Vec::new());
-        Impairments { seed, link, installed, stages, came: 0, idle: true, gate: Gate::default() }
+        Impairments { seed, link, installed, stages, came: 0, drawn: 0, idle: true, gate: Gate::default() }
+    }
+
+    /// Impairments that come from now on draw from this, as on a link that has never had one. Those that stay keep what they
+    /// drew; so that no two have one place, they are counted on from.
+    pub(in crate::emulator) fn reseed(&mut self, seed: u64) {
+        self.seed = seed;
+        self.drawn = 0;
     }
 
     /// True when packets pass as if there were none.
@@ -99,8 +110,9 @@ impl Impairments {
     }
 
     pub(in crate::emulator) fn add(&mut self, id: u64, asked: Impairment) {
-        self.installed.push(Installed { id, ordinal: self.came, asked });
+        self.installed.push(Installed { id, ordinal: self.came, draws: (self.seed, self.drawn), asked });
         self.came = self.came.wrapping_add(1);
+        self.drawn = self.drawn.wrapping_add(1);
         self.configure(self.installed.len() - 1);
         self.changed();
     }
@@ -123,7 +135,7 @@ impl Impairments {
 
     /// Gives an impairment's stages their part to do; makes those that it lacks.
     fn configure(&mut self, at: usize) {
-        let Installed { ordinal, asked, .. } = self.installed[at];
+        let Installed { ordinal, draws: (seed, drawn), asked, .. } = self.installed[at];
         let mut stream = 0;
         for (group, kinds) in (0..).zip(ORDER) {
             for (kind, how) in (0..).zip(kinds) {
@@ -131,7 +143,7 @@ impl Impairments {
                 match self.stages.binary_search_by_key(&position, |installed| installed.position) {
                     Ok(found) => self.stages[found].asked = asked,
                     Err(free) if (how.is_asked)(&asked) => {
-                        let stage = (how.make)(random::stream(self.seed, self.link, ordinal, stream));
+                        let stage = (how.make)(random::stream(seed, self.link, drawn, stream));
                         self.stages.insert(free, InstalledStage { position, stage, asked });
                     }
                     Err(_) => {}

@@ -57,6 +57,11 @@ impl LinkState {
         }
     }
 
+    /// Impairments that come from now on draw from this.
+    pub(in crate::emulator) fn reseed(&mut self, seed: u64) {
+        self.impairments.reseed(seed);
+    }
+
     /// True when a packet that comes now leaves now.
     pub(in crate::emulator) fn is_clear(&self) -> bool {
         self.impairments.is_idle() && self.queue.is_empty()

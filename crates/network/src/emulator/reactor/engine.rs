@@ -103,6 +103,11 @@ impl Engine {
         }
     }
 
+    /// Impairments that come from now on draw from this.
+    pub(in crate::emulator) fn reseed(&mut self, seed: u64) {
+        self.links.iter_mut().for_each(|link| link.reseed(seed));
+    }
+
     /// Carries what `host` has sent, up to a batch; what is due meanwhile is released in between.
     ///
     /// # Errors

@@ -147,6 +147,10 @@ impl Thread {
                 Command::TakeCounters { fresh, answer } => {
                     let _ = answer.send(self.engine.take_counters(fresh));
                 }
+                Command::Reseed { seed, done } => {
+                    self.engine.reseed(seed);
+                    let _ = done.send(monotonic_ns());
+                }
                 Command::Unroutable { answer } => {
                     let _ = answer.send(self.engine.unroutable());
                 }

@@ -2,25 +2,23 @@
 //!
 //! Every step runs at one rate: a settling time, which is not counted, then the measured part. The step has kept the
 //! objective if all its conditions hold for the operations that were *intended* to start in that part, with failed and
-//! timed-out ones counting as longer than any limit. The rate is doubled until a step fails, twice at the same rate, so
-//! that one pause of the machine does not end the climb; then [`Threshold`] places the steps. Between two steps nothing
-//! starts until the database has caught up.
+//! timed-out ones counting as longer than any limit. Which rate is next, and when it is over, says [`Capacity`]. Between two
+//! steps nothing starts until the database has caught up.
 
 mod run;
-pub mod threshold;
 
 use std::time::Duration;
 
 use brownout_base::clock::monotonic_ns;
 use brownout_load::{Bucket, Engine, LoadError, Pace};
 use brownout_record::{Latencies, Percentile, Population};
+use brownout_statistics::capacity::{self, Answer, Capacity, Estimate, Next, Verdict};
 use brownout_units::Rate;
 
 use crate::{
     output::add_ended,
     settings::{Objective, Search},
 };
-use threshold::{Estimate, Threshold};
 
 /// A step that misses while the client was late is run at most this many times in all.
 const TRIES: usize = 4;
@@ -50,7 +48,15 @@ impl Step {
     /// It missed while the client was late, so the miss may be the client's fault. (A step kept in spite of a late
     /// client counts as kept: the lateness is part of the response times.)
     pub fn teaches_nothing(&self) -> bool {
-        self.late && !self.kept
+        self.verdict() == Verdict::NotTold
+    }
+
+    fn verdict(&self) -> Verdict {
+        match (self.kept, self.late) {
+            (true, _) => Verdict::Kept,
+            (false, false) => Verdict::Missed,
+            (false, true) => Verdict::NotTold,
+        }
     }
 }
 
@@ -112,7 +118,7 @@ pub fn bucket(asked: &Search) -> Duration {
 
 /// How often to report what has ended, ns.
 const TELL_NS: u64 = 1_000_000_000;
-/// The climb never goes below this rate per second.
+/// The search never goes below this rate per second.
 const LOWEST: f64 = 1.0;
 
 /// Runs the search. The engine has one flow and is idle; it is idle again afterwards. Its buckets should be some tenths
@@ -136,84 +142,34 @@ struct Searcher<'a> {
 
 impl Searcher<'_> {
     fn run(&self, watch: &mut dyn SearchWatch, interrupted: &(dyn Fn() -> bool + Sync)) -> Result<Found, LoadError> {
-        let highest = self.asked.to.map_or(HIGHEST, |to| to.get());
-        let mut rate = self.asked.from.get();
-        let (mut kept, mut missed): (Option<f64>, Option<f64>) = (None, None);
-        let mut outcomes: Vec<(f64, bool)> = Vec::new();
-        // The climb: up by doubling, or down by halving.
-        let (low, high) = loop {
-            let Some(step) = self.punctual(rate, watch, None, interrupted)? else {
-                return Ok(cut(watch, &outcomes, rate, None, interrupted));
+        let mut capacity = Capacity::new(capacity::Search {
+            from: self.asked.from.get(),
+            lowest: LOWEST,
+            highest: self.asked.to.map_or(HIGHEST, |to| to.get()),
+            precision: self.asked.precision,
+            most_steps: STEPS,
+            attempts: TRIES,
+        });
+        loop {
+            let rate = match capacity.next() {
+                Next::Try(rate) => rate,
+                Next::End(answer) => return Ok(found(answer)),
             };
-            if step.teaches_nothing() {
-                return Ok(limit(&outcomes, rate));
+            if !self.step(rate, watch, &mut capacity, interrupted)? {
+                return Ok(cut(watch, &capacity, rate, interrupted));
             }
-            outcomes.push((rate, step.kept));
-            if step.kept {
-                kept = Some(rate);
-            } else {
-                // A miss is repeated once at the same rate before it is believed.
-                let again = outcomes.iter().filter(|(at, kept)| *at == rate && !*kept).count() < 2;
-                if again {
-                    continue;
-                }
-                missed = Some(rate);
-            }
-            match (kept, missed) {
-                (Some(low), Some(high)) => break (low, high),
-                (Some(low), None) if low >= highest => return Ok(Found::Always { highest: low }),
-                (Some(low), None) => rate = (low * 2.0).min(highest),
-                (None, Some(high)) if high <= LOWEST => return Ok(Found::Never { lowest: high }),
-                (None, Some(high)) => rate = (high / 2.0).max(LOWEST),
-                (None, None) => {}
-            }
-        };
-        let mut threshold = Threshold::between(low / 2.0, high * 2.0);
-        for (rate, kept) in &outcomes {
-            threshold.learn(*rate, *kept);
         }
-        for _ in 0..STEPS {
-            if threshold.estimate().width() <= self.asked.precision {
-                break;
-            }
-            let rate = threshold.next().min(highest);
-            let Some(step) = self.punctual(rate, watch, Some(&mut threshold), interrupted)? else {
-                return Ok(cut(watch, &outcomes, rate, Some(threshold.estimate()), interrupted));
-            };
-            if step.teaches_nothing() {
-                return Ok(limit(&outcomes, rate));
-            }
-            outcomes.push((rate, step.kept));
-        }
-        Ok(Found::Threshold(threshold.estimate()))
     }
 
-    /// Repeats a step until it teaches something, or up to the maximum number of attempts.
-    fn punctual(
-        &self,
-        rate: f64,
-        watch: &mut dyn SearchWatch,
-        mut threshold: Option<&mut Threshold>,
-        interrupted: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Option<Step>, LoadError> {
-        let mut last = None;
-        for _ in 0..TRIES {
-            last = self.step(rate, watch, threshold.as_deref_mut(), interrupted)?;
-            if last.is_none_or(|step| !step.teaches_nothing()) {
-                break;
-            }
-        }
-        Ok(last)
-    }
-
+    /// Makes one step and learns from it; false: it came to no end.
     fn step(
         &self,
         rate: f64,
         watch: &mut dyn SearchWatch,
-        threshold: Option<&mut Threshold>,
+        capacity: &mut Capacity,
         interrupted: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Option<Step>, LoadError> {
-        let Some(asked) = Rate::per_second(rate) else { return Ok(None) };
+    ) -> Result<bool, LoadError> {
+        let Some(asked) = Rate::per_second(rate) else { return Ok(false) };
         let mut buckets: std::collections::BTreeMap<u64, Bucket> = std::collections::BTreeMap::new();
         let mut take = |watch: &mut dyn SearchWatch| {
             let drained = self.engine.drain();
@@ -228,7 +184,7 @@ impl Searcher<'_> {
         while monotonic_ns() < to_ns && !watch.dry() {
             if interrupted() {
                 self.engine.set_pace(Pace::Idle)?;
-                return Ok(None);
+                return Ok(false);
             }
             std::thread::sleep(Duration::from_millis(20));
             self.engine.health()?;
@@ -242,14 +198,14 @@ impl Searcher<'_> {
             self.engine.health()?;
             if interrupted() {
                 // Operations still open are not known to have failed.
-                return Ok(None);
+                return Ok(false);
             }
             std::thread::sleep(Duration::from_millis(10));
         }
         take(watch);
         if watch.dry() {
             // This rate was never offered, or not to the end.
-            return Ok(None);
+            return Ok(false);
         }
         // Buckets that are cut by the stretch's ends are left out.
         buckets.retain(|_, bucket| bucket.start_ns >= from_ns && bucket.start_ns + bucket.length_ns <= to_ns);
@@ -261,38 +217,28 @@ impl Searcher<'_> {
             (to_ns - first_ns) / each_ns * each_ns
         });
         let step = judge(&self.asked.objectives, rate, &stretch, length_ns);
-        let known = threshold.map(|threshold| {
-            if !step.teaches_nothing() {
-                threshold.learn(rate, step.kept);
-            }
-            threshold.estimate()
-        });
-        watch.step(&step, &stretch, known.as_ref());
-        Ok(Some(step))
+        capacity.learn(rate, step.verdict());
+        watch.step(&step, &stretch, capacity.estimate().as_ref());
+        Ok(true)
     }
 }
 
-/// The client could not offer this rate, whatever earlier steps showed.
-fn limit(outcomes: &[(f64, bool)], tried: f64) -> Found {
-    Found::Client { at_least: highest_kept(outcomes), tried }
-}
-
-fn highest_kept(outcomes: &[(f64, bool)]) -> Option<f64> {
-    outcomes.iter().filter(|(_, kept)| *kept).map(|(rate, _)| *rate).max_by(f64::total_cmp)
+fn found(answer: Answer) -> Found {
+    match answer {
+        Answer::Threshold(estimate) => Found::Threshold(estimate),
+        Answer::Never { lowest } => Found::Never { lowest },
+        Answer::Always { highest } => Found::Always { highest },
+        // Only a late client tells nothing.
+        Answer::NotTold { at_least, tried } => Found::Client { at_least, tried },
+    }
 }
 
 /// Why there is no step at this rate: the user asked for an end, or there were no more operations.
-fn cut(
-    watch: &dyn SearchWatch,
-    outcomes: &[(f64, bool)],
-    tried: f64,
-    known: Option<Estimate>,
-    interrupted: &(dyn Fn() -> bool + Sync),
-) -> Found {
+fn cut(watch: &dyn SearchWatch, capacity: &Capacity, tried: f64, interrupted: &(dyn Fn() -> bool + Sync)) -> Found {
     if watch.dry() && !interrupted() {
-        return Found::Dry { at_least: highest_kept(outcomes), tried };
+        return Found::Dry { at_least: capacity.highest_kept(), tried };
     }
-    Found::Interrupted(known)
+    Found::Interrupted(capacity.estimate())
 }
 
 /// Judges the operations in the buckets of a measured part of this length.
@@ -384,11 +330,20 @@ mod tests {
 
     #[test]
     fn a_rate_that_operations_were_missing_for_is_no_threshold() {
-        let outcomes = [(100.0, true), (200.0, true)];
-        let ended = |dry, interrupted: bool| cut(&Told { dry }, &outcomes, 400.0, None, &move || interrupted);
+        let begun = Capacity::new(capacity::Search {
+            from: 100.0,
+            lowest: LOWEST,
+            highest: HIGHEST,
+            precision: 0.05,
+            most_steps: STEPS,
+            attempts: TRIES,
+        });
+        let mut capacity = begun.clone();
+        [100.0, 200.0].iter().for_each(|rate| capacity.learn(*rate, Verdict::Kept));
+        let ended = |dry, interrupted: bool| cut(&Told { dry }, &capacity, 400.0, &move || interrupted);
         assert_eq!(ended(true, false), Found::Dry { at_least: Some(200.0), tried: 400.0 });
         assert_eq!(ended(true, true), Found::Interrupted(None));
         assert_eq!(ended(false, false), Found::Interrupted(None));
-        assert_eq!(cut(&Told { dry: true }, &[], 400.0, None, &|| false), Found::Dry { at_least: None, tried: 400.0 });
+        assert_eq!(cut(&Told { dry: true }, &begun, 400.0, &|| false), Found::Dry { at_least: None, tried: 400.0 });
     }
 }

@@ -4,8 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use brownout_base::clock::monotonic_ns;
 use brownout_load::{Balance, Bucket, ConnectionEvent, Engine, Outcome as Ended};
+use brownout_statistics::capacity::Estimate;
 
-use super::{Found, SearchWatch, Step, bucket, search, threshold::Estimate};
+use super::{Found, SearchWatch, Step, bucket, search};
 use crate::{
     operations::StressWorkload,
     output::{self, Fold, Interval, Measure, SearchFacts, Total},
@@ -163,7 +164,7 @@ fn told_estimate(objectives: &str, estimate: &Estimate) -> String {
     let (low, high) = estimate.interval;
     format!(
         "Highest rate that keeps {objectives}: {:.0}/s (95 % interval {low:.0}/s to {high:.0}/s; at that rate half of the \
-         steps keep it, up to {:.0}/s 19 of 20 do)",
+         steps keep it; at {:.0}/s 19 of 20 do, with 90 % probability)",
         estimate.rate, estimate.safe
     )
 }

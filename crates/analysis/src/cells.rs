@@ -1,0 +1,180 @@
+//! The cells of a design: what their trials have shown, and what the faults did in each.
+
+use brownout_record::{Arm, CellRow, HostDescription, LoadDescription, Objective, PhaseDescription, Run};
+use serde::Serialize;
+
+use crate::{
+    AnalysisError, CellEffect, OperationEffect, PhaseFindings, RecoveryOverTrials, TrialFindings, Validity, operations,
+    phases::spread, recovery, sums::PhaseSums,
+};
+
+/// What varies, and how often each combination was to be tried.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DesignFindings {
+    /// What varies; empty: nothing, there is one cell.
+    pub factors: Vec<Factor>,
+    /// How often each cell was to be run.
+    pub blocks: u32,
+    /// Trials without a fault beside it in each block.
+    pub without_fault: u32,
+    /// Times that a trial is tried until one is valid.
+    pub attempts: u32,
+    /// Trials planned, without those that are repeated.
+    pub trials: u32,
+    /// The number of the one trial that was to be run; none: all.
+    pub only: Option<u32>,
+}
+
+/// Something that varies.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Factor {
+    /// Its name in the file.
+    pub name: String,
+    /// Its levels, in the file's order.
+    pub levels: Vec<String>,
+}
+
+/// One combination of levels.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellFindings {
+    /// From 1.
+    pub cell: u32,
+    /// The name of its level of each factor.
+    pub levels: Vec<String>,
+    /// In words: "delay 10ms, consistency one"; empty where nothing varies.
+    pub text: String,
+    /// "Cassandra 5.0.9".
+    pub system: String,
+    /// The hosts of the lab.
+    pub hosts: Vec<HostDescription>,
+    /// The network between them, in words; empty: one LAN without limits.
+    pub network: Vec<String>,
+    /// The load as planned.
+    pub load: LoadDescription,
+    /// What counts as good.
+    pub objective: Objective,
+    /// The phases as planned.
+    pub planned_phases: Vec<PhaseDescription>,
+    /// The faults as planned, in words.
+    pub planned_faults: Vec<String>,
+    /// Numbers of its valid trials.
+    pub valid_trials: Vec<u32>,
+    /// Numbers of the valid trials without a fault that it is compared with.
+    pub compared_with: Vec<u32>,
+    /// Each phase over its valid trials (if there is none, over all): percentiles of the union of their operations.
+    pub phases: Vec<PhaseFindings>,
+    /// What the faults took from each operation.
+    pub operations: Vec<OperationEffect>,
+    /// How long goodput took to come back, over its valid trials; none of fewer than two.
+    pub recovery: Option<RecoveryOverTrials>,
+    /// What the faults did to goodput.
+    pub effect: CellEffect,
+    /// What the faults did to other figures: `delivered`, `p50`, `p99`.
+    pub figures: Vec<CellEffect>,
+    /// What follows for it, in one sentence.
+    pub sentence: String,
+}
+
+/// The phases of a cell's trials, added up: of the valid ones, or while there is none, of all.
+#[derive(Default)]
+pub(crate) struct CellSums {
+    is_valid: bool,
+    phases: Vec<PhaseSums>,
+}
+
+impl CellSums {
+    /// One trial more.
+    pub(crate) fn add(&mut self, trial: &TrialFindings, phases: Vec<PhaseSums>) {
+        let is_valid = trial.validity == Validity::Valid;
+        if is_valid && !self.is_valid {
+            *self = CellSums { is_valid, phases };
+        } else if is_valid == self.is_valid {
+            for phase in phases {
+                match self.phases.iter_mut().find(|known| known.name() == phase.name()) {
+                    Some(known) => known.add(&phase),
+                    None => self.phases.push(phase),
+                }
+            }
+        }
+    }
+}
+
+/// The design of a run. One of before there were designs has one cell.
+pub(crate) fn design(run: &Run, cells: &[CellRow]) -> Result<DesignFindings, AnalysisError> {
+    let planned = cells.first().map_or(0, |cell| cell.description.trials);
+    Ok(match run.design()? {
+        Some(design) => DesignFindings {
+            factors: design.factors.into_iter().map(|one| Factor { name: one.name, levels: one.levels }).collect(),
+            blocks: design.blocks,
+            without_fault: design.without_fault,
+            attempts: design.attempts,
+            trials: design.trials,
+            only: design.only,
+        },
+        None => DesignFindings {
+            factors: Vec::new(),
+            blocks: planned,
+            without_fault: 0,
+            attempts: 1,
+            trials: planned,
+            only: None,
+        },
+    })
+}
+
+/// Whether a trial is one of a cell's own: with its faults, if it has any.
+pub(crate) fn is_own(cell: &CellRow, trial: &TrialFindings) -> bool {
+    trial.cell == cell.cell && (trial.arm == Arm::Fault || cell.description.faults.is_empty())
+}
+
+/// Whether a cell is compared with a trial: without a fault, and alike in all else.
+pub(crate) fn is_compared(cell: &CellRow, trial: &TrialFindings) -> bool {
+    trial.cell == cell.compared_with && trial.arm == Arm::None
+}
+
+/// The cells, before their effects are judged.
+pub(crate) fn cells(
+    design: &DesignFindings,
+    rows: &[CellRow],
+    trials: &[TrialFindings],
+    sums: &[CellSums],
+) -> Vec<CellFindings> {
+    rows.iter().zip(sums).map(|(row, sums)| cell(design, row, trials, sums)).collect()
+}
+
+fn cell(design: &DesignFindings, row: &CellRow, trials: &[TrialFindings], sums: &CellSums) -> CellFindings {
+    let own: Vec<&TrialFindings> = trials.iter().filter(|trial| is_own(row, trial)).collect();
+    let valid: Vec<&TrialFindings> = own.iter().copied().filter(|trial| trial.validity == Validity::Valid).collect();
+    let shown = if valid.is_empty() { own } else { valid.clone() };
+    let description = &row.description;
+    let merged = sums.phases.iter().map(|sums| {
+        let mut phase = sums.findings(&description.objective);
+        let same = shown.iter().flat_map(|trial| &trial.phases).filter(|one| one.name == phase.name);
+        phase.spread = Some(spread(&same.cloned().collect::<Vec<_>>()));
+        phase
+    });
+    let phases: Vec<PhaseFindings> = merged.collect();
+    let numbers = |trials: Vec<&TrialFindings>| trials.into_iter().map(|trial| trial.trial).collect();
+    let compared = trials.iter().filter(|trial| is_compared(row, trial) && trial.validity == Validity::Valid);
+    let words = design.factors.iter().zip(&row.levels).map(|(factor, level)| format!("{} {level}", factor.name));
+    CellFindings {
+        cell: row.cell,
+        levels: row.levels.clone(),
+        text: words.collect::<Vec<_>>().join(", "),
+        system: description.system.clone(),
+        hosts: description.hosts.clone(),
+        network: description.network.clone(),
+        load: description.load.clone(),
+        objective: description.objective.clone(),
+        planned_phases: description.phases.clone(),
+        planned_faults: description.faults.clone(),
+        compared_with: numbers(compared.collect()),
+        operations: operations::effects(&phases, &shown),
+        recovery: recovery::over_trials(&valid),
+        valid_trials: numbers(valid),
+        phases,
+        effect: CellEffect::default(),
+        figures: Vec::new(),
+        sentence: String::new(),
+    }
+}

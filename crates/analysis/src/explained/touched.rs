@@ -1,0 +1,82 @@
+//! The share of the operations that a fault can touch.
+
+use brownout_record::FaultRecord;
+use serde::Serialize;
+
+use super::{
+    Model,
+    places::Places,
+    ways::{Operation, Path, Way},
+};
+
+/// The share of operations that a fault can touch, by the plan: exact, by enumeration of coordinators, replicas and choices.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Touched {
+    /// Which fault: its place in the experiment's list. None: all of the trial together.
+    pub fault: Option<u32>,
+    /// Of which operation; none: of all.
+    pub operation: Option<String>,
+    /// Operations that have to wait for a place that is hit, whatever the database chooses, 0 to 1.
+    pub must: f64,
+    /// These, and those that wait for one, or for a replica farther away, if the database chooses so, 0 to 1.
+    pub may: f64,
+}
+
+/// Two numbers of a share; `must` is part of `may`.
+#[derive(Clone, Copy, Default)]
+struct Shares {
+    must: f64,
+    may: f64,
+}
+
+/// Of each fault, by operation where there are several; and of all faults together, if there are several.
+pub(super) fn touched(model: &Model<'_>, faults: &[&FaultRecord]) -> Vec<Touched> {
+    let each = faults.iter().map(|fault| (Some(fault.index), vec![*fault]));
+    let all = (faults.len() > 1).then(|| (None, faults.to_vec()));
+    each.chain(all).flat_map(|(fault, own)| by_operation(model, fault, &own)).collect()
+}
+
+fn by_operation(model: &Model<'_>, fault: Option<u32>, faults: &[&FaultRecord]) -> Vec<Touched> {
+    let places = Places::of(&model.hosts, faults);
+    let row = |operation: Option<&str>, shares: Shares| Touched {
+        fault,
+        operation: operation.map(str::to_owned),
+        must: shares.must,
+        may: shares.may,
+    };
+    let mut sum = Shares::default();
+    let mut rows = Vec::new();
+    for operation in &model.operations {
+        let own = of_operation(model, &places, operation);
+        sum.must += operation.plan.share * own.must;
+        sum.may += operation.plan.share * own.may;
+        if model.operations.len() > 1 {
+            rows.push(row(Some(&operation.plan.operation), own));
+        }
+    }
+    rows.insert(0, row(None, sum));
+    rows
+}
+
+fn of_operation(model: &Model<'_>, places: &Places, operation: &Operation<'_>) -> Shares {
+    let mut shares = Shares::default();
+    for way in &operation.ways {
+        let (must, may) = of_way(model, places, way, operation.plan.reads);
+        shares.must += if must { way.share } else { 0.0 };
+        shares.may += if may { way.share } else { 0.0 };
+    }
+    shares
+}
+
+/// Answers that come by a place that is hit are taken never to come: then an operation that has to wait for one never ends, and one
+/// that would have waited for one ends later.
+fn of_way(model: &Model<'_>, places: &Places, way: &Way, reads: bool) -> (bool, bool) {
+    if places.coordinator(&model.hosts, way.coordinator) {
+        return (true, true);
+    }
+    let usual = |path: &Path| model.usual.path(path);
+    let without = |path: &Path| if places.path(path, reads) { f64::INFINITY } else { usual(path) };
+    let must = way.best(&without).is_infinite();
+    let may = must || way.grows(&usual, &without) > 0.0;
+    (must, may)
+}

@@ -1,0 +1,266 @@
+//! Every way that an operation can take: who coordinates it, and which answers it waits for.
+
+use std::collections::BTreeMap;
+
+use brownout_record::{OperationPlacement, Placement};
+
+use super::{
+    level::{self, Group},
+    ring,
+};
+
+/// Beyond so many ways to send a write to other data centres, nobody enumerates them.
+const MOST_CHOICES: usize = 100;
+
+/// An operation with all its ways.
+pub(super) struct Operation<'a> {
+    pub(super) plan: &'a OperationPlacement,
+    pub(super) ways: Vec<Way>,
+}
+
+/// A coordinator and a set of replicas, and what the database can choose between.
+pub(super) struct Way {
+    /// Of all operations of its kind, 0 to 1.
+    pub(super) share: f64,
+    /// Its place among the hosts.
+    pub(super) coordinator: usize,
+    /// Whom a read asks, it chooses; of a write, who forwards it in other data centres.
+    choices: Choices,
+}
+
+enum Choices {
+    /// As many as are needed, any of them.
+    Read(Routes),
+    /// One of these.
+    Write(Vec<Routes>),
+}
+
+/// Groups of paths, of each of which the coordinator needs answers.
+struct Routes(Vec<Awaited>);
+
+/// The coordinator waits until so many of these paths have brought an answer.
+struct Awaited {
+    paths: Vec<Path>,
+    needed: usize,
+}
+
+/// From the coordinator to a replica and back; without hops the coordinator is the replica.
+#[derive(Clone)]
+pub(super) struct Path {
+    pub(super) replica: usize,
+    /// Ordered pairs of hosts.
+    pub(super) hops: Vec<(usize, usize)>,
+}
+
+impl Routes {
+    /// What the coordinator waits for: of each group the last answer that it needs if the first that come count, of all groups the
+    /// longest.
+    fn waits(&self, time: &impl Fn(&Path) -> f64) -> f64 {
+        let last = |group: &Awaited| group.quickest(time).last().map_or(0.0, |path| time(path));
+        self.0.iter().map(last).fold(0.0, f64::max)
+    }
+
+    /// By how much more a read waits at most with other times, whomever it asked.
+    ///
+    /// Of whom it asks, one answers last: with it, those that were quickest before make the most of the difference.
+    fn grows(&self, before: &impl Fn(&Path) -> f64, after: &impl Fn(&Path) -> f64) -> f64 {
+        let quickest: Vec<Vec<&Path>> = self.0.iter().map(|group| group.quickest(before)).collect();
+        let longest =
+            |asked: &[&Path], time: &dyn Fn(&Path) -> f64| asked.iter().map(|path| time(path)).fold(0.0, f64::max);
+        let mut most = 0.0_f64;
+        for (at, group) in self.0.iter().enumerate().filter(|(_, group)| group.needed > 0) {
+            for last in &group.paths {
+                let own = quickest[at].iter().filter(|path| path.replica != last.replica).take(group.needed - 1);
+                let others = quickest.iter().enumerate().filter(|(other, _)| *other != at).flat_map(|(_, asked)| asked);
+                let asked: Vec<&Path> = own.chain(others).copied().chain([last]).collect();
+                most = most.max(longest(&asked, after) - longest(&asked, before));
+            }
+        }
+        most
+    }
+}
+
+impl Awaited {
+    /// As many as are needed, the quickest.
+    fn quickest(&self, time: &impl Fn(&Path) -> f64) -> Vec<&Path> {
+        let mut paths: Vec<&Path> = self.paths.iter().collect();
+        paths.sort_by(|one, other| time(one).total_cmp(&time(other)));
+        paths.truncate(self.needed);
+        paths
+    }
+}
+
+impl Way {
+    /// What the coordinator waits for with the best choice.
+    pub(super) fn best(&self, time: &impl Fn(&Path) -> f64) -> f64 {
+        match &self.choices {
+            Choices::Read(routes) => routes.waits(time),
+            Choices::Write(all) => all.iter().map(|routes| routes.waits(time)).fold(f64::INFINITY, f64::min),
+        }
+    }
+
+    /// By how much more it waits with other times and the same choice, that to which most is added.
+    pub(super) fn grows(&self, before: &impl Fn(&Path) -> f64, after: &impl Fn(&Path) -> f64) -> f64 {
+        match &self.choices {
+            Choices::Read(routes) => routes.grows(before, after),
+            Choices::Write(all) => {
+                all.iter().map(|routes| routes.waits(after) - routes.waits(before)).fold(0.0, f64::max)
+            }
+        }
+    }
+}
+
+/// Every operation of the plan with all its ways. `Err` with the reason where they cannot be enumerated.
+pub(super) fn operations(placement: &Placement) -> Result<Vec<Operation<'_>>, String> {
+    if placement.operations.is_empty() {
+        return Err("what the operations do, only their profile knows".to_owned());
+    }
+    let by_token = match placement.coordinators.as_str() {
+        "token-aware" => true,
+        "round-robin" => false,
+        other => return Err(format!("who coordinates an operation by '{other}' follows from no plan")),
+    };
+    let is_asked = |at: usize| placement.asked.contains(&placement.ring[at].node);
+    let asked: Vec<usize> = (0..placement.ring.len()).filter(|at| is_asked(*at)).collect();
+    if asked.is_empty() {
+        return Err("the load has a connection to no node".to_owned());
+    }
+    placement.operations.iter().map(|plan| operation(placement, plan, &asked, by_token)).collect()
+}
+
+fn operation<'a>(
+    placement: &Placement,
+    plan: &'a OperationPlacement,
+    asked: &[usize],
+    by_token: bool,
+) -> Result<Operation<'a>, String> {
+    let mut sets: BTreeMap<(usize, Vec<usize>), f64> = BTreeMap::new();
+    for part in ring::parts(&placement.ring, &plan.copies) {
+        let mut replicas = part.replicas;
+        replicas.sort_unstable();
+        let own: Vec<usize> = asked.iter().copied().filter(|at| replicas.contains(at)).collect();
+        // As the load chooses: a replica if it has a connection to one, else whoever's turn it is.
+        let coordinators: &[usize] = if by_token && !own.is_empty() { &own } else { asked };
+        for coordinator in coordinators {
+            *sets.entry((*coordinator, replicas.clone())).or_default() += part.share / coordinators.len() as f64;
+        }
+    }
+    let way = |((coordinator, replicas), share): ((usize, Vec<usize>), f64)| {
+        let choices = choices(placement, plan, coordinator, &replicas)?;
+        Ok(Way { share, coordinator, choices })
+    };
+    Ok(Operation { plan, ways: sets.into_iter().map(way).collect::<Result<_, String>>()? })
+}
+
+fn choices(
+    placement: &Placement,
+    plan: &OperationPlacement,
+    coordinator: usize,
+    replicas: &[usize],
+) -> Result<Choices, String> {
+    let groups = level::groups(&plan.consistency, &placement.ring, coordinator, replicas)?;
+    if plan.reads {
+        return Ok(Choices::Read(routes(&groups, |replica| direct(coordinator, replica))));
+    }
+    let forwarded = forwarded(placement, coordinator, &groups);
+    forwarded.map(Choices::Write).ok_or_else(|| format!("there are more than {MOST_CHOICES} ways to forward a write"))
+}
+
+fn routes(groups: &[Group], path: impl Fn(usize) -> Path) -> Routes {
+    let of = |group: &Group| Awaited {
+        paths: group.members.iter().map(|replica| path(*replica)).collect(),
+        needed: group.needed,
+    };
+    Routes(groups.iter().map(of).collect())
+}
+
+/// There and back; nowhere for the coordinator itself.
+fn direct(coordinator: usize, replica: usize) -> Path {
+    let hops = if replica == coordinator { Vec::new() } else { vec![(coordinator, replica), (replica, coordinator)] };
+    Path { replica, hops }
+}
+
+/// A write is sent to every replica, in another data centre by way of one of them, who forwards it; each answers by itself
+/// (`StorageProxy.sendToHintedReplicas`). None if there are too many ways.
+fn forwarded(placement: &Placement, coordinator: usize, groups: &[Group]) -> Option<Vec<Routes>> {
+    let site = |at: usize| placement.ring[at].site.as_str();
+    let mut remote: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for at in groups.iter().flat_map(|group| &group.members) {
+        if site(*at) != site(coordinator) {
+            remote.entry(site(*at)).or_default().push(*at);
+        }
+    }
+    let mut all: Vec<BTreeMap<&str, usize>> = vec![BTreeMap::new()];
+    for (name, members) in &remote {
+        let mut longer = Vec::new();
+        for chosen in &all {
+            for by in members {
+                let mut chosen = chosen.clone();
+                chosen.insert(*name, *by);
+                longer.push(chosen);
+            }
+        }
+        all = longer;
+        if all.len() > MOST_CHOICES {
+            return None;
+        }
+    }
+    let path = |forwarders: &BTreeMap<&str, usize>, replica: usize| match forwarders.get(site(replica)) {
+        Some(by) if *by != replica => {
+            Path { replica, hops: vec![(coordinator, *by), (*by, replica), (replica, coordinator)] }
+        }
+        _ => direct(coordinator, replica),
+    };
+    Some(all.iter().map(|forwarders| routes(groups, |replica| path(forwarders, replica))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every way to choose as many of each group as it needs.
+    fn asked(routes: &Routes) -> Vec<Vec<&Path>> {
+        let mut all = vec![Vec::new()];
+        for group in &routes.0 {
+            let subsets = (0..1_usize << group.paths.len()).filter(|set| set.count_ones() as usize == group.needed);
+            let chosen = |set: usize| {
+                let within = group.paths.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
+                within.map(|(_, path)| path).collect::<Vec<&Path>>()
+            };
+            let subsets: Vec<Vec<&Path>> = subsets.map(chosen).collect();
+            all = all.iter().flat_map(|before| subsets.iter().map(|set| [before.as_slice(), set].concat())).collect();
+        }
+        all
+    }
+
+    #[test]
+    fn the_best_and_the_worst_of_a_read_are_those_of_all_whom_it_can_ask() {
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for round in 0..500 {
+            let mut replica = 0;
+            let mut group = |members: u64, needed: u64| {
+                let mut path = || {
+                    replica += 1;
+                    Path { replica: replica - 1, hops: Vec::new() }
+                };
+                Awaited { paths: (0..members).map(|_| path()).collect(), needed: needed as usize }
+            };
+            let sizes: Vec<u64> = (0..1 + random(3)).map(|_| 1 + random(4)).collect();
+            let routes = Routes(sizes.iter().map(|size| group(*size, random(size + 1))).collect());
+            // Few different times, so that there are ties.
+            let mut times = || (0..replica).map(|_| random(5) as f64).collect::<Vec<f64>>();
+            let (before, after) = (times(), times().iter().map(|time| time * 3.0).collect::<Vec<f64>>());
+            let (before, after) = (|path: &Path| before[path.replica], |path: &Path| after[path.replica]);
+            let last =
+                |asked: &[&Path], time: &dyn Fn(&Path) -> f64| asked.iter().map(|one| time(one)).fold(0.0, f64::max);
+            let all = asked(&routes);
+            let best = all.iter().map(|asked| last(asked, &after)).fold(f64::INFINITY, f64::min);
+            let grows = all.iter().map(|asked| last(asked, &after) - last(asked, &before)).fold(0.0, f64::max);
+            assert_eq!((routes.waits(&after), routes.grows(&before, &after)), (best, grows), "round {round}");
+        }
+    }
+}

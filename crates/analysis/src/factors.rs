@@ -1,0 +1,194 @@
+//! What a factor does: its levels against its first one, over all cells that differ in nothing else; and how two factors act
+//! together. Each from one number a block, as an effect of a cell is (`docs/statistics.md`).
+
+use brownout_record::CellRow;
+use brownout_statistics::{self as statistics, benjamini_hochberg};
+use serde::Serialize;
+
+use crate::{DesignFindings, TrialFindings, Validity, cells::is_own, evidence::phase};
+
+/// One contrast between levels.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FactorFindings {
+    /// The factor, or both of an interaction.
+    pub factors: Vec<String>,
+    /// The level of each that is compared with its first one.
+    pub levels: Vec<String>,
+    /// The level that it is compared with, of each.
+    pub against: Vec<String>,
+    /// `goodput, baseline`, `p50, baseline`, `p99, baseline`, or `goodput, fault ÷ baseline`.
+    pub figure: String,
+    /// `more` or `less`, `no-difference`, `inconclusive`.
+    pub outcome: FactorOutcome,
+    /// Blocks that it is taken from.
+    pub blocks: u32,
+    /// (this level − first level) ÷ first level; of an interaction the factor by which one contrast is larger at the other's
+    /// level, less 1.
+    pub change: f64,
+    /// Its interval.
+    pub interval: (f64, f64),
+    /// The confidence of that.
+    pub confidence: f64,
+    /// The chance of as much without an effect, for one of as many contrasts (Benjamini and Hochberg).
+    pub p_adjusted: f64,
+}
+
+/// What follows for a contrast; whether more is better depends on the figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FactorOutcome {
+    /// It is more.
+    More,
+    /// It is less.
+    Less,
+    /// Not more than the margin.
+    NoDifference,
+    /// It cannot be told.
+    Inconclusive,
+}
+
+/// A figure of a trial, as a logarithm.
+type Figure = (&'static str, fn(&TrialFindings) -> Option<f64>);
+
+const FIGURES: [Figure; 4] = [
+    ("goodput, baseline", |trial| trial.effect.baseline.filter(|rate| *rate > 0.0).map(f64::ln)),
+    ("p50, baseline", |trial| baseline(trial, |response| response.p50)),
+    ("p99, baseline", |trial| baseline(trial, |response| response.p99)),
+    ("goodput, fault ÷ baseline", |trial| trial.effect.log_ratio),
+];
+
+fn baseline(trial: &TrialFindings, which: fn(&crate::Response) -> crate::Quantile) -> Option<f64> {
+    let phase = trial.phases.iter().find(|one| one.name == phase::BASELINE)?;
+    Some(which(&phase.response?).value_ns as f64).filter(|value| *value > 0.0).map(f64::ln)
+}
+
+/// The contrasts of all factors, and of all pairs of them.
+pub(crate) fn factors(design: &DesignFindings, rows: &[CellRow], trials: &[TrialFindings]) -> Vec<FactorFindings> {
+    let mut all = Vec::new();
+    for figure in &FIGURES {
+        let values = Values::read(design, rows, trials, figure);
+        let mut contrasts = Vec::new();
+        for (at, factor) in design.factors.iter().enumerate() {
+            contrasts.extend((1..factor.levels.len()).map(|level| Contrast { of: vec![(at, level)] }));
+            for (with, other) in design.factors.iter().enumerate().skip(at + 1) {
+                for level in 1..factor.levels.len() {
+                    let both = |second| Contrast { of: vec![(at, level), (with, second)] };
+                    contrasts.extend((1..other.levels.len()).map(both));
+                }
+            }
+        }
+        all.extend(judged(design, figure.0, contrasts, &values));
+    }
+    all
+}
+
+/// Levels against the first ones: of one factor, or of two.
+struct Contrast {
+    /// Number of the factor, number of its level.
+    of: Vec<(usize, usize)>,
+}
+
+/// Of each block and cell one value.
+struct Values<'a> {
+    rows: &'a [CellRow],
+    /// By block, by the cell's place.
+    of: Vec<Vec<Option<f64>>>,
+    design: &'a DesignFindings,
+}
+
+impl<'a> Values<'a> {
+    fn read(
+        design: &'a DesignFindings,
+        rows: &'a [CellRow],
+        trials: &[TrialFindings],
+        (_, figure): &Figure,
+    ) -> Values<'a> {
+        let value = |row: &CellRow, block: u32| {
+            let own = trials.iter().filter(|trial| is_own(row, trial) && trial.block == block);
+            own.filter(|trial| trial.validity == Validity::Valid).find_map(figure)
+        };
+        let of_block = |block| rows.iter().map(|row| value(row, block)).collect();
+        Values { rows, of: (1..=design.blocks).map(of_block).collect(), design }
+    }
+
+    /// One number of each block that has all cells that it takes; none if there is no such cell.
+    fn of(&self, contrast: &Contrast) -> Vec<f64> {
+        // Every combination of the others' levels, at this level and at the first.
+        let groups = self.groups(contrast);
+        let of_block = |values: &Vec<Option<f64>>| -> Option<f64> {
+            let mut sum = 0.0;
+            for group in &groups {
+                for (cell, sign) in group {
+                    sum += sign * values[*cell]?;
+                }
+            }
+            (!groups.is_empty()).then(|| sum / groups.len() as f64)
+        };
+        self.of.iter().filter_map(of_block).collect()
+    }
+
+    /// Cells that belong together, with their signs: those that differ in the contrast's factors alone.
+    fn groups(&self, contrast: &Contrast) -> Vec<Vec<(usize, f64)>> {
+        let level = |factor: usize, number: usize| &self.design.factors[factor].levels[number];
+        let is_this =
+            |row: &CellRow| contrast.of.iter().all(|(factor, at)| row.levels[*factor] == *level(*factor, *at));
+        let mut groups = Vec::new();
+        for (place, row) in self.rows.iter().enumerate().filter(|(_, row)| is_this(row)) {
+            let mut group = vec![(place, 1.0)];
+            // All ways to take factors of the contrast back to their first level.
+            for back in 1..1_usize << contrast.of.len() {
+                let mut levels = row.levels.clone();
+                let taken = contrast.of.iter().enumerate().filter(|(bit, _)| back >> bit & 1 == 1);
+                let count = taken.map(|(_, (factor, _))| levels[*factor].clone_from(level(*factor, 0))).count();
+                let sign = if count % 2 == 1 { -1.0 } else { 1.0 };
+                group.extend(self.rows.iter().position(|other| other.levels == levels).map(|other| (other, sign)));
+            }
+            if group.len() == 1 << contrast.of.len() {
+                groups.push(group);
+            }
+        }
+        groups
+    }
+}
+
+fn judged(design: &DesignFindings, figure: &str, contrasts: Vec<Contrast>, values: &Values<'_>) -> Vec<FactorFindings> {
+    let count = contrasts.len();
+    let all: Vec<(Contrast, Vec<f64>, statistics::Comparison)> = contrasts
+        .into_iter()
+        .filter_map(|contrast| {
+            let differences = values.of(&contrast);
+            let zero = vec![vec![0.0; differences.len()]];
+            let compared = statistics::compare(&differences, &zero, crate::effects::MARGIN, statistics::FLOOR, count)?;
+            Some((contrast, differences, compared))
+        })
+        .collect();
+    let p: Vec<f64> = all.iter().map(|(.., compared)| compared.estimate.p).collect();
+    let selection = benjamini_hochberg(&p, statistics::ALPHA);
+    let finding = |(at, (contrast, differences, compared)): (usize, (Contrast, Vec<f64>, statistics::Comparison))| {
+        let selected = selection.selected.contains(&at);
+        let alpha = if selected { selection.interval_alpha } else { statistics::ALPHA };
+        let shown = statistics::estimate(&differences, alpha, statistics::FLOOR, count).unwrap_or(compared.estimate);
+        let outcome = match compared.outcome {
+            statistics::Outcome::NoDifference => FactorOutcome::NoDifference,
+            statistics::Outcome::More if selected => FactorOutcome::More,
+            statistics::Outcome::Less if selected => FactorOutcome::Less,
+            _ => FactorOutcome::Inconclusive,
+        };
+        let of = |level: fn(&(usize, usize)) -> usize| -> Vec<String> {
+            contrast.of.iter().map(|one| design.factors[one.0].levels[level(one)].clone()).collect()
+        };
+        FactorFindings {
+            factors: contrast.of.iter().map(|(factor, _)| design.factors[*factor].name.clone()).collect(),
+            levels: of(|one| one.1),
+            against: of(|_| 0),
+            figure: figure.to_owned(),
+            outcome,
+            blocks: differences.len() as u32,
+            change: compared.estimate.effect.exp_m1(),
+            interval: (shown.low.exp_m1(), shown.high.exp_m1()),
+            confidence: 1.0 - alpha,
+            p_adjusted: selection.adjusted[at],
+        }
+    };
+    all.into_iter().enumerate().map(finding).collect()
+}

@@ -1,0 +1,41 @@
+//! A run whose baselines change in its course says so.
+
+#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
+
+mod common;
+
+use brownout_analysis::{Validity, findings};
+use common::Synthetic;
+
+fn warned(trials: u32, drift: fn(u32) -> f64) -> Option<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let run = Synthetic { trials, planned_trials: trials, drift, ..Synthetic::default() };
+    let found = findings(&run.run(directory.path())).unwrap();
+    assert_eq!(found.verdict.validity, Validity::Valid);
+    found.warnings.into_iter().find(|warning| warning.contains("in the course of the run"))
+}
+
+#[test]
+fn a_baseline_that_rises_over_the_trials_is_told_with_its_size_and_its_time() {
+    // 3 % more each trial, and 20 % more from the fifth on.
+    let warning = warned(8, |trial| 0.03 * f64::from(trial) + if trial > 4 { 0.2 } else { 0.0 }).unwrap();
+    assert!(warning.starts_with("the baseline's p50 rose by "), "{warning}");
+    assert!(warning.contains("a trend over 8 trials") && warning.contains("between trials 4 and 5"), "{warning}");
+    // Trials of 36 s; the baseline of the fifth begins 6 s into it.
+    assert!(warning.contains("150 s into the run"), "{warning}");
+    let warning = warned(8, |trial| 0.3 - 0.03 * f64::from(trial)).unwrap();
+    assert!(warning.starts_with("the baseline's p50 fell by "), "{warning}");
+}
+
+#[test]
+fn baselines_that_only_scatter_have_no_drift() {
+    assert_eq!(warned(8, |_| 0.0), None);
+    assert_eq!(warned(8, |trial| [0.0, 0.08, 0.02, 0.06][trial as usize % 4]), None);
+}
+
+#[test]
+fn fewer_trials_than_can_show_a_trend_show_none() {
+    let rising = |trial| 0.2 * f64::from(trial);
+    assert_eq!(warned(4, rising), None);
+    assert!(warned(5, rising).is_some());
+}

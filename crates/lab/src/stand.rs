@@ -1,0 +1,181 @@
+//! Stands: a network with a cluster on it, which serve trials of the same layout one after the other.
+//!
+//! Between two trials all of a stand is as after its start, but for what a running database cannot forget: its compiled code,
+//! its caches and what its nodes have learned about one another. The tables are dropped, and the nodes themselves have to say
+//! that they hold nothing of them and work on nothing that was left. Where they do not, another stand is built.
+
+use std::{collections::BTreeMap, fs, net::SocketAddr, time::Duration};
+
+use brownout_cluster::cassandra::CQL_PORT;
+use brownout_load::{Coordinator, control};
+
+use crate::{
+    LabError,
+    faults::Needs,
+    hosts::Hosts,
+    plan::Layout,
+    progress::Progress,
+    spec::LabSpec,
+    testbed::{READY_WITHIN, Testbed, entering},
+    timeline::TimeLine,
+};
+
+/// A cluster that has not come to rest by then is replaced: a new one takes less time.
+const REST_WITHIN: Duration = Duration::from_secs(10);
+/// For dropping tables.
+const DROP_WITHIN: Duration = Duration::from_secs(20);
+
+/// A network and a cluster.
+pub(crate) struct Stand {
+    /// What there is.
+    pub(crate) testbed: Testbed,
+    /// From 1.
+    pub(crate) number: u32,
+    /// Operations per second that the flood of a warm-up was answered at, by the number of the first cell with that load.
+    pub(crate) capacities: BTreeMap<usize, f64>,
+    /// The number of its layout.
+    layout: usize,
+    /// What it has.
+    needs: Needs,
+    /// Trials that it has served.
+    served: u32,
+}
+
+/// What a trial needs of a stand.
+pub(crate) struct Wanted<'a> {
+    /// The number of its layout.
+    pub(crate) layout: usize,
+    /// What its faults need, and those of all trials with the same layout.
+    pub(crate) needs: &'a Needs,
+    /// What its links and disks draw from.
+    pub(crate) seed: u64,
+    /// How the trial is called.
+    pub(crate) title: &'a str,
+}
+
+/// Builds stands; one of them stands at a time.
+pub(crate) struct Stands {
+    /// By the number of the layout.
+    specs: Vec<LabSpec>,
+    current: Option<Stand>,
+    /// How many were built, by this session and others.
+    built: u32,
+    /// How many trials one serves.
+    fresh_every: u32,
+    /// The data of stands that are gone stays.
+    keep: bool,
+}
+
+impl Stands {
+    /// None stands yet; `built` are known from earlier sessions.
+    pub(crate) fn new(specs: Vec<LabSpec>, built: u32, fresh_every: u32, keep: bool) -> Stands {
+        Stands { specs, current: None, built, fresh_every, keep }
+    }
+
+    /// What labs of a layout are made of.
+    pub(crate) fn spec(&self, layout: usize) -> &LabSpec {
+        &self.specs[layout]
+    }
+
+    /// A stand that is ready for a trial: the one that stands, if it suits and is verified to be clean, else a new one.
+    pub(crate) fn take(
+        &mut self,
+        wanted: &Wanted<'_>,
+        time_line: TimeLine,
+        progress: &mut dyn Progress,
+    ) -> Result<Stand, LabError> {
+        let suits = |stand: &Stand| {
+            let has = stand.needs.clone().and(wanted.needs.clone()) == stand.needs;
+            stand.layout == wanted.layout && has && stand.served < self.fresh_every
+        };
+        if let Some(mut stand) = self.current.take() {
+            if suits(&stand) {
+                progress.step(&format!("{}: dropping what the trial before wrote", wanted.title));
+                match stand.reset(&self.specs[wanted.layout].layout, wanted.seed, time_line) {
+                    Ok(()) => return Ok(stand),
+                    Err(_) if time_line.interrupted() => return Err(LabError::Interrupted),
+                    Err(error) => {
+                        progress.note(&format!("a new cluster is started, as this one was not clean: {error}"))
+                    }
+                }
+            }
+            self.remove(stand);
+        }
+        self.build(wanted, time_line, progress)
+    }
+
+    fn build(
+        &mut self,
+        wanted: &Wanted<'_>,
+        time_line: TimeLine,
+        progress: &mut dyn Progress,
+    ) -> Result<Stand, LabError> {
+        let spec = &self.specs[wanted.layout];
+        let hosts = &spec.layout.hosts;
+        let (all, nodes) = (hosts.iter().count(), hosts.nodes().count());
+        let s = if nodes == 1 { "" } else { "s" };
+        progress.step(&format!("{}: {all} hosts, starting {nodes} node{s}", wanted.title));
+        self.built += 1;
+        let mut testbed = Testbed::build(spec, self.built, wanted.seed, wanted.needs)?;
+        let ready = testbed
+            .cluster
+            .wait_ready(READY_WITHIN, &|| time_line.interrupted(), &mut |missing| {
+                progress.step(&format!("{}: {missing}", wanted.title));
+            })
+            .map_err(|error| if time_line.interrupted() { LabError::Interrupted } else { error.into() })?;
+        progress.note(&format!("cluster ready after {:.1}s", ready.took.as_secs_f64()));
+        Ok(Stand {
+            testbed,
+            number: self.built,
+            capacities: BTreeMap::new(),
+            layout: wanted.layout,
+            needs: wanted.needs.clone(),
+            served: 0,
+        })
+    }
+
+    /// A stand that has served a trial; if `clean`, it may serve another.
+    pub(crate) fn give_back(&mut self, mut stand: Stand, clean: bool) {
+        stand.served += 1;
+        if clean && stand.served < self.fresh_every {
+            self.current = Some(stand);
+        } else {
+            self.remove(stand);
+        }
+    }
+
+    fn remove(&self, stand: Stand) {
+        let scratch = self.specs[stand.layout].paths(stand.number).scratch;
+        drop(stand);
+        if !self.keep {
+            // Only to save space: the end of the run removes all.
+            let _ = fs::remove_dir_all(scratch);
+        }
+    }
+}
+
+impl Stand {
+    /// Whether it has served no trial yet.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.served == 0
+    }
+
+    /// Makes it as after its start, and has the nodes say that it is.
+    fn reset(&mut self, layout: &Layout, seed: u64, time_line: TimeLine) -> Result<(), LabError> {
+        let interrupted = || time_line.interrupted();
+        let Testbed { network, cluster, controls, .. } = &mut self.testbed;
+        let host = network.host(Hosts::LOAD).ok_or_else(|| LabError::Trial("there is no host for the load".into()))?;
+        let coordinators: Vec<Coordinator> = layout
+            .hosts
+            .nodes()
+            .map(|node| Coordinator {
+                name: node.name.clone(),
+                address: SocketAddr::new(node.address.into(), CQL_PORT),
+            })
+            .collect();
+        let limit = control::Limit { time: DROP_WITHIN, interrupted: &interrupted };
+        control::drop_keyspaces(&coordinators, &entering(host, None), limit)?;
+        cluster.wait_rest(REST_WITHIN, &interrupted)?;
+        controls.reseed(seed)
+    }
+}

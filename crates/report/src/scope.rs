@@ -1,0 +1,50 @@
+//! What most of a report is of: one cell of a run, with its trials.
+
+use std::ops::Deref;
+
+use brownout_analysis::{CellFindings, Findings, TrialFindings};
+use brownout_record::Arm;
+
+/// One cell of a run.
+#[derive(Clone)]
+pub struct Scope<'a> {
+    /// The run.
+    pub findings: &'a Findings,
+    cell: &'a CellFindings,
+    /// Its trials, every attempt, and those without a fault that it is compared with.
+    pub trials: Vec<&'a TrialFindings>,
+}
+
+impl<'a> Scope<'a> {
+    /// All cells of a run, each by itself. Where there is one, all trials are its own.
+    pub fn all(findings: &'a Findings) -> Vec<Scope<'a>> {
+        findings.cells.iter().map(|cell| Scope::of(findings, cell)).collect()
+    }
+
+    fn of(findings: &'a Findings, cell: &'a CellFindings) -> Scope<'a> {
+        let is_of = |trial: &&TrialFindings| {
+            let own = trial.cell == cell.cell && (trial.arm == Arm::Fault || cell.planned_faults.is_empty());
+            findings.cells.len() == 1 || own || cell.compared_with.contains(&trial.trial)
+        };
+        Scope { findings, cell, trials: findings.trials.iter().filter(is_of).collect() }
+    }
+
+    /// What a trial of it is called.
+    pub fn name(&self, trial: &TrialFindings) -> String {
+        let without = trial.arm == Arm::None && !self.planned_faults.is_empty();
+        format!("trial {}{}", trial.label(), if without { ", no fault" } else { "" })
+    }
+
+    /// Those of its trials that have its faults.
+    pub fn own(&self) -> impl Iterator<Item = &'a TrialFindings> + '_ {
+        self.trials.iter().copied().filter(|trial| trial.arm == Arm::Fault || self.planned_faults.is_empty())
+    }
+}
+
+impl Deref for Scope<'_> {
+    type Target = CellFindings;
+
+    fn deref(&self) -> &CellFindings {
+        self.cell
+    }
+}
