@@ -35,7 +35,7 @@ fn the_plan_is_one_json_object_on_request() {
     assert_eq!(expectations.iter().filter(|one| one["hit"] == true).count(), 3);
     assert_eq!(expectations.iter().filter(|one| one["hit"] == false).count(), 9);
     // Any of three replicas coordinates; two of them are enough without n2, but a read may ask it.
-    let touched = plan["faults"][0]["touched"].as_array().unwrap();
+    let touched = plan["cells"][0]["faults"][0]["touched"].as_array().unwrap();
     let of = |name: &str| touched.iter().find(|one| one["operation"] == name).unwrap();
     let near = |value: &serde_json::Value, share: f64| (value.as_f64().unwrap() - share).abs() < 1e-9;
     assert!(near(&of("read")["must"], 1.0 / 3.0) && near(&of("read")["may"], 1.0), "{touched:?}");

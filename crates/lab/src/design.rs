@@ -13,7 +13,7 @@ use brownout_yaml::Node;
 use crate::{
     experiment::{CassandraChoice, FileError, Source, Variation},
     faults::Needs,
-    plan::{Layout, Plan},
+    plan::{Layout, Phase, Plan, PlannedPhase},
 };
 
 /// An experiment, cell by cell.
@@ -28,8 +28,6 @@ pub struct Design {
     pub without_fault: u32,
     /// Times that a trial is tried, until one is valid.
     pub attempts: u32,
-    /// Trials that a stand serves at most.
-    pub fresh_every: u32,
     /// What all randomness is drawn from.
     pub seed: u64,
 }
@@ -97,7 +95,6 @@ impl Design {
             blocks: first.trials,
             without_fault: first.without_fault.unwrap_or(u32::from(faulty && first.trials > 1)),
             attempts: first.attempts,
-            fresh_every: first.fresh_every,
             seed: first.experiment.seed.0,
             variation,
             cells,
@@ -180,15 +177,21 @@ impl Design {
         self.cells.iter().map(|cell| &cell.plan.layout.cluster.cassandra).collect()
     }
 
-    /// How long all trials take, without provisioning and without those that are repeated; warm-ups at their longest.
+    /// How long all trials take, about, without provisioning and without those that are repeated.
     pub fn expected_duration(&self) -> Duration {
         self.trials().iter().map(|trial| self.expected_of(*trial)).sum()
     }
 
-    /// How long one takes at most.
+    /// How long one takes, about: a cluster that is warm is not flooded, so that its warm-up takes half of its limit at most.
     pub fn expected_of(&self, trial: PlannedTrial) -> Duration {
-        let beside = if trial.number == 1 { ON_A_NEW_STAND } else { ON_THE_SAME_STAND };
-        self.cells[trial.cell].plan.duration_of_trial() + beside
+        let Plan { phases, fresh_every, .. } = &self.cells[trial.cell].plan;
+        let is_fresh = (trial.number - 1).is_multiple_of(*fresh_every);
+        let length = |planned: &PlannedPhase| match planned.phase {
+            Phase::WarmUp if !is_fresh => planned.length.duration() / 2,
+            _ => planned.length.duration(),
+        };
+        let beside = if is_fresh { ON_A_NEW_STAND } else { ON_THE_SAME_STAND };
+        phases.iter().map(length).sum::<Duration>() + beside
     }
 
     /// The design as the record keeps it; `only` is the number of the one trial that is to be run.

@@ -130,7 +130,7 @@ impl<'a> Runner<'a> {
         specs.iter_mut().try_for_each(|spec| request.provided.provide_archive(spec, interrupts, progress))?;
         let needs = (0..specs.len()).map(|layout| design.needs(layout)).collect();
         Ok(Runner {
-            stands: Stands::new(specs, made.stands, design.fresh_every, request.keep),
+            stands: Stands::new(specs, made.stands, request.keep),
             request,
             design,
             interrupts,

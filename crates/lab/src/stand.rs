@@ -49,6 +49,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) needs: &'a Needs,
     /// What its links and disks draw from.
     pub(crate) seed: u64,
+    /// A stand that has served as many trials does not suit.
+    pub(crate) fresh_every: u32,
     /// How the trial is called.
     pub(crate) title: &'a str,
 }
@@ -60,16 +62,14 @@ pub(crate) struct Stands {
     current: Option<Stand>,
     /// How many were built, by this session and others.
     built: u32,
-    /// How many trials one serves.
-    fresh_every: u32,
     /// The data of stands that are gone stays.
     keep: bool,
 }
 
 impl Stands {
     /// None stands yet; `built` are known from earlier sessions.
-    pub(crate) fn new(specs: Vec<LabSpec>, built: u32, fresh_every: u32, keep: bool) -> Stands {
-        Stands { specs, current: None, built, fresh_every, keep }
+    pub(crate) fn new(specs: Vec<LabSpec>, built: u32, keep: bool) -> Stands {
+        Stands { specs, current: None, built, keep }
     }
 
     /// What labs of a layout are made of.
@@ -86,7 +86,7 @@ impl Stands {
     ) -> Result<Stand, LabError> {
         let suits = |stand: &Stand| {
             let has = stand.needs.clone().and(wanted.needs.clone()) == stand.needs;
-            stand.layout == wanted.layout && has && stand.served < self.fresh_every
+            stand.layout == wanted.layout && has && stand.served < wanted.fresh_every
         };
         if let Some(mut stand) = self.current.take() {
             if suits(&stand) {
@@ -137,7 +137,7 @@ impl Stands {
     /// A stand that has served a trial; if `clean`, it may serve another.
     pub(crate) fn give_back(&mut self, mut stand: Stand, clean: bool) {
         stand.served += 1;
-        if clean && stand.served < self.fresh_every {
+        if clean {
             self.current = Some(stand);
         } else {
             self.remove(stand);

@@ -96,7 +96,13 @@ impl Trial<'_> {
             ended_by: None,
         };
         recorder.batch(|recorder| recorder.phase(&set_up))?;
-        let wanted = Wanted { layout: self.layout, needs: self.needs, seed: self.row.seed, title: &self.title };
+        let wanted = Wanted {
+            layout: self.layout,
+            needs: self.needs,
+            seed: self.row.seed,
+            fresh_every: self.plan.fresh_every,
+            title: &self.title,
+        };
         let mut stand = stands.take(&wanted, self.time_line, progress)?;
         self.row.stand = stand.number;
         on_ready(recorder, &stand.testbed)?;

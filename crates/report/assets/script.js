@@ -18,7 +18,7 @@
         const button = document.createElement("button");
         button.type = "button";
         button.dataset.trial = trial;
-        button.textContent = "trial " + trial;
+        button.textContent = panels.find((panel) => panel.dataset.trial === trial).dataset.name;
         button.setAttribute("role", "tab");
         button.addEventListener("click", () => {
           // The bar stays where it is under the pointer when panels above it change their height.

@@ -35,7 +35,7 @@ impl Frame<'_> {
         let label = "seconds since the trial began".to_owned();
         Figure {
             id: format!("trial-{number}-{name}"),
-            title: format!("{title}, trial {number}"),
+            title: format!("{title}, trial {}", self.trial.label()),
             description,
             x: Axis { label, scale: Scale::Linear, unit: Unit::Seconds, from: 0.0, to },
             y,

@@ -1,7 +1,7 @@
 //! The report: one HTML file that refers to nothing outside itself.
 
 use brownout_analysis::{Factor, Findings, Outcome, TrialEvidence, TrialFindings, Validity};
-use brownout_record::{Arm, Event, Run};
+use brownout_record::{Event, Run};
 
 use crate::{
     ReportError, charts, database, detectors,
@@ -171,17 +171,12 @@ fn per_trial(scope: &Scope<'_>, html: impl Fn(&TrialFindings) -> String) -> Stri
         let (number, name, html) = (trial.trial, escape(&scope.name(trial)), html(trial));
         format!("<div class=\"trial\" data-trial=\"{number}\" data-name=\"{name}\" aria-label=\"{name}\">{html}</div>")
     };
-    scope.trials.iter().map(part).collect()
+    scope.telling_first().trials.iter().map(part).collect()
 }
 
 fn over_time(scope: &Scope<'_>, evidence: &[TrialEvidence], most: usize) -> String {
-    // With its faults and valid, before others.
-    let mut shown = Scope::clone(scope);
-    if shown.trials.len() > most {
-        let rank = |trial: &&TrialFindings| (trial.validity != Validity::Valid, trial.arm == Arm::None);
-        shown.trials.sort_by_key(rank);
-        shown.trials.truncate(most);
-    }
+    let mut shown = scope.telling_first();
+    shown.trials.truncate(most);
     let drawn = |trial: &TrialFindings| {
         let evidence = evidence.iter().find(|evidence| evidence.row.trial == trial.trial);
         let figures = evidence.map(|evidence| charts::over_time(scope, evidence, trial));

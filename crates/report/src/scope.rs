@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use brownout_analysis::{CellFindings, Findings, TrialFindings};
+use brownout_analysis::{CellFindings, Findings, TrialFindings, Validity};
 use brownout_record::Arm;
 
 /// One cell of a run.
@@ -27,6 +27,13 @@ impl<'a> Scope<'a> {
             findings.cells.len() == 1 || own || cell.compared_with.contains(&trial.trial)
         };
         Scope { findings, cell, trials: findings.trials.iter().filter(is_of).collect() }
+    }
+
+    /// The same with those first that show most: with its faults, and valid.
+    pub fn telling_first(&self) -> Scope<'a> {
+        let mut scope = self.clone();
+        scope.trials.sort_by_key(|trial| (trial.arm == Arm::None, trial.validity != Validity::Valid));
+        scope
     }
 
     /// What a trial of it is called.

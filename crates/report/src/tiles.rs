@@ -37,7 +37,8 @@ fn of_faults(scope: &Scope<'_>) -> Vec<Tile> {
     let effect = &scope.effect;
     let spread = effect.change_max.zip(effect.change_min);
     let trials = &scope.trials;
-    let slowest = trials.iter().map(|trial| &trial.effect).max_by_key(|effect| match effect.recovered {
+    let healed = scope.own().map(|trial| &trial.effect).filter(|effect| effect.recovered.is_some());
+    let slowest = healed.max_by_key(|effect| match effect.recovered {
         Some(false) => u64::MAX,
         _ => effect.recovery_ns.unwrap_or(0),
     });

@@ -169,7 +169,9 @@ fn text(checked: &Checked) -> String {
     }
     lines.push(trials(design, cells.len()));
     let minutes = *expected_duration_ns as f64 / 60e9;
-    lines.push(format!("duration    about {minutes:.1} min at most, once Cassandra is in the cache"));
+    lines.push(format!(
+        "duration    about {minutes:.1} min, once Cassandra is in the cache and if no trial has to be repeated"
+    ));
     lines.extend(sees(checked));
     lines.join("\n") + "\n"
 }

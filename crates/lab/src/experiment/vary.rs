@@ -284,7 +284,8 @@ impl Source {
 
     /// Whether this may be a key of the file, by its section.
     fn is_key(&self, name: &str) -> bool {
-        const SECTIONS: [&str; 7] = ["network", "cluster", "load", "phases", "faults", "objective", "seed"];
+        const SECTIONS: [&str; 8] =
+            ["network", "cluster", "load", "phases", "faults", "objective", "seed", "fresh-every"];
         SECTIONS.contains(&name.split('.').next().unwrap_or(name))
     }
 }

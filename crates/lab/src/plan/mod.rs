@@ -14,8 +14,6 @@ mod placement;
 mod profiles;
 mod windows;
 
-use std::time::Duration;
-
 use brownout_record::{Description, HostDescription, LoadDescription, Objective, PhaseDescription};
 
 use self::check::Check;
@@ -102,11 +100,6 @@ impl Plan {
             warnings,
             experiment,
         })
-    }
-
-    /// How long the phases of a trial take, the warm-up at its longest.
-    pub fn duration_of_trial(&self) -> Duration {
-        Duration::from_nanos(self.phases.iter().map(|phase| phase.length.ns()).sum())
     }
 
     /// The plan as the record keeps it.
