@@ -265,7 +265,7 @@ fn told(
             );
             let changed = compared.changed.is_some_and(|chance| chance < CHANGED);
             let what = if changed {
-                format!("it has changed (by chance less than 1% of such runs would differ so much), but over {trials}")
+                format!("it has changed (chance alone makes so large a difference in fewer than 1% of such runs), but over {trials}")
             } else {
                 format!("over {trials}")
             };

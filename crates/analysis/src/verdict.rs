@@ -307,7 +307,7 @@ fn cell_sentence(cell: &CellFindings) -> String {
         Outcome::NoDifference => {
             format!("No difference larger than {} of the goodput, {over}.", size(effect.no_larger_than))
         }
-        Outcome::Changed => format!("Changed, by how much is not known: {}.", effect.reason),
+        Outcome::Changed => format!("Changed by an unknown amount: {}.", effect.reason),
         Outcome::Inconclusive => format!("Inconclusive: {}.", effect.reason),
         Outcome::NotJudged if cell.valid_trials.is_empty() => "Not judged: it has no valid trial.".to_owned(),
         Outcome::NotJudged if cell.planned_faults.is_empty() => {
@@ -357,8 +357,8 @@ fn over_cells(cells: &[CellFindings]) -> String {
     const KINDS: [(Outcome, &str); 6] = [
         (Outcome::Worse, "worse with the fault"),
         (Outcome::Better, "better with the fault"),
-        (Outcome::Changed, "changed by the fault, nobody knows by how much"),
-        (Outcome::NoDifference, "without a difference worth the name"),
+        (Outcome::Changed, "changed by an unknown amount"),
+        (Outcome::NoDifference, "no different"),
         (Outcome::Inconclusive, "inconclusive"),
         (Outcome::NotJudged, "not judged"),
     ];
