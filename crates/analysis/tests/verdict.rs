@@ -138,7 +138,7 @@ fn a_trial_that_is_repeated_until_it_is_valid_counts_once() {
 
 #[test]
 fn cells_of_a_design_are_judged_by_themselves_and_share_the_trials_without_a_fault() {
-    let made = Synthetic { trials: 3, planned_trials: 3, without: 1, levels: &[2, 10, 100], ..Synthetic::default() };
+    let made = Synthetic { trials: 3, planned_trials: 3, without: 1, levels: &[5, 10, 100], ..Synthetic::default() };
     let found = analysed(&made);
     assert_eq!(exit_code(&found), 0, "{:?}", found.verdict.reasons);
     let outcomes: Vec<Outcome> = found.cells.iter().map(|cell| cell.effect.outcome).collect();
@@ -157,7 +157,7 @@ fn cells_of_a_design_are_judged_by_themselves_and_share_the_trials_without_a_fau
         all.iter().find(|one| one.figure == figure && one.levels == [level]).unwrap().clone()
     };
     let lost = of("goodput, fault ÷ baseline", "100ms");
-    assert_eq!((lost.outcome, lost.against.as_slice()), (FactorOutcome::Less, &["2ms".to_owned()][..]));
+    assert_eq!((lost.outcome, lost.against.as_slice()), (FactorOutcome::Less, &["5ms".to_owned()][..]));
     assert!((lost.change + 1.0 / 3.0).abs() < 0.01, "{lost:?}");
     assert_eq!(of("p50, baseline", "100ms").blocks, 3);
 }
