@@ -65,6 +65,8 @@ pub use cells::{CellFindings, DesignFindings, Factor};
 pub use compare::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side, compare};
 pub use detectors::{DetectorFindings, DetectorSummary};
 pub use disturbance::{HINDERED_SHARE, OTHERS_SHARE, Taker, UNSEEN_SHARE};
+#[doc(hidden)]
+pub use effects::effects;
 pub use effects::{CellEffect, MARGIN};
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};

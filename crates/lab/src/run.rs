@@ -1,11 +1,11 @@
 //! Inside of the lab: the trials of a design, one after the other, until each has been tried enough.
 
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{fs, time::Duration};
 
 use brownout_analysis::Validity;
 use brownout_base::clock::monotonic_ns;
 use brownout_machine::Processors;
-use brownout_record::{Environment, Event, Recorder, Run, TrialRow, TrialState};
+use brownout_record::{Environment, Event, Recorder, Run, TrialRow};
 
 use crate::{
     LabError,
@@ -14,6 +14,7 @@ use crate::{
     faults::Needs,
     ground::Interrupts,
     machine,
+    made::{Made, validity},
     progress::{Course, Progress},
     request::RunRequest,
     stand::Stands,
@@ -67,43 +68,6 @@ fn tell(recorder: &mut Recorder, trial: Option<u32>, kind: &str, error: &LabErro
     Ok(recorder.batch(|recorder| recorder.event(&event))?)
 }
 
-/// What earlier sessions have made.
-struct Made {
-    /// The last number of a trial.
-    trials: u32,
-    /// The last number of a stand.
-    stands: u32,
-    /// Attempts by the number of the planned trial, and whether one is valid. One that was cut short is none.
-    attempts: BTreeMap<u32, (u32, bool)>,
-    /// Whether the environment is known.
-    environment: bool,
-}
-
-impl Made {
-    fn read(path: &std::path::Path) -> Result<Made, LabError> {
-        let run = Run::open(path)?;
-        let mut made =
-            Made { trials: 0, stands: 0, attempts: BTreeMap::new(), environment: run.environment()?.is_some() };
-        for row in run.trials()? {
-            made.trials = made.trials.max(row.trial);
-            made.stands = made.stands.max(row.stand);
-            let is_valid = row.state == TrialState::Done && validity(&run, row.trial)?.0 == Validity::Valid;
-            let known = made.attempts.entry(row.planned).or_default();
-            if matches!(row.state, TrialState::Done | TrialState::Failed) {
-                *known = (known.0 + 1, known.1 || is_valid);
-            }
-        }
-        Ok(made)
-    }
-}
-
-/// Whether a trial's evidence can be used, and why not.
-fn validity(run: &Run, trial: u32) -> Result<(Validity, Option<String>), LabError> {
-    brownout_analysis::validity(run, trial)
-        .map(|(validity, reasons)| (validity, reasons.into_iter().next()))
-        .map_err(|error| LabError::Trial(format!("trial {trial} cannot be judged: {error}")))
-}
-
 struct Runner<'a> {
     request: &'a RunRequest,
     design: &'a Design,
@@ -144,10 +108,10 @@ impl<'a> Runner<'a> {
     fn run(mut self, recorder: &mut Recorder, progress: &mut dyn Progress) -> Result<(), LabError> {
         let trials = self.design.trials();
         for (at, trial) in trials.iter().enumerate() {
-            if self.request.only.is_some_and(|only| only != trial.number) {
+            if self.request.only.is_some_and(|only| only != trial.number) || !self.made.lacks(self.design, *trial) {
                 continue;
             }
-            let (mut attempts, mut is_valid) = self.made.attempts.get(&trial.number).copied().unwrap_or_default();
+            let (mut attempts, mut is_valid) = self.made.attempts(*trial);
             while !is_valid && attempts < self.design.attempts {
                 attempts += 1;
                 let course =
