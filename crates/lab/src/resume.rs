@@ -6,7 +6,7 @@ use std::{
 };
 
 use brownout_machine::Processors;
-use brownout_record::{Environment, Run};
+use brownout_record::{CellRow, Environment, Run};
 
 use crate::{LabError, design::Design, experiment::Source, machine, made::Made};
 
@@ -125,8 +125,31 @@ fn refuse_another_machine(before: &Environment) -> Result<(), LabError> {
     }
 }
 
+/// What is found on the machine now has to be what earlier trials ran on: what each cell would run, and a Java for each.
+pub(crate) fn refuse_other_software(run: &Path, cells: &[CellRow], javas: &[String]) -> Result<(), LabError> {
+    let run = Run::open(run)?;
+    let mut other: Vec<String> = run
+        .cells()?
+        .iter()
+        .zip(cells)
+        .map(|(before, now)| (&before.description.system, &now.description.system))
+        .filter(|(before, now)| before != now)
+        .map(|(before, now)| format!("it ran {before}, and {now} is what there is now"))
+        .collect();
+    other.dedup();
+    if let Some(before) = run.environment()?.filter(|before| !javas.contains(&before.java)) {
+        other.push(format!("Java was {} and is {}", before.java, javas.first().map_or("", String::as_str)));
+    }
+    match other.is_empty() {
+        true => Ok(()),
+        false => Err(LabError::Resume(format!("{}; begin a new run with it", other.join("; ")))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use brownout_record::Recorder;
+
     use super::*;
 
     const FILE: &str = "\
@@ -177,5 +200,42 @@ objective: { p95: 100ms }
         }
         let said = refuse_another_file(Path::new("a.yaml"), &many[..6]).unwrap_err().to_string();
         assert!(said.contains("key5") && !said.contains("more"), "{said}");
+    }
+
+    #[test]
+    fn trials_of_another_cassandra_or_java_are_not_added() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run.db");
+        let cells = |version: &str| design(FILE, &[]).cell_rows(|_| format!("Cassandra {version}"));
+        let mut recorder = Recorder::create(&path, 0, 0).unwrap();
+        let environment = Environment {
+            version: String::new(),
+            kernel: String::new(),
+            cpu: String::new(),
+            cores: 2,
+            memory: 0,
+            clock_source: String::new(),
+            privilege: String::new(),
+            emulator_scheduling: String::new(),
+            congestion_control: String::new(),
+            java: "17.0.15, /java".to_owned(),
+            system_settings: String::new(),
+            seed: 1,
+        };
+        recorder
+            .batch(|recorder| {
+                recorder.json("environment", &environment)?;
+                cells("5.0.6").iter().try_for_each(|row| recorder.cell(row))
+            })
+            .unwrap();
+        recorder.finish().unwrap();
+        let refused = |version: &str, java: &str| {
+            refuse_other_software(&path, &cells(version), &[java.to_owned()]).err().map(|error| error.to_string())
+        };
+        assert_eq!(refused("5.0.6", "17.0.15, /java"), None);
+        let said = refused("5.0.7", "17.0.16, /java").unwrap();
+        for part in ["it ran Cassandra 5.0.6, and Cassandra 5.0.7", "Java was 17.0.15, /java and is 17.0.16, /java"] {
+            assert!(said.contains(part), "{said}");
+        }
     }
 }

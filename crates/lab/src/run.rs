@@ -17,6 +17,7 @@ use crate::{
     made::{Made, validity},
     progress::{Course, Progress},
     request::RunRequest,
+    resume::refuse_other_software,
     stand::Stands,
     testbed::{Testbed, settings},
     timeline::TimeLine,
@@ -29,15 +30,20 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
     request.set.iter().try_for_each(|assignment| source.set(assignment))?;
     let design = Design::new(&source)?;
     let path = request.provided.directory.join("run.db");
+    let system = |choice: &_| format!("Cassandra {}", request.provided.version_of(choice));
+    let cells = design.cell_rows(system);
+    if request.resumes {
+        let javas: Vec<String> = design.cassandras().iter().map(|choice| request.provided.java_of(choice)).collect();
+        refuse_other_software(&path, &cells, &javas)?;
+    }
     let zero_ns = monotonic_ns();
     let mut recorder = match request.resumes {
         false => Recorder::create(&path, zero_ns, request.started_unix_ms)?,
         true => Recorder::resume(&path, zero_ns, request.started_unix_ms)?,
     };
-    let system = |choice: &_| format!("Cassandra {}", request.provided.version_of(choice));
     recorder.batch(|recorder| {
         recorder.json("design", &design.description(request.only))?;
-        design.cell_rows(system).iter().try_for_each(|row| recorder.cell(row))?;
+        cells.iter().try_for_each(|row| recorder.cell(row))?;
         recorder.document("experiment", source.text())?;
         recorder.document("experiment path", &request.file.display().to_string())?;
         recorder.document("set", &request.set.join("\n"))?;
