@@ -189,7 +189,7 @@ fn error(share: f64, of: u32) -> f64 {
 
 #[test]
 fn equal_things_are_called_different_in_one_of_twenty_designs_at_most_and_intervals_hold_the_truth() {
-    const DESIGNS: usize = 500;
+    const DESIGNS: usize = 300;
     let mut random = Random::new(12);
     let mut beyond = Vec::new();
     for (name, noise) in MODELS {
