@@ -6,7 +6,7 @@ BROWNOUT = target/release/brownout
 .PHONY: demo test test-long lint unit bench require-bench build clean help
 
 help:
-	@echo "make demo    one slow replica of three: two trials, proven, measured, shown (about 4 minutes)"
+	@echo "make demo    one slow replica of three: two blocks of trials, proven, measured, shown (about 4 minutes)"
 	@echo "make test    lint and all tests: real namespaces, real Cassandra, a real browser (root, or user namespaces)"
 	@echo "make test-long  what only repeats: more versions of Cassandra, every fault sabotaged, more of the same"
 	@echo "make lint    formatting, clippy, licences"

@@ -60,7 +60,7 @@ pub struct CellEffect {
 impl Default for CellEffect {
     fn default() -> Self {
         CellEffect {
-            figure: GOODPUT.name.to_owned(),
+            figure: GOODPUT.to_owned(),
             outcome: Outcome::NotJudged,
             reason: String::new(),
             blocks: 0,
@@ -87,12 +87,13 @@ struct Figure {
     of: fn(&TrialFindings) -> Option<f64>,
 }
 
-const GOODPUT: Figure = Figure { name: "goodput", more_is_better: true, of: |trial| trial.effect.log_ratio };
-const OTHERS: [Figure; 3] = [
+const FIGURES: [Figure; 4] = [
+    Figure { name: GOODPUT, more_is_better: true, of: |trial| trial.effect.log_ratio },
     Figure { name: "delivered", more_is_better: true, of: |trial| trial.effect.delivered_log_ratio },
     Figure { name: "p50", more_is_better: false, of: |trial| of_response(trial, |response| response.p50) },
     Figure { name: "p99", more_is_better: false, of: |trial| of_response(trial, |response| response.p99) },
 ];
+const GOODPUT: &str = "goodput";
 
 fn of_response(trial: &TrialFindings, which: fn(&crate::Response) -> crate::Quantile) -> Option<f64> {
     let of = |name: &str| {
@@ -102,17 +103,26 @@ fn of_response(trial: &TrialFindings, which: fn(&crate::Response) -> crate::Quan
     Some((of(phase::FAULT)? / of(phase::BASELINE)?).ln())
 }
 
-/// Judges all cells of a run, each figure as a family of as many questions as there are cells.
+/// Puts down for all cells of a run what their faults did.
 pub(crate) fn judge(cells: &mut [CellFindings], rows: &[CellRow], trials: &[TrialFindings]) {
-    let goodput = family(&GOODPUT, rows, trials);
-    for (cell, effect) in cells.iter_mut().zip(goodput) {
-        cell.effect = effect;
+    for (cell, [goodput, figures @ ..]) in cells.iter_mut().zip(effects(rows, trials)) {
+        cell.effect = goodput;
+        cell.figures = figures.into();
     }
-    for figure in &OTHERS {
+}
+
+/// What the faults of each cell did to goodput, delivered operations, p50 and p99; each figure is a family of as many questions as
+/// there are cells. All that [`crate::findings`] says of effects; by itself, so that its errors can be counted over thousands of
+/// designs, of which nobody could write the runs.
+#[doc(hidden)]
+pub fn effects(rows: &[CellRow], trials: &[TrialFindings]) -> Vec<[CellEffect; 4]> {
+    let mut cells: Vec<[CellEffect; 4]> = rows.iter().map(|_| Default::default()).collect();
+    for (at, figure) in FIGURES.iter().enumerate() {
         for (cell, effect) in cells.iter_mut().zip(family(figure, rows, trials)) {
-            cell.figures.push(effect);
+            cell[at] = effect;
         }
     }
+    cells
 }
 
 /// What the blocks of a cell have: its own values, and those without a fault.

@@ -1,6 +1,6 @@
 //! The findings of a run: the JSON object of `--json`, documented in `docs/json.md`.
 
-use brownout_record::{Arm, CellRow, Description, Environment, RecordError, Run, TrialRow};
+use brownout_record::{Arm, CellRow, Description, Environment, Event, RecordError, Run, TrialRow};
 use serde::Serialize;
 
 use crate::{
@@ -66,7 +66,11 @@ pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
     }
     let mut cells = cells::cells(&design, &rows, &trials, &sums);
     effects::judge(&mut cells, &rows, &trials);
-    let verdict = verdict::verdict(&design, &mut cells, &trials, &events);
+    // What ended an earlier session, another one has gone on after.
+    let session_ns = run.sessions()?.last().map_or(0, |session| session.starts_ns);
+    let latest: Vec<Event> =
+        events.iter().filter(|event| event.trial.is_some() || event.at_ns >= session_ns).cloned().collect();
+    let verdict = verdict::verdict(&design, &mut cells, &trials, &latest);
     Ok(Findings {
         format: FORMAT,
         started_unix_ms: run.started_unix_ms()?,

@@ -68,6 +68,8 @@ pub use compare::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side
 pub use database::{Counter, DatabaseFindings, DatabasePhase, Gauge, Mark, NodeEvidence, Pauses, Score, Values};
 pub use detectors::{DetectorFindings, DetectorSummary};
 pub use disturbance::{HINDERED_SHARE, OTHERS_SHARE, Taker, UNSEEN_SHARE};
+#[doc(hidden)]
+pub use effects::effects;
 pub use effects::{CellEffect, MARGIN};
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};

@@ -7,7 +7,7 @@ mod common;
 use brownout_analysis::{
     CellEffect, FactorOutcome, Findings, ObjectiveMiss, Outcome, PhaseFindings, Validity, exit_code, findings,
 };
-use brownout_record::TrialState;
+use brownout_record::{Recorder, Run, TrialState};
 use common::{MS, SECOND, Synthetic};
 
 fn analysed(synthetic: &Synthetic) -> Findings {
@@ -405,4 +405,17 @@ fn an_objective_that_is_nearly_met_does_not_read_as_if_it_were() {
     let percents = |share: &str, asked: &str| (share.to_owned(), asked.to_owned());
     assert_eq!(miss(0.99896, 0.999), percents("99.896%", "99.900%"));
     assert_eq!(miss(0.6667, 0.99), percents("66.67%", "99.00%"));
+}
+
+#[test]
+fn what_ended_an_earlier_session_is_no_reason_once_another_has_gone_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let made = Synthetic { events: &[(None, "failed", "the disk is full")], ..Synthetic::default() };
+    let run = made.run(directory.path());
+    assert_eq!(findings(&run).unwrap().verdict.validity, Validity::Invalid);
+    drop(run);
+    let recorder = Recorder::resume(&directory.path().join("run.db"), 0, 1_780_000_900_000).unwrap();
+    recorder.finish().unwrap();
+    let verdict = findings(&Run::open(directory.path()).unwrap()).unwrap().verdict;
+    assert_eq!(verdict.validity, Validity::Valid, "{:?}", verdict.reasons);
 }

@@ -1,9 +1,10 @@
-//! The lab: an experiment file becomes a plan, a plan becomes trials, and all of it happens in
+//! The lab: an experiment file becomes a [`Design`], its cells become plans, its blocks become trials, and all of it happens in
 //! namespaces that vanish with it.
 //!
-//! Outside ([`launch()`]): check the machine, provide Cassandra and Java, make the run's directory, start the
-//! lab's first process and wait. Inside ([`inside`]): furnish the mounts, then per trial a network, a
-//! cluster, the load, the phases and the faults, everything recorded second by second.
+//! Outside ([`launch()`]): check the machine, provide Cassandra and Java, make the run's directory, start the lab's first process
+//! and wait. Inside ([`inside`]): furnish the mounts, then trial after trial a stand (a network with a cluster on it, the one of the
+//! trial before if it has come to rest), the load, the phases and the faults, everything recorded second by second. A run that ended
+//! early is gone on with by what its file says of it ([`resume()`]).
 
 pub mod byhand;
 mod competition;
@@ -20,6 +21,7 @@ mod host_failures;
 pub mod hosts;
 mod launch;
 pub mod machine;
+mod made;
 mod observer;
 mod paces;
 mod phases;

@@ -1,30 +1,42 @@
 //! A run that goes on: what it was asked is read from its file, and has to be what it would be asked now.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use brownout_machine::Processors;
-use brownout_record::{Environment, Run};
+use brownout_record::{CellRow, Environment, Run};
 
-use crate::{LabError, design::Design, experiment::Source, machine};
+use crate::{LabError, design::Design, experiment::Source, machine, made::Made};
 
 /// What a run that goes on is asked.
 pub struct Resumed {
+    /// Its directory.
+    pub directory: PathBuf,
     /// Its file, with what was set.
     pub source: Source,
     /// Its design.
     pub design: Design,
     /// What was set, and is now.
     pub set: Vec<String>,
+    /// The number of the one trial that it was asked for; none: all.
+    pub only: Option<u32>,
+    /// Trials that are still to be made.
+    pub missing: usize,
 }
+
+/// So many differences of files are told.
+const TOLD: usize = 6;
 
 /// Reads what a run was asked; `blocks` more are added to its design.
 ///
 /// # Errors
 /// The run cannot be read, this machine is another one, or `file` asks something else.
-pub fn resume(run: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, LabError> {
-    let run = Run::open(run)?;
-    let path = run.document("experiment path")?;
-    let (Some(path), Some(text)) = (path, run.document("experiment")?) else {
+pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, LabError> {
+    let run = Run::open(path)?;
+    let made_in = run.document("experiment path")?;
+    let (Some(made_in), Some(text)) = (made_in, run.document("experiment")?) else {
         return Err(LabError::Resume("it was made by an earlier version, or by another command".to_owned()));
     };
     let attached: BTreeMap<String, String> = run
@@ -34,31 +46,62 @@ pub fn resume(run: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, L
         .collect();
     let set = run.document("set")?.unwrap_or_default();
     let mut set: Vec<String> = set.lines().map(str::to_owned).collect();
-    let read = |text: String, set: &[String]| -> Result<Source, LabError> {
-        let mut source = Source::from_text(Path::new(&path), text)?.with_attached(attached.clone());
+    let read = |set: &[String]| -> Result<Source, LabError> {
+        let mut source = Source::from_text(Path::new(&made_in), text.clone())?.with_attached(attached.clone());
         set.iter().try_for_each(|assignment| source.set(assignment))?;
         Ok(source)
     };
-    let mut source = read(text.clone(), &set)?;
+    let mut source = read(&set)?;
     if let Some(file) = file {
         let mut now = Source::read(file)?;
         set.iter().try_for_each(|assignment| now.set(assignment))?;
-        if !source.asks_the_same_as(&now) {
-            let file = file.display();
-            let why = format!("{file} asks something else than this run was begun with; begin a new one for it");
-            return Err(LabError::Resume(why));
-        }
+        refuse_another_file(file, &source.differences(&now))?;
     }
     if let Some(before) = run.environment()? {
         refuse_another_machine(&before)?;
     }
+    let only = run.design()?.and_then(|design| design.only);
     if blocks > 0 {
-        let trials = Design::new(&source)?.blocks + blocks;
-        set.retain(|assignment| !assignment.starts_with("trials="));
-        set.push(format!("trials={trials}"));
-        source = read(text, &set)?;
+        if let Some(only) = only {
+            let why = format!("it was asked for trial {only} of its design alone; blocks are added to whole designs");
+            return Err(LabError::Resume(why));
+        }
+        set = extended(&Design::new(&source)?, &set, blocks);
+        source = read(&set)?;
     }
-    Ok(Resumed { design: Design::new(&source)?, source, set })
+    let (design, made) = (Design::new(&source)?, Made::read(path)?);
+    let wanted = design.trials().into_iter().filter(|trial| only.is_none_or(|only| only == trial.number));
+    let missing = wanted.filter(|trial| made.lacks(&design, *trial)).count();
+    let failed = |source| LabError::Directory { doing: "find", path: path.to_owned(), source };
+    let directory = run.path().canonicalize().map_err(failed)?;
+    let directory = directory.parent().map_or_else(|| directory.clone(), Path::to_owned);
+    Ok(Resumed { directory, design, source, set, only, missing })
+}
+
+/// What is to be set so that a design has more blocks, and those that it has stay as they are.
+fn extended(design: &Design, set: &[String], blocks: u32) -> Vec<String> {
+    let mut set = set.to_vec();
+    let mut put = |key: &str, value: u32| {
+        set.retain(|assignment| assignment.split_once('=').is_none_or(|(set, _)| set.trim() != key));
+        set.push(format!("{key}={value}"));
+    };
+    put("trials", design.blocks + blocks);
+    // What it is by default depends on the number of blocks.
+    put("without-fault", design.without_fault);
+    set
+}
+
+fn refuse_another_file(file: &Path, differences: &[String]) -> Result<(), LabError> {
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let told = differences.iter().take(TOLD).map(|difference| format!("\n  {difference}")).collect::<String>();
+    let more = differences.len().saturating_sub(TOLD);
+    let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+    Err(LabError::Resume(format!(
+        "{} asks something else than what it was begun with:{told}{more}\nBegin a new run for it, or leave the file out.",
+        file.display()
+    )))
 }
 
 /// Trials of one run have to be made on one machine, by one version.
@@ -79,5 +122,120 @@ fn refuse_another_machine(before: &Environment) -> Result<(), LabError> {
     match other.is_empty() {
         true => Ok(()),
         false => Err(LabError::Resume(format!("{}; trials of two machines cannot be compared", other.join(", ")))),
+    }
+}
+
+/// What is found on the machine now has to be what earlier trials ran on: what each cell would run, and a Java for each.
+pub(crate) fn refuse_other_software(run: &Path, cells: &[CellRow], javas: &[String]) -> Result<(), LabError> {
+    let run = Run::open(run)?;
+    let mut other: Vec<String> = run
+        .cells()?
+        .iter()
+        .zip(cells)
+        .map(|(before, now)| (&before.description.system, &now.description.system))
+        .filter(|(before, now)| before != now)
+        .map(|(before, now)| format!("it ran {before}, and {now} is what there is now"))
+        .collect();
+    other.dedup();
+    if let Some(before) = run.environment()?.filter(|before| !javas.contains(&before.java)) {
+        other.push(format!("Java was {} and is {}", before.java, javas.first().map_or("", String::as_str)));
+    }
+    match other.is_empty() {
+        true => Ok(()),
+        false => Err(LabError::Resume(format!("{}; begin a new run with it", other.join("; ")))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brownout_record::Recorder;
+
+    use super::*;
+
+    const FILE: &str = "\
+load: { rate: 400/s, population: 1_000 }
+phases: { warm-up: 20s, baseline: 10s, fault: 20s, recovery: 10s }
+faults: [{ slow: { host: n2, delay: 50ms } }]
+objective: { p95: 100ms }
+";
+
+    fn design(text: &str, set: &[String]) -> Design {
+        let mut source = Source::from_text(Path::new("some.yaml"), text.to_owned()).unwrap();
+        set.iter().for_each(|assignment| source.set(assignment).unwrap());
+        Design::new(&source).unwrap()
+    }
+
+    #[test]
+    fn the_trials_of_an_extended_design_are_those_of_the_design_and_more() {
+        let vary = FILE.replace("50ms", "\"${delay}\"") + "vary: { delay: [50ms, 60ms] }\n";
+        let set = |all: &[&str]| -> Vec<String> { all.iter().map(|one| (*one).to_owned()).collect() };
+        for (text, set) in [
+            (FILE, set(&[])),
+            (FILE, set(&["trials=1"])),
+            (FILE, set(&["trials = 3", "without-fault=2"])),
+            (vary.as_str(), set(&["trials=2", "seed=7"])),
+            (vary.as_str(), set(&["without-fault=0"])),
+        ] {
+            let before = design(text, &set);
+            let after = extended(&before, &set, 2);
+            let after = design(text, &after);
+            let (few, many) = (before.trials(), after.trials());
+            assert_eq!(after.blocks, before.blocks + 2);
+            assert_eq!(many[..few.len()], few, "{set:?}");
+            let seeds = |design: &Design| few.iter().map(|trial| design.seed_of(*trial, 1)).collect::<Vec<_>>();
+            assert_eq!(seeds(&after), seeds(&before));
+            let per_block = few.len() / before.blocks as usize;
+            assert_eq!(many.len(), few.len() + 2 * per_block);
+        }
+    }
+
+    #[test]
+    fn a_file_that_asks_something_else_is_refused_with_its_keys() {
+        assert!(refuse_another_file(Path::new("a.yaml"), &[]).is_ok());
+        let many: Vec<String> = (0..9).map(|at| format!("key{at} was 1 and is 2")).collect();
+        let said = refuse_another_file(Path::new("a.yaml"), &many).unwrap_err();
+        assert_eq!(said.exit_code(), 2);
+        for part in ["a.yaml asks something else", "key0 was 1", "key5 was 1", "and 3 more"] {
+            assert!(said.to_string().contains(part), "{said}");
+        }
+        let said = refuse_another_file(Path::new("a.yaml"), &many[..6]).unwrap_err().to_string();
+        assert!(said.contains("key5") && !said.contains("more"), "{said}");
+    }
+
+    #[test]
+    fn trials_of_another_cassandra_or_java_are_not_added() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run.db");
+        let cells = |version: &str| design(FILE, &[]).cell_rows(|_| format!("Cassandra {version}"));
+        let mut recorder = Recorder::create(&path, 0, 0).unwrap();
+        let environment = Environment {
+            version: String::new(),
+            kernel: String::new(),
+            cpu: String::new(),
+            cores: 2,
+            memory: 0,
+            clock_source: String::new(),
+            privilege: String::new(),
+            emulator_scheduling: String::new(),
+            congestion_control: String::new(),
+            java: "17.0.15, /java".to_owned(),
+            system_settings: String::new(),
+            seed: 1,
+        };
+        recorder
+            .batch(|recorder| {
+                recorder.json("environment", &environment)?;
+                cells("5.0.6").iter().try_for_each(|row| recorder.cell(row))
+            })
+            .unwrap();
+        recorder.finish().unwrap();
+        let refused = |version: &str, java: &str| {
+            refuse_other_software(&path, &cells(version), &[java.to_owned()]).err().map(|error| error.to_string())
+        };
+        assert_eq!(refused("5.0.6", "17.0.15, /java"), None);
+        let said = refused("5.0.7", "17.0.16, /java").unwrap();
+        for part in ["it ran Cassandra 5.0.6, and Cassandra 5.0.7", "Java was 17.0.15, /java and is 17.0.16, /java"] {
+            assert!(said.contains(part), "{said}");
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! Inside of the lab: the trials of a design, one after the other, until each has been tried enough.
 
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{fs, time::Duration};
 
 use brownout_analysis::Validity;
 use brownout_base::clock::monotonic_ns;
 use brownout_machine::Processors;
-use brownout_record::{Environment, Event, Recorder, Run, TrialRow, TrialState};
+use brownout_record::{Environment, Event, Recorder, Run, TrialRow};
 
 use crate::{
     LabError,
@@ -14,8 +14,10 @@ use crate::{
     faults::Needs,
     ground::Interrupts,
     machine,
+    made::{Made, validity},
     progress::{Course, Progress},
     request::RunRequest,
+    resume::refuse_other_software,
     stand::Stands,
     testbed::{Testbed, settings},
     timeline::TimeLine,
@@ -28,15 +30,20 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
     request.set.iter().try_for_each(|assignment| source.set(assignment))?;
     let design = Design::new(&source)?;
     let path = request.provided.directory.join("run.db");
+    let system = |choice: &_| format!("Cassandra {}", request.provided.version_of(choice));
+    let cells = design.cell_rows(system);
+    if request.resumes {
+        let javas: Vec<String> = design.cassandras().iter().map(|choice| request.provided.java_of(choice)).collect();
+        refuse_other_software(&path, &cells, &javas)?;
+    }
     let zero_ns = monotonic_ns();
     let mut recorder = match request.resumes {
         false => Recorder::create(&path, zero_ns, request.started_unix_ms)?,
         true => Recorder::resume(&path, zero_ns, request.started_unix_ms)?,
     };
-    let system = |choice: &_| format!("Cassandra {}", request.provided.version_of(choice));
     recorder.batch(|recorder| {
         recorder.json("design", &design.description(request.only))?;
-        design.cell_rows(system).iter().try_for_each(|row| recorder.cell(row))?;
+        cells.iter().try_for_each(|row| recorder.cell(row))?;
         recorder.document("experiment", source.text())?;
         recorder.document("experiment path", &request.file.display().to_string())?;
         recorder.document("set", &request.set.join("\n"))?;
@@ -65,43 +72,6 @@ fn tell(recorder: &mut Recorder, trial: Option<u32>, kind: &str, error: &LabErro
         text: error.to_string(),
     };
     Ok(recorder.batch(|recorder| recorder.event(&event))?)
-}
-
-/// What earlier sessions have made.
-struct Made {
-    /// The last number of a trial.
-    trials: u32,
-    /// The last number of a stand.
-    stands: u32,
-    /// Attempts by the number of the planned trial, and whether one is valid. One that was cut short is none.
-    attempts: BTreeMap<u32, (u32, bool)>,
-    /// Whether the environment is known.
-    environment: bool,
-}
-
-impl Made {
-    fn read(path: &std::path::Path) -> Result<Made, LabError> {
-        let run = Run::open(path)?;
-        let mut made =
-            Made { trials: 0, stands: 0, attempts: BTreeMap::new(), environment: run.environment()?.is_some() };
-        for row in run.trials()? {
-            made.trials = made.trials.max(row.trial);
-            made.stands = made.stands.max(row.stand);
-            let is_valid = row.state == TrialState::Done && validity(&run, row.trial)?.0 == Validity::Valid;
-            let known = made.attempts.entry(row.planned).or_default();
-            if matches!(row.state, TrialState::Done | TrialState::Failed) {
-                *known = (known.0 + 1, known.1 || is_valid);
-            }
-        }
-        Ok(made)
-    }
-}
-
-/// Whether a trial's evidence can be used, and why not.
-fn validity(run: &Run, trial: u32) -> Result<(Validity, Option<String>), LabError> {
-    brownout_analysis::validity(run, trial)
-        .map(|(validity, reasons)| (validity, reasons.into_iter().next()))
-        .map_err(|error| LabError::Trial(format!("trial {trial} cannot be judged: {error}")))
 }
 
 struct Runner<'a> {
@@ -144,10 +114,10 @@ impl<'a> Runner<'a> {
     fn run(mut self, recorder: &mut Recorder, progress: &mut dyn Progress) -> Result<(), LabError> {
         let trials = self.design.trials();
         for (at, trial) in trials.iter().enumerate() {
-            if self.request.only.is_some_and(|only| only != trial.number) {
+            if self.request.only.is_some_and(|only| only != trial.number) || !self.made.lacks(self.design, *trial) {
                 continue;
             }
-            let (mut attempts, mut is_valid) = self.made.attempts.get(&trial.number).copied().unwrap_or_default();
+            let (mut attempts, mut is_valid) = self.made.attempts(*trial);
             while !is_valid && attempts < self.design.attempts {
                 attempts += 1;
                 let course =

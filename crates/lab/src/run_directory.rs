@@ -40,12 +40,16 @@ impl RunDirectory {
         RunDirectory::hold(path, keep_scratch)
     }
 
-    /// The directory of a run that goes on, by itself or by its `run.db`.
-    pub fn open(run: &Path, keep_scratch: bool) -> Result<Self, LabError> {
-        let failed = |source| LabError::Directory { doing: "find", path: run.to_owned(), source };
-        let path = run.canonicalize().map_err(failed)?;
-        let path = if path.is_dir() { path } else { path.parent().map(Path::to_owned).unwrap_or(path) };
-        RunDirectory::hold(path, keep_scratch)
+    /// The directory of a run that goes on. What an earlier session was to keep is kept, whatever this one is asked.
+    pub fn open(path: &Path, keep_scratch: bool) -> Result<Self, LabError> {
+        let failed = |source| LabError::Directory { doing: "find", path: path.to_owned(), source };
+        let path = path.canonicalize().map_err(failed)?;
+        // The lock of a session that ended is gone, and its scratch too, unless it was to be kept.
+        let was_to_be_kept = match fs::read(path.join(LOCK)) {
+            Ok(text) => text == KEPT.as_bytes(),
+            Err(_) => path.join("scratch").exists(),
+        };
+        RunDirectory::hold(path, keep_scratch || was_to_be_kept)
     }
 
     /// Locks it, and makes what is missing in it.
@@ -62,7 +66,13 @@ impl RunDirectory {
         // Of another holder nothing is changed.
         let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path);
         let mut lock = opened.map_err(failed("make", &lock_path))?;
-        lock.try_lock().map_err(|error| failed("lock", &lock_path)(lock_error(error)))?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::Error(error) => failed("lock", &lock_path)(error),
+            TryLockError::WouldBlock => LabError::Resume(format!(
+                "{} is still being made by another process; wait for its end, or end it with Ctrl-C",
+                path.display()
+            )),
+        })?;
         // Whoever finds it without its holder has to know what it holds.
         let kept = if keep_scratch { KEPT } else { "" };
         let written = lock.set_len(0).and_then(|()| lock.write_all(kept.as_bytes()));
@@ -120,13 +130,6 @@ pub fn sweep(parent: &Path) -> Vec<PathBuf> {
     swept
 }
 
-fn lock_error(error: TryLockError) -> io::Error {
-    match error {
-        TryLockError::Error(error) => error,
-        TryLockError::WouldBlock => io::Error::new(io::ErrorKind::WouldBlock, "another process holds it"),
-    }
-}
-
 /// `20261120-213055`, UTC.
 fn stamp(unix_ms: u64) -> String {
     let moment = i64::try_from(unix_ms).ok().and_then(chrono::DateTime::from_timestamp_millis).unwrap_or_default();
@@ -178,5 +181,33 @@ mod tests {
         assert!(sweep(parent.path()).is_empty());
         assert_eq!(fs::read(directory.scratch().join("data")).unwrap(), b"rows");
         assert!(!directory.path().join(LOCK).exists(), "and nobody looks at it again");
+    }
+
+    #[test]
+    fn a_run_that_is_being_made_is_not_resumed_and_says_so() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = RunDirectory::create(parent.path(), "x", 0, false).unwrap();
+        let error = RunDirectory::open(directory.path(), false).err().unwrap();
+        assert!(error.to_string().contains("still being made by another process"), "{error}");
+        assert_eq!(error.exit_code(), 2);
+        assert!(directory.scratch().exists() && directory.path().join(LOCK).exists(), "its maker does not notice");
+    }
+
+    #[test]
+    fn a_run_that_goes_on_keeps_what_it_was_to_keep_and_nothing_else() {
+        let parent = tempfile::tempdir().unwrap();
+        for (kept, killed) in [(true, false), (true, true), (false, false), (false, true)] {
+            let directory = RunDirectory::create(parent.path(), "x", 0, kept).unwrap();
+            let path = directory.path().to_owned();
+            fs::write(path.join("scratch/data"), "rows").unwrap();
+            if killed {
+                directory._lock.unlock().unwrap();
+                std::mem::forget(directory);
+            } else {
+                drop(directory);
+            }
+            drop(RunDirectory::open(&path, false).unwrap());
+            assert_eq!(path.join("scratch/data").exists(), kept, "killed: {killed}");
+        }
     }
 }

@@ -105,6 +105,8 @@ impl Trial<'_> {
         };
         let mut stand = stands.take(&wanted, self.time_line, progress)?;
         self.row.stand = stand.number;
+        // Who is killed from now on has been served by it.
+        recorder.batch(|recorder| recorder.trial(&self.row))?;
         on_ready(recorder, &stand.testbed)?;
         let result = self.drive(&mut stand, stands.spec(self.layout), recorder, progress, set_up);
         // A process that was started anew is as slow as at first; one that has failed is no one's.

@@ -32,7 +32,11 @@ pub const TERMS: [(&str, &str); 20] = [
     ),
     ("lost after healing", "how much of the baseline's goodput was missing from the healing on, in seconds of it"),
     ("residual", "goodput after recovery ÷ goodput of the baseline"),
-    ("noise floor", "how far the two halves of the same baseline differ: what no fault at all looks like"),
+    (
+        "trial without a fault",
+        "the same phases pass, and nothing is injected: what chance and the order of the phases do by themselves; an effect is what \
+         trials with the fault have beyond it",
+    ),
     (
         "hit, spared",
         "pairs of hosts, hosts or directories that the fault is meant to change, and those it must leave alone",

@@ -5,7 +5,7 @@ use std::{
 };
 
 use brownout_analysis::Validity;
-use brownout_lab::{Design, Ended, LabError, RunOptions, experiment::Source};
+use brownout_lab::{Design, Ended, LabError, Resumed, RunOptions, experiment::Source};
 
 use crate::{
     load::{RUNS, load},
@@ -15,7 +15,7 @@ use crate::{
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The experiment file; with --resume it may be left out.
+    /// The experiment file; with --resume it may be left out, or else has to ask what the run was begun with.
     #[arg(required_unless_present = "resume")]
     file: Option<PathBuf>,
     /// Replace a value of the file: faults.0.slow.delay=10ms. May be given more than once.
@@ -24,16 +24,16 @@ pub struct Arguments {
     /// Keep runs below this directory.
     #[arg(long, value_name = "DIRECTORY", default_value = RUNS)]
     out: PathBuf,
-    /// Keep the nodes' data (RUN/scratch) after the run.
+    /// Keep the nodes' data (RUN/scratch) after the run. What a run that is resumed has kept stays.
     #[arg(long)]
     keep: bool,
     /// Print the findings as one JSON object on stdout (docs/json.md); progress goes to stderr.
     #[arg(long)]
     json: bool,
-    /// Go on with a run that was interrupted or killed: with what is missing of it.
+    /// Go on with a run that was interrupted or killed, with what is missing of it; on the machine that began it.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["set", "out", "trial"])]
     resume: Option<PathBuf>,
-    /// Run this one trial of the design alone, with what it draws in the design.
+    /// Run this one trial of the design alone, with what it draws in the design; `brownout check` counts them.
     #[arg(long, value_name = "NUMBER")]
     trial: Option<u32>,
     /// A test of the proof: faults are accepted and reported, but not put in force. The run has to end as refuted.
@@ -47,7 +47,13 @@ pub fn run(arguments: &Arguments) -> u8 {
         (None, Some(file)) => load(file, &arguments.set).map(|(source, design)| Asked {
             source,
             design,
-            options: RunOptions { out: arguments.out.clone(), set: arguments.set.clone(), ..RunOptions::default() },
+            options: RunOptions {
+                out: arguments.out.clone(),
+                set: arguments.set.clone(),
+                only: arguments.trial,
+                ..RunOptions::default()
+            },
+            is_complete: false,
         }),
         (None, None) => return WRONG,
     };
@@ -62,8 +68,8 @@ pub fn run(arguments: &Arguments) -> u8 {
             return WRONG;
         }
     }
-    let RunOptions { keep, sabotage, only, .. } = &mut asked.options;
-    (*keep, *sabotage, *only) = (arguments.keep, arguments.sabotage, arguments.trial);
+    let RunOptions { keep, sabotage, .. } = &mut asked.options;
+    (*keep, *sabotage) = (arguments.keep, arguments.sabotage);
     go(asked, arguments.json)
 }
 
@@ -72,6 +78,8 @@ pub struct Asked {
     source: Source,
     design: Design,
     options: RunOptions,
+    /// It is a run of which nothing is missing.
+    is_complete: bool,
 }
 
 /// What a run that goes on is asked; `blocks` more are added. The error is already told.
@@ -83,20 +91,27 @@ pub fn resumed(run: &Path, file: Option<&Path>, blocks: u32) -> Result<Asked, u8
             error => error.exit_code(),
         }
     })?;
-    let directory = if run.is_dir() { run } else { run.parent().unwrap_or(run) };
+    let Resumed { directory, source, design, set, only, missing } = resumed;
     let options = RunOptions {
-        out: directory.parent().unwrap_or(directory).to_owned(),
-        set: resumed.set,
-        resumes: Some(directory.to_owned()),
+        out: directory.parent().unwrap_or(&directory).to_owned(),
+        set,
+        only,
+        resumes: Some(directory),
         ..RunOptions::default()
     };
-    Ok(Asked { source: resumed.source, design: resumed.design, options })
+    Ok(Asked { source, design, options, is_complete: missing == 0 })
 }
 
 /// Runs it, and says what it shows.
 pub fn go(asked: Asked, json: bool) -> u8 {
+    let Asked { source, design, mut options, is_complete } = asked;
+    if let Some(directory) = options.resumes.as_ref().filter(|_| is_complete) {
+        eprintln!(
+            "nothing is missing of this run: each of its trials is valid, or was tried as often as its design says"
+        );
+        return show(json, directory, None);
+    }
     let interrupts = brownout_lab::catch_interrupts();
-    let Asked { source, design, mut options } = asked;
     let kind = View::suitable(json);
     let mut progress = view::new(kind);
     let mut told: Vec<&String> = Vec::new();
@@ -132,7 +147,12 @@ fn finish(json: bool, ended: &Ended, interrupted: bool) -> u8 {
             ended.directory.display()
         ));
     }
-    let shown = match output::open(&ended.directory) {
+    show(json, &ended.directory, lab)
+}
+
+/// Says what a run shows; `lab` is the exit code of a lab that ended badly.
+fn show(json: bool, directory: &Path, lab: Option<u8>) -> u8 {
+    let shown = match output::open(directory) {
         Ok(shown) => shown,
         // The lab has said why it ended before there was anything to show.
         Err(code) => return lab.unwrap_or(code),
@@ -142,14 +162,14 @@ fn finish(json: bool, ended: &Ended, interrupted: bool) -> u8 {
         output::print_json(&shown.findings)
     } else {
         let mut text = brownout_report::summary(&shown.findings, output::style());
-        text.push_str(&format!("\nrun     {}\n", ended.directory.display()));
+        text.push_str(&format!("\nrun     {}\n", directory.display()));
         if let Ok(report) = &report {
             text.push_str(&format!("report  {}\n", report.display()));
         }
         output::print(&text)
     };
-    if shown.findings.verdict.validity == Validity::Interrupted && shown.findings.design.only.is_none() {
-        eprintln!("to go on with what is missing: brownout run --resume {}", ended.directory.display());
+    if shown.findings.verdict.validity == Validity::Interrupted {
+        eprintln!("to go on with what is missing: brownout run --resume {}", directory.display());
     }
     // What the run itself came to matters more than what could not be told of it.
     match lab.unwrap_or_else(|| brownout_analysis::exit_code(&shown.findings)) {

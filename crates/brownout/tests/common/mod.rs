@@ -158,12 +158,21 @@ pub struct Running {
 
 impl Running {
     pub fn start(arguments: &[&str]) -> Running {
+        Running::start_with(arguments, Stdio::inherit())
+    }
+
+    /// The same, with what it says on stderr in a file.
+    pub fn start_telling(arguments: &[&str], stderr: &Path) -> Running {
+        Running::start_with(arguments, fs::File::create(stderr).unwrap().into())
+    }
+
+    fn start_with(arguments: &[&str], stderr: Stdio) -> Running {
         let mut child = Command::new(BROWNOUT)
             .arg("run")
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(stderr)
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());

@@ -5,6 +5,7 @@
 
 mod attached;
 mod choice;
+mod differences;
 mod fault;
 mod impairment;
 mod load;

@@ -159,11 +159,6 @@ impl Source {
         Ok(())
     }
 
-    /// Whether another file asks the same, however it is written.
-    pub fn asks_the_same_as(&self, other: &Source) -> bool {
-        self.document.tree() == other.document.tree()
-    }
-
     /// The value of a dotted key; none if the file does not have it.
     pub(crate) fn node(&self, key: &str) -> Option<&Node> {
         let mut node = self.document.tree();

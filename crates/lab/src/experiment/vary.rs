@@ -306,7 +306,7 @@ fn product(factors: &[Factor]) -> Vec<Vec<usize>> {
 }
 
 /// A value on one line, as it would be written.
-fn written(value: &Node) -> String {
+pub(super) fn written(value: &Node) -> String {
     match value {
         Node::Scalar(scalar) => scalar.as_str().to_owned(),
         Node::Sequence(list) => format!("[{}]", list.iter().map(written).collect::<Vec<_>>().join(", ")),
