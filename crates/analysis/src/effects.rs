@@ -94,6 +94,12 @@ const OTHERS: [Figure; 3] = [
     Figure { name: "p99", more_is_better: false, of: |trial| of_response(trial, |response| response.p99) },
 ];
 
+/// What a trial contributes to its cell's effect on a figure (`goodput`, `delivered`, `p50`, `p99`): ln(fault phase ÷ baseline).
+/// None if there is no such figure, or no operation in one of the phases.
+pub fn trial_effect(trial: &TrialFindings, figure: &str) -> Option<f64> {
+    std::iter::once(&GOODPUT).chain(&OTHERS).find(|known| known.name == figure).and_then(|known| (known.of)(trial))
+}
+
 fn of_response(trial: &TrialFindings, which: fn(&crate::Response) -> crate::Quantile) -> Option<f64> {
     let of = |name: &str| {
         let phase: &PhaseFindings = trial.phases.iter().find(|phase| phase.name == name)?;

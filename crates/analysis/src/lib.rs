@@ -65,7 +65,7 @@ pub use cells::{CellFindings, DesignFindings, Factor};
 pub use compare::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side, compare};
 pub use detectors::{DetectorFindings, DetectorSummary};
 pub use disturbance::{HINDERED_SHARE, OTHERS_SHARE, Taker, UNSEEN_SHARE};
-pub use effects::{CellEffect, MARGIN};
+pub use effects::{CellEffect, MARGIN, trial_effect};
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
 pub use explained::{Delayed, Explained, Floor, Loss, Prediction, Shifted, Touched, touchable};
