@@ -61,7 +61,7 @@ fn machine(findings: &Findings) -> Machine {
     }
 }
 
-/// Its trials, valid ones alone if it has any.
+/// The trials with these numbers.
 fn trials<'a>(findings: &'a Findings, numbers: &[u32]) -> Vec<&'a TrialFindings> {
     findings.trials.iter().filter(|trial| numbers.contains(&trial.trial)).collect()
 }

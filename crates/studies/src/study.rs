@@ -8,6 +8,9 @@ use std::{
 
 use crate::{StudyError, plots, published::Published, readme, stored::Stored, tables};
 
+/// Of a line that differs, in letters.
+const MOST_SHOWN: usize = 400;
+
 /// A study.
 #[derive(Debug)]
 pub struct Study {
@@ -47,7 +50,8 @@ impl Study {
 
     /// All tables that have something of ours, for the terminal.
     pub fn printed(&self) -> String {
-        let table = |name: &&str| Some(format!("{name}\n\n{}\n", self.table(name)?));
+        let told = |text: &String| !text.starts_with(tables::NOT_MEASURED);
+        let table = |name: &&str| Some(format!("{name}\n\n{}\n", self.table(name).filter(told)?));
         tables::NAMES.iter().filter_map(table).collect()
     }
 
@@ -75,6 +79,8 @@ impl Study {
         for (path, should) in &made {
             let is = fs::read_to_string(path).unwrap_or_default();
             if let Some((line, is, should)) = readme::first_difference(&is, should) {
+                // A plot is one long line.
+                let [is, should] = [is, should].map(|text| text.chars().take(MOST_SHOWN).collect::<String>());
                 differences.push(format!("{} line {line}: it is\n  {is}\nand should be\n  {should}", path.display()));
             }
         }

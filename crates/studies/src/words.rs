@@ -41,6 +41,13 @@ pub fn percent(value: f64) -> String {
     format!("{percent:.digits$}%")
 }
 
+/// The same with three digits: what was lost of what was asked to be lost.
+pub fn lost(value: f64) -> String {
+    let percent = value * 100.0;
+    let digits = if percent.abs() < 9.995 { 2 } else { 1 };
+    format!("{percent:.digits$}%")
+}
+
 /// A change with its sign; from twice as much on as a factor.
 pub fn change(value: f64) -> String {
     if value >= 1.0 {

@@ -1,6 +1,7 @@
 //! The danger zone of a run in which one severity varies.
 
-use brownout_analysis::{Findings, TrialFindings};
+use brownout_analysis::{Findings, TrialFindings, Validity};
+use brownout_record::Arm;
 use brownout_statistics as statistics;
 use brownout_units::{Delay, Share};
 
@@ -8,8 +9,8 @@ use crate::stored::{Crossing, Zone};
 
 /// The losses between which a severity is dangerous (Lu et al., "One-Size-Fits-None", NSDI 2025, table 2).
 const LOSSES: [f64; 2] = [0.1, 0.5];
-/// Trials without a fault whose scatter says what a trial tells; fewer say nothing.
-const LEAST_WITHOUT: usize = 6;
+/// With fewer trials without a fault nobody knows how trials scatter.
+const LEAST_WITHOUT: usize = 3;
 
 /// Where the loss of throughput passes 10 % and 50 %, by the rules of a search, from whatever trials there are: of a search, or of
 /// a grid. None if more than one thing varies, or something that is no severity.
@@ -17,11 +18,9 @@ pub fn zone(findings: &Findings) -> Option<Zone> {
     let [factor] = findings.design.factors.as_slice() else { return None };
     let severities: Vec<f64> =
         findings.cells.iter().map(|cell| severity(cell.levels.first()?)).collect::<Option<_>>()?;
-    let values = |numbers: &[u32]| -> Vec<f64> {
-        let own = findings.trials.iter().filter(|trial: &&TrialFindings| numbers.contains(&trial.trial));
-        own.filter_map(|trial| trial.effect.delivered_log_ratio).collect()
-    };
-    let without = values(&findings.cells.first()?.compared_with);
+    let valid = || findings.trials.iter().filter(|trial| trial.validity == Validity::Valid);
+    let value = |trial: &TrialFindings| trial.effect.delivered_log_ratio;
+    let without: Vec<f64> = valid().filter(|trial| trial.arm == Arm::None).filter_map(value).collect();
     if without.len() < LEAST_WITHOUT || severities.len() < 2 {
         return None;
     }
@@ -33,7 +32,8 @@ pub fn zone(findings: &Findings) -> Option<Zone> {
     let mut zone = statistics::Zone::new(ends, &LOSSES, &without);
     let middle = statistics::median(&without);
     for (cell, place) in findings.cells.iter().zip(&places) {
-        values(&cell.valid_trials).into_iter().for_each(|value| zone.learn(*place, value - middle));
+        let own = valid().filter(|trial| trial.cell == cell.cell && trial.arm == Arm::Fault);
+        own.filter_map(value).for_each(|value| zone.learn(*place, value - middle));
     }
     let crossing = |(number, loss): (usize, &f64)| {
         let found = zone.crossing(number);

@@ -75,8 +75,8 @@ fn the_file_comes_back_as_it_was_and_a_second_is_no_line() {
     let path = directory.path().join("made-up.json");
     std::fs::write(&path, &text).unwrap();
     assert_eq!(Stored::read(&path).unwrap(), stored);
-    let seconds: usize = stored.cells.iter().filter_map(|cell| cell.series.as_ref()).map(|one| one.seconds.len()).sum();
-    assert!(seconds >= 60 && text.lines().count() < 400, "{} lines", text.lines().count());
+    let number = |line: &str| line.trim().trim_end_matches(',').parse::<f64>().is_ok();
+    assert!(text.contains("\"seconds\": [0.0,") && !text.lines().any(number), "{text}");
     std::fs::write(&path, text.replacen("\"format\": 1", "\"format\": 2", 1)).unwrap();
     assert!(Stored::read(&path).unwrap_err().to_string().contains("format 2"));
 }
@@ -84,7 +84,7 @@ fn the_file_comes_back_as_it_was_and_a_second_is_no_line() {
 #[test]
 fn a_grid_of_severities_has_a_danger_zone_and_other_runs_have_none() {
     let directory = tempfile::tempdir().unwrap();
-    let levels = &[1, 3, 10, 30, 100, 300];
+    let levels = &[10, 30, 100, 300];
     let grid = Synthetic { trials: 6, planned_trials: 6, without: 1, levels, ..Synthetic::default() };
     let run = grid.run(directory.path());
     let stored = reduce(&run, "").unwrap();

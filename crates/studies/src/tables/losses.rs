@@ -4,7 +4,7 @@ use crate::{
     published::{Paper, Ping},
     stored::{Cell, Phase, Proof, Stored},
     table::Table,
-    words::{NONE, change, count, or_none, p99, percent, ratio, time},
+    words::{NONE, change, count, lost, or_none, p99, ratio, time},
 };
 
 fn phase<'a>(cell: &'a Cell, name: &str) -> Option<&'a Phase> {
@@ -80,12 +80,12 @@ fn of_proofs(rows: &[&Proof], ping: Option<&Ping>) -> String {
         "proven in",
     ]);
     if let Some(ping) = ping {
-        let lost = 1.0 - f64::from(ping.answered) / f64::from(ping.sent);
+        let missing = 1.0 - f64::from(ping.answered) / f64::from(ping.sent);
         let none = || NONE.to_owned();
         table.row([
             "published: flaky cassandra_b".to_owned(),
-            percent(ping.asked),
-            percent(lost),
+            lost(ping.asked),
+            lost(missing),
             ping.sent.to_string(),
             none(),
             none(),
@@ -94,7 +94,7 @@ fn of_proofs(rows: &[&Proof], ping: Option<&Ping>) -> String {
         ]);
     }
     for proof in rows {
-        let value = |value: f64| if proof.quantity == "loss" { percent(value) } else { time(Some(value)) };
+        let value = |value: f64| if proof.quantity == "loss" { lost(value) } else { time(Some(value)) };
         let source = |name: &str| proof.sources.iter().find(|source| source.name == name);
         let seen = |name: &str| source(name).map_or_else(|| NONE.to_owned(), |source| value(source.seen));
         let samples = |name: &str| source(name).map_or_else(|| NONE.to_owned(), |source| count(source.samples as f64));
