@@ -15,7 +15,7 @@ help:
 	@echo "make build   target/release/brownout"
 	@echo "make study-slow-and-flaky  a published experiment done again, in brief (about 7 minutes)"
 	@echo "make study-slow-and-flaky-long, -zones  the same at length (hours): makes studies/slow-and-flaky anew"
-	@echo "make study-noise-floor     20 pairs of equal trials on real Cassandra: how many are called different? (about 80 minutes)"
+	@echo "make study-noise-floor     20 pairs of equal trials on real Cassandra: how many are called different? (about 85 minutes)"
 
 demo:
 	@scripts/require run

@@ -104,16 +104,16 @@ fn noise_floor(path: &Path) -> Result<u8, StudyError> {
     println!("  blocks  figure   pairs  different  no difference  inconclusive  smallest change seen (median)");
     for one in &judged {
         let count = |is: Outcome| one.pairs.iter().filter(|pair| pair.outcome == is).count();
-        let seen = median(&one.pairs.iter().map(|pair| pair.smallest_seen).collect::<Vec<_>>());
+        let seen: Vec<f64> = one.pairs.iter().map(|pair| pair.smallest_seen).collect();
+        let seen = if seen.is_empty() { "–".to_owned() } else { format!("{:.1}%", median(&seen) * 100.0) };
         println!(
-            "  {:>6}  {:<7}  {:>5}  {:>9}  {:>13}  {:>12}  {:.1}%",
+            "  {:>6}  {:<7}  {:>5}  {:>9}  {:>13}  {:>12}  {seen}",
             one.blocks,
             one.figure,
             one.pairs.len(),
             one.different(),
             count(Outcome::NoDifference),
-            count(Outcome::Inconclusive),
-            seen * 100.0
+            count(Outcome::Inconclusive)
         );
     }
     for one in &judged {

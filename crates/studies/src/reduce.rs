@@ -143,12 +143,17 @@ fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
+/// Six digits, which come back from JSON as they were.
+pub(crate) fn short(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
 fn effect(effect: &CellEffect) -> Effect {
     Effect {
         figure: effect.figure.clone(),
         outcome: word(&effect.outcome),
-        change: effect.change,
-        interval: effect.interval,
+        change: effect.change.map(short),
+        interval: effect.interval.map(|(low, high)| (short(low), short(high))),
         blocks: effect.blocks,
     }
 }
@@ -173,9 +178,9 @@ fn predicted(cell: &CellFindings, valid: &[&TrialFindings]) -> Option<Predicted>
     let mean = |of: fn(&(f64, f64, f64)) -> f64| analysis::stats::mean(&known.iter().map(of).collect::<Vec<f64>>());
     Some(Predicted {
         figure: figure.to_owned(),
-        share: mean(|one| one.0)?,
-        least: mean(|one| one.1)?,
-        most: mean(|one| one.2)?,
+        share: short(mean(|one| one.0)?),
+        least: short(mean(|one| one.1)?),
+        most: short(mean(|one| one.2)?),
     })
 }
 
@@ -203,7 +208,8 @@ fn proofs(tried: &[&TrialFindings]) -> Vec<Proof> {
                     None => sources.push(Source { name: seen.source.clone(), seen: value, samples }),
                 }
             }
-            let spared = rows().filter(|row| !row.hit).filter_map(|row| row.measured);
+            sources.iter_mut().for_each(|source| source.seen = short(source.seen));
+            let spared = rows().filter(|row| !row.hit).filter_map(|row| row.measured).map(short);
             proofs.push(Proof {
                 text: fault.text.clone(),
                 quantity: word(&quantity),

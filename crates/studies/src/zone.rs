@@ -5,7 +5,10 @@ use brownout_record::Arm;
 use brownout_statistics as statistics;
 use brownout_units::{Delay, Share};
 
-use crate::stored::{Crossing, Zone};
+use crate::{
+    reduce,
+    stored::{Crossing, Zone},
+};
 
 /// The losses between which a severity is dangerous (Lu et al., "One-Size-Fits-None", NSDI 2025, table 2).
 const LOSSES: [f64; 2] = [0.1, 0.5];
@@ -37,7 +40,7 @@ pub fn zone(findings: &Findings) -> Option<Zone> {
     }
     let crossing = |(number, loss): (usize, &f64)| {
         let found = zone.crossing(number);
-        let back = |place: f64| 10_f64.powf(place);
+        let back = |place: f64| reduce::short(10_f64.powf(place));
         Crossing {
             loss: *loss,
             low: found.low.map(back),
