@@ -4,6 +4,7 @@ CARGO ?= cargo
 BROWNOUT = target/release/brownout
 
 .PHONY: demo test test-long lint unit bench require-bench build clean help
+.PHONY: study-build study-slow-and-flaky study-slow-and-flaky-long study-slow-and-flaky-zones study-noise-floor
 
 help:
 	@echo "make demo    one slow replica of three: two blocks of trials, proven, measured, shown (about 4 minutes)"
@@ -12,6 +13,9 @@ help:
 	@echo "make lint    formatting, clippy, licences"
 	@echo "make bench   programs that measure us beside others; they print ratios"
 	@echo "make build   target/release/brownout"
+	@echo "make study-slow-and-flaky  a published experiment done again, in brief (about 7 minutes)"
+	@echo "make study-slow-and-flaky-long, -zones  the same at length (hours): makes studies/slow-and-flaky anew"
+	@echo "make study-noise-floor     20 pairs of equal trials on real Cassandra: how many are called different? (about 85 minutes)"
 
 demo:
 	@scripts/require run
@@ -54,6 +58,22 @@ bench: require-bench
 	$(CARGO) bench --locked -p brownout-network --bench emulator_vs_veth
 	$(CARGO) bench --locked -p brownout-clock --bench clock_call
 	$(CARGO) bench --locked -p brownout-disk --bench passthrough
+
+study-build:
+	@scripts/require run
+	$(CARGO) build --release --locked -p brownout -p brownout-studies
+
+study-slow-and-flaky: study-build
+	studies/slow-and-flaky/run quick
+
+study-slow-and-flaky-long: study-build
+	studies/slow-and-flaky/run long
+
+study-slow-and-flaky-zones: study-build
+	studies/slow-and-flaky/run zones
+
+study-noise-floor: study-build
+	studies/noise-floor/run
 
 clean:
 	$(CARGO) clean

@@ -95,6 +95,12 @@ const FIGURES: [Figure; 4] = [
 ];
 const GOODPUT: &str = "goodput";
 
+/// What a trial contributes to its cell's effect on a figure (`goodput`, `delivered`, `p50`, `p99`): ln(fault phase ÷ baseline).
+/// None if there is no such figure, or no operation in one of the phases.
+pub fn trial_effect(trial: &TrialFindings, figure: &str) -> Option<f64> {
+    std::iter::once(&GOODPUT).chain(&OTHERS).find(|known| known.name == figure).and_then(|known| (known.of)(trial))
+}
+
 fn of_response(trial: &TrialFindings, which: fn(&crate::Response) -> crate::Quantile) -> Option<f64> {
     let of = |name: &str| {
         let phase: &PhaseFindings = trial.phases.iter().find(|phase| phase.name == name)?;
@@ -275,7 +281,9 @@ fn told(
             );
             let changed = compared.changed.is_some_and(|chance| chance < CHANGED);
             let what = if changed {
-                format!("it has changed (chance alone makes so large a difference in fewer than 1% of such runs), but over {trials}")
+                format!(
+                    "it has changed (chance alone makes so large a difference in fewer than 1% of such runs), but over {trials}"
+                )
             } else {
                 format!("over {trials}")
             };

@@ -70,7 +70,7 @@ pub use detectors::{DetectorFindings, DetectorSummary};
 pub use disturbance::{HINDERED_SHARE, OTHERS_SHARE, Taker, UNSEEN_SHARE};
 #[doc(hidden)]
 pub use effects::effects;
-pub use effects::{CellEffect, MARGIN};
+pub use effects::{CellEffect, MARGIN, trial_effect};
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
 pub use explained::{Delayed, Explained, Floor, Loss, Prediction, Shifted, Touched, touchable};

@@ -145,10 +145,7 @@ fn cells_of_a_design_are_judged_by_themselves_and_share_the_trials_without_a_fau
     assert_eq!(outcomes, [Outcome::NoDifference, Outcome::NoDifference, Outcome::Worse], "{}", found.verdict.sentence);
     assert_eq!(found.cells[2].text, "delay 100ms");
     assert_eq!(found.cells.iter().map(|cell| cell.compared_with.clone()).collect::<Vec<_>>(), vec![vec![4, 8, 12]; 3]);
-    assert_eq!(
-        found.verdict.sentence,
-        "Of 3 cells 1 is worse with the fault, 2 are no different."
-    );
+    assert_eq!(found.verdict.sentence, "Of 3 cells 1 is worse with the fault, 2 are no different.");
     let p50 = |cell: usize| found.cells[cell].figures.iter().find(|one| one.figure == "p99").unwrap().clone();
     assert_eq!((p50(1).outcome, p50(2).outcome), (Outcome::Worse, Outcome::Worse), "latency tells more than goodput");
     // The factor says the same as the cells: 100 ms against 0 ms.

@@ -3,7 +3,7 @@
 use brownout_analysis::Findings;
 use brownout_record::Run;
 
-use crate::{ReportError, charts, html, scope::Scope, svg::draw};
+use crate::{ReportError, charts, figure::Figure, html, scope::Scope, svg::draw};
 
 const STYLE: &str = include_str!("../assets/figure.css");
 
@@ -19,10 +19,13 @@ pub fn svg(run: &Run, findings: &Findings, which: &str) -> Result<Option<String>
         }
         figures.push(html::percentiles(&scope, &evidence));
     }
-    Ok(figures.iter().find(|figure| figure.id == which).map(|figure| {
-        // A file of its own needs its namespace and its styles; both stand in the report's page otherwise.
-        let head = "<svg xmlns=\"http://www.w3.org/2000/svg\" ";
-        let drawing = draw(figure).replacen("<svg ", head, 1);
-        drawing.replacen("<title", &format!("<style>{STYLE}</style><title"), 1)
-    }))
+    Ok(figures.iter().find(|figure| figure.id == which).map(drawing))
+}
+
+/// A figure as an SVG file.
+pub fn drawing(figure: &Figure) -> String {
+    // A file of its own needs its namespace and its styles; both stand in the report's page otherwise.
+    let head = "<svg xmlns=\"http://www.w3.org/2000/svg\" ";
+    let drawing = draw(figure).replacen("<svg ", head, 1);
+    drawing.replacen("<title", &format!("<style>{STYLE}</style><title"), 1)
 }

@@ -11,7 +11,7 @@ mod error;
 mod escape;
 mod explained;
 mod export;
-mod figure;
+pub mod figure;
 mod frame;
 mod glossary;
 mod html;
@@ -34,7 +34,8 @@ mod witnesses;
 
 pub use comparison::comparison;
 pub use error::ReportError;
-pub use export::svg;
+pub use export::{drawing, svg};
 pub use html::html;
 pub use page::Style;
+pub use scale::{from_zero, log_range};
 pub use summary::{cell, summary};

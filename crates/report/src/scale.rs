@@ -101,7 +101,7 @@ fn decades(from: f64, to: f64, about: usize) -> Vec<f64> {
 }
 
 /// From 0 to a round number above all values.
-pub(crate) fn from_zero(values: impl Iterator<Item = f64>) -> (f64, f64) {
+pub fn from_zero(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
     if most <= 0.0 {
         return (0.0, 1.0);
@@ -120,7 +120,7 @@ pub(crate) fn around_zero(values: impl Iterator<Item = f64> + Clone) -> (f64, f6
 }
 
 /// From a 1, 2 or 5 below all values to one above.
-pub(crate) fn log_range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+pub fn log_range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values
         .filter(|value| value.is_finite() && *value > 0.0)
         .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));

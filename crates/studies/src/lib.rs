@@ -1,0 +1,21 @@
+//! Published measurements done again: what `studies/` needs beside the experiment files.
+//!
+//! A run is reduced to what tables and plots need ([`reduce`]), kept as JSON beside its study ([`stored`]); the tables of a study's
+//! README ([`readme`]) and its plots are made from those files and from what was published ([`published`]) alone, so that a test
+//! can say whether they still are what the files say. [`pairs`] counts how often equal trials are called different.
+
+mod error;
+pub mod pairs;
+mod plots;
+pub mod published;
+pub mod readme;
+mod reduce;
+pub mod stored;
+pub mod study;
+mod table;
+mod tables;
+mod words;
+mod zone;
+
+pub use error::StudyError;
+pub use reduce::reduce;

@@ -1,0 +1,157 @@
+//! `brownout-studies`: reduces runs to what a study keeps of them, makes a study's tables and plots, counts A/A pairs.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use brownout_record::Run;
+use brownout_statistics::{Outcome, median};
+use brownout_studies::{
+    StudyError,
+    pairs::{self, Judged},
+    reduce,
+    study::Study,
+};
+use clap::{Parser, Subcommand};
+
+/// What studies of published measurements need beside `brownout`.
+#[derive(Parser)]
+#[command(version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print what a study keeps of a run, as JSON.
+    Reduce {
+        /// The run: its directory or its run.db.
+        run: PathBuf,
+        /// The command that made it, for whoever wants to repeat it.
+        #[arg(long)]
+        command: String,
+    },
+    /// Make the tables of a study's README, and its plots, from its findings.
+    Tables {
+        /// The study's directory.
+        study: PathBuf,
+        /// Write nothing; exit with 1 if a table or a plot is not what the findings say.
+        #[arg(long, conflicts_with_all = ["print", "findings"])]
+        check: bool,
+        /// Print the tables instead of writing them.
+        #[arg(long)]
+        print: bool,
+        /// Findings of another directory than the study's own.
+        #[arg(long, value_name = "DIRECTORY", requires = "print")]
+        findings: Option<PathBuf>,
+    },
+    /// Judge A/A pairs of a run's trials without a fault; exit with 1 if more than one of 20 is called different, with 3 if there are
+    /// too few trials.
+    NoiseFloor {
+        /// The run: its directory or its run.db.
+        run: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Reduce { run, command } => reduced(&run, &command),
+        Command::Tables { study, check: true, .. } => checked(&study),
+        Command::Tables { study, print, findings, .. } => tables(&study, print, findings.as_deref()),
+        Command::NoiseFloor { run } => noise_floor(&run),
+    };
+    ExitCode::from(done.unwrap_or_else(|error| {
+        eprintln!("brownout-studies: {error}");
+        2
+    }))
+}
+
+fn reduced(run: &Path, command: &str) -> Result<u8, StudyError> {
+    let stored = reduce(&Run::open(run)?, command)?;
+    let text = stored.text().map_err(|error| StudyError::File { path: run.to_owned(), why: error.to_string() })?;
+    print!("{text}");
+    Ok(0)
+}
+
+fn tables(study: &Path, print: bool, findings: Option<&Path>) -> Result<u8, StudyError> {
+    let study = Study::read(study, findings)?;
+    if print {
+        print!("{}", study.printed());
+    } else {
+        study.write()?;
+    }
+    Ok(0)
+}
+
+fn checked(directory: &Path) -> Result<u8, StudyError> {
+    let differences = Study::read(directory, None)?.differences()?;
+    for difference in &differences {
+        eprintln!("{difference}");
+    }
+    if !differences.is_empty() {
+        eprintln!("to make them anew: brownout-studies tables {}", directory.display());
+    }
+    Ok(u8::from(!differences.is_empty()))
+}
+
+fn noise_floor(path: &Path) -> Result<u8, StudyError> {
+    let run = Run::open(path)?;
+    let findings = brownout_analysis::findings(&run)?;
+    let judged = pairs::pairs(&findings);
+    println!("A/A pairs of {}: trials without a fault, each used once, judged as cells are", findings.name);
+    println!("  blocks  figure   pairs  different  no difference  inconclusive  smallest change seen (median)");
+    for one in &judged {
+        let count = |is: Outcome| one.pairs.iter().filter(|pair| pair.outcome == is).count();
+        let seen: Vec<f64> = one.pairs.iter().map(|pair| pair.smallest_seen).collect();
+        let seen = if seen.is_empty() { "–".to_owned() } else { format!("{:.1}%", median(&seen) * 100.0) };
+        println!(
+            "  {:>6}  {:<7}  {:>5}  {:>9}  {:>13}  {:>12}  {seen}",
+            one.blocks,
+            one.figure,
+            one.pairs.len(),
+            one.different(),
+            count(Outcome::NoDifference),
+            count(Outcome::Inconclusive)
+        );
+    }
+    for one in &judged {
+        for pair in one.pairs.iter().filter(|pair| pair.is_different()) {
+            let trials: Vec<String> =
+                pair.trials.iter().map(|(played, beside)| format!("{played} beside {beside}")).collect();
+            let change = pair.change * 100.0;
+            println!("  called different in {}, {change:+.1}%: trials {}", one.figure, trials.join(", "));
+        }
+    }
+    if let Some(cell) = findings.cells.first() {
+        println!("beside them, the fault of the same run: {}", cell.sentence);
+    }
+    Ok(told(&judged))
+}
+
+fn told(judged: &[Judged]) -> u8 {
+    let by_chance = pairs::at_least(pairs::MOST_DIFFERENT + 1, pairs::PAIRS, pairs::ALPHA) * 100.0;
+    if judged.iter().any(|one| !one.is_complete()) {
+        println!(
+            "There are too few valid trials for {} pairs: nothing follows. Run again what is missing: brownout run --resume RUN",
+            pairs::PAIRS
+        );
+        return 3;
+    }
+    let (most, of) = (pairs::MOST_DIFFERENT, pairs::PAIRS);
+    let missed: Vec<String> = judged
+        .iter()
+        .filter(|one| one.different() > most)
+        .map(|one| format!("{} with {} blocks: {}", one.figure, one.blocks, one.different()))
+        .collect();
+    if missed.is_empty() {
+        println!("At most {most} of {of} is called different in every row: met.");
+        return 0;
+    }
+    println!(
+        "More than {most} of {of} are called different: {}. A rule that errs in exactly 5% does so in {by_chance:.0}% of such counts.",
+        missed.join("; ")
+    );
+    1
+}
