@@ -256,7 +256,7 @@ impl Page {
     }
 
     fn closed_loop(&mut self, scope: &Scope<'_>) {
-        let Some(words) = tables::closed_loop_words(scope.load) else { return };
+        let Some(words) = tables::closed_loop_words(&scope.load) else { return };
         self.section(&format!("Closed loop: {words}"));
         let mut table = Table::new(&[
             "trial",

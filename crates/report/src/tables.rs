@@ -210,7 +210,7 @@ pub fn closed_loop_words(load: &LoadDescription) -> Option<String> {
 
 /// What arithmetic alone says about a closed loop, if it is one.
 pub fn closed_loop(scope: &Scope<'_>) -> Option<String> {
-    let words = closed_loop_words(scope.load)?;
+    let words = closed_loop_words(&scope.load)?;
     let rows = scope.trials.iter().filter_map(|trial| {
         let own = trial.closed_loop.as_ref()?;
         let cells = vec![

@@ -49,8 +49,8 @@ impl Source {
             self.check_bundle(factor)?;
             for key in keys(factor) {
                 let others = factors.iter().enumerate().filter(|(other, _)| *other != at);
-                let clash = others.flat_map(|(_, other)| keys(other).into_iter().map(move |key| (other, key)));
-                if let Some((other, theirs)) = clash.into_iter().find(|(_, theirs)| overlap(key, theirs)) {
+                let mut clash = others.flat_map(|(_, other)| keys(other).into_iter().map(move |key| (other, key)));
+                if let Some((other, theirs)) = clash.find(|(_, theirs)| overlap(key, theirs)) {
                     let message = format!(
                         "'{key}' is set here, and the factor {} sets '{theirs}'; one of them would undo the other",
                         other.name
