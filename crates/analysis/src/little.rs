@@ -6,7 +6,7 @@
 //! D ÷ (L₀/k + D) = kD ÷ (L₀ + kD), L₀ being the mean response time before. A measured loss that
 //! equals this says nothing about how the database takes the fault.
 
-use brownout_record::{Description, FaultRecord, Quantity, Subject};
+use brownout_record::{Description, FaultRecord, LoadPart, Quantity, Subject};
 use serde::Serialize;
 
 use crate::{PhaseFindings, Rates, TrialEvidence, evidence::phase, segments::longest_delay, stats};
@@ -30,7 +30,7 @@ pub struct Little {
 /// The closed loop of a trial, explained.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClosedLoop {
-    /// Virtual users.
+    /// Virtual users, of all operations together.
     pub threads: u32,
     /// Throughput by Little's law and as measured, by phase.
     pub phases: Vec<Little>,
@@ -38,7 +38,8 @@ pub struct ClosedLoop {
     /// slows, weighted by their share of the baseline's operations, ns. What happens behind a
     /// coordinator is not in it: that is the database's own answer to the fault.
     pub extra_delay_ns: Option<f64>,
-    /// Why there is no such delay: the faults do not delay all of the fault phase alike.
+    /// Why there is no such delay: the faults do not delay all of the fault phase alike; or why there is nothing at all: a part
+    /// of the load is open.
     pub inapplicable: Option<String>,
     /// Loss of throughput that this delay alone explains, 0 to 1.
     pub predicted_loss: Option<f64>,
@@ -53,6 +54,10 @@ pub(crate) fn closed_loop(
     evidence: &TrialEvidence,
     phases: &[PhaseFindings],
 ) -> Option<ClosedLoop> {
+    let beside = description.load.closed_beside_open();
+    if !beside.is_empty() {
+        return Some(beside_open(&beside));
+    }
     let threads = description.load.threads?;
     // In the warm-up the table is filled first, with more operations at a time than there are users.
     let rows = phases.iter().filter(|phase| phase.name != phase::WARM_UP).filter_map(|phase| {
@@ -72,15 +77,48 @@ pub(crate) fn closed_loop(
     let inapplicable = changing(evidence);
     let constant = baseline.filter(|_| inapplicable.is_none());
     let extra_delay_ns = constant.and_then(|baseline| extra_delay(description, evidence, baseline));
-    let before = baseline.and_then(|baseline| baseline.response).map(|response| response.mean_ns);
+    let predicted_loss = extra_delay_ns
+        .zip(baseline)
+        .and_then(|(extra, baseline)| predicted_loss(&description.load.parts, baseline, extra));
     Some(ClosedLoop {
         threads,
         phases: rows.collect(),
         extra_delay_ns,
         inapplicable,
-        predicted_loss: extra_delay_ns.zip(before).map(|(extra, before)| extra / (before + extra)),
+        predicted_loss,
         measured_loss: stats::loss(rate(baseline), rate(find(phase::FAULT))),
     })
+}
+
+/// Little's law is of users and operations that are the same ones: nothing is said of all operations where a clock starts some of
+/// them.
+fn beside_open(closed: &[&LoadPart]) -> ClosedLoop {
+    let names = closed.iter().map(|part| part.operation.as_str()).collect::<Vec<_>>().join(" and ");
+    ClosedLoop {
+        threads: closed.iter().filter_map(|part| part.threads).sum(),
+        phases: Vec::new(),
+        extra_delay_ns: None,
+        inapplicable: Some(format!(
+            "only {names} is closed; the rest of the load is open, and its throughput is what is offered"
+        )),
+        predicted_loss: None,
+        measured_loss: None,
+    }
+}
+
+/// kD ÷ (L₀ + kD); where operations have users of their own, that of each by its own L₀, together by their throughputs.
+fn predicted_loss(parts: &[LoadPart], baseline: &PhaseFindings, extra_ns: f64) -> Option<f64> {
+    if parts.len() < 2 {
+        return baseline.response.map(|before| extra_ns / (before.mean_ns + extra_ns));
+    }
+    let of = |part: &LoadPart| {
+        let own = baseline.statements.iter().find(|own| own.name == part.operation)?;
+        let (threads, before_ns) = (f64::from(part.threads?), own.response?.mean_ns);
+        (before_ns > 0.0).then(|| (threads / before_ns, threads / (before_ns + extra_ns)))
+    };
+    let each: Option<Vec<(f64, f64)>> = parts.iter().map(of).collect();
+    let (before, after) = each?.into_iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    (before > 0.0).then(|| 1.0 - after / before)
 }
 
 /// What frees a virtual user and has a response time: answered ok, or timed out.

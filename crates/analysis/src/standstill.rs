@@ -68,14 +68,16 @@ struct Stall {
     needed: Option<f64>,
 }
 
-/// Explains an open loop; none for a closed one, or where anything but pauses was in force.
+/// Explains an open loop; none where any of the load is closed, or where anything but pauses was in force.
 pub(crate) fn standstill(
     description: &Description,
     evidence: &TrialEvidence,
     sums: &[PhaseSums],
     phases: &[PhaseFindings],
 ) -> Option<Standstill> {
-    if description.load.threads.is_some() || evidence.faults.iter().any(|fault| fault.kind != "pause") {
+    let parts = &description.load.parts;
+    let closed = description.load.threads.is_some() || parts.iter().any(|part| part.threads.is_some());
+    if closed || evidence.faults.iter().any(|fault| fault.kind != "pause") {
         return None;
     }
     let window = evidence.phase(phase::FAULT)?;

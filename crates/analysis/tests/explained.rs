@@ -34,7 +34,7 @@ fn one_copy() -> Placement {
         operations: vec![OperationPlacement {
             operation: "read".to_owned(),
             reads: true,
-            share: 1.0,
+            share: Some(1.0),
             consistency: "quorum".to_owned(),
             copies: BTreeMap::from([("datacenter1".to_owned(), 1)]),
             rows: 1_000_000,

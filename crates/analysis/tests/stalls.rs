@@ -5,7 +5,7 @@
 mod scenario;
 
 use brownout_analysis::{Findings, Proof, Standstill, findings};
-use brownout_record::{Quantity, Subject};
+use brownout_record::{LoadPart, Quantity, Subject};
 use scenario::{Does, Made, Scenario};
 
 fn analysed(scenario: &Scenario) -> Findings {
@@ -107,6 +107,10 @@ fn what_an_open_loop_must_see_of_stalls_follows_from_arithmetic() {
 fn there_is_no_arithmetic_for_closed_loops_and_where_other_faults_are_in_force() {
     let closed = Scenario { threads: Some(8), ..stalls(0.2, Does::AsSaid, Does::AsSaid) };
     assert_eq!(analysed(&closed).trials[0].standstill, None);
+    let part = |operation: &str, rate, threads| LoadPart { operation: operation.to_owned(), rate, threads };
+    let beside = vec![part("read", Some(90.0), None), part("write", None, Some(2))];
+    let partly = Scenario { parts: beside, ..stalls(0.2, Does::AsSaid, Does::AsSaid) };
+    assert_eq!(analysed(&partly).trials[0].standstill, None);
     let mut both = stalls(0.2, Does::AsSaid, Does::AsSaid);
     both.faults.push(Made::new(Quantity::OneWayDelay, vec![Subject::pair("n1", "n3")], 20e6, 2e6));
     assert_eq!(analysed(&both).trials[0].standstill, None);

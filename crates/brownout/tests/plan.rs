@@ -99,3 +99,25 @@ fn the_doctor_finds_this_machine_able_and_says_so_in_json_too() {
     }
     assert!(text(&brownout(&["doctor"]).stdout).contains("This machine can run labs"));
 }
+
+#[test]
+fn loads_of_their_own_are_told_by_operation_in_every_cell_of_a_plan() {
+    let file = experiment("read-and-write-loads.yaml");
+    let plan = text(&brownout(&["check", file.to_str().unwrap()]).stdout);
+    for part in [
+        "pace open",
+        "open loop, 400/s, constant arrivals; read 300/s, write 100/s over",
+        "pace closed",
+        "closed loop, 4 threads; read 3 threads, write 1 thread over",
+        "of reads must wait for it",
+    ] {
+        assert!(plan.contains(part), "'{part}' is not in: {plan}");
+    }
+    let told = json(&brownout(&["check", file.to_str().unwrap(), "--json"]));
+    let loads: Vec<_> = told["cells"].as_array().unwrap().iter().map(|cell| &cell["plan"]["load"]).collect();
+    assert_eq!((&loads[0]["rate"], &loads[0]["threads"]), (&400.0.into(), &serde_json::Value::Null));
+    assert_eq!((&loads[1]["rate"], &loads[1]["threads"]), (&serde_json::Value::Null, &4.into()));
+    assert_eq!(loads[0]["parts"][1]["operation"], "write");
+    // Only a run tells how often users come round: of all operations together the plan says nothing.
+    assert!(!told["cells"][1]["faults"][0]["touched"].as_array().unwrap().iter().any(|one| one["operation"].is_null()));
+}

@@ -144,10 +144,10 @@ impl Trial<'_> {
                 let config = self.engine(host);
                 (Engine::start_unless(config, workload.clone(), &interrupted).map_err(unless_interrupted)?, None)
             }
-            Work::Profiles(work) => {
+            Work::Profiles(load) => {
                 let coordinators = self.coordinators();
                 let made = host
-                    .run(|| work.load.make(&coordinators, seed, &interrupted))
+                    .run(|| load.make(&coordinators, seed, &interrupted))
                     .map_err(|source| LabError::Ground { doing: "enter the host of the load", source })?
                     .map_err(|error| match interrupted() {
                         true => LabError::Interrupted,

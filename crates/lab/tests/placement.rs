@@ -29,7 +29,7 @@ fn without_sites_nodes_share_the_ring_evenly_and_nothing_lies_between_them() {
     assert_eq!((found.coordinators.as_str(), found.distances.len()), ("token-aware", 0));
     let operations: Vec<_> =
         found.operations.iter().map(|one| (one.operation.as_str(), one.reads, one.share)).collect();
-    assert_eq!(operations, [("read", true, 0.75), ("write", false, 0.25)]);
+    assert_eq!(operations, [("read", true, Some(0.75)), ("write", false, Some(0.25))]);
     let read = &found.operations[0];
     assert_eq!((read.consistency.as_str(), read.rows, read.copies["datacenter1"]), ("quorum", 5000, 2));
     let robin = placement(&LAN.replace("population: 5000", "population: 5000, coordinators: round-robin"));

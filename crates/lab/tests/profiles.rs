@@ -69,8 +69,25 @@ fn operations_with_rates_of_their_own_need_no_other_and_add_up() {
         EXPERIMENT.replace("insert: 1, one: 2", "insert: 100/s, users.one: 250/s").replace("  rate: 300/s\n", "");
     let (plan, _) = plan_of(&experiment, &[("users.yaml", USERS)]).unwrap();
     assert_eq!(plan.load.operations(), ["insert", "users.one"]);
-    assert_eq!(plan.load.rates().unwrap().iter().map(|rate| rate.get()).collect::<Vec<_>>(), [100.0, 250.0]);
+    assert_eq!(words(&plan), ["insert 100/s", "users.one 250/s"]);
     assert_eq!(plan.description("").load.rate, Some(350.0));
+}
+
+/// Each operation with how much there is of it.
+fn words(plan: &Plan) -> Vec<String> {
+    plan.load.parts().map(|(name, amount)| format!("{name} {amount}")).collect()
+}
+
+#[test]
+fn operations_with_users_of_their_own_stand_beside_others_with_rates() {
+    let experiment = EXPERIMENT
+        .replace("insert: 1, one: 2", "insert: 100/s, users.one: { threads: 4 }")
+        .replace("  rate: 300/s\n", "");
+    let (plan, _) = plan_of(&experiment, &[("users.yaml", USERS)]).unwrap();
+    assert_eq!(words(&plan), ["insert 100/s", "users.one 4 threads"]);
+    let load = plan.description("").load;
+    assert!(load.text.contains("insert 100/s, users.one 4 threads; shop.users"), "{}", load.text);
+    assert_eq!((load.rate, load.threads), (Some(100.0), None));
 }
 
 #[test]
@@ -128,7 +145,15 @@ const WRONG: &[(&str, &str, usize, &[&str])] = &[
     ("users.yaml", "[users.yaml, users.yaml]", 2, &["is also named 'users'", "specname"]),
     ("one: 2", "on: 2", 3, &["No query defined with name on", "did you mean 'one'?"]),
     ("one: 2", "shop.one: 2", 3, &["invalid profile specname: shop", "users"]),
-    ("one: 2", "one: 200/s", 5, &["rates of their own", "leave rate out"]),
+    ("one: 2", "one: 200/s", 5, &["loads of their own", "leave rate out"]),
+    ("one: 2", "one: { threads: 2 }", 5, &["loads of their own (one 2 threads)", "leave rate out"]),
+    (
+        "one: 2 }\n  partitions: 500\n  rate: 300/s",
+        "one: 2/s }",
+        3,
+        &["one is a load of its own (2/s)", "insert has a weight"],
+    ),
+    ("one: 2", "one: { thread: 2 }", 3, &["thread"]),
     ("one: 2", "one: fast", 3, &["'fast'", "a weight such as 2", "500/s"]),
     ("one: 2", "one: 0", 3, &["a weight of 0"]),
     ("one: 2", "users.insert: 2", 3, &["the operation 'insert' is listed twice"]),

@@ -68,16 +68,38 @@ pub struct HostDescription {
 pub struct LoadDescription {
     /// "open, 400/s, constant arrivals", "closed, 64 threads".
     pub text: String,
-    /// Operations per second offered in an open loop; none in a closed one, or when a share of the capacity was asked.
+    /// Operations per second offered by the clock; none in a closed loop, or when a share of the capacity was asked.
     pub rate: Option<f64>,
-    /// Virtual users of a closed loop; none in an open one.
+    /// Virtual users where all of the load is closed; else none.
     pub threads: Option<u32>,
+    /// The operations, if each is a load of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<LoadPart>,
     /// "quorum".
     pub consistency: String,
     /// Copies of each row.
     pub replication: u32,
     /// Client time-out, ns.
     pub timeout_ns: u64,
+}
+
+/// An operation that is a load of its own: it has a rate, or users.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadPart {
+    /// Its name in the record: `read`, `write`.
+    pub operation: String,
+    /// Operations per second, by the clock.
+    pub rate: Option<f64>,
+    /// Virtual users.
+    pub threads: Option<u32>,
+}
+
+impl LoadDescription {
+    /// Operations in closed loops that stand beside open ones; empty where all of the load is of one kind.
+    pub fn closed_beside_open(&self) -> Vec<&LoadPart> {
+        let closed: Vec<&LoadPart> = self.parts.iter().filter(|part| part.threads.is_some()).collect();
+        if closed.len() == self.parts.len() { Vec::new() } else { closed }
+    }
 }
 
 /// One phase of a trial as planned.

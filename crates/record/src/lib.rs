@@ -24,7 +24,9 @@ mod recorder;
 mod rows;
 
 pub use blob::{add_encoded, decode_histogram, encode_histogram};
-pub use description::{Description, Environment, HostDescription, LoadDescription, Objective, PhaseDescription};
+pub use description::{
+    Description, Environment, HostDescription, LoadDescription, LoadPart, Objective, PhaseDescription,
+};
 pub use design::{CellRow, DesignDescription, FactorDescription, SessionRow};
 pub use document::Document;
 pub use error::RecordError;

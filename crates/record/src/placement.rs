@@ -40,8 +40,9 @@ pub struct OperationPlacement {
     pub operation: String,
     /// Whether it only reads.
     pub reads: bool,
-    /// Its share of all operations, 0 to 1.
-    pub share: f64,
+    /// Its share of all operations, 0 to 1; none where only the run tells: closed loops of several operations, each with its own
+    /// users.
+    pub share: Option<f64>,
     /// "quorum".
     pub consistency: String,
     /// Copies of its rows by data centre (NetworkTopologyStrategy).

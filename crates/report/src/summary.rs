@@ -257,8 +257,8 @@ impl Page {
     }
 
     fn closed_loop(&mut self, scope: &Scope<'_>) {
-        let Some(threads) = scope.load.threads else { return };
-        self.section(&format!("Closed loop: {}", tables::closed_loop_words(threads)));
+        let Some(words) = tables::closed_loop_words(&scope.load) else { return };
+        self.section(&format!("Closed loop: {words}"));
         let mut table = Table::new(&[
             "trial",
             "loss of throughput",
@@ -276,7 +276,10 @@ impl Page {
                 ],
             );
         }
-        self.table(&table);
+        // Beside an open load nothing is told of single trials.
+        if scope.load.closed_beside_open().is_empty() {
+            self.table(&table);
+        }
         let why = scope.trials.iter().find_map(|trial| trial.closed_loop.as_ref()?.inapplicable.clone());
         if let Some(why) = why {
             self.line(Paint::Dim, &format!("  no prediction: {why}"));

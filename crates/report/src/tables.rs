@@ -1,6 +1,7 @@
 //! The tables of the HTML report.
 
 use brownout_analysis::{FaultFindings, Findings, Part, PhaseFindings, Proof, Standstill, TrialFindings, phase, words};
+use brownout_record::{LoadDescription, LoadPart};
 use brownout_units::{Delay, format_ns};
 
 use crate::{
@@ -190,17 +191,26 @@ pub fn operations(scope: &Scope<'_>) -> Option<String> {
     Some(table("", &caption, &headings, rows.collect()))
 }
 
-/// What arithmetic alone says about a closed loop of so many threads.
-pub fn closed_loop_words(threads: u32) -> String {
-    format!(
+/// What arithmetic alone says about a closed loop; none of a load that is open.
+pub fn closed_loop_words(load: &LoadDescription) -> Option<String> {
+    let beside = load.closed_beside_open();
+    if !beside.is_empty() {
+        let users = |part: &&LoadPart| match part.threads {
+            Some(1) => format!("{} 1 thread", part.operation),
+            threads => format!("{} {} threads", part.operation, threads.unwrap_or_default()),
+        };
+        return Some(format!("{}, beside an open load", beside.iter().map(users).collect::<Vec<_>>().join(", ")));
+    }
+    let threads = load.threads?;
+    Some(format!(
         "{threads} threads complete {threads} ÷ mean response time, both of those {}, whatever the database does",
         text::SHOWN
-    )
+    ))
 }
 
 /// What arithmetic alone says about a closed loop, if it is one.
 pub fn closed_loop(scope: &Scope<'_>) -> Option<String> {
-    let threads = scope.load.threads?;
+    let words = closed_loop_words(&scope.load)?;
     let rows = scope.trials.iter().filter_map(|trial| {
         let own = trial.closed_loop.as_ref()?;
         let cells = vec![
@@ -211,9 +221,12 @@ pub fn closed_loop(scope: &Scope<'_>) -> Option<String> {
         ];
         Some(("", cells))
     });
-    let caption = closed_loop_words(threads);
+    let caption = words;
     let why = scope.trials.iter().find_map(|trial| trial.closed_loop.as_ref()?.inapplicable.clone());
     let caption = why.map_or(caption.clone(), |why| format!("{caption}; no prediction: {why}"));
+    if !scope.load.closed_beside_open().is_empty() {
+        return Some(format!("<p>{}</p>", escape(&format!("Closed loop: {caption}"))));
+    }
     let headings = ["", "loss of throughput", "explained by the delay alone", "extra delay of a mean operation"];
     Some(table("", &caption, &headings, rows.collect()))
 }

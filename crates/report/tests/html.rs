@@ -8,7 +8,7 @@ mod common;
 mod scenario;
 
 use brownout_analysis::findings;
-use brownout_record::{EvidenceRow, Quantity, Subject};
+use brownout_record::{EvidenceRow, LoadPart, Quantity, Subject};
 use brownout_report::{Style, html, summary, svg};
 use common::{SECOND, Synthetic, three_copies};
 use scenario::{Made, Scenario};
@@ -75,6 +75,12 @@ fn told_by_twelve() -> Vec<EvidenceRow> {
     all
 }
 
+/// Writes by users beside reads by a clock.
+fn beside() -> Vec<LoadPart> {
+    let part = |operation: &str, rate, threads| LoadPart { operation: operation.to_owned(), rate, threads };
+    vec![part("read", Some(150.0), None), part("write", None, Some(4))]
+}
+
 /// All kinds of runs that a report must survive.
 fn kinds() -> Vec<(&'static str, Synthetic)> {
     let plan = Synthetic::default;
@@ -87,6 +93,7 @@ fn kinds() -> Vec<(&'static str, Synthetic)> {
         ("killed in the fault", Synthetic { cut_at: Some(20 * SECOND), ..plan() }),
         ("no trial", Synthetic { trials: 0, ..plan() }),
         ("closed loop", Synthetic { threads: Some(8), ..plan() }),
+        ("closed beside open", Synthetic { parts: beside(), ..plan() }),
         ("explained", Synthetic { threads: Some(8), placement: Some(three_copies()), ..plan() }),
         ("flooded", Synthetic { flood: Some(30_000), ..plan() }),
         ("killed in the flood", Synthetic { flood: Some(30_000), trials: 1, cut_at: Some(5 * SECOND), ..plan() }),
@@ -310,6 +317,19 @@ fn what_arithmetic_explains_stands_beside_what_was_measured() {
     assert_eq!(row("writes"), ["33.3%", "33.3%"], "{text}");
     // Nothing is claimed of a run that does not tell where its rows lie.
     assert!(!report(&Synthetic::default()).contains("What arithmetic explains"));
+}
+
+#[test]
+fn a_closed_load_beside_an_open_one_is_named_and_it_is_said_that_nothing_is_predicted() {
+    let mixed = Synthetic { parts: beside(), ..Synthetic::default() };
+    let (page, text) = (report(&mixed), text(&mixed, PLAIN));
+    for part in ["Closed loop: write 4 threads, beside an open load", "no prediction: only write is closed"] {
+        assert!(page.contains(part), "{part}");
+        assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part}\n{text}");
+    }
+    for told in ["extra delay of a mean operation", "÷ mean response time"] {
+        assert!(!page.contains(told) && !text.contains(told), "{told}");
+    }
 }
 
 #[test]

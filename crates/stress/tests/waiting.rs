@@ -73,6 +73,7 @@ fn made(stub: &Stub, rows: u32, operation: &str) -> Made {
     let load = ProfileLoad::new(Asked {
         profiles: vec![profile(rows)],
         ops: vec![Op { name: operation.to_owned(), share: Share::Weight(1.0) }],
+        apart: false,
         consistency: Consistency::One,
         partitions: 1_000_000,
         keys: None,

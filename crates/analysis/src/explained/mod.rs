@@ -9,6 +9,7 @@ mod closed_loop;
 mod delayed;
 mod floor;
 mod level;
+mod loops;
 mod places;
 mod ring;
 mod shifted;
@@ -22,14 +23,16 @@ use serde::Serialize;
 
 pub use self::{closed_loop::Loss, delayed::Delayed, floor::Floor, shifted::Shifted, touched::Touched};
 use self::{
-    closed_loop::{goodput_loss, throughput_loss},
+    closed_loop::goodput_loss,
     delayed::Extra,
     floor::Looked,
+    loops::Loops,
     places::{Delays, Hosts, Packet},
     ways::Operation,
 };
 use crate::{
-    ClosedLoop, Effect, PhaseFindings, TrialEvidence, evidence::phase, little, segments::longest_delay, sums::PhaseSums,
+    ClosedLoop, Effect, Latencies, PhaseFindings, TrialEvidence, evidence::phase, little, segments::longest_delay,
+    sums::PhaseSums,
 };
 
 /// What arithmetic explains of a trial.
@@ -161,8 +164,13 @@ fn prediction(
         return None;
     }
     let with = Delays::of(placement, &model.hosts, faults, Packet::Usual);
+    // What the plan does not know is as in the baseline.
+    let share = |operation: &Operation<'_>| {
+        let own = baseline.response_of(&operation.plan.operation).map_or(0, Latencies::count);
+        operation.plan.share.unwrap_or(own as f64 / baseline.response().count() as f64)
+    };
     let each: Vec<(f64, Vec<Extra>)> = (model.operations.iter())
-        .map(|operation| (operation.plan.share, delayed::of_operation(model, operation, &with, timeout_ns)))
+        .map(|operation| (share(operation), delayed::of_operation(model, operation, &with, timeout_ns)))
         .collect();
     let all = delayed::of_all(&each);
     let ends: [fn(&Extra) -> f64; 2] = [|one| one.least_ns, |one| one.most_ns];
@@ -170,15 +178,15 @@ fn prediction(
 
     let mut losses = Vec::new();
     let (before, during) = (baseline.response().mean_ns(), fault.response().mean_ns());
-    // Of an open loop, whose throughput is what was offered, nothing is lost.
-    let mut slower = (0.0, 0.0);
-    if let Some(closed_loop) = measured.closed_loop {
-        slower = (throughput_loss(before, &least), throughput_loss(before, &most));
+    let loops = Loops { load: &description.load, baseline, operations: &model.operations, each: &each };
+    if let Some(closed_loop) = measured.closed_loop.filter(|_| !loops.are_mixed()) {
         let by_latency = (during > 0.0).then(|| 1.0 - before / during);
+        let slower = (loops.slower(None, ends[0]), loops.slower(None, ends[1]));
         losses.push(Loss::new("throughput", closed_loop.measured_loss, slower, by_latency));
     }
     let objective = &description.objective;
     let judged = match &objective.operation {
+        None if loops.shift() => None,
         None => Some((baseline.response(), &all)),
         Some(name) => {
             let at = model.operations.iter().position(|operation| operation.plan.operation == *name);
@@ -186,14 +194,19 @@ fn prediction(
         }
     };
     if let Some((latencies, extras)) = judged {
-        let loss =
-            |end, slower: f64| Some(1.0 - (1.0 - slower) * (1.0 - goodput_loss(latencies, objective, extras, end)?));
-        if let Some(both) = loss(ends[0], slower.0).zip(loss(ends[1], slower.1)) {
+        let loss = |end| {
+            let slower = loops.slower(objective.operation.as_deref(), end);
+            Some(1.0 - (1.0 - slower) * (1.0 - goodput_loss(latencies, objective, extras, end)?))
+        };
+        if let Some(both) = loss(ends[0]).zip(loss(ends[1])) {
             losses.push(Loss::new("goodput", measured.effect.degradation, both, None));
         }
     }
 
-    let mut latencies = shifted::shifted(None, baseline.response(), fault.response(), &all, timeout_ns);
+    let mut latencies = match loops.shift() {
+        true => Vec::new(),
+        false => shifted::shifted(None, baseline.response(), fault.response(), &all, timeout_ns),
+    };
     if model.operations.len() > 1 {
         for (operation, (_, extras)) in model.operations.iter().zip(&each) {
             let name = operation.plan.operation.as_str();

@@ -23,7 +23,7 @@ fn placement(nodes: &str, copies: u32, consistency: &str, coordinators: &str) ->
     let operation = |name: &str| OperationPlacement {
         operation: name.to_owned(),
         reads: name == "read",
-        share: 0.5,
+        share: Some(0.5),
         consistency: consistency.to_owned(),
         copies: copies.clone(),
         rows: 1_000_000,

@@ -14,7 +14,7 @@ use super::{
 pub struct Touched {
     /// Which fault: its place in the experiment's list. None: all of the trial together.
     pub fault: Option<u32>,
-    /// Of which operation; none: of all.
+    /// Of which operation; none: of all, which is only told where the plan knows the shares of the operations.
     pub operation: Option<String>,
     /// Operations that have to wait for a place that is hit, whatever the database chooses, 0 to 1.
     pub must: f64,
@@ -44,18 +44,19 @@ fn by_operation(model: &Model<'_>, fault: Option<u32>, faults: &[&FaultRecord]) 
         must: shares.must,
         may: shares.may,
     };
-    let mut sum = Shares::default();
+    // Of all together only where the plan knows how many of each there are.
+    let mut sum = Some(Shares::default());
     let mut rows = Vec::new();
     for operation in &model.operations {
         let own = of_operation(model, &places, operation);
-        sum.must += operation.plan.share * own.must;
-        sum.may += operation.plan.share * own.may;
+        sum = sum
+            .zip(operation.plan.share)
+            .map(|(sum, share)| Shares { must: sum.must + share * own.must, may: sum.may + share * own.may });
         if model.operations.len() > 1 {
             rows.push(row(Some(&operation.plan.operation), own));
         }
     }
-    rows.insert(0, row(None, sum));
-    rows
+    sum.map(|sum| row(None, sum)).into_iter().chain(rows).collect()
 }
 
 fn of_operation(model: &Model<'_>, places: &Places, operation: &Operation<'_>) -> Shares {

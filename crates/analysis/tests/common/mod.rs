@@ -11,8 +11,8 @@ use std::path::Path;
 
 use brownout_record::{
     Arm, CellRow, CpuRow, Description, DesignDescription, Environment, Event, EvidenceRow, Expectation,
-    FactorDescription, FaultRecord, Histogram, HostDescription, LatencyRow, LinkRow, LoadDescription, LoadRow,
-    NodePlacement, Objective, OperationPlacement, PairDistance, Period, PhaseDescription, PhaseRow, Placement,
+    FactorDescription, FaultRecord, Histogram, HostDescription, LatencyRow, LinkRow, LoadDescription, LoadPart,
+    LoadRow, NodePlacement, Objective, OperationPlacement, PairDistance, Period, PhaseDescription, PhaseRow, Placement,
     ProbeRow, ProbeSample, Quantity, Recorder, Run, Severity, Stamp, Subject, TrialRow, TrialState,
 };
 
@@ -37,6 +37,8 @@ pub struct Synthetic {
     /// Operations per second.
     pub rate: u64,
     pub threads: Option<u32>,
+    /// Operations that are loads of their own, as the plan says.
+    pub parts: Vec<LoadPart>,
     /// Seconds of set-up, warm-up, baseline, fault, recovery.
     pub seconds: [u64; 5],
     /// What is asked of everything that n2 sends, ns.
@@ -142,6 +144,7 @@ impl Default for Synthetic {
             spoilt: &[],
             rate: 300,
             threads: None,
+            parts: Vec::new(),
             seconds: [2, 4, 10, 10, 10],
             asked: 100 * MS,
             shown: 100 * MS,
@@ -233,7 +236,7 @@ pub fn three_copies() -> Placement {
     let operation = |name: &str| OperationPlacement {
         operation: name.to_owned(),
         reads: name == "read",
-        share: 0.5,
+        share: Some(0.5),
         consistency: "quorum".to_owned(),
         copies: [("datacenter1".to_owned(), 3)].into(),
         rows: 100_000,

@@ -154,6 +154,7 @@ impl Synthetic {
                 text,
                 rate: self.threads.is_none().then_some(self.rate as f64),
                 threads: self.threads,
+                parts: self.parts.clone(),
                 consistency: "quorum".to_owned(),
                 replication: 3,
                 timeout_ns: 2 * SECOND,

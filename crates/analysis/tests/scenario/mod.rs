@@ -8,7 +8,7 @@
 mod truth;
 mod write;
 
-use brownout_record::{Expectation, FaultRecord, Period, Placement, Quantity, Severity, Stamp, Subject};
+use brownout_record::{Expectation, FaultRecord, LoadPart, Period, Placement, Quantity, Severity, Stamp, Subject};
 
 pub const SECOND: u64 = 1_000_000_000;
 pub const MS: u64 = 1_000_000;
@@ -107,6 +107,8 @@ pub struct Scenario {
     pub threads: Option<u32>,
     /// Whether these do as many operations as their answers let them; else there are a hundred a second.
     pub closes: bool,
+    /// Operations that are loads of their own, each 40 ms slower than the one before, instead of reads alone.
+    pub parts: Vec<LoadPart>,
     /// Witnesses that see nothing.
     pub silent: Vec<String>,
     /// Witnesses that see nothing between two moments, seconds since the fault phase began.
@@ -136,6 +138,7 @@ impl Default for Scenario {
             held: false,
             threads: None,
             closes: false,
+            parts: Vec::new(),
             silent: Vec::new(),
             absent: Vec::new(),
             answer_times: false,

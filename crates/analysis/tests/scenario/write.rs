@@ -103,6 +103,7 @@ impl Scenario {
                 text: "open, 100/s, constant arrivals".to_owned(),
                 rate: self.threads.is_none().then_some(100.0),
                 threads: self.threads,
+                parts: self.parts.clone(),
                 consistency: "quorum".to_owned(),
                 replication: 3,
                 timeout_ns: 2 * SECOND,
@@ -131,30 +132,36 @@ impl Scenario {
             let slow: f64 = ways.iter().map(|way| self.truth(way, Quantity::OneWayDelay, starts_ns + 1).sum).sum();
             slow as u64 + 2 * self.base.0 + MS
         };
-        let each = nodes.len() as u64;
-        let count = match self.threads.filter(|_| self.closes) {
-            _ if idle => 0,
-            Some(threads) => u64::from(threads) * SECOND / nodes.iter().map(|node| took(node)).sum::<u64>(),
-            None => 100 / each,
-        };
-        for node in nodes.iter().filter(|_| !idle) {
-            let took = took(node);
-            let times = || histogram((0..count).map(|at| took + at % 100 * 1_000));
-            recorder.latency(
-                1,
-                &LatencyRow {
-                    starts_ns,
-                    statement: "read".to_owned(),
-                    coordinator: (*node).clone(),
-                    outcome: "ok".to_owned(),
-                    count,
-                    wait: histogram((0..count).map(|_| 10_000)),
-                    service: times(),
-                    response: times(),
-                },
-            )?;
+        let each = nodes.len() as f64;
+        let alone =
+            LoadPart { operation: "read".to_owned(), rate: Some(100.0), threads: self.threads.filter(|_| self.closes) };
+        let parts = if self.parts.is_empty() { vec![alone] } else { self.parts.clone() };
+        let mut sent = 0;
+        for (at, part) in parts.iter().enumerate().filter(|_| !idle) {
+            let took = |node: &String| took(node) + at as u64 * 40 * MS;
+            let count = match part.threads {
+                Some(threads) => u64::from(threads) * SECOND / nodes.iter().map(|node| took(node)).sum::<u64>(),
+                None => (part.rate.unwrap_or(0.0) / each) as u64,
+            };
+            sent += count * nodes.len() as u64;
+            for node in &nodes {
+                let took = took(node);
+                let times = || histogram((0..count).map(|at| took + at % 100 * 1_000));
+                recorder.latency(
+                    1,
+                    &LatencyRow {
+                        starts_ns,
+                        statement: part.operation.clone(),
+                        coordinator: (*node).clone(),
+                        outcome: "ok".to_owned(),
+                        count,
+                        wait: histogram((0..count).map(|_| 10_000)),
+                        service: times(),
+                        response: times(),
+                    },
+                )?;
+            }
         }
-        let sent = count * nodes.len() as u64;
         recorder.load(
             1,
             &LoadRow {

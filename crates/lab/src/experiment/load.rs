@@ -3,13 +3,16 @@
 use std::{collections::BTreeMap, fmt};
 
 use brownout_generate::distribution::Spec;
-use brownout_units::{Bytes, Count, Delay, Rate};
+use brownout_units::{Bytes, Count, Delay};
 use serde::{
     Deserialize, Deserializer,
     de::{Error, MapAccess, Visitor},
 };
 
-use super::{Names, RateChoice, choice};
+use super::{
+    Names, RateChoice, choice,
+    share::{MixShare, OpShare},
+};
 
 /// `load:`
 #[derive(Debug, Clone, Deserialize)]
@@ -19,7 +22,7 @@ pub struct LoadSection {
     /// then the load is the short form, one table of blobs by key.
     pub profile: Option<Names>,
     /// With profiles, required: the operations by name (`insert`, `validate`, a query, `specname.query`), all with
-    /// weights (`q1: 2`) or all with rates of their own (`q1: 500/s`).
+    /// weights (`q1: 2`), or each a load of its own: with a rate (`q1: 500/s`) or with users (`q1: { threads: 4 }`).
     pub ops: Option<OpsChoice>,
     /// With profiles: partitions of each table; each is written once, whole, in the warm-up. Default: 10_000.
     pub partitions: Option<Count>,
@@ -35,7 +38,8 @@ pub struct LoadSection {
     /// Consistency level of operations of which the profile says none. Default: quorum.
     #[serde(default = "quorum")]
     pub consistency: String,
-    /// Short form: weights of reads and writes. Default: 1 and 1.
+    /// Short form: weights of reads and writes, or each a load of its own: `{ read: 300/s, write: { threads: 4 } }`.
+    /// Default: weights of 1 and 1.
     pub mix: Option<Mix>,
     /// Short form: rows; each is written once in the warm-up. Default: 10_000.
     pub population: Option<Count>,
@@ -71,9 +75,10 @@ impl LoadSection {
         self.replication.is_some() || !self.replication_of.is_empty()
     }
 
-    /// Weights of the short form.
+    /// Reads and writes of the short form.
     pub fn mix(&self) -> Mix {
-        self.mix.unwrap_or(Mix { read: Count(1), write: Count(1) })
+        let one = MixShare::Weight(Count(1));
+        self.mix.unwrap_or(Mix { read: one, write: one })
     }
 
     /// Rows of the short form.
@@ -96,12 +101,12 @@ impl LoadSection {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mix {
-    /// Weight of reads. Default: 0.
+    /// Reads: a weight, a rate or users. Default: none.
     #[serde(default)]
-    pub read: Count,
-    /// Weight of writes. Default: 0.
+    pub read: MixShare,
+    /// Writes. Default: none.
     #[serde(default)]
-    pub write: Count,
+    pub write: MixShare,
 }
 
 /// Arrivals of an open loop.
@@ -132,41 +137,6 @@ pub enum CoordinatorsChoice {
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpsChoice(pub Vec<(String, OpShare)>);
 
-/// How much of an operation there is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum OpShare {
-    /// In proportion to the others: `2`.
-    Weight(f64),
-    /// By its own clock: `500/s`.
-    Rate(Rate),
-}
-
-impl std::str::FromStr for OpShare {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let plain = text.trim().replace('_', "");
-        if let Ok(weight) = plain.parse::<f64>() {
-            return match weight {
-                weight if weight > 0.0 && weight <= 1e6 => Ok(OpShare::Weight(weight)),
-                _ => Err(format!(
-                    "a weight of {} is not possible; write a number above 0 and up to 1_000_000",
-                    text.trim()
-                )),
-            };
-        }
-        text.parse()
-            .map(OpShare::Rate)
-            .map_err(|_| format!("'{}' is neither a weight such as 2 nor a rate such as 500/s", text.trim()))
-    }
-}
-
-impl<'de> Deserialize<'de> for OpShare {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        choice::text(deserializer)
-    }
-}
-
 impl<'de> Deserialize<'de> for OpsChoice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Choice;
@@ -175,7 +145,7 @@ impl<'de> Deserialize<'de> for OpsChoice {
             type Value = OpsChoice;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("operations with weights or rates, such as { insert: 1, q1: 2 } or { insert: 500/s }")
+                f.write_str("operations with weights or rates, such as { insert: 1, q1: 2 } or { insert: 500/s, q1: { threads: 4 } }")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OpsChoice, A::Error> {
@@ -213,17 +183,6 @@ fn timeout() -> Delay {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_share_is_a_weight_or_a_rate_and_nothing_else() {
-        assert_eq!("2".parse(), Ok(OpShare::Weight(2.0)));
-        assert_eq!(" 0.5 ".parse(), Ok(OpShare::Weight(0.5)));
-        assert_eq!("1_000".parse(), Ok(OpShare::Weight(1000.0)));
-        assert_eq!("500/s".parse(), Ok(OpShare::Rate(Rate::per_second(500.0).unwrap())));
-        for text in ["0", "-1", "nan", "inf", "", "fast", "5/h", "50%", "2e6"] {
-            assert!(text.parse::<OpShare>().is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn operations_keep_the_order_of_the_file() {

@@ -4,11 +4,13 @@
 //! complaint; [`crate::plan`] makes a checked [`crate::Plan`] of it.
 
 mod attached;
+mod bundle;
 mod choice;
 mod differences;
 mod fault;
 mod impairment;
 mod load;
+mod share;
 mod signal;
 mod source;
 mod topology;
@@ -24,7 +26,8 @@ pub use choice::{CassandraChoice, Names, RateChoice, Span, StepChoice};
 pub use fault::*;
 pub use impairment::{GilbertElliottSection, LinkEntry, MarkovSection};
 pub(crate) use impairment::{checked, gap, limit, mtu};
-pub use load::{ArrivalsChoice, CoordinatorsChoice, LoadSection, Mix, OpShare, OpsChoice};
+pub use load::{ArrivalsChoice, CoordinatorsChoice, LoadSection, Mix, OpsChoice};
+pub use share::{Amount, MixShare, OpShare};
 pub use signal::Signal;
 pub(crate) use source::one_of;
 pub use source::{FileError, Source};

@@ -2,14 +2,15 @@
 //!
 //! A factor is named after what it varies: `${name}` stands for its value wherever the file has it, or its name is a key of the
 //! file (`faults.0.slow.delay`, `load.consistency`). Its levels are a list, a range (`1ms..100ms log 5`) or, where values are long,
-//! a mapping of names to values. All combinations are cells, but for those of `exclude`; `include` adds single ones.
+//! a mapping of names to values. If it is named after nothing in the file, its levels are bundles: each sets the keys that it names.
+//! All combinations are cells, but for those of `exclude`; `include` adds single ones.
 
 use brownout_units::Spaced;
 use brownout_yaml::{FileError, Node, nearest};
 use marked_yaml::types::MarkedScalarNode;
 
 use super::{
-    Source,
+    Source, bundle,
     tree::{place_of, replace, scalar, texts},
 };
 
@@ -29,6 +30,18 @@ pub struct Factor {
     pub name: String,
     /// Its levels, in the file's order.
     pub levels: Vec<Level>,
+    pub(super) kind: Kind,
+}
+
+/// What a factor's values are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// They stand where the file has `${name}`.
+    Variable,
+    /// They are values of the key after which the factor is named.
+    Key,
+    /// Each is a mapping of keys of the file to their values.
+    Bundle,
 }
 
 /// One level of a factor.
@@ -36,7 +49,7 @@ pub struct Factor {
 pub struct Level {
     /// For people: the value, or the name that was given to it.
     pub name: String,
-    value: Node,
+    pub(super) value: Node,
 }
 
 /// Keys of `vary:` that name no factor.
@@ -71,6 +84,7 @@ impl Source {
         for (name, levels) in map.iter().filter(|(name, _)| ![INCLUDE, EXCLUDE].contains(&name.as_str())) {
             factors.push(self.factor(name.as_str(), levels)?);
         }
+        self.check_bundles(&factors)?;
         let mut cells = product(&factors);
         self.exclude(&factors, &mut cells)?;
         self.include(&mut factors, &mut cells)?;
@@ -85,22 +99,29 @@ impl Source {
     fn factor(&self, name: &str, levels: &Node) -> Result<Factor, FileError> {
         let key = format!("vary.{name}");
         let variable = format!("${{{name}}}");
-        if !self.holds(&variable) && !self.is_key(name) {
+        let kind = if self.holds(&variable) {
+            Kind::Variable
+        } else if self.is_key(name) {
+            Kind::Key
+        } else if bundle::is_meant(levels) {
+            Kind::Bundle
+        } else {
             let known = self.variables();
             let meant = nearest(name, known.iter().map(String::as_str));
             let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
             let message = format!(
-                "nothing in the file is {variable}, and '{name}' is no key of it, such as faults.0.slow.delay{meant}"
+                "nothing in the file is {variable}, and '{name}' is no key of it, such as faults.0.slow.delay, nor do its \
+                 levels set keys, as in {{ open: {{ load.rate: 400/s }}, closed: {{ load.threads: 64 }} }}{meant}"
             );
             return Err(self.complain(&key, message));
-        }
+        };
         let levels = self.levels(&key, levels)?;
         for (at, level) in levels.iter().enumerate() {
             if levels[..at].iter().any(|before| before.name == level.name) {
                 return Err(self.complain(&key, format!("'{}' is there twice", level.name)));
             }
         }
-        Ok(Factor { name: name.to_owned(), levels })
+        Ok(Factor { name: name.to_owned(), levels, kind })
     }
 
     fn levels(&self, key: &str, levels: &Node) -> Result<Vec<Level>, FileError> {
@@ -142,10 +163,8 @@ impl Source {
             for (name, level) in entry {
                 let (factor, level) = (self.factor_named(&key, factors, &name)?, written(level));
                 let known = &factors[factor].levels;
-                let at = known.iter().position(|one| one.name == level).ok_or_else(|| {
-                    let names: Vec<&str> = known.iter().map(|one| one.name.as_str()).collect();
-                    self.complain(&key, format!("{name} has no level '{level}'; it has {}", names.join(", ")))
-                })?;
+                let at = known.iter().position(|one| one.name == level);
+                let at = at.ok_or_else(|| self.no_level(&key, &factors[factor], &level))?;
                 wanted[factor] = Some(at);
             }
             let before = cells.len();
@@ -165,7 +184,13 @@ impl Source {
             let mut cell = vec![None; factors.len()];
             for (name, value) in entry {
                 let factor = self.factor_named(&key, factors, &name)?;
-                let (level, known) = (self.level(&key, value)?, &mut factors[factor].levels);
+                let level = self.level(&key, value)?;
+                if factors[factor].kind == Kind::Bundle
+                    && factors[factor].levels.iter().all(|one| one.name != level.name)
+                {
+                    return Err(self.no_level(&key, &factors[factor], &level.name));
+                }
+                let known = &mut factors[factor].levels;
                 let at = known.iter().position(|one| one.name == level.name).unwrap_or_else(|| {
                     known.push(level);
                     known.len() - 1
@@ -183,6 +208,11 @@ impl Source {
             cells.push(whole);
         }
         Ok(())
+    }
+
+    fn no_level(&self, key: &str, factor: &Factor, level: &str) -> FileError {
+        let names: Vec<&str> = factor.levels.iter().map(|one| one.name.as_str()).collect();
+        self.complain(key, format!("{} has no level '{level}'; it has {}", factor.name, names.join(", ")))
     }
 
     fn factor_named(&self, key: &str, factors: &[Factor], name: &str) -> Result<usize, FileError> {
@@ -222,10 +252,10 @@ impl Source {
             let value = &factor.levels[*level].value;
             let variable = format!("${{{}}}", factor.name);
             let tree = source.document.tree_mut();
-            let put = if self.holds(&variable) {
-                replace(tree, &variable, value)
-            } else {
-                place_of(tree, &factor.name).map(|place| *place = value.clone())
+            let put = match factor.kind {
+                Kind::Variable => replace(tree, &variable, value),
+                Kind::Key => place_of(tree, &factor.name).map(|place| *place = value.clone()),
+                Kind::Bundle => bundle::put(tree, value),
             };
             put.map_err(|message| self.complain(&format!("vary.{}", factor.name), message))?;
         }
@@ -284,10 +314,17 @@ impl Source {
 
     /// Whether this may be a key of the file, by its section.
     fn is_key(&self, name: &str) -> bool {
-        const SECTIONS: [&str; 8] =
-            ["network", "cluster", "load", "phases", "faults", "objective", "seed", "fresh-every"];
-        SECTIONS.contains(&name.split('.').next().unwrap_or(name))
+        SECTIONS.contains(&section(name))
     }
+}
+
+/// What may vary; the other keys of a file are of all cells together.
+pub(super) const SECTIONS: [&str; 8] =
+    ["network", "cluster", "load", "phases", "faults", "objective", "seed", "fresh-every"];
+
+/// The first step of a dotted key.
+pub(super) fn section(key: &str) -> &str {
+    key.split('.').next().unwrap_or(key)
 }
 
 /// All combinations, the last factor changing fastest.

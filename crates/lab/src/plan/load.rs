@@ -3,11 +3,11 @@
 use brownout_cluster::cassandra;
 use brownout_load::{Consistency, KeyValue};
 use brownout_stress::run::experiment::ProfileLoad;
-use brownout_units::{Bytes, Count, Delay, Rate};
+use brownout_units::{Bytes, Count, Delay};
 
-use super::{check::Check, narrow::to_u32};
+use super::{amounts, check::Check, narrow::to_u32};
 use crate::{
-    experiment::{FileError, LoadSection, OpShare, RateChoice},
+    experiment::{Amount, FileError, LoadSection, MixShare, RateChoice},
     hosts::Hosts,
 };
 
@@ -16,7 +16,9 @@ const MAX_WEIGHT: u64 = 1_000_000;
 /// Every open operation ends within the time-out; a longer one would outlast most phases.
 const MAX_TIMEOUT: Delay = Delay::from_secs(60);
 /// Operations per second of all together.
-const MAX_RATE: f64 = 1e6;
+pub(super) const MAX_RATE: f64 = 1e6;
+/// Virtual users of all together.
+pub(super) const MAX_THREADS: u64 = 100_000;
 
 /// The load of a plan.
 #[derive(Debug, Clone)]
@@ -28,6 +30,8 @@ pub struct PlannedLoad {
     /// Copies of each row; with sites, in each of them if the experiment says so. Of several keyspaces the fewest, and 0 if
     /// nobody knows before the servers do.
     pub replication: u32,
+    /// How much there is of each operation, in their order, if each is a load of its own.
+    pub own: Option<Vec<Amount>>,
     /// Things to check before trusting the result.
     pub(super) warnings: Vec<String>,
 }
@@ -37,17 +41,8 @@ pub struct PlannedLoad {
 pub enum Work {
     /// The short form: one table of blobs by key.
     KeyValue(KeyValue),
-    /// Operations of profiles.
-    Profiles(Box<ProfileWork>),
-}
-
-/// Operations of profiles.
-#[derive(Debug, Clone)]
-pub struct ProfileWork {
-    /// As the engine is given it.
-    pub load: ProfileLoad,
-    /// The rates of the operations, in their order, if each has its own.
-    pub rates: Option<Vec<Rate>>,
+    /// Operations of profiles, as the engine is given them.
+    Profiles(Box<ProfileLoad>),
 }
 
 impl PlannedLoad {
@@ -58,49 +53,52 @@ impl PlannedLoad {
                 let weights = [("read", work.read), ("write", work.write)];
                 weights.into_iter().filter(|(_, weight)| *weight > 0).map(|(name, _)| name).collect()
             }
-            Work::Profiles(work) => work.load.operations().collect(),
+            Work::Profiles(load) => load.operations().collect(),
         }
     }
 
-    /// The rates of the operations, in their order, if each has its own.
-    pub fn rates(&self) -> Option<&[Rate]> {
-        match &self.work {
-            Work::KeyValue(_) => None,
-            Work::Profiles(work) => work.rates.as_deref(),
-        }
+    /// Each operation with how much there is of it, if each is a load of its own; else nothing.
+    pub fn parts(&self) -> impl Iterator<Item = (&str, Amount)> {
+        self.operations().into_iter().zip(self.own.iter().flatten().copied())
     }
 
-    /// Operations per second, if that is known before the run.
+    /// Operations per second by the clock, if that is known before the run: of the open loops alone, if there are closed ones
+    /// beside them.
     pub fn rate(&self, section: &LoadSection) -> Option<f64> {
-        match (self.rates(), section.rate) {
-            (Some(rates), _) => Some(rates.iter().map(|rate| rate.get()).sum()),
+        match (&self.own, section.rate) {
+            (Some(own), _) => amounts::rate(own),
             (None, Some(RateChoice::Fixed(rate))) => Some(rate.get()),
             (None, _) => None,
+        }
+    }
+
+    /// Virtual users, if all of the load is closed.
+    pub fn threads(&self, section: &LoadSection) -> Option<u32> {
+        match &self.own {
+            Some(own) if amounts::rate(own).is_some() => None,
+            Some(own) => amounts::threads(own),
+            None => section.threads.map(|threads| to_u32(threads.0)),
         }
     }
 
     /// All of it in words.
     pub fn text(&self, section: &LoadSection) -> String {
         let arrivals = format!("{:?} arrivals", section.arrivals).to_lowercase();
-        let pace = match (self.rates(), section.rate, section.threads) {
-            (Some(rates), ..) => {
-                let all: f64 = rates.iter().map(|rate| rate.get()).sum();
-                let all = Rate::per_second(all).map(|all| all.to_string()).unwrap_or_default();
-                format!("open loop, {all}, {arrivals}")
-            }
+        let pace = match (&self.own, section.rate, section.threads) {
+            (Some(own), ..) => amounts::pace(own, &arrivals),
             (None, Some(rate), _) => format!("open loop, {rate}, {arrivals}"),
             (None, None, Some(threads)) => format!("closed loop, {threads} threads"),
             (None, None, None) => String::new(),
         };
         let what = match &self.work {
-            Work::KeyValue(work) => format!(
-                "{} reads to {} writes over {} rows of {}",
-                work.read,
-                work.write,
-                Count(work.population),
-                Bytes(work.value_size)
-            ),
-            Work::Profiles(work) => work.text(),
+            Work::KeyValue(work) => {
+                let which = match &self.own {
+                    Some(_) => amounts::words(self.parts()),
+                    None => format!("{} reads to {} writes", work.read, work.write),
+                };
+                format!("{which} over {} rows of {}", Count(work.population), Bytes(work.value_size))
+            }
+            Work::Profiles(load) => self.of_profiles(load),
         };
         let copies = match self.replication {
             0 => "as the profile says".to_owned(),
@@ -140,42 +138,29 @@ impl Check<'_> {
                  does; the report shows the loss that this alone predicts. Use rate: for an open loop"
             ));
         }
+        let closed = amounts::warning(planned.parts());
+        planned.warnings.extend(closed);
         Ok(planned)
     }
 
-    /// How much load there is: of `rate`, `threads` and rates of operations, one.
+    /// How much load there is: of `rate`, `threads` and operations that are loads of their own, one.
     fn pace(&self) -> Result<(), FileError> {
         let load = &self.experiment.load;
-        let of_ops = load.ops.iter().flat_map(|ops| &ops.0);
-        let rated = of_ops.filter_map(|(name, share)| match share {
-            OpShare::Rate(rate) => Some((name, rate.get())),
-            OpShare::Weight(_) => None,
-        });
-        let rated: Vec<(&String, f64)> = rated.collect();
-        if let Some((first, _)) = rated.first() {
-            let clash = [("rate", load.rate.is_some()), ("threads", load.threads.is_some())];
-            if let Some((key, _)) = clash.into_iter().find(|(_, given)| *given) {
-                let message =
-                    format!("operations have rates of their own ({first}); leave {key} out, or write weights");
-                return self.complain(&format!("load.{key}"), message);
-            }
-            let all: f64 = rated.iter().map(|(_, rate)| rate).sum();
-            if all > MAX_RATE {
-                let message = format!("{all}/s together are beyond what one lab can offer; at most 1000k/s");
-                return self.complain("load.ops", message);
-            }
+        if self.amounts()? {
             return Ok(());
         }
         match (load.rate, load.threads) {
             (None, None) if load.profile.is_none() => self.complain("load", HOW_MUCH.to_owned()),
             (Some(_), Some(_)) => self.complain(
                 "load.threads",
-                "rate and threads cannot be combined: an open loop has a rate, a closed loop has threads".to_owned(),
+                "rate and threads cannot be combined: an open loop has a rate, a closed loop has threads; one beside the other \
+                 are mix: { read: 300/s, write: { threads: 4 } }"
+                    .to_owned(),
             ),
             (Some(RateChoice::Fixed(rate)), None) if rate.get() > MAX_RATE => {
                 self.complain("load.rate", format!("{rate} is beyond what one lab can offer; at most 1000k/s"))
             }
-            (None, Some(threads)) if threads.0 == 0 || threads.0 > 100_000 => {
+            (None, Some(threads)) if threads.0 == 0 || threads.0 > MAX_THREADS => {
                 self.complain("load.threads", format!("{threads} threads cannot run; write 1 to 100_000"))
             }
             _ => Ok(()),
@@ -203,10 +188,16 @@ impl Check<'_> {
             );
         }
         let (mix, population, value_size) = (load.mix(), load.population(), load.value_size());
-        if mix.read.0 > MAX_WEIGHT || mix.write.0 > MAX_WEIGHT {
+        // Of a load of its own no weight is asked; that it is there is what counts.
+        let weight = |share: MixShare| match share {
+            MixShare::Weight(weight) => weight.0,
+            MixShare::Own(_) => 1,
+        };
+        let (read, write) = (weight(mix.read), weight(mix.write));
+        if read > MAX_WEIGHT || write > MAX_WEIGHT {
             return self.complain("load.mix", format!("a weight is at most {}", Count(MAX_WEIGHT)));
         }
-        if mix.read.0 + mix.write.0 == 0 {
+        if read + write == 0 {
             return self.complain("load.mix", "read and write are both 0; give one of them a weight".to_owned());
         }
         if population.0 == 0 || population.0 > KeyValue::LARGEST_POPULATION {
@@ -226,7 +217,7 @@ impl Check<'_> {
         }
         let mut warnings = self.tolerance(consistency, all);
         let bytes = population.0.saturating_mul(value_size.0 + 64);
-        if mix.read.0 > 0 && bytes < 16 << 20 {
+        if read > 0 && bytes < 16 << 20 {
             warnings.push(format!(
                 "all rows together ({} MB) stay in the memtables: reads never touch a disk",
                 (bytes / 1_000_000).max(1)
@@ -238,12 +229,14 @@ impl Check<'_> {
             replication: to_u32(replication),
             data_centres: copies,
             consistency,
-            read: to_u32(mix.read.0),
-            write: to_u32(mix.write.0),
+            read: to_u32(read),
+            write: to_u32(write),
             population: population.0,
             value_size: value_size.0,
         };
-        Ok(PlannedLoad { work: Work::KeyValue(work), consistency, replication: to_u32(replication), warnings })
+        let own: Vec<Amount> = [mix.read, mix.write].into_iter().filter_map(MixShare::own).collect();
+        let own = (!own.is_empty()).then_some(own);
+        Ok(PlannedLoad { work: Work::KeyValue(work), consistency, replication: to_u32(replication), own, warnings })
     }
 
     /// Refuses a level that the short form's operations cannot have: it writes every row before it reads one.
@@ -254,7 +247,7 @@ impl Check<'_> {
                     "{consistency} is a level for reads only, and all rows are written before the baseline; write quorum"
                 )
             }
-            Consistency::Any if self.experiment.load.mix().read.0 > 0 => {
+            Consistency::Any if self.experiment.load.mix().read.is_some() => {
                 "any is a level for writes only, and the load reads; write one, or mix: { read: 0, write: 1 }"
                     .to_owned()
             }

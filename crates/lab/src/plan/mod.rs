@@ -1,5 +1,6 @@
 //! The plan: an experiment file, checked and resolved. Nothing is started before there is one.
 
+mod amounts;
 mod check;
 mod faults;
 mod layout;
@@ -14,20 +15,21 @@ mod placement;
 mod profiles;
 mod windows;
 
-use brownout_record::{Description, HostDescription, LoadDescription, Objective, PhaseDescription};
+use brownout_record::{Description, HostDescription, LoadDescription, LoadPart, Objective, PhaseDescription};
 
+pub(crate) use self::amounts::words;
 use self::check::Check;
 use self::narrow::to_u32;
 pub use self::{
     layout::{Distance, Layout},
-    load::{PlannedLoad, ProfileWork, Work},
+    load::{PlannedLoad, Work},
     period::{PlannedFault, PlannedPeriod},
     phase::{INTERVAL, INTERVAL_NS, Phase, PlannedPhase},
     windows::probe_interval,
 };
 pub(crate) use self::{narrow::to_u16, network::limits_packets};
 use crate::{
-    experiment::{Experiment, FileError, Source},
+    experiment::{Amount, Experiment, FileError, Source},
     hosts::Hosts,
 };
 
@@ -122,7 +124,8 @@ impl Plan {
             load: LoadDescription {
                 text: self.load.text(load),
                 rate: self.load.rate(load),
-                threads: load.threads.map(|threads| to_u32(threads.0)),
+                threads: self.load.threads(load),
+                parts: self.load.parts().map(part).collect(),
                 consistency: self.load.consistency.to_string(),
                 replication: self.load.replication,
                 timeout_ns: load.timeout.ns(),
@@ -153,4 +156,13 @@ impl Plan {
         let all = self.faults.iter().map(PlannedFault::needs);
         all.fold(crate::faults::Needs::default(), crate::faults::Needs::and)
     }
+}
+
+/// An operation that is a load of its own, as the record keeps it.
+fn part((operation, amount): (&str, Amount)) -> LoadPart {
+    let (rate, threads) = match amount {
+        Amount::Rate(rate) => (Some(rate.get()), None),
+        Amount::Threads(threads) => (None, Some(to_u32(threads.0))),
+    };
+    LoadPart { operation: operation.to_owned(), rate, threads }
 }

@@ -8,7 +8,10 @@ use brownout_record::{NodePlacement, OperationPlacement, PairDistance, Placement
 use brownout_units::Share;
 
 use super::{Layout, PlannedLoad, Work};
-use crate::{experiment::CoordinatorsChoice, hosts::HostPlan};
+use crate::{
+    experiment::{Amount, CoordinatorsChoice},
+    hosts::HostPlan,
+};
 
 /// Where Cassandra's simplest snitch says that every node is.
 const ANYWHERE: (&str, &str) = ("datacenter1", "rack1");
@@ -55,12 +58,19 @@ fn operations(load: &PlannedLoad) -> Vec<OperationPlacement> {
         true => BTreeMap::from([(ANYWHERE.0.to_owned(), work.replication)]),
         false => work.data_centres.clone(),
     };
-    let all = f64::from(work.read) + f64::from(work.write);
-    let weights = [("read", work.read), ("write", work.write)];
-    let made = weights.into_iter().filter(|(_, weight)| *weight > 0).map(|(name, weight)| OperationPlacement {
+    // How often users come round only the run tells.
+    let weights: Vec<Option<f64>> = match &load.own {
+        None => {
+            [work.read, work.write].into_iter().filter(|weight| *weight > 0).map(|one| Some(f64::from(one))).collect()
+        }
+        Some(own) if own.len() == 1 => vec![Some(1.0)],
+        Some(own) => own.iter().map(|one| if let Amount::Rate(rate) = one { Some(rate.get()) } else { None }).collect(),
+    };
+    let all: Option<f64> = weights.iter().copied().sum();
+    let made = load.operations().into_iter().zip(weights).map(|(name, weight)| OperationPlacement {
         operation: name.to_owned(),
         reads: name == "read",
-        share: f64::from(weight) / all,
+        share: weight.zip(all).map(|(weight, all)| weight / all),
         consistency: work.consistency.to_string(),
         copies: copies.clone(),
         rows: work.population,

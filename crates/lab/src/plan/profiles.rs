@@ -10,15 +10,16 @@ use brownout_stress::{
     schema::{definition::identifier, replication::Replication, table::stored_name},
     settings::{Op, Share},
 };
-use brownout_units::{Count, Rate};
+use brownout_units::Count;
 
 use super::{
+    amounts,
     check::Check,
-    load::{HOW_MUCH, PlannedLoad, ProfileWork, Work},
+    load::{HOW_MUCH, PlannedLoad, Work},
     narrow::to_u32,
 };
 use crate::{
-    experiment::{FileError, OpShare, one_of},
+    experiment::{Amount, FileError, OpShare, one_of},
     hosts::Hosts,
 };
 
@@ -27,19 +28,22 @@ const ONLY_DATA_CENTRE: &str = "datacenter1";
 /// Partitions of a table: more could not be written in any warm-up.
 const MAX_PARTITIONS: u64 = 1 << 32;
 
-impl ProfileWork {
-    /// In words.
-    pub(super) fn text(&self) -> String {
+impl PlannedLoad {
+    /// Operations of profiles in words.
+    pub(super) fn of_profiles(&self, load: &ProfileLoad) -> String {
         let op = |op: &Resolved| match op.share {
             Share::Weight(weight) => format!("{} × {weight}", op.name),
             Share::Rate(rate) => format!("{} {rate}", op.name),
         };
-        let ops: Vec<String> = self.load.ops().iter().map(op).collect();
-        let tables = self.load.profiles().iter().map(|profile| {
+        let ops = match &self.own {
+            Some(_) => amounts::words(self.parts()),
+            None => load.ops().iter().map(op).collect::<Vec<_>>().join(", "),
+        };
+        let tables = load.profiles().iter().map(|profile| {
             format!("{}.{} of {}", stored_name(&profile.keyspace), stored_name(&profile.table), profile.file)
         });
         let tables: Vec<String> = tables.collect();
-        format!("{}; {}, {} partitions each", ops.join(", "), tables.join(", "), Count(self.load.partitions()))
+        format!("{ops}; {}, {} partitions each", tables.join(", "), Count(load.partitions()))
     }
 }
 
@@ -81,20 +85,17 @@ impl Check<'_> {
             return self.complain("load.keys", message);
         }
         let profiles = self.read_profiles(version)?;
-        let ops = self.ops(&profiles)?;
-        let rates = ops.iter().map(|op| match op.share {
-            Share::Rate(rate) => Some(rate),
-            Share::Weight(_) => None,
-        });
-        let rates: Option<Vec<Rate>> = rates.collect();
+        let (ops, own) = self.ops(&profiles)?;
         let mut warnings: Vec<String> = profiles.iter().flat_map(|profile| profile.notes.clone()).collect();
-        if rates.is_none() && ops.iter().any(|op| own(op, &profiles).is_some_and(|request| request.rate.is_some())) {
+        if own.is_none() && ops.iter().any(|op| self::own(op, &profiles).is_some_and(|request| request.rate.is_some()))
+        {
             warnings.push("rate: in profiles has no effect: the experiment gives one to all operations".to_owned());
         }
         let copies = self.copies_of(&profiles, hosts)?;
         self.consistencies(consistency, &ops, &profiles, &copies)?;
         let asked = Asked {
             ops: ops.iter().map(|op| Op { name: op.name.clone(), share: op.share }).collect(),
+            apart: own.is_some(),
             profiles,
             consistency,
             partitions,
@@ -111,8 +112,8 @@ impl Check<'_> {
         let known = copies.iter().filter_map(Copies::count);
         let fewest = known.min();
         warnings.extend(fewest.map(|copies| self.tolerance(consistency, copies)).unwrap_or_default());
-        let work = Work::Profiles(Box::new(ProfileWork { load, rates }));
-        Ok(PlannedLoad { work, consistency, replication: fewest.unwrap_or(0), warnings })
+        let work = Work::Profiles(Box::new(load));
+        Ok(PlannedLoad { work, consistency, replication: fewest.unwrap_or(0), own, warnings })
     }
 
     /// A complaint about the profile in this place of the list.
@@ -187,18 +188,22 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// The operations, with the rates that profiles give them if the experiment has none for all.
-    fn ops(&self, profiles: &[Profile]) -> Result<Vec<Resolved>, FileError> {
+    /// The operations; and how much there is of each, if they are loads of their own: by the experiment, or by the rates that
+    /// profiles give them if the experiment has none for all.
+    fn ops(&self, profiles: &[Profile]) -> Result<(Vec<Resolved>, Option<Vec<Amount>>), FileError> {
         let section = &self.experiment.load;
         let Some(ops) = &section.ops else {
             let message = "the operations are missing; write ops: { insert: 1 }, with the names of queries";
             return self.complain("load.profile", message.to_owned());
         };
         let mut found: Vec<Resolved> = Vec::new();
+        let mut own: Vec<Amount> = Vec::new();
         for (name, share) in &ops.0 {
-            let share = match share {
-                OpShare::Weight(weight) => Share::Weight(*weight),
-                OpShare::Rate(rate) => Share::Rate(*rate),
+            let (share, amount) = match share {
+                OpShare::Weight(weight) => (Share::Weight(*weight), None),
+                OpShare::Own(Amount::Rate(rate)) => (Share::Rate(*rate), Some(Amount::Rate(*rate))),
+                // In a flow of its own a weight means nothing.
+                OpShare::Own(users) => (Share::Weight(1.0), Some(*users)),
             };
             let op = Op { name: name.clone(), share };
             let key = format!("load.ops.{name}");
@@ -210,32 +215,27 @@ impl Check<'_> {
             {
                 return self.complain(&key, format!("the operation '{}' is listed twice", twice.name));
             }
+            own.extend(amount.iter().cycle().take(resolved.len()));
             found.extend(resolved);
         }
-        let is_rate = |op: &Resolved| matches!(op.share, Share::Rate(_));
-        if let (Some(with), Some(without)) = (found.iter().find(|op| is_rate(op)), found.iter().find(|op| !is_rate(op)))
-        {
-            let key = format!("load.ops.{}", without.name);
-            let message = format!(
-                "{} has a rate and {} a weight; give all of them rates, or all weights with a rate: beside ops",
-                with.name, without.name
-            );
-            return self.complain(&key, message);
+        if !own.is_empty() {
+            return Ok((found, Some(own)));
         }
-        if found.iter().any(is_rate) || section.rate.is_some() || section.threads.is_some() {
-            return Ok(found);
+        if section.rate.is_some() || section.threads.is_some() {
+            return Ok((found, None));
         }
         // Nothing here says how much: profiles may.
         for op in &mut found {
-            let Some(rate) = own(op, profiles).and_then(|request| request.rate) else {
+            let Some(rate) = self::own(op, profiles).and_then(|request| request.rate) else {
                 return self.complain(
                     "load",
                     format!("{HOW_MUCH}; or rates of operations, as in ops: {{ {}: 500/s }}", op.name),
                 );
             };
             op.share = Share::Rate(rate);
+            own.push(Amount::Rate(rate));
         }
-        Ok(found)
+        Ok((found, Some(own)))
     }
 
     /// How often each profile's rows are kept, and whether there are nodes for that.

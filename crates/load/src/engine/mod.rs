@@ -59,7 +59,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// [`Engine::launch`] for the short-form workload, which has one flow and [`Pace::Populate`].
+    /// [`Engine::launch`] for the short-form workload, which has [`Pace::Populate`], and one pace for reads and writes by weight
+    /// ([`Engine::set_pace`]) or one for each ([`KeyValue::apart`]).
     ///
     /// # Errors
     /// Those of [`Engine::launch`], and an impossible workload.

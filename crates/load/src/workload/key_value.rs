@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
-use crate::{Consistency, LoadError, value};
+use super::key_value_thread::{FLOWS, READS, WRITES};
+use crate::{Consistency, LoadError, Pace, value};
 
 /// The short-form workload: one row per key, a `bigint` and a blob, read and written by weight.
 #[derive(Debug, Clone)]
@@ -34,6 +35,14 @@ impl KeyValue {
     pub const LARGEST_VALUE: u64 = (16 << 20) - (4 << 10);
     /// The largest population, 2^28: eight bytes per key are kept to know its newest acknowledged version.
     pub const LARGEST_POPULATION: u64 = 1 << 28;
+
+    /// Paces for [`crate::Engine::set_paces`]: reads and writes as two loads, each by its own pace, whatever becomes of the
+    /// other. The weights count for nothing then.
+    pub fn apart(read: Pace, write: Pace) -> Vec<Pace> {
+        let mut paces = vec![Pace::Idle; FLOWS];
+        (paces[READS], paces[WRITES]) = (read, write);
+        paces
+    }
 
     /// The statements that create the keyspace and the table if they do not exist yet.
     ///

@@ -14,6 +14,12 @@ use crate::{Answer, ErrorClass, Parameters, Request, murmur3_token, value};
 pub(crate) const MIX: usize = 0;
 /// The flow that writes every key once.
 pub(crate) const FILLING: usize = 1;
+/// The flow of reads alone.
+pub(crate) const READS: usize = 2;
+/// The flow of writes alone.
+pub(crate) const WRITES: usize = 3;
+/// How many there are.
+pub(crate) const FLOWS: usize = 4;
 
 const READ: u16 = 0;
 const WRITE: u16 = 1;
@@ -35,7 +41,7 @@ impl Workload for KeyValueLoad {
     }
 
     fn flows(&self) -> usize {
-        2
+        FLOWS
     }
 
     fn tables(&self) -> Vec<Table> {
@@ -52,8 +58,8 @@ impl Workload for KeyValueLoad {
             workload: self.workload.clone(),
             population: Arc::clone(&self.population),
             keys: Keys::new(thread, threads, self.workload.population),
-            // Streams 0 .. threads belong to the schedule.
-            random: Random::new(derive(self.seed, (threads + thread) as u64)),
+            // Streams 0 .. threads belong to the schedule; the mix keeps its stream whatever flows there are.
+            random: [1, 2, 3].map(|load| Random::new(derive(self.seed, (load * threads + thread) as u64))),
             open: Vec::new(),
             free: Vec::new(),
             filling: Filling::default(),
@@ -88,7 +94,8 @@ struct KeyValueThread {
     workload: KeyValue,
     population: Arc<Population>,
     keys: Keys,
-    random: Random,
+    /// Of the mix, of reads alone and of writes alone: how fast one load goes is nothing to the keys of another.
+    random: [Random; 3],
     /// By ticket.
     open: Vec<Open>,
     free: Vec<u64>,
@@ -155,9 +162,16 @@ impl ThreadWorkload for KeyValueThread {
             let key = self.next_to_fill()?;
             Open { key, version: 0, write: true, filling: Some(self.filling.number) }
         } else {
-            let (read, write) = (u64::from(self.workload.read), u64::from(self.workload.write));
-            let write = self.random.below(read + write) >= read;
-            Open { key: self.keys.draw(&mut self.random), version: 0, write, filling: None }
+            let [mix, reads, writes] = &mut self.random;
+            let (write, random) = match flow {
+                READS => (false, reads),
+                WRITES => (true, writes),
+                _ => {
+                    let (read, write) = (u64::from(self.workload.read), u64::from(self.workload.write));
+                    (mix.below(read + write) >= read, mix)
+                }
+            };
+            Open { key: self.keys.draw(random), version: 0, write, filling: None }
         };
         let ticket = self.insert(open);
         Some(Drawn { ticket, operation: if open.write { WRITE } else { READ }, partitions: 1 })

@@ -327,6 +327,7 @@ fn description(plan: &RunPlan) -> Description {
             text: plan.load.clone(),
             rate: plan.rate,
             threads: plan.threads,
+            parts: Vec::new(),
             consistency: plan.consistency.clone(),
             replication: plan.replication,
             timeout_ns: plan.timeout_ns,

@@ -21,7 +21,7 @@ use crate::{
     operations::{Flow, Kind, Named, Operations, Permits, StressWorkload, user::Common, user::Insert},
     profile::{self, Profile, RequestSpec, Resolved},
     schema::{Contact, Control, Member, table::stored_name},
-    settings::{Contents, Op, Rate, Seeds, Settings, Share},
+    settings::{Contents, Op, Rate, Seeds, Settings},
 };
 
 /// How long a new cluster may take to answer queries of its schema.
@@ -32,8 +32,10 @@ const ANSWER: Duration = Duration::from_secs(60);
 pub struct Asked {
     /// Profiles, read and checked; operations without a profile's name belong to the first.
     pub profiles: Vec<Profile>,
-    /// The operations, all of them with weights or all with rates.
+    /// The operations.
     pub ops: Vec<Op>,
+    /// Each operation is a load of its own, in a flow of its own, whose pace the lab sets; else they are one, by their weights.
+    pub apart: bool,
     /// For every operation whose profile specifies none.
     pub consistency: Consistency,
     /// How many partitions of each table are written before measuring: the seeds from 1 on.
@@ -57,7 +59,7 @@ pub struct Made {
     pub filling: Arc<StressWorkload>,
     /// How many partitions that is, over all tables.
     pub partitions: u64,
-    /// What is measured: one flow if operations have weights; if they have rates, one flow for each, in order.
+    /// What is measured: one flow, or one for each operation, in order, if they are loads of their own.
     pub load: Arc<StressWorkload>,
     /// Remarks.
     pub notes: Vec<String>,
@@ -69,12 +71,11 @@ impl ProfileLoad {
     /// # Errors
     /// An operation of such a name does not exist.
     pub fn new(asked: Asked) -> Result<Self, RunError> {
-        let Asked { profiles, ops, consistency, partitions, keys } = asked;
+        let Asked { profiles, ops, apart, consistency, partitions, keys } = asked;
         let ops = profile::resolve(&ops, &profiles)?;
         // Whatever experiments do not specify is as in a plain command.
         let mut settings = Settings::parse(&["user", "profile=experiment", "ops(insert=1)", "duration=1s"])?;
-        let rated = |op: &Resolved| matches!(op.share, Share::Rate(_));
-        if !ops.is_empty() && ops.iter().all(rated) {
+        if apart {
             let op = |op: &Resolved| Op { name: op.name.clone(), share: op.share };
             settings.rate = Rate::PerOperation { ops: ops.iter().map(op).collect(), arrivals: Arrivals::Constant };
         }
