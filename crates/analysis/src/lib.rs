@@ -10,7 +10,7 @@
 //! `drift` whether trials without a fault changed in the course of a run, `disturbance` whether the nodes had the
 //! processors to themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be
 //! true, [`little`](ClosedLoop), [`standstill`](Standstill) and [`explained`](Explained) what arithmetic alone explains, [`detectors`] whether anyone would
-//! have noticed, [`verdict`](Verdict)
+//! have noticed, [`search`] where a search goes on and what it has found, [`verdict`](Verdict)
 //! what follows; [`compare`] puts runs beside each other.
 
 mod balance;
@@ -45,6 +45,7 @@ mod possible;
 mod proof;
 mod recovery;
 mod samples;
+pub mod search;
 mod segments;
 mod stalls;
 mod standstill;
@@ -70,7 +71,7 @@ pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
 pub use explained::{Delayed, Explained, Floor, Loss, Prediction, Shifted, Touched, touchable};
 pub use factors::{FactorFindings, FactorOutcome};
-pub use findings::{FORMAT, Findings, findings, validity};
+pub use findings::{FORMAT, Findings, Judged, findings, judged};
 pub use goodput::Effect;
 pub use harm::HarmFindings;
 pub use instrument::{
@@ -85,6 +86,10 @@ pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
 pub use pilot::{Visible, visible};
 pub use proof::{FaultFindings, PeriodFindings, ProofRow};
 pub use recovery::RecoveryOverTrials;
+pub use search::{
+    CapacityFindings, CapacityOutcome, DangerZone, Lesson, LevelFindings, MaxRate, SearchFindings, ThresholdFindings,
+    ThresholdOutcome,
+};
 pub use segments::{REACH_NS, SETTLE_NS, margin_within, reach_within, stall_margin};
 pub use stalls::{LATE_PROBE_NS, WAITED_SHARE};
 pub use standstill::{Standstill, StandstillQuantile};

@@ -52,6 +52,9 @@ pub fn resume(run: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, L
     if let Some(before) = run.environment()? {
         refuse_another_machine(&before)?;
     }
+    if blocks > 0 && source.search()?.is_some() {
+        return Err(LabError::Resume("a search decides itself how many trials it takes; none can be added".to_owned()));
+    }
     if blocks > 0 {
         let trials = Design::new(&source)?.blocks + blocks;
         set.retain(|assignment| !assignment.starts_with("trials="));

@@ -1,8 +1,8 @@
 //! Inside of the lab: the trials of a design, one after the other, until each has been tried enough.
 
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
-use brownout_analysis::Validity;
+use brownout_analysis::{Judged, Lesson, Validity};
 use brownout_base::clock::monotonic_ns;
 use brownout_machine::Processors;
 use brownout_record::{Environment, Event, Recorder, Run, TrialRow, TrialState};
@@ -10,10 +10,11 @@ use brownout_record::{Environment, Event, Recorder, Run, TrialRow, TrialState};
 use crate::{
     LabError,
     design::{Design, PlannedTrial},
-    experiment::Source,
+    experiment::{CassandraChoice, Source},
     faults::Needs,
     ground::Interrupts,
     machine,
+    planner::{Next, Planner, Settled, Which},
     progress::{Course, Progress},
     request::RunRequest,
     stand::Stands,
@@ -26,24 +27,26 @@ use crate::{
 pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut dyn Progress) -> Result<(), LabError> {
     let mut source = Source::from_text(&request.file, request.text.clone())?.with_attached(request.attached.clone());
     request.set.iter().try_for_each(|assignment| source.set(assignment))?;
-    let design = Design::new(&source)?;
+    let mut design = Design::new(&source)?;
     let path = request.provided.directory.join("run.db");
+    if request.resumes {
+        cells_made(&path, &mut design)?;
+    }
     let zero_ns = monotonic_ns();
     let mut recorder = match request.resumes {
         false => Recorder::create(&path, zero_ns, request.started_unix_ms)?,
         true => Recorder::resume(&path, zero_ns, request.started_unix_ms)?,
     };
-    let system = |choice: &_| format!("Cassandra {}", request.provided.version_of(choice));
     recorder.batch(|recorder| {
         recorder.json("design", &design.description(request.only))?;
-        design.cell_rows(system).iter().try_for_each(|row| recorder.cell(row))?;
+        design.cell_rows(|choice| system(request, choice)).iter().try_for_each(|row| recorder.cell(row))?;
         recorder.document("experiment", source.text())?;
         recorder.document("experiment path", &request.file.display().to_string())?;
         recorder.document("set", &request.set.join("\n"))?;
         request.attached.iter().try_for_each(|(path, text)| recorder.document(&format!("file {path}"), text))
     })?;
-    let made = Made::read(&path)?;
-    let result = Runner::new(request, &design, made, interrupts, progress)
+    let made = Made::read(&path, design.attempts)?;
+    let result = Runner::new(request, &mut design, made, interrupts, progress)
         .and_then(|runner| runner.run(&mut recorder, progress));
     if let Err(error) = &result {
         let kind = if matches!(error, LabError::Interrupted) { "interrupted" } else { "failed" };
@@ -73,40 +76,61 @@ struct Made {
     trials: u32,
     /// The last number of a stand.
     stands: u32,
-    /// Attempts by the number of the planned trial, and whether one is valid. One that was cut short is none.
-    attempts: BTreeMap<u32, (u32, bool)>,
+    /// Planned trials that need not be tried again.
+    settled: Settled,
+    /// Attempts at the others, by their numbers. One that was cut short is none.
+    attempts: BTreeMap<u32, u32>,
     /// Whether the environment is known.
     environment: bool,
 }
 
 impl Made {
-    fn read(path: &std::path::Path) -> Result<Made, LabError> {
+    fn read(path: &Path, most_attempts: u32) -> Result<Made, LabError> {
         let run = Run::open(path)?;
-        let mut made =
-            Made { trials: 0, stands: 0, attempts: BTreeMap::new(), environment: run.environment()?.is_some() };
+        let environment = run.environment()?.is_some();
+        let mut made = Made { trials: 0, stands: 0, settled: Settled::new(), attempts: BTreeMap::new(), environment };
         for row in run.trials()? {
             made.trials = made.trials.max(row.trial);
             made.stands = made.stands.max(row.stand);
-            let is_valid = row.state == TrialState::Done && validity(&run, row.trial)?.0 == Validity::Valid;
-            let known = made.attempts.entry(row.planned).or_default();
             if matches!(row.state, TrialState::Done | TrialState::Failed) {
-                *known = (known.0 + 1, known.1 || is_valid);
+                let attempts = made.attempts.entry(row.planned).or_default();
+                *attempts += 1;
+                let judged = judged(&run, row.trial)?;
+                let is_valid = row.state == TrialState::Done && judged.validity == Validity::Valid;
+                if is_valid || (*attempts >= most_attempts && !made.settled.contains_key(&row.planned)) {
+                    made.settled.insert(row.planned, judged.lesson);
+                }
             }
         }
         Ok(made)
     }
 }
 
-/// Whether a trial's evidence can be used, and why not.
-fn validity(run: &Run, trial: u32) -> Result<(Validity, Option<String>), LabError> {
-    brownout_analysis::validity(run, trial)
-        .map(|(validity, reasons)| (validity, reasons.into_iter().next()))
+/// What a trial has shown.
+fn judged(run: &Run, trial: u32) -> Result<Judged, LabError> {
+    brownout_analysis::judged(run, trial)
         .map_err(|error| LabError::Trial(format!("trial {trial} cannot be judged: {error}")))
+}
+
+/// Makes the cells of a search that its record has, so that they keep their numbers.
+fn cells_made(path: &Path, design: &mut Design) -> Result<(), LabError> {
+    if design.search.is_some() {
+        for level in Run::open(path)?.cells()?.iter().filter_map(|cell| cell.levels.first()) {
+            design.cell_of(level)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the record calls a database.
+fn system(request: &RunRequest, choice: &CassandraChoice) -> String {
+    format!("Cassandra {}", request.provided.version_of(choice))
 }
 
 struct Runner<'a> {
     request: &'a RunRequest,
-    design: &'a Design,
+    design: &'a mut Design,
+    planner: Planner,
     interrupts: Interrupts,
     stands: Stands,
     /// By the number of the layout.
@@ -120,7 +144,7 @@ struct Runner<'a> {
 impl<'a> Runner<'a> {
     fn new(
         request: &'a RunRequest,
-        design: &'a Design,
+        design: &'a mut Design,
         made: Made,
         interrupts: Interrupts,
         progress: &mut dyn Progress,
@@ -131,6 +155,7 @@ impl<'a> Runner<'a> {
         let needs = (0..specs.len()).map(|layout| design.needs(layout)).collect();
         Ok(Runner {
             stands: Stands::new(specs, made.stands, design.fresh_every, request.keep),
+            planner: Planner::new(design),
             request,
             design,
             interrupts,
@@ -142,32 +167,67 @@ impl<'a> Runner<'a> {
     }
 
     fn run(mut self, recorder: &mut Recorder, progress: &mut dyn Progress) -> Result<(), LabError> {
-        let trials = self.design.trials();
-        for (at, trial) in trials.iter().enumerate() {
-            if self.request.only.is_some_and(|only| only != trial.number) {
-                continue;
-            }
-            let (mut attempts, mut is_valid) = self.made.attempts.get(&trial.number).copied().unwrap_or_default();
-            while !is_valid && attempts < self.design.attempts {
+        let trials = self.planner.most_trials() as u32;
+        while let Some(next) = self.next() {
+            let trial = self.planned(next, recorder)?;
+            let mut attempts = self.made.attempts.get(&trial.number).copied().unwrap_or_default();
+            let mut lesson = self.nothing(trial);
+            while attempts < self.design.attempts {
                 attempts += 1;
-                let course =
-                    Course { trial: trial.number, trials: trials.len() as u32, behind: self.left(&trials[at + 1..]) };
-                is_valid = self.attempt(*trial, attempts, course, recorder, progress)?;
+                let course = Course { trial: trial.number, trials, behind: self.left(trial.number) };
+                let judged = self.attempt(trial, attempts, course, recorder, progress)?;
+                if let Some(judged) = judged.filter(|judged| judged.validity == Validity::Valid) {
+                    lesson = judged.lesson;
+                    break;
+                }
             }
+            self.made.settled.insert(trial.number, lesson);
         }
         Ok(())
     }
 
-    /// What these trials will take, by what others took.
-    fn left(&self, trials: &[PlannedTrial]) -> Duration {
-        let expected: Duration = trials.iter().map(|trial| self.design.expected_of(*trial)).sum();
+    /// What comes next; of one trial alone that one, once.
+    fn next(&self) -> Option<Next> {
+        let Some(only) = self.request.only else { return self.planner.next(&self.made.settled) };
+        let others =
+            (1..=self.planner.most_trials() as u32).filter(|number| *number != only).map(|number| (number, None));
+        self.planner.next(&self.made.settled.clone().into_iter().chain(others).collect())
+    }
+
+    /// A trial with its cell, which is recorded if nobody has chosen it before.
+    fn planned(&mut self, next: Next, recorder: &mut Recorder) -> Result<PlannedTrial, LabError> {
+        let cell = match &next.cell {
+            Which::Known(cell) => *cell,
+            Which::Of(level) => {
+                let known = self.design.cells.len();
+                let cell = self.design.cell_of(level)?;
+                if cell >= known {
+                    let row = self.design.cell_row(cell, |choice| system(self.request, choice));
+                    recorder.batch(|recorder| recorder.cell(&row))?;
+                }
+                cell
+            }
+        };
+        Ok(PlannedTrial { number: next.number, block: next.block, cell, arm: next.arm })
+    }
+
+    /// What a search learns from a trial of which no attempt is valid.
+    fn nothing(&self, trial: PlannedTrial) -> Option<Lesson> {
+        self.design.search.as_ref()?;
+        let level = self.design.level(trial.cell).to_owned();
+        Some(Lesson { level, arm: trial.arm, log_ratio: None, kept: None })
+    }
+
+    /// What the trials after this one will take, by what others took.
+    fn left(&self, number: u32) -> Duration {
+        let expected = self.planner.behind(self.design, number);
         match self.expected.is_zero() {
             true => expected,
             false => expected.mul_f64(self.taken.as_secs_f64() / self.expected.as_secs_f64()),
         }
     }
 
-    /// Tries a trial once; true if it is valid.
+    /// Tries a trial once; none if it failed.
     fn attempt(
         &mut self,
         planned: PlannedTrial,
@@ -175,7 +235,7 @@ impl<'a> Runner<'a> {
         course: Course,
         recorder: &mut Recorder,
         progress: &mut dyn Progress,
-    ) -> Result<bool, LabError> {
+    ) -> Result<Option<Judged>, LabError> {
         let seed = self.design.seed_of(planned, attempt);
         let plan = self.design.plan_of(planned, seed)?;
         let cell = &self.design.cells[planned.cell];
@@ -228,20 +288,19 @@ impl<'a> Runner<'a> {
             Err(error) => {
                 tell(recorder, Some(number), "failed", &error)?;
                 progress.note(&format!("trial {} failed: {error}", planned.number));
-                return Ok(false);
+                return Ok(None);
             }
         }
         self.taken += Duration::from_nanos(monotonic_ns() - began);
         self.expected += self.design.expected_of(planned);
         let run = Run::open(&self.request.provided.directory.join("run.db"))?;
-        let (validity, reason) = validity(&run, number)?;
-        if validity != Validity::Valid {
+        let judged = judged(&run, number)?;
+        if judged.validity != Validity::Valid {
             let again = if attempt < self.design.attempts { "; it is repeated" } else { "" };
-            let reason = reason.unwrap_or_default();
-            let reason = reason.lines().next().unwrap_or_default();
-            progress.note(&format!("trial {} is {}{again}: {reason}", planned.number, validity.name()));
+            let reason = judged.reasons.first().and_then(|reason| reason.lines().next()).unwrap_or_default();
+            progress.note(&format!("trial {} is {}{again}: {reason}", planned.number, judged.validity.name()));
         }
-        Ok(validity == Validity::Valid)
+        Ok(Some(judged))
     }
 }
 

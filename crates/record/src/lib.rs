@@ -24,7 +24,7 @@ mod rows;
 
 pub use blob::{add_encoded, decode_histogram, encode_histogram};
 pub use description::{Description, Environment, HostDescription, LoadDescription, Objective, PhaseDescription};
-pub use design::{CellRow, DesignDescription, FactorDescription, SessionRow};
+pub use design::{CellRow, DesignDescription, FactorDescription, SearchDescription, SessionRow};
 pub use document::Document;
 pub use error::RecordError;
 pub use fault::{Expectation, FaultRecord, Period, Quantity, Severity, Stamp, Subject};

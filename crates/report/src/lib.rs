@@ -21,6 +21,7 @@ mod page;
 mod proofs;
 mod scale;
 mod scope;
+mod search;
 mod strips;
 mod summary;
 mod svg;

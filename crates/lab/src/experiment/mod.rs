@@ -8,6 +8,7 @@ mod choice;
 mod fault;
 mod impairment;
 mod load;
+mod search;
 mod signal;
 mod source;
 mod topology;
@@ -24,6 +25,8 @@ pub use fault::*;
 pub use impairment::{GilbertElliottSection, LinkEntry, MarkovSection};
 pub(crate) use impairment::{checked, gap, limit, mtu};
 pub use load::{ArrivalsChoice, CoordinatorsChoice, LoadSection, Mix, OpShare, OpsChoice};
+pub(crate) use search::Method;
+pub use search::{MaxRateSection, Search, SearchSection};
 pub use signal::Signal;
 pub(crate) use source::one_of;
 pub use source::{FileError, Source};
@@ -51,6 +54,9 @@ pub struct Experiment {
     pub faults: Vec<FaultEntry>,
     /// What the cells of the design differ in: factors with their levels; see [`Variation`]. Default: nothing, one cell.
     pub vary: Option<IgnoredAny>,
+    /// What is looked for, instead of cells that are known beforehand; see [`SearchSection`]. Excludes `vary`, `trials` and
+    /// `without-fault`. Default: nothing.
+    pub search: Option<IgnoredAny>,
     /// Trials of each cell. Default: 1.
     #[serde(default = "one")]
     pub trials: Count,
