@@ -222,7 +222,9 @@ fn a_variable_may_be_what_is_searched_and_a_limit_is_worse_the_lower_it_is() {
     let text = FILE.replace("10ms", "\"${delay}\"") + "search: { danger-zone: delay, from: 2ms, to: 200ms }\n";
     let design = Design::new(&source(&text)).unwrap();
     assert_eq!(design.cells.len(), 2);
-    let text = FILE.replace("slow: { host: n2, delay: 10ms }", "rate: { host: n2, rate: 10mbit }")
+    let text = FILE
+        .replace("slow: { host: n2, delay: 10ms }", "rate: { host: n2, rate: 10mbit }")
+        .replace("baseline: 10s, fault: 20s, recovery: 10s", "baseline: 20s, fault: 20s, recovery: 20s")
         + "search: { danger-zone: faults.0.rate.rate, from: 100mbit, to: 1mbit }\n";
     let planner = Planner::new(&Design::new(&source(&text)).unwrap());
     let made = searched(&planner, |next| {
