@@ -1,6 +1,8 @@
 //! The cells of a design: what their trials have shown, and what the faults did in each.
 
-use brownout_record::{Arm, CellRow, HostDescription, LoadDescription, Objective, PhaseDescription, Run};
+use brownout_record::{
+    Arm, CellRow, HostDescription, LoadDescription, Objective, PhaseDescription, Run, SearchDescription,
+};
 use serde::Serialize;
 
 use crate::{
@@ -19,10 +21,13 @@ pub struct DesignFindings {
     pub without_fault: u32,
     /// Times that a trial is tried until one is valid.
     pub attempts: u32,
-    /// Trials planned, without those that are repeated.
+    /// Trials planned, without those that are repeated; of a search how many at most.
     pub trials: u32,
     /// The number of the one trial that was to be run; none: all.
     pub only: Option<u32>,
+    /// What is searched, as planned.
+    #[serde(skip)]
+    pub(crate) search: Option<SearchDescription>,
 }
 
 /// Something that varies.
@@ -30,7 +35,7 @@ pub struct DesignFindings {
 pub struct Factor {
     /// Its name in the file.
     pub name: String,
-    /// Its levels, in the file's order.
+    /// Its levels, in the file's order; of a search in the order of the cells.
     pub levels: Vec<String>,
 }
 
@@ -104,7 +109,19 @@ pub(crate) fn design(run: &Run, cells: &[CellRow]) -> Result<DesignFindings, Ana
     let planned = cells.first().map_or(0, |cell| cell.description.trials);
     Ok(match run.design()? {
         Some(design) => DesignFindings {
-            factors: design.factors.into_iter().map(|one| Factor { name: one.name, levels: one.levels }).collect(),
+            factors: design
+                .factors
+                .into_iter()
+                .map(|one| Factor {
+                    name: one.name,
+                    // The cells of a search are made as they are chosen.
+                    levels: match design.search {
+                        Some(_) => cells.iter().filter_map(|cell| cell.levels.first().cloned()).collect(),
+                        None => one.levels,
+                    },
+                })
+                .collect(),
+            search: design.search,
             blocks: design.blocks,
             without_fault: design.without_fault,
             attempts: design.attempts,
@@ -118,6 +135,7 @@ pub(crate) fn design(run: &Run, cells: &[CellRow]) -> Result<DesignFindings, Ana
             attempts: 1,
             trials: planned,
             only: None,
+            search: None,
         },
     })
 }

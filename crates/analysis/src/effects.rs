@@ -131,6 +131,14 @@ pub fn effects(rows: &[CellRow], trials: &[TrialFindings]) -> Vec<[CellEffect; 4
     cells
 }
 
+/// Puts down what trials of cells show that are not judged one by one.
+pub(crate) fn not_judged(cells: &mut [CellFindings], rows: &[CellRow], trials: &[TrialFindings], why: &str) {
+    let nothing = Blocks { own: Vec::new(), without: Vec::new() };
+    for (cell, row) in cells.iter_mut().zip(rows) {
+        cell.effect = CellEffect { reason: why.to_owned(), ..described(&GOODPUT, row, &nothing, trials) };
+    }
+}
+
 /// What the blocks of a cell have: its own values, and those without a fault.
 struct Blocks {
     own: Vec<f64>,

@@ -4,12 +4,12 @@ use brownout_record::{Arm, CellRow, Description, Environment, Event, RecordError
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, CellFindings, DesignFindings, FactorFindings, NodeDeath, PhaseFindings, TrialEvidence,
-    TrialFindings, Validity, Verdict, balance,
+    AnalysisError, CellFindings, DesignFindings, FactorFindings, Lesson, NodeDeath, PhaseFindings, SearchFindings,
+    TrialEvidence, TrialFindings, Validity, Verdict, balance,
     cells::{self, CellSums},
     database, detectors, effects,
     explained::{self, Measured},
-    factors, goodput, harm, instrument, little, proof, standstill,
+    factors, goodput, harm, instrument, little, proof, search, standstill,
     sums::PhaseSums,
     verdict, warnings,
 };
@@ -42,6 +42,8 @@ pub struct Findings {
     pub cells: Vec<CellFindings>,
     /// What each factor does by itself, and with another.
     pub factors: Vec<FactorFindings>,
+    /// What a search has found; none: nothing was searched.
+    pub search: Option<SearchFindings>,
     /// Each trial.
     pub trials: Vec<TrialFindings>,
     /// Things to check before trusting the result.
@@ -65,18 +67,26 @@ pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
         trials.push(trial);
     }
     let mut cells = cells::cells(&design, &rows, &trials, &sums);
-    effects::judge(&mut cells, &rows, &trials);
+    let search = search::search(&design, &rows, &trials)?;
+    match &search {
+        // A search gives places its trials, not cells their blocks.
+        Some(_) => {
+            effects::not_judged(&mut cells, &rows, &trials, "a search judges where limits are, not single cells")
+        }
+        None => effects::judge(&mut cells, &rows, &trials),
+    }
     // What ended an earlier session, another one has gone on after.
     let session_ns = run.sessions()?.last().map_or(0, |session| session.starts_ns);
     let latest: Vec<Event> =
         events.iter().filter(|event| event.trial.is_some() || event.at_ns >= session_ns).cloned().collect();
-    let verdict = verdict::verdict(&design, &mut cells, &trials, &latest);
+    let verdict = verdict::verdict(&design, search.as_ref(), &mut cells, &trials, &latest);
     Ok(Findings {
         format: FORMAT,
         started_unix_ms: run.started_unix_ms()?,
         environment: run.environment()?,
         verdict,
-        factors: factors::factors(&design, &rows, &trials),
+        factors: if search.is_none() { factors::factors(&design, &rows, &trials) } else { Vec::new() },
+        search,
         warnings: warnings::warnings(&design, &rows, &events, &trials),
         cells,
         trials,
@@ -88,15 +98,30 @@ pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
     })
 }
 
-/// Whether one trial's evidence can be used, and why not: of a run that is still being made.
+/// What one trial has shown, of a run that is still being made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// Whether its evidence can be used.
+    pub validity: Validity,
+    /// Why not.
+    pub reasons: Vec<String>,
+    /// What a search learns from it; none: nothing is searched.
+    pub lesson: Option<Lesson>,
+}
+
+/// Judges one trial by itself.
 ///
 /// # Errors
 /// The run cannot be read, or has no such trial.
-pub fn validity(run: &Run, trial: u32) -> Result<(Validity, Vec<String>), AnalysisError> {
+pub fn judged(run: &Run, trial: u32) -> Result<Judged, AnalysisError> {
     let row = run.trials()?.into_iter().find(|row| row.trial == trial);
     let row = row.ok_or(RecordError::Damaged { what: "trial", why: format!("there is no trial {trial}") })?;
-    let (trial, _) = of_trial(run, &row, &run.cells()?)?;
-    Ok((trial.validity, trial.invalid))
+    let cells = run.cells()?;
+    let (trial, _) = of_trial(run, &row, &cells)?;
+    let search = run.design()?.and_then(|design| design.search);
+    let cell = cells.iter().find(|cell| cell.cell == row.cell);
+    let lesson = search.zip(cell).map(|(search, cell)| search::lesson(&search, cell, &trial));
+    Ok(Judged { validity: trial.validity, reasons: trial.invalid, lesson })
 }
 
 fn of_trial(run: &Run, row: &TrialRow, cells: &[CellRow]) -> Result<(TrialFindings, Vec<PhaseSums>), AnalysisError> {

@@ -9,9 +9,9 @@
 //! whether every operation ended somewhere, [`instrument`](Instrument) whether the measurement itself was sound,
 //! `drift` whether trials without a fault changed in the course of a run, `disturbance` whether the nodes had the
 //! processors to themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be
-//! true, [`little`](ClosedLoop), [`standstill`](Standstill) and [`explained`](Explained) what arithmetic alone explains, [`database`](DatabaseFindings)
-//! what the database says that it did, [`detectors`] whether anyone would
-//! have noticed, [`verdict`](Verdict)
+//! true, [`little`](ClosedLoop), [`standstill`](Standstill) and [`explained`](Explained) what arithmetic alone explains,
+//! [`database`](DatabaseFindings) what the database says that it did, [`detectors`] whether anyone would have noticed,
+//! [`search`] where a search goes on and what it has found, [`verdict`](Verdict)
 //! what follows; [`compare`] puts runs beside each other.
 
 mod balance;
@@ -47,6 +47,7 @@ mod possible;
 mod proof;
 mod recovery;
 mod samples;
+pub mod search;
 mod segments;
 mod stalls;
 mod standstill;
@@ -75,7 +76,7 @@ pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
 pub use explained::{Delayed, Explained, Floor, Loss, Prediction, Shifted, Touched, touchable};
 pub use factors::{FactorFindings, FactorOutcome};
-pub use findings::{FORMAT, Findings, findings, validity};
+pub use findings::{FORMAT, Findings, Judged, findings, judged};
 pub use goodput::Effect;
 pub use harm::HarmFindings;
 pub use instrument::{
@@ -90,6 +91,10 @@ pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
 pub use pilot::{Visible, visible};
 pub use proof::{FaultFindings, PeriodFindings, ProofRow};
 pub use recovery::RecoveryOverTrials;
+pub use search::{
+    CapacityFindings, CapacityOutcome, DangerZone, Lesson, LevelFindings, MaxRate, SearchFindings, ThresholdFindings,
+    ThresholdOutcome,
+};
 pub use segments::{REACH_NS, SETTLE_NS, margin_within, reach_within, stall_margin};
 pub use stalls::{LATE_PROBE_NS, WAITED_SHARE};
 pub use standstill::{Standstill, StandstillQuantile};

@@ -4,8 +4,8 @@ use brownout_record::{Description, Event, TrialState};
 use serde::Serialize;
 
 use crate::{
-    CellFindings, DesignFindings, Instrument, Proof, Punctuality, Taker, TrialEvidence, TrialFindings, Validity,
-    evidence::phase, explained, harm, possible,
+    CellFindings, DesignFindings, Instrument, Proof, Punctuality, SearchFindings, Taker, TrialEvidence, TrialFindings,
+    Validity, evidence::phase, explained, harm, possible,
 };
 
 /// What follows for a figure with the faults beside the same without.
@@ -199,25 +199,31 @@ const LEAST_BLOCKS: u32 = 2;
 /// The verdict over all trials; gives each cell its sentence.
 pub(crate) fn verdict(
     design: &DesignFindings,
+    search: Option<&SearchFindings>,
     cells: &mut [CellFindings],
     trials: &[TrialFindings],
     events: &[Event],
 ) -> Verdict {
     for cell in cells.iter_mut() {
-        cell.sentence = cell_sentence(cell);
+        cell.sentence = search.map_or_else(|| cell_sentence(cell), |search| search.of_cell(cell));
     }
     // A trial says its own events among its reasons; those of no trial in the record, before the first for instance, are
     // the run's.
     let of_run = || events.iter().filter(|event| trials.iter().all(|trial| Some(trial.trial) != event.trial));
     let mut reasons = of_kind(of_run(), FAILED);
     let failed = !reasons.is_empty();
-    let numbers = design.only.map_or(1..=design.trials, |only| only..=only);
+    let numbers = match search {
+        // Which trials there are, a search itself decides.
+        Some(_) => 1..=trials.iter().map(|trial| trial.planned).max().unwrap_or(0),
+        None => design.only.map_or(1..=design.trials, |only| only..=only),
+    };
     let planned = numbers.clone().count();
     // Of each planned trial the last attempt; a valid one is the last.
     let last: Vec<&TrialFindings> =
         numbers.filter_map(|number| trials.iter().rfind(|trial| trial.planned == number)).collect();
     let cut = last.iter().find(|trial| trial.cut && trial.state != TrialState::Failed.to_string());
-    let interrupted = !failed && (cut.is_some() || last.len() < planned);
+    let is_missing = search.map_or(last.len() < planned, |search| !search.is_over);
+    let interrupted = !failed && (cut.is_some() || is_missing);
     if interrupted && cut.is_none() && !of_kind(of_run(), INTERRUPTED).is_empty() {
         reasons.push("the run was interrupted".to_owned());
     }
@@ -229,34 +235,40 @@ pub(crate) fn verdict(
         };
         reasons.push(format!("trial {} {how}", cut.label()));
     }
-    if last.len() < planned {
-        reasons.push(format!("{} of {planned} trials were run", last.len()));
+    match search {
+        Some(search) if is_missing => reasons.push(format!("the search has not ended after {} trials", search.trials)),
+        None if is_missing => reasons.push(format!("{} of {planned} trials were run", last.len())),
+        _ => {}
     }
-    let lacking = lacking(design, cells, trials);
-    for trial in last.iter().filter(|trial| trial.validity != Validity::Valid && (interrupted || !lacking.is_empty())) {
+    let is_lacking = search.map_or_else(|| !lacking(design, cells, trials).is_empty(), SearchFindings::is_blind);
+    for trial in last.iter().filter(|trial| trial.validity != Validity::Valid && (interrupted || is_lacking)) {
         reasons.extend(trial.invalid.iter().map(|reason| format!("trial {}: {reason}", trial.label())));
     }
     let any = |validity| last.iter().any(|trial| trial.validity == validity);
     let validity = if interrupted {
         Validity::Interrupted
-    } else if failed || (!lacking.is_empty() && (any(Validity::Invalid) || any(Validity::Interrupted))) {
+    } else if failed || (is_lacking && (any(Validity::Invalid) || any(Validity::Interrupted))) {
         Validity::Invalid
-    } else if !lacking.is_empty() {
+    } else if is_lacking && (search.is_none() || any(Validity::Disturbed)) {
         Validity::Disturbed
     } else {
         Validity::Valid
     };
-    let objective_misses = misses(cells, trials);
+    // A search for a rate has to miss what it asks for; what else is asked is no part of it.
+    let is_of_rates = search.is_some_and(|search| search.capacity.is_some());
+    let objective_misses = if is_of_rates { Vec::new() } else { misses(cells, trials) };
     let judged: Vec<Outcome> =
         cells.iter().map(|cell| cell.effect.outcome).filter(|outcome| *outcome != Outcome::NotJudged).collect();
     let exit_code = match validity {
         Validity::Interrupted => 130,
         Validity::Disturbed | Validity::Invalid => 3,
         Validity::Valid if !objective_misses.is_empty() => 1,
+        Validity::Valid if search.is_some_and(|search| !search.is_told) => 3,
         Validity::Valid if !judged.is_empty() && judged.iter().all(|one| *one == Outcome::Inconclusive) => 3,
         Validity::Valid => 0,
     };
-    let sentence = sentence(validity, &reasons, cells, &objective_misses);
+    let all = search.map(|search| search.sentence.as_str());
+    let sentence = sentence(validity, &reasons, cells, all, &objective_misses);
     Verdict { validity, reasons, objective_misses, sentence, exit_code }
 }
 
@@ -317,7 +329,14 @@ fn cell_sentence(cell: &CellFindings) -> String {
     }
 }
 
-fn sentence(validity: Validity, reasons: &[String], cells: &[CellFindings], misses: &[ObjectiveMiss]) -> String {
+/// `found` is what a search has found.
+fn sentence(
+    validity: Validity,
+    reasons: &[String],
+    cells: &[CellFindings],
+    found: Option<&str>,
+    misses: &[ObjectiveMiss],
+) -> String {
     // A reason may end in the last lines of a log: they do not fit into a sentence.
     let first = reasons.first().map_or("", String::as_str);
     let (first, end) = first.split_once('\n').map_or((first, "."), |(line, _)| (line, " …"));
@@ -338,9 +357,10 @@ fn sentence(validity: Validity, reasons: &[String], cells: &[CellFindings], miss
         }
         Validity::Valid => {}
     }
-    let mut text = match cells {
-        [cell] => cell.sentence.clone(),
-        cells => over_cells(cells),
+    let mut text = match (found, cells) {
+        (Some(found), _) => found.to_owned(),
+        (None, [cell]) => cell.sentence.clone(),
+        (None, cells) => over_cells(cells),
     };
     if let Some(miss) = misses.first() {
         let (share, asked) = miss.percents();

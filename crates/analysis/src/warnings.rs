@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brownout_record::{CellRow, Event};
+use brownout_record::{CellRow, Event, SearchDescription};
 
 use crate::{
     DesignFindings, TrialFindings, Validity, drift,
@@ -30,7 +30,9 @@ pub(crate) fn warnings(
     };
     let planned = cells.iter().flat_map(|cell| &cell.description.warnings).cloned();
     let all = planned.chain(repeated(design, trials)).chain(told).chain(trials.iter().flat_map(of_trial));
-    let all = all.chain(drift::over_run(trials));
+    // Where a search changes the rate, baselines differ by that.
+    let is_alike = !matches!(design.search, Some(SearchDescription::MaxRate { .. }));
+    let all = all.chain(is_alike.then(|| drift::over_run(trials)).flatten());
     let mut seen = BTreeSet::new();
     all.filter(|warning| seen.insert(warning.clone())).collect()
 }

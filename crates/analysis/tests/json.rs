@@ -8,7 +8,7 @@ mod scenario;
 use std::collections::BTreeSet;
 
 use brownout_analysis::{compare, findings};
-use brownout_record::{EvidenceRow, Quantity, Subject};
+use brownout_record::{EvidenceRow, Quantity, SearchDescription, Subject};
 use common::{Synthetic, three_copies};
 use scenario::{Made, Scenario};
 use serde_json::Value;
@@ -69,7 +69,20 @@ fn every_field_is_documented() {
     let harmed = Scenario { outside: vec![lossy], looks: 1_000, ..Scenario::of(vec![pause]) };
     let aside = tempfile::tempdir().unwrap();
     let harmed = serde_json::to_value(findings(&harmed.run(aside.path())).unwrap()).unwrap();
+    let searched = |search: SearchDescription| {
+        let directory = tempfile::tempdir().unwrap();
+        let made = Synthetic { levels: &[10, 100], without: 6, search: Some(search), ..Synthetic::default() };
+        serde_json::to_value(findings(&made.run(directory.path())).unwrap()).unwrap()
+    };
+    let ends = ("10ms".to_owned(), "100ms".to_owned());
+    let zone = searched(SearchDescription::DangerZone { thresholds: vec![0.1], from: ends.0, to: ends.1 });
+    let ends = ("300/s".to_owned(), "3k/s".to_owned());
+    let (share, response_ns) = (0.99, 50_000_000);
+    let rate = searched(SearchDescription::MaxRate { share, response_ns, from: ends.0, to: ends.1, precision: 0.1 });
     for (of, there) in [
+        (&zone, "/search/thresholds/0/outcome"),
+        (&zone, "/search/levels/0/losses"),
+        (&rate, "/search/capacity/outcome"),
         (&harmed, "/trials/0/harm/0/subject"),
         (&harmed, "/trials/0/standstill/quantiles/0/measured_ns"),
         (&found, "/trials/0/instrument/disturbed_by/0/pids"),
@@ -89,7 +102,7 @@ fn every_field_is_documented() {
     let text = include_str!("../../../docs/json.md");
     let mut names = BTreeSet::new();
     keys(&found, &mut names);
-    keys(&harmed, &mut names);
+    [&harmed, &zone, &rate].into_iter().for_each(|of| keys(of, &mut names));
     let another = tempfile::tempdir().unwrap();
     let run = [Synthetic::default().run(another.path())];
     keys(&serde_json::to_value(compare(&run, &run).unwrap()).unwrap(), &mut names);

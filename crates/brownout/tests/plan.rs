@@ -44,6 +44,30 @@ fn the_plan_is_one_json_object_on_request() {
 }
 
 #[test]
+fn a_search_says_what_it_looks_for_and_how_many_trials_it_takes_at_most() {
+    let file = experiment("danger-zone.yaml");
+    let file = file.to_str().unwrap();
+    let output = brownout(&["check", file]);
+    assert_eq!(output.status.code(), Some(0), "{}", both(&output));
+    let plan = text(&output.stdout);
+    for part in [
+        "searches    faults.0.slow.delay from 1ms to 1s, where the loss of goodput passes 10% and 50%",
+        "trials      at most 27: 6 without a fault among one at each of 13 severities",
+        "at most, once Cassandra is in the cache",
+        "cell 2      faults.0.slow.delay 1s",
+    ] {
+        assert!(plan.contains(part), "'{part}' is not in:\n{plan}");
+    }
+    let plan = json(&brownout(&["check", file, "--json"]));
+    assert_eq!((&plan["design"]["search"]["kind"], &plan["design"]["trials"]), (&value!("danger-zone"), &value!(27)));
+    for refused in [&["run", file, "--trial", "3"][..], &["check", file, "--pilot", "runs/none"]] {
+        let output = brownout(refused);
+        assert_eq!(output.status.code(), Some(2), "{}", both(&output));
+        assert!(both(&output).contains("search"), "{}", both(&output));
+    }
+}
+
+#[test]
 fn chaos_is_drawn_from_the_seed_and_can_be_read_before_it_happens() {
     let file = experiment("chaos.yaml");
     let drawn = |seed: &str| {

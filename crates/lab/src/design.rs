@@ -6,21 +6,22 @@
 
 use std::time::Duration;
 
-use brownout_base::random::{Random, derive};
+use brownout_base::random::derive;
 use brownout_record::{Arm, CellRow, DesignDescription, FactorDescription};
 use brownout_yaml::Node;
 
 use crate::{
-    experiment::{CassandraChoice, FileError, Source, Variation},
+    experiment::{CassandraChoice, FileError, Search, Source, Variation},
     faults::Needs,
     plan::{Layout, Phase, Plan, PlannedPhase},
+    planner::Planner,
 };
 
 /// An experiment, cell by cell.
 pub struct Design {
     /// What varies.
     pub variation: Variation,
-    /// In the order of the variation.
+    /// In the order of the variation; of a search those that were chosen so far, and the ends of its range.
     pub cells: Vec<Cell>,
     /// How often each cell is run.
     pub blocks: u32,
@@ -30,6 +31,10 @@ pub struct Design {
     pub attempts: u32,
     /// What all randomness is drawn from.
     pub seed: u64,
+    /// What is searched; none: all cells are known.
+    pub search: Option<Search>,
+    /// The file.
+    source: Source,
 }
 
 /// One combination of levels.
@@ -42,6 +47,10 @@ pub struct Cell {
     pub sharing: usize,
     /// The number of its layout: cells of one layout can be tried on the same stand.
     pub layout: usize,
+    /// What its file has beside its faults.
+    rest: Node,
+    /// What of its file makes the layout.
+    made_of: Vec<Option<Node>>,
 }
 
 /// A trial that is to come.
@@ -58,7 +67,7 @@ pub struct PlannedTrial {
 }
 
 /// The part of the seed that orders trials; trials themselves draw from the parts that are their numbers.
-const ORDER: u64 = u64::from_be_bytes(*b"   order");
+pub(crate) const ORDER: u64 = u64::from_be_bytes(*b"   order");
 /// What a trial takes beside its phases: a cluster that becomes ready, and the last probes. Only for the expected duration.
 const ON_A_NEW_STAND: Duration = Duration::from_secs(15);
 /// The same where a cluster goes on.
@@ -72,33 +81,74 @@ impl Design {
     /// # Errors
     /// The first cell that cannot be run.
     pub fn new(source: &Source) -> Result<Design, FileError> {
-        let variation = source.variation()?;
-        let mut cells: Vec<Cell> = Vec::new();
-        let (mut without, mut layouts): (Vec<Node>, Vec<Vec<Option<Node>>>) = Default::default();
-        for cell in 0..variation.cells.len() {
-            let source = source.of_cell(&variation, cell)?;
-            let plan = Plan::new(&source)?;
-            let rest = source.without_faults();
-            let sharing = without.iter().position(|other| *other == rest).unwrap_or(cell);
-            let made_of = OF_A_LAYOUT.map(|key| source.node(key).cloned()).to_vec();
-            let known = layouts.iter().position(|other| *other == made_of);
-            let layout = known.unwrap_or(layouts.len());
-            if known.is_none() {
-                layouts.push(made_of);
-            }
-            without.push(rest);
-            cells.push(Cell { plan, source, sharing, layout });
-        }
-        let first = &cells[0].plan;
-        let faulty = cells.iter().any(|cell| !cell.plan.faults.is_empty());
-        Ok(Design {
-            blocks: first.trials,
-            without_fault: first.without_fault.unwrap_or(u32::from(faulty && first.trials > 1)),
-            attempts: first.attempts,
-            seed: first.experiment.seed.0,
+        let search = source.search()?;
+        let variation = match &search {
+            Some(search) => Variation::of(&search.factor),
+            None => source.variation()?,
+        };
+        let mut design = Design {
+            cells: Vec::new(),
+            blocks: 1,
+            without_fault: search.as_ref().map_or(0, Search::without_fault),
+            attempts: 1,
+            seed: 1,
+            source: source.clone(),
             variation,
-            cells,
-        })
+            search,
+        };
+        match design.search.clone() {
+            Some(search) => {
+                for level in search.beforehand() {
+                    design.cell_of(&level)?;
+                }
+                // What comes in the middle of a run must not be found wrong only there.
+                let mut aside = design.variation.clone();
+                for level in search.likely() {
+                    let cell = aside.cell_of(&level);
+                    Plan::new(&source.of_cell(&aside, cell)?)?;
+                }
+            }
+            None => {
+                for number in 0..design.variation.cells.len() {
+                    design.add(number)?;
+                }
+            }
+        }
+        let first = design.first().clone();
+        if design.search.is_none() {
+            let faulty = design.cells.iter().any(|cell| !cell.plan.faults.is_empty());
+            design.blocks = first.trials;
+            design.without_fault = first.without_fault.unwrap_or(u32::from(faulty && first.trials > 1));
+        }
+        design.attempts = first.attempts;
+        design.seed = first.experiment.seed.0;
+        Ok(design)
+    }
+
+    /// Makes the plan of a cell of the variation.
+    fn add(&mut self, number: usize) -> Result<(), FileError> {
+        let source = self.source.of_cell(&self.variation, number)?;
+        let plan = Plan::new(&source)?;
+        let rest = source.without_faults();
+        let made_of = OF_A_LAYOUT.map(|key| source.node(key).cloned()).to_vec();
+        let sharing = self.cells.iter().position(|other| other.rest == rest).unwrap_or(number);
+        let known = self.cells.iter().find(|other| other.made_of == made_of).map(|other| other.layout);
+        let next = || self.cells.iter().map(|cell| cell.layout + 1).max().unwrap_or(0);
+        let layout = known.unwrap_or_else(next);
+        self.cells.push(Cell { plan, source, sharing, layout, rest, made_of });
+        Ok(())
+    }
+
+    /// The number of the cell of a search with this severity or rate, made if there is none yet.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub fn cell_of(&mut self, level: &str) -> Result<usize, FileError> {
+        let number = self.variation.cell_of(level);
+        if number == self.cells.len() {
+            self.add(number)?;
+        }
+        Ok(number)
     }
 
     /// The plan of the first cell, for what all have in common.
@@ -106,28 +156,8 @@ impl Design {
         &self.cells[0].plan
     }
 
-    /// All trials, in the order in which they are to be run.
-    pub fn trials(&self) -> Vec<PlannedTrial> {
-        let mut trials = Vec::new();
-        for block in 1..=self.blocks {
-            let mut arms: Vec<(usize, Arm)> = Vec::new();
-            for (number, cell) in self.cells.iter().enumerate() {
-                arms.push((number, if cell.plan.faults.is_empty() { Arm::None } else { Arm::Fault }));
-                // A cell without faults is what others are compared with itself.
-                if cell.sharing == number && !self.is_compared_with_a_cell(number) {
-                    arms.extend((0..self.without_fault).map(|_| (number, Arm::None)));
-                }
-            }
-            Random::new(derive(derive(self.seed, ORDER), u64::from(block))).shuffle(&mut arms);
-            for (cell, arm) in arms {
-                trials.push(PlannedTrial { number: trials.len() as u32 + 1, block, cell, arm });
-            }
-        }
-        trials
-    }
-
     /// Whether one of the cells that share their trials without a fault has no fault itself.
-    fn is_compared_with_a_cell(&self, cell: usize) -> bool {
+    pub(crate) fn is_compared_with_a_cell(&self, cell: usize) -> bool {
         let sharing = self.cells[cell].sharing;
         self.cells.iter().any(|other| other.sharing == sharing && other.plan.faults.is_empty())
     }
@@ -177,9 +207,9 @@ impl Design {
         self.cells.iter().map(|cell| &cell.plan.layout.cluster.cassandra).collect()
     }
 
-    /// How long all trials take, about, without provisioning and without those that are repeated.
+    /// How long all trials take, about, of a search at most; without provisioning and without those that are repeated.
     pub fn expected_duration(&self) -> Duration {
-        self.trials().iter().map(|trial| self.expected_of(*trial)).sum()
+        Planner::new(self).behind(self, 0)
     }
 
     /// How long one takes, about: a cluster that is warm is not flooded, so that its warm-up takes half of its limit at most.
@@ -205,23 +235,32 @@ impl Design {
             blocks: self.blocks,
             without_fault: self.without_fault,
             attempts: self.attempts,
-            trials: self.trials().len() as u32,
+            trials: Planner::new(self).most_trials() as u32,
             only,
+            search: self.search.as_ref().map(|search| search.description.clone()),
         }
     }
 
     /// The cells as the record keeps them; `system` names the database of each.
     pub fn cell_rows(&self, system: impl Fn(&CassandraChoice) -> String) -> Vec<CellRow> {
-        let row = |(number, cell): (usize, &Cell)| {
-            let levels = self.variation.factors.iter().zip(&self.variation.cells[number]);
-            CellRow {
-                cell: number as u32 + 1,
-                levels: levels.map(|(factor, level)| factor.levels[*level].name.clone()).collect(),
-                compared_with: self.compared_with(number) as u32 + 1,
-                description: cell.plan.description(&system(&cell.plan.layout.cluster.cassandra)),
-            }
-        };
-        self.cells.iter().enumerate().map(row).collect()
+        (0..self.cells.len()).map(|number| self.cell_row(number, &system)).collect()
+    }
+
+    /// One of them.
+    pub fn cell_row(&self, number: usize, system: impl Fn(&CassandraChoice) -> String) -> CellRow {
+        let plan = &self.cells[number].plan;
+        let levels = self.variation.factors.iter().zip(&self.variation.cells[number]);
+        CellRow {
+            cell: number as u32 + 1,
+            levels: levels.map(|(factor, level)| factor.levels[*level].name.clone()).collect(),
+            compared_with: self.compared_with(number) as u32 + 1,
+            description: plan.description(&system(&plan.layout.cluster.cassandra)),
+        }
+    }
+
+    /// What a cell of a search is searched at, as written.
+    pub(crate) fn level(&self, cell: usize) -> &str {
+        self.variation.factors.last().and_then(|factor| factor.levels.get(cell)).map_or("", |level| &level.name)
     }
 
     /// What a trial is called: `trial 3 of 12 (delay 10ms)`.
@@ -231,6 +270,7 @@ impl Design {
             words = if words.is_empty() { "without fault".to_owned() } else { format!("{words}; without fault") };
         }
         let of = if words.is_empty() { String::new() } else { format!(" ({words})") };
-        format!("trial {} of {trials}{of}", trial.number)
+        let at_most = if self.search.is_some() { "at most " } else { "" };
+        format!("trial {} of {at_most}{trials}{of}", trial.number)
     }
 }

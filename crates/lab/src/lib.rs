@@ -26,6 +26,7 @@ mod observer;
 mod paces;
 mod phases;
 pub mod plan;
+pub mod planner;
 pub mod progress;
 mod provided;
 mod request;

@@ -2,13 +2,10 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use brownout_analysis::Validity;
+use brownout_analysis::{Judged, Validity};
 use brownout_record::{Run, TrialState};
 
-use crate::{
-    LabError,
-    design::{Design, PlannedTrial},
-};
+use crate::{LabError, planner::Settled};
 
 /// What earlier sessions have made.
 pub(crate) struct Made {
@@ -18,48 +15,43 @@ pub(crate) struct Made {
     pub(crate) stands: u32,
     /// Whether the environment is known.
     pub(crate) environment: bool,
-    /// Attempts by the number of the planned trial, and whether one is valid. One that was cut short is none.
-    attempts: BTreeMap<u32, (u32, bool)>,
+    /// Planned trials that need not be tried again.
+    pub(crate) settled: Settled,
+    /// Attempts at planned trials, by their numbers. One that was cut short is none.
+    pub(crate) attempts: BTreeMap<u32, u32>,
 }
 
 impl Made {
     /// Reads a run, by its directory or file.
-    pub(crate) fn read(path: &Path) -> Result<Made, LabError> {
+    pub(crate) fn read(path: &Path, most_attempts: u32) -> Result<Made, LabError> {
         let run = Run::open(path)?;
         let mut made = Made {
             trials: 0,
             stands: run.path().parent().map_or(0, last_stand),
-            attempts: BTreeMap::new(),
             environment: run.environment()?.is_some(),
+            settled: Settled::new(),
+            attempts: BTreeMap::new(),
         };
         for row in run.trials()? {
             made.trials = made.trials.max(row.trial);
             made.stands = made.stands.max(row.stand);
-            let is_valid = row.state == TrialState::Done && validity(&run, row.trial)?.0 == Validity::Valid;
-            let known = made.attempts.entry(row.planned).or_default();
             if matches!(row.state, TrialState::Done | TrialState::Failed) {
-                *known = (known.0 + 1, known.1 || is_valid);
+                let attempts = made.attempts.entry(row.planned).or_default();
+                *attempts += 1;
+                let judged = judged(&run, row.trial)?;
+                let is_valid = row.state == TrialState::Done && judged.validity == Validity::Valid;
+                if is_valid || (*attempts >= most_attempts && !made.settled.contains_key(&row.planned)) {
+                    made.settled.insert(row.planned, judged.lesson);
+                }
             }
         }
         Ok(made)
     }
-
-    /// How often a trial was tried, and whether one attempt was valid.
-    pub(crate) fn attempts(&self, trial: PlannedTrial) -> (u32, bool) {
-        self.attempts.get(&trial.number).copied().unwrap_or_default()
-    }
-
-    /// Whether a trial is still to be tried.
-    pub(crate) fn lacks(&self, design: &Design, trial: PlannedTrial) -> bool {
-        let (attempts, is_valid) = self.attempts(trial);
-        !is_valid && attempts < design.attempts
-    }
 }
 
-/// Whether a trial's evidence can be used, and why not.
-pub(crate) fn validity(run: &Run, trial: u32) -> Result<(Validity, Option<String>), LabError> {
-    brownout_analysis::validity(run, trial)
-        .map(|(validity, reasons)| (validity, reasons.into_iter().next()))
+/// What a trial has shown, and whether that can be used.
+pub(crate) fn judged(run: &Run, trial: u32) -> Result<Judged, LabError> {
+    brownout_analysis::judged(run, trial)
         .map_err(|error| LabError::Trial(format!("trial {trial} cannot be judged: {error}")))
 }
 

@@ -8,7 +8,7 @@ use std::{
 use brownout_machine::Processors;
 use brownout_record::{CellRow, Environment, Run};
 
-use crate::{LabError, design::Design, experiment::Source, machine, made::Made};
+use crate::{LabError, design::Design, experiment::Source, machine, made::Made, planner::Planner};
 
 /// What a run that goes on is asked.
 pub struct Resumed {
@@ -60,6 +60,9 @@ pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, 
     if let Some(before) = run.environment()? {
         refuse_another_machine(&before)?;
     }
+    if blocks > 0 && source.search()?.is_some() {
+        return Err(LabError::Resume("a search decides itself how many trials it takes; none can be added".to_owned()));
+    }
     let only = run.design()?.and_then(|design| design.only);
     if blocks > 0 {
         if let Some(only) = only {
@@ -69,9 +72,9 @@ pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, 
         set = extended(&Design::new(&source)?, &set, blocks);
         source = read(&set)?;
     }
-    let (design, made) = (Design::new(&source)?, Made::read(path)?);
-    let wanted = design.trials().into_iter().filter(|trial| only.is_none_or(|only| only == trial.number));
-    let missing = wanted.filter(|trial| made.lacks(&design, *trial)).count();
+    let design = Design::new(&source)?;
+    let settled = Made::read(path, design.attempts)?.settled;
+    let missing = Planner::new(&design).only(only).missing(&settled);
     let failed = |source| LabError::Directory { doing: "find", path: path.to_owned(), source };
     let directory = run.path().canonicalize().map_err(failed)?;
     let directory = directory.parent().map_or_else(|| directory.clone(), Path::to_owned);
@@ -151,6 +154,7 @@ mod tests {
     use brownout_record::Recorder;
 
     use super::*;
+    use crate::planner::Matrix;
 
     const FILE: &str = "\
 load: { rate: 400/s, population: 1_000 }
@@ -179,9 +183,10 @@ objective: { p95: 100ms }
             let before = design(text, &set);
             let after = extended(&before, &set, 2);
             let after = design(text, &after);
-            let (few, many) = (before.trials(), after.trials());
+            let (few, many) = (Matrix::new(&before), Matrix::new(&after));
+            let (few, many) = (few.trials(), many.trials());
             assert_eq!(after.blocks, before.blocks + 2);
-            assert_eq!(many[..few.len()], few, "{set:?}");
+            assert_eq!(many[..few.len()], *few, "{set:?}");
             let seeds = |design: &Design| few.iter().map(|trial| design.seed_of(*trial, 1)).collect::<Vec<_>>();
             assert_eq!(seeds(&after), seeds(&before));
             let per_block = few.len() / before.blocks as usize;

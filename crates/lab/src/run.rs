@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use brownout_analysis::Validity;
+use brownout_analysis::{Judged, Lesson, Validity};
 use brownout_base::clock::monotonic_ns;
 use brownout_machine::Processors;
 use brownout_record::{Environment, Event, Recorder, Run, TrialRow};
@@ -10,11 +10,12 @@ use brownout_record::{Environment, Event, Recorder, Run, TrialRow};
 use crate::{
     LabError,
     design::{Design, PlannedTrial},
-    experiment::Source,
+    experiment::{CassandraChoice, Source},
     faults::Needs,
     ground::Interrupts,
     machine,
-    made::{Made, validity},
+    made::{Made, judged},
+    planner::{Next, Planner, Which},
     progress::{Course, Progress},
     request::RunRequest,
     resume::refuse_other_software,
@@ -28,10 +29,12 @@ use crate::{
 pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut dyn Progress) -> Result<(), LabError> {
     let mut source = Source::from_text(&request.file, request.text.clone())?.with_attached(request.attached.clone());
     request.set.iter().try_for_each(|assignment| source.set(assignment))?;
-    let design = Design::new(&source)?;
+    let mut design = Design::new(&source)?;
     let path = request.provided.directory.join("run.db");
-    let system = |choice: &_| format!("Cassandra {}", request.provided.version_of(choice));
-    let cells = design.cell_rows(system);
+    if request.resumes {
+        cells_made(&path, &mut design)?;
+    }
+    let cells = design.cell_rows(|choice| system(request, choice));
     if request.resumes {
         let javas: Vec<String> = design.cassandras().iter().map(|choice| request.provided.java_of(choice)).collect();
         refuse_other_software(&path, &cells, &javas)?;
@@ -49,8 +52,8 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
         recorder.document("set", &request.set.join("\n"))?;
         request.attached.iter().try_for_each(|(path, text)| recorder.document(&format!("file {path}"), text))
     })?;
-    let made = Made::read(&path)?;
-    let result = Runner::new(request, &design, made, interrupts, progress)
+    let made = Made::read(&path, design.attempts)?;
+    let result = Runner::new(request, &mut design, made, interrupts, progress)
         .and_then(|runner| runner.run(&mut recorder, progress));
     if let Err(error) = &result {
         let kind = if matches!(error, LabError::Interrupted) { "interrupted" } else { "failed" };
@@ -74,9 +77,25 @@ fn tell(recorder: &mut Recorder, trial: Option<u32>, kind: &str, error: &LabErro
     Ok(recorder.batch(|recorder| recorder.event(&event))?)
 }
 
+/// Makes the cells of a search that its record has, so that they keep their numbers.
+fn cells_made(path: &Path, design: &mut Design) -> Result<(), LabError> {
+    if design.search.is_some() {
+        for level in Run::open(path)?.cells()?.iter().filter_map(|cell| cell.levels.first()) {
+            design.cell_of(level)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the record calls a database.
+fn system(request: &RunRequest, choice: &CassandraChoice) -> String {
+    format!("Cassandra {}", request.provided.version_of(choice))
+}
+
 struct Runner<'a> {
     request: &'a RunRequest,
-    design: &'a Design,
+    design: &'a mut Design,
+    planner: Planner,
     interrupts: Interrupts,
     stands: Stands,
     /// By the number of the layout.
@@ -90,7 +109,7 @@ struct Runner<'a> {
 impl<'a> Runner<'a> {
     fn new(
         request: &'a RunRequest,
-        design: &'a Design,
+        design: &'a mut Design,
         made: Made,
         interrupts: Interrupts,
         progress: &mut dyn Progress,
@@ -101,6 +120,7 @@ impl<'a> Runner<'a> {
         let needs = (0..specs.len()).map(|layout| design.needs(layout)).collect();
         Ok(Runner {
             stands: Stands::new(specs, made.stands, request.keep),
+            planner: Planner::new(design).only(request.only),
             request,
             design,
             interrupts,
@@ -112,32 +132,59 @@ impl<'a> Runner<'a> {
     }
 
     fn run(mut self, recorder: &mut Recorder, progress: &mut dyn Progress) -> Result<(), LabError> {
-        let trials = self.design.trials();
-        for (at, trial) in trials.iter().enumerate() {
-            if self.request.only.is_some_and(|only| only != trial.number) || !self.made.lacks(self.design, *trial) {
-                continue;
-            }
-            let (mut attempts, mut is_valid) = self.made.attempts(*trial);
-            while !is_valid && attempts < self.design.attempts {
+        let trials = self.planner.most_trials() as u32;
+        while let Some(next) = self.planner.next(&self.made.settled) {
+            let trial = self.planned(next, recorder)?;
+            let mut attempts = self.made.attempts.get(&trial.number).copied().unwrap_or_default();
+            let mut lesson = self.nothing(trial);
+            while attempts < self.design.attempts {
                 attempts += 1;
-                let course =
-                    Course { trial: trial.number, trials: trials.len() as u32, behind: self.left(&trials[at + 1..]) };
-                is_valid = self.attempt(*trial, attempts, course, recorder, progress)?;
+                let course = Course { trial: trial.number, trials, behind: self.left(trial.number) };
+                let judged = self.attempt(trial, attempts, course, recorder, progress)?;
+                if let Some(judged) = judged.filter(|judged| judged.validity == Validity::Valid) {
+                    lesson = judged.lesson;
+                    break;
+                }
             }
+            self.made.settled.insert(trial.number, lesson);
         }
         Ok(())
     }
 
-    /// What these trials will take, by what others took.
-    fn left(&self, trials: &[PlannedTrial]) -> Duration {
-        let expected: Duration = trials.iter().map(|trial| self.design.expected_of(*trial)).sum();
+    /// A trial with its cell, which is recorded if nobody has chosen it before.
+    fn planned(&mut self, next: Next, recorder: &mut Recorder) -> Result<PlannedTrial, LabError> {
+        let cell = match &next.cell {
+            Which::Known(cell) => *cell,
+            Which::Of(level) => {
+                let known = self.design.cells.len();
+                let cell = self.design.cell_of(level)?;
+                if cell >= known {
+                    let row = self.design.cell_row(cell, |choice| system(self.request, choice));
+                    recorder.batch(|recorder| recorder.cell(&row))?;
+                }
+                cell
+            }
+        };
+        Ok(PlannedTrial { number: next.number, block: next.block, cell, arm: next.arm })
+    }
+
+    /// What a search learns from a trial of which no attempt is valid.
+    fn nothing(&self, trial: PlannedTrial) -> Option<Lesson> {
+        self.design.search.as_ref()?;
+        let level = self.design.level(trial.cell).to_owned();
+        Some(Lesson { level, arm: trial.arm, log_ratio: None, kept: None })
+    }
+
+    /// What the trials after this one will take, by what others took.
+    fn left(&self, number: u32) -> Duration {
+        let expected = self.planner.behind(self.design, number);
         match self.expected.is_zero() {
             true => expected,
             false => expected.mul_f64(self.taken.as_secs_f64() / self.expected.as_secs_f64()),
         }
     }
 
-    /// Tries a trial once; true if it is valid.
+    /// Tries a trial once; none if it failed.
     fn attempt(
         &mut self,
         planned: PlannedTrial,
@@ -145,7 +192,7 @@ impl<'a> Runner<'a> {
         course: Course,
         recorder: &mut Recorder,
         progress: &mut dyn Progress,
-    ) -> Result<bool, LabError> {
+    ) -> Result<Option<Judged>, LabError> {
         let seed = self.design.seed_of(planned, attempt);
         let plan = self.design.plan_of(planned, seed)?;
         let cell = &self.design.cells[planned.cell];
@@ -198,20 +245,19 @@ impl<'a> Runner<'a> {
             Err(error) => {
                 tell(recorder, Some(number), "failed", &error)?;
                 progress.note(&format!("trial {} failed: {error}", planned.number));
-                return Ok(false);
+                return Ok(None);
             }
         }
         self.taken += Duration::from_nanos(monotonic_ns() - began);
         self.expected += self.design.expected_of(planned);
         let run = Run::open(&self.request.provided.directory.join("run.db"))?;
-        let (validity, reason) = validity(&run, number)?;
-        if validity != Validity::Valid {
+        let judged = judged(&run, number)?;
+        if judged.validity != Validity::Valid {
             let again = if attempt < self.design.attempts { "; it is repeated" } else { "" };
-            let reason = reason.unwrap_or_default();
-            let reason = reason.lines().next().unwrap_or_default();
-            progress.note(&format!("trial {} is {}{again}: {reason}", planned.number, validity.name()));
+            let reason = judged.reasons.first().and_then(|reason| reason.lines().next()).unwrap_or_default();
+            progress.note(&format!("trial {} is {}{again}: {reason}", planned.number, judged.validity.name()));
         }
-        Ok(validity == Validity::Valid)
+        Ok(Some(judged))
     }
 }
 

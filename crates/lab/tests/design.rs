@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use brownout_lab::{Design, experiment::Source};
+use brownout_lab::{Design, experiment::Source, planner::Matrix};
 use brownout_record::Arm;
 
 /// Two delays at two consistencies; `more` is at the end of the file.
@@ -42,7 +42,8 @@ vary:
 /// Of a block the cells with their faults, and the cells under which trials without a fault run, both sorted.
 fn block_of(design: &Design, block: u32) -> (Vec<usize>, Vec<usize>) {
     let of = |arm: Arm| {
-        let trials = design.trials().into_iter().filter(|trial| trial.block == block && trial.arm == arm);
+        let trials =
+            Matrix::new(&design).trials().to_vec().into_iter().filter(|trial| trial.block == block && trial.arm == arm);
         let mut cells: Vec<usize> = trials.map(|trial| trial.cell).collect();
         cells.sort_unstable();
         cells
@@ -59,9 +60,12 @@ fn a_block_holds_each_cell_once_and_trials_without_a_fault_for_each_load() {
     for block in 1..=5 {
         assert_eq!(block_of(&design, block), (vec![0, 1, 2, 3], vec![0, 0, 0, 1, 1, 1]));
     }
-    let numbers: Vec<u32> = design.trials().iter().map(|trial| trial.number).collect();
+    let numbers: Vec<u32> = Matrix::new(&design).trials().to_vec().iter().map(|trial| trial.number).collect();
     assert_eq!(numbers, (1..=50).collect::<Vec<_>>());
-    assert!(design.trials().windows(2).all(|pair| pair[0].block <= pair[1].block), "block after block");
+    assert!(
+        Matrix::new(&design).trials().to_vec().windows(2).all(|pair| pair[0].block <= pair[1].block),
+        "block after block"
+    );
     let rows = design.cell_rows(|_| String::new());
     assert_eq!(rows.iter().map(|row| row.compared_with).collect::<Vec<_>>(), [1, 2, 1, 2]);
     assert_eq!(design.description(None).trials, 50);
@@ -81,7 +85,7 @@ fn the_order_differs_between_blocks_and_seeds_and_repeats_by_the_seed() {
     let order = |seed: u32| -> Vec<Vec<(usize, Arm)>> {
         let design = design(FOUR, &format!("trials: 8\nseed: {seed}"));
         let of = |block| {
-            let trials = design.trials().into_iter().filter(move |trial| trial.block == block);
+            let trials = Matrix::new(&design).trials().to_vec().into_iter().filter(move |trial| trial.block == block);
             trials.map(|trial| (trial.cell, trial.arm)).collect()
         };
         (1..=8).map(of).collect()
@@ -110,7 +114,7 @@ fn a_cell_without_faults_is_what_the_others_are_compared_with() {
 #[test]
 fn every_trial_and_every_attempt_has_a_seed_of_its_own() {
     let design = design(FOUR, "trials: 4");
-    let trials = design.trials();
+    let trials = Matrix::new(&design).trials().to_vec();
     let all: Vec<u64> =
         trials.iter().flat_map(|trial| (1..=3).map(|attempt| design.seed_of(*trial, attempt))).collect();
     assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
@@ -126,7 +130,7 @@ fn a_design_with_more_blocks_keeps_the_trials_that_it_had() {
     for (vary, more) in [(FOUR, "seed: 3\nwithout-fault: 2"), ("  delay: [50ms]\n  consistency: [one]", "seed: 4")] {
         let few = design(vary, &format!("trials: 3\n{more}"));
         let many = design(vary, &format!("trials: 9\n{more}"));
-        let (before, after) = (few.trials(), many.trials());
+        let (before, after) = (Matrix::new(&few).trials().to_vec(), Matrix::new(&many).trials().to_vec());
         assert_eq!(after[..before.len()], before);
         for trial in before {
             assert_eq!(few.seed_of(trial, 1), many.seed_of(trial, 1));
@@ -137,7 +141,7 @@ fn a_design_with_more_blocks_keeps_the_trials_that_it_had() {
 #[test]
 fn a_trial_without_a_fault_has_the_plan_of_its_cell_without_its_faults() {
     let design = design(FOUR, "trials: 2");
-    for trial in design.trials() {
+    for trial in Matrix::new(&design).trials().to_vec() {
         let plan = design.plan_of(trial, design.seed_of(trial, 1)).unwrap();
         let cell = &design.cells[trial.cell].plan;
         assert_eq!(plan.faults.len(), usize::from(trial.arm == Arm::Fault));

@@ -14,7 +14,7 @@ use std::{f64::consts::TAU, path::Path};
 
 use brownout_analysis::{CellEffect, Outcome, TrialFindings, Validity, effects, findings};
 use brownout_base::random::Random;
-use brownout_lab::{Design, experiment::Source};
+use brownout_lab::{Design, experiment::Source, planner::Matrix};
 use brownout_record::{Arm, CellRow};
 use common::Synthetic;
 
@@ -66,14 +66,14 @@ without-fault: {without}
         let design = Design::new(&Source::from_text(Path::new("some.yaml"), text).unwrap()).unwrap();
         let template = template();
         let repeated = usize::from(blocks > 2);
-        let trials = vec![template; design.trials().len() + repeated];
+        let trials = vec![template; Matrix::new(&design).trials().len() + repeated];
         Simulation { rows: design.cell_rows(|_| String::new()), design, trials }
     }
 
     /// Another order, other values; `effect` is the logarithm of what the faults do to each figure of each cell.
     fn run(&mut self, random: &mut Random, noise: Noise, effect: f64) -> Vec<[CellEffect; 4]> {
         self.design.seed = random.word();
-        let planned = self.design.trials();
+        let planned = Matrix::new(&self.design).trials().to_vec();
         for (trial, made) in planned.iter().zip(&mut self.trials) {
             made.planned = trial.number;
             made.trial = trial.number;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Description, Document};
 
 /// The design as planned. A run without one has one cell, and as many trials as its description says.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DesignDescription {
     /// What varies, in the file's order.
     pub factors: Vec<FactorDescription>,
@@ -15,11 +15,42 @@ pub struct DesignDescription {
     pub without_fault: u32,
     /// How often a trial is tried until one is valid.
     pub attempts: u32,
-    /// How many trials all of it has, without those that are repeated.
+    /// How many trials all of it has, without those that are repeated; of a search how many at most.
     pub trials: u32,
     /// The number of the one trial that is to be run; none: all.
     #[serde(default)]
     pub only: Option<u32>,
+    /// What is searched; none: the cells are known beforehand. The levels of a search's one factor are those of its cells.
+    #[serde(default)]
+    pub search: Option<SearchDescription>,
+}
+
+/// What a search looks for. Severities and rates are texts, as they are written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum SearchDescription {
+    /// The severities at which the loss of goodput passes thresholds.
+    DangerZone {
+        /// Shares of loss, ascending.
+        thresholds: Vec<f64>,
+        /// The mildest severity.
+        from: String,
+        /// The most severe one. Of a limit of rate the smaller value.
+        to: String,
+    },
+    /// The largest rate that keeps an objective in the phase `fault`; without faults, in the baseline.
+    MaxRate {
+        /// So many of all operations that are due, a share: 0.5, 0.95, 0.99 or 0.999 ...
+        share: f64,
+        /// ... are answered right within this, ns.
+        response_ns: u64,
+        /// The first rate.
+        from: String,
+        /// The highest one that is tried.
+        to: String,
+        /// How narrow the interval has to be, as a share of the rate.
+        precision: f64,
+    },
 }
 
 /// Something that varies.

@@ -27,7 +27,7 @@ pub use blob::{add_encoded, decode_histogram, encode_histogram};
 pub use description::{
     Description, Environment, HostDescription, LoadDescription, LoadPart, Objective, PhaseDescription,
 };
-pub use design::{CellRow, DesignDescription, FactorDescription, SessionRow};
+pub use design::{CellRow, DesignDescription, FactorDescription, SearchDescription, SessionRow};
 pub use document::Document;
 pub use error::RecordError;
 pub use evidence::EvidenceRow;

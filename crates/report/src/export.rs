@@ -3,14 +3,14 @@
 use brownout_analysis::Findings;
 use brownout_record::Run;
 
-use crate::{ReportError, charts, figure::Figure, html, scope::Scope, svg::draw};
+use crate::{ReportError, charts, figure::Figure, html, scope::Scope, search, svg::draw};
 
 const STYLE: &str = include_str!("../assets/figure.css");
 
-/// One figure of the report as an SVG file: `percentiles` (of several cells `cell-N-percentiles`), or `trial-N-throughput`, `trial-N-latency`,
+/// One figure of the report as an SVG file: `percentiles` (of several cells `cell-N-percentiles`), `search`, or `trial-N-throughput`, `trial-N-latency`,
 /// `trial-N-coordinators`, or of what witnesses saw, as `trial-N-clocks`; the ids of the figures in the report. None if there is no such figure.
 pub fn svg(run: &Run, findings: &Findings, which: &str) -> Result<Option<String>, ReportError> {
-    let mut figures = Vec::new();
+    let mut figures: Vec<Figure> = findings.search.iter().filter_map(search::figure).collect();
     for scope in Scope::all(findings) {
         let evidence = html::read(run, &scope)?;
         for trial in &scope.trials {

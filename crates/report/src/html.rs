@@ -12,7 +12,7 @@ use crate::{
     markup::{details, terms},
     matrix,
     scope::Scope,
-    svg, tables, text, tiles,
+    search, svg, tables, text, tiles,
 };
 
 const STYLE: &str = include_str!("../assets/style.css");
@@ -25,6 +25,10 @@ pub fn html(run: &Run, findings: &Findings) -> Result<String, ReportError> {
     let title = findings.question.as_ref().unwrap_or(&findings.name);
     let scopes = Scope::all(findings);
     let mut body = header(findings, &scopes) + &banner(findings);
+    if let Some(found) = &findings.search {
+        let drawn = search::figure(found).map(|drawn| figure(&drawn)).unwrap_or_default();
+        body += &section("Search", &(drawn + &tables::search(found)));
+    }
     match &scopes[..] {
         [scope] => {
             let evidence = read(run, scope)?;
@@ -32,7 +36,10 @@ pub fn html(run: &Run, findings: &Findings) -> Result<String, ReportError> {
         }
         scopes => {
             body += &warnings(findings);
-            body += &section("All cells", &beside(findings, scopes));
+            // A search judges no cell by itself.
+            if findings.search.is_none() {
+                body += &section("All cells", &beside(findings, scopes));
+            }
             for scope in scopes {
                 let evidence = read(run, scope)?;
                 let inner = format!("<p>{}</p>", escape(&scope.sentence)) + &tiles::tiles(scope);
@@ -96,7 +103,9 @@ fn header(findings: &Findings, scopes: &[Scope<'_>]) -> String {
     } else {
         facts.push(format!("{} cells", scopes.len()));
         let of = |factor: &Factor| format!("{}: {}", factor.name, factor.levels.join(", "));
-        lines.extend(findings.design.factors.iter().map(of));
+        if findings.search.is_none() {
+            lines.extend(findings.design.factors.iter().map(of));
+        }
     }
     facts.push(text::trials(findings));
     facts.push(text::date(findings.started_unix_ms));
@@ -121,7 +130,7 @@ fn banner(findings: &Findings) -> String {
         (Validity::Interrupted, _) => ("warn", "…", "interrupted"),
     };
     let mut more = text::more_reasons(verdict).to_vec();
-    if let (Validity::Valid, [cell]) = (verdict.validity, &findings.cells[..])
+    if let (Validity::Valid, [cell], None) = (verdict.validity, &findings.cells[..], &findings.search)
         && cell.effect.outcome != Outcome::NotJudged
     {
         more.push(cell.effect.reason.clone());

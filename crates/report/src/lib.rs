@@ -23,6 +23,7 @@ mod proofs;
 mod scale;
 mod scope;
 mod scores;
+mod search;
 mod strips;
 mod summary;
 mod svg;

@@ -1,6 +1,8 @@
 //! The summary on the terminal.
 
-use brownout_analysis::{FaultFindings, Findings, Part, PhaseFindings, Proof, TrialFindings, Validity, phase};
+use brownout_analysis::{
+    FaultFindings, Findings, Part, PhaseFindings, Proof, SearchFindings, TrialFindings, Validity, phase,
+};
 use brownout_units::{Delay, format_ns};
 
 use crate::{
@@ -8,6 +10,7 @@ use crate::{
     page::{Page, Style},
     proofs,
     scope::Scope,
+    search,
     table::{Paint, Table},
     tables, text,
 };
@@ -17,9 +20,10 @@ pub fn summary(findings: &Findings, style: Style) -> String {
     let mut page = Page::new(style);
     let scopes = Scope::all(findings);
     page.title(findings);
-    match &scopes[..] {
-        [scope] => page.cell(scope),
-        scopes => page.cells(findings, scopes),
+    match (&findings.search, &scopes[..]) {
+        (Some(found), scopes) => page.search(found, scopes),
+        (None, [scope]) => page.cell(scope),
+        (None, scopes) => page.cells(findings, scopes),
     }
     page.notes(findings);
     page.verdict(findings);
@@ -83,6 +87,20 @@ impl Page {
         self.section("One by one (all of a cell: brownout show RUN --cell N)");
         for scope in scopes {
             self.line(Paint::Plain, &format!("{:>3}  {}: {}", scope.cell, scope.text, scope.sentence));
+        }
+    }
+
+    /// What a search has found, and what it tried.
+    fn search(&mut self, found: &SearchFindings, scopes: &[Scope<'_>]) {
+        if let Some(first) = scopes.first() {
+            self.head(first);
+        }
+        self.section(&search::caption(found));
+        self.painted(&search::answer_headings(found), search::answers(found));
+        self.section("What was tried (all of a cell: brownout show RUN --cell N)");
+        self.painted(&search::level_headings(found), search::levels(found));
+        for scope in scopes {
+            self.line(Paint::Dim, &format!("{:>3}  {}: {}", scope.cell, scope.text, scope.sentence));
         }
     }
 
@@ -443,7 +461,7 @@ impl Page {
             let (share, asked) = miss.percents();
             self.line(paint, &format!("- trial {}, {}: {share} good of {asked} asked", miss.trial, miss.phase));
         }
-        if let (Validity::Valid, [cell]) = (verdict.validity, &findings.cells[..]) {
+        if let (Validity::Valid, [cell], None) = (verdict.validity, &findings.cells[..], &findings.search) {
             self.line(Paint::Dim, &format!("  {}", cell.effect.reason));
         }
     }

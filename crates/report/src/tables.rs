@@ -1,6 +1,8 @@
 //! The tables of the HTML report.
 
-use brownout_analysis::{FaultFindings, Findings, Part, PhaseFindings, Proof, Standstill, TrialFindings, phase, words};
+use brownout_analysis::{
+    FaultFindings, Findings, Part, PhaseFindings, Proof, SearchFindings, Standstill, TrialFindings, phase, words,
+};
 use brownout_record::{LoadDescription, LoadPart};
 use brownout_units::{Delay, format_ns};
 
@@ -10,6 +12,7 @@ use crate::{
     markup::{Cell, cell, details, marked, markup, table},
     proofs,
     scope::Scope,
+    search,
     table::Paint,
     text,
 };
@@ -32,6 +35,12 @@ pub fn factors(findings: &Findings) -> Option<String> {
     let caption =
         "Factors: a level against the first one, over all cells that differ in nothing else; × how two act together";
     (!rows.is_empty()).then(|| painted("wide", caption, &cells::FACTOR_HEADINGS, rows))
+}
+
+/// What a search has found, and what it tried.
+pub fn search(found: &SearchFindings) -> String {
+    let answers = painted("", &search::caption(found), &search::answer_headings(found), search::answers(found));
+    answers + &painted("", "What was tried", &search::level_headings(found), search::levels(found))
 }
 
 fn painted(class: &str, caption: &str, headings: &[&str], rows: Vec<(Paint, Vec<String>)>) -> String {

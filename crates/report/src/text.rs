@@ -156,7 +156,11 @@ pub fn ended(phase: &PhaseFindings) -> String {
 
 /// How many trials a run has of how many: `4 trials`, `3 of 4 trials`, `5 attempts at 4 trials`.
 pub fn trials(findings: &Findings) -> String {
-    let planned = findings.design.only.map_or(findings.design.trials, |_| 1);
+    let planned = match &findings.search {
+        // How many it takes, a search itself decides.
+        Some(search) if search.is_over => search.trials,
+        _ => findings.design.only.map_or(findings.design.trials, |_| 1),
+    };
     let mut done: Vec<u32> = findings.trials.iter().map(|trial| trial.planned).collect();
     done.sort_unstable();
     done.dedup();

@@ -8,7 +8,7 @@ mod common;
 mod scenario;
 
 use brownout_analysis::findings;
-use brownout_record::{EvidenceRow, LoadPart, Quantity, Subject};
+use brownout_record::{EvidenceRow, LoadPart, Quantity, SearchDescription, Subject};
 use brownout_report::{Style, html, summary, svg};
 use common::{SECOND, Synthetic, three_copies};
 use scenario::{Made, Scenario};
@@ -81,6 +81,20 @@ fn beside() -> Vec<LoadPart> {
     vec![part("read", Some(150.0), None), part("write", None, Some(4))]
 }
 
+/// Everything n2 sends is late: from 56 ms on a third of the operations is lost.
+fn searched(times: u32) -> Synthetic {
+    let (from, to) = ("10ms".to_owned(), "112ms".to_owned());
+    Synthetic {
+        trials: times,
+        planned_trials: times,
+        without: 6,
+        levels: &[10, 14, 20, 28, 40, 56, 79, 112, 50, 45, 60, 70, 90],
+        search: Some(SearchDescription::DangerZone { thresholds: vec![0.1, 0.5], from, to }),
+        seconds: [1, 2, 5, 6, 3],
+        ..Synthetic::default()
+    }
+}
+
 /// All kinds of runs that a report must survive.
 fn kinds() -> Vec<(&'static str, Synthetic)> {
     let plan = Synthetic::default;
@@ -92,6 +106,9 @@ fn kinds() -> Vec<(&'static str, Synthetic)> {
         ("killed before its first second", Synthetic { trials: 1, cut_at: Some(0), ..plan() }),
         ("killed in the fault", Synthetic { cut_at: Some(20 * SECOND), ..plan() }),
         ("no trial", Synthetic { trials: 0, ..plan() }),
+        ("a search", searched(2)),
+        ("a search that was cut short", searched(1)),
+        ("a search without a trial", Synthetic { trials: 0, ..searched(1) }),
         ("closed loop", Synthetic { threads: Some(8), ..plan() }),
         ("closed beside open", Synthetic { parts: beside(), ..plan() }),
         ("explained", Synthetic { threads: Some(8), placement: Some(three_copies()), ..plan() }),
@@ -163,6 +180,27 @@ fn the_experiment_is_shown_with_what_was_set_in_it() {
     assert!(page.contains("trials: 9 # of the file"));
     assert!(page.contains("what --set changed in it") && page.contains("--set trials=2\n--set question=is 1 &lt; 2?"));
     assert!(text(&Synthetic::default(), PLAIN).contains("set: trials=2\nset: question=is 1 < 2?\n"));
+}
+
+#[test]
+fn a_search_shows_where_its_thresholds_are_passed_and_what_it_tried() {
+    let page = report(&searched(2));
+    for part in ["id=\"search\"", "Loss of goodput by delay", "passed between them", "not reached", "surely less at"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("<h2>All cells</h2>"), "no cell is judged by itself");
+    let text = text(&searched(2), PLAIN);
+    for part in [
+        "Search: the loss of goodput by delay; 38 trials",
+        "passed between them",
+        "112ms",
+        "passes 10% between delay 4",
+    ] {
+        assert!(text.contains(part), "'{part}' is not in:\n{text}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let run = searched(2).run(directory.path());
+    assert!(svg(&run, &findings(&run).unwrap(), "search").unwrap().is_some_and(|file| file.contains("rule-name")));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use brownout_record::{
     Arm, CellRow, CpuRow, Description, DesignDescription, Environment, Event, EvidenceRow, Expectation,
     FactorDescription, FaultRecord, Histogram, HostDescription, LatencyRow, LinkRow, LoadDescription, LoadPart,
     LoadRow, NodePlacement, Objective, OperationPlacement, PairDistance, Period, PhaseDescription, PhaseRow, Placement,
-    ProbeRow, ProbeSample, Quantity, Recorder, Run, Severity, Stamp, Subject, TrialRow, TrialState,
+    ProbeRow, ProbeSample, Quantity, Recorder, Run, SearchDescription, Severity, Stamp, Subject, TrialRow, TrialState,
 };
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -32,6 +32,8 @@ pub struct Synthetic {
     pub without: u32,
     /// What is asked, shown, counted and felt in each cell, ms; none: there is one cell, and nothing varies.
     pub levels: &'static [u64],
+    /// What is searched among the levels, one after the other.
+    pub search: Option<SearchDescription>,
     /// Numbers in the design whose first attempts do not balance.
     pub spoilt: &'static [u32],
     /// Operations per second.
@@ -141,6 +143,7 @@ impl Default for Synthetic {
             planned_trials: 2,
             without: 0,
             levels: &[],
+            search: None,
             spoilt: &[],
             rate: 300,
             threads: None,

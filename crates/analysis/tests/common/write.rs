@@ -86,6 +86,7 @@ impl Synthetic {
                 attempts: 3,
                 trials: self.planned_trials * (cells.len() as u32 + self.without),
                 only: None,
+                search: self.search.clone(),
             },
         )
     }

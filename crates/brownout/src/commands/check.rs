@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use brownout_analysis::{Touched, Visible, touchable, words};
 use brownout_lab::{Design, Plan, design::Cell, experiment::CassandraChoice, machine, plan::PlannedPeriod};
-use brownout_record::{CellRow, Description, DesignDescription, Expectation, Run};
+use brownout_record::{CellRow, Description, DesignDescription, Expectation, Run, SearchDescription};
 use brownout_units::Delay;
 use serde::Serialize;
 
@@ -69,6 +69,10 @@ pub fn check(arguments: &Arguments) -> u8 {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
+    if design.search.is_some() && arguments.pilot.is_some() {
+        output::fail("--pilot: what blocks can see says nothing of a search; leave it out");
+        return WRONG;
+    }
     let visible = match arguments.pilot.as_deref().map(|pilot| visible(pilot, &design)).transpose() {
         Ok(visible) => visible,
         Err(code) => return code,
@@ -154,7 +158,10 @@ fn text(checked: &Checked) -> String {
     }
     for (at, factor) in design.factors.iter().enumerate() {
         let head = if at == 0 { "varies" } else { "" };
-        lines.push(format!("{head:<12}{}: {}", factor.name, factor.levels.join(", ")));
+        lines.push(match &design.search {
+            Some(search) => format!("searches    {}", searched(&factor.name, search)),
+            None => format!("{head:<12}{}: {}", factor.name, factor.levels.join(", ")),
+        });
     }
     for (at, cell) in cells.iter().enumerate() {
         if cells.len() > 1 {
@@ -167,7 +174,10 @@ fn text(checked: &Checked) -> String {
     if cells.len() > 1 {
         lines.push(String::new());
     }
-    lines.push(trials(design, cells.len()));
+    lines.push(match &design.search {
+        Some(search) => of_search(design, search),
+        None => trials(design, cells.len()),
+    });
     let minutes = *expected_duration_ns as f64 / 60e9;
     lines.push(format!(
         "duration    about {minutes:.1} min, once Cassandra is in the cache and if no trial has to be repeated"
@@ -192,11 +202,45 @@ fn trials(design: &DesignDescription, cells: usize) -> String {
     format!("trials      {trials}{blocks}; one that is not valid is tried up to {attempts} times")
 }
 
+/// What is looked for, and where.
+fn searched(factor: &str, search: &SearchDescription) -> String {
+    match search {
+        SearchDescription::DangerZone { thresholds, from, to } => {
+            let losses: Vec<String> = thresholds.iter().map(|loss| format!("{:.4}", loss * 100.0)).collect();
+            let losses: Vec<&str> =
+                losses.iter().map(|loss| loss.trim_end_matches('0').trim_end_matches('.')).collect();
+            format!("{factor} from {from} to {to}, where the loss of goodput passes {}%", losses.join("% and "))
+        }
+        SearchDescription::MaxRate { share, response_ns, from, to, precision } => format!(
+            "{factor} from {from} up to {to} or down, for the largest one at which {:.1}% of the operations are answered within {}, to {:.0}% of it",
+            share * 100.0,
+            Delay::from_ns(*response_ns),
+            precision * 100.0
+        ),
+    }
+}
+
+/// How many trials a search takes.
+fn of_search(design: &DesignDescription, search: &SearchDescription) -> String {
+    let DesignDescription { without_fault, attempts, trials, .. } = design;
+    let which = match search {
+        SearchDescription::DangerZone { .. } => {
+            format!(
+                ": {without_fault} without a fault among one at each of 13 severities, in random order, then where they tell most"
+            )
+        }
+        SearchDescription::MaxRate { .. } => {
+            ": the rate doubles, or halves, until it has missed and kept; then where trials tell most".to_owned()
+        }
+    };
+    format!("trials      at most {trials}{which}; one that is not valid is tried up to {attempts} times")
+}
+
 /// What effect so many trials can see.
 fn sees(checked: &Checked) -> Option<String> {
     let DesignDescription { blocks, without_fault, .. } = checked.design;
     let faulty = checked.cells.iter().any(|cell| !cell.faults.is_empty());
-    if !faulty {
+    if !faulty || checked.design.search.is_some() {
         return None;
     }
     Some(match &checked.visible {

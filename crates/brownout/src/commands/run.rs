@@ -5,7 +5,7 @@ use std::{
 };
 
 use brownout_analysis::Validity;
-use brownout_lab::{Design, Ended, LabError, Resumed, RunOptions, experiment::Source};
+use brownout_lab::{Design, Ended, LabError, Resumed, RunOptions, experiment::Source, planner::Planner};
 
 use crate::{
     load::{RUNS, load},
@@ -62,7 +62,11 @@ pub fn run(arguments: &Arguments) -> u8 {
         Err(code) => return code,
     };
     if let Some(trial) = arguments.trial {
-        let trials = asked.design.trials().len();
+        if asked.design.search.is_some() {
+            output::fail("--trial: which trials a search has follows from those before; run it without --trial");
+            return WRONG;
+        }
+        let trials = Planner::new(&asked.design).most_trials();
         if trial == 0 || trial as usize > trials {
             output::fail(format!("there is no trial {trial}; the design has trials 1 to {trials}"));
             return WRONG;

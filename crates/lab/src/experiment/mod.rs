@@ -10,6 +10,7 @@ mod differences;
 mod fault;
 mod impairment;
 mod load;
+mod search;
 mod share;
 mod signal;
 mod source;
@@ -27,6 +28,8 @@ pub use fault::*;
 pub use impairment::{GilbertElliottSection, LinkEntry, MarkovSection};
 pub(crate) use impairment::{checked, gap, limit, mtu};
 pub use load::{ArrivalsChoice, CoordinatorsChoice, LoadSection, Mix, OpsChoice};
+pub(crate) use search::Method;
+pub use search::{MaxRateSection, Search, SearchSection};
 pub use share::{Amount, MixShare, OpShare};
 pub use signal::Signal;
 pub(crate) use source::one_of;
@@ -55,6 +58,9 @@ pub struct Experiment {
     pub faults: Vec<FaultEntry>,
     /// What the cells of the design differ in: factors with their levels; see [`Variation`]. Default: nothing, one cell.
     pub vary: Option<IgnoredAny>,
+    /// What is looked for, instead of cells that are known beforehand; see [`SearchSection`]. Excludes `vary`, `trials` and
+    /// `without-fault`. Default: nothing.
+    pub search: Option<IgnoredAny>,
     /// Trials of each cell. Default: 1.
     #[serde(default = "one")]
     pub trials: Count,

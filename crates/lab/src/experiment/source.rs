@@ -10,6 +10,7 @@ pub use brownout_yaml::FileError;
 pub(crate) use brownout_yaml::one_of;
 use brownout_yaml::{Document, Marker, Node, Span};
 use marked_yaml::spanned_serde;
+use serde::de::DeserializeOwned;
 
 use super::{
     Experiment, FaultEntry,
@@ -109,9 +110,14 @@ impl Source {
     /// The structs of the file.
     pub fn experiment(&self) -> Result<Experiment, FileError> {
         self.check_fault_kinds()?;
-        spanned_serde::from_node(self.document.tree()).map_err(|error| {
+        self.structs(self.document.tree(), "")
+    }
+
+    /// The structs of what stands below a key.
+    pub(super) fn structs<T: DeserializeOwned>(&self, node: &Node, key: &str) -> Result<T, FileError> {
+        spanned_serde::from_node(node).map_err(|error| {
             let path = error.path().filter(|path| *path != ".").unwrap_or_default().replace(['[', ']'], ".");
-            let path = path.replace("..", ".").trim_matches('.').to_owned();
+            let path = format!("{key}.{path}").replace("..", ".").trim_matches('.').to_owned();
             let error = error.into_inner();
             let (message, key) = match &error {
                 spanned_serde::Error::UnknownFieldError(field, known, _) => {

@@ -68,6 +68,18 @@ pub(super) fn texts<'a>(node: &'a Node, told: &mut dyn FnMut(&'a MarkedScalarNod
     }
 }
 
+/// All texts below a node with their dotted keys, depth first.
+pub(super) fn places<'a>(node: &'a Node, key: &str, told: &mut dyn FnMut(&str, &'a MarkedScalarNode)) {
+    let below = |step: &str| if key.is_empty() { step.to_owned() } else { format!("{key}.{step}") };
+    match node {
+        Node::Scalar(text) => told(key, text),
+        Node::Sequence(list) => {
+            list.iter().enumerate().for_each(|(at, value)| places(value, &below(&at.to_string()), told));
+        }
+        Node::Mapping(map) => map.iter().for_each(|(name, value)| places(value, &below(name.as_str()), told)),
+    }
+}
+
 /// Puts a value wherever a text is `variable`, and its text where `variable` is a part of one; else why that cannot be.
 pub(super) fn replace(node: &mut Node, variable: &str, value: &Node) -> Result<(), String> {
     match node {

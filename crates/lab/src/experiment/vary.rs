@@ -6,13 +6,16 @@
 //! All combinations are cells, but for those of `exclude`; `include` adds single ones.
 
 use brownout_units::Spaced;
-use brownout_yaml::{FileError, Node, nearest};
+use brownout_yaml::{FileError, Node, Span, nearest};
 use marked_yaml::types::MarkedScalarNode;
 
 use super::{
     Source, bundle,
-    tree::{place_of, replace, scalar, texts},
+    tree::{place_of, places, replace, scalar, texts},
 };
+
+/// The sections that say what varies.
+const OF_DESIGNS: [&str; 2] = ["vary", "search"];
 
 /// What varies, and in which combinations.
 #[derive(Debug, Clone, Default)]
@@ -61,6 +64,21 @@ const LONGEST_NAME: usize = 40;
 const MOST_CELLS: usize = 1_000;
 
 impl Variation {
+    /// One factor of which no level is known yet.
+    pub(crate) fn of(factor: &str) -> Variation {
+        Variation { factors: vec![Factor { name: factor.to_owned(), levels: Vec::new() }], cells: Vec::new() }
+    }
+
+    /// The cell of the last factor's level that is written so; made where there is none.
+    pub(crate) fn cell_of(&mut self, level: &str) -> usize {
+        let Some(factor) = self.factors.last_mut() else { return 0 };
+        factor.levels.iter().position(|known| known.name == level).unwrap_or_else(|| {
+            factor.levels.push(Level { name: level.to_owned(), value: scalar(Span::new_blank(), level) });
+            self.cells.push(vec![factor.levels.len() - 1]);
+            self.cells.len() - 1
+        })
+    }
+
     /// What a cell is, in words: `delay 10ms, loss 1%`; empty if nothing varies.
     pub fn words(&self, cell: usize) -> String {
         let level = |(factor, level): (&Factor, &usize)| format!("{} {}", factor.name, factor.levels[*level].name);
@@ -239,14 +257,14 @@ impl Source {
         Ok(entries)
     }
 
-    /// The file of one cell: without `vary:`, and with the cell's level of each factor.
+    /// The file of one cell: without `vary:` and `search:`, and with the cell's level of each factor.
     ///
     /// # Errors
     /// A key cannot be set to a level, or something is to be replaced by no factor.
     pub fn of_cell(&self, variation: &Variation, cell: usize) -> Result<Source, FileError> {
         let mut source = self.clone();
         if let Node::Mapping(map) = source.document.tree_mut() {
-            map.remove("vary");
+            OF_DESIGNS.iter().for_each(|section| drop(map.remove(*section)));
         }
         for (factor, level) in variation.factors.iter().zip(&variation.cells[cell]) {
             let value = &factor.levels[*level].value;
@@ -257,7 +275,9 @@ impl Source {
                 Kind::Key => place_of(tree, &factor.name).map(|place| *place = value.clone()),
                 Kind::Bundle => bundle::put(tree, value),
             };
-            put.map_err(|message| self.complain(&format!("vary.{}", factor.name), message))?;
+            let is_search = self.node("search").is_some();
+            let key = if is_search { "search.danger-zone".to_owned() } else { format!("vary.{}", factor.name) };
+            put.map_err(|message| self.complain(&key, message))?;
         }
         source.variables().first().map_or(Ok(()), |unknown| Err(self.unknown(unknown, variation)))?;
         Ok(source)
@@ -290,20 +310,32 @@ impl Source {
         self.document.complain_at(marker, "", message)
     }
 
-    /// All texts of the file but those of `vary:`.
+    /// All texts of the file but those that say what varies.
     fn outside_of_vary<'a>(&'a self, told: &mut dyn FnMut(&'a MarkedScalarNode)) {
         let sections = self.document.tree().as_mapping().into_iter().flat_map(|map| map.iter());
-        sections.filter(|(name, _)| name.as_str() != "vary").for_each(|(_, section)| texts(section, told));
+        sections.filter(|(name, _)| !OF_DESIGNS.contains(&name.as_str())).for_each(|(_, section)| texts(section, told));
     }
 
-    fn holds(&self, variable: &str) -> bool {
+    /// The keys of all texts that hold a variable.
+    pub(super) fn keys_with(&self, variable: &str) -> Vec<String> {
+        let mut keys = Vec::new();
+        places(self.document.tree(), "", &mut |key, text| {
+            let section = key.split('.').next().unwrap_or_default();
+            if text.as_str().contains(variable) && !OF_DESIGNS.contains(&section) {
+                keys.push(key.to_owned());
+            }
+        });
+        keys
+    }
+
+    pub(super) fn holds(&self, variable: &str) -> bool {
         let mut holds = false;
         self.outside_of_vary(&mut |text| holds |= text.as_str().contains(variable));
         holds
     }
 
     /// The names of all `${…}`.
-    fn variables(&self) -> Vec<String> {
+    pub(super) fn variables(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         self.outside_of_vary(&mut |text| {
             let parts = text.as_str().split("${").skip(1).filter_map(|part| part.split_once('}'));

@@ -1,0 +1,54 @@
+//! The trials of a design whose cells are all known.
+
+use brownout_base::random::{Random, derive};
+use brownout_record::Arm;
+
+use super::{Next, Settled, Which};
+use crate::design::{Design, ORDER, PlannedTrial};
+
+/// All trials, in the order in which they are to be run.
+#[derive(Debug, Clone)]
+pub struct Matrix {
+    trials: Vec<PlannedTrial>,
+    /// The number of the one that is to be run; none: all.
+    pub(super) only: Option<u32>,
+}
+
+impl Matrix {
+    /// Those of a design: in each block every cell, and trials without a fault, in an order of the block's own.
+    pub fn new(design: &Design) -> Matrix {
+        let mut trials = Vec::new();
+        for block in 1..=design.blocks {
+            let mut arms: Vec<(usize, Arm)> = Vec::new();
+            for (number, cell) in design.cells.iter().enumerate() {
+                arms.push((number, if cell.plan.faults.is_empty() { Arm::None } else { Arm::Fault }));
+                // A cell without faults is what others are compared with itself.
+                if cell.sharing == number && !design.is_compared_with_a_cell(number) {
+                    arms.extend((0..design.without_fault).map(|_| (number, Arm::None)));
+                }
+            }
+            Random::new(derive(derive(design.seed, ORDER), u64::from(block))).shuffle(&mut arms);
+            for (cell, arm) in arms {
+                trials.push(PlannedTrial { number: trials.len() as u32 + 1, block, cell, arm });
+            }
+        }
+        Matrix { trials, only: None }
+    }
+
+    /// All of them.
+    pub fn trials(&self) -> &[PlannedTrial] {
+        &self.trials
+    }
+
+    /// Those that are to be run and not settled.
+    pub(super) fn missing(&self, settled: &Settled) -> impl Iterator<Item = &PlannedTrial> {
+        let is_wanted = |trial: &PlannedTrial| self.only.is_none_or(|only| only == trial.number);
+        self.trials.iter().filter(move |trial| is_wanted(trial) && !settled.contains_key(&trial.number))
+    }
+
+    /// The first that is not settled.
+    pub fn next(&self, settled: &Settled) -> Option<Next> {
+        let open = self.missing(settled).next()?;
+        Some(Next { number: open.number, block: open.block, cell: Which::Known(open.cell), arm: open.arm })
+    }
+}

@@ -1,0 +1,121 @@
+//! Which trial comes next: a shuffled list for a design whose cells are known, a choice by what trials have shown for a search.
+//!
+//! A planner knows nothing but the design and what is settled, and gives the same answer whenever it is asked the same: a run that
+//! goes on after an interruption reads from its record what is settled, and is where it was.
+
+mod danger_zone;
+mod matrix;
+mod max_rate;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use brownout_analysis::Lesson;
+use brownout_record::Arm;
+
+pub use self::{danger_zone::DangerZone, matrix::Matrix, max_rate::MaxRate};
+use crate::{
+    design::{Design, PlannedTrial},
+    experiment::Method,
+};
+
+/// Planned trials that are valid, or have been tried as often as they may be, by their number, with what a search learns from them.
+pub type Settled = BTreeMap<u32, Option<Lesson>>;
+
+/// Says which trial comes next.
+#[derive(Debug, Clone)]
+pub enum Planner {
+    /// All cells are known.
+    Matrix(Matrix),
+    /// The severities at which a loss passes thresholds.
+    DangerZone(DangerZone),
+    /// The largest rate that keeps an objective.
+    MaxRate(MaxRate),
+}
+
+/// A trial that comes next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Next {
+    /// From 1, in the order of the run.
+    pub number: u32,
+    /// From 1.
+    pub block: u32,
+    /// Its cell.
+    pub cell: Which,
+    /// With its faults, or without.
+    pub arm: Arm,
+}
+
+/// A cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// Its number, from 0.
+    Known(usize),
+    /// The one with this severity or rate, which may have to be made.
+    Of(String),
+}
+
+impl Planner {
+    /// That of a design.
+    pub fn new(design: &Design) -> Planner {
+        match design.search.as_ref().map(|search| &search.method) {
+            None => Planner::Matrix(Matrix::new(design)),
+            Some(Method::DangerZone(zone)) => Planner::DangerZone(DangerZone::new(zone.clone(), design.seed)),
+            Some(Method::MaxRate(rate)) => {
+                let arm = if design.first().faults.is_empty() { Arm::None } else { Arm::Fault };
+                Planner::MaxRate(MaxRate::new(rate.clone(), arm))
+            }
+        }
+    }
+
+    /// The same of one trial alone; a search chooses by all of its trials, and has none that stands alone.
+    #[must_use]
+    pub fn only(mut self, number: Option<u32>) -> Planner {
+        if let Planner::Matrix(matrix) = &mut self {
+            matrix.only = number;
+        }
+        self
+    }
+
+    /// How many trials are still to be run; of a search at most.
+    pub fn missing(&self, settled: &Settled) -> usize {
+        match self {
+            Planner::Matrix(matrix) => matrix.missing(settled).count(),
+            search if search.next(settled).is_none() => 0,
+            search => search.most_trials().saturating_sub(settled.len()),
+        }
+    }
+
+    /// What comes after what is settled; none: nothing more.
+    pub fn next(&self, settled: &Settled) -> Option<Next> {
+        let lessons = || -> Vec<Lesson> { settled.values().flatten().cloned().collect() };
+        match self {
+            Planner::Matrix(matrix) => matrix.next(settled),
+            Planner::DangerZone(zone) => zone.next(&lessons()),
+            Planner::MaxRate(rate) => rate.next(&lessons()),
+        }
+    }
+
+    /// How many trials there are, without those that are repeated; of a search at most.
+    pub fn most_trials(&self) -> usize {
+        match self {
+            Planner::Matrix(matrix) => matrix.trials().len(),
+            Planner::DangerZone(zone) => zone.most_trials(),
+            Planner::MaxRate(rate) => rate.most_trials(),
+        }
+    }
+
+    /// How long all trials after this one take, of a search at most.
+    pub(crate) fn behind(&self, design: &Design, number: u32) -> Duration {
+        match self {
+            Planner::Matrix(matrix) => {
+                let after = matrix.missing(&Settled::new()).filter(|trial| trial.number > number);
+                after.map(|trial| design.expected_of(*trial)).sum()
+            }
+            // Trials of a search are as long as each other.
+            search => {
+                let trial = |number| PlannedTrial { number, block: 1, cell: 0, arm: Arm::Fault };
+                (number + 1..=search.most_trials() as u32).map(|number| design.expected_of(trial(number))).sum()
+            }
+        }
+    }
+}
