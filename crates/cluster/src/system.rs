@@ -54,7 +54,7 @@ pub(crate) trait System: Send + Sync {
     fn rest(&self, members: &[Member], index: usize) -> ClusterView;
 
     /// Has a member forget what it has learned of the others and would decide by, and verifies that it has; if not, what it
-    /// does instead. Runs in the member's network, blocks for ten seconds at most.
+    /// does instead. Runs in the member's network, blocks for seconds.
     fn forget(&self) -> Result<(), String>;
 
     /// Whether `members[index]` answers clients; if not, what it does instead. Runs and blocks as [`System::view`].

@@ -89,7 +89,7 @@ fn read(attributes: &[(String, Value)]) -> Option<Told> {
 }
 
 /// Has the node of this network forget its scores, and looks whether it has; if not, says what it still does. Runs in the
-/// node's network; blocks for some tenths of a second, and, if something is wrong, for ten seconds.
+/// node's network; blocks for some tenths of a second, and for seconds if something is wrong.
 pub(super) fn forget(jmx_port: u16) -> Result<(), String> {
     let jmx = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), jmx_port);
     let mut client = Client::open(jmx, PATIENCE).map_err(|error| format!("it cannot be told by JMX ({error})"))?;
