@@ -152,6 +152,31 @@ impl Cluster {
             .map(drop)
     }
 
+    /// Has every node forget what it has learned of the others and would go on deciding by (Cassandra: its scores of them, by
+    /// which it chooses replicas), and verifies that it has.
+    ///
+    /// To be called after [`Cluster::wait_rest`], whose questions make nodes read from one another.
+    ///
+    /// # Errors
+    /// When a node cannot be asked, or has not forgotten.
+    pub fn forget(&mut self) -> Result<(), ClusterError> {
+        let Parts { system, members, networks, .. } = &*self.parts;
+        let forget = |network: &Network| {
+            network.enter().map_err(|error| format!("its network cannot be entered: {error}"))?;
+            system.forget()
+        };
+        let forget = &forget;
+        // All at once: one that reads from another would have it scored again.
+        let done: Vec<_> = thread::scope(|scope| {
+            let threads: Vec<_> = networks.iter().map(|network| scope.spawn(move || forget(network))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err("its thread ended".into()))).collect()
+        });
+        for (member, done) in members.iter().zip(done) {
+            done.map_err(|why| ClusterError::NotForgotten { node: member.name.clone(), why })?;
+        }
+        Ok(())
+    }
+
     /// Waits until all members lack nothing of what `ask` asks the one at a place for; returns the schema that they hold.
     fn wait(
         &self,
@@ -274,6 +299,9 @@ mod tests {
         }
         fn rest(&self, members: &[Member], index: usize) -> ClusterView {
             self.view(members, index)
+        }
+        fn forget(&self) -> Result<(), String> {
+            Err("it is no database".to_owned())
         }
         fn settings_in_force(&self, _: &[Member]) -> SystemSettings {
             SystemSettings {

@@ -196,6 +196,14 @@ pub enum ClusterError {
         /// Where the nodes' logs lie.
         logs: String,
     },
+    /// A node goes on deciding by what it has learned.
+    #[error("{node} does not forget how fast it found the others: {why}; start another cluster")]
+    NotForgotten {
+        /// The node.
+        node: String,
+        /// What it does instead.
+        why: String,
+    },
     /// The caller asked to stop.
     #[error("interrupted while waiting for the cluster")]
     Interrupted,

@@ -53,6 +53,10 @@ pub(crate) trait System: Send + Sync {
     /// As [`System::view`], and what the member still holds or works on that its clients gave it: data, compactions, hints.
     fn rest(&self, members: &[Member], index: usize) -> ClusterView;
 
+    /// Has a member forget what it has learned of the others and would decide by, and verifies that it has; if not, what it
+    /// does instead. Runs in the member's network, blocks for seconds.
+    fn forget(&self) -> Result<(), String>;
+
     /// Whether `members[index]` answers clients; if not, what it does instead. Runs and blocks as [`System::view`].
     fn answers(&self, members: &[Member], index: usize) -> Result<(), String>;
 

@@ -287,6 +287,69 @@ fn what_nodes_do_shows_in_their_evidence_at_its_time() {
     );
 }
 
+/// The largest of the scores that `node` gives `other`, in three readings of each; `None` if it gives none.
+fn largest_score(control: &ClusterControl, node: &str, other: &str) -> Option<f64> {
+    let every = Duration::from_millis(300);
+    let port = quick().jmx_port;
+    let watch = EvidenceWatch::start(control, port, monotonic_ns(), every, &BTreeSet::new()).unwrap();
+    let mut seen = Vec::new();
+    eventually("three readings", || {
+        seen.extend(watch.drain().into_iter().filter(|one| one.node == node));
+        seen.iter().filter(|one| one.name == "reading").count() >= 3
+    });
+    let scores = seen.iter().filter(|one| one.name == "snitch-score" && one.subject == other);
+    scores.map(|one| one.value).reduce(f64::max)
+}
+
+#[test]
+fn that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial() {
+    let ground = Ground::new(2);
+    let mut cluster = start(&ground, &quick(), &ground.paths("forget"));
+    wait(&mut cluster).unwrap();
+    let control = cluster.control();
+    let mut client = Client::connect(&ground.network.hosts()[0]);
+    for text in [
+        "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}",
+        "CREATE TABLE k.t (k int PRIMARY KEY, v int)",
+        "INSERT INTO k.t (k, v) VALUES (1, 1)",
+    ] {
+        client.query_again(text, ALL);
+    }
+    client.query_again("SELECT v FROM k.t WHERE k = 1", ALL);
+    for _ in 0..10 {
+        control.pause("n2").unwrap();
+        std::thread::scope(|scope| {
+            let read = scope.spawn(|| drop(client.query_again("SELECT v FROM k.t WHERE k = 1", ALL)));
+            std::thread::sleep(Duration::from_millis(300));
+            control.unpause("n2").unwrap();
+            read.join().unwrap();
+        });
+    }
+    let before = largest_score(&control, "n1", "n2");
+    assert!(before.is_some_and(|score| score > 0.9), "{before:?}");
+    client.query_again("DROP KEYSPACE k", ONE);
+    cluster.wait_rest(PATIENCE, &|| false).unwrap();
+    let still = largest_score(&control, "n1", "n2");
+    assert!(still.is_some_and(|score| score > 0.0), "a cluster at rest remembers: {still:?}");
+
+    let begun = Instant::now();
+    cluster.forget().unwrap();
+    eprintln!("forgotten within {:.2} s", begun.elapsed().as_secs_f64());
+    for (node, other) in [("n1", "n2"), ("n2", "n1")] {
+        let after = largest_score(&control, node, other);
+        assert!(after.is_none_or(|score| score == 0.0), "{node}: {after:?}");
+    }
+    // Latencies are gathered as before: the interval of forgetting is not ours any more.
+    control.pause("n2").unwrap();
+    std::thread::scope(|scope| {
+        let read = scope.spawn(|| drop(client.query_again("SELECT role FROM system_auth.roles", ALL)));
+        std::thread::sleep(Duration::from_millis(300));
+        control.unpause("n2").unwrap();
+        read.join().unwrap();
+    });
+    eventually("n1 to score n2 again", || largest_score(&control, "n1", "n2").is_some_and(|score| score > 0.0));
+}
+
 #[test]
 fn sites_that_do_not_fit_start_nothing() {
     let ground = Ground::new(2);

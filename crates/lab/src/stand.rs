@@ -1,8 +1,9 @@
 //! Stands: a network with a cluster on it, which serve trials of the same layout one after the other.
 //!
 //! Between two trials all of a stand is as after its start, but for what a running database cannot forget: its compiled code,
-//! its caches and what its nodes have learned about one another. The tables are dropped, and the nodes themselves have to say
-//! that they hold nothing of them and work on nothing that was left. Where they do not, another stand is built.
+//! and little else (docs/limitations.md, "Statistics"). The tables are dropped, the nodes are made to forget by which of them
+//! they were answered slowly, and they themselves have to say that they hold nothing of all that and work on nothing that was
+//! left. Where they do not, another stand is built.
 
 use std::{collections::BTreeMap, fs, net::SocketAddr, time::Duration};
 
@@ -124,6 +125,10 @@ impl Stands {
             })
             .map_err(|error| if time_line.interrupted() { LabError::Interrupted } else { error.into() })?;
         progress.note(&format!("cluster ready after {:.1}s", ready.took.as_secs_f64()));
+        // As on a stand that has served a trial: how long the first reads of a new JVM took is nothing to choose nodes by.
+        if let Err(error) = testbed.cluster.forget() {
+            progress.note(&format!("the trial begins with what the nodes have seen during their start: {error}"));
+        }
         Ok(Stand {
             testbed,
             number: self.built,
@@ -176,6 +181,8 @@ impl Stand {
         let limit = control::Limit { time: DROP_WITHIN, interrupted: &interrupted };
         control::drop_keyspaces(&coordinators, &entering(host, None), limit)?;
         cluster.wait_rest(REST_WITHIN, &interrupted)?;
+        // Last: to be at rest is found out by reads, whose latencies nodes would remember.
+        cluster.forget()?;
         controls.reseed(seed)
     }
 }

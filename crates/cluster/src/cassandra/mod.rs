@@ -5,6 +5,7 @@ mod conf;
 mod cql;
 mod distribution;
 mod evidence;
+mod forget;
 mod heartbeat;
 mod jvm;
 mod manifest;

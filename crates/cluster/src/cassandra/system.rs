@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    CassandraSpec, Distribution, Origin, conf,
+    CassandraSpec, Distribution, Origin, conf, forget,
     jvm::{self, Archive, Jvm},
     rest, sites, tool, view, yaml,
 };
@@ -112,6 +112,10 @@ impl System for Cassandra {
 
     fn rest(&self, members: &[Member], index: usize) -> ClusterView {
         rest::rest(members, &self.tokens(members), index)
+    }
+
+    fn forget(&self) -> Result<(), String> {
+        forget::forget(self.spec.jmx_port)
     }
 
     fn answers(&self, members: &[Member], index: usize) -> Result<(), String> {

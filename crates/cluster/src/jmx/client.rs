@@ -16,6 +16,7 @@ use std::{
 
 use super::{
     JmxError,
+    arguments::{Argument, attributes_of, operation_of, text, text_body},
     object::{Reader, Value},
 };
 
@@ -36,6 +37,8 @@ const LOOKUP: (i32, i64) = (2, 4_905_912_898_345_647_071);
 const NEW_CLIENT: (i32, i64) = (-1, -1_089_742_558_549_201_240);
 /// `RMIConnection.getAttributes(ObjectName, String[], Subject)`.
 const GET_ATTRIBUTES: (i32, i64) = (-1, 6_285_293_806_596_348_999);
+/// `RMIConnection.invoke(ObjectName, String, MarshalledObject, String[], Subject)`.
+const INVOKE: (i32, i64) = (-1, 1_434_350_937_885_235_744);
 /// `RMIConnection.close()`.
 const CLOSE: (i32, i64) = (-1, -4_742_752_445_160_157_748);
 
@@ -68,12 +71,7 @@ impl Client {
     ///
     /// After [`JmxError::Exception`] (there is no such MBean) the client can be used as before.
     pub(crate) fn attributes(&mut self, bean: &str, names: &[&str]) -> Result<Vec<(String, Value)>, JmxError> {
-        if self.since.elapsed() > RENEWED_AFTER {
-            let fresh = new_client(&mut self.calls, &self.server)?;
-            let old = std::mem::replace(&mut self.connection, fresh);
-            self.since = Instant::now();
-            self.calls.call(&old, CLOSE, &[])?;
-        }
+        self.renew()?;
         let answer = self.calls.call(&self.connection, GET_ATTRIBUTES, &attributes_of(bean, names))?;
         let Value::Object(list) = answer else { return Err(JmxError::Protocol("no list of attributes")) };
         let attribute = |item: &Value| match item {
@@ -83,6 +81,30 @@ impl Client {
             _ => None,
         };
         Ok(list.items().filter_map(attribute).collect())
+    }
+
+    /// Has an MBean carry out an operation; returns what that returns. `arguments` are the class of each parameter and what
+    /// is given for it.
+    ///
+    /// After [`JmxError::Exception`] (there is no such MBean, or the operation failed) the client can be used as before.
+    pub(crate) fn invoke(
+        &mut self,
+        bean: &str,
+        operation: &str,
+        arguments: &[(&str, Argument)],
+    ) -> Result<Value, JmxError> {
+        self.renew()?;
+        self.calls.call(&self.connection, INVOKE, &operation_of(bean, operation, arguments))
+    }
+
+    fn renew(&mut self) -> Result<(), JmxError> {
+        if self.since.elapsed() > RENEWED_AFTER {
+            let fresh = new_client(&mut self.calls, &self.server)?;
+            let old = std::mem::replace(&mut self.connection, fresh);
+            self.since = Instant::now();
+            self.calls.call(&old, CLOSE, &[])?;
+        }
+        Ok(())
     }
 }
 
@@ -194,40 +216,6 @@ fn remote(stub: &Value) -> Option<(u16, ObjectId)> {
 fn take_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<2>()?;
     rest.split_at_checked(u16::from_be_bytes(*length).into())
-}
-
-/// The arguments of `getAttributes`: the bean's name, those of the attributes, and that nobody else asks through us.
-fn attributes_of(bean: &str, names: &[&str]) -> Vec<u8> {
-    let mut arguments = vec![0x73];
-    arguments.extend(class("javax.management.ObjectName", 0x0f03_a71b_eb6d_15cf, 3));
-    arguments.extend(text(bean));
-    arguments.extend([0x78, 0x75]);
-    arguments.extend(class("[Ljava.lang.String;", 0xadd2_56e7_e91d_7b47, 2));
-    arguments.extend((names.len() as u32).to_be_bytes());
-    names.iter().for_each(|name| arguments.extend(text(name)));
-    arguments.push(0x70);
-    arguments
-}
-
-/// A class without fields and parents, from nowhere in particular.
-fn class(name: &str, version: u64, flags: u8) -> Vec<u8> {
-    let mut bytes = vec![0x72];
-    bytes.extend(text_body(name));
-    bytes.extend(version.to_be_bytes());
-    bytes.extend([flags, 0, 0, 0x70, 0x78, 0x70]);
-    bytes
-}
-
-fn text(text: &str) -> Vec<u8> {
-    let mut bytes = vec![0x74];
-    bytes.extend(text_body(text));
-    bytes
-}
-
-fn text_body(text: &str) -> Vec<u8> {
-    let mut bytes = (text.len() as u16).to_be_bytes().to_vec();
-    bytes.extend(text.bytes());
-    bytes
 }
 
 #[cfg(test)]

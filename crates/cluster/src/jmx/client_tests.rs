@@ -35,6 +35,22 @@ const ANSWER: &[u8] = b"Q\xac\xed\0\x05w\x0f\x01=*.}\0\0\x01\xa2\x07d\xe6\xb2\x8
 /// An `InstanceNotFoundException` with its stack trace, one element of which refers to others.
 const NO_SUCH_BEAN: &[u8] = include_bytes!("golden/no-such-bean.bin");
 
+/// An operation of five parameters, one of which is given, is invoked; it returns nothing. No string is the same object as
+/// another, which Java would refer to.
+const SET: &[u8] = include_bytes!("golden/set-interval.bin");
+const SET_ANSWER: &[u8] = b"Q\xac\xed\0\x05w\x0f\x01\xdd[\x95H\0\0\x01\xa2\x07\xc5\xed\\\x80\x0bp";
+/// The `MBeanException` of an operation that ended by an exception.
+const FAILED: &[u8] = include_bytes!("golden/operation-failed.bin");
+
+const STORAGE: &str = "org.apache.cassandra.db:type=StorageService";
+const INTERVAL: [(&str, Argument); 5] = [
+    ("java.lang.String", Argument::Nothing),
+    ("java.lang.Boolean", Argument::Nothing),
+    ("java.lang.Integer", Argument::Nothing),
+    ("java.lang.Integer", Argument::Int(5)),
+    ("java.lang.Double", Argument::Nothing),
+];
+
 const SNITCH: &str = "org.apache.cassandra.db:type=DynamicEndpointSnitch";
 const ATTRIBUTES: [&str; 5] = ["Badness", "Count", "Name", "D", "ScoresWithPort"];
 
@@ -50,6 +66,8 @@ fn calls_are_the_bytes_that_a_client_of_java_sends() {
     assert_eq!(call(&server, NEW_CLIENT, &[0x70]), NEW);
     let (_, connection) = stub(CONNECTION);
     assert_eq!(call(&connection, GET_ATTRIBUTES, &attributes_of(SNITCH, &ATTRIBUTES)), ASK);
+    let connection: ObjectId = SET[7..29].try_into().unwrap();
+    assert_eq!(call(&connection, INVOKE, &operation_of(STORAGE, "updateSnitch", &INTERVAL)), SET);
 }
 
 /// Takes a connection, and gives `answers` to so many calls of these lengths; the last call is said to nobody.
@@ -101,6 +119,33 @@ fn a_bean_is_asked_for_attributes_and_one_that_is_not_there_leaves_the_session_a
         assert_eq!(attributes[1].1.number(), Some(123_456_789_012.0));
         assert_eq!((attributes[2].1.text(), attributes[2].1.number()), (Some("ä"), None));
         assert_eq!(attributes[4].1.entries().len(), 2);
+    });
+}
+
+#[test]
+fn an_operation_is_carried_out_and_one_that_fails_leaves_the_session_as_it_was() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let mut theirs = listener.accept().unwrap().0;
+    let ((_, server), connection) = (stub(SERVER), SET[7..29].try_into().unwrap());
+    let mut client = Client { calls: Calls(BufReader::new(ours)), server, connection, since: Instant::now() };
+    thread::scope(|scope| {
+        let asked = scope.spawn(move || {
+            let mut take = |answer: &[u8]| {
+                let mut bytes = vec![0; SET.len()];
+                theirs.read_exact(&mut bytes).unwrap();
+                theirs.write_all(answer).unwrap();
+                bytes
+            };
+            [take(FAILED), take(SET_ANSWER)]
+        });
+        let failed = client.invoke(STORAGE, "updateSnitch", &INTERVAL);
+        assert!(
+            matches!(&failed, Err(JmxError::Exception(class)) if class == "javax.management.MBeanException"),
+            "{failed:?}"
+        );
+        assert!(matches!(client.invoke(STORAGE, "updateSnitch", &INTERVAL), Ok(Value::Null)));
+        assert_eq!(asked.join().unwrap(), [SET, SET]);
     });
 }
 

@@ -1,10 +1,11 @@
-//! A client of JMX: it asks a JVM for attributes of its MBeans, over RMI.
+//! A client of JMX: it asks a JVM for attributes of its MBeans, and has them carry out operations, over RMI.
 //!
 //! Counters and gauges of a Java database can be had only through JMX, whose clients are Java programs: each call of one
 //! costs most of a second of processor time, which a small machine under load does not have to spare, and what is worth
-//! knowing has passed by then. What JMX asks for is little, though: three calls, in [`client`], whose answers are objects
-//! in Java's stream, in [`object`].
+//! knowing has passed by then. What JMX asks for is little, though: four calls, in [`client`], whose arguments and answers are
+//! objects in Java's stream, in [`arguments`] and [`object`].
 
+mod arguments;
 mod client;
 mod object;
 
@@ -12,6 +13,7 @@ use std::io;
 
 use thiserror::Error;
 
+pub(crate) use arguments::Argument;
 pub(crate) use client::Client;
 pub(crate) use object::Value;
 

@@ -58,6 +58,9 @@ impl System for Program {
     fn rest(&self, _: &[Member], _: usize) -> ClusterView {
         ClusterView::default()
     }
+    fn forget(&self) -> Result<(), String> {
+        Ok(())
+    }
     fn answers(&self, _: &[Member], _: usize) -> Result<(), String> {
         Err("it is no database".to_owned())
     }
