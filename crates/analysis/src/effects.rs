@@ -98,7 +98,7 @@ const GOODPUT: &str = "goodput";
 /// What a trial contributes to its cell's effect on a figure (`goodput`, `delivered`, `p50`, `p99`): ln(fault phase ÷ baseline).
 /// None if there is no such figure, or no operation in one of the phases.
 pub fn trial_effect(trial: &TrialFindings, figure: &str) -> Option<f64> {
-    std::iter::once(&GOODPUT).chain(&OTHERS).find(|known| known.name == figure).and_then(|known| (known.of)(trial))
+    FIGURES.iter().find(|known| known.name == figure).and_then(|known| (known.of)(trial))
 }
 
 fn of_response(trial: &TrialFindings, which: fn(&crate::Response) -> crate::Quantile) -> Option<f64> {
@@ -135,7 +135,7 @@ pub fn effects(rows: &[CellRow], trials: &[TrialFindings]) -> Vec<[CellEffect; 4
 pub(crate) fn not_judged(cells: &mut [CellFindings], rows: &[CellRow], trials: &[TrialFindings], why: &str) {
     let nothing = Blocks { own: Vec::new(), without: Vec::new() };
     for (cell, row) in cells.iter_mut().zip(rows) {
-        cell.effect = CellEffect { reason: why.to_owned(), ..described(&GOODPUT, row, &nothing, trials) };
+        cell.effect = CellEffect { reason: why.to_owned(), ..described(&FIGURES[0], row, &nothing, trials) };
     }
 }
 

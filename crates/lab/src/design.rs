@@ -83,7 +83,7 @@ impl Design {
     pub fn new(source: &Source) -> Result<Design, FileError> {
         let search = source.search()?;
         let variation = match &search {
-            Some(search) => Variation::of(&search.factor),
+            Some(search) => source.searched(&search.factor),
             None => source.variation()?,
         };
         let mut design = Design {

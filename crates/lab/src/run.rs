@@ -1,6 +1,6 @@
 //! Inside of the lab: the trials of a design, one after the other, until each has been tried enough.
 
-use std::{fs, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use brownout_analysis::{Judged, Lesson, Validity};
 use brownout_base::clock::monotonic_ns;

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use brownout_lab::{Design, experiment::Source, planner::Matrix};
+use brownout_lab::{Design, Plan, experiment::Source, planner::Matrix};
 use brownout_record::Arm;
 
 /// Two delays at two consistencies; `more` is at the end of the file.
@@ -43,7 +43,7 @@ vary:
 fn block_of(design: &Design, block: u32) -> (Vec<usize>, Vec<usize>) {
     let of = |arm: Arm| {
         let trials =
-            Matrix::new(&design).trials().to_vec().into_iter().filter(|trial| trial.block == block && trial.arm == arm);
+            Matrix::new(design).trials().to_vec().into_iter().filter(|trial| trial.block == block && trial.arm == arm);
         let mut cells: Vec<usize> = trials.map(|trial| trial.cell).collect();
         cells.sort_unstable();
         cells
@@ -145,7 +145,10 @@ fn a_trial_without_a_fault_has_the_plan_of_its_cell_without_its_faults() {
         let plan = design.plan_of(trial, design.seed_of(trial, 1)).unwrap();
         let cell = &design.cells[trial.cell].plan;
         assert_eq!(plan.faults.len(), usize::from(trial.arm == Arm::Fault));
-        assert_eq!(plan.duration_of_trial(), cell.duration_of_trial());
+        let phases = |plan: &Plan| -> Vec<_> {
+            plan.phases.iter().map(|planned| (planned.phase.name(), planned.length.duration())).collect()
+        };
+        assert_eq!(phases(&plan), phases(cell));
         let title = design.title(trial, 12);
         assert!(title.starts_with(&format!("trial {} of 12 (delay ", trial.number)), "{title}");
         assert_eq!(title.ends_with("; without fault)"), trial.arm == Arm::None, "{title}");

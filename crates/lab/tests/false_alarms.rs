@@ -171,8 +171,8 @@ fn count(
             let has_changed = |cell: &&CellEffect| is_alarm(cell) || cell.outcome == Outcome::Changed;
             counted.cells += family.len() as u32;
             counted.families += 1;
-            counted.alarms += u32::from(family.iter().any(|cell| is_alarm(cell)));
-            counted.noticed += u32::from(family.iter().any(|cell| has_changed(cell)));
+            counted.alarms += u32::from(family.iter().any(is_alarm));
+            counted.noticed += u32::from(family.iter().any(has_changed));
         }
     }
     counted

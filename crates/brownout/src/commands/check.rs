@@ -168,7 +168,7 @@ fn text(checked: &Checked) -> String {
             lines.push(format!("\ncell {:<7}{}", cell.cell, cell.text));
         }
         // Of what is as in the first cell nothing is said again.
-        let before = (at > 0).then(|| of_cell(&cells[0])).unwrap_or_default();
+        let before = if at > 0 { of_cell(&cells[0]) } else { Vec::new() };
         lines.extend(of_cell(cell).into_iter().filter(|line| !before.contains(line)));
     }
     if cells.len() > 1 {

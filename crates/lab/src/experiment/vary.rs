@@ -64,11 +64,6 @@ const LONGEST_NAME: usize = 40;
 const MOST_CELLS: usize = 1_000;
 
 impl Variation {
-    /// One factor of which no level is known yet.
-    pub(crate) fn of(factor: &str) -> Variation {
-        Variation { factors: vec![Factor { name: factor.to_owned(), levels: Vec::new() }], cells: Vec::new() }
-    }
-
     /// The cell of the last factor's level that is written so; made where there is none.
     pub(crate) fn cell_of(&mut self, level: &str) -> usize {
         let Some(factor) = self.factors.last_mut() else { return 0 };
@@ -87,6 +82,12 @@ impl Variation {
 }
 
 impl Source {
+    /// One factor of which no level is known yet: a variable of the file or one of its keys.
+    pub(crate) fn searched(&self, factor: &str) -> Variation {
+        let kind = if self.holds(&format!("${{{factor}}}")) { Kind::Variable } else { Kind::Key };
+        Variation { factors: vec![Factor { name: factor.to_owned(), levels: Vec::new(), kind }], cells: Vec::new() }
+    }
+
     /// What the file varies; without `vary:` one cell without a factor.
     ///
     /// # Errors

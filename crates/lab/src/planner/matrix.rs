@@ -41,7 +41,7 @@ impl Matrix {
     }
 
     /// Those that are to be run and not settled.
-    pub(super) fn missing(&self, settled: &Settled) -> impl Iterator<Item = &PlannedTrial> {
+    pub(super) fn missing<'a>(&'a self, settled: &'a Settled) -> impl Iterator<Item = &'a PlannedTrial> {
         let is_wanted = |trial: &PlannedTrial| self.only.is_none_or(|only| only == trial.number);
         self.trials.iter().filter(move |trial| is_wanted(trial) && !settled.contains_key(&trial.number))
     }

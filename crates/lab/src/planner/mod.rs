@@ -108,7 +108,8 @@ impl Planner {
     pub(crate) fn behind(&self, design: &Design, number: u32) -> Duration {
         match self {
             Planner::Matrix(matrix) => {
-                let after = matrix.missing(&Settled::new()).filter(|trial| trial.number > number);
+                let nothing = Settled::new();
+                let after = matrix.missing(&nothing).filter(|trial| trial.number > number);
                 after.map(|trial| design.expected_of(*trial)).sum()
             }
             // Trials of a search are as long as each other.
