@@ -200,7 +200,7 @@ const TABLE: &[(&str, &str, &str, &[&str])] = &[
     ("{ p99: 100ms }", "{ p98: 100ms }", ":8:", &["unknown key 'p98'", "did you mean"]),
     ("{ p99: 100ms }", "{ p99: 100ms, in: [fualt] }", ":8:", &["no phase 'fualt'", "did you mean 'fault'?"]),
     ("objective: { p99: 100ms }\n", "", "", &["missing field `objective`"]),
-    ("objective:", "trials: 0\nobjective:", ":8:", &["0 trials"]),
+    ("objective:", "trials: 0\nobjective:", ":8:", &["trials: 0 cannot be", "1 to 10000"]),
     ("load:", "load:\n\t- x", ":2:", &["not valid YAML"]),
     ("objective:", "load: {}\nobjective:", "", &["uplicate key", "load"]),
     ("load:", "cluster: { nodes: 0 }\nload:", ":1:", &["0 nodes"]),

@@ -9,7 +9,7 @@ use brownout_record::{LoadDescription, LoadPart};
 
 fn plan(load: &str) -> Result<Plan, brownout_lab::experiment::FileError> {
     let text = format!(
-        "load:\n{load}phases: {{ warm-up: 20s, baseline: 5s, fault: 10s }}\nfaults: [{{ slow: {{ host: n2, delay: 50ms }} }}]\n\
+        "load:\n{load}phases: {{ warm-up: 20s, baseline: 5s, fault: 10s, recovery: 5s }}\nfaults: [{{ slow: {{ host: n2, delay: 50ms }} }}]\n\
          objective: {{ p99: 1s }}\n"
     );
     Plan::new(&Source::from_text(Path::new("some.yaml"), text)?)

@@ -85,11 +85,11 @@ impl FromStr for BitRate {
 
 impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (unit, scale) = BIT_UNITS
-            .iter()
-            .find(|(_, scale)| self.0 >= *scale && self.0.is_multiple_of(*scale))
-            .unwrap_or(&("bit", 1));
-        f.pad(&format!("{}{unit}", self.0 / scale))
+        // The largest unit in which it takes no more than three decimals.
+        let is_short = |scale: u64| self.0.is_multiple_of((scale / 1_000).max(1));
+        let (unit, scale) =
+            BIT_UNITS.iter().find(|(_, scale)| self.0 >= *scale && is_short(*scale)).unwrap_or(&("bit", 1));
+        f.pad(&format!("{}{unit}", self.0 as f64 / *scale as f64))
     }
 }
 
@@ -112,7 +112,13 @@ mod tests {
 
     #[test]
     fn link_rates_parse_and_print_back() {
-        for (text, bits) in [("800bit", 800), ("64kbit", 64_000), ("10mbit", 10_000_000)] {
+        for (text, bits) in [
+            ("800bit", 800),
+            ("64kbit", 64_000),
+            ("10mbit", 10_000_000),
+            ("31.6mbit", 31_600_000),
+            ("1234.567kbit", 1_234_567),
+        ] {
             let parsed: BitRate = text.parse().unwrap();
             assert_eq!(parsed.bits_per_second(), bits, "{text}");
             assert_eq!(parsed.to_string(), text);

@@ -64,6 +64,9 @@ struct CheckedFault {
     touched: Vec<Touched>,
 }
 
+/// What a warning's line begins with.
+const WARNING: &str = "WARNING";
+
 pub fn check(arguments: &Arguments) -> u8 {
     let (_, design) = match load(&arguments.file, &arguments.set) {
         Ok(loaded) => loaded,
@@ -167,9 +170,11 @@ fn text(checked: &Checked) -> String {
         if cells.len() > 1 {
             lines.push(format!("\ncell {:<7}{}", cell.cell, cell.text));
         }
-        // Of what is as in the first cell nothing is said again.
+        // Of what is as in the first cell nothing is said again, and no warning twice.
         let before = if at > 0 { of_cell(&cells[0]) } else { Vec::new() };
-        lines.extend(of_cell(cell).into_iter().filter(|line| !before.contains(line)));
+        let is_told = |line: &String| before.contains(line) || line.starts_with(WARNING) && lines.contains(line);
+        let new: Vec<String> = of_cell(cell).into_iter().filter(|line| !is_told(line)).collect();
+        lines.extend(new);
     }
     if cells.len() > 1 {
         lines.push(String::new());
@@ -179,8 +184,9 @@ fn text(checked: &Checked) -> String {
         None => trials(design, cells.len()),
     });
     let minutes = *expected_duration_ns as f64 / 60e9;
+    let at_most = if design.search.is_some() { " at most" } else { "" };
     lines.push(format!(
-        "duration    about {minutes:.1} min, once Cassandra is in the cache and if no trial has to be repeated"
+        "duration    about {minutes:.1} min{at_most}, once Cassandra is in the cache and if no trial has to be repeated"
     ));
     lines.extend(sees(checked));
     lines.join("\n") + "\n"
@@ -194,9 +200,10 @@ fn trials(design: &DesignDescription, cells: usize) -> String {
             format!(": {blocks} blocks, in each a trial with the faults and {without_fault} without, in random order")
         }
         _ => format!(
-            ": {blocks} block{}, in each the {cells} cells and {without_fault} without a fault for those that differ in nothing \
-             but their faults, in random order",
-            if *blocks == 1 { "" } else { "s" }
+            ": {blocks} block{}, in each the {cells} cells and {} without a fault ({without_fault} for all those together that \
+             differ in nothing but their faults), in random order",
+            if *blocks == 1 { "" } else { "s" },
+            (*trials / *blocks) as usize - cells
         ),
     };
     format!("trials      {trials}{blocks}; one that is not valid is tried up to {attempts} times")
@@ -305,7 +312,7 @@ fn of_cell(cell: &CheckedCell) -> Vec<String> {
         Delay::from_ns(objective.response_ns),
         if objective.phases.is_empty() { "no phase".to_owned() } else { objective.phases.join(" or ") }
     ));
-    lines.extend(plan.warnings.iter().map(|warning| format!("WARNING     {warning}")));
+    lines.extend(plan.warnings.iter().map(|warning| format!("{WARNING:<12}{warning}")));
     lines
 }
 

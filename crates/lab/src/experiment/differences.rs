@@ -111,8 +111,8 @@ mod tests {
             ("{ one: 1, two: 2 }", "[one]", "load.ops was {one: 1, two: 2} and is [one]"),
             (
                 "  - slow",
-                "  - pause: {}\n  - slow",
-                "faults was [{slow: {host: n2, delay: 10ms}}] and is [{pause: {}}, {slow: {host: n2, delay: 10ms}…",
+                "  - pause: { host: n3, after: 10s }\n  - slow",
+                "faults was [{slow: {host: n2, delay: 10ms}}] and is [{pause: {host: n3, after: 10s}}, {slow: {host: n2, delay: 1…",
             ),
         ] {
             assert_eq!(differences(FILE, &FILE.replacen(from, to, 1)), [told], "{from} → {to}");

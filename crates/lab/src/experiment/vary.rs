@@ -264,6 +264,7 @@ impl Source {
     /// A key cannot be set to a level, or something is to be replaced by no factor.
     pub fn of_cell(&self, variation: &Variation, cell: usize) -> Result<Source, FileError> {
         let mut source = self.clone();
+        source.is_cell = !variation.factors.is_empty();
         if let Node::Mapping(map) = source.document.tree_mut() {
             OF_DESIGNS.iter().for_each(|section| drop(map.remove(*section)));
         }

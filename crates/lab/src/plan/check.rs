@@ -101,7 +101,9 @@ impl Check<'_> {
             let key = format!("phases.{}", phase.name());
             let needed = !self.experiment.faults.is_empty();
             let length = match length {
-                Some(length) if !needed && matches!(phase, Phase::Fault | Phase::Recovery) => {
+                Some(length)
+                    if !needed && !self.source.is_cell() && matches!(phase, Phase::Fault | Phase::Recovery) =>
+                {
                     return self.complain(
                         &key,
                         format!("a phase of {length} without a fault; add faults: or leave the phase out"),
