@@ -12,7 +12,7 @@ use crate::{
     CellFindings, Outcome, PhaseFindings, TrialFindings, Validity,
     cells::{is_compared, is_own},
     evidence::phase,
-    stats,
+    stats, words,
 };
 
 /// A relative change that is smaller is none.
@@ -308,8 +308,7 @@ fn count(trials: u32) -> String {
 /// A relative change with its sign; a change that more than doubles as a factor.
 pub(crate) fn percent(change: f64) -> String {
     match change {
-        factor if factor.is_finite() && factor > 1.0 => format!("×{:.2}", factor + 1.0),
-        factor if factor.is_infinite() => "beyond any limit".to_owned(),
+        change if change > 1.0 => words::factor(change + 1.0),
         share => format!("{}{:.1}%", if share > 0.0 { "+" } else { "" }, share * 100.0),
     }
 }

@@ -24,6 +24,17 @@ pub fn number(quantity: Quantity, value: f64) -> String {
     }
 }
 
+/// So many times as much, to three digits; what few trials leave open is not told to seven.
+pub fn factor(times: f64) -> String {
+    const MANY: f64 = 1_000.0;
+    match times {
+        times if times > MANY => format!("above ×{MANY:.0}"),
+        times if times >= 99.95 => format!("×{times:.0}"),
+        times if times >= 9.995 => format!("×{times:.1}"),
+        times => format!("×{times:.2}"),
+    }
+}
+
 /// The same with what it is of, for a sentence that does not say it.
 pub(crate) fn show(quantity: Quantity, value: f64) -> String {
     let percent = |of: &str| format!("{}{of}", number(quantity, value));
@@ -129,4 +140,23 @@ pub(crate) fn said(source: Source<'_>, quantity: Quantity) -> (String, &'static 
         _ => name.to_owned(),
     };
     (of, verb)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_have_three_digits_and_an_end() {
+        for (times, text) in [
+            (2.0, "×2.00"),
+            (9.996, "×10.0"),
+            (99.96, "×100"),
+            (999.6, "×1000"),
+            (1_297_294.73, "above ×1000"),
+            (f64::INFINITY, "above ×1000"),
+        ] {
+            assert_eq!(factor(times), text);
+        }
+    }
 }

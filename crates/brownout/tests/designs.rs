@@ -53,12 +53,9 @@ struct Lived {
     /// `--resume` once more, with nothing missing.
     complete: Output,
     sessions_after: usize,
-    /// A block more, and the rows after that.
-    extended: Output,
-    trials_after: Vec<TrialRow>,
 }
 
-/// Killed in the middle of its second trial, interrupted in its fourth, ended, extended.
+/// Killed in the middle of its second trial, interrupted in its fourth, ended.
 fn lived() -> &'static Lived {
     static LIVED: OnceLock<Lived> = OnceLock::new();
     LIVED.get_or_init(|| {
@@ -87,8 +84,6 @@ fn lived() -> &'static Lived {
         drop(read);
         let complete = brownout(&["run", resume[0], resume[1]]);
         let sessions_after = Run::open(&run).unwrap().sessions().unwrap().len();
-        let extended = brownout(&["extend", resume[1], "--trials", "+1", "--json"]);
-        let trials_after = Run::open(&run).unwrap().trials().unwrap();
         Lived {
             second,
             advice: fs::read_to_string(heard).unwrap(),
@@ -98,8 +93,6 @@ fn lived() -> &'static Lived {
             sessions,
             complete,
             sessions_after,
-            extended,
-            trials_after,
             run,
             directory,
         }
@@ -173,7 +166,6 @@ fn another_file_is_refused_with_what_differs_and_a_comment_is_no_difference() {
     for part in ["load.rate was 100/s and is 200/s", "vary.delay.1 was 100ms and is 90ms"] {
         assert!(text(&refused.stderr).contains(part), "{}", both(&refused));
     }
-    // What was extended since was set on the command line, and counts for both.
     fs::write(&file, format!("# Of Tuesday.\n{}", DESIGN.replace("100/s", "\"100/s\""))).unwrap();
     let same = with(&file);
     assert_eq!(same.status.code(), Some(0), "{}", both(&same));
@@ -181,13 +173,16 @@ fn another_file_is_refused_with_what_differs_and_a_comment_is_no_difference() {
 }
 
 #[test]
+#[ignore = "that its trials are those of the design and more is tested in lab, and that a run goes on, above: make test-long"]
 fn an_extended_run_has_a_block_more_and_no_earlier_trial_again() {
     let lived = lived();
-    assert_eq!(lived.extended.status.code(), Some(0), "{}", both(&lived.extended));
-    assert_eq!(lived.trials_after[..lived.trials.len()], lived.trials, "what is there stays as it is");
-    let more = &lived.trials_after[lived.trials.len()..];
+    let extended = brownout(&["extend", lived.run.to_str().unwrap(), "--trials", "+1", "--json"]);
+    assert_eq!(extended.status.code(), Some(0), "{}", both(&extended));
+    let trials = Run::open(&lived.run).unwrap().trials().unwrap();
+    assert_eq!(trials[..lived.trials.len()], lived.trials, "what is there stays as it is");
+    let more = &trials[lived.trials.len()..];
     assert!(more.iter().all(|row| row.block == 3 && row.planned > TRIALS && row.session == 4), "{more:?}");
-    let findings = json(&lived.extended);
+    let findings = json(&extended);
     assert_eq!(valid(&findings), (1..=u64::from(TRIALS) + 2).collect::<Vec<_>>());
     let design = &findings["design"];
     assert_eq!((design["blocks"].as_u64(), design["trials"].as_u64()), (Some(3), Some(6)));
@@ -196,7 +191,7 @@ fn an_extended_run_has_a_block_more_and_no_earlier_trial_again() {
 #[test]
 fn a_stand_serves_trials_until_it_is_to_be_fresh_and_each_session_has_stands_of_its_own() {
     let lived = lived();
-    let stood: Vec<&TrialRow> = lived.trials_after.iter().filter(|row| row.stand > 0).collect();
+    let stood: Vec<&TrialRow> = lived.trials.iter().filter(|row| row.stand > 0).collect();
     let mut served = 0;
     for pair in stood.windows(2) {
         served += 1;
@@ -225,10 +220,10 @@ fn a_trial_finds_nothing_of_the_trial_before() {
     assert!(lived.second.contains("dropping what the trial before wrote"), "{}", lived.second);
     assert!(!lived.second.contains("was not clean"), "{}", lived.second);
     let mut reused = 0;
-    for trial in json(&lived.extended)["trials"].as_array().unwrap().iter().filter(|one| one["validity"] == "valid") {
-        let row = lived.trials_after.iter().find(|row| u64::from(row.trial) == trial["trial"].as_u64().unwrap());
+    for trial in lived.findings["trials"].as_array().unwrap().iter().filter(|one| one["validity"] == "valid") {
+        let row = lived.trials.iter().find(|row| u64::from(row.trial) == trial["trial"].as_u64().unwrap());
         let row = row.unwrap();
-        reused += u32::from(lived.trials_after.iter().any(|one| one.stand == row.stand && one.trial < row.trial));
+        reused += u32::from(lived.trials.iter().any(|one| one.stand == row.stand && one.trial < row.trial));
         for phase in trial["phases"].as_array().unwrap() {
             let counts = &phase["counts"];
             for class in ["mismatch", "missing"] {
@@ -237,7 +232,7 @@ fn a_trial_finds_nothing_of_the_trial_before() {
             assert_eq!(counts["stale"], 0, "trial {}: {counts}", row.trial);
         }
     }
-    assert!(reused >= 2, "{:?}", lived.trials_after);
+    assert!(reused >= 1, "{:?}", lived.trials);
 }
 
 /// What it draws it draws in the design; and a run of one trial is resumed as a run of one trial.

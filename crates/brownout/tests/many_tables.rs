@@ -16,6 +16,7 @@ fn phase<'a>(of: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
+#[ignore = "what each operation is asked is tested by stress_cassandra, and figures by operation in analysis: make test-long"]
 fn each_table_has_its_own_figures_and_its_reads_find_what_was_filled() {
     require_root();
     let file = experiment("many-tables.yaml");

@@ -40,6 +40,7 @@ fn run(consistency: &str) -> Value {
 }
 
 #[test]
+#[ignore = "clusters in two data centres, and distances on links, are tested by themselves: make test-long"]
 fn a_local_quorum_does_not_feel_the_distance_between_sites_nor_a_fault_there() {
     require_root();
     let local = run("local-quorum");

@@ -75,8 +75,7 @@ pub fn share(value: f64) -> String {
 /// A relative change with its sign; one that more than doubles as a factor.
 pub fn relative(change: f64) -> String {
     match change {
-        factor if factor.is_infinite() => "beyond any limit".to_owned(),
-        factor if factor > 1.0 => format!("×{:.2}", factor + 1.0),
+        change if change > 1.0 => words::factor(change + 1.0),
         change => format!("{}{}", if change > 0.0 { "+" } else { "" }, share(change)),
     }
 }

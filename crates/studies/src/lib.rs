@@ -2,7 +2,8 @@
 //!
 //! A run is reduced to what tables and plots need ([`reduce`]), kept as JSON beside its study ([`stored`]); the tables of a study's
 //! README ([`readme`]) and its plots are made from those files and from what was published ([`published`]) alone, so that a test
-//! can say whether they still are what the files say. [`pairs`] counts how often equal trials are called different.
+//! can say whether they still are what the files say. [`pairs`] counts how often equal trials are called different, [`reuse`]
+//! whether trials on a cluster that has served before differ from the first ones.
 
 mod error;
 pub mod pairs;
@@ -10,6 +11,7 @@ mod plots;
 pub mod published;
 pub mod readme;
 mod reduce;
+pub mod reuse;
 pub mod stored;
 pub mod study;
 mod table;

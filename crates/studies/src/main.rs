@@ -5,12 +5,14 @@ use std::{
     process::ExitCode,
 };
 
+use brownout_analysis::Findings;
 use brownout_record::Run;
 use brownout_statistics::{Outcome, median};
 use brownout_studies::{
     StudyError,
     pairs::{self, Judged},
     reduce,
+    reuse::{Reused, reuse},
     study::Study,
 };
 use clap::{Parser, Subcommand};
@@ -124,10 +126,29 @@ fn noise_floor(path: &Path) -> Result<u8, StudyError> {
             println!("  called different in {}, {change:+.1}%: trials {}", one.figure, trials.join(", "));
         }
     }
+    told_of_reuse(&findings);
     if let Some(cell) = findings.cells.first() {
         println!("beside them, the fault of the same run: {}", cell.sentence);
     }
     Ok(told(&judged))
+}
+
+fn told_of_reuse(findings: &Findings) {
+    println!("The first trials on their stands, and those on stands that have served before");
+    println!("  figure                          first  later   later ÷ first        interval  no larger than");
+    for Reused { what, fresh, reused, difference } in reuse(findings) {
+        let percent = |log: f64| format!("{:+.1}%", log.exp_m1() * 100.0);
+        let told = difference.map_or_else(
+            || format!("{:>14}  {:>16}  {:>14}", "–", "–", "–"),
+            |difference| {
+                let (low, high) = difference.interval(pairs::ALPHA);
+                let interval = format!("{} … {}", percent(low), percent(high));
+                let most = format!("{:.1}%", difference.no_larger_than().exp_m1() * 100.0);
+                format!("{:>14}  {interval:>16}  {most:>14}", percent(difference.effect))
+            },
+        );
+        println!("  {what:<30}  {fresh:>5}  {reused:>5}  {told}");
+    }
 }
 
 fn told(judged: &[Judged]) -> u8 {
