@@ -44,8 +44,7 @@ pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, 
         .into_iter()
         .filter_map(|(name, text)| Some((name.strip_prefix("file ")?.to_owned(), text)))
         .collect();
-    let set = run.document("set")?.unwrap_or_default();
-    let mut set: Vec<String> = set.lines().map(str::to_owned).collect();
+    let mut set = run.set()?;
     let read = |set: &[String]| -> Result<Source, LabError> {
         let mut source = Source::from_text(Path::new(&made_in), text.clone())?.with_attached(attached.clone());
         set.iter().try_for_each(|assignment| source.set(assignment))?;

@@ -49,7 +49,7 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
         cells.iter().try_for_each(|row| recorder.cell(row))?;
         recorder.document("experiment", source.text())?;
         recorder.document("experiment path", &request.file.display().to_string())?;
-        recorder.document("set", &request.set.join("\n"))?;
+        recorder.set(&request.set)?;
         request.attached.iter().try_for_each(|(path, text)| recorder.document(&format!("file {path}"), text))
     })?;
     let made = Made::read(&path, design.attempts)?;
