@@ -22,10 +22,14 @@ pub struct Resumed {
     pub set: Vec<String>,
     /// The number of the one trial that it was asked for; none: all.
     pub only: Option<u32>,
+    /// Its faults are not put in force.
+    pub sabotage: bool,
     /// Trials that are still to be made.
     pub missing: usize,
 }
 
+/// The document of a run whose faults are not put in force: trials with and without sabotage are not of one run.
+pub(crate) const SABOTAGE: &str = "sabotage";
 /// So many differences of files are told.
 const TOLD: usize = 6;
 
@@ -63,6 +67,7 @@ pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, 
         return Err(LabError::Resume("a search decides itself how many trials it takes; none can be added".to_owned()));
     }
     let only = run.design()?.and_then(|design| design.only);
+    let sabotage = run.document(SABOTAGE)?.is_some();
     if blocks > 0 {
         if let Some(only) = only {
             let why = format!("it was asked for trial {only} of its design alone; blocks are added to whole designs");
@@ -77,7 +82,7 @@ pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, 
     let failed = |source| LabError::Directory { doing: "find", path: path.to_owned(), source };
     let directory = run.path().canonicalize().map_err(failed)?;
     let directory = directory.parent().map_or_else(|| directory.clone(), Path::to_owned);
-    Ok(Resumed { directory, design, source, set, only, missing })
+    Ok(Resumed { directory, design, source, set, only, sabotage, missing })
 }
 
 /// What is to be set so that a design has more blocks, and those that it has stay as they are.
@@ -190,6 +195,27 @@ objective: { p95: 100ms }
             assert_eq!(seeds(&after), seeds(&before));
             let per_block = few.len() / before.blocks as usize;
             assert_eq!(many.len(), few.len() + 2 * per_block);
+        }
+    }
+
+    #[test]
+    fn what_was_asked_comes_back_with_all_that_was_set_and_what_was_sabotaged() {
+        for sabotaged in [false, true] {
+            let directory = tempfile::tempdir().unwrap();
+            let set = ["trials=3", "question=of two\nlines"].map(str::to_owned);
+            let mut recorder = Recorder::create(&directory.path().join("run.db"), 0, 0).unwrap();
+            recorder
+                .batch(|recorder| {
+                    recorder.document("experiment", FILE)?;
+                    recorder.document("experiment path", "some.yaml")?;
+                    recorder.set(&set)?;
+                    if sabotaged { recorder.document(SABOTAGE, "") } else { Ok(()) }
+                })
+                .unwrap();
+            recorder.finish().unwrap();
+            let resumed = resume(directory.path(), None, 0).unwrap();
+            assert_eq!((resumed.set, resumed.sabotage), (set.to_vec(), sabotaged));
+            assert_eq!((resumed.design.blocks, resumed.missing), (3, 6));
         }
     }
 

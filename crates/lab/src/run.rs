@@ -18,7 +18,7 @@ use crate::{
     planner::{Next, Planner, Which},
     progress::{Course, Progress},
     request::RunRequest,
-    resume::refuse_other_software,
+    resume::{SABOTAGE, refuse_other_software},
     stand::Stands,
     testbed::{Testbed, settings},
     timeline::TimeLine,
@@ -50,6 +50,9 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
         recorder.document("experiment", source.text())?;
         recorder.document("experiment path", &request.file.display().to_string())?;
         recorder.set(&request.set)?;
+        if request.sabotage {
+            recorder.document(SABOTAGE, "faults are acknowledged and not put in force")?;
+        }
         request.attached.iter().try_for_each(|(path, text)| recorder.document(&format!("file {path}"), text))
     })?;
     let made = Made::read(&path, design.attempts)?;
