@@ -110,6 +110,21 @@ fn combinations_are_taken_out_and_added() {
 }
 
 #[test]
+fn what_is_excluded_of_very_many_combinations_leaves_all_others() {
+    let ms = |range: std::ops::RangeInclusive<u32>| range.map(|ms| format!("{ms}ms")).collect::<Vec<_>>();
+    let excluded = ms(2..=29).iter().map(|delay| format!("{{ delay: {delay} }}")).collect::<Vec<_>>().join(", ");
+    let all = format!(
+        "  delay: [{}]\n  consistency: [one, quorum]\n  load.timeout: [{}]\n  exclude: [{excluded}]\n",
+        ms(1..=30).join(", "),
+        ms(1..=40).join(", ")
+    );
+    // 2,400 combinations, and the last ones stay.
+    let cells = cells(&all);
+    assert_eq!(cells.len(), 2 * 2 * 40);
+    assert_eq!(cells.last().map(String::as_str), Some("delay 30ms, consistency quorum, load.timeout 40ms"));
+}
+
+#[test]
 fn a_file_without_vary_has_one_cell() {
     let text = FILE.replace("\"${consistency}\"", "one").replace("\"${delay}\"", "10ms").replace("vary:\n", "");
     let source = Source::from_text(Path::new("some.yaml"), text).unwrap();

@@ -62,6 +62,8 @@ const EXCLUDE: &str = "exclude";
 const LONGEST_NAME: usize = 40;
 /// More cells are a mistake.
 const MOST_CELLS: usize = 1_000;
+/// So many combinations are looked at, of which `exclude:` may leave few enough.
+const MOST_COMBINATIONS: usize = 100_000;
 
 impl Variation {
     /// The cell of the last factor's level that is written so; made where there is none.
@@ -105,6 +107,10 @@ impl Source {
         }
         self.check_bundles(&factors)?;
         let mut cells = product(&factors);
+        if cells.len() > MOST_COMBINATIONS {
+            let message = format!("more than {MOST_COMBINATIONS} combinations cannot be run; vary less at once");
+            return Err(self.complain("vary", message));
+        }
         self.exclude(&factors, &mut cells)?;
         self.include(&mut factors, &mut cells)?;
         if cells.is_empty() || cells.len() > MOST_CELLS {
@@ -371,7 +377,7 @@ fn product(factors: &[Factor]) -> Vec<Vec<usize>> {
             (0..factor.levels.len()).map(with).collect::<Vec<Vec<usize>>>()
         };
         // What is too many is refused; it need not be counted to its end.
-        cells.iter().flat_map(more).take(MOST_CELLS + 1).collect()
+        cells.iter().flat_map(more).take(MOST_COMBINATIONS + 1).collect()
     })
 }
 
