@@ -105,7 +105,7 @@ impl Source {
         for (name, levels) in map.iter().filter(|(name, _)| ![INCLUDE, EXCLUDE].contains(&name.as_str())) {
             factors.push(self.factor(name.as_str(), levels)?);
         }
-        self.check_bundles(&factors)?;
+        self.check_keys(&factors)?;
         let mut cells = product(&factors);
         if cells.len() > MOST_COMBINATIONS {
             let message = format!("more than {MOST_COMBINATIONS} combinations cannot be run; vary less at once");
