@@ -75,6 +75,16 @@ const ON_THE_SAME_STAND: Duration = Duration::from_secs(5);
 /// What of the file makes a layout.
 const OF_A_LAYOUT: [&str; 2] = ["network", "cluster"];
 
+/// What a file says of all of its cells together.
+fn of_all_cells(plan: &Plan) -> [(&'static str, Option<u64>); 4] {
+    [
+        ("trials", Some(plan.trials.into())),
+        ("without-fault", plan.without_fault.map(u64::from)),
+        ("attempts", Some(plan.attempts.into())),
+        ("seed", Some(plan.experiment.seed.0)),
+    ]
+}
+
 impl Design {
     /// Checks an experiment file, each of its cells by itself.
     ///
@@ -115,6 +125,14 @@ impl Design {
             }
         }
         let first = design.first().clone();
+        let differs = |cell: &Cell| {
+            let mut keys = of_all_cells(&first).into_iter().zip(of_all_cells(&cell.plan));
+            keys.find(|(one, other)| one != other).map(|((key, _), _)| key)
+        };
+        if let Some(key) = design.cells.iter().find_map(differs) {
+            let message = format!("{key} is of all cells together, so it cannot vary; write one value");
+            return Err(source.complain(key, message));
+        }
         if design.search.is_none() {
             let faulty = design.cells.iter().any(|cell| !cell.plan.faults.is_empty());
             design.blocks = first.trials;

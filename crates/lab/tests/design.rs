@@ -156,6 +156,24 @@ fn a_trial_without_a_fault_has_the_plan_of_its_cell_without_its_faults() {
 }
 
 #[test]
+fn what_is_of_all_cells_together_cannot_vary() {
+    for key in ["trials", "without-fault", "attempts", "seed"] {
+        let text = format!(
+            "\
+load: {{ rate: 400/s, population: 1_000 }}
+phases: {{ warm-up: 20s, baseline: 10s, fault: 20s, recovery: 10s }}
+faults: [{{ slow: {{ host: n2, delay: 50ms }} }}]
+objective: {{ p95: 100ms }}
+{key}: \"${{number}}\"
+vary: {{ number: [2, 3] }}
+"
+        );
+        let said = Design::new(&Source::from_text(Path::new("some.yaml"), text).unwrap()).err().unwrap().to_string();
+        assert!(said.contains("some.yaml:5:") && said.contains(&format!("{key} is of all cells")), "{said}");
+    }
+}
+
+#[test]
 fn cells_of_one_network_and_cluster_are_tried_on_the_same_stands() {
     let one = design(FOUR, "trials: 1");
     assert_eq!((one.layouts().len(), one.cells.iter().map(|cell| cell.layout).max()), (1, Some(0)));

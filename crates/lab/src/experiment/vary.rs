@@ -135,8 +135,8 @@ impl Source {
             let meant = nearest(name, known.iter().map(String::as_str));
             let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
             let message = format!(
-                "nothing in the file is {variable}, and '{name}' is no key of it, such as faults.0.slow.delay, nor do its \
-                 levels set keys, as in {{ open: {{ load.rate: 400/s }}, closed: {{ load.threads: 64 }} }}{meant}"
+                "nothing in the file is {variable}, and '{name}' is no key of it that may vary, such as \
+                 faults.0.slow.delay, nor do its levels set keys, as in {{ open: {{ load.rate: 400/s }}, closed: {{ load.threads: 64 }} }}{meant}"
             );
             return Err(self.complain(&key, message));
         };
@@ -358,8 +358,7 @@ impl Source {
 }
 
 /// What may vary; the other keys of a file are of all cells together.
-pub(super) const SECTIONS: [&str; 8] =
-    ["network", "cluster", "load", "phases", "faults", "objective", "seed", "fresh-every"];
+pub(super) const SECTIONS: [&str; 7] = ["network", "cluster", "load", "phases", "faults", "objective", "fresh-every"];
 
 /// The first step of a dotted key.
 pub(super) fn section(key: &str) -> &str {
