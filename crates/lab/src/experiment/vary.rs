@@ -136,7 +136,8 @@ impl Source {
             let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
             let message = format!(
                 "nothing in the file is {variable}, and '{name}' is no key of it that may vary, such as \
-                 faults.0.slow.delay, nor do its levels set keys, as in {{ open: {{ load.rate: 400/s }}, closed: {{ load.threads: 64 }} }}{meant}"
+                 faults.0.slow.delay, nor do its levels set keys, as in {{ open: {{ load.rate: 400/s }}, closed: {{ \
+                 load.threads: 64 }} }}{meant}"
             );
             return Err(self.complain(&key, message));
         };
