@@ -68,6 +68,10 @@ pub struct PlannedTrial {
 
 /// The part of the seed that orders trials; trials themselves draw from the parts that are their numbers.
 pub(crate) const ORDER: u64 = u64::from_be_bytes(*b"   order");
+/// The part of a trial's seed that it draws from again.
+const REDRAWN: u64 = u64::from_be_bytes(*b" redrawn");
+/// So often; a file of which no draw can be run is wrong.
+const MOST_REDRAWN: u64 = 20;
 /// What a trial takes beside its phases: a cluster that becomes ready, and the last probes. Only for the expected duration.
 const ON_A_NEW_STAND: Duration = Duration::from_secs(15);
 /// The same where a cluster goes on.
@@ -191,6 +195,20 @@ impl Design {
     pub fn seed_of(&self, trial: PlannedTrial, attempt: u32) -> u64 {
         let seed = derive(self.seed, u64::from(trial.number));
         if attempt <= 1 { seed } else { derive(seed, u64::from(attempt)) }
+    }
+
+    /// The seed and the plan of an attempt at a trial.
+    ///
+    /// A chaos may draw what cannot be, as two ends of one node at once, though its file is right: then it draws again, from another
+    /// seed that follows from the trial's. Else the run could neither make this trial nor go on without it.
+    ///
+    /// # Errors
+    /// Nothing that is drawn can be run.
+    pub fn drawn(&self, trial: PlannedTrial, attempt: u32) -> Result<(u64, Plan), FileError> {
+        let own = self.seed_of(trial, attempt);
+        let more = (1..=MOST_REDRAWN).map(|again| derive(derive(own, REDRAWN), again));
+        let drawn = |seed| self.plan_of(trial, seed).map(|plan| (seed, plan));
+        more.fold(drawn(own), |made, seed| made.or_else(|refused| drawn(seed).map_err(|_| refused)))
     }
 
     /// The plan of a trial: what its faults draw, they draw from its own seed.

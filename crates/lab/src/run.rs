@@ -196,8 +196,7 @@ impl<'a> Runner<'a> {
         recorder: &mut Recorder,
         progress: &mut dyn Progress,
     ) -> Result<Option<Judged>, LabError> {
-        let seed = self.design.seed_of(planned, attempt);
-        let plan = self.design.plan_of(planned, seed)?;
+        let (seed, plan) = self.design.drawn(planned, attempt)?;
         let cell = &self.design.cells[planned.cell];
         let again = if attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
         let title = format!("{}{again}", self.design.title(planned, course.trials as usize));

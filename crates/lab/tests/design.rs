@@ -156,6 +156,38 @@ fn a_trial_without_a_fault_has_the_plan_of_its_cell_without_its_faults() {
 }
 
 #[test]
+fn what_cannot_be_run_is_drawn_again_and_the_same_whenever_it_is() {
+    let text = |seed: u64| {
+        format!(
+            "\
+load: {{ rate: 400/s, population: 1_000 }}
+phases: {{ warm-up: 20s, baseline: 10s, fault: 20s, recovery: 10s }}
+faults: [{{ chaos: {{ pause: 1s..2s, run: 8s..20s, faults: [slow: {{ delay: 60ms }}] }} }}]
+objective: {{ p95: 100ms }}
+trials: 60
+without-fault: 0
+seed: {seed}
+"
+        )
+    };
+    let design = |seed| Design::new(&Source::from_text(Path::new("some.yaml"), text(seed)).unwrap());
+    // One of eight draws does not fit into the phase; that of the file itself has to.
+    let (seed, made) = (1..=9).find_map(|seed| Some((seed, design(seed).ok()?))).unwrap();
+    let again = design(seed).unwrap();
+    let mut redrawn = 0;
+    for trial in Matrix::new(&made).trials() {
+        let (drawn, plan) = made.drawn(*trial, 1).unwrap();
+        assert!(!plan.faults.is_empty());
+        assert_eq!(plan.experiment.seed.0, drawn);
+        assert_eq!(again.drawn(*trial, 1).unwrap().0, drawn);
+        let own = made.seed_of(*trial, 1);
+        assert_eq!(made.plan_of(*trial, own).is_ok(), own == drawn);
+        redrawn += u32::from(own != drawn);
+    }
+    assert!(redrawn > 0, "the test has to draw what cannot be run");
+}
+
+#[test]
 fn what_is_of_all_cells_together_cannot_vary() {
     for key in ["trials", "without-fault", "attempts", "seed"] {
         let text = format!(
