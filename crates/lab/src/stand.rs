@@ -86,8 +86,7 @@ impl Stands {
         progress: &mut dyn Progress,
     ) -> Result<Stand, LabError> {
         let suits = |stand: &Stand| {
-            let has = stand.needs.clone().and(wanted.needs.clone()) == stand.needs;
-            stand.layout == wanted.layout && has && stand.served < wanted.fresh_every
+            stand.layout == wanted.layout && stand.needs.built_for(wanted.needs) && stand.served < wanted.fresh_every
         };
         if let Some(mut stand) = self.current.take() {
             if suits(&stand) {
