@@ -17,7 +17,7 @@ pub(crate) struct Made {
     pub(crate) environment: bool,
     /// Planned trials that need not be tried again.
     pub(crate) settled: Settled,
-    /// Attempts at planned trials, by their numbers. One that was cut short is none.
+    /// Attempts at planned trials, by their numbers. One that was cut short is none, nor is one that never had a stand.
     pub(crate) attempts: BTreeMap<u32, u32>,
 }
 
@@ -35,7 +35,7 @@ impl Made {
         for row in run.trials()? {
             made.trials = made.trials.max(row.trial);
             made.stands = made.stands.max(row.stand);
-            if matches!(row.state, TrialState::Done | TrialState::Failed) {
+            if matches!(row.state, TrialState::Done | TrialState::Failed) && row.stand > 0 {
                 let attempts = made.attempts.entry(row.planned).or_default();
                 *attempts += 1;
                 let judged = judged(&run, row.trial)?;

@@ -104,6 +104,8 @@ struct Runner<'a> {
     /// By the number of the layout.
     needs: Vec<Needs>,
     made: Made,
+    /// Whether this session has had a stand.
+    stood: bool,
     /// What trials have really taken, beside what was expected: the sum of both.
     taken: Duration,
     expected: Duration,
@@ -129,6 +131,7 @@ impl<'a> Runner<'a> {
             interrupts,
             needs,
             made,
+            stood: false,
             taken: Duration::ZERO,
             expected: Duration::ZERO,
         })
@@ -226,10 +229,11 @@ impl<'a> Runner<'a> {
             sabotage: self.request.sabotage,
             time_line: TimeLine::begin(self.interrupts),
         };
-        let (has_environment, request, seed) = (&mut self.made.environment, self.request, self.design.seed);
-        let had_environment = *has_environment;
+        let (has_environment, stood) = (&mut self.made.environment, &mut self.stood);
+        let (request, seed) = (self.request, self.design.seed);
         let privilege = self.stands.spec(cell.layout).privilege.name();
         let mut on_ready = |recorder: &mut Recorder, testbed: &Testbed| -> Result<(), LabError> {
+            *stood = true;
             if !std::mem::replace(has_environment, true) {
                 let java = request.provided.java_of(&plan.layout.cluster.cassandra);
                 let environment = environment(privilege, java, testbed, seed);
@@ -242,8 +246,9 @@ impl<'a> Runner<'a> {
             Ok(()) => {}
             // The run cannot go on, or nobody wants it to.
             Err(error @ (LabError::Interrupted | LabError::Record(_))) => return Err(error),
-            // Nothing has ever stood: it is this machine that cannot build a lab, or the file that asks for what cannot be.
-            Err(error) if !had_environment && !self.made.environment => return Err(error),
+            // Nothing has stood yet: it is this machine that cannot build a lab now, or the file that asks for what cannot be.
+            // To fail all trials that are missing for that would leave nothing to resume.
+            Err(error) if !self.stood => return Err(error),
             Err(error) => {
                 tell(recorder, Some(number), "failed", &error)?;
                 progress.note(&format!("trial {} failed: {error}", planned.number));
