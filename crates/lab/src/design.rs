@@ -13,7 +13,7 @@ use brownout_yaml::Node;
 use crate::{
     experiment::{CassandraChoice, FileError, Search, Source, Variation},
     faults::Needs,
-    plan::{Layout, Phase, Plan, PlannedPhase},
+    plan::{Layout, Plan},
     planner::Planner,
 };
 
@@ -72,10 +72,6 @@ pub(crate) const ORDER: u64 = u64::from_be_bytes(*b"   order");
 const REDRAWN: u64 = u64::from_be_bytes(*b" redrawn");
 /// So often; a file of which no draw can be run is wrong.
 const MOST_REDRAWN: u64 = 20;
-/// What a trial takes beside its phases: a cluster that becomes ready, and the last probes. Only for the expected duration.
-const ON_A_NEW_STAND: Duration = Duration::from_secs(15);
-/// The same where a cluster goes on.
-const ON_THE_SAME_STAND: Duration = Duration::from_secs(5);
 /// What of the file makes a layout.
 const OF_A_LAYOUT: [&str; 2] = ["network", "cluster"];
 
@@ -245,19 +241,7 @@ impl Design {
 
     /// How long all trials take, about, of a search at most; without provisioning and without those that are repeated.
     pub fn expected_duration(&self) -> Duration {
-        Planner::new(self).behind(self, 0)
-    }
-
-    /// How long one takes, about: a cluster that is warm is not flooded, so that its warm-up takes half of its limit at most.
-    pub fn expected_of(&self, trial: PlannedTrial) -> Duration {
-        let Plan { phases, fresh_every, .. } = &self.cells[trial.cell].plan;
-        let is_fresh = (trial.number - 1).is_multiple_of(*fresh_every);
-        let length = |planned: &PlannedPhase| match planned.phase {
-            Phase::WarmUp if !is_fresh => planned.length.duration() / 2,
-            _ => planned.length.duration(),
-        };
-        let beside = if is_fresh { ON_A_NEW_STAND } else { ON_THE_SAME_STAND };
-        phases.iter().map(length).sum::<Duration>() + beside
+        Planner::new(self).expected(self).values().sum()
     }
 
     /// The design as the record keeps it; `only` is the number of the one trial that is to be run.

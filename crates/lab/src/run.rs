@@ -1,6 +1,6 @@
 //! Inside of the lab: the trials of a design, one after the other, until each has been tried enough.
 
-use std::{fs, path::Path, time::Duration};
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use brownout_analysis::{Judged, Lesson, Validity};
 use brownout_base::clock::monotonic_ns;
@@ -106,9 +106,11 @@ struct Runner<'a> {
     made: Made,
     /// Whether this session has had a stand.
     stood: bool,
-    /// What trials have really taken, beside what was expected: the sum of both.
+    /// How long each trial was expected to take, by its number.
+    expected: BTreeMap<u32, Duration>,
+    /// What those that were tried have taken, and what was expected of them.
     taken: Duration,
-    expected: Duration,
+    expected_of_taken: Duration,
 }
 
 impl<'a> Runner<'a> {
@@ -123,9 +125,11 @@ impl<'a> Runner<'a> {
         let mut specs = request.provided.furnish(&design.layouts())?;
         specs.iter_mut().try_for_each(|spec| request.provided.provide_archive(spec, interrupts, progress))?;
         let needs = (0..specs.len()).map(|layout| design.needs(layout)).collect();
+        let planner = Planner::new(design).only(request.only);
         Ok(Runner {
             stands: Stands::new(specs, made.stands, request.keep),
-            planner: Planner::new(design).only(request.only),
+            expected: planner.expected(design),
+            planner,
             request,
             design,
             interrupts,
@@ -133,7 +137,7 @@ impl<'a> Runner<'a> {
             made,
             stood: false,
             taken: Duration::ZERO,
-            expected: Duration::ZERO,
+            expected_of_taken: Duration::ZERO,
         })
     }
 
@@ -183,10 +187,10 @@ impl<'a> Runner<'a> {
 
     /// What the trials after this one will take, by what others took.
     fn left(&self, number: u32) -> Duration {
-        let expected = self.planner.behind(self.design, number);
-        match self.expected.is_zero() {
+        let expected: Duration = self.expected.range(number + 1..).map(|(_, expected)| *expected).sum();
+        match self.expected_of_taken.is_zero() {
             true => expected,
-            false => expected.mul_f64(self.taken.as_secs_f64() / self.expected.as_secs_f64()),
+            false => expected.mul_f64(self.taken.as_secs_f64() / self.expected_of_taken.as_secs_f64()),
         }
     }
 
@@ -256,7 +260,7 @@ impl<'a> Runner<'a> {
             }
         }
         self.taken += Duration::from_nanos(monotonic_ns() - began);
-        self.expected += self.design.expected_of(planned);
+        self.expected_of_taken += self.expected.get(&planned.number).copied().unwrap_or_default();
         let run = Run::open(&self.request.provided.directory.join("run.db"))?;
         let judged = judged(&run, number)?;
         if judged.validity != Validity::Valid {

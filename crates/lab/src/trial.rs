@@ -109,9 +109,8 @@ impl Trial<'_> {
         recorder.batch(|recorder| recorder.trial(&self.row))?;
         on_ready(recorder, &stand.testbed)?;
         let result = self.drive(&mut stand, stands.spec(self.layout), recorder, progress, set_up);
-        // A process that was started anew is as slow as at first; one that has failed is no one's.
-        let restarted = self.plan.faults.iter().flat_map(|fault| &fault.severities).any(|fault| fault.restarts());
-        stands.give_back(stand, result.is_ok() && !restarted);
+        // After a failure nobody knows what is left of it.
+        stands.give_back(stand, result.is_ok() && !self.plan.restarts());
         result
     }
 

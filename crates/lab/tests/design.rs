@@ -156,6 +156,18 @@ fn a_trial_without_a_fault_has_the_plan_of_its_cell_without_its_faults() {
 }
 
 #[test]
+fn trials_that_come_to_another_network_or_cluster_take_the_time_that_a_new_one_takes() {
+    let took = |vary: &str, more: &str| design(vary, &format!("trials: 1\n{more}")).expected_duration().as_secs();
+    // Four trials on one stand: the warm-up of the first may take all of its 20 s, that of the others half of it.
+    assert_eq!(took(FOUR, ""), 4 * 40 + 20 + 3 * 10 + 15 + 3 * 5);
+    assert_eq!(took(FOUR, "fresh-every: 1"), 4 * (40 + 20 + 15));
+    // Eight in random order over two networks: they change more than once.
+    let changing = took(&format!("{FOUR}\n  cluster.nodes: [3, 4]"), "");
+    assert!(changing > 2 * took(FOUR, ""), "{changing}");
+    assert!(changing <= 8 * (40 + 20 + 15), "{changing}");
+}
+
+#[test]
 fn what_cannot_be_run_is_drawn_again_and_the_same_whenever_it_is() {
     let text = |seed: u64| {
         format!(

@@ -179,8 +179,9 @@ fn text(checked: &Checked) -> String {
         None => trials(design, cells.len()),
     });
     let minutes = *expected_duration_ns as f64 / 60e9;
+    let at_most = if design.search.is_some() { " at most" } else { "" };
     lines.push(format!(
-        "duration    about {minutes:.1} min, once Cassandra is in the cache and if no trial has to be repeated"
+        "duration    about {minutes:.1} min{at_most}, once Cassandra is in the cache and if no trial has to be repeated"
     ));
     lines.extend(sees(checked));
     lines.join("\n") + "\n"
