@@ -30,6 +30,8 @@ pub struct Resumed {
 
 /// The document of a run whose faults are not put in force: trials with and without sabotage are not of one run.
 pub(crate) const SABOTAGE: &str = "sabotage";
+/// By this part of the memory one boot of a machine differs from another: the kernel keeps more or less for itself.
+const MEMORY_OF_A_BOOT: u64 = 50;
 /// So many differences of files are told.
 const TOLD: usize = 6;
 
@@ -114,11 +116,14 @@ fn refuse_another_file(file: &Path, differences: &[String]) -> Result<(), LabErr
 /// Trials of one run have to be made on one machine, by one version.
 fn refuse_another_machine(before: &Environment) -> Result<(), LabError> {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let memory = brownout_machine::total_memory();
+    let same_memory = memory.abs_diff(before.memory) <= before.memory / MEMORY_OF_A_BOOT;
+    let memory = if same_memory { before.memory } else { memory };
     let now = [
         ("Brownout", &before.version, env!("CARGO_PKG_VERSION").to_owned()),
         ("the processor", &before.cpu, machine::cpu_model()),
         ("the number of processors", &before.cores.to_string(), Processors::of_this_process().whole().to_string()),
-        ("the memory in bytes", &before.memory.to_string(), brownout_machine::total_memory().to_string()),
+        ("the memory in bytes", &before.memory.to_string(), memory.to_string()),
         ("the kernel", &before.kernel, kernel.trim().to_owned()),
     ];
     let other: Vec<String> = now
@@ -128,7 +133,7 @@ fn refuse_another_machine(before: &Environment) -> Result<(), LabError> {
         .collect();
     match other.is_empty() {
         true => Ok(()),
-        false => Err(LabError::Resume(format!("{}; trials of two machines cannot be compared", other.join(", ")))),
+        false => Err(LabError::Resume(format!("{}; trials of one run are made on one machine, by one version", other.join(", ")))),
     }
 }
 
@@ -233,25 +238,33 @@ objective: { p95: 100ms }
     }
 
     #[test]
+    fn a_machine_is_the_same_after_a_reboot_and_another_one_with_other_memory() {
+        let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        let with = |memory: u64| Environment {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            kernel: kernel.trim().to_owned(),
+            cpu: machine::cpu_model(),
+            cores: Processors::of_this_process().whole(),
+            memory,
+            ..Environment::default()
+        };
+        let memory = brownout_machine::total_memory();
+        for same in [memory, memory - memory / 1_000, memory + memory / 1_000] {
+            assert!(refuse_another_machine(&with(same)).is_ok(), "{same} of {memory}");
+        }
+        let said = refuse_another_machine(&with(memory * 2)).unwrap_err();
+        assert!(said.to_string().contains("the memory in bytes was"), "{said}");
+        let said = refuse_another_machine(&Environment { kernel: "1.0".to_owned(), ..with(memory) }).unwrap_err();
+        assert!(said.to_string().contains("the kernel was 1.0 and is"), "{said}");
+    }
+
+    #[test]
     fn trials_of_another_cassandra_or_java_are_not_added() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("run.db");
         let cells = |version: &str| design(FILE, &[]).cell_rows(|_| format!("Cassandra {version}"));
         let mut recorder = Recorder::create(&path, 0, 0).unwrap();
-        let environment = Environment {
-            version: String::new(),
-            kernel: String::new(),
-            cpu: String::new(),
-            cores: 2,
-            memory: 0,
-            clock_source: String::new(),
-            privilege: String::new(),
-            emulator_scheduling: String::new(),
-            congestion_control: String::new(),
-            java: "17.0.15, /java".to_owned(),
-            system_settings: String::new(),
-            seed: 1,
-        };
+        let environment = Environment { java: "17.0.15, /java".to_owned(), ..Environment::default() };
         recorder
             .batch(|recorder| {
                 recorder.json("environment", &environment)?;
