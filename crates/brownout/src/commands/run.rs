@@ -173,7 +173,8 @@ fn show(json: bool, directory: &Path, lab: Option<u8>) -> u8 {
         }
         output::print(&text)
     };
-    if shown.findings.verdict.validity == Validity::Interrupted {
+    // Also if the lab failed: what is missing can be made once there is room, or memory, again.
+    if shown.findings.verdict.validity == Validity::Interrupted || lab.is_some_and(|code| code != WRONG) {
         eprintln!("to go on with what is missing: brownout run --resume {}", directory.display());
     }
     // What the run itself came to matters more than what could not be told of it.
