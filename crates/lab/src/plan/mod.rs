@@ -29,7 +29,7 @@ pub use self::{
     phase::{INTERVAL, INTERVAL_NS, Phase, PlannedPhase},
     windows::probe_interval,
 };
-pub(crate) use self::{narrow::to_u16, network::limits_packets};
+pub(crate) use self::{load::MAX_RATE, narrow::to_u16, network::limits_packets};
 use crate::{
     experiment::{Amount, Experiment, FileError, Source},
     hosts::Hosts,
