@@ -8,7 +8,7 @@ use std::{
 use brownout_machine::Processors;
 use brownout_record::{CellRow, Environment, Run};
 
-use crate::{LabError, design::Design, experiment::Source, machine, made::Made, planner::Planner};
+use crate::{LabError, design::Design, experiment::Source, ground::Privilege, machine, made::Made, planner::Planner};
 
 /// What a run that goes on is asked.
 pub struct Resumed {
@@ -125,6 +125,7 @@ fn refuse_another_machine(before: &Environment) -> Result<(), LabError> {
         ("the number of processors", &before.cores.to_string(), Processors::of_this_process().whole().to_string()),
         ("the memory in bytes", &before.memory.to_string(), memory.to_string()),
         ("the kernel", &before.kernel, kernel.trim().to_owned()),
+        ("the privilege", &before.privilege, Privilege::of_labs().name().to_owned()),
     ];
     let other: Vec<String> = now
         .iter()
@@ -246,6 +247,7 @@ objective: { p95: 100ms }
             cpu: machine::cpu_model(),
             cores: Processors::of_this_process().whole(),
             memory,
+            privilege: Privilege::of_labs().name().to_owned(),
             ..Environment::default()
         };
         let memory = brownout_machine::total_memory();
@@ -256,6 +258,8 @@ objective: { p95: 100ms }
         assert!(said.to_string().contains("the memory in bytes was"), "{said}");
         let said = refuse_another_machine(&Environment { kernel: "1.0".to_owned(), ..with(memory) }).unwrap_err();
         assert!(said.to_string().contains("the kernel was 1.0 and is"), "{said}");
+        let said = refuse_another_machine(&Environment { privilege: "luck".to_owned(), ..with(memory) }).unwrap_err();
+        assert!(said.to_string().contains("the privilege was luck and is"), "{said}");
     }
 
     #[test]
