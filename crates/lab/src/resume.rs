@@ -134,7 +134,10 @@ fn refuse_another_machine(before: &Environment) -> Result<(), LabError> {
         .collect();
     match other.is_empty() {
         true => Ok(()),
-        false => Err(LabError::Resume(format!("{}; trials of one run are made on one machine, by one version", other.join(", ")))),
+        false => Err(LabError::Resume(format!(
+            "{}; trials of one run are made on one machine, by one version",
+            other.join(", ")
+        ))),
     }
 }
 
