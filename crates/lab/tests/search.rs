@@ -255,8 +255,8 @@ fn no_rate_is_searched_that_no_lab_can_offer() {
     let to = |rate: &str| {
         let design = Design::new(&source(&format!("{FILE}{RATE}").replace("400/s", rate)));
         let search = design.unwrap_or_else(|error| panic!("{error}")).description(None).search;
-        let Some(SearchDescription::MaxRate { to, .. }) = search else { panic!("a rate is searched: {search:?}") };
-        Amount::Rate.read(&to).unwrap()
+        let Some(SearchDescription::MaxRate { to, .. }) = &search else { panic!("a rate is searched: {search:?}") };
+        Amount::Rate.read(to).unwrap()
     };
     assert!(to("400/s") > 400_000.0);
     assert_eq!((to("2k/s"), to("1000k/s")), (1e6, 1e6));
