@@ -92,7 +92,7 @@ pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
         trials,
         name: first.name,
         question: first.question,
-        set: run.document("set")?.unwrap_or_default().lines().map(str::to_owned).collect(),
+        set: run.set()?,
         design,
         interval_ns: first.interval_ns,
     })

@@ -13,7 +13,7 @@ use brownout_yaml::Node;
 use crate::{
     experiment::{CassandraChoice, FileError, Search, Source, Variation},
     faults::Needs,
-    plan::{Layout, Phase, Plan, PlannedPhase},
+    plan::{Layout, Plan},
     planner::Planner,
 };
 
@@ -68,12 +68,22 @@ pub struct PlannedTrial {
 
 /// The part of the seed that orders trials; trials themselves draw from the parts that are their numbers.
 pub(crate) const ORDER: u64 = u64::from_be_bytes(*b"   order");
-/// What a trial takes beside its phases: a cluster that becomes ready, and the last probes. Only for the expected duration.
-const ON_A_NEW_STAND: Duration = Duration::from_secs(15);
-/// The same where a cluster goes on.
-const ON_THE_SAME_STAND: Duration = Duration::from_secs(5);
+/// The part of a trial's seed that it draws from again.
+const REDRAWN: u64 = u64::from_be_bytes(*b" redrawn");
+/// So often; a file of which no draw can be run is wrong.
+const MOST_REDRAWN: u64 = 20;
 /// What of the file makes a layout.
 const OF_A_LAYOUT: [&str; 2] = ["network", "cluster"];
+
+/// What a file says of all of its cells together.
+fn of_all_cells(plan: &Plan) -> [(&'static str, Option<u64>); 4] {
+    [
+        ("trials", Some(plan.trials.into())),
+        ("without-fault", plan.without_fault.map(u64::from)),
+        ("attempts", Some(plan.attempts.into())),
+        ("seed", Some(plan.experiment.seed.0)),
+    ]
+}
 
 impl Design {
     /// Checks an experiment file, each of its cells by itself.
@@ -115,6 +125,14 @@ impl Design {
             }
         }
         let first = design.first().clone();
+        let differs = |cell: &Cell| {
+            let mut keys = of_all_cells(&first).into_iter().zip(of_all_cells(&cell.plan));
+            keys.find(|(one, other)| one != other).map(|((key, _), _)| key)
+        };
+        if let Some(key) = design.cells.iter().find_map(differs) {
+            let message = format!("{key} is of all cells together, so it cannot vary; write one value");
+            return Err(source.complain(key, message));
+        }
         if design.search.is_none() {
             let faulty = design.cells.iter().any(|cell| !cell.plan.faults.is_empty());
             design.blocks = first.trials;
@@ -175,6 +193,20 @@ impl Design {
         if attempt <= 1 { seed } else { derive(seed, u64::from(attempt)) }
     }
 
+    /// The seed and the plan of an attempt at a trial.
+    ///
+    /// A chaos may draw what cannot be, as two ends of one node at once, though its file is right: then it draws again, from another
+    /// seed that follows from the trial's. Else the run could neither make this trial nor go on without it.
+    ///
+    /// # Errors
+    /// Nothing that is drawn can be run.
+    pub fn drawn(&self, trial: PlannedTrial, attempt: u32) -> Result<(u64, Plan), FileError> {
+        let own = self.seed_of(trial, attempt);
+        let more = (1..=MOST_REDRAWN).map(|again| derive(derive(own, REDRAWN), again));
+        let drawn = |seed| self.plan_of(trial, seed).map(|plan| (seed, plan));
+        more.fold(drawn(own), |made, seed| made.or_else(|refused| drawn(seed).map_err(|_| refused)))
+    }
+
     /// The plan of a trial: what its faults draw, they draw from its own seed.
     ///
     /// # Errors
@@ -209,19 +241,7 @@ impl Design {
 
     /// How long all trials take, about, of a search at most; without provisioning and without those that are repeated.
     pub fn expected_duration(&self) -> Duration {
-        Planner::new(self).behind(self, 0)
-    }
-
-    /// How long one takes, about: a cluster that is warm is not flooded, so that its warm-up takes half of its limit at most.
-    pub fn expected_of(&self, trial: PlannedTrial) -> Duration {
-        let Plan { phases, fresh_every, .. } = &self.cells[trial.cell].plan;
-        let is_fresh = (trial.number - 1).is_multiple_of(*fresh_every);
-        let length = |planned: &PlannedPhase| match planned.phase {
-            Phase::WarmUp if !is_fresh => planned.length.duration() / 2,
-            _ => planned.length.duration(),
-        };
-        let beside = if is_fresh { ON_A_NEW_STAND } else { ON_THE_SAME_STAND };
-        phases.iter().map(length).sum::<Duration>() + beside
+        Planner::new(self).expected(self).values().sum()
     }
 
     /// The design as the record keeps it; `only` is the number of the one trial that is to be run.

@@ -17,7 +17,8 @@ pub(crate) struct Made {
     pub(crate) environment: bool,
     /// Planned trials that need not be tried again.
     pub(crate) settled: Settled,
-    /// Attempts at planned trials, by their numbers. One that was cut short is none.
+    /// Attempts at planned trials, by their numbers. One that was cut short is none, nor is one that never had a stand and with
+    /// which its session ended: it says nothing of the trial.
     pub(crate) attempts: BTreeMap<u32, u32>,
 }
 
@@ -32,10 +33,13 @@ impl Made {
             settled: Settled::new(),
             attempts: BTreeMap::new(),
         };
-        for row in run.trials()? {
+        let rows = run.trials()?;
+        for (at, row) in rows.iter().enumerate() {
             made.trials = made.trials.max(row.trial);
             made.stands = made.stands.max(row.stand);
-            if matches!(row.state, TrialState::Done | TrialState::Failed) {
+            let ended_its_session = rows.get(at + 1).is_none_or(|next| next.session != row.session);
+            let never_stood = row.state == TrialState::Failed && row.stand == 0 && ended_its_session;
+            if matches!(row.state, TrialState::Done | TrialState::Failed) && !never_stood {
                 let attempts = made.attempts.entry(row.planned).or_default();
                 *attempts += 1;
                 let judged = judged(&run, row.trial)?;
@@ -65,7 +69,38 @@ fn last_stand(run: &Path) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use brownout_record::{Arm, Recorder, TrialRow};
+
     use super::*;
+    use crate::{design::Design, experiment::Source};
+
+    #[test]
+    fn an_attempt_that_never_had_a_stand_counts_unless_its_session_ended_with_it() {
+        let file = "load: { rate: 400/s }\nphases: { warm-up: 20s, baseline: 5s }\nobjective: { p95: 1s }\n";
+        let source = Source::from_text(Path::new("some.yaml"), file.to_owned()).unwrap();
+        let cells = Design::new(&source).unwrap().cell_rows(|_| String::new());
+        let failed = |trial: u32, session: u32, stand: u32| TrialRow {
+            trial,
+            session,
+            stand,
+            ends_ns: Some(2),
+            state: TrialState::Failed,
+            ..TrialRow::single(1, 1, Arm::None)
+        };
+        let rows = [failed(1, 1, 0), failed(2, 1, 1), failed(3, 1, 0), failed(4, 2, 0)];
+        let directory = tempfile::tempdir().unwrap();
+        let mut recorder = Recorder::create(&directory.path().join("run.db"), 0, 0).unwrap();
+        recorder
+            .batch(|recorder| {
+                cells.iter().try_for_each(|row| recorder.cell(row))?;
+                rows.iter().try_for_each(|row| recorder.trial(row))
+            })
+            .unwrap();
+        recorder.finish().unwrap();
+        let made = |most| Made::read(directory.path(), most).unwrap();
+        assert_eq!((made(3).trials, made(3).stands, made(3).attempts), (4, 1, BTreeMap::from([(1, 2)])));
+        assert_eq!((made(3).settled.len(), made(2).settled.len()), (0, 1));
+    }
 
     #[test]
     fn stands_that_only_began_to_log_are_counted() {

@@ -8,7 +8,7 @@ use std::{
 use brownout_machine::Processors;
 use brownout_record::{CellRow, Environment, Run};
 
-use crate::{LabError, design::Design, experiment::Source, machine, made::Made, planner::Planner};
+use crate::{LabError, design::Design, experiment::Source, ground::Privilege, machine, made::Made, planner::Planner};
 
 /// What a run that goes on is asked.
 pub struct Resumed {
@@ -22,10 +22,16 @@ pub struct Resumed {
     pub set: Vec<String>,
     /// The number of the one trial that it was asked for; none: all.
     pub only: Option<u32>,
+    /// Its faults are not put in force.
+    pub sabotage: bool,
     /// Trials that are still to be made.
     pub missing: usize,
 }
 
+/// The document of a run whose faults are not put in force: trials with and without sabotage are not of one run.
+pub(crate) const SABOTAGE: &str = "sabotage";
+/// By this part of the memory one boot of a machine differs from another: the kernel keeps more or less for itself.
+const MEMORY_OF_A_BOOT: u64 = 50;
 /// So many differences of files are told.
 const TOLD: usize = 6;
 
@@ -44,8 +50,7 @@ pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, 
         .into_iter()
         .filter_map(|(name, text)| Some((name.strip_prefix("file ")?.to_owned(), text)))
         .collect();
-    let set = run.document("set")?.unwrap_or_default();
-    let mut set: Vec<String> = set.lines().map(str::to_owned).collect();
+    let mut set = run.set()?;
     let read = |set: &[String]| -> Result<Source, LabError> {
         let mut source = Source::from_text(Path::new(&made_in), text.clone())?.with_attached(attached.clone());
         set.iter().try_for_each(|assignment| source.set(assignment))?;
@@ -64,6 +69,7 @@ pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, 
         return Err(LabError::Resume("a search decides itself how many trials it takes; none can be added".to_owned()));
     }
     let only = run.design()?.and_then(|design| design.only);
+    let sabotage = run.document(SABOTAGE)?.is_some();
     if blocks > 0 {
         if let Some(only) = only {
             let why = format!("it was asked for trial {only} of its design alone; blocks are added to whole designs");
@@ -78,7 +84,7 @@ pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, 
     let failed = |source| LabError::Directory { doing: "find", path: path.to_owned(), source };
     let directory = run.path().canonicalize().map_err(failed)?;
     let directory = directory.parent().map_or_else(|| directory.clone(), Path::to_owned);
-    Ok(Resumed { directory, design, source, set, only, missing })
+    Ok(Resumed { directory, design, source, set, only, sabotage, missing })
 }
 
 /// What is to be set so that a design has more blocks, and those that it has stay as they are.
@@ -110,12 +116,16 @@ fn refuse_another_file(file: &Path, differences: &[String]) -> Result<(), LabErr
 /// Trials of one run have to be made on one machine, by one version.
 fn refuse_another_machine(before: &Environment) -> Result<(), LabError> {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let memory = brownout_machine::total_memory();
+    let same_memory = memory.abs_diff(before.memory) <= before.memory / MEMORY_OF_A_BOOT;
+    let memory = if same_memory { before.memory } else { memory };
     let now = [
         ("Brownout", &before.version, env!("CARGO_PKG_VERSION").to_owned()),
         ("the processor", &before.cpu, machine::cpu_model()),
         ("the number of processors", &before.cores.to_string(), Processors::of_this_process().whole().to_string()),
-        ("the memory in bytes", &before.memory.to_string(), brownout_machine::total_memory().to_string()),
+        ("the memory in bytes", &before.memory.to_string(), memory.to_string()),
         ("the kernel", &before.kernel, kernel.trim().to_owned()),
+        ("the privilege", &before.privilege, Privilege::of_labs().name().to_owned()),
     ];
     let other: Vec<String> = now
         .iter()
@@ -124,7 +134,10 @@ fn refuse_another_machine(before: &Environment) -> Result<(), LabError> {
         .collect();
     match other.is_empty() {
         true => Ok(()),
-        false => Err(LabError::Resume(format!("{}; trials of two machines cannot be compared", other.join(", ")))),
+        false => Err(LabError::Resume(format!(
+            "{}; trials of one run are made on one machine, by one version",
+            other.join(", ")
+        ))),
     }
 }
 
@@ -195,6 +208,27 @@ objective: { p95: 100ms }
     }
 
     #[test]
+    fn what_was_asked_comes_back_with_all_that_was_set_and_what_was_sabotaged() {
+        for sabotaged in [false, true] {
+            let directory = tempfile::tempdir().unwrap();
+            let set = ["trials=3", "question=of two\nlines"].map(str::to_owned);
+            let mut recorder = Recorder::create(&directory.path().join("run.db"), 0, 0).unwrap();
+            recorder
+                .batch(|recorder| {
+                    recorder.document("experiment", FILE)?;
+                    recorder.document("experiment path", "some.yaml")?;
+                    recorder.set(&set)?;
+                    if sabotaged { recorder.document(SABOTAGE, "") } else { Ok(()) }
+                })
+                .unwrap();
+            recorder.finish().unwrap();
+            let resumed = resume(directory.path(), None, 0).unwrap();
+            assert_eq!((resumed.set, resumed.sabotage), (set.to_vec(), sabotaged));
+            assert_eq!((resumed.design.blocks, resumed.missing), (3, 6));
+        }
+    }
+
+    #[test]
     fn a_file_that_asks_something_else_is_refused_with_its_keys() {
         assert!(refuse_another_file(Path::new("a.yaml"), &[]).is_ok());
         let many: Vec<String> = (0..9).map(|at| format!("key{at} was 1 and is 2")).collect();
@@ -208,25 +242,36 @@ objective: { p95: 100ms }
     }
 
     #[test]
+    fn a_machine_is_the_same_after_a_reboot_and_another_one_with_other_memory() {
+        let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        let with = |memory: u64| Environment {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            kernel: kernel.trim().to_owned(),
+            cpu: machine::cpu_model(),
+            cores: Processors::of_this_process().whole(),
+            memory,
+            privilege: Privilege::of_labs().name().to_owned(),
+            ..Environment::default()
+        };
+        let memory = brownout_machine::total_memory();
+        for same in [memory, memory - memory / 1_000, memory + memory / 1_000] {
+            assert!(refuse_another_machine(&with(same)).is_ok(), "{same} of {memory}");
+        }
+        let said = refuse_another_machine(&with(memory * 2)).unwrap_err();
+        assert!(said.to_string().contains("the memory in bytes was"), "{said}");
+        let said = refuse_another_machine(&Environment { kernel: "1.0".to_owned(), ..with(memory) }).unwrap_err();
+        assert!(said.to_string().contains("the kernel was 1.0 and is"), "{said}");
+        let said = refuse_another_machine(&Environment { privilege: "luck".to_owned(), ..with(memory) }).unwrap_err();
+        assert!(said.to_string().contains("the privilege was luck and is"), "{said}");
+    }
+
+    #[test]
     fn trials_of_another_cassandra_or_java_are_not_added() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("run.db");
         let cells = |version: &str| design(FILE, &[]).cell_rows(|_| format!("Cassandra {version}"));
         let mut recorder = Recorder::create(&path, 0, 0).unwrap();
-        let environment = Environment {
-            version: String::new(),
-            kernel: String::new(),
-            cpu: String::new(),
-            cores: 2,
-            memory: 0,
-            clock_source: String::new(),
-            privilege: String::new(),
-            emulator_scheduling: String::new(),
-            congestion_control: String::new(),
-            java: "17.0.15, /java".to_owned(),
-            system_settings: String::new(),
-            seed: 1,
-        };
+        let environment = Environment { java: "17.0.15, /java".to_owned(), ..Environment::default() };
         recorder
             .batch(|recorder| {
                 recorder.json("environment", &environment)?;

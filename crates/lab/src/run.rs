@@ -1,6 +1,6 @@
 //! Inside of the lab: the trials of a design, one after the other, until each has been tried enough.
 
-use std::{fs, path::Path, time::Duration};
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use brownout_analysis::{Judged, Lesson, Validity};
 use brownout_base::clock::monotonic_ns;
@@ -18,7 +18,7 @@ use crate::{
     planner::{Next, Planner, Which},
     progress::{Course, Progress},
     request::RunRequest,
-    resume::refuse_other_software,
+    resume::{SABOTAGE, refuse_other_software},
     stand::Stands,
     testbed::{Testbed, settings},
     timeline::TimeLine,
@@ -49,7 +49,10 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
         cells.iter().try_for_each(|row| recorder.cell(row))?;
         recorder.document("experiment", source.text())?;
         recorder.document("experiment path", &request.file.display().to_string())?;
-        recorder.document("set", &request.set.join("\n"))?;
+        recorder.set(&request.set)?;
+        if request.sabotage {
+            recorder.document(SABOTAGE, "faults are acknowledged and not put in force")?;
+        }
         request.attached.iter().try_for_each(|(path, text)| recorder.document(&format!("file {path}"), text))
     })?;
     let made = Made::read(&path, design.attempts)?;
@@ -101,9 +104,13 @@ struct Runner<'a> {
     /// By the number of the layout.
     needs: Vec<Needs>,
     made: Made,
-    /// What trials have really taken, beside what was expected: the sum of both.
+    /// Whether this session has had a stand.
+    stood: bool,
+    /// How long each trial was expected to take, by its number.
+    expected: BTreeMap<u32, Duration>,
+    /// What those that were tried have taken, and what was expected of them.
     taken: Duration,
-    expected: Duration,
+    expected_of_taken: Duration,
 }
 
 impl<'a> Runner<'a> {
@@ -118,16 +125,19 @@ impl<'a> Runner<'a> {
         let mut specs = request.provided.furnish(&design.layouts())?;
         specs.iter_mut().try_for_each(|spec| request.provided.provide_archive(spec, interrupts, progress))?;
         let needs = (0..specs.len()).map(|layout| design.needs(layout)).collect();
+        let planner = Planner::new(design).only(request.only);
         Ok(Runner {
             stands: Stands::new(specs, made.stands, request.keep),
-            planner: Planner::new(design).only(request.only),
+            expected: planner.expected(design),
+            planner,
             request,
             design,
             interrupts,
             needs,
             made,
+            stood: false,
             taken: Duration::ZERO,
-            expected: Duration::ZERO,
+            expected_of_taken: Duration::ZERO,
         })
     }
 
@@ -177,10 +187,10 @@ impl<'a> Runner<'a> {
 
     /// What the trials after this one will take, by what others took.
     fn left(&self, number: u32) -> Duration {
-        let expected = self.planner.behind(self.design, number);
-        match self.expected.is_zero() {
+        let expected: Duration = self.expected.range(number + 1..).map(|(_, expected)| *expected).sum();
+        match self.expected_of_taken.is_zero() {
             true => expected,
-            false => expected.mul_f64(self.taken.as_secs_f64() / self.expected.as_secs_f64()),
+            false => expected.mul_f64(self.taken.as_secs_f64() / self.expected_of_taken.as_secs_f64()),
         }
     }
 
@@ -193,8 +203,7 @@ impl<'a> Runner<'a> {
         recorder: &mut Recorder,
         progress: &mut dyn Progress,
     ) -> Result<Option<Judged>, LabError> {
-        let seed = self.design.seed_of(planned, attempt);
-        let plan = self.design.plan_of(planned, seed)?;
+        let (seed, plan) = self.design.drawn(planned, attempt)?;
         let cell = &self.design.cells[planned.cell];
         let again = if attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
         let title = format!("{}{again}", self.design.title(planned, course.trials as usize));
@@ -224,10 +233,11 @@ impl<'a> Runner<'a> {
             sabotage: self.request.sabotage,
             time_line: TimeLine::begin(self.interrupts),
         };
-        let (has_environment, request, seed) = (&mut self.made.environment, self.request, self.design.seed);
-        let had_environment = *has_environment;
+        let (has_environment, stood) = (&mut self.made.environment, &mut self.stood);
+        let (request, seed) = (self.request, self.design.seed);
         let privilege = self.stands.spec(cell.layout).privilege.name();
         let mut on_ready = |recorder: &mut Recorder, testbed: &Testbed| -> Result<(), LabError> {
+            *stood = true;
             if !std::mem::replace(has_environment, true) {
                 let java = request.provided.java_of(&plan.layout.cluster.cassandra);
                 let environment = environment(privilege, java, testbed, seed);
@@ -240,8 +250,9 @@ impl<'a> Runner<'a> {
             Ok(()) => {}
             // The run cannot go on, or nobody wants it to.
             Err(error @ (LabError::Interrupted | LabError::Record(_))) => return Err(error),
-            // Nothing has ever stood: it is this machine that cannot build a lab, or the file that asks for what cannot be.
-            Err(error) if !had_environment && !self.made.environment => return Err(error),
+            // Nothing has stood yet: it is this machine that cannot build a lab now, or the file that asks for what cannot be.
+            // To fail all trials that are missing for that would leave nothing to resume.
+            Err(error) if !self.stood => return Err(error),
             Err(error) => {
                 tell(recorder, Some(number), "failed", &error)?;
                 progress.note(&format!("trial {} failed: {error}", planned.number));
@@ -249,7 +260,7 @@ impl<'a> Runner<'a> {
             }
         }
         self.taken += Duration::from_nanos(monotonic_ns() - began);
-        self.expected += self.design.expected_of(planned);
+        self.expected_of_taken += self.expected.get(&planned.number).copied().unwrap_or_default();
         let run = Run::open(&self.request.provided.directory.join("run.db"))?;
         let judged = judged(&run, number)?;
         if judged.validity != Validity::Valid {

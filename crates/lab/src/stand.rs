@@ -5,9 +5,8 @@
 //! they were answered slowly, and they themselves have to say that they hold nothing of all that and work on nothing that was
 //! left. Where they do not, another stand is built.
 
-use std::{collections::BTreeMap, fs, net::SocketAddr, time::Duration};
+use std::{collections::BTreeMap, fs, time::Duration};
 
-use brownout_cluster::cassandra::CQL_PORT;
 use brownout_load::{Coordinator, control};
 
 use crate::{
@@ -17,7 +16,7 @@ use crate::{
     plan::Layout,
     progress::Progress,
     spec::LabSpec,
-    testbed::{READY_WITHIN, Testbed, entering},
+    testbed::{READY_WITHIN, Testbed, coordinator, entering},
     timeline::TimeLine,
 };
 
@@ -86,8 +85,7 @@ impl Stands {
         progress: &mut dyn Progress,
     ) -> Result<Stand, LabError> {
         let suits = |stand: &Stand| {
-            let has = stand.needs.clone().and(wanted.needs.clone()) == stand.needs;
-            stand.layout == wanted.layout && has && stand.served < wanted.fresh_every
+            stand.layout == wanted.layout && stand.needs.built_for(wanted.needs) && stand.served < wanted.fresh_every
         };
         if let Some(mut stand) = self.current.take() {
             if suits(&stand) {
@@ -170,14 +168,7 @@ impl Stand {
         let interrupted = || time_line.interrupted();
         let Testbed { network, cluster, controls, .. } = &mut self.testbed;
         let host = network.host(Hosts::LOAD).ok_or_else(|| LabError::Trial("there is no host for the load".into()))?;
-        let coordinators: Vec<Coordinator> = layout
-            .hosts
-            .nodes()
-            .map(|node| Coordinator {
-                name: node.name.clone(),
-                address: SocketAddr::new(node.address.into(), CQL_PORT),
-            })
-            .collect();
+        let coordinators: Vec<Coordinator> = layout.hosts.nodes().map(coordinator).collect();
         let limit = control::Limit { time: DROP_WITHIN, interrupted: &interrupted };
         control::drop_keyspaces(&coordinators, &entering(host, None), limit)?;
         cluster.wait_rest(REST_WITHIN, &interrupted)?;

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     fs, io,
-    net::{Ipv4Addr, UdpSocket},
+    net::{Ipv4Addr, SocketAddr, UdpSocket},
     os::unix::fs::{MetadataExt, chown},
     path::{Path, PathBuf},
     sync::Arc,
@@ -16,9 +16,9 @@ use brownout_clock::{
     ntp::{PORT as NTP_PORT, Responder},
     write_object,
 };
-use brownout_cluster::{Cluster, NodeDirectories, Place};
+use brownout_cluster::{Cluster, NodeDirectories, Place, cassandra::CQL_PORT};
 use brownout_disk::{Disk, DiskOptions};
-use brownout_load::ThreadStart;
+use brownout_load::{Coordinator, ThreadStart};
 use brownout_machine::Scheduling;
 use brownout_network::{Emulator, Host, ImpairmentGuard, LinkControl, Network};
 
@@ -26,7 +26,7 @@ use crate::{
     LabError,
     controls::{Controls, NodeDisk},
     faults::{Capabilities, DIRECTORIES, Needs},
-    hosts::Hosts,
+    hosts::{HostPlan, Hosts},
     spec::LabSpec,
 };
 
@@ -188,6 +188,11 @@ pub fn scheduling_name(scheduling: Scheduling) -> String {
         Scheduling::Fifo(priority) => format!("SCHED_FIFO {priority}"),
         Scheduling::Default => "SCHED_OTHER".to_owned(),
     }
+}
+
+/// A node as the load asks it.
+pub(crate) fn coordinator(node: &HostPlan) -> Coordinator {
+    Coordinator { name: node.name.clone(), address: SocketAddr::new(node.address.into(), CQL_PORT) }
 }
 
 /// Moves each thread of the load into its host, and lets it be on time if the machine allows.

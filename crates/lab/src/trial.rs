@@ -1,8 +1,7 @@
 //! One trial: a stand, the load, and the faults on their time line.
 
-use std::{net::SocketAddr, time::Duration};
+use std::time::Duration;
 
-use brownout_cluster::cassandra::CQL_PORT;
 use brownout_load::{Balancing, Coordinator, Engine, EngineConfig, LoadError, control};
 use brownout_network::Host;
 use brownout_probe::Probes;
@@ -22,7 +21,7 @@ use crate::{
     schedule::Schedule,
     spec::LabSpec,
     stand::{Stand, Stands, Wanted},
-    testbed::{Testbed, entering},
+    testbed::{Testbed, coordinator, entering},
     timeline::TimeLine,
     witness::Witnesses,
 };
@@ -109,9 +108,8 @@ impl Trial<'_> {
         recorder.batch(|recorder| recorder.trial(&self.row))?;
         on_ready(recorder, &stand.testbed)?;
         let result = self.drive(&mut stand, stands.spec(self.layout), recorder, progress, set_up);
-        // A process that was started anew is as slow as at first; one that has failed is no one's.
-        let restarted = self.plan.faults.iter().flat_map(|fault| &fault.severities).any(|fault| fault.restarts());
-        stands.give_back(stand, result.is_ok() && !restarted);
+        // After a failure nobody knows what is left of it.
+        stands.give_back(stand, result.is_ok() && !self.plan.restarts());
         result
     }
 
@@ -194,13 +192,7 @@ impl Trial<'_> {
         let near = self.plan.experiment.load.coordinators == CoordinatorsChoice::Local;
         let is_near =
             |node: &HostPlan| node.location.as_ref().map(|location| location.site.as_str()) == hosts.load_site();
-        let nodes = hosts.nodes().filter(|node| !near || is_near(node));
-        nodes
-            .map(|node| Coordinator {
-                name: node.name.clone(),
-                address: SocketAddr::new(node.address.into(), CQL_PORT),
-            })
-            .collect()
+        hosts.nodes().filter(|node| !near || is_near(node)).map(coordinator).collect()
     }
 
     fn engine(&self, host: &Host) -> EngineConfig {

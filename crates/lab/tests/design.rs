@@ -156,6 +156,68 @@ fn a_trial_without_a_fault_has_the_plan_of_its_cell_without_its_faults() {
 }
 
 #[test]
+fn trials_that_come_to_another_network_or_cluster_take_the_time_that_a_new_one_takes() {
+    let took = |vary: &str, more: &str| design(vary, &format!("trials: 1\n{more}")).expected_duration().as_secs();
+    // Four trials on one stand: the warm-up of the first may take all of its 20 s, that of the others half of it.
+    assert_eq!(took(FOUR, ""), 4 * 40 + 20 + 3 * 10 + 15 + 3 * 5);
+    assert_eq!(took(FOUR, "fresh-every: 1"), 4 * (40 + 20 + 15));
+    // Eight in random order over two networks: they change more than once.
+    let changing = took(&format!("{FOUR}\n  cluster.nodes: [3, 4]"), "");
+    assert!(changing > 2 * took(FOUR, ""), "{changing}");
+    assert!(changing <= 8 * (40 + 20 + 15), "{changing}");
+}
+
+#[test]
+fn what_cannot_be_run_is_drawn_again_and_the_same_whenever_it_is() {
+    let text = |seed: u64| {
+        format!(
+            "\
+load: {{ rate: 400/s, population: 1_000 }}
+phases: {{ warm-up: 20s, baseline: 10s, fault: 20s, recovery: 10s }}
+faults: [{{ chaos: {{ pause: 1s..2s, run: 8s..20s, faults: [slow: {{ delay: 60ms }}] }} }}]
+objective: {{ p95: 100ms }}
+trials: 60
+without-fault: 0
+seed: {seed}
+"
+        )
+    };
+    let design = |seed| Design::new(&Source::from_text(Path::new("some.yaml"), text(seed)).unwrap());
+    // One of eight draws does not fit into the phase; that of the file itself has to.
+    let (seed, made) = (1..=9).find_map(|seed| Some((seed, design(seed).ok()?))).unwrap();
+    let again = design(seed).unwrap();
+    let mut redrawn = 0;
+    for trial in Matrix::new(&made).trials() {
+        let (drawn, plan) = made.drawn(*trial, 1).unwrap();
+        assert!(!plan.faults.is_empty());
+        assert_eq!(plan.experiment.seed.0, drawn);
+        assert_eq!(again.drawn(*trial, 1).unwrap().0, drawn);
+        let own = made.seed_of(*trial, 1);
+        assert_eq!(made.plan_of(*trial, own).is_ok(), own == drawn);
+        redrawn += u32::from(own != drawn);
+    }
+    assert!(redrawn > 0, "the test has to draw what cannot be run");
+}
+
+#[test]
+fn what_is_of_all_cells_together_cannot_vary() {
+    for key in ["trials", "without-fault", "attempts", "seed"] {
+        let text = format!(
+            "\
+load: {{ rate: 400/s, population: 1_000 }}
+phases: {{ warm-up: 20s, baseline: 10s, fault: 20s, recovery: 10s }}
+faults: [{{ slow: {{ host: n2, delay: 50ms }} }}]
+objective: {{ p95: 100ms }}
+{key}: \"${{number}}\"
+vary: {{ number: [2, 3] }}
+"
+        );
+        let said = Design::new(&Source::from_text(Path::new("some.yaml"), text).unwrap()).err().unwrap().to_string();
+        assert!(said.contains("some.yaml:5:") && said.contains(&format!("{key} is of all cells")), "{said}");
+    }
+}
+
+#[test]
 fn cells_of_one_network_and_cluster_are_tried_on_the_same_stands() {
     let one = design(FOUR, "trials: 1");
     assert_eq!((one.layouts().len(), one.cells.iter().map(|cell| cell.layout).max()), (1, Some(0)));

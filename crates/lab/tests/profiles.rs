@@ -206,6 +206,13 @@ fn a_new_cluster_needs_a_definition_of_the_table_by_types_that_it_has() {
 }
 
 #[test]
+fn a_keyspace_that_would_stay_between_trials_is_refused() {
+    let users = USERS.replace("Shop", "system_shop").replace("KEYSPACE shop", "KEYSPACE system_shop");
+    let error = plan_of(EXPERIMENT, &[("users.yaml", &users)]).err().unwrap();
+    assert!(error.message.contains("system_shop is taken for one of Cassandra's own"), "{error}");
+}
+
+#[test]
 fn profiles_that_disagree_on_their_keyspace_are_refused() {
     let other = USERS.replace("specname: users", "specname: again").replace("_factor': 3", "_factor': 2");
     let experiment = EXPERIMENT.replace("users.yaml", "[users.yaml, again.yaml]");

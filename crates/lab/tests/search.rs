@@ -14,7 +14,7 @@ use brownout_lab::{
     experiment::Source,
     planner::{Next, Planner, Settled, Which},
 };
-use brownout_record::Arm;
+use brownout_record::{Arm, SearchDescription};
 
 const FILE: &str = "\
 load: { rate: 400/s, population: 1_000 }
@@ -251,6 +251,18 @@ fn a_matrix_goes_on_with_the_first_trial_that_is_missing() {
 }
 
 #[test]
+fn no_rate_is_searched_that_no_lab_can_offer() {
+    let to = |rate: &str| {
+        let design = Design::new(&source(&format!("{FILE}{RATE}").replace("400/s", rate)));
+        let search = design.unwrap_or_else(|error| panic!("{error}")).description(None).search;
+        let Some(SearchDescription::MaxRate { to, .. }) = &search else { panic!("a rate is searched: {search:?}") };
+        Amount::Rate.read(to).unwrap()
+    };
+    assert!(to("400/s") > 400_000.0);
+    assert_eq!((to("2k/s"), to("1000k/s")), (1e6, 1e6));
+}
+
+#[test]
 fn what_cannot_be_searched_is_told_with_its_place_and_the_remedy() {
     let file = |search: &str| format!("{FILE}search: {search}\n");
     let delay = "danger-zone: faults.0.slow.delay";
@@ -303,6 +315,7 @@ fn what_cannot_be_searched_is_told_with_its_place_and_the_remedy() {
         (file("{ max-rate: { p99: 20ms, p50: 5ms } }"), &["search.max-rate", "one percentile"]),
         (file("{ max-rate: { p99: 20ms }, from: 30% }"), &["search.from", "'30%' is no rate"]),
         (file("{ max-rate: { p99: 20ms }, to: 100/s }"), &["search.to", "is below from: 400/s"]),
+        (file("{ max-rate: { p99: 20ms }, to: 2000k/s }"), &["some.yaml:6:", "search.to", "2000k/s is beyond"]),
         (file("{ max-rate: { p99: 20ms }, precision: 1% }"), &["search.precision", "from 2% to 50%"]),
         (
             file("{ max-rate: { p99: 20ms } }").replace("rate: 400/s, ", ""),

@@ -94,6 +94,21 @@ fn a_variable_may_be_a_part_of_a_value_and_a_value_may_have_keys() {
 }
 
 #[test]
+fn levels_of_a_key_may_hold_a_variable_that_varies_after_them() {
+    let slow = |host: &str| format!("[slow: {{ host: {host}, delay: \"${{delay}}\" }}]");
+    let vary = format!(
+        "  consistency: [one]\n  faults: {{ here: {}, there: {} }}\n  delay: [5ms, 50ms]\n",
+        slow("n2"),
+        slow("n3")
+    );
+    let source = source(&vary);
+    let variation = source.variation().unwrap();
+    let plan = Plan::new(&source.of_cell(&variation, 3).unwrap()).unwrap();
+    let text = plan.faults[0].fault().unwrap().text();
+    assert!(text.contains("n3") && text.contains("50ms"), "{text}");
+}
+
+#[test]
 fn combinations_are_taken_out_and_added() {
     let all = "  delay: [1ms, 10ms]\n  consistency: [one, quorum]\n";
     assert_eq!(
@@ -107,6 +122,21 @@ fn combinations_are_taken_out_and_added() {
             "delay 1s, consistency all"
         ]
     );
+}
+
+#[test]
+fn what_is_excluded_of_very_many_combinations_leaves_all_others() {
+    let ms = |range: std::ops::RangeInclusive<u32>| range.map(|ms| format!("{ms}ms")).collect::<Vec<_>>();
+    let excluded = ms(2..=29).iter().map(|delay| format!("{{ delay: {delay} }}")).collect::<Vec<_>>().join(", ");
+    let all = format!(
+        "  delay: [{}]\n  consistency: [one, quorum]\n  load.timeout: [{}]\n  exclude: [{excluded}]\n",
+        ms(1..=30).join(", "),
+        ms(1..=40).join(", ")
+    );
+    // 2,400 combinations, and the last ones stay.
+    let cells = cells(&all);
+    assert_eq!(cells.len(), 2 * 2 * 40);
+    assert_eq!(cells.last().map(String::as_str), Some("delay 30ms, consistency quorum, load.timeout 40ms"));
 }
 
 #[test]
@@ -138,6 +168,14 @@ fn what_cannot_vary_is_told_with_its_place_and_the_remedy() {
             &["'dely' is no factor", "delay, consistency"],
         ),
         (format!("  delay: [1ms]\n{few}  exclude: [{{ delay: 1ms }}]\n"), &["0 combinations cannot be run"]),
+        (
+            format!("  delay: [1ms]\n{few}  faults.0.slow: [{{ host: n1, delay: 5ms }}]\n"),
+            &["vary.faults.0.slow", "the file has '${delay}' there, which the factor delay gives its value"],
+        ),
+        (
+            format!("  delay: [1ms]\n{few}  load: {{ some: {{ rate: 1/s }} }}\n  load.rate: [1/s]\n"),
+            &["vary.load", "the factor load.rate sets 'load.rate'"],
+        ),
         (
             format!("  delay: 1ms..900ms even 300\n{few}  load.connections: 1..90 even 30\n"),
             &["combinations cannot be run"],

@@ -83,6 +83,13 @@ impl Run {
         Ok(self.rows("SELECT text FROM document WHERE name = ?", [name], |row| row.get(0))?.pop())
     }
 
+    /// What `--set` changed in the experiment file, in its order.
+    pub fn set(&self) -> Result<Vec<String>, RecordError> {
+        let text = self.document(document::SET)?.unwrap_or_default();
+        // Earlier versions wrote a line for each, which is no JSON: it has a key and `=` before the value.
+        Ok(serde_json::from_str(&text).unwrap_or_else(|_| text.lines().map(str::to_owned).collect()))
+    }
+
     /// All texts, by their names.
     pub fn documents(&self) -> Result<Vec<(String, String)>, RecordError> {
         self.rows("SELECT name, text FROM document ORDER BY name", [], |row| Ok((row.get(0)?, row.get(1)?)))

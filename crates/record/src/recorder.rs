@@ -141,6 +141,11 @@ impl Recorder {
         self.execute("write a document", "INSERT OR REPLACE INTO document VALUES (?, ?)", params![name, text])
     }
 
+    /// Stores what `--set` changes in the experiment file.
+    pub fn set(&self, assignments: &[String]) -> Result<(), RecordError> {
+        self.document(document::SET, &serde_json::Value::from(assignments).to_string())
+    }
+
     /// Stores a value as JSON under a name.
     pub fn json(&self, name: &str, value: &impl Document) -> Result<(), RecordError> {
         self.document(name, &document::write(value)?)

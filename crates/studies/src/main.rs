@@ -155,7 +155,8 @@ fn told(judged: &[Judged]) -> u8 {
     let by_chance = pairs::at_least(pairs::MOST_DIFFERENT + 1, pairs::PAIRS, pairs::ALPHA) * 100.0;
     if judged.iter().any(|one| !one.is_complete()) {
         println!(
-            "There are too few valid trials for {} pairs: nothing follows. Run again what is missing: brownout run --resume RUN",
+            "There are too few valid trials for {} pairs: nothing follows. Run what is missing: brownout run --resume RUN; if \
+             nothing is, more: brownout extend RUN --trials +1",
             pairs::PAIRS
         );
         return 3;

@@ -68,7 +68,8 @@ fn trials<'a>(findings: &'a Findings, numbers: &[u32]) -> Vec<&'a TrialFindings>
 
 fn cell(run: &Run, findings: &Findings, cell: &CellFindings) -> Result<Cell, StudyError> {
     let valid = trials(findings, &cell.valid_trials);
-    let own = |trial: &&TrialFindings| trial.cell == cell.cell && trial.arm == Arm::Fault;
+    // One that was cut short, as a resumed run has them, had no chance to prove anything.
+    let own = |trial: &&TrialFindings| trial.cell == cell.cell && trial.arm == Arm::Fault && !trial.cut;
     let tried: Vec<&TrialFindings> = findings.trials.iter().filter(own).collect();
     Ok(Cell {
         levels: cell.levels.clone(),
@@ -184,7 +185,7 @@ fn predicted(cell: &CellFindings, valid: &[&TrialFindings]) -> Option<Predicted>
     })
 }
 
-/// Of each fault and quantity what all places saw, in all trials that were run: one that is not proven counts, too.
+/// Of each fault and quantity what all places saw, in all trials that came to their end: one that is not proven counts, too.
 fn proofs(tried: &[&TrialFindings]) -> Vec<Proof> {
     let mut proofs: Vec<Proof> = Vec::new();
     let Some(first) = tried.first() else { return proofs };

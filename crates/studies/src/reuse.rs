@@ -40,9 +40,8 @@ pub fn reuse(findings: &Findings) -> Vec<Reused> {
         let difference = statistics::difference(&fresh, &reused, statistics::FLOOR);
         Reused { what, fresh: fresh.len(), reused: reused.len(), difference }
     };
-    let within = ["goodput", "p50", "p99"].map(|figure| {
-        compared(format!("{figure}, fault phase ÷ baseline"), &|trial| trial_effect(trial, figure))
-    });
+    let within = ["goodput", "p50", "p99"]
+        .map(|figure| compared(format!("{figure}, fault phase ÷ baseline"), &|trial| trial_effect(trial, figure)));
     let starts = ["p50", "p99"].map(|figure| {
         compared(format!("{figure} of the baseline"), &|trial| {
             let response = trial.phases.iter().find(|one| one.name == phase::BASELINE)?.response?;

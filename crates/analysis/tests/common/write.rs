@@ -33,7 +33,7 @@ impl Synthetic {
         self.design(recorder)?;
         recorder.json("environment", &environment())?;
         recorder.document("experiment", "trials: 9 # of the file\n")?;
-        recorder.document("set", "trials=2\nquestion=is 1 < 2?")?;
+        recorder.set(&["trials=2".to_owned(), "question=is 1 < 2?".to_owned()])?;
         for (trial, kind, text) in self.events {
             recorder.event(&Event { trial: *trial, ..event(1, SECOND, kind, "run", text) })?;
         }

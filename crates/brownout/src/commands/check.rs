@@ -181,7 +181,7 @@ fn text(checked: &Checked) -> String {
     }
     lines.push(match &design.search {
         Some(search) => of_search(design, search),
-        None => trials(design, cells.len()),
+        None => trials(design, cells),
     });
     let minutes = *expected_duration_ns as f64 / 60e9;
     let at_most = if design.search.is_some() { " at most" } else { "" };
@@ -192,18 +192,20 @@ fn text(checked: &Checked) -> String {
     lines.join("\n") + "\n"
 }
 
-fn trials(design: &DesignDescription, cells: usize) -> String {
+fn trials(design: &DesignDescription, cells: &[CheckedCell]) -> String {
     let DesignDescription { blocks, without_fault, attempts, trials, .. } = design;
-    let blocks = match (blocks, cells) {
-        (1, 1) => String::new(),
-        (_, 1) => {
-            format!(": {blocks} blocks, in each a trial with the faults and {without_fault} without, in random order")
+    let s = if *blocks == 1 { "" } else { "s" };
+    let blocks = match cells {
+        _ if *trials == 1 => String::new(),
+        [cell] if cell.faults.is_empty() => format!(": {blocks} block{s} of one, without a fault"),
+        [_] => {
+            format!(": {blocks} block{s}, in each a trial with the faults and {without_fault} without, in random order")
         }
         _ => format!(
-            ": {blocks} block{}, in each the {cells} cells and {} without a fault ({without_fault} for all those together that \
+            ": {blocks} block{s}, in each the {} cells and {} without a fault ({without_fault} for all those together that \
              differ in nothing but their faults), in random order",
-            if *blocks == 1 { "" } else { "s" },
-            (*trials / *blocks) as usize - cells
+            cells.len(),
+            (*trials / *blocks) as usize - cells.len()
         ),
     };
     format!("trials      {trials}{blocks}; one that is not valid is tried up to {attempts} times")

@@ -31,7 +31,7 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
     /// Go on with a run that was interrupted or killed, with what is missing of it; on the machine that began it.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["set", "out", "trial"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["set", "out", "trial", "sabotage"])]
     resume: Option<PathBuf>,
     /// Run this one trial of the design alone, with what it draws in the design; `brownout check` counts them.
     #[arg(long, value_name = "NUMBER")]
@@ -51,6 +51,7 @@ pub fn run(arguments: &Arguments) -> u8 {
                 out: arguments.out.clone(),
                 set: arguments.set.clone(),
                 only: arguments.trial,
+                sabotage: arguments.sabotage,
                 ..RunOptions::default()
             },
             is_complete: false,
@@ -72,8 +73,7 @@ pub fn run(arguments: &Arguments) -> u8 {
             return WRONG;
         }
     }
-    let RunOptions { keep, sabotage, .. } = &mut asked.options;
-    (*keep, *sabotage) = (arguments.keep, arguments.sabotage);
+    asked.options.keep = arguments.keep;
     go(asked, arguments.json)
 }
 
@@ -95,11 +95,12 @@ pub fn resumed(run: &Path, file: Option<&Path>, blocks: u32) -> Result<Asked, u8
             error => error.exit_code(),
         }
     })?;
-    let Resumed { directory, source, design, set, only, missing } = resumed;
+    let Resumed { directory, source, design, set, only, sabotage, missing } = resumed;
     let options = RunOptions {
         out: directory.parent().unwrap_or(&directory).to_owned(),
         set,
         only,
+        sabotage,
         resumes: Some(directory),
         ..RunOptions::default()
     };
@@ -172,7 +173,8 @@ fn show(json: bool, directory: &Path, lab: Option<u8>) -> u8 {
         }
         output::print(&text)
     };
-    if shown.findings.verdict.validity == Validity::Interrupted {
+    // Also if the lab failed: what is missing can be made once there is room, or memory, again.
+    if shown.findings.verdict.validity == Validity::Interrupted || lab.is_some_and(|code| code != WRONG) {
         eprintln!("to go on with what is missing: brownout run --resume {}", directory.display());
     }
     // What the run itself came to matters more than what could not be told of it.

@@ -23,6 +23,7 @@ mod yaml;
 pub use distribution::{DEFAULT, Distribution, Origin, ProvisionError, Release, known, release};
 pub use evidence::{Evidence, EvidenceWatch};
 pub use heartbeat::{Beat, Heartbeats, Question};
+pub use rest::is_own_keyspace;
 pub use ring::tokens_of;
 pub use spec::{CassandraSpec, Jit, Site, memory_needed};
 pub(crate) use system::Cassandra;

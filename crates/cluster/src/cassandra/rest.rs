@@ -30,7 +30,7 @@ fn left(connection: &mut Connection) -> Result<Vec<String>, CqlError> {
     let mut left = Vec::new();
     for row in connection.query("SELECT keyspace_name FROM system_schema.keyspaces")? {
         let name = text(row.first());
-        if !is_own(&name) {
+        if !is_own_keyspace(&name) {
             left.push(format!("the keyspace {name}"));
         }
     }
@@ -54,8 +54,8 @@ fn left(connection: &mut Connection) -> Result<Vec<String>, CqlError> {
     Ok(left)
 }
 
-/// Whether a keyspace is Cassandra's own.
-fn is_own(keyspace: &str) -> bool {
+/// Whether a keyspace is Cassandra's own, as far as its name tells: versions have more and more of them.
+pub fn is_own_keyspace(keyspace: &str) -> bool {
     keyspace == "system" || keyspace.starts_with("system_")
 }
 
@@ -84,6 +84,6 @@ mod tests {
     #[test]
     fn keyspaces_of_users_are_told_from_cassandras_own() {
         let all = ["system", "system_auth", "system_virtual_schema", "systematic", "keyspace1", ""];
-        assert_eq!(all.map(is_own), [true, true, true, false, false, false]);
+        assert_eq!(all.map(is_own_keyspace), [true, true, true, false, false, false]);
     }
 }

@@ -151,6 +151,17 @@ fn an_operation_is_carried_out_and_one_that_fails_leaves_the_session_as_it_was()
 
 #[test]
 fn a_session_is_renewed_before_the_server_forgets_it() {
+    // Nothing is returned by the method that closes.
+    renewed(&ANSWER[..22]);
+}
+
+#[test]
+fn a_session_that_the_server_has_forgotten_already_is_renewed_all_the_same() {
+    renewed(FAILED);
+}
+
+/// A session that has come of age, and a server that answers so to the end of the old one.
+fn renewed(closed: &[u8]) {
     let (ours, theirs) = {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         (TcpStream::connect(listener.local_addr().unwrap()).unwrap(), listener.accept().unwrap().0)
@@ -160,8 +171,6 @@ fn a_session_is_renewed_before_the_server_forgets_it() {
     let old: ObjectId = [7; 22];
     let since = Instant::now().checked_sub(RENEWED_AFTER + Duration::from_secs(1)).unwrap();
     let mut client = Client { calls: Calls(BufReader::new(ours)), server, connection: old, since };
-    // Nothing is returned by the method that closes.
-    let closed = &ANSWER[..22];
     let asked = thread::scope(|scope| {
         let asked = scope.spawn(|| {
             let mut theirs = theirs;

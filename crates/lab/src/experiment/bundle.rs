@@ -42,11 +42,19 @@ fn overlap(one: &str, other: &str) -> bool {
     one == other || within(one, other) || within(other, one)
 }
 
+fn holds(value: &Node, variable: &str) -> bool {
+    let mut holds = false;
+    texts(value, &mut |text| holds |= text.as_str().contains(variable));
+    holds
+}
+
 impl Source {
-    /// Refuses bundles that cannot be put into the file, or of which one would undo what another factor sets.
-    pub(super) fn check_bundles(&self, factors: &[Factor]) -> Result<(), FileError> {
-        for (at, factor) in factors.iter().enumerate().filter(|(_, factor)| factor.kind == Kind::Bundle) {
-            self.check_bundle(factor)?;
+    /// Refuses bundles that cannot be put into the file, and factors of which one would undo what another sets.
+    pub(super) fn check_keys(&self, factors: &[Factor]) -> Result<(), FileError> {
+        for (at, factor) in factors.iter().enumerate() {
+            if factor.kind == Kind::Bundle {
+                self.check_bundle(factor)?;
+            }
             for key in keys(factor) {
                 let others = factors.iter().enumerate().filter(|(other, _)| *other != at);
                 let mut clash = others.flat_map(|(_, other)| keys(other).into_iter().map(move |key| (other, key)));
@@ -57,15 +65,27 @@ impl Source {
                     );
                     return Err(self.complain(&format!("vary.{}", factor.name), message));
                 }
+                let lost = |text: &str| {
+                    let mut variables = factors.iter().enumerate().filter(|(_, other)| other.kind == Kind::Variable);
+                    variables.find_map(|(place, other)| {
+                        let variable = format!("${{{}}}", other.name);
+                        // Levels that hold it themselves are given its value after they were put there.
+                        let in_levels = || factor.levels.iter().all(|level| holds(&level.value, &variable));
+                        let is_kept = factor.kind == Kind::Key && place > at && in_levels();
+                        (text.contains(&variable) && !is_kept).then_some(other)
+                    })
+                };
                 let mut variable = None;
                 if let Some(node) = self.node(key) {
-                    texts(node, &mut |text| variable = variable.or(text.as_str().contains("${").then_some(text)));
+                    texts(node, &mut |text| {
+                        variable = variable.or_else(|| lost(text.as_str()).map(|other| (text.as_str(), other)));
+                    });
                 }
-                if let Some(text) = variable {
+                if let Some((text, other)) = variable {
                     let message = format!(
-                        "'{key}' is set here, and the file has '{}' there, which another factor gives its value; one of them \
-                         would undo the other",
-                        text.as_str()
+                        "'{key}' is set here, and the file has '{text}' there, which the factor {} gives its value; one of \
+                         them would undo the other",
+                        other.name
                     );
                     return Err(self.complain(&format!("vary.{}", factor.name), message));
                 }

@@ -10,6 +10,7 @@ use brownout_yaml::{FileError, nearest};
 use serde::Deserialize;
 
 use super::Source;
+use crate::plan::MAX_RATE;
 
 /// `search:`
 #[derive(Debug, Clone, Deserialize)]
@@ -24,7 +25,8 @@ pub struct SearchSection {
     pub max_rate: Option<MaxRateSection>,
     /// The mildest severity; the first rate. Default: 1ms for times, 0.1% for shares; `load.rate` of the file.
     pub from: Option<String>,
-    /// The most severe one; the highest rate. Default: 1s for times, 80% for shares; ten times doubled.
+    /// The most severe one; the highest rate. Default: 1s for times, 80% for shares; ten times doubled, and at most
+    /// 1000k/s.
     pub to: Option<String>,
     /// Of a largest rate: how narrow its interval has to be. Default: 10%.
     pub precision: Option<Share>,
@@ -241,9 +243,17 @@ impl Source {
             self.complain(key, format!("'{text}' is no rate to search from or to; write from: 100/s"))
         };
         let highest = MaxRate::highest(from).ok_or_else(|| no_rate(key, from))?;
-        let to = section.to.clone().unwrap_or(highest);
+        let is_too_much = |text: &str| Amount::Rate.read(text).is_some_and(|rate| rate > MAX_RATE);
+        let most = Amount::Rate.write(MAX_RATE).filter(|_| is_too_much(&highest));
+        let to = section.to.clone().or(most).unwrap_or(highest);
         if Amount::Rate.read(&to).is_none() {
             return Err(no_rate("search.to", &to));
+        }
+        // What comes in the middle of a run must not be found wrong only there.
+        let ends = [(key, from), ("search.to", to.as_str())];
+        if let Some((key, rate)) = ends.into_iter().find(|(_, rate)| is_too_much(rate)) {
+            let message = format!("{rate} is beyond what one lab can offer; at most 1000k/s");
+            return Err(self.complain(key, message));
         }
         let precision = section.precision.map_or(0.1, Share::fraction);
         if !(0.02..=0.5).contains(&precision) {

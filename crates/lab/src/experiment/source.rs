@@ -25,16 +25,9 @@ pub struct Source {
     /// `--set` paths: their values have no line.
     set: Vec<String>,
     attached: Attached,
-    /// It is one cell of several.
-    pub(super) is_cell: bool,
 }
 
 impl Source {
-    /// Whether it is one cell of several: then it may have the phases of a fault without having one, as others have.
-    pub(crate) fn is_cell(&self) -> bool {
-        self.is_cell
-    }
-
     /// Reads a file.
     pub fn read(file: &Path) -> Result<Self, FileError> {
         let text = std::fs::read_to_string(file).map_err(|error| {
@@ -47,7 +40,7 @@ impl Source {
     /// Takes the text of `file`.
     pub fn from_text(file: &Path, text: String) -> Result<Self, FileError> {
         let document = Document::new(file, text)?;
-        Ok(Source { document, set: Vec::new(), attached: Attached::default(), is_cell: false })
+        Ok(Source { document, set: Vec::new(), attached: Attached::default() })
     }
 
     /// The text as given.

@@ -62,6 +62,8 @@ const EXCLUDE: &str = "exclude";
 const LONGEST_NAME: usize = 40;
 /// More cells are a mistake.
 const MOST_CELLS: usize = 1_000;
+/// So many combinations are looked at, of which `exclude:` may leave few enough.
+const MOST_COMBINATIONS: usize = 100_000;
 
 impl Variation {
     /// The cell of the last factor's level that is written so; made where there is none.
@@ -103,8 +105,12 @@ impl Source {
         for (name, levels) in map.iter().filter(|(name, _)| ![INCLUDE, EXCLUDE].contains(&name.as_str())) {
             factors.push(self.factor(name.as_str(), levels)?);
         }
-        self.check_bundles(&factors)?;
+        self.check_keys(&factors)?;
         let mut cells = product(&factors);
+        if cells.len() > MOST_COMBINATIONS {
+            let message = format!("more than {MOST_COMBINATIONS} combinations cannot be run; vary less at once");
+            return Err(self.complain("vary", message));
+        }
         self.exclude(&factors, &mut cells)?;
         self.include(&mut factors, &mut cells)?;
         if cells.is_empty() || cells.len() > MOST_CELLS {
@@ -129,8 +135,9 @@ impl Source {
             let meant = nearest(name, known.iter().map(String::as_str));
             let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
             let message = format!(
-                "nothing in the file is {variable}, and '{name}' is no key of it, such as faults.0.slow.delay, nor do its \
-                 levels set keys, as in {{ open: {{ load.rate: 400/s }}, closed: {{ load.threads: 64 }} }}{meant}"
+                "nothing in the file is {variable}, and '{name}' is no key of it that may vary, such as \
+                 faults.0.slow.delay, nor do its levels set keys, as in {{ open: {{ load.rate: 400/s }}, closed: {{ \
+                 load.threads: 64 }} }}{meant}"
             );
             return Err(self.complain(&key, message));
         };
@@ -264,7 +271,6 @@ impl Source {
     /// A key cannot be set to a level, or something is to be replaced by no factor.
     pub fn of_cell(&self, variation: &Variation, cell: usize) -> Result<Source, FileError> {
         let mut source = self.clone();
-        source.is_cell = !variation.factors.is_empty();
         if let Node::Mapping(map) = source.document.tree_mut() {
             OF_DESIGNS.iter().for_each(|section| drop(map.remove(*section)));
         }
@@ -353,8 +359,7 @@ impl Source {
 }
 
 /// What may vary; the other keys of a file are of all cells together.
-pub(super) const SECTIONS: [&str; 8] =
-    ["network", "cluster", "load", "phases", "faults", "objective", "seed", "fresh-every"];
+pub(super) const SECTIONS: [&str; 7] = ["network", "cluster", "load", "phases", "faults", "objective", "fresh-every"];
 
 /// The first step of a dotted key.
 pub(super) fn section(key: &str) -> &str {
@@ -372,7 +377,7 @@ fn product(factors: &[Factor]) -> Vec<Vec<usize>> {
             (0..factor.levels.len()).map(with).collect::<Vec<Vec<usize>>>()
         };
         // What is too many is refused; it need not be counted to its end.
-        cells.iter().flat_map(more).take(MOST_CELLS + 1).collect()
+        cells.iter().flat_map(more).take(MOST_COMBINATIONS + 1).collect()
     })
 }
 

@@ -37,6 +37,12 @@ pub struct TrainNeed {
 }
 
 impl Needs {
+    /// Whether a lab that was built for these serves `other`, too. All else that is needed comes with each trial.
+    pub fn built_for(&self, other: &Needs) -> bool {
+        let has = |own: &[String], wanted: &[String]| wanted.iter().all(|one| own.contains(one));
+        has(&self.disks, &other.disks) && has(&self.clocks, &other.clocks)
+    }
+
     /// What both need.
     pub fn and(mut self, other: Needs) -> Needs {
         fn join<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
@@ -55,5 +61,25 @@ impl Needs {
         self.process_witness |= other.process_witness;
         self.shortest_stall = [self.shortest_stall, other.shortest_stall].into_iter().flatten().min();
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lab_serves_trials_that_only_watch_more_and_none_with_another_disk_or_clock() {
+        let built = Needs { disks: vec!["n1".to_owned(), "n2".to_owned()], ..Needs::default() };
+        let watched = Needs {
+            disks: vec!["n2".to_owned()],
+            process_witness: true,
+            shortest_stall: Some(Delay::from_ms(200)),
+            largest_packets: vec![("n1".to_owned(), "n2".to_owned(), 1_200)],
+            ..Needs::default()
+        };
+        assert!(built.built_for(&watched));
+        assert!(!built.built_for(&Needs { disks: vec!["n3".to_owned()], ..Needs::default() }));
+        assert!(!built.built_for(&Needs { clocks: vec!["n1".to_owned()], ..Needs::default() }));
     }
 }

@@ -36,6 +36,15 @@ impl Privilege {
         if lengths == ["1"] { Privilege::UserNamespace } else { Privilege::Root }
     }
 
+    /// That of the labs which this process would start.
+    pub fn of_labs() -> Self {
+        match Privilege::current() {
+            // Without a user namespace of its own, a lab has ours.
+            Privilege::Root => Privilege::current_inside(),
+            Privilege::UserNamespace => Privilege::UserNamespace,
+        }
+    }
+
     /// For people.
     pub fn name(self) -> &'static str {
         match self {

@@ -100,10 +100,10 @@ impl Check<'_> {
         for (phase, length) in wanted {
             let key = format!("phases.{}", phase.name());
             let needed = !self.experiment.faults.is_empty();
+            let says_faults = self.source.node("faults").is_some();
             let length = match length {
-                Some(length)
-                    if !needed && !self.source.is_cell() && matches!(phase, Phase::Fault | Phase::Recovery) =>
-                {
+                // `faults: []` is written on purpose: as the others, but without a fault.
+                Some(length) if !says_faults && matches!(phase, Phase::Fault | Phase::Recovery) => {
                     return self.complain(
                         &key,
                         format!("a phase of {length} without a fault; add faults: or leave the phase out"),

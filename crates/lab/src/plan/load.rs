@@ -16,7 +16,7 @@ const MAX_WEIGHT: u64 = 1_000_000;
 /// Every open operation ends within the time-out; a longer one would outlast most phases.
 const MAX_TIMEOUT: Delay = Delay::from_secs(60);
 /// Operations per second of all together.
-pub(super) const MAX_RATE: f64 = 1e6;
+pub(crate) const MAX_RATE: f64 = 1e6;
 /// Virtual users of all together.
 pub(super) const MAX_THREADS: u64 = 100_000;
 

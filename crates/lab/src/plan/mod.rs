@@ -15,6 +15,8 @@ mod placement;
 mod profiles;
 mod windows;
 
+use std::time::Duration;
+
 use brownout_record::{Description, HostDescription, LoadDescription, LoadPart, Objective, PhaseDescription};
 
 pub(crate) use self::amounts::words;
@@ -27,7 +29,7 @@ pub use self::{
     phase::{INTERVAL, INTERVAL_NS, Phase, PlannedPhase},
     windows::probe_interval,
 };
-pub(crate) use self::{narrow::to_u16, network::limits_packets};
+pub(crate) use self::{load::MAX_RATE, narrow::to_u16, network::limits_packets};
 use crate::{
     experiment::{Amount, Experiment, FileError, Source},
     hosts::Hosts,
@@ -39,6 +41,10 @@ const MAX_TRIALS: u32 = 10_000;
 const MOST_WITHOUT: u32 = 20;
 /// What has failed so often will fail again.
 const MOST_ATTEMPTS: u32 = 20;
+/// What a trial takes beside its phases: a cluster that becomes ready, and the last probes. Only for the expected duration.
+const ON_A_NEW_STAND: Duration = Duration::from_secs(15);
+/// The same where a cluster goes on.
+const ON_THE_SAME_STAND: Duration = Duration::from_secs(5);
 
 /// An experiment that can be run.
 #[derive(Debug, Clone)]
@@ -149,6 +155,21 @@ impl Plan {
             interval_ns: INTERVAL_NS,
             warnings: self.warnings.clone(),
         }
+    }
+
+    /// How long a trial takes, about: a cluster that is warm is not flooded, so that its warm-up takes half of its limit at most.
+    pub fn expected(&self, is_fresh: bool) -> Duration {
+        let length = |planned: &PlannedPhase| match planned.phase {
+            Phase::WarmUp if !is_fresh => planned.length.duration() / 2,
+            _ => planned.length.duration(),
+        };
+        let beside = if is_fresh { ON_A_NEW_STAND } else { ON_THE_SAME_STAND };
+        self.phases.iter().map(length).sum::<Duration>() + beside
+    }
+
+    /// Whether a process is started anew in a trial: it is as slow then as at first, and another trial needs another stand.
+    pub fn restarts(&self) -> bool {
+        self.faults.iter().flat_map(|fault| &fault.severities).any(|fault| fault.restarts())
     }
 
     /// What the faults need of the lab from its start.

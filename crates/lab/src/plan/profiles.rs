@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use brownout_cluster::cassandra;
 use brownout_generate::types::{CqlType, TableDefinition, TypeError};
 use brownout_load::Consistency;
 use brownout_stress::{
@@ -152,6 +153,15 @@ impl Check<'_> {
             if let Some(other) = profiles.iter().find(|other| other.name == profile.name) {
                 let message =
                     format!("{} is also named '{}'; give one of them a specname of its own", other.file, profile.name);
+                return self.in_profile(place, message);
+            }
+            let keyspace = stored_name(&profile.keyspace);
+            if cassandra::is_own_keyspace(&keyspace) {
+                let message = format!(
+                    "{}: the keyspace {keyspace} is taken for one of Cassandra's own, which are not dropped between trials; \
+                     call it otherwise, without system_",
+                    profile.file
+                );
                 return self.in_profile(place, message);
             }
             self.table(place, &profile, version)?;

@@ -14,7 +14,7 @@ use brownout_record::Arm;
 
 pub use self::{danger_zone::DangerZone, matrix::Matrix, max_rate::MaxRate};
 use crate::{
-    design::{Design, PlannedTrial},
+    design::{Cell, Design, PlannedTrial},
     experiment::Method,
 };
 
@@ -104,19 +104,25 @@ impl Planner {
         }
     }
 
-    /// How long all trials after this one take, of a search at most.
-    pub(crate) fn behind(&self, design: &Design, number: u32) -> Duration {
-        match self {
-            Planner::Matrix(matrix) => {
-                let nothing = Settled::new();
-                let after = matrix.missing(&nothing).filter(|trial| trial.number > number);
-                after.map(|trial| design.expected_of(*trial)).sum()
-            }
-            // Trials of a search are as long as each other.
-            search => {
-                let trial = |number| PlannedTrial { number, block: 1, cell: 0, arm: Arm::Fault };
-                (number + 1..=search.most_trials() as u32).map(|number| design.expected_of(trial(number))).sum()
-            }
-        }
+    /// How long each trial takes, about, by its number; of a search all that there may be.
+    pub(crate) fn expected(&self, design: &Design) -> BTreeMap<u32, Duration> {
+        let nothing = Settled::new();
+        // Trials of a search are as long as each other.
+        let of_search = |number| PlannedTrial { number, block: 1, cell: 0, arm: Arm::Fault };
+        let trials: Vec<PlannedTrial> = match self {
+            Planner::Matrix(matrix) => matrix.missing(&nothing).copied().collect(),
+            search => (1..=search.most_trials() as u32).map(of_search).collect(),
+        };
+        // The layout of the stand that goes on, and how many trials it has served.
+        let mut stand: Option<(usize, u32)> = None;
+        let expected = |trial: PlannedTrial| {
+            let Cell { plan, layout, .. } = &design.cells[trial.cell];
+            let goes_on = stand.filter(|(of, served)| of == layout && *served < plan.fresh_every);
+            let served = goes_on.map_or(0, |(_, served)| served);
+            let stays = trial.arm == Arm::None || !plan.restarts();
+            stand = stays.then_some((*layout, served + 1));
+            (trial.number, plan.expected(served == 0))
+        };
+        trials.into_iter().map(expected).collect()
     }
 }
