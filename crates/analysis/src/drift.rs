@@ -2,10 +2,7 @@
 
 use brownout_statistics::{ALPHA, change_point, mann_kendall, median};
 
-use crate::{TrialFindings, evidence::phase};
-
-/// A drift below this share is none.
-const MARGIN: f64 = 0.01;
+use crate::{MARGIN, TrialFindings, evidence::phase};
 
 /// The baseline of one trial.
 struct Baseline {
