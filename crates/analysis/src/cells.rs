@@ -6,8 +6,8 @@ use brownout_record::{
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, CellEffect, OperationEffect, PhaseFindings, RecoveryOverTrials, TrialFindings, Validity, operations,
-    phases::spread, recovery, sums::PhaseSums,
+    AnalysisError, CellEffect, DetectorSummary, OperationEffect, PhaseFindings, RecoveryOverTrials, TrialFindings,
+    Validity, detectors, operations, phases::spread, recovery, sums::PhaseSums,
 };
 
 /// What varies, and how often each combination was to be tried.
@@ -72,6 +72,8 @@ pub struct CellFindings {
     pub operations: Vec<OperationEffect>,
     /// How long goodput took to come back, over its valid trials; none of fewer than two.
     pub recovery: Option<RecoveryOverTrials>,
+    /// Whether anyone would have noticed: each detector over its valid trials and those without a fault that it is compared with.
+    pub detectors: Vec<DetectorSummary>,
     /// What the faults did to goodput.
     pub effect: CellEffect,
     /// What the faults did to other figures: `delivered`, `p50`, `p99`.
@@ -189,6 +191,7 @@ fn cell(design: &DesignFindings, row: &CellRow, trials: &[TrialFindings], sums: 
         compared_with: numbers(compared.collect()),
         operations: operations::effects(&phases, &shown),
         recovery: recovery::over_trials(&valid),
+        detectors: detectors::summaries(trials.iter().filter(|one| is_own(row, one) || is_compared(row, one))),
         valid_trials: numbers(valid),
         phases,
         effect: CellEffect::default(),

@@ -84,6 +84,7 @@ impl Page {
             self.section("Factors: a level against the first one; × how two act together");
             self.painted(&cells::FACTOR_HEADINGS, factors);
         }
+        self.detectors(scopes);
         self.section("One by one (all of a cell: brownout show RUN --cell N)");
         for scope in scopes {
             self.line(Paint::Plain, &format!("{:>3}  {}: {}", scope.cell, scope.text, scope.sentence));
@@ -101,6 +102,15 @@ impl Page {
         self.painted(&search::level_headings(found), search::levels(found));
         for scope in scopes {
             self.line(Paint::Dim, &format!("{:>3}  {}: {}", scope.cell, scope.text, scope.sentence));
+        }
+        self.detectors(scopes);
+    }
+
+    /// Whether anyone would have noticed, by cell.
+    fn detectors(&mut self, scopes: &[Scope<'_>]) {
+        for beside in detectors::beside(scopes) {
+            self.section(beside.caption);
+            self.painted(&beside.headings, beside.rows);
         }
     }
 

@@ -7,7 +7,7 @@ use brownout_record::{LoadDescription, LoadPart};
 use brownout_units::{Delay, format_ns};
 
 use crate::{
-    cells,
+    cells, detectors,
     escape::escape,
     markup::{Cell, cell, details, marked, markup, table},
     proofs,
@@ -35,6 +35,13 @@ pub fn factors(findings: &Findings) -> Option<String> {
     let caption =
         "Factors: a level against the first one, over all cells that differ in nothing else; × how two act together";
     (!rows.is_empty()).then(|| painted("wide", caption, &cells::FACTOR_HEADINGS, rows))
+}
+
+/// Whether anyone would have noticed, by cell; none where no cell has detectors.
+pub fn detectors(scopes: &[Scope<'_>]) -> Option<String> {
+    let beside = detectors::beside(scopes);
+    let one = |one: detectors::Beside| painted("wide", one.caption, &one.headings, one.rows);
+    (!beside.is_empty()).then(|| beside.into_iter().map(one).collect())
 }
 
 /// What a search has found, and what it tried.
