@@ -29,15 +29,20 @@ pub fn rows(scopes: &[Scope<'_>]) -> Vec<(Paint, Vec<String>)> {
     scopes.iter().map(|scope| (paint(scope.effect.outcome), row(scope))).collect()
 }
 
+/// What a cell is called where many stand beside each other: its number tells it from others that begin alike.
+pub fn name(scope: &Scope<'_>) -> String {
+    format!("{}: {}", scope.cell, text::shorten(&scope.text, LEVELS))
+}
+
 fn row(scope: &Scope<'_>) -> Vec<String> {
     let of = |name: &str, which: fn(&Response) -> Quantile| {
         let phase = scope.phases.iter().find(|phase| phase.name == name);
         text::or_none(phase.and_then(|phase| phase.response), |response| text::quantile(which(&response)))
     };
-    let both = |which: fn(&Response) -> Quantile| format!("{} → {}", of(phase::BASELINE, which), of(phase::FAULT, which));
+    let both = |which: fn(&Response) -> Quantile| [phase::BASELINE, phase::FAULT].map(|name| of(name, which)).join(" → ");
     let effect = &scope.effect;
     vec![
-        text::shorten(&scope.text, LEVELS),
+        name(scope),
         format!("{} + {}", scope.valid_trials.len(), scope.compared_with.len()),
         both(|response| response.p50),
         both(|response| response.p99),

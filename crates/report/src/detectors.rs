@@ -4,6 +4,7 @@ use brownout_analysis::{DetectorSummary, detectors::DETECTORS};
 use brownout_units::format_ns;
 
 use crate::{
+    cells::name,
     markup::{cell, marked, table},
     page::Page,
     scope::Scope,
@@ -67,7 +68,7 @@ pub(crate) fn beside(scopes: &[Scope<'_>]) -> Vec<Beside> {
             .iter()
             .map(|scope| {
                 let cells = names.iter().map(|name| text::or_none(of(scope, name), show));
-                (Paint::Plain, [scope.text.clone()].into_iter().chain(cells).collect())
+                (Paint::Plain, [name(scope)].into_iter().chain(cells).collect())
             })
             .collect(),
     };

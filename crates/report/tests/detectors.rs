@@ -60,7 +60,7 @@ fn many_cells_are_told_apart_by_what_was_noticed_in_each() {
         let (_, section) = text.split_once(TITLE).unwrap();
         let heading = section.lines().find(|line| line.contains("peer-relative")).unwrap();
         assert!(heading.contains("static threshold") && heading.contains("row/column"), "{section}");
-        let of_second: Vec<&str> = section.lines().filter(|line| line.trim_start().starts_with("delay 1ms")).collect();
+        let of_second: Vec<&str> = section.lines().filter(|line| line.trim_start().starts_with("2: delay 1ms")).collect();
         assert!(of_second[0].contains("0 of 1") && of_second[1].contains("0.0, ≤ 431"), "{of_second:?}");
         assert!(section.contains("1 of 1, 3.0s"), "{section}");
     });

@@ -346,10 +346,10 @@ fn cells_and_factors_stand_beside_each_other_with_their_intervals_and_what_would
         let line = text.lines().find(|line| line.trim_start().starts_with(start)).unwrap();
         line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect::<Vec<_>>()
     };
-    let worse = row("delay 100ms  ");
+    let worse = row("3: delay 100ms  ");
     assert_eq!((worse[1].as_str(), worse[6].as_str()), ("3 + 3", "worse"), "{worse:?}");
     assert!(worse[3].contains(" → 1") && worse[4].starts_with("-33.") && worse[5].contains(" … "), "{worse:?}");
-    let same = row("delay 5ms  ");
+    let same = row("1: delay 5ms  ");
     assert_eq!(same[6], "no difference", "{same:?}");
     let sentence = "Of 3 cells 1 is worse with the fault, 2 show no difference of 1% or more.";
     assert!(page.contains(sentence) && text.contains(sentence), "{text}");
