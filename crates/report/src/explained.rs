@@ -1,9 +1,10 @@
 //! What arithmetic explains: what the plan says before a run, beside what was measured. The terminal and the HTML show the same.
 
-use brownout_analysis::{Delayed, Explained, Touched, TrialFindings};
+use brownout_analysis::{Delayed, Explained, Loss, Touched, TrialFindings, Validity, stats};
 use brownout_units::format_ns;
 
 use crate::{
+    cells::name,
     markup::{cell, table},
     page::Page,
     scope::Scope,
@@ -57,6 +58,44 @@ impl Page {
             }
         }
     }
+}
+
+/// The headings of [`beside`].
+pub const BESIDE_HEADINGS: [&str; 6] =
+    ["cell", "loss of", "measured", "by measured latency", "by the plan", "left over"];
+
+/// What [`beside`] is of.
+pub const BESIDE: &str = "What arithmetic explains of the losses: of trials with the faults against their own baselines, means over \
+                          valid ones; by the plan: what the delays cost with the best and the worst choice of replicas; by measured \
+                          latency: what a closed loop loses by Little's law";
+
+/// The losses of many cells, with what arithmetic says of each; no rows where nothing is predicted.
+pub(crate) fn beside(scopes: &[Scope<'_>]) -> Vec<(Paint, Vec<String>)> {
+    scopes.iter().flat_map(losses).map(|row| (Paint::Plain, row)).collect()
+}
+
+fn losses(scope: &Scope<'_>) -> Vec<Vec<String>> {
+    let valid = scope.own().filter(|trial| trial.validity == Validity::Valid);
+    let predicted = valid.filter_map(|trial| trial.explained.as_ref()?.prediction.as_ref());
+    let all: Vec<&Loss> = predicted.flat_map(|prediction| &prediction.losses).collect();
+    let mut figures: Vec<&str> = all.iter().map(|loss| loss.figure.as_str()).collect();
+    figures.sort_unstable();
+    figures.dedup();
+    let row = |figure: &str| {
+        let mean = |value: fn(&Loss) -> Option<f64>| {
+            let of = all.iter().filter(|loss| loss.figure == figure);
+            text::or_none(stats::mean(&of.filter_map(|loss| value(loss)).collect::<Vec<_>>()), text::share)
+        };
+        vec![
+            name(scope),
+            figure.to_owned(),
+            mean(|loss| loss.measured),
+            mean(|loss| loss.by_latency),
+            between(mean(|loss| Some(loss.least)), mean(|loss| Some(loss.most))),
+            mean(|loss| loss.remainder),
+        ]
+    };
+    figures.into_iter().map(row).collect()
 }
 
 /// By fault and operation; once where all trials have the same.

@@ -89,7 +89,8 @@ fn of_cell(scope: &Scope<'_>, evidence: &[TrialEvidence], drawn: usize) -> Strin
 fn beside(findings: &Findings, scopes: &[Scope<'_>]) -> String {
     let sentences = scopes.iter().map(|scope| format!("<li>{}: {}</li>", escape(&scope.text), escape(&scope.sentence)));
     let sentences = format!("<ul>{}</ul>", sentences.collect::<String>());
-    tables::cells_beside(scopes) + &sentences + &tables::factors(findings).unwrap_or_default()
+    let factors = tables::factors(findings).unwrap_or_default();
+    tables::cells_beside(scopes) + &sentences + &factors + &tables::explained(scopes).unwrap_or_default()
 }
 
 fn section(title: &str, html: &str) -> String {

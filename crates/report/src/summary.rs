@@ -6,7 +6,7 @@ use brownout_analysis::{
 use brownout_units::{Delay, format_ns};
 
 use crate::{
-    cells, detectors,
+    cells, detectors, explained,
     page::{Page, Style},
     proofs,
     scope::Scope,
@@ -80,6 +80,11 @@ impl Page {
         self.section(&cells::caption());
         self.painted(&cells::HEADINGS, cells::rows(scopes));
         self.factors(findings);
+        let losses = explained::beside(scopes);
+        if !losses.is_empty() {
+            self.section(explained::BESIDE);
+            self.painted(&explained::BESIDE_HEADINGS, losses);
+        }
         self.detectors(scopes);
         self.section("One by one (all of a cell: brownout show RUN --cell N)");
         for scope in scopes {

@@ -9,6 +9,7 @@ use brownout_units::{Delay, format_ns};
 use crate::{
     cells, detectors,
     escape::escape,
+    explained,
     markup::{Cell, cell, details, marked, markup, table},
     proofs,
     scope::Scope,
@@ -42,6 +43,12 @@ pub fn factors(findings: &Findings) -> Option<String> {
     };
     let caption = format!("<p>{}</p>", escape(&cells::factors_caption()));
     (!all.is_empty()).then(|| caption + &all.into_iter().map(of).collect::<String>())
+}
+
+/// The losses of the cells beside what arithmetic says of them; none where nothing is predicted.
+pub fn explained(scopes: &[Scope<'_>]) -> Option<String> {
+    let rows = explained::beside(scopes);
+    (!rows.is_empty()).then(|| painted("wide", explained::BESIDE, &explained::BESIDE_HEADINGS, rows))
 }
 
 /// Whether anyone would have noticed, by cell; none where no cell has detectors.

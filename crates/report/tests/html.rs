@@ -378,6 +378,13 @@ fn what_arithmetic_explains_stands_beside_what_was_measured() {
     };
     assert_eq!(row("reads"), ["100.0%", "33.3%"], "{text}");
     assert_eq!(row("writes"), ["33.3%", "33.3%"], "{text}");
+    // Of many cells, beside the loss of each.
+    let many = Synthetic { placement: Some(three_copies()), ..many_cells() };
+    let text = self::text(&many, PLAIN);
+    let section = text.split_once("What arithmetic explains of the losses").unwrap().1;
+    let line = section.lines().find(|line| line.trim_start().starts_with("3: delay 100ms")).unwrap();
+    assert!(line.contains("goodput") && line.contains("33.3%"), "{line}");
+    assert!(report(&many).contains("What arithmetic explains of the losses"));
     // Nothing is claimed of a run that does not tell where its rows lie.
     assert!(!report(&Synthetic::default()).contains("What arithmetic explains"));
 }
