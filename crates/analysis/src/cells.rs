@@ -142,6 +142,12 @@ pub(crate) fn design(run: &Run, cells: &[CellRow]) -> Result<DesignFindings, Ana
     })
 }
 
+/// A cell's levels in words: "delay 10ms, consistency one"; empty where nothing varies.
+pub(crate) fn text(design: &DesignFindings, row: &CellRow) -> String {
+    let words = design.factors.iter().zip(&row.levels).map(|(factor, level)| format!("{} {level}", factor.name));
+    words.collect::<Vec<_>>().join(", ")
+}
+
 /// Whether a trial is one of a cell's own: with its faults, if it has any.
 pub(crate) fn is_own(cell: &CellRow, trial: &TrialFindings) -> bool {
     trial.cell == cell.cell && (trial.arm == Arm::Fault || cell.description.faults.is_empty())
@@ -176,11 +182,10 @@ fn cell(design: &DesignFindings, row: &CellRow, trials: &[TrialFindings], sums: 
     let phases: Vec<PhaseFindings> = merged.collect();
     let numbers = |trials: Vec<&TrialFindings>| trials.into_iter().map(|trial| trial.trial).collect();
     let compared = trials.iter().filter(|trial| is_compared(row, trial) && trial.validity == Validity::Valid);
-    let words = design.factors.iter().zip(&row.levels).map(|(factor, level)| format!("{} {level}", factor.name));
     CellFindings {
         cell: row.cell,
         levels: row.levels.clone(),
-        text: words.collect::<Vec<_>>().join(", "),
+        text: text(design, row),
         system: description.system.clone(),
         hosts: description.hosts.clone(),
         network: description.network.clone(),

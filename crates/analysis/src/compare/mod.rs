@@ -47,7 +47,7 @@ pub fn compare(a: &[Run], b: &[Run]) -> Result<Comparison, AnalysisError> {
         }
     }
     for (name, settings) in [("A", &settings_a), ("B", &settings_b)] {
-        warnings.extend(settings.mixed().map(|mixed| format!("the runs of {name} are not alike: {mixed}")));
+        warnings.extend(settings.mixed().into_iter().map(|mixed| format!("the runs of {name} are not alike: {mixed}")));
     }
     let sentence = sentence(&side_a, &side_b, &figures, few);
     Ok(Comparison {
