@@ -37,7 +37,7 @@ pub(crate) struct Answer {
 impl Answer {
     /// What would be told in four of five such runs lies outside of this.
     pub(crate) fn unseen(&self) -> (f64, f64) {
-        (-self.smallest_seen / (1.0 + self.smallest_seen), self.smallest_seen)
+        (1.0 / (1.0 + self.smallest_seen) - 1.0, self.smallest_seen)
     }
 
     /// The change that `more_blocks` is of.
@@ -149,7 +149,11 @@ mod tests {
 
     #[test]
     fn what_is_seen_of_losses_and_of_gains_is_as_large_a_factor() {
-        let (loss, gain) = answered(&[0.0])[0].unseen();
+        let answer = answered(&[0.0])[0];
+        let (loss, gain) = answer.unseen();
         assert!(((1.0 + loss) * (1.0 + gain) - 1.0).abs() < 1e-12);
+        // Two wild blocks of one cell among many see no factor that there is a number for.
+        let blind = Answer { smallest_seen: f64::INFINITY, ..answer };
+        assert_eq!(blind.unseen(), (-1.0, f64::INFINITY));
     }
 }

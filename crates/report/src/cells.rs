@@ -9,7 +9,7 @@ use crate::{scope::Scope, table::Paint, text};
 /// The headings of [`rows`].
 pub const HEADINGS: [&str; 7] = ["cell", "trials", "p50", "p99", "goodput", "interval", "verdict"];
 /// What is said of every interval.
-const INTERVALS: &str = "intervals: 95%, wider of one that is told among several";
+const INTERVALS: &str = "intervals: 95%, or more where one of several is told";
 /// Letters of a cell's levels that a table has room for; all of them stand with its sentence.
 const LEVELS: usize = 30;
 
