@@ -7,8 +7,9 @@
 //! [`recovery`](RecoveryOverTrials) when it came back, [`proof`](FaultFindings) whether it was in force (its `segments`
 //! of time, the `place`s looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance)
 //! whether every operation ended somewhere, [`instrument`](Instrument) whether the measurement itself was sound,
-//! `drift` whether trials without a fault changed in the course of a run, `disturbance` whether the nodes had the
-//! processors to themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be
+//! [`effects`](CellEffect) what the faults of a cell did and [`factors`](FactorFindings) what its levels do, both judged by
+//! `family`, `drift` whether baselines changed in the course of a run or within themselves, `disturbance` whether the nodes
+//! had the processors to themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be
 //! true, [`little`](ClosedLoop), [`standstill`](Standstill) and [`explained`](Explained) what arithmetic alone explains,
 //! [`database`](DatabaseFindings) what the database says that it did, [`detectors`] whether anyone would have noticed,
 //! [`search`] where a search goes on and what it has found, [`verdict`](Verdict)
