@@ -6,8 +6,8 @@ use brownout_record::{
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, CellEffect, DetectorSummary, OperationEffect, PhaseFindings, RecoveryOverTrials, TrialFindings,
-    Validity, detectors, operations, phases::spread, recovery, sums::PhaseSums,
+    AnalysisError, CellEffect, DetectorSummary, Loss, OperationEffect, PhaseFindings, RecoveryOverTrials,
+    TrialFindings, Validity, detectors, explained, operations, phases::spread, recovery, sums::PhaseSums,
 };
 
 /// What varies, and how often each combination was to be tried.
@@ -72,6 +72,9 @@ pub struct CellFindings {
     pub operations: Vec<OperationEffect>,
     /// How long goodput took to come back, over its valid trials; none of fewer than two.
     pub recovery: Option<RecoveryOverTrials>,
+    /// What its trials lost against their own baselines, with what arithmetic says of that: means over its valid trials that have a
+    /// prediction.
+    pub losses: Vec<Loss>,
     /// Whether anyone would have noticed: each detector over its valid trials and those without a fault that it is compared with.
     pub detectors: Vec<DetectorSummary>,
     /// What the faults did to goodput.
@@ -196,6 +199,7 @@ fn cell(design: &DesignFindings, row: &CellRow, trials: &[TrialFindings], sums: 
         compared_with: numbers(compared.collect()),
         operations: operations::effects(&phases, &shown),
         recovery: recovery::over_trials(&valid),
+        losses: explained::over_trials(&valid),
         detectors: detectors::summaries(trials.iter().filter(|one| is_own(row, one) || is_compared(row, one))),
         valid_trials: numbers(valid),
         phases,

@@ -1,6 +1,6 @@
 //! What arithmetic explains: what the plan says before a run, beside what was measured. The terminal and the HTML show the same.
 
-use brownout_analysis::{Delayed, Explained, Loss, Touched, TrialFindings, Validity, stats};
+use brownout_analysis::{Delayed, Explained, Loss, Touched, TrialFindings};
 use brownout_units::format_ns;
 
 use crate::{
@@ -75,27 +75,17 @@ pub(crate) fn beside(scopes: &[Scope<'_>]) -> Vec<(Paint, Vec<String>)> {
 }
 
 fn losses(scope: &Scope<'_>) -> Vec<Vec<String>> {
-    let valid = scope.own().filter(|trial| trial.validity == Validity::Valid);
-    let predicted = valid.filter_map(|trial| trial.explained.as_ref()?.prediction.as_ref());
-    let all: Vec<&Loss> = predicted.flat_map(|prediction| &prediction.losses).collect();
-    let mut figures: Vec<&str> = all.iter().map(|loss| loss.figure.as_str()).collect();
-    figures.sort_unstable();
-    figures.dedup();
-    let row = |figure: &str| {
-        let mean = |value: fn(&Loss) -> Option<f64>| {
-            let of = all.iter().filter(|loss| loss.figure == figure);
-            text::or_none(stats::mean(&of.filter_map(|loss| value(loss)).collect::<Vec<_>>()), text::share)
-        };
+    let row = |loss: &Loss| {
         vec![
             name(scope),
-            figure.to_owned(),
-            mean(|loss| loss.measured),
-            mean(|loss| loss.by_latency),
-            between(mean(|loss| Some(loss.least)), mean(|loss| Some(loss.most))),
-            mean(|loss| loss.remainder),
+            loss.figure.clone(),
+            text::or_none(loss.measured, text::share),
+            text::or_none(loss.by_latency, text::share),
+            between(text::share(loss.least), text::share(loss.most)),
+            text::or_none(loss.remainder, text::share),
         ]
     };
-    figures.into_iter().map(row).collect()
+    scope.losses.iter().map(row).collect()
 }
 
 /// By fault and operation; once where all trials have the same.

@@ -22,6 +22,7 @@ use brownout_record::{Description, FaultRecord, Placement, Quantity};
 use serde::Serialize;
 
 pub use self::{closed_loop::Loss, delayed::Delayed, floor::Floor, shifted::Shifted, touched::Touched};
+pub(crate) use self::closed_loop::over_trials;
 use self::{
     closed_loop::goodput_loss,
     delayed::Extra,
