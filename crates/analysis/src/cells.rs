@@ -6,8 +6,8 @@ use brownout_record::{
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, CellEffect, OperationEffect, PhaseFindings, RecoveryOverTrials, TrialFindings, Validity, operations,
-    phases::spread, recovery, sums::PhaseSums,
+    AnalysisError, CellEffect, DetectorSummary, Loss, OperationEffect, PhaseFindings, RecoveryOverTrials,
+    TrialFindings, Validity, detectors, explained, operations, phases::spread, recovery, sums::PhaseSums,
 };
 
 /// What varies, and how often each combination was to be tried.
@@ -72,6 +72,11 @@ pub struct CellFindings {
     pub operations: Vec<OperationEffect>,
     /// How long goodput took to come back, over its valid trials; none of fewer than two.
     pub recovery: Option<RecoveryOverTrials>,
+    /// What its trials lost against their own baselines, with what arithmetic says of that: means over its valid trials that have a
+    /// prediction.
+    pub losses: Vec<Loss>,
+    /// Whether anyone would have noticed: each detector over its valid trials and those without a fault that it is compared with.
+    pub detectors: Vec<DetectorSummary>,
     /// What the faults did to goodput.
     pub effect: CellEffect,
     /// What the faults did to other figures: `delivered`, `p50`, `p99`.
@@ -140,6 +145,12 @@ pub(crate) fn design(run: &Run, cells: &[CellRow]) -> Result<DesignFindings, Ana
     })
 }
 
+/// A cell's levels in words: "delay 10ms, consistency one"; empty where nothing varies.
+pub(crate) fn text(design: &DesignFindings, row: &CellRow) -> String {
+    let words = design.factors.iter().zip(&row.levels).map(|(factor, level)| format!("{} {level}", factor.name));
+    words.collect::<Vec<_>>().join(", ")
+}
+
 /// Whether a trial is one of a cell's own: with its faults, if it has any.
 pub(crate) fn is_own(cell: &CellRow, trial: &TrialFindings) -> bool {
     trial.cell == cell.cell && (trial.arm == Arm::Fault || cell.description.faults.is_empty())
@@ -174,11 +185,10 @@ fn cell(design: &DesignFindings, row: &CellRow, trials: &[TrialFindings], sums: 
     let phases: Vec<PhaseFindings> = merged.collect();
     let numbers = |trials: Vec<&TrialFindings>| trials.into_iter().map(|trial| trial.trial).collect();
     let compared = trials.iter().filter(|trial| is_compared(row, trial) && trial.validity == Validity::Valid);
-    let words = design.factors.iter().zip(&row.levels).map(|(factor, level)| format!("{} {level}", factor.name));
     CellFindings {
         cell: row.cell,
         levels: row.levels.clone(),
-        text: words.collect::<Vec<_>>().join(", "),
+        text: text(design, row),
         system: description.system.clone(),
         hosts: description.hosts.clone(),
         network: description.network.clone(),
@@ -189,6 +199,8 @@ fn cell(design: &DesignFindings, row: &CellRow, trials: &[TrialFindings], sums: 
         compared_with: numbers(compared.collect()),
         operations: operations::effects(&phases, &shown),
         recovery: recovery::over_trials(&valid),
+        losses: explained::over_trials(&valid),
+        detectors: detectors::summaries(trials.iter().filter(|one| is_own(row, one) || is_compared(row, one))),
         valid_trials: numbers(valid),
         phases,
         effect: CellEffect::default(),

@@ -1,11 +1,50 @@
-//! Whether the system or the machine changed by itself in the course of a run.
+//! Whether the system or the machine changed by itself: in the course of a run, or within its baselines.
 
-use brownout_statistics::{ALPHA, change_point, mann_kendall, median};
+use brownout_statistics::{ALPHA, FLOOR, change_over, change_point, estimate, mann_kendall, median};
 
-use crate::{TrialFindings, evidence::phase};
+use crate::{
+    Latencies, MARGIN, TrialEvidence, TrialFindings, Validity,
+    evidence::phase,
+    words::{relative_range, share},
+};
 
-/// A drift below this share is none.
-const MARGIN: f64 = 0.01;
+/// Fewer intervals have no slope worth the name.
+const LEAST_INTERVALS: usize = 5;
+
+/// How much ln p50 changes over the baseline of a trial, by least squares over its intervals.
+pub(crate) fn of_baseline(evidence: &TrialEvidence) -> Option<f64> {
+    let baseline = evidence.phase(phase::BASELINE)?;
+    let intervals = evidence.intervals_of(baseline).filter(|interval| interval.settled);
+    let p50 = intervals.filter_map(|interval| {
+        let mut response = Latencies::new();
+        interval.latencies.iter().for_each(|row| response.add_row(row));
+        Some(response.quantile(0.5)?.value_ns.max(1) as f64)
+    });
+    let p50: Vec<f64> = p50.collect();
+    (p50.len() >= LEAST_INTERVALS).then(|| change_over(&p50))
+}
+
+/// Tells whether latencies were still changing in the baselines of the valid trials. Seconds of one trial depend on each other, so no
+/// test of one keeps its error: it is judged over trials, by one slope of each.
+pub(crate) fn within_baselines(trials: &[TrialFindings]) -> Option<String> {
+    let valid = trials.iter().filter(|trial| trial.validity == Validity::Valid);
+    let changes: Vec<f64> = valid.filter_map(|trial| trial.baseline_change).collect();
+    let found = estimate(&changes, ALPHA, FLOOR, 1)?;
+    let is_told = (found.low > 0.0 || found.high < 0.0) && found.effect.exp_m1().abs() >= MARGIN;
+    is_told.then(|| {
+        let (verb, why) = match found.effect < 0.0 {
+            true => ("fell", "the warm-up was too short: give phases.warm-up more time"),
+            false => ("rose", "something builds up while the load goes on"),
+        };
+        format!(
+            "p50 {verb} by {} in the course of the baselines (slopes of {} trials; the 95% interval of the change is {}): {why}. What \
+             a trial shows against its own baseline has some of that in it; trials without a fault have as much",
+            share(found.effect.exp_m1().abs()),
+            changes.len(),
+            relative_range((found.low.exp_m1(), found.high.exp_m1()))
+        )
+    })
+}
 
 /// The baseline of one trial.
 struct Baseline {

@@ -5,22 +5,17 @@
 //! fault: what the order of the phases does by itself is in both.
 
 use brownout_record::CellRow;
-use brownout_statistics::{self as statistics, benjamini_hochberg, effect_factor};
+use brownout_statistics as statistics;
 use serde::Serialize;
 
 use crate::{
-    CellFindings, Outcome, PhaseFindings, TrialFindings, Validity,
+    CellFindings, Outcome, Quantile, Response, TrialFindings, Validity,
     cells::{is_compared, is_own},
     evidence::phase,
-    stats, words,
+    family::{self, Answer, CHANGED},
+    stats,
+    words::{bound, confidence, relative, relative_range},
 };
-
-/// A relative change that is smaller is none.
-pub const MARGIN: f64 = 0.01;
-/// Something has changed, even if nobody can say by how much, where chance alone would show it this rarely.
-const CHANGED: f64 = 0.01;
-/// More trials are not promised to tell.
-const MOST_BLOCKS: usize = 200;
 
 /// What the faults of a cell did to one figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -47,13 +42,14 @@ pub struct CellEffect {
     pub confidence: f64,
     /// If there is a difference, it is not larger than this, with 95 % confidence.
     pub no_larger_than: Option<f64>,
-    /// The smallest change that four of five such runs would show.
+    /// The smallest change that four of five such runs would tell, of one of as many cells.
     pub smallest_seen: Option<f64>,
     /// The chance of as much without an effect, two-sided, of this cell alone.
     pub p: Option<f64>,
     /// The same for one cell of several (Benjamini and Hochberg).
     pub p_adjusted: Option<f64>,
-    /// Where it is not told: how many more blocks would show an effect of this size in four of five runs.
+    /// Where it is not told: how many more blocks would tell a change of this size (or of the margin, if that is larger) in four of
+    /// five runs.
     pub more_blocks: Option<u32>,
 }
 
@@ -85,28 +81,52 @@ struct Figure {
     more_is_better: bool,
     /// ln(fault phase ÷ baseline).
     of: fn(&TrialFindings) -> Option<f64>,
+    /// Whether its true value in a phase may be larger than the one that was seen.
+    may_be_larger: fn(&TrialFindings, &str) -> bool,
 }
 
 const FIGURES: [Figure; 4] = [
-    Figure { name: GOODPUT, more_is_better: true, of: |trial| trial.effect.log_ratio },
-    Figure { name: "delivered", more_is_better: true, of: |trial| trial.effect.delivered_log_ratio },
-    Figure { name: "p50", more_is_better: false, of: |trial| of_response(trial, |response| response.p50) },
-    Figure { name: "p99", more_is_better: false, of: |trial| of_response(trial, |response| response.p99) },
+    Figure { name: GOODPUT, more_is_better: true, of: |trial| trial.effect.log_ratio, may_be_larger: |_, _| false },
+    Figure {
+        name: "delivered",
+        more_is_better: true,
+        of: |trial| trial.effect.delivered_log_ratio,
+        may_be_larger: |_, _| false,
+    },
+    Figure {
+        name: "p50",
+        more_is_better: false,
+        of: |trial| of_response(trial, |response| response.p50),
+        may_be_larger: |trial, name| is_bound(trial, name, |response| response.p50),
+    },
+    Figure {
+        name: "p99",
+        more_is_better: false,
+        of: |trial| of_response(trial, |response| response.p99),
+        may_be_larger: |trial, name| is_bound(trial, name, |response| response.p99),
+    },
 ];
 const GOODPUT: &str = "goodput";
 
 /// What a trial contributes to its cell's effect on a figure (`goodput`, `delivered`, `p50`, `p99`): ln(fault phase ÷ baseline).
-/// None if there is no such figure, or no operation in one of the phases.
+/// None if there is no such figure, no operation in one of the phases, or if only a lower bound of one is known.
 pub fn trial_effect(trial: &TrialFindings, figure: &str) -> Option<f64> {
-    FIGURES.iter().find(|known| known.name == figure).and_then(|known| (known.of)(trial))
+    let figure = FIGURES.iter().find(|known| known.name == figure)?;
+    let is_known = [phase::BASELINE, phase::FAULT].iter().all(|name| !(figure.may_be_larger)(trial, name));
+    (figure.of)(trial).filter(|_| is_known)
 }
 
-fn of_response(trial: &TrialFindings, which: fn(&crate::Response) -> crate::Quantile) -> Option<f64> {
-    let of = |name: &str| {
-        let phase: &PhaseFindings = trial.phases.iter().find(|phase| phase.name == name)?;
-        Some(which(&phase.response?).value_ns as f64).filter(|value| *value > 0.0)
-    };
+fn response(trial: &TrialFindings, name: &str) -> Option<Response> {
+    trial.phases.iter().find(|phase| phase.name == name)?.response
+}
+
+fn of_response(trial: &TrialFindings, which: fn(&Response) -> Quantile) -> Option<f64> {
+    let of = |name| Some(which(&response(trial, name)?).value_ns as f64).filter(|value| *value > 0.0);
     Some((of(phase::FAULT)? / of(phase::BASELINE)?).ln())
+}
+
+fn is_bound(trial: &TrialFindings, name: &str, which: fn(&Response) -> Quantile) -> bool {
+    response(trial, name).is_some_and(|response| which(&response).at_least)
 }
 
 /// Puts down for all cells of a run what their faults did.
@@ -124,7 +144,7 @@ pub(crate) fn judge(cells: &mut [CellFindings], rows: &[CellRow], trials: &[Tria
 pub fn effects(rows: &[CellRow], trials: &[TrialFindings]) -> Vec<[CellEffect; 4]> {
     let mut cells: Vec<[CellEffect; 4]> = rows.iter().map(|_| Default::default()).collect();
     for (at, figure) in FIGURES.iter().enumerate() {
-        for (cell, effect) in cells.iter_mut().zip(family(figure, rows, trials)) {
+        for (cell, effect) in cells.iter_mut().zip(of_figure(figure, rows, trials)) {
             cell[at] = effect;
         }
     }
@@ -133,17 +153,22 @@ pub fn effects(rows: &[CellRow], trials: &[TrialFindings]) -> Vec<[CellEffect; 4
 
 /// Puts down what trials of cells show that are not judged one by one.
 pub(crate) fn not_judged(cells: &mut [CellFindings], rows: &[CellRow], trials: &[TrialFindings], why: &str) {
-    let nothing = Blocks { own: Vec::new(), without: Vec::new() };
+    let nothing = Blocks::default();
     for (cell, row) in cells.iter_mut().zip(rows) {
-        cell.effect = CellEffect { reason: why.to_owned(), ..described(&FIGURES[0], row, &nothing, trials) };
+        cell.effect = CellEffect { reason: why.to_owned(), ..described(&FIGURES[0], row, &nothing, trials, 1) };
     }
 }
 
 /// What the blocks of a cell have: its own values, and those without a fault.
+#[derive(Default)]
 struct Blocks {
     own: Vec<f64>,
     /// By number within the block, then by block.
     without: Vec<Vec<f64>>,
+    /// Of a value that it is compared with only a lower bound is known: nothing follows.
+    is_unknown: bool,
+    /// The same of a value of a fault phase of its own: it is larger, or larger still.
+    is_bound: bool,
 }
 
 fn blocks(figure: &Figure, row: &CellRow, trials: &[TrialFindings]) -> Blocks {
@@ -156,42 +181,39 @@ fn blocks(figure: &Figure, row: &CellRow, trials: &[TrialFindings]) -> Blocks {
     }
     // Each block as many: the least that one of them has.
     let arms = whole.iter().map(|(_, without)| without.len()).min().unwrap_or(0);
+    let may_be_larger = |trial: &TrialFindings, name: &str| (figure.may_be_larger)(trial, name);
     Blocks {
         own: whole.iter().map(|(value, _)| *value).collect(),
         without: (0..arms).map(|arm| whole.iter().map(|(_, without)| without[arm]).collect()).collect(),
+        is_unknown: valid().any(|trial| {
+            let compared = is_compared(row, trial);
+            (compared || is_own(row, trial)) && may_be_larger(trial, phase::BASELINE)
+                || compared && may_be_larger(trial, phase::FAULT)
+        }),
+        is_bound: valid().any(|trial| is_own(row, trial) && may_be_larger(trial, phase::FAULT)),
     }
 }
 
-fn family(figure: &Figure, rows: &[CellRow], trials: &[TrialFindings]) -> Vec<CellEffect> {
+fn of_figure(figure: &Figure, rows: &[CellRow], trials: &[TrialFindings]) -> Vec<CellEffect> {
     let asked = rows.iter().filter(|row| !row.description.faults.is_empty()).count();
     let all: Vec<Blocks> = rows.iter().map(|row| blocks(figure, row, trials)).collect();
-    let compared: Vec<Option<statistics::Comparison>> = rows
-        .iter()
-        .zip(&all)
-        .map(|(row, blocks)| {
-            let judged = !row.description.faults.is_empty();
-            judged.then(|| statistics::compare(&blocks.own, &blocks.without, MARGIN, statistics::FLOOR, asked))?
-        })
-        .collect();
-    let places: Vec<usize> = (0..rows.len()).filter(|at| compared[*at].is_some()).collect();
-    let p: Vec<f64> = places.iter().filter_map(|at| Some(compared[*at].as_ref()?.estimate.p)).collect();
-    let selection = benjamini_hochberg(&p, statistics::ALPHA);
-    let mut effects = Vec::new();
-    for (at, ((row, blocks), compared)) in rows.iter().zip(&all).zip(&compared).enumerate() {
-        let mut effect = described(figure, row, blocks, trials);
-        if let (Some(compared), Some(place)) = (compared, places.iter().position(|place| *place == at)) {
-            let selected = selection.selected.contains(&place);
-            let alpha = if selected { selection.interval_alpha } else { statistics::ALPHA };
-            effect.p_adjusted = Some(selection.adjusted[place]);
-            told(&mut effect, figure, compared, selected, alpha, asked);
+    let compared = rows.iter().zip(&all).map(|(row, blocks)| {
+        let is_judged = !row.description.faults.is_empty() && !blocks.is_unknown;
+        is_judged.then(|| family::compare(&blocks.own, &blocks.without, asked))?
+    });
+    let answers = family::answers(&compared.collect::<Vec<_>>(), asked);
+    let effect = |((row, blocks), answer): ((&CellRow, &Blocks), &Option<Answer>)| {
+        let mut effect = described(figure, row, blocks, trials, asked);
+        if let Some(answer) = answer {
+            told(&mut effect, figure, answer, blocks.is_bound, asked);
         }
-        effects.push(effect);
-    }
-    effects
+        effect
+    };
+    rows.iter().zip(&all).zip(&answers).map(effect).collect()
 }
 
 /// What can be said without judging: why not, and what single trials show.
-fn described(figure: &Figure, row: &CellRow, blocks: &Blocks, trials: &[TrialFindings]) -> CellEffect {
+fn described(figure: &Figure, row: &CellRow, blocks: &Blocks, trials: &[TrialFindings], asked: usize) -> CellEffect {
     let own = trials.iter().filter(|trial| is_own(row, trial));
     let valid: Vec<&TrialFindings> = own.filter(|trial| trial.validity == Validity::Valid).collect();
     let changes: Vec<f64> = valid.iter().filter_map(|trial| (figure.of)(trial)).map(f64::exp_m1).collect();
@@ -206,6 +228,9 @@ fn described(figure: &Figure, row: &CellRow, blocks: &Blocks, trials: &[TrialFin
         "there are no trials without a fault to compare with; write trials: 2 or more, and without-fault: 1"
     } else if blocks.own.is_empty() {
         "no block has both a valid trial with the faults and one without"
+    } else if blocks.is_unknown {
+        "of a percentile in a baseline, or in a trial without a fault, only a lower bound is known: it lies among operations that \
+         timed out"
     } else {
         "one block cannot distinguish an effect from chance; run at least two (trials: 2)"
     };
@@ -220,95 +245,93 @@ fn described(figure: &Figure, row: &CellRow, blocks: &Blocks, trials: &[TrialFin
         ..CellEffect::default()
     };
     // Many trials without a fault in one block tell whether the one with it is like them.
-    if let ([own], false) = (&blocks.own[..], row.description.faults.is_empty()) {
+    if let ([own], false, false) = (&blocks.own[..], row.description.faults.is_empty(), blocks.is_unknown) {
         let without: Vec<f64> = blocks.without.iter().map(|arm| arm[0]).collect();
-        if let Some((low, high)) = statistics::prediction_limits(&without)
+        let alpha = CHANGED / asked.max(1) as f64;
+        if let Some((low, high)) = statistics::prediction_limits(&without, alpha)
             && !(low..=high).contains(own)
         {
             effect.outcome = Outcome::Changed;
             effect.reason = format!(
-                "the trial differs from {} without a fault (of those 99% lie within {} … {}); one trial does not tell by \
-                 how much",
+                "the trial differs from {} without a fault (of those {} lie within {}); one trial does not tell by how much",
                 without.len(),
-                percent(low.exp_m1()),
-                percent(high.exp_m1())
+                confidence(1.0 - alpha),
+                relative_range((low.exp_m1(), high.exp_m1()))
             );
         }
     }
     effect
 }
 
-/// Puts down what a comparison says.
-fn told(
-    effect: &mut CellEffect,
-    figure: &Figure,
-    compared: &statistics::Comparison,
-    selected: bool,
-    alpha: f64,
-    cells: usize,
-) {
-    let estimate = &compared.estimate;
-    // The interval agrees with the verdict: of one that is selected among many it is wider.
-    let shown = statistics::estimate(&compared.differences, alpha, statistics::FLOOR, cells).unwrap_or(*estimate);
-    effect.change = Some(estimate.effect.exp_m1());
-    effect.interval = Some((shown.low.exp_m1(), shown.high.exp_m1()));
-    effect.confidence = 1.0 - alpha;
-    effect.no_larger_than = Some(compared.no_larger_than.exp_m1());
-    effect.smallest_seen = Some(estimate.smallest_seen.exp_m1());
-    effect.p = Some(estimate.p);
+/// Puts down an answer. `is_bound`: in some fault phase the figure may be larger than it was seen to be.
+fn told(effect: &mut CellEffect, figure: &Figure, answer: &Answer, is_bound: bool, cells: usize) {
+    effect.change = Some(answer.change);
+    effect.interval = Some(answer.interval);
+    effect.confidence = answer.confidence;
+    effect.no_larger_than = Some(answer.no_larger_than);
+    effect.smallest_seen = Some(answer.smallest_seen);
+    effect.p = Some(answer.p);
+    effect.p_adjusted = Some(answer.p_adjusted);
     let trials = format!("{} blocks with {} without a fault in each", effect.blocks, count(effect.without_fault));
-    let interval = format!(
-        "the {:.4}% interval of the change is {} … {}",
-        effect.confidence * 100.0,
-        percent(shown.low.exp_m1()),
-        percent(shown.high.exp_m1())
-    )
-    .replace(".0000%", "%");
-    (effect.outcome, effect.reason) = match compared.outcome {
+    let interval =
+        format!("the {} interval of the change is {}", confidence(answer.confidence), relative_range(answer.interval));
+    let beyond = relative_range(answer.unseen());
+    let sees = format!("four of five such runs would tell a change beyond {beyond}, most would miss one half as large");
+    let is_more = figure.more_is_better;
+    (effect.outcome, effect.reason) = match answer.outcome {
+        statistics::Outcome::More if is_bound => (
+            if is_more { Outcome::Better } else { Outcome::Worse },
+            format!("over {trials} {interval}, or more: in a fault phase it lies among operations that timed out"),
+        ),
+        // What may be larger than it was seen to be is neither the smaller nor the same.
+        _ if is_bound => (
+            Outcome::Inconclusive,
+            format!(
+                "over {trials} only a lower bound is known: in a fault phase it lies among operations that timed out"
+            ),
+        ),
         statistics::Outcome::NoDifference => (
             Outcome::NoDifference,
-            format!("over {trials} the change is at most {}", percent(compared.no_larger_than.exp_m1())),
+            format!("over {trials} the change is at most {}, up or down", bound(answer.no_larger_than)),
         ),
-        statistics::Outcome::More if selected => {
-            (if figure.more_is_better { Outcome::Better } else { Outcome::Worse }, format!("over {trials} {interval}"))
+        statistics::Outcome::More => {
+            (if is_more { Outcome::Better } else { Outcome::Worse }, format!("over {trials} {interval}; {sees}"))
         }
-        statistics::Outcome::Less if selected => {
-            (if figure.more_is_better { Outcome::Worse } else { Outcome::Better }, format!("over {trials} {interval}"))
+        statistics::Outcome::Less => {
+            (if is_more { Outcome::Worse } else { Outcome::Better }, format!("over {trials} {interval}; {sees}"))
         }
-        _ => {
-            let deviation = statistics::deviation(&compared.differences);
-            let wanted = estimate.effect.abs().max(MARGIN);
-            let enough = (compared.differences.len() + 1..=MOST_BLOCKS)
-                .find(|blocks| effect_factor(*blocks) * deviation <= wanted)
-                .map(|blocks| blocks - compared.differences.len());
-            effect.more_blocks = enough.map(|more| more as u32);
-            let smallest = percent(estimate.smallest_seen.exp_m1());
-            let more = enough.map_or_else(
-                || "no reasonable number of trials would tell".to_owned(),
-                |more| format!("{more} more block{} would", if more == 1 { "" } else { "s" }),
-            );
-            let changed = compared.changed.is_some_and(|chance| chance < CHANGED);
-            let what = if changed {
-                format!(
-                    "it has changed (chance alone makes so large a difference in fewer than 1% of such runs), but over {trials}"
-                )
+        statistics::Outcome::Inconclusive => {
+            effect.more_blocks = answer.more_blocks;
+            let more = more_blocks(answer);
+            let among = if answer.is_told_alone {
+                format!("; of one cell alone that would be told, of one among {cells} it is not")
             } else {
-                format!("over {trials}")
+                String::new()
             };
-            let text = format!("{what} {interval}; only a change of {smallest} or more would have been seen: {more}");
-            (if changed { Outcome::Changed } else { Outcome::Inconclusive }, text)
+            let changed = if answer.has_changed {
+                "it has changed (chance alone makes so large a difference in fewer than 1% of such runs), but "
+            } else {
+                ""
+            };
+            let text = format!(
+                "{changed}over {trials} {interval}{among}; only a change beyond {beyond} would be told by four of five such runs; \
+                 {more}"
+            );
+            (if answer.has_changed { Outcome::Changed } else { Outcome::Inconclusive }, text)
         }
     };
 }
 
-fn count(trials: u32) -> String {
-    format!("{trials} trial{}", if trials == 1 { "" } else { "s" })
+/// How many more blocks would tell, in words.
+fn more_blocks(answer: &Answer) -> String {
+    let of = format!("tell a change of {} from none", relative(answer.wanted()));
+    match answer.more_blocks {
+        Some(1) => format!("1 more block would {of}"),
+        Some(more) => format!("{more} more blocks would {of}"),
+        None => format!("no reasonable number of blocks would {of}"),
+    }
 }
 
-/// A relative change with its sign; a change that more than doubles as a factor.
-pub(crate) fn percent(change: f64) -> String {
-    match change {
-        change if change > 1.0 => words::factor(change + 1.0),
-        share => format!("{}{:.1}%", if share > 0.0 { "+" } else { "" }, share * 100.0),
-    }
+fn count(trials: u32) -> String {
+    format!("{trials} trial{}", if trials == 1 { "" } else { "s" })
 }

@@ -2,10 +2,15 @@
 //! together. Each from one number a block, as an effect of a cell is (`docs/statistics.md`).
 
 use brownout_record::CellRow;
-use brownout_statistics::{self as statistics, benjamini_hochberg};
+use brownout_statistics as statistics;
 use serde::Serialize;
 
-use crate::{DesignFindings, TrialFindings, Validity, cells::is_own, evidence::phase};
+use crate::{
+    DesignFindings, TrialFindings, Validity,
+    cells::is_own,
+    evidence::phase,
+    family::{self, Answer},
+};
 
 /// One contrast between levels.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,8 +34,15 @@ pub struct FactorFindings {
     pub interval: (f64, f64),
     /// The confidence of that.
     pub confidence: f64,
+    /// If there is a difference, it is not larger than this, with 95 % confidence.
+    pub no_larger_than: f64,
+    /// The smallest change that four of five such runs would tell, of one of as many contrasts.
+    pub smallest_seen: f64,
     /// The chance of as much without an effect, for one of as many contrasts (Benjamini and Hochberg).
     pub p_adjusted: f64,
+    /// Where it is not told: how many more blocks would tell a change of this size (or of the margin, if that is larger) in four of
+    /// five runs.
+    pub more_blocks: Option<u32>,
 }
 
 /// What follows for a contrast; whether more is better depends on the figure.
@@ -41,7 +53,7 @@ pub enum FactorOutcome {
     More,
     /// It is less.
     Less,
-    /// Not more than the margin.
+    /// If there is a difference, it is smaller than the margin.
     NoDifference,
     /// It cannot be told.
     Inconclusive,
@@ -57,9 +69,11 @@ const FIGURES: [Figure; 4] = [
     ("goodput, fault ÷ baseline", |trial| trial.effect.log_ratio),
 ];
 
+/// None where only a lower bound of it is known.
 fn baseline(trial: &TrialFindings, which: fn(&crate::Response) -> crate::Quantile) -> Option<f64> {
     let phase = trial.phases.iter().find(|one| one.name == phase::BASELINE)?;
-    Some(which(&phase.response?).value_ns as f64).filter(|value| *value > 0.0).map(f64::ln)
+    let quantile = which(&phase.response?);
+    (quantile.value_ns > 0 && !quantile.at_least).then(|| (quantile.value_ns as f64).ln())
 }
 
 /// The contrasts of all factors, and of all pairs of them.
@@ -152,43 +166,44 @@ impl<'a> Values<'a> {
 }
 
 fn judged(design: &DesignFindings, figure: &str, contrasts: Vec<Contrast>, values: &Values<'_>) -> Vec<FactorFindings> {
-    let count = contrasts.len();
-    let all: Vec<(Contrast, Vec<f64>, statistics::Comparison)> = contrasts
-        .into_iter()
-        .filter_map(|contrast| {
-            let differences = values.of(&contrast);
-            let zero = vec![vec![0.0; differences.len()]];
-            let compared = statistics::compare(&differences, &zero, crate::effects::MARGIN, statistics::FLOOR, count)?;
-            Some((contrast, differences, compared))
+    let asked = contrasts.len();
+    let compared: Vec<Option<statistics::Comparison>> = contrasts
+        .iter()
+        .map(|contrast| {
+            let differences = values.of(contrast);
+            family::compare(&differences, &[vec![0.0; differences.len()]], asked)
         })
         .collect();
-    let p: Vec<f64> = all.iter().map(|(.., compared)| compared.estimate.p).collect();
-    let selection = benjamini_hochberg(&p, statistics::ALPHA);
-    let finding = |(at, (contrast, differences, compared)): (usize, (Contrast, Vec<f64>, statistics::Comparison))| {
-        let selected = selection.selected.contains(&at);
-        let alpha = if selected { selection.interval_alpha } else { statistics::ALPHA };
-        let shown = statistics::estimate(&differences, alpha, statistics::FLOOR, count).unwrap_or(compared.estimate);
-        let outcome = match compared.outcome {
-            statistics::Outcome::NoDifference => FactorOutcome::NoDifference,
-            statistics::Outcome::More if selected => FactorOutcome::More,
-            statistics::Outcome::Less if selected => FactorOutcome::Less,
-            _ => FactorOutcome::Inconclusive,
-        };
-        let of = |level: fn(&(usize, usize)) -> usize| -> Vec<String> {
-            contrast.of.iter().map(|one| design.factors[one.0].levels[level(one)].clone()).collect()
-        };
-        FactorFindings {
-            factors: contrast.of.iter().map(|(factor, _)| design.factors[*factor].name.clone()).collect(),
-            levels: of(|one| one.1),
-            against: of(|_| 0),
-            figure: figure.to_owned(),
-            outcome,
-            blocks: differences.len() as u32,
-            change: compared.estimate.effect.exp_m1(),
-            interval: (shown.low.exp_m1(), shown.high.exp_m1()),
-            confidence: 1.0 - alpha,
-            p_adjusted: selection.adjusted[at],
-        }
+    let answers = family::answers(&compared, asked);
+    contrasts
+        .iter()
+        .zip(&answers)
+        .filter_map(|(contrast, answer)| Some(finding(design, figure, contrast, answer.as_ref()?)))
+        .collect()
+}
+
+fn finding(design: &DesignFindings, figure: &str, contrast: &Contrast, answer: &Answer) -> FactorFindings {
+    let of = |level: fn(&(usize, usize)) -> usize| -> Vec<String> {
+        contrast.of.iter().map(|one| design.factors[one.0].levels[level(one)].clone()).collect()
     };
-    all.into_iter().enumerate().map(finding).collect()
+    FactorFindings {
+        factors: contrast.of.iter().map(|(factor, _)| design.factors[*factor].name.clone()).collect(),
+        levels: of(|one| one.1),
+        against: of(|_| 0),
+        figure: figure.to_owned(),
+        outcome: match answer.outcome {
+            statistics::Outcome::More => FactorOutcome::More,
+            statistics::Outcome::Less => FactorOutcome::Less,
+            statistics::Outcome::NoDifference => FactorOutcome::NoDifference,
+            statistics::Outcome::Inconclusive => FactorOutcome::Inconclusive,
+        },
+        blocks: answer.blocks,
+        change: answer.change,
+        interval: answer.interval,
+        confidence: answer.confidence,
+        no_larger_than: answer.no_larger_than,
+        smallest_seen: answer.smallest_seen,
+        p_adjusted: answer.p_adjusted,
+        more_blocks: answer.more_blocks,
+    }
 }

@@ -29,7 +29,8 @@ pub struct Effect {
     pub degradation: Option<f64>,
     /// The same of delivered operations, however slow: comparable with published throughput figures.
     pub delivered_degradation: Option<f64>,
-    /// ln(goodput of the fault phase ÷ that of the baseline), with half an operation more in each: none at all has a place, too.
+    /// ln(goodput of the fault phase ÷ that of the baseline), with half an operation more in each: a fault phase without any has a
+    /// place, too. None where the baseline has none: there is nothing to lose.
     pub log_ratio: Option<f64>,
     /// The same of delivered operations.
     pub delivered_log_ratio: Option<f64>,
@@ -124,12 +125,16 @@ pub(crate) fn effect(evidence: &TrialEvidence, objective: &Objective) -> Effect 
     effect
 }
 
-/// ln(rate during ÷ rate before), with half an operation more in each (as in the odds of Haldane, see crates/statistics).
+/// ln(rate during ÷ rate before), with half an operation more in each (as in the odds of Haldane, see crates/statistics); none of
+/// a time before that had none: that would be called no difference, whatever came.
 fn log_ratio(
     before: &[IntervalGoodput],
     during: &[IntervalGoodput],
     count: impl Fn(&IntervalGoodput) -> u64,
 ) -> Option<f64> {
+    if before.iter().all(|point| count(point) == 0) {
+        return None;
+    }
     let rate = |points: &[IntervalGoodput]| {
         let length: u64 = points.iter().map(|point| point.length_ns).sum();
         let half_more = points.iter().map(&count).sum::<u64>() as f64 + 0.5;

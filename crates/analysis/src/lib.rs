@@ -7,8 +7,9 @@
 //! [`recovery`](RecoveryOverTrials) when it came back, [`proof`](FaultFindings) whether it was in force (its `segments`
 //! of time, the `place`s looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance)
 //! whether every operation ended somewhere, [`instrument`](Instrument) whether the measurement itself was sound,
-//! `drift` whether trials without a fault changed in the course of a run, `disturbance` whether the nodes had the
-//! processors to themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be
+//! [`effects`](CellEffect) what the faults of a cell did and [`factors`](FactorFindings) what its levels do, both judged by
+//! `family`, `drift` whether baselines changed in the course of a run or within themselves, `disturbance` whether the nodes
+//! had the processors to themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be
 //! true, [`little`](ClosedLoop), [`standstill`](Standstill) and [`explained`](Explained) what arithmetic alone explains,
 //! [`database`](DatabaseFindings) what the database says that it did, [`detectors`] whether anyone would have noticed,
 //! [`search`] where a search goes on and what it has found, [`verdict`](Verdict)
@@ -27,6 +28,7 @@ mod error;
 mod evidence;
 mod explained;
 mod factors;
+mod family;
 mod findings;
 mod goodput;
 mod harm;
@@ -71,11 +73,12 @@ pub use detectors::{DetectorFindings, DetectorSummary};
 pub use disturbance::{HINDERED_SHARE, OTHERS_SHARE, Taker, UNSEEN_SHARE};
 #[doc(hidden)]
 pub use effects::effects;
-pub use effects::{CellEffect, MARGIN, trial_effect};
+pub use effects::{CellEffect, trial_effect};
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
 pub use explained::{Delayed, Explained, Floor, Loss, Prediction, Shifted, Touched, touchable};
 pub use factors::{FactorFindings, FactorOutcome};
+pub use family::MARGIN;
 pub use findings::{FORMAT, Findings, Judged, findings, judged};
 pub use goodput::Effect;
 pub use harm::HarmFindings;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brownout_record::{Arm, Run};
-use brownout_statistics as statistics;
+use brownout_statistics::{self as statistics, ALPHA, effect_factor, effect_factor_at};
 use serde::Serialize;
 
 use crate::{AnalysisError, Validity, findings};
@@ -15,20 +15,24 @@ pub struct Visible {
     pub pilot_trials: u32,
     /// Standard deviation of ln(fault phase ÷ baseline) of the pilot's goodput among trials without a fault.
     pub deviation: f64,
-    /// The smallest relative change of goodput that the blocks would show.
-    pub change: f64,
-    /// Blocks that would show a change of 5 %; none: more than anyone plans.
+    /// The smallest relative change of goodput that the blocks would tell of a cell by itself; none: without two blocks, and trials
+    /// without a fault in them, there is no verdict.
+    pub change: Option<f64>,
+    /// The same of one cell of so many as there are, where no other changes.
+    pub change_of_one: Option<f64>,
+    /// Blocks, with trials without a fault, that would tell a change of 5 %; none: more than anyone plans.
     pub blocks_for_5_percent: Option<u32>,
 }
 
 /// A change that people would like to see.
 const WANTED: f64 = 0.05;
 
-/// What `blocks` blocks with `without_fault` trials without a fault in each would see; none where the pilot has fewer than two such trials.
+/// What `blocks` blocks of so many `cells` with faults, with `without_fault` trials without a fault in each, would tell; none where the
+/// pilot has fewer than two such trials.
 ///
 /// # Errors
 /// The pilot cannot be read.
-pub fn visible(pilot: &Run, blocks: u32, without_fault: u32) -> Result<Option<Visible>, AnalysisError> {
+pub fn visible(pilot: &Run, blocks: u32, without_fault: u32, cells: u32) -> Result<Option<Visible>, AnalysisError> {
     let found = findings(pilot)?;
     let mut by_block: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
     for trial in found.trials.iter().filter(|trial| trial.arm == Arm::None && trial.validity == Validity::Valid) {
@@ -40,12 +44,18 @@ pub fn visible(pilot: &Run, blocks: u32, without_fault: u32) -> Result<Option<Vi
         groups = vec![groups.concat()];
     }
     let arms = usize::try_from(without_fault).unwrap_or(1);
-    let Some(plan) = statistics::plan(&groups, arms, WANTED) else { return Ok(None) };
-    let seen = plan.visible(usize::try_from(blocks).unwrap_or(usize::MAX));
+    let Some(plan) = statistics::plan(&groups, arms, WANTED.ln_1p()) else { return Ok(None) };
+    let is_judged = blocks > 1 && without_fault > 0;
+    let blocks = usize::try_from(blocks).unwrap_or(usize::MAX);
+    let seen = |cells: u32| {
+        let harder = effect_factor_at(blocks, ALPHA / f64::from(cells.max(1))) / effect_factor(blocks);
+        is_judged.then(|| (harder * plan.visible(blocks)).exp_m1()).filter(|change| change.is_finite())
+    };
     Ok(Some(Visible {
         pilot_trials: groups.iter().map(Vec::len).sum::<usize>() as u32,
         deviation: plan.deviation,
-        change: seen.exp_m1(),
+        change: seen(1),
+        change_of_one: seen(cells),
         blocks_for_5_percent: plan.blocks.map(|blocks| blocks as u32),
     }))
 }

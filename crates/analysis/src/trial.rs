@@ -68,6 +68,8 @@ pub struct TrialFindings {
     pub invalid: Vec<String>,
     /// Its phases, in order.
     pub phases: Vec<PhaseFindings>,
+    /// How much ln p50 changes over its baseline, by least squares over the intervals; none of fewer than five.
+    pub baseline_change: Option<f64>,
     /// What the faults did to goodput.
     pub effect: Effect,
     /// Of a closed loop: what arithmetic alone explains. None for an open loop, where it does not apply.

@@ -1,11 +1,16 @@
 //! The verdict of a run: is the evidence valid, and if so, what did the fault cost?
 
+use std::collections::BTreeSet;
+
 use brownout_record::{Description, Event, TrialState};
 use serde::Serialize;
 
 use crate::{
-    CellFindings, DesignFindings, Instrument, Proof, Punctuality, SearchFindings, Taker, TrialEvidence, TrialFindings,
-    Validity, evidence::phase, explained, harm, possible,
+    CellFindings, DesignFindings, Instrument, MARGIN, Proof, Punctuality, SearchFindings, Taker, TrialEvidence,
+    TrialFindings, Validity,
+    evidence::phase,
+    explained, harm, possible,
+    words::{bound, confidence, relative_range, share},
 };
 
 /// What follows for a figure with the faults beside the same without.
@@ -257,19 +262,35 @@ pub(crate) fn verdict(
     // A search for a rate has to miss what it asks for; what else is asked is no part of it.
     let is_of_rates = search.is_some_and(|search| search.capacity.is_some());
     let objective_misses = if is_of_rates { Vec::new() } else { misses(cells, trials) };
-    let judged: Vec<Outcome> =
-        cells.iter().map(|cell| cell.effect.outcome).filter(|outcome| *outcome != Outcome::NotJudged).collect();
+    let asked: Vec<&CellFindings> = match search {
+        Some(_) => Vec::new(),
+        None => cells.iter().filter(|cell| compares(design, cell) && design.blocks >= LEAST_BLOCKS).collect(),
+    };
+    let is_untold = |cell: &&CellFindings| matches!(cell.effect.outcome, Outcome::Inconclusive | Outcome::NotJudged);
     let exit_code = match validity {
         Validity::Interrupted => 130,
         Validity::Disturbed | Validity::Invalid => 3,
         Validity::Valid if !objective_misses.is_empty() => 1,
         Validity::Valid if search.is_some_and(|search| !search.is_told) => 3,
-        Validity::Valid if !judged.is_empty() && judged.iter().all(|one| *one == Outcome::Inconclusive) => 3,
+        Validity::Valid if !asked.is_empty() && asked.iter().all(is_untold) => 3,
         Validity::Valid => 0,
     };
     let all = search.map(|search| search.sentence.as_str());
     let sentence = sentence(validity, &reasons, cells, all, &objective_misses);
     Verdict { validity, reasons, objective_misses, sentence, exit_code }
+}
+
+/// Whether a cell is to be compared with trials without a fault.
+fn compares(design: &DesignFindings, cell: &CellFindings) -> bool {
+    design.only.is_none() && design.without_fault > 0 && !cell.planned_faults.is_empty()
+}
+
+/// Blocks that have a valid trial of a cell, and one that it is compared with.
+fn complete_blocks(cell: &CellFindings, trials: &[TrialFindings]) -> u32 {
+    let blocks = |numbers: &[u32]| -> BTreeSet<u32> {
+        trials.iter().filter(|trial| numbers.contains(&trial.trial)).map(|trial| trial.block).collect()
+    };
+    blocks(&cell.valid_trials).intersection(&blocks(&cell.compared_with)).count() as u32
 }
 
 /// Cells with fewer valid trials than it takes to say anything of them.
@@ -282,10 +303,11 @@ fn lacking<'a>(design: &DesignFindings, cells: &'a [CellFindings], trials: &[Tri
         if design.only.is_some() {
             return !trials.iter().any(|trial| Some(trial.planned) == design.only && trial.validity == Validity::Valid);
         }
-        let compares = design.without_fault > 0 && !cell.planned_faults.is_empty();
-        let has = if compares { cell.effect.blocks } else { cell.valid_trials.len() as u32 };
         // Without trials to compare with, nothing is judged, and every trial counts by itself.
-        has < if compares { LEAST_BLOCKS.min(design.blocks) } else { design.blocks }
+        match compares(design, cell) {
+            true => complete_blocks(cell, trials) < LEAST_BLOCKS.min(design.blocks),
+            false => (cell.valid_trials.len() as u32) < design.blocks,
+        }
     };
     cells.iter().filter(of_only).filter(lacks).collect()
 }
@@ -307,17 +329,22 @@ fn misses(cells: &[CellFindings], trials: &[TrialFindings]) -> Vec<ObjectiveMiss
 /// What follows for a cell, without its name.
 fn cell_sentence(cell: &CellFindings) -> String {
     let effect = &cell.effect;
-    let size = |share: Option<f64>| format!("{:.1}%", share.unwrap_or(0.0).abs() * 100.0);
-    let over = format!("over {} blocks", effect.blocks);
-    let interval = effect.interval.map_or_else(String::new, |(low, high)| {
-        let (low, high) = if effect.outcome == Outcome::Worse { (-high, -low) } else { (low, high) };
-        format!(" ({:.1} … {:.1}%, {over})", low * 100.0, high * 100.0)
-    });
+    let size = share(effect.change.unwrap_or(0.0).abs());
+    let over = format!("with {} confidence, over {} blocks", confidence(effect.confidence), effect.blocks);
+    let (low, high) = effect.interval.unwrap_or_default();
     match effect.outcome {
-        Outcome::Worse => format!("Worse: the fault costs {} of the goodput{interval}.", size(effect.change)),
-        Outcome::Better => format!("Better: goodput is {} higher with the fault{interval}.", size(effect.change)),
+        Outcome::Worse => {
+            format!("Worse: the fault costs {size} of the goodput ({} … {} {over}).", share(-high), share(-low))
+        }
+        Outcome::Better => {
+            format!("Better: goodput is {size} higher with the fault ({} {over}).", relative_range((low, high)))
+        }
         Outcome::NoDifference => {
-            format!("No difference larger than {} of the goodput, {over}.", size(effect.no_larger_than))
+            let most = bound(effect.no_larger_than.unwrap_or(0.0));
+            format!(
+                "No difference larger than {most} of the goodput, with 95% confidence, over {} blocks.",
+                effect.blocks
+            )
         }
         Outcome::Changed => format!("Changed by an unknown amount: {}.", effect.reason),
         Outcome::Inconclusive => format!("Inconclusive: {}.", effect.reason),
@@ -374,17 +401,23 @@ fn sentence(
 
 /// How many cells came to what.
 fn over_cells(cells: &[CellFindings]) -> String {
-    const KINDS: [(Outcome, &str); 6] = [
-        (Outcome::Worse, "worse with the fault"),
-        (Outcome::Better, "better with the fault"),
-        (Outcome::Changed, "changed by an unknown amount"),
-        (Outcome::NoDifference, "no different"),
-        (Outcome::Inconclusive, "inconclusive"),
-        (Outcome::NotJudged, "not judged"),
+    const BE: [&str; 2] = ["is", "are"];
+    const KINDS: [(Outcome, [&str; 2], &str); 6] = [
+        (Outcome::Worse, BE, "worse with the fault"),
+        (Outcome::Better, BE, "better with the fault"),
+        (Outcome::Changed, ["has", "have"], "changed by an unknown amount"),
+        (Outcome::NoDifference, ["shows", "show"], "no difference of"),
+        (Outcome::Inconclusive, BE, "inconclusive"),
+        (Outcome::NotJudged, BE, "not judged"),
     ];
-    let parts = KINDS.into_iter().filter_map(|(outcome, words)| {
+    let parts = KINDS.into_iter().filter_map(|(outcome, [one, several], words)| {
         let count = cells.iter().filter(|cell| cell.effect.outcome == outcome).count();
-        (count > 0).then(|| format!("{count} {} {words}", if count == 1 { "is" } else { "are" }))
+        let verb = if count == 1 { one } else { several };
+        let margin = match outcome {
+            Outcome::NoDifference => format!(" {:.0}% or more", MARGIN * 100.0),
+            _ => String::new(),
+        };
+        (count > 0).then(|| format!("{count} {verb} {words}{margin}"))
     });
     format!("Of {} cells {}.", cells.len(), parts.collect::<Vec<_>>().join(", "))
 }

@@ -32,7 +32,8 @@ pub(crate) fn warnings(
     let all = planned.chain(repeated(design, trials)).chain(told).chain(trials.iter().flat_map(of_trial));
     // Where a search changes the rate, baselines differ by that.
     let is_alike = !matches!(design.search, Some(SearchDescription::MaxRate { .. }));
-    let all = all.chain(is_alike.then(|| drift::over_run(trials)).flatten());
+    let drifts = is_alike.then(|| [drift::over_run(trials), drift::within_baselines(trials)]);
+    let all = all.chain(drifts.into_iter().flatten().flatten());
     let mut seen = BTreeSet::new();
     all.filter(|warning| seen.insert(warning.clone())).collect()
 }

@@ -184,3 +184,18 @@ fn both_sides_are_judged_by_the_same_objective_and_what_differs_is_told() {
     let warned = comparison.warnings.iter().any(|warning| warning.starts_with("the runs of A are not alike: good: "));
     assert!(warned, "{:?}", comparison.warnings);
 }
+
+#[test]
+fn settings_of_all_cells_are_compared_and_told_once_where_they_differ_alike() {
+    let cells = Synthetic { levels: &[5, 10], ..whole() };
+    let comparison = sides(&vec![cells.clone(); 2], &vec![Synthetic { rate: 360, ..cells }; 2]);
+    let differs: Vec<&str> = comparison.differs.iter().map(|setting| setting.name.as_str()).collect();
+    assert_eq!(differs, ["load"], "{:?}", comparison.differs);
+    assert!(comparison.figures.iter().any(|figure| figure.cell == "delay 10ms"), "both cells are compared");
+    // So are those of the runs of one side.
+    let cells = Synthetic { levels: &[5, 10], ..whole() };
+    let longer = Synthetic { seconds: [1, 2, 8, 9, 8], ..cells.clone() };
+    let comparison = sides(&[cells.clone(), longer], &vec![cells; 2]);
+    let mixed: Vec<&String> = comparison.warnings.iter().filter(|warning| warning.contains("not alike")).collect();
+    assert!(mixed.len() == 1 && mixed[0].starts_with("the runs of A are not alike: phases: "), "{mixed:?}");
+}

@@ -79,7 +79,13 @@ fn every_field_is_documented() {
     let ends = ("300/s".to_owned(), "3k/s".to_owned());
     let (share, response_ns) = (0.99, 50_000_000);
     let rate = searched(SearchDescription::MaxRate { share, response_ns, from: ends.0, to: ends.1, precision: 0.1 });
+    let aside = tempfile::tempdir().unwrap();
+    let cells = Synthetic { trials: 2, without: 1, levels: &[5, 10], ..Synthetic::default() };
+    let cells = serde_json::to_value(findings(&cells.run(aside.path())).unwrap()).unwrap();
     for (of, there) in [
+        (&cells, "/factors/0/smallest_seen"),
+        (&cells, "/cells/0/effect/smallest_seen"),
+        (&cells, "/cells/0/detectors/0/false_alarms_per_hour"),
         (&zone, "/search/thresholds/0/outcome"),
         (&zone, "/search/levels/0/losses"),
         (&rate, "/search/capacity/outcome"),
@@ -102,7 +108,7 @@ fn every_field_is_documented() {
     let text = include_str!("../../../docs/json.md");
     let mut names = BTreeSet::new();
     keys(&found, &mut names);
-    [&harmed, &zone, &rate].into_iter().for_each(|of| keys(of, &mut names));
+    [&cells, &harmed, &zone, &rate].into_iter().for_each(|of| keys(of, &mut names));
     let another = tempfile::tempdir().unwrap();
     let run = [Synthetic::default().run(another.path())];
     keys(&serde_json::to_value(compare(&run, &run).unwrap()).unwrap(), &mut names);

@@ -145,7 +145,7 @@ fn cells_of_a_design_are_judged_by_themselves_and_share_the_trials_without_a_fau
     assert_eq!(outcomes, [Outcome::NoDifference, Outcome::NoDifference, Outcome::Worse], "{}", found.verdict.sentence);
     assert_eq!(found.cells[2].text, "delay 100ms");
     assert_eq!(found.cells.iter().map(|cell| cell.compared_with.clone()).collect::<Vec<_>>(), vec![vec![4, 8, 12]; 3]);
-    assert_eq!(found.verdict.sentence, "Of 3 cells 1 is worse with the fault, 2 are no different.");
+    assert_eq!(found.verdict.sentence, "Of 3 cells 1 is worse with the fault, 2 show no difference of 1% or more.");
     let p50 = |cell: usize| found.cells[cell].figures.iter().find(|one| one.figure == "p99").unwrap().clone();
     assert_eq!((p50(1).outcome, p50(2).outcome), (Outcome::Worse, Outcome::Worse), "latency tells more than goodput");
     // The factor says the same as the cells: 100 ms against 0 ms.
@@ -390,9 +390,14 @@ fn what_is_not_there_does_not_pass_for_well() {
 
 #[test]
 fn a_baseline_without_a_good_operation_is_nothing_to_compare_with() {
-    let found = analysed(&Synthetic { failing: |_, _, _| 1.0, objective_phases: &[], ..Synthetic::default() });
-    assert_eq!((effect(&found).outcome, exit_code(&found)), (Outcome::NotJudged, 0));
-    assert_eq!(effect(&found).change, Some(0.0), "nothing is lost of nothing");
+    let failing: fn(u32, &str, u64) -> f64 = |_, _, _| 1.0;
+    let made =
+        Synthetic { without: 1, failing, failing_without: failing, objective_phases: &[], ..Synthetic::default() };
+    let found = analysed(&made);
+    // Nothing is lost of nothing; that is not to say that the fault makes no difference.
+    assert_eq!((effect(&found).outcome, effect(&found).change), (Outcome::NotJudged, None));
+    assert!(effect(&found).reason.contains("with operations to compare"), "{}", effect(&found).reason);
+    assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Valid, 3), "{:?}", found.verdict);
 }
 
 #[test]

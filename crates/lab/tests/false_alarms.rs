@@ -208,8 +208,7 @@ fn equal_things_are_called_different_in_one_of_twenty_designs_at_most_and_interv
                         held * 100.0
                     );
                     println!("{told}");
-                    // That something has changed is said of each cell by itself.
-                    let is_noticed = cells == 1 && noticed > 0.058 + error(0.058, all.families);
+                    let is_noticed = noticed > 0.058 + error(0.058, all.families);
                     // What cells are compared with they share: their intervals miss together.
                     let is_missed = held < 0.94 - error(0.06, all.families);
                     if alarms > 0.055 + error(0.055, all.families) || is_noticed || is_missed {

@@ -82,7 +82,7 @@ fn table(figures: &[Compared], confidence: Option<f64>) -> Table {
 }
 
 fn no_larger(size: f64) -> String {
-    format!("no different by {} or more", text::share(size))
+    format!("no different by {} or more", text::bound(size))
 }
 
 fn value(figure: &Compared, sample: &Sample) -> String {

@@ -1,9 +1,10 @@
 //! What arithmetic explains: what the plan says before a run, beside what was measured. The terminal and the HTML show the same.
 
-use brownout_analysis::{Delayed, Explained, Touched, TrialFindings};
+use brownout_analysis::{Delayed, Explained, Loss, Touched, TrialFindings};
 use brownout_units::format_ns;
 
 use crate::{
+    cells::name,
     markup::{cell, table},
     page::Page,
     scope::Scope,
@@ -57,6 +58,34 @@ impl Page {
             }
         }
     }
+}
+
+/// The headings of [`beside`].
+pub const BESIDE_HEADINGS: [&str; 6] =
+    ["cell", "loss of", "measured", "by measured latency", "by the plan", "left over"];
+
+/// What [`beside`] is of.
+pub const BESIDE: &str = "What arithmetic explains of the losses: of trials with the faults against their own baselines, means over \
+                          valid ones; by the plan: what the delays cost with the best and the worst choice of replicas; by measured \
+                          latency: what a closed loop loses by Little's law";
+
+/// The losses of many cells, with what arithmetic says of each; no rows where nothing is predicted.
+pub(crate) fn beside(scopes: &[Scope<'_>]) -> Vec<(Paint, Vec<String>)> {
+    scopes.iter().flat_map(losses).map(|row| (Paint::Plain, row)).collect()
+}
+
+fn losses(scope: &Scope<'_>) -> Vec<Vec<String>> {
+    let row = |loss: &Loss| {
+        vec![
+            name(scope),
+            loss.figure.clone(),
+            text::or_none(loss.measured, text::share),
+            text::or_none(loss.by_latency, text::share),
+            between(text::share(loss.least), text::share(loss.most)),
+            text::or_none(loss.remainder, text::share),
+        ]
+    };
+    scope.losses.iter().map(row).collect()
 }
 
 /// By fault and operation; once where all trials have the same.

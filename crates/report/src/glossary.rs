@@ -1,7 +1,7 @@
 //! What the words of a report mean; `docs/definitions.md` has the exact definitions and their sources.
 
 /// Terms and their meanings.
-pub const TERMS: [(&str, &str); 20] = [
+pub const TERMS: [(&str, &str); 21] = [
     ("intended start", "when the schedule says that an operation begins, whether or not it could be sent then"),
     ("response time", "from the intended start to the end of an operation: what a user would have waited"),
     ("wait", "from the intended start to the sending of an operation"),
@@ -36,6 +36,11 @@ pub const TERMS: [(&str, &str); 20] = [
         "trial without a fault",
         "the same phases pass, and nothing is injected: what chance and the order of the phases do by themselves; an effect is what \
          trials with the fault have beyond it",
+    ),
+    (
+        "worse, better, no difference, inconclusive",
+        "the interval of the change excludes none; if there is a change, it is smaller than 1 %; these trials do not tell: with how \
+         many more blocks they would is said beside it",
     ),
     (
         "hit, spared",

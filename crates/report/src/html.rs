@@ -40,6 +40,7 @@ pub fn html(run: &Run, findings: &Findings) -> Result<String, ReportError> {
             if findings.search.is_none() {
                 body += &section("All cells", &beside(findings, scopes));
             }
+            body += &tables::detectors(scopes).map(|html| section(NOTICED, &html)).unwrap_or_default();
             for scope in scopes {
                 let evidence = read(run, scope)?;
                 let inner = format!("<p>{}</p>", escape(&scope.sentence)) + &tiles::tiles(scope);
@@ -59,6 +60,9 @@ pub fn html(run: &Run, findings: &Findings) -> Result<String, ReportError> {
     ))
 }
 
+/// The title of what detectors made of the trials.
+const NOTICED: &str = "Would anyone have noticed?";
+
 /// Trials of a cell that are drawn over time where there are many cells: a page of all of them could not be opened.
 const DRAWN: usize = 1;
 
@@ -74,7 +78,7 @@ fn of_cell(scope: &Scope<'_>, evidence: &[TrialEvidence], drawn: usize) -> Strin
     body += &section("Phases", &tables::phases(scope));
     body += &two_columns(scope, evidence);
     body += &explained::html(scope).unwrap_or_default();
-    body += &detectors::html(scope).map(|table| section("Would anyone have noticed?", &table)).unwrap_or_default();
+    body += &detectors::html(scope).map(|table| section(NOTICED, &table)).unwrap_or_default();
     body += &proofs(scope);
     body += &database(scope);
     body += &section("Balance sheet", &tables::balance(scope));
@@ -85,7 +89,8 @@ fn of_cell(scope: &Scope<'_>, evidence: &[TrialEvidence], drawn: usize) -> Strin
 fn beside(findings: &Findings, scopes: &[Scope<'_>]) -> String {
     let sentences = scopes.iter().map(|scope| format!("<li>{}: {}</li>", escape(&scope.text), escape(&scope.sentence)));
     let sentences = format!("<ul>{}</ul>", sentences.collect::<String>());
-    tables::cells_beside(scopes) + &sentences + &tables::factors(findings).unwrap_or_default()
+    let factors = tables::factors(findings).unwrap_or_default();
+    tables::cells_beside(scopes) + &sentences + &factors + &tables::explained(scopes).unwrap_or_default()
 }
 
 fn section(title: &str, html: &str) -> String {

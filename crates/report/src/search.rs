@@ -24,7 +24,7 @@ pub fn caption(search: &SearchFindings) -> String {
 pub fn answer_headings(search: &SearchFindings) -> Vec<&'static str> {
     match search.capacity {
         None => vec!["loss", "surely less at", "surely more at", "less again at", "it is"],
-        Some(_) => vec!["largest rate", "from", "to", "safe", "it is"],
+        Some(_) => vec!["half keep it at", "95%: from", "to", "19 of 20 keep it at", "it is"],
     }
 }
 

@@ -6,7 +6,7 @@ use brownout_analysis::{
 use brownout_units::{Delay, format_ns};
 
 use crate::{
-    cells, detectors,
+    cells, detectors, explained,
     page::{Page, Style},
     proofs,
     scope::Scope,
@@ -79,14 +79,36 @@ impl Page {
         }
         self.section(&cells::caption());
         self.painted(&cells::HEADINGS, cells::rows(scopes));
-        let factors = cells::factors(findings);
-        if !factors.is_empty() {
-            self.section("Factors: a level against the first one; × how two act together");
-            self.painted(&cells::FACTOR_HEADINGS, factors);
+        self.factors(findings);
+        let losses = explained::beside(scopes);
+        if !losses.is_empty() {
+            self.section(explained::BESIDE);
+            self.painted(&explained::BESIDE_HEADINGS, losses);
         }
+        self.detectors(scopes);
         self.section("One by one (all of a cell: brownout show RUN --cell N)");
         for scope in scopes {
             self.line(Paint::Plain, &format!("{:>3}  {}: {}", scope.cell, scope.text, scope.sentence));
+        }
+    }
+
+    /// What each factor does to each figure, and what two do together where that is told.
+    fn factors(&mut self, findings: &Findings) {
+        let all = cells::factors(findings);
+        if all.is_empty() {
+            return;
+        }
+        self.section(&cells::factors_caption());
+        for factors in all {
+            self.line(Paint::Plain, &format!("{}:", factors.figure));
+            self.painted(&cells::FACTOR_HEADINGS, factors.telling());
+            if factors.left_out() > 0 {
+                let text = format!(
+                    "  of {} pairs nothing is told that they do together; all are in the report and in --json",
+                    factors.left_out()
+                );
+                self.line(Paint::Dim, &text);
+            }
         }
     }
 
@@ -101,6 +123,15 @@ impl Page {
         self.painted(&search::level_headings(found), search::levels(found));
         for scope in scopes {
             self.line(Paint::Dim, &format!("{:>3}  {}: {}", scope.cell, scope.text, scope.sentence));
+        }
+        self.detectors(scopes);
+    }
+
+    /// Whether anyone would have noticed, by cell.
+    fn detectors(&mut self, scopes: &[Scope<'_>]) {
+        for beside in detectors::beside(scopes) {
+            self.section(beside.caption);
+            self.painted(&beside.headings, beside.rows);
         }
     }
 
@@ -244,7 +275,7 @@ impl Page {
         }
         let figures = cells::figures(scope);
         if !figures.is_empty() {
-            self.section("What the faults did, against trials without a fault, block by block");
+            self.section(&cells::figures_caption());
             self.painted(&cells::FIGURE_HEADINGS, figures);
         }
     }

@@ -7,8 +7,9 @@ use brownout_record::{LoadDescription, LoadPart};
 use brownout_units::{Delay, format_ns};
 
 use crate::{
-    cells,
+    cells, detectors,
     escape::escape,
+    explained,
     markup::{Cell, cell, details, marked, markup, table},
     proofs,
     scope::Scope,
@@ -25,16 +26,36 @@ pub fn cells_beside(scopes: &[Scope<'_>]) -> String {
 /// What the faults did to each figure; none if nothing is judged.
 pub fn figures(scope: &Scope<'_>) -> Option<String> {
     let rows = cells::figures(scope);
-    let caption = "What the faults did, against trials without a fault, block by block";
-    (!rows.is_empty()).then(|| painted("", caption, &cells::FIGURE_HEADINGS, rows))
+    (!rows.is_empty()).then(|| painted("", &cells::figures_caption(), &cells::FIGURE_HEADINGS, rows))
 }
 
 /// What the factors do; none if nothing varies.
 pub fn factors(findings: &Findings) -> Option<String> {
-    let rows = cells::factors(findings);
-    let caption =
-        "Factors: a level against the first one, over all cells that differ in nothing else; × how two act together";
-    (!rows.is_empty()).then(|| painted("wide", caption, &cells::FACTOR_HEADINGS, rows))
+    let all = cells::factors(findings);
+    let of = |factors: cells::Factors| {
+        let alone = painted("wide", &factors.figure, &cells::FACTOR_HEADINGS, factors.alone);
+        if factors.together.is_empty() {
+            return alone;
+        }
+        let title = format!("{}: {} pairs of factors together", factors.figure, factors.together.len());
+        let together = painted("wide", &factors.figure, &cells::FACTOR_HEADINGS, factors.together);
+        alone + &details(&title, &together)
+    };
+    let caption = format!("<p>{}</p>", escape(&cells::factors_caption()));
+    (!all.is_empty()).then(|| caption + &all.into_iter().map(of).collect::<String>())
+}
+
+/// The losses of the cells beside what arithmetic says of them; none where nothing is predicted.
+pub fn explained(scopes: &[Scope<'_>]) -> Option<String> {
+    let rows = explained::beside(scopes);
+    (!rows.is_empty()).then(|| painted("wide", explained::BESIDE, &explained::BESIDE_HEADINGS, rows))
+}
+
+/// Whether anyone would have noticed, by cell; none where no cell has detectors.
+pub fn detectors(scopes: &[Scope<'_>]) -> Option<String> {
+    let beside = detectors::beside(scopes);
+    let one = |one: detectors::Beside| painted("wide", one.caption, &one.headings, one.rows);
+    (!beside.is_empty()).then(|| beside.into_iter().map(one).collect())
 }
 
 /// What a search has found, and what it tried.

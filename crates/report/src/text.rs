@@ -6,6 +6,8 @@ use brownout_analysis::{
 use brownout_record::Quantity;
 use brownout_units::format_ns;
 
+pub use brownout_analysis::words::{bound, relative, relative_range, share};
+
 /// Of which operations a latency is that says nothing else of it, in words.
 pub const SHOWN: &str = "ok and timed out";
 
@@ -63,26 +65,6 @@ pub fn count(value: u64) -> String {
 /// Operations per second: whole from ten on.
 pub fn rate(value: f64) -> String {
     if value >= 9.95 { count(value.round() as u64) } else { format!("{value:.1}") }
-}
-
-/// A share in percent: two decimals below one percent (and above 99), else one.
-pub fn share(value: f64) -> String {
-    let percent = value * 100.0;
-    let near_an_end = percent != 0.0 && (percent.abs() < 1.0 || (percent > 99.0 && percent < 100.0));
-    if near_an_end { format!("{percent:.2}%") } else { format!("{percent:.1}%") }
-}
-
-/// A relative change with its sign; one that more than doubles as a factor.
-pub fn relative(change: f64) -> String {
-    match change {
-        change if change > 1.0 => words::factor(change + 1.0),
-        change => format!("{}{}", if change > 0.0 { "+" } else { "" }, share(change)),
-    }
-}
-
-/// The interval of one.
-pub fn relative_range((low, high): (f64, f64)) -> String {
-    format!("{} … {}", relative(low), relative(high))
 }
 
 /// A value or [`NONE`].
@@ -214,10 +196,6 @@ mod tests {
     fn numbers_read_well() {
         assert_eq!(count(1_234_567), "1\u{202f}234\u{202f}567");
         assert_eq!((rate(9.94), rate(1234.4)), ("9.9".to_owned(), "1\u{202f}234".to_owned()));
-        assert_eq!(
-            [share(0.0), share(0.0012), share(0.334), share(0.9995), share(1.0)],
-            ["0.0%", "0.12%", "33.4%", "99.95%", "100.0%"]
-        );
         assert_eq!(quantile(Quantile { value_ns: 2_000_000_000, at_least: true }), "≥2.00s");
     }
 

@@ -49,10 +49,13 @@ fn of_faults(scope: &Scope<'_>) -> Vec<Tile> {
     let within = Delay::from_ns(scope.objective.response_ns);
     vec![
         (
-            "degradation of goodput",
+            // What is judged is what the faults do beyond what happens without them.
+            if effect.interval.is_some() { "goodput lost to the faults" } else { "degradation of goodput" },
             text::or_none(effect.change, |change| text::share(-change)),
             text::or_none(spread, |(low, high)| {
-                format!("{} … {} in single trials; good: within {within}", text::share(-low), text::share(-high))
+                let against = if effect.interval.is_some() { ", against their own baselines" } else { "" };
+                let (low, high) = (text::share(-low), text::share(-high));
+                format!("{low} … {high} in single trials{against}; good: within {within}")
             }),
         ),
         (

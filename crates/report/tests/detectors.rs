@@ -46,6 +46,28 @@ fn the_summary_and_the_page_tell_what_each_detector_made_of_the_faults() {
 }
 
 #[test]
+fn many_cells_are_told_apart_by_what_was_noticed_in_each() {
+    with(&slow_n2(), |_, mut found| {
+        // A second cell, in which nobody noticed anything.
+        let mut unnoticed = found.cells[0].clone();
+        unnoticed.cell = 2;
+        unnoticed.text = "delay 1ms".to_owned();
+        for one in &mut unnoticed.detectors {
+            (one.detected, one.time_to_detect_ns) = (0, None);
+        }
+        found.cells.push(unnoticed);
+        let text = summary(&found, PLAIN);
+        let (_, section) = text.split_once(TITLE).unwrap();
+        let heading = section.lines().find(|line| line.contains("peer-relative")).unwrap();
+        assert!(heading.contains("static threshold") && heading.contains("row/column"), "{section}");
+        let of_second: Vec<&str> =
+            section.lines().filter(|line| line.trim_start().starts_with("2: delay 1ms")).collect();
+        assert!(of_second[0].contains("0 of 1") && of_second[1].contains("0.0, ≤ 431"), "{of_second:?}");
+        assert!(section.contains("1 of 1, 3.0s"), "{section}");
+    });
+}
+
+#[test]
 fn without_a_fault_the_false_alarms_are_told_all_the_same() {
     with(&Scenario { seconds: [30, 20, 20], ..Scenario::default() }, |_, found| {
         let text = summary(&found, PLAIN);
@@ -58,7 +80,8 @@ fn without_a_fault_the_false_alarms_are_told_all_the_same() {
 fn of_trials_that_are_not_valid_and_short_baselines_nothing_is_told() {
     with(&Scenario { seconds: [9, 20, 20], ..slow_n2() }, |_, found| assert!(!summary(&found, PLAIN).contains(TITLE)));
     with(&slow_n2(), |run, mut found| {
-        found.trials[0].validity = Validity::Invalid;
+        assert_eq!(found.trials[0].validity, Validity::Valid);
+        found.cells[0].detectors.clear();
         assert!(!summary(&found, PLAIN).contains(TITLE) && !html(run, &found).unwrap().contains(TITLE));
     });
 }

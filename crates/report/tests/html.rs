@@ -95,6 +95,11 @@ fn searched(times: u32) -> Synthetic {
     }
 }
 
+/// Three blocks of three delays, each block with a trial without a fault.
+fn many_cells() -> Synthetic {
+    Synthetic { trials: 3, planned_trials: 3, without: 1, levels: &[5, 10, 100], ..Synthetic::default() }
+}
+
 /// All kinds of runs that a report must survive.
 fn kinds() -> Vec<(&'static str, Synthetic)> {
     let plan = Synthetic::default;
@@ -117,6 +122,7 @@ fn kinds() -> Vec<(&'static str, Synthetic)> {
         ("failed before its first trial", Synthetic { trials: 0, events: FAILURE, ..plan() }),
         ("with what the database says", Synthetic { database: told, ..plan() }),
         ("with twelve nodes' worth of it", Synthetic { database: told_by_twelve, ..plan() }),
+        ("many cells", many_cells()),
         ("all fails", Synthetic { failing: |_, _, _| 1.0, death: true, time_outs: 0, ..plan() }),
     ]
 }
@@ -331,6 +337,25 @@ fn the_summary_says_what_happened() {
 }
 
 #[test]
+fn cells_and_factors_stand_beside_each_other_with_their_intervals_and_what_would_tell() {
+    let (page, text) = (report(&many_cells()), text(&many_cells(), PLAIN));
+    for part in ["delay 100ms / 5ms", "goodput, fault ÷ baseline", "level / first level", "not by "] {
+        assert!(page.contains(part) && text.contains(part), "{part}\n{text}");
+    }
+    let row = |start: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(start)).unwrap();
+        line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let worse = row("3: delay 100ms  ");
+    assert_eq!((worse[1].as_str(), worse[6].as_str()), ("3 + 3", "worse"), "{worse:?}");
+    assert!(worse[3].contains(" → 1") && worse[4].starts_with("-33.") && worse[5].contains(" … "), "{worse:?}");
+    let same = row("1: delay 5ms  ");
+    assert_eq!(same[6], "no difference", "{same:?}");
+    let sentence = "Of 3 cells 1 is worse with the fault, 2 show no difference of 1% or more.";
+    assert!(page.contains(sentence) && text.contains(sentence), "{text}");
+}
+
+#[test]
 fn what_arithmetic_explains_stands_beside_what_was_measured() {
     let explained = Synthetic { threads: Some(8), placement: Some(three_copies()), ..Synthetic::default() };
     let (page, text) = (report(&explained), text(&explained, PLAIN));
@@ -353,6 +378,13 @@ fn what_arithmetic_explains_stands_beside_what_was_measured() {
     };
     assert_eq!(row("reads"), ["100.0%", "33.3%"], "{text}");
     assert_eq!(row("writes"), ["33.3%", "33.3%"], "{text}");
+    // Of many cells, beside the loss of each.
+    let many = Synthetic { placement: Some(three_copies()), ..many_cells() };
+    let text = self::text(&many, PLAIN);
+    let section = text.split_once("What arithmetic explains of the losses").unwrap().1;
+    let line = section.lines().find(|line| line.trim_start().starts_with("3: delay 100ms")).unwrap();
+    assert!(line.contains("goodput") && line.contains("33.3%"), "{line}");
+    assert!(report(&many).contains("What arithmetic explains of the losses"));
     // Nothing is claimed of a run that does not tell where its rows lie.
     assert!(!report(&Synthetic::default()).contains("What arithmetic explains"));
 }

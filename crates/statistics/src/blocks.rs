@@ -98,12 +98,12 @@ fn chance_of_change(cell: &[f64], without: &[Vec<f64>]) -> f64 {
     beyond_student((of_rows[arms] - mean(&of_rows[..arms])) / error, freedom)
 }
 
-/// Where one more trial lies with 99 % if nothing differs, from trials without a fault; none of fewer than four.
-pub fn prediction_limits(without: &[f64]) -> Option<(f64, f64)> {
+/// Where one more trial lies with 1 − `alpha` if nothing differs, from trials without a fault; none of fewer than four.
+pub fn prediction_limits(without: &[f64], alpha: f64) -> Option<(f64, f64)> {
     const LEAST: usize = 4;
     let count = without.len();
     (count >= LEAST).then(|| {
-        let half = student(0.995, count - 1) * deviation(without) * (1.0 + 1.0 / count as f64).sqrt();
+        let half = student(1.0 - alpha / 2.0, count - 1) * deviation(without) * (1.0 + 1.0 / count as f64).sqrt();
         (mean(without) - half, mean(without) + half)
     })
 }

@@ -1,16 +1,16 @@
 //! The effect that differences show, one of each block: estimate, interval, and the smallest that could have been seen.
 
+use std::{cell::RefCell, collections::HashMap};
+
 use crate::{
-    ALPHA,
+    ALPHA, POWER,
     order::{deviation, mean, middle},
-    quantiles::{beyond_student, student},
+    quantiles::{beyond_student, centre_for, student},
     signed_rank,
 };
 
 /// From so many blocks on by ranks, if there are enough for an interval; t before.
 const RANKED_FROM: usize = 8;
-/// The power of "could have been seen".
-const POWER: f64 = 0.8;
 
 /// How it was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +50,22 @@ pub fn effect_factor(blocks: usize) -> f64 {
         few if few - 2 < EXACT.len() => EXACT[few - 2],
         many => (student(1.0 - ALPHA / 2.0, many - 1) + student(POWER, many - 1)) / (many as f64).sqrt(),
     }
+}
+
+/// The same at a two-sided error of `alpha`: what is one of several questions has to pass a smaller one.
+pub fn effect_factor_at(blocks: usize, alpha: f64) -> f64 {
+    thread_local! {
+        /// What was asked for: a run asks for few, again and again, and each takes a millisecond.
+        static ASKED: RefCell<HashMap<(u64, usize), f64>> = RefCell::default();
+    }
+    if blocks < 2 || alpha >= ALPHA {
+        return effect_factor(blocks);
+    }
+    let compute = || {
+        let freedom = blocks - 1;
+        centre_for(POWER, student(1.0 - alpha / 2.0, freedom), freedom as f64) / (blocks as f64).sqrt()
+    };
+    ASKED.with_borrow_mut(|asked| *asked.entry((alpha.to_bits(), blocks)).or_insert_with(compute))
 }
 
 /// Whether so many blocks are judged by ranks, where so many cells are judged at once: the smallest chance that they can show

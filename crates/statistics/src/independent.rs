@@ -3,9 +3,9 @@
 //! The unit is whatever was drawn anew: of separate runs the run, since trials of one have in common what the run had.
 
 use crate::{
-    ALPHA,
+    ALPHA, POWER,
     order::{deviation, mean},
-    quantiles::{beyond_student_t, power_of_student, student_t},
+    quantiles::{beyond_student_t, centre_for, student_t},
 };
 
 /// By how much the values of one sample are larger than those of the other.
@@ -20,9 +20,6 @@ pub struct Difference {
     /// The chance of as much without a difference, two-sided.
     pub p: f64,
 }
-
-/// The power of "could have been seen".
-const POWER: f64 = 0.8;
 
 impl Difference {
     /// Its 1 − `alpha` interval.
@@ -42,16 +39,7 @@ impl Difference {
     /// `alpha`: by the non-central t distribution.
     pub fn smallest_seen(&self, alpha: f64) -> f64 {
         let critical = student_t(1.0 - alpha / 2.0, self.freedom);
-        let mut beyond = 1.0;
-        while power_of_student(beyond, critical, self.freedom) < POWER && beyond < 1e9 {
-            beyond *= 2.0;
-        }
-        let mut within = 0.0;
-        for _ in 0..40 {
-            let middle = f64::midpoint(within, beyond);
-            if power_of_student(middle, critical, self.freedom) < POWER { within = middle } else { beyond = middle }
-        }
-        beyond * self.error
+        centre_for(POWER, critical, self.freedom) * self.error
     }
 }
 

@@ -24,11 +24,11 @@ mod zone;
 pub use self::{
     blocks::{Comparison, Outcome, compare, differences, prediction_limits},
     drift::{SETTLED_HALF, Trend, change_over, change_point, fall, has_settled, mann_kendall, warm_up_ends},
-    estimate::{Estimate, Method, effect_factor, estimate},
+    estimate::{Estimate, Method, effect_factor, effect_factor_at, estimate},
     independent::{Difference, difference},
-    many::{Selection, benjamini_hochberg, holm},
+    many::{Selection, benjamini_hochberg},
     order::{deviation, mean, median},
-    planning::{Plan, plan},
+    planning::{Plan, enough_blocks, plan},
     quantiles::{chi_squared, student},
     recovery::{MedianOverTrials, Recovery, goodput_floor, median_over_trials, recovery},
     shares::{log_odds, log_odds_floor},
@@ -39,3 +39,5 @@ pub use self::{
 pub const FLOOR: f64 = 2e-4;
 /// What the error of verdicts is kept below.
 pub const ALPHA: f64 = 0.05;
+/// How often what "could have been seen" would have been: in four of five runs.
+const POWER: f64 = 0.8;

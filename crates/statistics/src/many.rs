@@ -31,16 +31,6 @@ pub fn benjamini_hochberg(p: &[f64], q: f64) -> Selection {
     Selection { selected, adjusted, interval_alpha: kept.max(1) as f64 * q / count.max(1) as f64 }
 }
 
-/// Selects so that in at most `alpha` of all runs any of the selected is false (Holm, "A simple sequentially rejective multiple
-/// test procedure", Scandinavian Journal of Statistics 6, 1979): for gates. Their places, ascending.
-pub fn holm(p: &[f64], alpha: f64) -> Vec<usize> {
-    let order = ascending(p);
-    let passes = |(rank, at): &(usize, &usize)| p[**at] <= alpha / (p.len() - rank) as f64;
-    let mut selected: Vec<usize> = order.iter().enumerate().take_while(passes).map(|(_, at)| *at).collect();
-    selected.sort_unstable();
-    selected
-}
-
 fn ascending(p: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|one, other| p[*one].total_cmp(&p[*other]));

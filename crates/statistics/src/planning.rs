@@ -1,6 +1,11 @@
 //! How many trials it takes, from the noise of earlier ones.
 
-use crate::{estimate::effect_factor, order::mean, quantiles::chi_squared};
+use crate::{
+    POWER,
+    estimate::effect_factor,
+    order::mean,
+    quantiles::{chi_squared, power_of_student, student},
+};
 
 /// What a number of blocks can see.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,4 +50,25 @@ pub fn plan(pilot: &[Vec<f64>], arms: usize, effect: f64) -> Option<Plan> {
     let mut plan = Plan { deviation, freedom, of_difference: likely * (1.0f64 + of_median).sqrt(), blocks: None };
     plan.blocks = (2..=MOST_BLOCKS).find(|blocks| plan.visible(*blocks) <= effect);
     Some(plan)
+}
+
+/// With how many blocks an effect is told in four of five runs, at a two-sided error of `alpha`, where one difference scatters by
+/// `deviation`: the least number above `have`; none: more than `most`.
+pub fn enough_blocks(effect: f64, deviation: f64, alpha: f64, have: usize, most: usize) -> Option<usize> {
+    let of_one = effect.abs() / deviation.max(f64::MIN_POSITIVE);
+    let tells = |blocks: usize| {
+        let freedom = blocks - 1;
+        let centre = (of_one * (blocks as f64).sqrt()).min(1e9);
+        power_of_student(centre, student(1.0 - alpha / 2.0, freedom), freedom as f64) >= POWER
+    };
+    // More blocks never tell less.
+    let (mut enough, mut few) = (most, have.max(1));
+    if enough <= few || !tells(enough) {
+        return None;
+    }
+    while enough - few > 1 {
+        let middle = usize::midpoint(few, enough);
+        if tells(middle) { enough = middle } else { few = middle }
+    }
+    Some(enough)
 }

@@ -53,6 +53,21 @@ pub(crate) fn power_of_student(centre: f64, critical: f64, freedom: f64) -> f64 
     power / whole
 }
 
+/// The centre of the non-central t distribution that lies above `critical` with the chance `power`.
+pub(crate) fn centre_for(power: f64, critical: f64, freedom: f64) -> f64 {
+    const MOST: f64 = 1e9;
+    let mut beyond = 1.0;
+    while power_of_student(beyond, critical, freedom) < power && beyond < MOST {
+        beyond *= 2.0;
+    }
+    let mut within = 0.0;
+    for _ in 0..40 {
+        let middle = f64::midpoint(within, beyond);
+        if power_of_student(middle, critical, freedom) < power { within = middle } else { beyond = middle }
+    }
+    beyond
+}
+
 /// Quantile `p` of χ² with so many degrees of freedom.
 pub fn chi_squared(p: f64, freedom: usize) -> f64 {
     ChiSquared::new(freedom.max(1) as f64).map_or(f64::NAN, |distribution| distribution.inverse_cdf(p))

@@ -4,8 +4,8 @@
 
 use brownout_statistics::{
     ALPHA, Comparison, FLOOR, Method, Outcome, Zone, benjamini_hochberg, change_over, change_point, compare, deviation,
-    difference, effect_factor, estimate, log_odds, log_odds_floor, mann_kendall, median_over_trials, plan,
-    prediction_limits, recovery, student, warm_up_ends,
+    difference, effect_factor, effect_factor_at, enough_blocks, estimate, log_odds, log_odds_floor, mann_kendall,
+    median_over_trials, plan, prediction_limits, recovery, student, warm_up_ends,
 };
 use serde_json::Value;
 
@@ -85,6 +85,33 @@ fn the_smallest_effect_that_is_seen_is_so_many_standard_deviations() {
     }
     // No gap where the approximation begins.
     assert!(effect_factor(8) < effect_factor(7) && effect_factor(8) > 0.9 * effect_factor(7));
+}
+
+#[test]
+fn one_of_several_questions_takes_a_larger_effect_or_more_blocks() {
+    for blocks in 2..=20 {
+        // By itself it is what the table says; the way to it is another.
+        let alone = effect_factor_at(blocks, ALPHA * (1.0 - 1e-9));
+        assert!((alone / effect_factor(blocks) - 1.0).abs() < 0.03, "{blocks} blocks: {alone}");
+        let [of_4, of_20] = [4.0, 20.0].map(|cells| effect_factor_at(blocks, ALPHA / cells));
+        assert!(alone < of_4 && of_4 < of_20, "{blocks} blocks: {alone}, {of_4}, {of_20}");
+    }
+    let needed = |cells: f64| enough_blocks(0.05, 0.02, ALPHA / cells, 2, 200).unwrap();
+    assert_eq!(needed(1.0), 4, "three see 3.264 deviations, four 2.128");
+    assert!(needed(1.0) < needed(4.0) && needed(4.0) < needed(20.0));
+    for cells in [1.0, 4.0, 20.0] {
+        let blocks = needed(cells);
+        assert!(effect_factor_at(blocks, ALPHA / cells) <= 2.5 * 1.03, "{blocks} blocks tell it");
+        assert!(effect_factor_at(blocks - 1, ALPHA / cells) > 2.5 * 0.97, "and one fewer do not");
+    }
+}
+
+#[test]
+fn more_blocks_than_there_are_are_asked_for_and_no_more_than_anyone_runs() {
+    assert_eq!(enough_blocks(1.0, 0.01, ALPHA, 5, 200), Some(6));
+    assert_eq!(enough_blocks(1.0, 0.0, ALPHA, 2, 200), Some(3));
+    assert_eq!(enough_blocks(0.001, 1.0, ALPHA, 2, 200), None);
+    assert_eq!(enough_blocks(1.0, 0.01, ALPHA, 200, 200), None);
 }
 
 #[test]
@@ -181,13 +208,13 @@ fn separate_runs_that_are_too_few_or_no_numbers_have_no_difference() {
 fn one_trial_differs_or_not() {
     for name in ["one trial", "one trial, nothing"] {
         let (input, output) = vector(name);
-        let (low, high) = prediction_limits(&numbers(&input["free"])).unwrap();
+        let (low, high) = prediction_limits(&numbers(&input["free"]), 0.01).unwrap();
         assert_is(low, &output["low"]);
         assert_is(high, &output["high"]);
         let one = input["x"].as_f64().unwrap();
         assert_eq!(!(low..=high).contains(&one), output["outside"].as_bool().unwrap(), "{name}");
     }
-    assert!(prediction_limits(&[1.0, 1.1, 1.2]).is_none());
+    assert!(prediction_limits(&[1.0, 1.1, 1.2], 0.01).is_none());
 }
 
 #[test]

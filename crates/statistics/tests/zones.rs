@@ -103,6 +103,7 @@ fn where_nothing_passes_the_threshold_nothing_is_found() {
         for threshold in 0..2 {
             assert_eq!(found.crossing(threshold).high, None);
         }
-        assert!(found.crossing(1).low == Some(RANGE.1) || found.trials() <= MOST);
+        // Half of nothing is surely not lost anywhere.
+        assert_eq!(found.crossing(1).low, Some(RANGE.1), "{} trials", found.trials());
     }
 }

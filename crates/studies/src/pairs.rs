@@ -91,7 +91,7 @@ pub fn judge(values: &[(u32, f64)], blocks: usize, seed: u64) -> Vec<Pair> {
             let drawn: Vec<((u32, f64), (u32, f64))> = drawn.collect();
             let fault: Vec<f64> = drawn.iter().map(|(played, _)| played.1).collect();
             let without: Vec<f64> = drawn.iter().map(|(_, beside)| beside.1).collect();
-            let compared = statistics::compare(&fault, &[without], MARGIN, statistics::FLOOR, 1)?;
+            let compared = statistics::compare(&fault, &[without], MARGIN.ln_1p(), statistics::FLOOR, 1)?;
             Some(Pair {
                 trials: drawn.iter().map(|(played, beside)| (played.0, beside.0)).collect(),
                 outcome: compared.outcome,

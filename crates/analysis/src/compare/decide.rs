@@ -3,10 +3,11 @@
 use brownout_statistics::{ALPHA, Difference, Selection, benjamini_hochberg};
 
 use super::object::Compared;
-use crate::Outcome;
+use crate::{
+    MARGIN, Outcome,
+    words::{bound, confidence, relative, relative_range},
+};
 
-/// A change below this is none.
-pub(super) const MARGIN: f64 = 0.01;
 /// A smallest change that could have been seen is told up to this factor.
 const WORTH_TELLING: f64 = 1_000.0;
 
@@ -53,16 +54,13 @@ fn judge(figure: &mut Compared, difference: &Difference, alpha: f64, selected: b
     figure.no_larger_than = Some(no_larger_than).filter(|size| size.is_finite());
     figure.smallest_seen = Some(smallest_seen).filter(|size| *size < WORTH_TELLING);
     let is_better = (difference.effect > 0.0) == figure.more_is_better;
-    let percent = |share: f64| format!("{:.1}%", share * 100.0);
-    let confidence = format!("{}%", trimmed((1.0 - alpha) * 100.0));
-    let from_to =
-        format!("the {confidence} interval of the change is {} … {}", percent(interval.0), percent(interval.1));
+    let from_to = format!("the {} interval of the change is {}", confidence(1.0 - alpha), relative_range(interval));
     let seen = match figure.smallest_seen {
-        Some(size) => format!("a change of {} could have been seen", percent(size)),
+        Some(size) => format!("a change of {} could have been seen", relative(size)),
         None => "only a change by a factor of a thousand could have been seen".to_owned(),
     };
     let (outcome, reason) = if no_larger_than < MARGIN {
-        (Outcome::NoDifference, format!("no difference larger than {:.2}%", no_larger_than * 100.0))
+        (Outcome::NoDifference, format!("no difference larger than {}", bound(no_larger_than)))
     } else if selected {
         (if is_better { Outcome::Better } else { Outcome::Worse }, from_to)
     } else {
@@ -79,12 +77,6 @@ fn judge(figure: &mut Compared, difference: &Difference, alpha: f64, selected: b
         true => (Outcome::Inconclusive, "the percentile lies among operations that timed out".to_owned()),
         false => (outcome, reason),
     };
-}
-
-/// Two decimals at most, none that is 0.
-fn trimmed(value: f64) -> String {
-    let text = format!("{value:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]

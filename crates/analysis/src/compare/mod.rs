@@ -14,7 +14,7 @@ use brownout_record::{Objective, Run};
 
 pub use self::object::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side};
 use self::settings::Settings;
-use crate::{AnalysisError, Outcome};
+use crate::{AnalysisError, MARGIN, Outcome};
 
 /// So many runs a side see more than the coarsest changes.
 const ADVISED_RUNS: u32 = 3;
@@ -47,14 +47,14 @@ pub fn compare(a: &[Run], b: &[Run]) -> Result<Comparison, AnalysisError> {
         }
     }
     for (name, settings) in [("A", &settings_a), ("B", &settings_b)] {
-        warnings.extend(settings.mixed().map(|mixed| format!("the runs of {name} are not alike: {mixed}")));
+        warnings.extend(settings.mixed().into_iter().map(|mixed| format!("the runs of {name} are not alike: {mixed}")));
     }
     let sentence = sentence(&side_a, &side_b, &figures, few);
     Ok(Comparison {
         format: COMPARISON_FORMAT,
         differs: settings_a.differing(&settings_b),
         objective,
-        margin: decide::MARGIN,
+        margin: MARGIN,
         confidence,
         figures,
         warnings,
@@ -114,7 +114,7 @@ fn sentence(a: &Side, b: &Side, figures: &[Compared], few: Option<String>) -> St
     let (same, open) = (named(Outcome::NoDifference).len(), named(Outcome::Inconclusive).len());
     if same > 0 {
         let show = if same == 1 { "shows" } else { "show" };
-        parts.push(format!("{} {show} no difference of {:.0}% or more", count(same), decide::MARGIN * 100.0));
+        parts.push(format!("{} {show} no difference of {:.0}% or more", count(same), MARGIN * 100.0));
     }
     if open > 0 {
         parts.push(format!("{} {} inconclusive", count(open), if open == 1 { "is" } else { "are" }));

@@ -1,50 +1,111 @@
 //! What the sides were asked for and ran on, where that is not the same.
 
-use brownout_record::Run;
+use brownout_record::{Description, Run};
 
 use super::object::Setting;
-use crate::AnalysisError;
+use crate::{AnalysisError, cells};
 
 /// All settings of a side's runs, in words: of each what its runs say, each text once.
-pub(super) struct Settings(Vec<(&'static str, Vec<String>)>);
+pub(super) struct Settings(Vec<Given>);
+
+/// One setting; of a plan, of one of its cells.
+struct Given {
+    /// The cell's levels in words; empty where nothing varies, and for what all cells ran on.
+    cell: String,
+    name: &'static str,
+    texts: Vec<String>,
+}
+
+impl Given {
+    fn is(&self, cell: &str, name: &str) -> bool {
+        self.cell == cell && self.name == name
+    }
+}
 
 impl Settings {
     /// Those of some runs.
     pub(super) fn of(runs: &[Run]) -> Result<Self, AnalysisError> {
-        let mut all: Vec<(&'static str, Vec<String>)> = Vec::new();
+        let mut all: Vec<Given> = Vec::new();
         for run in runs {
-            for (name, text) in given(run)? {
-                match all.iter_mut().find(|(known, _)| *known == name) {
-                    Some((_, texts)) if texts.contains(&text) => {}
-                    Some((_, texts)) => texts.push(text),
-                    None => all.push((name, vec![text])),
+            for (cell, name, text) in given(run)? {
+                match all.iter_mut().find(|known| known.is(&cell, name)) {
+                    Some(known) if known.texts.contains(&text) => {}
+                    Some(known) => known.texts.push(text),
+                    None => all.push(Given { cell, name, texts: vec![text] }),
                 }
             }
         }
-        all.iter_mut().for_each(|(_, texts)| texts.sort_unstable());
+        all.iter_mut().for_each(|given| given.texts.sort_unstable());
         Ok(Settings(all))
     }
 
-    /// What the other side does not have in common with this one.
+    /// What the other side does not have in common with this one, in the cells that both have: once, where it differs in all of
+    /// them alike.
     pub(super) fn differing(&self, b: &Settings) -> Vec<Setting> {
-        let differ = self.0.iter().zip(&b.0).filter(|((_, a), (_, b))| a != b);
-        differ.map(|((name, a), (_, b))| Setting { name: (*name).to_owned(), a: joined(a), b: joined(b) }).collect()
+        let both = |a: &Given| Some((joined(&a.texts), joined(&b.0.iter().find(|one| one.is(&a.cell, a.name))?.texts)));
+        let mut all: Vec<Setting> = Vec::new();
+        for given in &self.0 {
+            let Some((a, b)) = both(given).filter(|(a, b)| a != b) else { continue };
+            let mut same = self.0.iter().filter(|other| other.name == given.name).filter_map(both);
+            let is_alike = same.all(|other| other == (a.clone(), b.clone()));
+            let name = if is_alike { given.name.to_owned() } else { named(given) };
+            if all.iter().all(|known| known.name != name) {
+                all.push(Setting { name, a, b });
+            }
+        }
+        all
     }
 
     /// What the runs of this side do not have in common: `load: a | b`.
-    pub(super) fn mixed(&self) -> impl Iterator<Item = String> {
-        let mixed = self.0.iter().filter(|(_, texts)| texts.len() > 1);
-        mixed.map(|(name, texts)| format!("{name}: {}", joined(texts)))
+    pub(super) fn mixed(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for given in self.0.iter().filter(|given| given.texts.len() > 1) {
+            let is_alike = self.0.iter().filter(|other| other.name == given.name).all(|one| one.texts == given.texts);
+            let name = if is_alike { given.name.to_owned() } else { named(given) };
+            let text = format!("{name}: {}", joined(&given.texts));
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        }
+        all
     }
+}
+
+fn named(given: &Given) -> String {
+    if given.cell.is_empty() { given.name.to_owned() } else { format!("{}, {}", given.name, given.cell) }
 }
 
 fn joined(texts: &[String]) -> String {
     texts.join(" | ")
 }
 
-fn given(run: &Run) -> Result<Vec<(&'static str, String)>, AnalysisError> {
-    let plan = run.description()?;
+/// The cell that it is of, its name, and what was given.
+type Of = (String, &'static str, String);
+
+fn given(run: &Run) -> Result<Vec<Of>, AnalysisError> {
+    let rows = run.cells()?;
+    let design = cells::design(run, &rows)?;
     let environment = run.environment()?.unwrap_or_default();
+    let mut all: Vec<Of> = Vec::new();
+    for row in &rows {
+        let cell = cells::text(&design, row);
+        all.extend(planned(&row.description).into_iter().map(|(name, text)| (cell.clone(), name, text)));
+    }
+    let ran_on = [
+        ("its settings", environment.system_settings),
+        ("java", environment.java),
+        ("congestion control", environment.congestion_control),
+        ("brownout", environment.version),
+        ("kernel", environment.kernel),
+        ("processor", format!("{} × {}", environment.cores, environment.cpu)),
+        ("clock source", environment.clock_source),
+        ("emulator", environment.emulator_scheduling),
+    ];
+    all.extend(ran_on.map(|(name, text)| (String::new(), name, text)));
+    Ok(all)
+}
+
+fn planned(plan: &Description) -> [(&'static str, String); 10] {
     let nodes = plan.hosts.iter().filter(|host| host.role == "node").count();
     let phases: Vec<String> = plan
         .phases
@@ -58,24 +119,16 @@ fn given(run: &Run) -> Result<Vec<(&'static str, String)>, AnalysisError> {
         brownout_units::format_ns(objective.response_ns as f64),
         objective.operation.as_ref().map_or_else(String::new, |name| format!(" of {name}"))
     );
-    Ok(vec![
-        ("system", plan.system),
-        ("its settings", environment.system_settings),
-        ("java", environment.java),
+    [
+        ("system", plan.system.clone()),
         ("nodes", nodes.to_string()),
         ("network", plan.network.join("; ")),
-        ("congestion control", environment.congestion_control),
-        ("load", plan.load.text),
-        ("consistency", plan.load.consistency),
+        ("load", plan.load.text.clone()),
+        ("consistency", plan.load.consistency.clone()),
         ("replication", plan.load.replication.to_string()),
         ("time-out", brownout_units::format_ns(plan.load.timeout_ns as f64)),
         ("good", good),
         ("phases", phases.join(", ")),
         ("faults", plan.faults.join("; ")),
-        ("brownout", environment.version),
-        ("kernel", environment.kernel),
-        ("processor", format!("{} × {}", environment.cores, environment.cpu)),
-        ("clock source", environment.clock_source),
-        ("emulator", environment.emulator_scheduling),
-    ])
+    ]
 }

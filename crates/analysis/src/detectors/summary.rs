@@ -1,22 +1,30 @@
-//! Detectors over several trials: those of a cell, or all of them.
+//! Detectors over several trials: those of a cell, and those without a fault that it is compared with.
+
+use serde::Serialize;
 
 use super::{Accusation, DETECTORS};
-use crate::{Proof, TrialFindings, Validity};
+use crate::{Proof, TrialFindings, Validity, stats};
 
 /// The chance with which the true rate of false alarms is larger than its bound.
 const DOUBT: f64 = 0.05;
 
 /// One detector over several trials. Of trials that are not valid nothing follows: they are left out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DetectorSummary {
     /// The detector.
     pub detector: String,
     /// What it looks at, in words.
     pub looks_at: String,
+    /// Valid trials that it watched.
+    pub trials: u64,
     /// Faults that were proven, over all trials.
     pub faults: u64,
-    /// How long each took that was detected, ns, in ascending order.
+    /// Of these those that it detected.
+    pub detected: u64,
+    /// How long each of them took, ns, in ascending order.
     pub times_to_detect_ns: Vec<u64>,
+    /// The median of that, ns; none: it detected none.
+    pub time_to_detect_ns: Option<u64>,
     /// Accusations: right, wrong, none.
     pub right: u64,
     /// Another place.
@@ -27,28 +35,11 @@ pub struct DetectorSummary {
     pub false_alarms: u64,
     /// How long it watched without a fault, ns.
     pub quiet_ns: u64,
-}
-
-impl DetectorSummary {
-    /// The median time to detect of the faults that were detected, ns.
-    pub fn median_ns(&self) -> Option<f64> {
-        crate::stats::median(&mut self.times_to_detect_ns.clone())
-    }
-
-    /// False alarms per hour without a fault; none if there was no such time.
-    pub fn per_hour(&self) -> Option<f64> {
-        (self.quiet_ns > 0).then(|| self.false_alarms as f64 / self.hours())
-    }
-
+    /// False alarms per hour of that; none if there was no such time.
+    pub false_alarms_per_hour: Option<f64>,
     /// The upper end of the one-sided 95 % interval of that, if false alarms come independently of each other (Garwood, "Fiducial limits for the
     /// Poisson distribution", Biometrika 28, 1936): none in an hour does not say that there is less than one an hour.
-    pub fn per_hour_at_most(&self) -> Option<f64> {
-        (self.quiet_ns > 0).then(|| largest_mean(self.false_alarms) / self.hours())
-    }
-
-    fn hours(&self) -> f64 {
-        self.quiet_ns as f64 / 3.6e12
-    }
+    pub false_alarms_per_hour_at_most: Option<f64>,
 }
 
 /// Each detector over those of the trials that are valid; none where no valid trial has any.
@@ -57,11 +48,11 @@ pub fn summaries<'a>(trials: impl Iterator<Item = &'a TrialFindings>) -> Vec<Det
     for trial in trials.filter(|trial| trial.validity == Validity::Valid) {
         for found in &trial.detectors {
             let at = all.iter().position(|known| known.detector == found.detector).unwrap_or_else(|| {
-                let looks_at = DETECTORS.iter().find(|one| one.name == found.detector).map_or("", |one| one.looks_at);
-                all.push(DetectorSummary::none(&found.detector, looks_at));
+                all.push(DetectorSummary::none(&found.detector));
                 all.len() - 1
             });
             let sum = &mut all[at];
+            sum.trials += 1;
             sum.false_alarms += found.false_alarms;
             sum.quiet_ns += found.quiet_ns;
             let proven = |fault: u32| trial.faults.iter().any(|one| one.index == fault && one.verdict == Proof::Proven);
@@ -77,22 +68,39 @@ pub fn summaries<'a>(trials: impl Iterator<Item = &'a TrialFindings>) -> Vec<Det
             }
         }
     }
-    all.iter_mut().for_each(|sum| sum.times_to_detect_ns.sort_unstable());
+    all.iter_mut().for_each(DetectorSummary::conclude);
     all
 }
 
 impl DetectorSummary {
-    fn none(detector: &str, looks_at: &str) -> Self {
+    fn none(detector: &str) -> Self {
         DetectorSummary {
             detector: detector.to_owned(),
-            looks_at: looks_at.to_owned(),
+            looks_at: DETECTORS.iter().find(|one| one.name == detector).map_or("", |one| one.looks_at).to_owned(),
+            trials: 0,
             faults: 0,
+            detected: 0,
             times_to_detect_ns: Vec::new(),
+            time_to_detect_ns: None,
             right: 0,
             wrong: 0,
             nobody: 0,
             false_alarms: 0,
             quiet_ns: 0,
+            false_alarms_per_hour: None,
+            false_alarms_per_hour_at_most: None,
+        }
+    }
+
+    /// What follows from the counts.
+    fn conclude(&mut self) {
+        self.times_to_detect_ns.sort_unstable();
+        self.detected = self.times_to_detect_ns.len() as u64;
+        self.time_to_detect_ns = stats::median(&mut self.times_to_detect_ns.clone()).map(|ns| ns as u64);
+        if self.quiet_ns > 0 {
+            let hours = self.quiet_ns as f64 / 3.6e12;
+            self.false_alarms_per_hour = Some(self.false_alarms as f64 / hours);
+            self.false_alarms_per_hour_at_most = Some(largest_mean(self.false_alarms) / hours);
         }
     }
 }

@@ -134,7 +134,8 @@ impl MaxRate {
             CapacityOutcome::Threshold => {
                 let (low, high) = found.interval.unzip();
                 format!(
-                    "Up to {} {phase} keeps {asked} (95% interval {} … {}); at {} 19 of 20 trials do, with a probability of 90%.",
+                    "At {} half of the trials keep {asked} in {phase} (95% interval {} … {}); at {} 19 of 20 do, with a \
+                     probability of 90%.",
                     rate(found.rate),
                     rate(low),
                     rate(high),
@@ -147,10 +148,10 @@ impl MaxRate {
             }
             CapacityOutcome::NotTold => match found.rate {
                 Some(_) => format!(
-                    "Not told: {phase} keeps {asked} at {} at least; beyond that a rate has no valid trial.",
+                    "Not told: a trial at {} kept {asked} in {phase}; what becomes of it at higher rates, these trials do not say.",
                     rate(found.rate)
                 ),
-                None => format!("Not told: no valid trial says whether {phase} keeps {asked}."),
+                None => format!("Not told: no valid trial kept {asked} in {phase}."),
             },
         }
     }

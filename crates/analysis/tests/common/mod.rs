@@ -76,6 +76,8 @@ pub struct Synthetic {
     pub invented: u64,
     /// By how much operations of all phases of a trial (from 1) take longer than usual, a share.
     pub drift: fn(u32) -> f64,
+    /// By how much operations take longer than usual at the beginning of a baseline, a share that falls to nothing by its end.
+    pub unsettled: f64,
     /// Operations that are due in each second of the baseline and find no user.
     pub withheld: u64,
     /// Generator lateness, ns, in the fault phase …
@@ -166,6 +168,7 @@ impl Default for Synthetic {
             time_outs: 0,
             invented: 0,
             drift: |_| 0.0,
+            unsettled: 0.0,
             withheld: 0,
             lateness: 50_000,
             stood_still: 0,

@@ -348,7 +348,9 @@ impl Synthetic {
                     (_, "read") => 1_200_000,
                     _ => 900_000,
                 };
-                let base = (base as f64 * (1.0 + (self.drift)(trial))) as u64;
+                let left = 1.0 - second as f64 / self.seconds[2] as f64;
+                let unsettled = if phase == "baseline" { self.unsettled * left } else { 0.0 };
+                let base = (base as f64 * (1.0 + (self.drift)(trial) + unsettled)) as u64;
                 let slow = if coordinator == "n2" && slowed { self.slower } else { 0 };
                 let broken = self.broken_in == Some(phase);
                 let mut one = || if broken { 2 } else { slow + noise.latency(base) };

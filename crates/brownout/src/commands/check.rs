@@ -99,7 +99,8 @@ fn visible(pilot: &Path, design: &Design) -> Result<Visible, u8> {
         output::fail(error);
         WRONG
     })?;
-    let seen = brownout_analysis::visible(&run, design.blocks, design.without_fault).map_err(|error| {
+    let cells = design.cells.iter().filter(|cell| !cell.plan.faults.is_empty()).count() as u32;
+    let seen = brownout_analysis::visible(&run, design.blocks, design.without_fault, cells).map_err(|error| {
         output::fail(error);
         INVALID
     })?;
@@ -264,12 +265,22 @@ fn sees(checked: &Checked) -> Option<String> {
         ),
         Some(visible) => {
             let five = visible.blocks_for_5_percent;
+            // Falls and rises that are as large a factor.
+            let beyond = |change: Option<f64>| match change {
+                Some(rise) => words::relative_range((-rise / (1.0 + rise), rise)),
+                None => "any factor".to_owned(),
+            };
+            let cells = checked.cells.iter().filter(|cell| !cell.faults.is_empty()).count();
+            let of_one = match cells {
+                0 | 1 => String::new(),
+                _ => format!(" (in the only one of {cells} cells that changes, beyond {})", beyond(visible.change_of_one)),
+            };
             format!(
-                "sees        in four of five runs a change of goodput of {:.1}% or more, by the noise of {} trials of the pilot \
-                 ({:.2}%); for 5% it takes {}",
-                visible.change * 100.0,
+                "sees        in four of five runs a change of goodput beyond {}{of_one}, by the noise of {} trials of the pilot \
+                 (they scatter by {}); for 5% it takes {}",
+                beyond(visible.change),
                 visible.pilot_trials,
-                visible.deviation * 100.0,
+                words::share(visible.deviation),
                 five.map_or_else(|| "more blocks than anyone runs".to_owned(), |blocks| format!("trials: {blocks}"))
             )
         }
