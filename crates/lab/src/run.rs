@@ -264,6 +264,8 @@ impl<'a> Runner<'a> {
         let run = Run::open(&self.request.provided.directory.join("run.db"))?;
         let judged = judged(&run, number)?;
         if judged.validity != Validity::Valid {
+            // A flood of a busy machine would set the rate of all that come after it here.
+            self.stands.forget_capacity(self.design.cells[planned.cell].sharing);
             let again = if attempt < self.design.attempts { "; it is repeated" } else { "" };
             let reason = judged.reasons.first().and_then(|reason| reason.lines().next()).unwrap_or_default();
             progress.note(&format!("trial {} is {}{again}: {reason}", planned.number, judged.validity.name()));

@@ -147,6 +147,13 @@ impl Stands {
         }
     }
 
+    /// What a load's flood was answered at is not known any more: a trial that showed or used it was not valid.
+    pub(crate) fn forget_capacity(&mut self, load: usize) {
+        if let Some(stand) = &mut self.current {
+            stand.capacities.remove(&load);
+        }
+    }
+
     fn remove(&self, stand: Stand) {
         let scratch = self.specs[stand.layout].paths(stand.number).scratch;
         drop(stand);
