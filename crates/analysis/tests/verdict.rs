@@ -269,6 +269,20 @@ fn a_machine_that_others_use_in_the_fault_phase_is_a_warning() {
 }
 
 #[test]
+fn what_many_trials_warn_of_is_one_line_with_the_worst_of_them() {
+    let few = analysed(&Synthetic { trials: 3, planned_trials: 3, without: 0, busy: 0.9, ..Synthetic::default() });
+    let busy = |found: &Findings| -> Vec<String> {
+        found.warnings.iter().filter(|warning| warning.contains("busy in the")).cloned().collect()
+    };
+    assert_eq!(busy(&few).len(), 3, "{:?}", few.warnings);
+    let many = analysed(&Synthetic { trials: 8, planned_trials: 8, without: 0, busy: 0.9, ..Synthetic::default() });
+    let told = busy(&many);
+    assert_eq!(told.len(), 1, "{:?}", many.warnings);
+    assert!(told[0].starts_with("in 8 trials, at worst in trial 1: the machine was 90% busy in the"), "{told:?}");
+    assert!(told[0].contains("90% busy in the baseline"), "{told:?}");
+}
+
+#[test]
 fn a_saturated_machine_is_a_warning() {
     let found = analysed(&Synthetic { busy: 0.9, ..Synthetic::default() });
     assert_eq!(found.verdict.validity, Validity::Valid);

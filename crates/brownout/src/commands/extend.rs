@@ -25,7 +25,15 @@ pub fn extend(arguments: &Arguments) -> u8 {
         return WRONG;
     };
     match resumed(&arguments.run, None, blocks) {
-        Ok(asked) => go(asked, arguments.json),
+        Ok(asked) => {
+            if asked.has_nothing_to_compare_with() {
+                eprintln!(
+                    "note: this design has no trials without a fault, and trials that are added have none either: nothing is \
+                     judged. For a verdict begin a new run with trials: 2 or more"
+                );
+            }
+            go(asked, arguments.json)
+        }
         Err(code) => code,
     }
 }

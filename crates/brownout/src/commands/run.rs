@@ -86,6 +86,14 @@ pub struct Asked {
     is_complete: bool,
 }
 
+impl Asked {
+    /// It has faults, and nothing that says what would have been without them.
+    pub fn has_nothing_to_compare_with(&self) -> bool {
+        let cells = &self.design.cells;
+        self.design.without_fault == 0 && cells.iter().all(|cell| !cell.plan.faults.is_empty())
+    }
+}
+
 /// What a run that goes on is asked; `blocks` more are added. The error is already told.
 pub fn resumed(run: &Path, file: Option<&Path>, blocks: u32) -> Result<Asked, u8> {
     let resumed = brownout_lab::resume(run, file, blocks).map_err(|error| {

@@ -283,8 +283,8 @@ impl Source {
                 Kind::Key => place_of(tree, &factor.name).map(|place| *place = value.clone()),
                 Kind::Bundle => bundle::put(tree, value),
             };
-            let is_search = self.node("search").is_some();
-            let key = if is_search { "search.danger-zone".to_owned() } else { format!("vary.{}", factor.name) };
+            let searched = ["search.danger-zone", "search.max-rate"].into_iter().find(|key| self.node(key).is_some());
+            let key = searched.map_or_else(|| format!("vary.{}", factor.name), str::to_owned);
             put.map_err(|message| self.complain(&key, message))?;
         }
         source.variables().first().map_or(Ok(()), |unknown| Err(self.unknown(unknown, variation)))?;
