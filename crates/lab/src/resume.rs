@@ -22,6 +22,8 @@ pub struct Resumed {
     pub set: Vec<String>,
     /// The number of the one trial that it was asked for; none: all.
     pub only: Option<u32>,
+    /// How many labs at once it had so far; none: it was killed before that was written.
+    pub labs: Option<u32>,
     /// Trials that are still to be made.
     pub missing: usize,
 }
@@ -63,7 +65,9 @@ pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, 
     if blocks > 0 && source.search()?.is_some() {
         return Err(LabError::Resume("a search decides itself how many trials it takes; none can be added".to_owned()));
     }
-    let only = run.design()?.and_then(|design| design.only);
+    let described = run.design()?;
+    let only = described.as_ref().and_then(|design| design.only);
+    let labs = described.map(|design| design.labs);
     if blocks > 0 {
         if let Some(only) = only {
             let why = format!("it was asked for trial {only} of its design alone; blocks are added to whole designs");
@@ -78,7 +82,7 @@ pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, 
     let failed = |source| LabError::Directory { doing: "find", path: path.to_owned(), source };
     let directory = run.path().canonicalize().map_err(failed)?;
     let directory = directory.parent().map_or_else(|| directory.clone(), Path::to_owned);
-    Ok(Resumed { directory, design, source, set, only, missing })
+    Ok(Resumed { directory, design, source, set, only, labs, missing })
 }
 
 /// What is to be set so that a design has more blocks, and those that it has stay as they are.

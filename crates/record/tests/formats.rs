@@ -91,6 +91,7 @@ fn what_a_run_of_an_earlier_format_holds_is_read_and_the_file_stays_as_it_is() {
         assert_eq!((cells.len(), cells[0].cell, cells[0].compared_with, cells[0].levels.len()), (1, 1, 1, 0));
         assert_eq!((trial.planned, trial.cell, trial.block, trial.arm), (1, 1, 1, Arm::Fault));
         assert_eq!((trial.attempt, trial.stand, trial.session), (1, 1, 1));
+        assert_eq!((trial.lab, trial.processors.as_str()), (1, ""), "one at a time, and nobody says on what");
         assert_eq!(run.sessions().unwrap()[0].started_unix_ms, 1_780_000_000_000);
         assert_eq!(run.design().unwrap(), None);
 

@@ -95,11 +95,12 @@ pub fn resumed(run: &Path, file: Option<&Path>, blocks: u32) -> Result<Asked, u8
             error => error.exit_code(),
         }
     })?;
-    let Resumed { directory, source, design, set, only, missing } = resumed;
+    let Resumed { directory, source, design, set, only, labs, missing } = resumed;
     let options = RunOptions {
         out: directory.parent().unwrap_or(&directory).to_owned(),
         set,
         only,
+        labs,
         resumes: Some(directory),
         ..RunOptions::default()
     };

@@ -352,8 +352,8 @@ impl Source {
 }
 
 /// What may vary; the other keys of a file are of all cells together.
-pub(super) const SECTIONS: [&str; 8] =
-    ["network", "cluster", "load", "phases", "faults", "objective", "seed", "fresh-every"];
+pub(super) const SECTIONS: [&str; 9] =
+    ["network", "cluster", "load", "phases", "faults", "objective", "seed", "fresh-every", "parallel"];
 
 /// The first step of a dotted key.
 pub(super) fn section(key: &str) -> &str {

@@ -26,6 +26,11 @@ impl Interrupts {
         COUNT.load(Ordering::Relaxed) > 0
     }
 
+    /// As if the user had asked: what cannot go on ends everything in this process.
+    pub fn raise(self) {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// The next one also goes to this process; one after that kills it.
     pub(super) fn forward_to(self, pid: i32) {
         FORWARD_TO.store(pid, Ordering::Relaxed);

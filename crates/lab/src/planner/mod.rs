@@ -95,6 +95,15 @@ impl Planner {
         }
     }
 
+    /// The same while some trials are under way; none as well if nothing can be said before one of them has ended.
+    pub fn next_beside(&self, settled: &Settled, under_way: &[u32]) -> Option<Next> {
+        match self {
+            Planner::Matrix(matrix) => matrix.next_beside(settled, under_way),
+            search if under_way.is_empty() => search.next(settled),
+            _ => None,
+        }
+    }
+
     /// How many trials there are, without those that are repeated; of a search at most.
     pub fn most_trials(&self) -> usize {
         match self {
@@ -104,18 +113,25 @@ impl Planner {
         }
     }
 
-    /// How long all trials after this one take, of a search at most.
-    pub(crate) fn behind(&self, design: &Design, number: u32) -> Duration {
+    /// How long all trials take that are still to begin, of a search at most; `at_once` says how many labs share them, by what the file
+    /// of a cell says.
+    pub(crate) fn behind(
+        &self,
+        design: &Design,
+        is_behind: &dyn Fn(u32) -> bool,
+        at_once: &dyn Fn(Option<u32>) -> u32,
+    ) -> Duration {
         match self {
             Planner::Matrix(matrix) => {
                 let nothing = Settled::new();
-                let after = matrix.missing(&nothing).filter(|trial| trial.number > number);
-                after.map(|trial| design.expected_of(*trial)).sum()
+                let behind = matrix.missing(&nothing).filter(|trial| is_behind(trial.number));
+                behind.map(|trial| design.expected_of(*trial) / at_once(design.cells[trial.cell].plan.parallel).max(1)).sum()
             }
-            // Trials of a search are as long as each other.
+            // Trials of a search are as long as each other, and come one by one.
             search => {
                 let trial = |number| PlannedTrial { number, block: 1, cell: 0, arm: Arm::Fault };
-                (number + 1..=search.most_trials() as u32).map(|number| design.expected_of(trial(number))).sum()
+                let behind = (1..=search.most_trials() as u32).filter(|number| is_behind(*number));
+                behind.map(|number| design.expected_of(trial(number))).sum()
             }
         }
     }

@@ -1,5 +1,5 @@
 -- Format 6 (2026-11-23): designs. A run of before has one cell, each of its trials is a block of its own with its faults,
--- on a stand of its own, tried once; and it was made in one session.
+-- on a stand of its own, tried once; and it was made in one session, by one lab at a time.
 CREATE TABLE session (
     session INTEGER PRIMARY KEY, boot_id TEXT NOT NULL, started_unix_ms INTEGER NOT NULL,
     zero_monotonic_ns INTEGER NOT NULL, starts_ns INTEGER NOT NULL
@@ -16,10 +16,11 @@ CREATE TABLE trial_of_before AS SELECT * FROM trial;
 DROP TABLE trial;
 CREATE TABLE trial (
     trial INTEGER PRIMARY KEY, planned INTEGER NOT NULL, cell INTEGER NOT NULL, block INTEGER NOT NULL,
-    arm TEXT NOT NULL, attempt INTEGER NOT NULL, stand INTEGER NOT NULL, session INTEGER NOT NULL,
+    arm TEXT NOT NULL, attempt INTEGER NOT NULL, stand INTEGER NOT NULL,
+    lab INTEGER NOT NULL, processors TEXT NOT NULL, session INTEGER NOT NULL,
     seed INTEGER NOT NULL, starts_ns INTEGER NOT NULL, ends_ns INTEGER, state TEXT NOT NULL
 );
-INSERT INTO trial SELECT trial, trial, 1, trial, 'fault', 1, trial, 1, seed, starts_ns, ends_ns, state FROM trial_of_before;
+INSERT INTO trial SELECT trial, trial, 1, trial, 'fault', 1, trial, 1, '', 1, seed, starts_ns, ends_ns, state FROM trial_of_before;
 DROP TABLE trial_of_before;
 -- The database's own evidence: of an earlier run there is none.
 CREATE TABLE evidence (
