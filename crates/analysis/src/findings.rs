@@ -4,8 +4,8 @@ use brownout_record::{Arm, CellRow, Description, Environment, Event, RecordError
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, CellFindings, DesignFindings, FactorFindings, LabFindings, Lesson, NodeDeath, PhaseFindings, SearchFindings,
-    TrialEvidence, TrialFindings, Validity, Verdict, balance,
+    AnalysisError, CellFindings, DesignFindings, FactorFindings, LabFindings, Lesson, NodeDeath, PhaseFindings,
+    SearchFindings, TrialEvidence, TrialFindings, Validity, Verdict, balance,
     cells::{self, CellSums},
     database, detectors, effects,
     explained::{self, Measured},

@@ -133,7 +133,8 @@ impl Design {
     fn check_parallel(&self) -> Result<(), FileError> {
         let asked = || self.cells.iter().map(|cell| cell.plan.parallel);
         if self.search.is_some() && asked().flatten().any(|labs| labs > 1) {
-            let message = "a search chooses each trial by those before it, so it has one lab; leave parallel out, or write 1";
+            let message =
+                "a search chooses each trial by those before it, so it has one lab; leave parallel out, or write 1";
             return Err(self.source.complain("parallel", message.to_owned()));
         }
         if asked().any(|labs| labs.is_none()) && asked().any(|labs| labs.is_some()) {

@@ -46,8 +46,7 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
         true => Recorder::resume(&path, zero_ns, request.started_unix_ms)?,
     };
     recorder.batch(|recorder| {
-        let description =
-            DesignDescription { labs: request.labs.count(), ..design.description(request.only) };
+        let description = DesignDescription { labs: request.labs.count(), ..design.description(request.only) };
         recorder.json("design", &description)?;
         cells.iter().try_for_each(|row| recorder.cell(row))?;
         recorder.document("experiment", source.text())?;
@@ -138,8 +137,7 @@ impl<'a> Common<'a> {
         progress: &mut dyn Progress,
     ) -> Result<(), LabError> {
         // Their connections cannot be shared, and have to be gone before the run's own one finishes.
-        let recorders: Vec<Recorder> =
-            (0..working).map(|_| recorder.beside()).collect::<Result<_, _>>()?;
+        let recorders: Vec<Recorder> = (0..working).map(|_| recorder.beside()).collect::<Result<_, _>>()?;
         let progress = Mutex::new(progress);
         let results = thread::scope(|scope| {
             let mut threads = Vec::new();

@@ -166,8 +166,14 @@ impl Trial<'_> {
         let mtu = to_u16(plan.layout.network.mtu.0);
         let witnesses = Witnesses::start(needs, network, mtu, controls)?;
         let evidence = DatabaseEvidence::start(&controls.nodes, spec, needs, time_line.epoch_ns)?;
-        let sources =
-            Sources { network, probes: &probes, witnesses: &witnesses, evidence: &evidence, proc: &spec.proc, has_neighbours };
+        let sources = Sources {
+            network,
+            probes: &probes,
+            witnesses: &witnesses,
+            evidence: &evidence,
+            proc: &spec.proc,
+            has_neighbours,
+        };
         let observer = Observer::new(number, recorder, cluster, sources, time_line.epoch_ns)?;
         let capabilities = if sabotage { sabotaged(capabilities) } else { capabilities.clone() };
         let schedule = Schedule::new(&plan.faults, hosts, &capabilities);

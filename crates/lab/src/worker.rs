@@ -126,12 +126,7 @@ impl Worker<'_> {
 }
 
 /// Records what ended a trial, or the run.
-pub(crate) fn tell(
-    recorder: &mut Recorder,
-    trial: Option<u32>,
-    kind: &str,
-    error: &LabError,
-) -> Result<(), LabError> {
+pub(crate) fn tell(recorder: &mut Recorder, trial: Option<u32>, kind: &str, error: &LabError) -> Result<(), LabError> {
     let event = Event {
         trial,
         at_ns: recorder.at(monotonic_ns()),

@@ -35,13 +35,13 @@ impl Processors {
 /// `read` has the files of a processor (Documentation/ABI/stable/sysfs-devices-system-cpu). One of which nothing is known is a
 /// core of its own.
 fn cores(cpus: &[usize], read: &dyn Fn(usize, &str) -> Option<String>) -> Vec<Core> {
-    let list = |cpu: usize, file: &str| read(cpu, file).map(|text| parse_cpu_list(&text)).filter(|list| !list.is_empty());
+    let list =
+        |cpu: usize, file: &str| read(cpu, file).map(|text| parse_cpu_list(&text)).filter(|list| !list.is_empty());
     let number = |cpu: usize, file: &str| read(cpu, file)?.trim().parse::<usize>().ok();
     let mut cores: Vec<Core> = Vec::new();
     for cpu in cpus {
         // The older name of the same is the only one before Linux 5.3.
-        let siblings =
-            list(*cpu, "topology/core_cpus_list").or_else(|| list(*cpu, "topology/thread_siblings_list"));
+        let siblings = list(*cpu, "topology/core_cpus_list").or_else(|| list(*cpu, "topology/thread_siblings_list"));
         let siblings = siblings.unwrap_or_else(|| vec![*cpu]);
         if let Some(core) = cores.iter_mut().find(|core| core.cpus.iter().any(|other| siblings.contains(other))) {
             core.cpus.push(*cpu);
@@ -68,7 +68,8 @@ pub fn cpu_list(cpus: &[usize]) -> String {
             _ => parts.push((*cpu, *cpu)),
         }
     }
-    let part = |(first, last): &(usize, usize)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    let part =
+        |(first, last): &(usize, usize)| if first == last { first.to_string() } else { format!("{first}-{last}") };
     parts.iter().map(part).collect::<Vec<_>>().join(",")
 }
 

@@ -122,7 +122,12 @@ fn several_writers_of_one_session_lose_nothing_and_the_file_is_whole_when_they_a
             scope.spawn(move || {
                 assert_eq!((writer.session(), writer.at(1_500)), (1, 500));
                 for second in 0..50 {
-                    let row = TrialRow { trial: lab, lab, processors: "0-1,4".to_owned(), ..TrialRow::single(7, 5, Arm::None) };
+                    let row = TrialRow {
+                        trial: lab,
+                        lab,
+                        processors: "0-1,4".to_owned(),
+                        ..TrialRow::single(7, 5, Arm::None)
+                    };
                     writer
                         .batch(|writer| {
                             writer.trial(&row)?;

@@ -85,10 +85,7 @@ impl Takes {
     fn of(design: &Design) -> Takes {
         design.layouts().iter().fold(Takes::default(), |most, layout| {
             let nodes = layout.hosts.nodes().count();
-            Takes {
-                nodes: most.nodes.max(nodes),
-                memory: most.memory.max(memory_needed(nodes, layout.cluster.heap)),
-            }
+            Takes { nodes: most.nodes.max(nodes), memory: most.memory.max(memory_needed(nodes, layout.cluster.heap)) }
         })
     }
 
@@ -137,8 +134,23 @@ impl Labs {
         let limit = [
             (trials, format!("the design has {trials} trial{}", if trials == 1 { "" } else { "s" })),
             (by_processors, format!("{} wants {wanted} processors, and there are {}", takes.words(), room.words())),
-            (by_memory, format!("{} needs {} MB, and {} MB are available", takes.words(), takes.memory >> 20, room.memory.unwrap_or(0) >> 20)),
-            (by_disk, format!("each needs up to {} MB of disk, and {} MB are free", machine::DISK_NEEDED >> 20, room.disk.unwrap_or(0) >> 20)),
+            (
+                by_memory,
+                format!(
+                    "{} needs {} MB, and {} MB are available",
+                    takes.words(),
+                    takes.memory >> 20,
+                    room.memory.unwrap_or(0) >> 20
+                ),
+            ),
+            (
+                by_disk,
+                format!(
+                    "each needs up to {} MB of disk, and {} MB are free",
+                    machine::DISK_NEEDED >> 20,
+                    room.disk.unwrap_or(0) >> 20
+                ),
+            ),
         ];
         let reason = limit.into_iter().min_by_key(|(most, _)| *most).map(|(_, words)| words).unwrap_or_default();
         Labs::among(room, labs, format!("parallel: auto; {reason}"))

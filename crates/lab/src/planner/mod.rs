@@ -125,7 +125,9 @@ impl Planner {
             Planner::Matrix(matrix) => {
                 let nothing = Settled::new();
                 let behind = matrix.missing(&nothing).filter(|trial| is_behind(trial.number));
-                behind.map(|trial| design.expected_of(*trial) / at_once(design.cells[trial.cell].plan.parallel).max(1)).sum()
+                behind
+                    .map(|trial| design.expected_of(*trial) / at_once(design.cells[trial.cell].plan.parallel).max(1))
+                    .sum()
             }
             // Trials of a search are as long as each other, and come one by one.
             search => {
