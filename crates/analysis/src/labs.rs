@@ -11,7 +11,8 @@ use crate::{TrialFindings, Validity};
 pub struct LabFindings {
     /// From 1.
     pub lab: u32,
-    /// The processors that it had, `0-3,8`, each list once; more than one if sessions had others. Empty where the record does not tell.
+    /// The processors that it had, `0-3,8`, each list once; more than one if sessions had others. Empty where the
+    /// record does not tell.
     pub processors: Vec<String>,
     /// Attempts at trials that ran in it.
     pub trials: u32,

@@ -1,4 +1,5 @@
-//! Several labs at once, on real clusters: each on its own processors, killed and resumed, and alone where a trial is to be.
+//! Several labs at once, on real clusters: each on its own processors, killed and resumed, and alone where a trial is
+//! to be.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
@@ -38,7 +39,8 @@ fn file(directory: &tempfile::TempDir, more: &str) -> (PathBuf, PathBuf) {
     (file, directory.path().join("runs"))
 }
 
-/// The processors that each of the databases below a process may run on, as the kernel lists them; of all of their threads.
+/// The processors that each of the databases below a process may run on, as the kernel lists them; of all of their
+/// threads.
 fn processors_of_databases(root: u32) -> BTreeMap<u32, BTreeSet<String>> {
     let mut found = BTreeMap::new();
     for (pid, _) in descendants(root) {
@@ -118,7 +120,11 @@ fn two_labs_at_once_share_no_processor_and_what_was_killed_beside_each_other_is_
     let ended: BTreeSet<u32> =
         rows.iter().filter(|row| row.state != TrialState::Running).map(|row| row.planned).collect();
     assert_eq!(ended, (1..=6).collect(), "{rows:?}");
-    assert_eq!(rows.iter().map(|row| row.trial).collect::<BTreeSet<_>>().len(), rows.len(), "each has a number of its own");
+    assert_eq!(
+        rows.iter().map(|row| row.trial).collect::<BTreeSet<_>>().len(),
+        rows.len(),
+        "each has a number of its own"
+    );
 
     for row in &rows {
         let of_lab: BTreeSet<&str> =

@@ -25,8 +25,9 @@ pub struct CpuClock {
     own: Option<OwnThreads>,
 }
 
-/// The threads of one lab of several in this process: those that are bound to its processors. The process has one account for all of
-/// them, so theirs are added up. What a thread ran between the last look at it and its end is missing.
+/// The threads of one lab of several in this process: those that are bound to its processors. The process has one
+/// account for all of them, so theirs are added up. What a thread ran between the last look at it and its end is
+/// missing.
 #[derive(Debug, Default)]
 struct OwnThreads {
     /// What each had run at the last look, ns.

@@ -104,7 +104,8 @@ impl Worker<'_> {
             Ok(()) => {}
             // The run cannot go on, or nobody wants it to.
             Err(error @ (LabError::Interrupted | LabError::Record(_))) => return Err(error),
-            // Nothing has ever stood: it is this machine that cannot build a lab, or the file that asks for what cannot be.
+            // Nothing has ever stood: it is this machine that cannot build a lab, or the file that asks for what cannot
+            // be.
             Err(error) if !self.shared.knows_environment() => return Err(error),
             Err(error) => {
                 tell(self.recorder, Some(begun.number), "failed", &error)?;

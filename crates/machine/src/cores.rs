@@ -14,26 +14,22 @@ use crate::Processors;
 pub struct Core {
     /// The numbers of its processors (hardware threads), ascending; without those that may not be used.
     pub cpus: Vec<usize>,
-    /// How much work it does, as the kernel compares them (`cpu_capacity`; the strongest has 1,024). 1,024 where it does not.
+    /// How much work it does, as the kernel compares them (`cpu_capacity`; the strongest has 1,024). 1,024 where it
+    /// does not.
     pub strength: u32,
     /// Cores with the same numbers share a package, and its last cache.
     pub near: (usize, usize),
 }
 
 impl Processors {
-    /// Their numbers, ascending.
-    pub fn cpus(&self) -> &[usize] {
-        &self.cpus
-    }
-
     /// Their cores, neighbours beside each other.
     pub fn cores(&self) -> Vec<Core> {
-        cores(&self.cpus, &|cpu, file| fs::read_to_string(format!("/sys/devices/system/cpu/cpu{cpu}/{file}")).ok())
+        cores(self.cpus(), &|cpu, file| fs::read_to_string(format!("/sys/devices/system/cpu/cpu{cpu}/{file}")).ok())
     }
 }
 
-/// `read` has the files of a processor (Documentation/ABI/stable/sysfs-devices-system-cpu). One of which nothing is known is a
-/// core of its own.
+/// `read` has the files of a processor (Documentation/ABI/stable/sysfs-devices-system-cpu). One of which nothing is
+/// known is a core of its own.
 fn cores(cpus: &[usize], read: &dyn Fn(usize, &str) -> Option<String>) -> Vec<Core> {
     let list =
         |cpu: usize, file: &str| read(cpu, file).map(|text| parse_cpu_list(&text)).filter(|list| !list.is_empty());

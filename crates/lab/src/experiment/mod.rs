@@ -75,9 +75,9 @@ pub struct Experiment {
     /// Trials that a cluster serves, one after the other, its tables made anew for each. Default: 10.
     #[serde(default = "ten")]
     pub fresh_every: Count,
-    /// Labs that work at once, each on processors of its own, and each with a cluster and a trial of its own: a number, or `auto`,
-    /// as many as this machine has room for. A search has one. Default: 1, since labs beside each other still share memory
-    /// bandwidth, caches and the disk.
+    /// Labs that work at once, each on processors of its own, and each with a cluster and a trial of its own: a number,
+    /// or `auto`, as many as this machine has room for. A search has one. Default: 1, since labs beside each other
+    /// still share memory bandwidth, caches and the disk.
     #[serde(default)]
     pub parallel: ParallelChoice,
     /// What counts as good. Required.

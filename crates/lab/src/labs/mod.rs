@@ -1,7 +1,8 @@
 //! Labs that work at once: how many there are, and what of the machine each of them has.
 //!
-//! All of them live in the lab's first process, each in a thread of its own that is bound to processors of its own, as is whatever it
-//! starts: emulator, probes, load, nodes. They share the record, a batch at a time, and the choice of what comes next ([`shared`]).
+//! All of them live in the lab's first process, each in a thread of its own that is bound to processors of its own, as
+//! is whatever it starts: emulator, probes, load, nodes. They share the record, a batch at a time, and the choice of
+//! what comes next ([`shared`]).
 
 mod room;
 mod shared;
@@ -15,7 +16,7 @@ use brownout_machine::{Core, Processors, available_memory, cpu_list};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
-    shared::{Attempt, Ready, Shared},
+    shared::{Ready, Shared},
     told::Told,
     turns::Turns,
 };
@@ -97,8 +98,8 @@ impl Takes {
 }
 
 impl Labs {
-    /// Those of a design. `before` is how many earlier sessions of the run had: so many there have to be again where the file leaves
-    /// it to the machine.
+    /// Those of a design. `before` is how many earlier sessions of the run had: so many there have to be again where
+    /// the file leaves it to the machine.
     ///
     /// # Errors
     /// The machine has no room for as many as are asked for.

@@ -2,20 +2,21 @@
 
 use brownout_machine::Core;
 
-/// What a lab of so many nodes needs so that its database and its instrument do not wait for each other: a processor for each node,
-/// one for the emulator, one for the load. What `auto` gives.
+/// What a lab of so many nodes needs so that its database and its instrument do not wait for each other: a processor
+/// for each node, one for the emulator, one for the load. What `auto` gives.
 pub fn wanted(nodes: usize) -> usize {
     nodes + 2
 }
 
-/// What it takes at least: the emulator goes before everything else on a processor, and several nodes on one wait for each other.
+/// What it takes at least: the emulator goes before everything else on a processor, and several nodes on one wait for
+/// each other.
 pub fn least(nodes: usize) -> usize {
     if nodes > 1 { 2 } else { 1 }
 }
 
-/// The processors of each of so many labs, ascending: whole cores, neighbours as far as possible, and as many of each kind (threads,
-/// strength) in each lab, since trials of unlike labs could not be compared. What is left over is no lab's. All together stay
-/// within `capacity`, processors' worth of time. Of too few cores labs get none.
+/// The processors of each of so many labs, ascending: whole cores, neighbours as far as possible, and as many of each
+/// kind (threads, strength) in each lab, since trials of unlike labs could not be compared. What is left over is no
+/// lab's. All together stay within `capacity`, processors' worth of time. Of too few cores labs get none.
 pub fn share_out(cores: &[Core], capacity: f64, labs: usize) -> Vec<Vec<usize>> {
     let mut shares: Vec<Vec<&Core>> = vec![Vec::new(); labs];
     let mut kinds: Vec<(usize, u32)> = Vec::new();

@@ -73,7 +73,8 @@ pub(crate) struct Attempt {
 }
 
 impl Shared {
-    /// A run of which so much is made. `working` are the labs that will ask, of those that there are room and processors for.
+    /// A run of which so much is made. `working` are the labs that will ask, of those that there are room and
+    /// processors for.
     pub(crate) fn new(
         design: Design,
         only: Option<u32>,
@@ -109,8 +110,8 @@ impl Shared {
         self.interrupts
     }
 
-    /// The next trial for a lab, by its number from 0, once it may begin; none: there is none left. A cell that nobody has chosen before
-    /// is recorded as `row` describes it.
+    /// The next trial for a lab, by its number from 0, once it may begin; none: there is none left. A cell that nobody
+    /// has chosen before is recorded as `row` describes it.
     pub(crate) fn take(
         &self,
         lab: usize,

@@ -1,8 +1,9 @@
 //! Which of several labs takes the next trial, and when.
 //!
-//! Trials begin in the order of the design. One that is to run beside so many others waits until no more are at work, and none of
-//! those that are wants another number of them: so a trial has the neighbours that its cell says, or fewer at the end of a group,
-//! and never others. Of labs that are free, the one that has had the fewest trials is next, so that all serve all cells alike.
+//! Trials begin in the order of the design. One that is to run beside so many others waits until no more are at work,
+//! and none of those that are wants another number of them: so a trial has the neighbours that its cell says, or fewer
+//! at the end of a group, and never others. Of labs that are free, the one that has had the fewest trials is next, so
+//! that all serve all cells alike.
 
 /// Labs, and what each of them is at.
 #[derive(Debug, Clone)]
@@ -68,8 +69,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs trials that may have so many under way, each for a random time, on `labs` labs. Says of each its lab, and how many were
-    /// under way when it began.
+    /// Runs trials that may have so many under way, each for a random time, on `labs` labs. Says of each its lab, and
+    /// how many were under way when it began.
     fn run(labs: usize, trials: &[u32], seed: u64) -> Vec<(usize, usize)> {
         let (mut turns, mut random) = (Turns::new(labs), Random::new(seed));
         let mut done = Vec::new();

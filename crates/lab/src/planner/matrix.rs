@@ -15,8 +15,9 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Those of a design: in each block every cell, and trials without a fault, in an order of the block's own. Where cells differ in
-    /// how many labs work at once, those that have as many come together, one group after the other, in an order of the block's own.
+    /// Those of a design: in each block every cell, and trials without a fault, in an order of the block's own. Where
+    /// cells differ in how many labs work at once, those that have as many come together, one group after the other, in
+    /// an order of the block's own.
     pub fn new(design: &Design) -> Matrix {
         let mut trials = Vec::new();
         let mut groups: Vec<Option<u32>> = Vec::new();

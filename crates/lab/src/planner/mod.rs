@@ -113,8 +113,8 @@ impl Planner {
         }
     }
 
-    /// How long all trials take that are still to begin, of a search at most; `at_once` says how many labs share them, by what the file
-    /// of a cell says.
+    /// How long all trials take that are still to begin, of a search at most; `at_once` says how many labs share them,
+    /// by what the file of a cell says.
     pub(crate) fn behind(
         &self,
         design: &Design,
