@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use brownout_machine::{Processors, bind_this_thread, cpu_list};
+use brownout_machine::{Processors, available_memory, bind_this_thread, cpu_list};
 use brownout_record::{DesignDescription, Recorder, Run};
 
 use crate::{
@@ -87,6 +87,10 @@ fn trials(
     progress.step("making the lab's namespaces");
     let mut specs = request.provided.furnish(&design.layouts())?;
     specs.iter_mut().try_for_each(|spec| request.provided.provide_archive(spec, interrupts, progress))?;
+    if request.labs.are_several() {
+        let share = available_memory().map(|memory| memory / u64::from(request.labs.count()));
+        specs.iter_mut().for_each(|spec| spec.memory = share);
+    }
     let needs: Vec<Needs> = (0..specs.len()).map(|layout| design.needs(layout)).collect();
     let built = AtomicU32::new(made.stands);
     let missing = Planner::new(&design).only(request.only).missing(&made.settled).max(1);
