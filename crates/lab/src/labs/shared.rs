@@ -246,3 +246,68 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, path::Path, thread};
+
+    use super::*;
+    use crate::{experiment::Source, planner::Settled};
+
+    const FILE: &str = "\
+load: { rate: 400/s, population: 1_000 }
+phases: { warm-up: 20s, baseline: 10s, fault: 20s, recovery: 10s }
+faults: [{ slow: { host: n2, delay: \"${delay}\" } }]
+objective: { p95: 100ms }
+trials: 4
+";
+
+    /// Three labs work off a design without doing anything; of each trial its number, and how many were under way.
+    fn worked(vary: &str, settled: Settled) -> Vec<(PlannedTrial, u32, usize)> {
+        let source = Source::from_text(Path::new("some.yaml"), format!("{FILE}{vary}")).unwrap();
+        let design = Design::new(&source).unwrap();
+        let labs = Labs { processors: vec![vec![0], vec![1], vec![2]], reason: String::new() };
+        let made = Made { trials: 7, stands: 0, environment: false, settled, attempts: BTreeMap::new() };
+        let shared = Shared::new(design, None, made, labs, 3, Interrupts::unheard());
+        let (directory, done) = (tempfile::tempdir().unwrap(), Mutex::new(Vec::new()));
+        thread::scope(|scope| {
+            for lab in 0..3 {
+                let (shared, done, path) = (&shared, &done, directory.path().join(format!("{lab}.db")));
+                scope.spawn(move || {
+                    let mut recorder = Recorder::create(&path, 0, 0).unwrap();
+                    let known = |_: &Design, _: usize| -> CellRow { unreachable!("all cells are known") };
+                    while let Some(ready) = shared.take(lab, &mut recorder, &known).unwrap() {
+                        let attempt = shared.attempt(ready.planned, ready.attempts + 1).unwrap();
+                        let under_way = shared.state().turns.under_way().len();
+                        done.lock().unwrap().push((ready.planned, attempt.number, under_way));
+                        thread::sleep(Duration::from_millis(1));
+                        shared.took(ready.planned, Duration::from_secs(60));
+                        shared.settle(lab, ready.planned, None);
+                    }
+                });
+            }
+        });
+        done.into_inner().unwrap()
+    }
+
+    #[test]
+    fn labs_that_ask_at_once_get_every_missing_trial_once_and_numbers_of_their_own() {
+        let settled = Settled::from([(2, None), (9, None)]);
+        let mut done = worked("vary: { delay: [50ms, 60ms, 70ms] }\nparallel: 3\n", settled);
+        assert!(done.iter().all(|(_, _, under_way)| *under_way <= 3), "{done:?}");
+        done.sort_by_key(|(_, number, _)| *number);
+        assert_eq!(done.iter().map(|(_, number, _)| *number).collect::<Vec<_>>(), (8..=21).collect::<Vec<_>>());
+        done.sort_by_key(|(planned, ..)| planned.number);
+        let missing: Vec<u32> = (1..=16).filter(|number| ![2, 9].contains(number)).collect();
+        assert_eq!(done.iter().map(|(planned, ..)| planned.number).collect::<Vec<_>>(), missing);
+    }
+
+    #[test]
+    fn a_trial_that_is_to_be_alone_is() {
+        let done = worked("vary: { delay: [50ms], parallel: [1, 3] }\n", Settled::new());
+        assert_eq!(done.len(), 16);
+        // The first cell is that of parallel: 1.
+        let alone = done.iter().filter(|(planned, ..)| planned.cell == 0);
+        assert!(alone.clone().count() == 8 && alone.clone().all(|(_, _, under_way)| *under_way == 1), "{done:?}");
+    }
+}
