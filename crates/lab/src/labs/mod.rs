@@ -2,7 +2,7 @@
 //!
 //! All of them live in the lab's first process, each in a thread of its own that is bound to processors of its own, as
 //! is whatever it starts: emulator, probes, load, nodes. They share the record, a batch at a time, and the choice of
-//! what comes next ([`shared`]).
+//! what comes next (`shared.rs`).
 
 mod room;
 mod shared;
