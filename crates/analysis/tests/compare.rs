@@ -184,3 +184,12 @@ fn both_sides_are_judged_by_the_same_objective_and_what_differs_is_told() {
     let warned = comparison.warnings.iter().any(|warning| warning.starts_with("the runs of A are not alike: good: "));
     assert!(warned, "{:?}", comparison.warnings);
 }
+
+#[test]
+fn runs_of_one_lab_and_of_several_at_once_are_told_apart() {
+    let beside = Synthetic { labs: 2, ..whole() };
+    let comparison = sides(&vec![whole(); 2], &vec![beside; 2]);
+    let differs: Vec<_> =
+        comparison.differs.iter().map(|one| (one.name.as_str(), one.a.as_str(), one.b.as_str())).collect();
+    assert_eq!(differs, [("labs at once", "1", "2")]);
+}

@@ -44,6 +44,8 @@ fn joined(texts: &[String]) -> String {
 
 fn given(run: &Run) -> Result<Vec<(&'static str, String)>, AnalysisError> {
     let plan = run.description()?;
+    // Beside others a trial may be slower than alone.
+    let labs = run.design()?.map_or(1, |design| design.labs);
     let environment = run.environment()?.unwrap_or_default();
     let nodes = plan.hosts.iter().filter(|host| host.role == "node").count();
     let phases: Vec<String> = plan
@@ -75,6 +77,7 @@ fn given(run: &Run) -> Result<Vec<(&'static str, String)>, AnalysisError> {
         ("brownout", environment.version),
         ("kernel", environment.kernel),
         ("processor", format!("{} × {}", environment.cores, environment.cpu)),
+        ("labs at once", labs.to_string()),
         ("clock source", environment.clock_source),
         ("emulator", environment.emulator_scheduling),
     ])
