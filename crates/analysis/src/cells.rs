@@ -25,6 +25,8 @@ pub struct DesignFindings {
     pub trials: u32,
     /// The number of the one trial that was to be run; none: all.
     pub only: Option<u32>,
+    /// How many labs worked at once, at most.
+    pub labs: u32,
     /// What is searched, as planned.
     #[serde(skip)]
     pub(crate) search: Option<SearchDescription>,
@@ -132,6 +134,7 @@ pub(crate) fn design(run: &Run, cells: &[CellRow]) -> Result<DesignFindings, Ana
             attempts: design.attempts,
             trials: design.trials,
             only: design.only,
+            labs: design.labs,
         },
         None => DesignFindings {
             factors: Vec::new(),
@@ -140,6 +143,7 @@ pub(crate) fn design(run: &Run, cells: &[CellRow]) -> Result<DesignFindings, Ana
             attempts: 1,
             trials: planned,
             only: None,
+            labs: 1,
             search: None,
         },
     })

@@ -4,12 +4,12 @@ use brownout_record::{Arm, CellRow, Description, Environment, Event, RecordError
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, CellFindings, DesignFindings, FactorFindings, Lesson, NodeDeath, PhaseFindings, SearchFindings,
-    TrialEvidence, TrialFindings, Validity, Verdict, balance,
+    AnalysisError, CellFindings, DesignFindings, FactorFindings, LabFindings, Lesson, NodeDeath, PhaseFindings,
+    SearchFindings, TrialEvidence, TrialFindings, Validity, Verdict, balance,
     cells::{self, CellSums},
     database, detectors, drift, effects,
     explained::{self, Measured},
-    factors, goodput, harm, instrument, little, proof, search, standstill,
+    factors, goodput, harm, instrument, labs, little, proof, search, standstill,
     sums::PhaseSums,
     verdict, warnings,
 };
@@ -44,6 +44,8 @@ pub struct Findings {
     pub factors: Vec<FactorFindings>,
     /// What a search has found; none: nothing was searched.
     pub search: Option<SearchFindings>,
+    /// The labs that ran trials; one, where none ran beside another.
+    pub labs: Vec<LabFindings>,
     /// Each trial.
     pub trials: Vec<TrialFindings>,
     /// Things to check before trusting the result.
@@ -89,6 +91,7 @@ pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
         search,
         warnings: warnings::warnings(&design, &rows, &events, &trials),
         cells,
+        labs: labs::labs(&trials),
         trials,
         name: first.name,
         question: first.question,
@@ -160,6 +163,8 @@ fn trial(
         arm: evidence.row.arm,
         attempt: evidence.row.attempt,
         stand: evidence.row.stand,
+        lab: evidence.row.lab,
+        processors: Some(evidence.row.processors.clone()).filter(|list| !list.is_empty()),
         seed: evidence.row.seed,
         state: evidence.row.state.to_string(),
         cut: evidence.cut(),

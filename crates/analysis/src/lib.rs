@@ -36,6 +36,7 @@ mod index;
 mod instrument;
 mod judge;
 mod judgement;
+mod labs;
 mod latency;
 mod lingering;
 mod links;
@@ -87,6 +88,7 @@ pub use instrument::{
     STOOD_STILL_SHARE,
 };
 pub use judgement::{Proof, SourceSeen};
+pub use labs::LabFindings;
 pub use latency::{Due, Latencies, Quantile, Response, Short};
 pub use little::{ClosedLoop, Little};
 pub use operations::OperationEffect;

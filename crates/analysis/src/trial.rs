@@ -52,6 +52,10 @@ pub struct TrialFindings {
     pub attempt: u32,
     /// The network and cluster that served it, from 1.
     pub stand: u32,
+    /// The lab that it ran in, of those that worked at once, from 1.
+    pub lab: u32,
+    /// The processors that this lab had, `0-3,8`; none where the record does not tell.
+    pub processors: Option<String>,
     /// Its seed.
     pub seed: u64,
     /// `running` (in a file nobody writes any more: killed), `done`, `interrupted`, `failed`.

@@ -199,3 +199,12 @@ fn settings_of_all_cells_are_compared_and_told_once_where_they_differ_alike() {
     let mixed: Vec<&String> = comparison.warnings.iter().filter(|warning| warning.contains("not alike")).collect();
     assert!(mixed.len() == 1 && mixed[0].starts_with("the runs of A are not alike: phases: "), "{mixed:?}");
 }
+
+#[test]
+fn runs_of_one_lab_and_of_several_at_once_are_told_apart() {
+    let beside = Synthetic { labs: 2, ..whole() };
+    let comparison = sides(&vec![whole(); 2], &vec![beside; 2]);
+    let differs: Vec<_> =
+        comparison.differs.iter().map(|one| (one.name.as_str(), one.a.as_str(), one.b.as_str())).collect();
+    assert_eq!(differs, [("labs at once", "1", "2")]);
+}

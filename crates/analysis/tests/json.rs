@@ -91,6 +91,8 @@ fn every_field_is_documented() {
         (&rate, "/search/capacity/outcome"),
         (&harmed, "/trials/0/harm/0/subject"),
         (&harmed, "/trials/0/standstill/quantiles/0/measured_ns"),
+        (&found, "/labs/0/processors/0"),
+        (&found, "/trials/0/processors"),
         (&found, "/trials/0/instrument/disturbed_by/0/pids"),
         (&found, "/trials/0/closed_loop/measured_loss"),
         (&found, "/trials/0/database/phases/0/by_node/0/scores/0/avoided"),

@@ -1,6 +1,7 @@
 //! Live progress: a block of lines that is drawn again each second on a terminal, else one plain line a second.
 
 use std::{
+    collections::BTreeMap,
     io::{self, IsTerminal, Write},
     time::{Duration, Instant},
 };
@@ -48,9 +49,9 @@ pub fn from_text(text: &str) -> Box<dyn Progress> {
 /// A view.
 pub fn new(view: View) -> Box<dyn Progress> {
     match view {
-        View::Terminal => Box::new(Block { began: Instant::now(), drawn: 0, body: Vec::new() }),
-        View::Lines => Box::new(Lines { began: Instant::now(), to: Box::new(io::stdout()) }),
-        View::LinesOnStderr => Box::new(Lines { began: Instant::now(), to: Box::new(io::stderr()) }),
+        View::Terminal => Box::new(Block { began: Instant::now(), drawn: 0, lab: 0, bodies: BTreeMap::new() }),
+        View::Lines => Box::new(Lines { began: Instant::now(), lab: 0, to: Box::new(io::stdout()) }),
+        View::LinesOnStderr => Box::new(Lines { began: Instant::now(), lab: 0, to: Box::new(io::stderr()) }),
     }
 }
 
@@ -60,18 +61,29 @@ const OF: &str = "ok and timed out";
 /// A line for each thing told.
 struct Lines {
     began: Instant,
-    to: Box<dyn Write>,
+    /// Of which lab is told, of several; 0: there is one.
+    lab: u32,
+    to: Box<dyn Write + Send>,
 }
 
 impl Lines {
     fn line(&mut self, text: &str) {
         // A reader that went away does not end a run.
-        let _ = writeln!(self.to, "{:>6.1}s  {text}", self.began.elapsed().as_secs_f64());
+        let _ = writeln!(self.to, "{:>6.1}s  {}{text}", self.began.elapsed().as_secs_f64(), of_lab(self.lab));
         let _ = self.to.flush();
     }
 }
 
+/// "lab 2: ", where there are several.
+fn of_lab(lab: u32) -> String {
+    if lab == 0 { String::new() } else { format!("lab {lab}: ") }
+}
+
 impl Progress for Lines {
+    fn of_lab(&mut self, lab: u32) {
+        self.lab = lab;
+    }
+
     fn step(&mut self, text: &str) {
         self.line(text);
     }
@@ -107,7 +119,10 @@ impl Progress for Lines {
 struct Block {
     began: Instant,
     drawn: usize,
-    body: Vec<String>,
+    /// Of which lab is told, of several; 0: there is one.
+    lab: u32,
+    /// What each of them told last.
+    bodies: BTreeMap<u32, Vec<String>>,
 }
 
 impl Block {
@@ -123,63 +138,105 @@ impl Block {
             text.push('\n');
         }
         let width = columns();
-        for line in &self.body {
+        self.drawn = 0;
+        for line in self.bodies.values().flatten() {
             // A line that wraps would be counted as one and drawn over wrongly.
             text.extend(line.chars().take(width.saturating_sub(1)));
             text.push('\n');
+            self.drawn += 1;
         }
-        self.drawn = self.body.len();
         let mut out = io::stdout().lock();
         let _ = out.write_all(text.as_bytes());
         let _ = out.flush();
     }
+
+    fn stamped(&self, text: &str) -> String {
+        format!("{:>6.1}s  {}{text}", self.began.elapsed().as_secs_f64(), of_lab(self.lab))
+    }
 }
 
 impl Progress for Block {
+    fn of_lab(&mut self, lab: u32) {
+        // What was told before there were labs is over.
+        self.bodies.remove(&0);
+        self.lab = lab;
+    }
+
     fn step(&mut self, text: &str) {
-        self.body = vec![format!("{:>6.1}s  {text}", self.began.elapsed().as_secs_f64())];
+        let line = self.stamped(text);
+        self.bodies.insert(self.lab, vec![line]);
         self.draw(None);
     }
 
     fn note(&mut self, text: &str) {
-        let line = format!("{:>6.1}s  {text}", self.began.elapsed().as_secs_f64());
+        let line = self.stamped(text);
         self.draw(Some(&line));
     }
 
     fn hand_over(&mut self) {
-        self.body.clear();
+        self.bodies.clear();
         self.draw(None);
     }
 
     fn tick(&mut self, tick: &Tick) {
-        let fault = if tick.faults.is_empty() { "none".to_owned() } else { tick.faults.join("; ") };
-        self.body = vec![
-            format!(
-                "  trial {} of {}    {}    {} left, {} of all",
-                tick.course.trial,
-                tick.course.trials,
-                tick.phase,
-                seconds(tick.left),
-                minutes(tick.left_of_run)
-            ),
-            format!(
-                "  offered {:>6.0}/s   delivered {:>6.0}/s   failed {:>4}   machine {:>3.0}% busy",
-                tick.offered,
-                tick.delivered,
-                tick.failed,
-                tick.busy * 100.0
-            ),
-            format!(
-                "  response p50 {:>8}   p99 {:>8}   of those {OF}",
-                format_ns(tick.p50_ns as f64),
-                format_ns(tick.p99_ns as f64)
-            ),
-            format!("  p50 of the same   by coordinator   {}", coordinators(tick)),
-            format!("  p50 of the same   by operation     {}", operations(tick)),
-            format!("  fault in force   {fault}"),
-        ];
+        let body = if self.lab == 0 { body(tick) } else { brief(self.lab, tick) };
+        self.bodies.insert(self.lab, body);
         self.draw(None);
     }
+}
+
+/// All of a second.
+fn body(tick: &Tick) -> Vec<String> {
+    let fault = if tick.faults.is_empty() { "none".to_owned() } else { tick.faults.join("; ") };
+    vec![
+        format!(
+            "  trial {} of {}    {}    {} left, {} of all",
+            tick.course.trial,
+            tick.course.trials,
+            tick.phase,
+            seconds(tick.left),
+            minutes(tick.left_of_run)
+        ),
+        format!(
+            "  offered {:>6.0}/s   delivered {:>6.0}/s   failed {:>4}   machine {:>3.0}% busy",
+            tick.offered,
+            tick.delivered,
+            tick.failed,
+            tick.busy * 100.0
+        ),
+        format!(
+            "  response p50 {:>8}   p99 {:>8}   of those {OF}",
+            format_ns(tick.p50_ns as f64),
+            format_ns(tick.p99_ns as f64)
+        ),
+        format!("  p50 of the same   by coordinator   {}", coordinators(tick)),
+        format!("  p50 of the same   by operation     {}", operations(tick)),
+        format!("  fault in force   {fault}"),
+    ]
+}
+
+/// The same in two lines, where several labs have to find room.
+fn brief(lab: u32, tick: &Tick) -> Vec<String> {
+    let fault = if tick.faults.is_empty() { "none".to_owned() } else { tick.faults.join("; ") };
+    vec![
+        format!(
+            "  lab {lab}   trial {} of {}   {}   {} left, {} of all   fault in force   {fault}",
+            tick.course.trial,
+            tick.course.trials,
+            tick.phase,
+            seconds(tick.left),
+            minutes(tick.left_of_run)
+        ),
+        format!(
+            "          delivered {:>6.0}/s of {:>6.0}/s   failed {:>4}   p50 {:>8}   p99 {:>8}   its processors {:>3.0}% busy",
+            tick.delivered,
+            tick.offered,
+            tick.failed,
+            format_ns(tick.p50_ns as f64),
+            format_ns(tick.p99_ns as f64),
+            tick.busy * 100.0
+        ),
+    ]
 }
 
 impl Drop for Block {

@@ -68,6 +68,31 @@ fn a_search_says_what_it_looks_for_and_how_many_trials_it_takes_at_most() {
 }
 
 #[test]
+fn it_is_said_how_many_labs_work_at_once_and_too_many_are_refused_before_anything_runs() {
+    let file = experiment("slow-replica.yaml");
+    let file = file.to_str().unwrap();
+    let one = brownout(&["check", file]);
+    assert!(text(&one.stdout).contains("labs        one at a time (parallel: 1)"), "{}", both(&one));
+    let auto = json(&brownout(&["check", file, "--json", "--set=parallel=auto"]));
+    let labs = &auto["labs"];
+    assert_eq!(labs["at_once"].as_u64().unwrap() as usize, labs["processors"].as_array().unwrap().len(), "{labs}");
+    assert!(labs["reason"].as_str().unwrap().starts_with("parallel: auto; "), "{labs}");
+    // Three nodes want five processors in each.
+    let processors = std::thread::available_parallelism().unwrap().get() as u64;
+    assert!(labs["at_once"].as_u64().unwrap() <= (processors / 5).max(1), "{labs}");
+    let runs = tempfile::tempdir().unwrap();
+    let runs = format!("--out={}", runs.path().join("runs").display());
+    for refused in [&["check", file, "--set=parallel=256"][..], &["run", file, "--set=parallel=256", &runs]] {
+        let output = brownout(refused);
+        assert_eq!(output.status.code(), Some(4), "{}", both(&output));
+        let said = text(&output.stderr);
+        assert!(said.contains("parallel: 256: a lab of 3 nodes needs"), "{said}");
+        assert!(said.contains("auto"), "{said}");
+    }
+    assert!(!std::path::Path::new(runs.trim_start_matches("--out=")).exists(), "nothing was begun");
+}
+
+#[test]
 fn chaos_is_drawn_from_the_seed_and_can_be_read_before_it_happens() {
     let file = experiment("chaos.yaml");
     let drawn = |seed: &str| {

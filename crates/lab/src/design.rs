@@ -13,8 +13,9 @@ use brownout_yaml::Node;
 use crate::{
     experiment::{CassandraChoice, FileError, Search, Source, Variation},
     faults::Needs,
+    labs::Labs,
     plan::{Layout, Plan},
-    planner::Planner,
+    planner::{Expected, Planner},
 };
 
 /// An experiment, cell by cell.
@@ -68,6 +69,8 @@ pub struct PlannedTrial {
 
 /// The part of the seed that orders trials; trials themselves draw from the parts that are their numbers.
 pub(crate) const ORDER: u64 = u64::from_be_bytes(*b"   order");
+/// The part of the seed that orders groups of trials with as many labs at once.
+pub(crate) const GROUPS: u64 = u64::from_be_bytes(*b"  groups");
 /// The part of a trial's seed that it draws from again.
 const REDRAWN: u64 = u64::from_be_bytes(*b" redrawn");
 /// So often; a file of which no draw can be run is wrong.
@@ -140,7 +143,23 @@ impl Design {
         }
         design.attempts = first.attempts;
         design.seed = first.experiment.seed.0;
+        design.check_parallel()?;
         Ok(design)
+    }
+
+    /// Whether it can be said how many labs work at once.
+    fn check_parallel(&self) -> Result<(), FileError> {
+        let asked = || self.cells.iter().map(|cell| cell.plan.parallel);
+        if self.search.is_some() && asked().flatten().any(|labs| labs > 1) {
+            let message =
+                "a search chooses each trial by those before it, so it has one lab; leave parallel out, or write 1";
+            return Err(self.source.complain("parallel", message.to_owned()));
+        }
+        if asked().any(|labs| labs.is_none()) && asked().any(|labs| labs.is_some()) {
+            let message = "auto is another number on each machine, perhaps that of another level; write numbers";
+            return Err(self.source.complain("vary.parallel", message.to_owned()));
+        }
+        Ok(())
     }
 
     /// Makes the plan of a cell of the variation.
@@ -239,12 +258,15 @@ impl Design {
         self.cells.iter().map(|cell| &cell.plan.layout.cluster.cassandra).collect()
     }
 
-    /// How long all trials take, about, of a search at most; without provisioning and without those that are repeated.
-    pub fn expected_duration(&self) -> Duration {
-        Planner::new(self).expected(self).values().sum()
+    /// How long all trials take, about, of a search at most; without provisioning and without those that are repeated. By
+    /// these labs; none: by one.
+    pub fn expected_duration(&self, labs: Option<&Labs>) -> Duration {
+        let shared = |expected: Expected| expected.shared_by(|parallel| labs.map_or(1, |labs| labs.at_once(parallel)));
+        Planner::new(self).expected(self).into_values().map(shared).sum()
+    }
     }
 
-    /// The design as the record keeps it; `only` is the number of the one trial that is to be run.
+    /// The design as the record keeps it, for one lab at a time; `only` is the number of the one trial that is to be run.
     pub fn description(&self, only: Option<u32>) -> DesignDescription {
         let factor = |factor: &crate::experiment::Factor| FactorDescription {
             name: factor.name.clone(),
@@ -257,6 +279,7 @@ impl Design {
             attempts: self.attempts,
             trials: Planner::new(self).most_trials() as u32,
             only,
+            labs: 1,
             search: self.search.as_ref().map(|search| search.description.clone()),
         }
     }

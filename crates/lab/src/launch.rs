@@ -11,6 +11,7 @@ use crate::{
     design::Design,
     experiment::Source,
     ground::{self, Interrupts},
+    labs::{Labs, Room},
     machine,
     progress::Progress,
     provided::Found,
@@ -34,6 +35,8 @@ pub struct RunOptions {
     pub resumes: Option<PathBuf>,
     /// The number of the one trial that is to be run; none: all.
     pub only: Option<u32>,
+    /// How many labs at once earlier sessions of the run had; none: it is new.
+    pub labs: Option<u32>,
     /// Handed to the progress view inside.
     pub view: String,
 }
@@ -59,6 +62,8 @@ pub fn launch(
         progress.note(&format!("removed what a killed run had left: {}", swept.display()));
     }
     design.cells.iter().try_for_each(|cell| machine::refuse(&cell.plan, &options.out))?;
+    let labs = Labs::of(design, &Room::of_this_machine(&options.out), options.labs)?;
+    labs.warning().iter().for_each(|warning| progress.note(&format!("WARNING: {warning}")));
     let found = Found::find(&design.cassandras(), interrupts, progress)?;
     let started_unix_ms =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0));
@@ -77,6 +82,7 @@ pub fn launch(
         sabotage: options.sabotage,
         resumes: options.resumes.is_some(),
         only: options.only,
+        labs,
         view: options.view.clone(),
     }));
     let request = serde_json::to_vec(&request).map_err(|error| LabError::Machine(error.to_string()))?;

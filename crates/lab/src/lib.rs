@@ -4,7 +4,8 @@
 //! Outside ([`launch()`]): check the machine, provide Cassandra and Java, make the run's directory, start the lab's first process
 //! and wait. Inside ([`inside`]): furnish the mounts, then trial after trial a stand (a network with a cluster on it, the one of the
 //! trial before if it has come to rest), the load, the phases and the faults, everything recorded second by second. A run that ended
-//! early is gone on with by what its file says of it ([`resume()`]).
+//! early is gone on with by what its file says of it ([`resume()`]). Where a file asks for several labs at once, each is bound to
+//! processors of its own ([`labs`]).
 
 pub mod byhand;
 mod competition;
@@ -19,6 +20,7 @@ mod filling;
 mod ground;
 mod host_failures;
 pub mod hosts;
+pub mod labs;
 mod launch;
 pub mod machine;
 mod made;
@@ -42,6 +44,7 @@ mod timeline;
 mod trial;
 mod warmup;
 mod witness;
+mod worker;
 
 pub use design::Design;
 pub use error::LabError;

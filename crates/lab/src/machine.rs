@@ -29,7 +29,7 @@ const JAVA: std::ops::RangeInclusive<u32> = 11..=17;
 /// The device every host's interface is made from.
 const TUN: &str = "/dev/net/tun";
 /// What a run needs on the disk of its directory: logs, data, the run's file.
-const DISK_NEEDED: u64 = 1 << 30;
+pub(crate) const DISK_NEEDED: u64 = 1 << 30;
 
 /// Every check, in the order a person would want to read them. Builds a small lab to see what it measures.
 pub fn examine(runs: &Path) -> Vec<Check> {
@@ -323,10 +323,20 @@ fn memory_for(nodes: usize, heap: Bytes) -> Check {
     }
 }
 
-fn disk(runs: &Path) -> Check {
+/// The directory itself, or the nearest one above it that is there.
+fn existing(runs: &Path) -> &Path {
     let existing = runs.ancestors().find(|directory| directory.exists()).unwrap_or(Path::new("."));
     // A relative path ends in "", which stands for the current directory.
-    let existing = if existing.as_os_str().is_empty() { Path::new(".") } else { existing };
+    if existing.as_os_str().is_empty() { Path::new(".") } else { existing }
+}
+
+/// Bytes that are free for runs below a directory, which need not be there yet.
+pub(crate) fn free_space_of(runs: &Path) -> Option<u64> {
+    free_space(existing(runs)).ok()
+}
+
+fn disk(runs: &Path) -> Check {
+    let existing = existing(runs);
     match free_space(existing) {
         Ok(free) if free < DISK_NEEDED => Check::not(
             CheckState::Lacking,

@@ -13,7 +13,7 @@ use brownout_stress::output::write_bucket;
 use crate::{
     LabError,
     competition::{Competition, Own},
-    cpu::CpuTimes,
+    cpu::{CpuClock, CpuTimes},
     evidence::DatabaseEvidence,
     host_failures,
     plan::INTERVAL_NS,
@@ -46,6 +46,7 @@ pub struct Observer<'a> {
     links_read_ns: u64,
     links: Vec<LinkRow>,
     processors: Processors,
+    clock: CpuClock,
     last: CpuTimes,
     competition: Competition,
     last_nodes: BTreeMap<String, u64>,
@@ -72,6 +73,8 @@ pub struct Sources<'a> {
     pub evidence: &'a DatabaseEvidence,
     /// The machine's `/proc`, as it is seen from outside of the lab.
     pub proc: &'a File,
+    /// Other labs work in this process, on processors of their own.
+    pub has_neighbours: bool,
 }
 
 /// What a second looked like, for progress and for the warm-up's decision.
@@ -97,10 +100,11 @@ impl<'a> Observer<'a> {
         sources: Sources<'a>,
         epoch_ns: u64,
     ) -> Result<Self, LabError> {
-        let Sources { network, probes, witnesses, evidence, proc } = sources;
+        let Sources { network, probes, witnesses, evidence, proc, has_neighbours } = sources;
         network.control().take_counters()?;
         let processors = Processors::of_this_process();
         let competition = Competition::begin(proc, cluster).map_err(unseen)?;
+        let mut clock = CpuClock::new(processors.clone(), has_neighbours);
         let now_ns = brownout_base::clock::monotonic_ns();
         let mut observer = Observer {
             trial,
@@ -115,8 +119,9 @@ impl<'a> Observer<'a> {
             last_ns: now_ns,
             links_read_ns: now_ns,
             links: Vec::new(),
-            last: CpuTimes::now(&processors).map_err(unseen)?,
+            last: clock.read().map_err(unseen)?,
             processors,
+            clock,
             competition,
             last_nodes: BTreeMap::new(),
             last_load: 0,
@@ -162,7 +167,7 @@ impl<'a> Observer<'a> {
         let now_ns = brownout_base::clock::monotonic_ns();
         let buckets = engine.map(Engine::drain).unwrap_or_default();
         let load_cpu = engine.map_or(self.last_load, Engine::cpu_ns);
-        let cpu = CpuTimes::now(&self.processors).map_err(unseen)?;
+        let cpu = self.clock.read().map_err(unseen)?;
         let nodes = self.node_cpu();
         let busy = self.record(now_ns, &buckets, &cpu, &nodes, load_cpu)?;
         for event in engine.map(Engine::connection_events).unwrap_or_default() {

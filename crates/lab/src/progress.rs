@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-/// Listens to a lab.
-pub trait Progress {
+/// Listens to a lab, or to several at once.
+pub trait Progress: Send {
+    /// What is told from now on is of this one of several labs, numbered from 1; never called where there is only one.
+    fn of_lab(&mut self, lab: u32);
     /// Something is being set up or ended.
     fn step(&mut self, text: &str);
     /// Something happened that a person should see: a fault came into force, a node died.

@@ -151,6 +151,7 @@ impl Provided {
                 logs: logs.clone(),
                 owner: (privilege == Privilege::Root).then_some(Owner::NOBODY),
                 proc: proc.map_err(|source| LabError::Ground { doing: "keep the machine's /proc", source })?,
+                memory: None,
                 privilege,
             })
         };

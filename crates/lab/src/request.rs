@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, os::fd::RawFd, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::provided::Provided;
+use crate::{labs::Labs, provided::Provided};
 
 /// The hidden command that the lab's first process is started with.
 pub const INSIDE: &str = "inside-lab";
@@ -35,6 +35,8 @@ pub(crate) struct RunRequest {
     pub(crate) resumes: bool,
     /// The number of the one trial that is to be run; none: all.
     pub(crate) only: Option<u32>,
+    /// That work at once.
+    pub(crate) labs: Labs,
     /// Of the one who shows progress; the lab only carries it.
     pub(crate) view: String,
 }

@@ -24,6 +24,8 @@ pub struct Resumed {
     pub only: Option<u32>,
     /// Its faults are not put in force.
     pub sabotage: bool,
+    /// How many labs at once it had so far; none: it was killed before that was written.
+    pub labs: Option<u32>,
     /// Trials that are still to be made.
     pub missing: usize,
 }
@@ -68,7 +70,9 @@ pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, 
     if blocks > 0 && source.search()?.is_some() {
         return Err(LabError::Resume("a search decides itself how many trials it takes; none can be added".to_owned()));
     }
-    let only = run.design()?.and_then(|design| design.only);
+    let described = run.design()?;
+    let only = described.as_ref().and_then(|design| design.only);
+    let labs = described.map(|design| design.labs);
     let sabotage = run.document(SABOTAGE)?.is_some();
     if blocks > 0 {
         if let Some(only) = only {
@@ -84,7 +88,7 @@ pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, 
     let failed = |source| LabError::Directory { doing: "find", path: path.to_owned(), source };
     let directory = run.path().canonicalize().map_err(failed)?;
     let directory = directory.parent().map_or_else(|| directory.clone(), Path::to_owned);
-    Ok(Resumed { directory, design, source, set, only, sabotage, missing })
+    Ok(Resumed { directory, design, source, set, only, sabotage, labs, missing })
 }
 
 /// What is to be set so that a design has more blocks, and those that it has stay as they are.

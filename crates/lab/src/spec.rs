@@ -31,6 +31,8 @@ pub struct LabSpec {
     pub owner: Option<Owner>,
     /// The machine's `/proc`, as it is seen from outside of the lab.
     pub proc: File,
+    /// Its share of the machine's memory, in bytes; none: all that is available.
+    pub memory: Option<u64>,
     /// How the lab got its rights.
     pub privilege: Privilege,
 }

@@ -5,7 +5,12 @@
 //! they were answered slowly, and they themselves have to say that they hold nothing of all that and work on nothing that was
 //! left. Where they do not, another stand is built.
 
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 
 use brownout_load::{Coordinator, control};
 
@@ -55,25 +60,25 @@ pub(crate) struct Wanted<'a> {
     pub(crate) title: &'a str,
 }
 
-/// Builds stands; one of them stands at a time.
-pub(crate) struct Stands {
+/// Builds the stands of one lab; one of them stands at a time.
+pub(crate) struct Stands<'a> {
     /// By the number of the layout.
-    specs: Vec<LabSpec>,
+    specs: &'a [LabSpec],
     current: Option<Stand>,
-    /// How many were built, by this session and others.
-    built: u32,
+    /// How many were built, by this session and others, by all of its labs.
+    built: &'a AtomicU32,
     /// The data of stands that are gone stays.
     keep: bool,
 }
 
-impl Stands {
+impl<'a> Stands<'a> {
     /// None stands yet; `built` are known from earlier sessions.
-    pub(crate) fn new(specs: Vec<LabSpec>, built: u32, keep: bool) -> Stands {
+    pub(crate) fn new(specs: &'a [LabSpec], built: &'a AtomicU32, keep: bool) -> Stands<'a> {
         Stands { specs, current: None, built, keep }
     }
 
     /// What labs of a layout are made of.
-    pub(crate) fn spec(&self, layout: usize) -> &LabSpec {
+    pub(crate) fn spec(&self, layout: usize) -> &'a LabSpec {
         &self.specs[layout]
     }
 
@@ -114,8 +119,8 @@ impl Stands {
         let (all, nodes) = (hosts.iter().count(), hosts.nodes().count());
         let s = if nodes == 1 { "" } else { "s" };
         progress.step(&format!("{}: {all} hosts, starting {nodes} node{s}", wanted.title));
-        self.built += 1;
-        let mut testbed = Testbed::build(spec, self.built, wanted.seed, wanted.needs)?;
+        let number = self.built.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut testbed = Testbed::build(spec, number, wanted.seed, wanted.needs)?;
         let ready = testbed
             .cluster
             .wait_ready(READY_WITHIN, &|| time_line.interrupted(), &mut |missing| {
@@ -129,7 +134,7 @@ impl Stands {
         }
         Ok(Stand {
             testbed,
-            number: self.built,
+            number,
             capacities: BTreeMap::new(),
             layout: wanted.layout,
             needs: wanted.needs.clone(),

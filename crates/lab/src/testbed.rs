@@ -51,7 +51,7 @@ pub struct Testbed {
 impl Testbed {
     /// Builds it: the nodes are started, but not ready yet. `number` names its directories.
     pub fn build(spec: &LabSpec, number: u32, seed: u64, needs: &Needs) -> Result<Testbed, LabError> {
-        let network = Network::start(spec.network(seed))?;
+        let network = Network::start_within(spec.network(seed), spec.memory)?;
         let control = network.control();
         let distances = distances(spec, &network, &control)?;
         let paths = spec.paths(number);

@@ -49,6 +49,8 @@ pub(crate) struct Trial<'a> {
     pub(crate) course: Course,
     /// Faults are acknowledged and not put in force: the negative control.
     pub(crate) sabotage: bool,
+    /// Other labs work in this process, on processors of their own.
+    pub(crate) has_neighbours: bool,
     /// Its marks.
     pub(crate) time_line: TimeLine,
 }
@@ -60,7 +62,7 @@ impl Trial<'_> {
     /// Runs it and records it. The record says how it ended, also when this returns an error.
     pub(crate) fn run(
         mut self,
-        stands: &mut Stands,
+        stands: &mut Stands<'_>,
         recorder: &mut Recorder,
         progress: &mut dyn Progress,
         on_ready: &mut OnReady<'_>,
@@ -82,7 +84,7 @@ impl Trial<'_> {
 
     fn on_a_stand(
         &mut self,
-        stands: &mut Stands,
+        stands: &mut Stands<'_>,
         recorder: &mut Recorder,
         progress: &mut dyn Progress,
         on_ready: &mut OnReady<'_>,
@@ -121,7 +123,7 @@ impl Trial<'_> {
         progress: &mut dyn Progress,
         set_up: PhaseRow,
     ) -> Result<(), LabError> {
-        let Trial { plan, needs, sabotage, time_line, .. } = *self;
+        let Trial { plan, needs, sabotage, has_neighbours, time_line, .. } = *self;
         let TrialRow { trial: number, seed, .. } = self.row;
         let hosts = &plan.layout.hosts;
         let is_fresh = stand.is_fresh();
@@ -162,8 +164,14 @@ impl Trial<'_> {
         let mtu = to_u16(plan.layout.network.mtu.0);
         let witnesses = Witnesses::start(needs, network, mtu, controls)?;
         let evidence = DatabaseEvidence::start(&controls.nodes, spec, needs, time_line.epoch_ns)?;
-        let sources =
-            Sources { network, probes: &probes, witnesses: &witnesses, evidence: &evidence, proc: &spec.proc };
+        let sources = Sources {
+            network,
+            probes: &probes,
+            witnesses: &witnesses,
+            evidence: &evidence,
+            proc: &spec.proc,
+            has_neighbours,
+        };
         let observer = Observer::new(number, recorder, cluster, sources, time_line.epoch_ns)?;
         let capabilities = if sabotage { sabotaged(capabilities) } else { capabilities.clone() };
         let schedule = Schedule::new(&plan.faults, hosts, &capabilities);

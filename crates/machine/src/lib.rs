@@ -2,10 +2,12 @@
 //!
 //! [`Processors`] and [`available_memory`] are bounded by what this process may use (affinity, cpuset, cgroup quota and
 //! limit), not by what the machine has. Everything that is a share of "the processors" is a share of
-//! [`Processors::capacity`]. [`Usage`], [`Waits`], [`Programs`] and [`pressure`] tell how they were used;
+//! [`Processors::capacity`]. [`Processors::cores`] says which of them belong together, and [`bind_this_thread`] gives a part of
+//! them to a thread and all that it starts. [`Usage`], [`Waits`], [`Programs`] and [`pressure`] tell how they were used;
 //! [`run_urgently`] has a thread run before others, and [`raise_file_limit`] lets this process open more files.
 
 mod cgroup;
+mod cores;
 mod files;
 mod memory;
 mod pressure;
@@ -15,6 +17,7 @@ mod scheduling;
 mod tasks;
 mod usage;
 
+pub use cores::{Core, bind_this_thread, cpu_list, is_bound_to};
 pub use files::{open_files, raise_file_limit};
 pub use memory::{available_memory, total_memory};
 pub use pressure::pressure_ns;

@@ -36,6 +36,11 @@ impl Processors {
         Processors { cpus: affinity().unwrap_or_else(|| (0..online).collect()), online, quota }
     }
 
+    /// Their numbers, ascending.
+    pub fn cpus(&self) -> &[usize] {
+        &self.cpus
+    }
+
     /// How many threads may run at the same moment.
     pub fn count(&self) -> u32 {
         u32::try_from(self.cpus.len()).unwrap_or(u32::MAX).max(1)

@@ -72,6 +72,15 @@ impl Network {
     /// # Errors
     /// See [`NetworkError`]; nothing of a network that could not be made stays.
     pub fn start(spec: NetworkSpec) -> Result<Network, NetworkError> {
+        Network::start_within(spec, None)
+    }
+
+    /// The same for one of several networks: this much of the machine's memory is its share, in bytes, of which packets on
+    /// their way may take a part. None: all that is available.
+    ///
+    /// # Errors
+    /// As of [`Network::start`].
+    pub fn start_within(spec: NetworkSpec, memory: Option<u64>) -> Result<Network, NetworkError> {
         check(&spec)?;
         allow_files(spec.hosts.len())?;
         let settings = Settings {
@@ -89,7 +98,7 @@ impl Network {
         // Where there is no IPv6, nobody sends to the second ones.
         let addresses: Vec<(Ipv4Addr, Ipv6Addr)> =
             spec.hosts.iter().map(|host| (host.address, host.address6())).collect();
-        let (emulator, thread, announcement) = emulator::start(tuns, &addresses, spec.seed, spec.realtime)?;
+        let (emulator, thread, announcement) = emulator::start(tuns, &addresses, spec.seed, spec.realtime, memory)?;
         let Announcement { scheduling, schedstat } = announcement;
         Ok(Network { hosts, mtu: spec.mtu, emulator, thread: Some(thread), scheduling, schedstat })
     }

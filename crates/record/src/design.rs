@@ -20,9 +20,17 @@ pub struct DesignDescription {
     /// The number of the one trial that is to be run; none: all.
     #[serde(default)]
     pub only: Option<u32>,
+    /// How many labs work at once, at most.
+    #[serde(default = "one")]
+    pub labs: u32,
     /// What is searched; none: the cells are known beforehand. The levels of a search's one factor are those of its cells.
     #[serde(default)]
     pub search: Option<SearchDescription>,
+}
+
+/// Before a run could have several labs at once, it had one.
+fn one() -> u32 {
+    1
 }
 
 /// What a search looks for. Severities and rates are texts, as they are written.

@@ -16,6 +16,7 @@ const STEPS: &[&str] = &[
     include_str!("formats/3-to-4.sql"),
     include_str!("formats/4-to-5.sql"),
     include_str!("formats/5-to-6.sql"),
+    include_str!("formats/6-to-7.sql"),
 ];
 
 /// `PRAGMA user_version` of what is written today.

@@ -169,10 +169,10 @@ impl Run {
 
     /// All trials, in order.
     pub fn trials(&self) -> Result<Vec<TrialRow>, RecordError> {
-        let sql = "SELECT trial, planned, cell, block, arm, attempt, stand, session, seed, starts_ns, ends_ns, state
-                   FROM trial ORDER BY trial";
+        let sql = "SELECT trial, planned, cell, block, arm, attempt, stand, lab, processors, session, seed, starts_ns, ends_ns,
+                   state FROM trial ORDER BY trial";
         self.rows(sql, [], |row| {
-            let (arm, state): (String, String) = (row.get(4)?, row.get(11)?);
+            let (arm, state): (String, String) = (row.get(4)?, row.get(13)?);
             Ok(TrialRow {
                 trial: row.get(0)?,
                 planned: row.get(1)?,
@@ -181,10 +181,12 @@ impl Run {
                 arm: Arm::ALL.into_iter().find(|known| known.to_string() == arm).unwrap_or(Arm::Fault),
                 attempt: row.get(5)?,
                 stand: row.get(6)?,
-                session: row.get(7)?,
-                seed: row.get::<_, i64>(8)?.cast_unsigned(),
-                starts_ns: unsigned(row, 9)?,
-                ends_ns: row.get::<_, Option<i64>>(10)?.map(i64::cast_unsigned),
+                lab: row.get(7)?,
+                processors: row.get(8)?,
+                session: row.get(9)?,
+                seed: row.get::<_, i64>(10)?.cast_unsigned(),
+                starts_ns: unsigned(row, 11)?,
+                ends_ns: row.get::<_, Option<i64>>(12)?.map(i64::cast_unsigned),
                 state: TrialState::ALL
                     .into_iter()
                     .find(|known| known.to_string() == state)

@@ -1,6 +1,9 @@
 //! Writing a run.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use rusqlite::{Connection, ErrorCode, params};
 
@@ -16,11 +19,15 @@ use crate::{
 /// Sessions are at least this far apart on the run's axis.
 const BETWEEN_SESSIONS_NS: u64 = 1_000_000_000;
 
-/// The writer of one run.
+/// A writer of one run.
+///
+/// One session may have several, see [`Recorder::beside`]; each batch is written by one of them at a time.
 pub struct Recorder {
     db: Connection,
     path: PathBuf,
     session: SessionRow,
+    /// Held while a batch is written. SQLite would let the others try again and again; here the next one goes on at once.
+    turn: Arc<Mutex<()>>,
 }
 
 impl Recorder {
@@ -41,7 +48,7 @@ impl Recorder {
             transaction.execute("INSERT INTO meta VALUES (?, ?)", params![key, value.to_string()]).map_err(error)?;
         }
         transaction.commit().map_err(error)?;
-        let mut recorder = Recorder { db, path: path.to_owned(), session };
+        let mut recorder = Recorder { db, path: path.to_owned(), session, turn: Arc::default() };
         recorder.batch(Recorder::write_session)?;
         Ok(recorder)
     }
@@ -73,9 +80,21 @@ impl Recorder {
             zero_monotonic_ns: now_ns,
             starts_ns: by_wall_clock.max(last + BETWEEN_SESSIONS_NS),
         };
-        let mut recorder = Recorder { db, path: path.to_owned(), session };
+        let mut recorder = Recorder { db, path: path.to_owned(), session, turn: Arc::default() };
         recorder.batch(Recorder::write_session)?;
         Ok(recorder)
+    }
+
+    /// Another writer of the same session, for another thread.
+    ///
+    /// # Errors
+    /// The file cannot be opened once more.
+    pub fn beside(&self) -> Result<Self, RecordError> {
+        let error = |source| RecordError::Sqlite { doing: "open the run once more", path: self.path.clone(), source };
+        let db = Connection::open(&self.path).map_err(error)?;
+        // Unlike the journal's mode this is the connection's own.
+        db.pragma_update(None, "synchronous", "normal").map_err(error)?;
+        Ok(Recorder { db, path: self.path.clone(), session: self.session.clone(), turn: Arc::clone(&self.turn) })
     }
 
     fn write_session(&self) -> Result<(), RecordError> {
@@ -111,6 +130,9 @@ impl Recorder {
     /// Runs `write` as one transaction: all of it is in the file afterwards, or nothing.
     pub fn batch<T>(&mut self, write: impl FnOnce(&Recorder) -> Result<T, RecordError>) -> Result<T, RecordError> {
         let error = self.error("write a batch");
+        let turn = Arc::clone(&self.turn);
+        // Whoever panicked in its turn has committed nothing.
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.db.execute_batch("BEGIN IMMEDIATE").map_err(&error)?;
         match write(self).and_then(|value| {
             self.db.execute_batch("COMMIT").map_err(&error)?;
@@ -173,8 +195,8 @@ impl Recorder {
         self.execute(
             "write a trial",
             "INSERT OR REPLACE INTO trial
-             (trial, planned, cell, block, arm, attempt, stand, session, seed, starts_ns, ends_ns, state)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             (trial, planned, cell, block, arm, attempt, stand, lab, processors, session, seed, starts_ns, ends_ns, state)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 row.trial,
                 row.planned,
@@ -183,6 +205,8 @@ impl Recorder {
                 row.arm.to_string(),
                 row.attempt,
                 row.stand,
+                row.lab,
+                row.processors,
                 row.session,
                 row.seed.cast_signed(),
                 sql_ns(row.starts_ns),
@@ -206,7 +230,7 @@ impl Recorder {
         self.execute("take a phase back", "DELETE FROM phase WHERE trial = ? AND name = ?", params![trial, name])
     }
 
-    /// Ends the writing: folds the log into the file, so that it can be read alone and from where nothing may be written.
+    /// Ends the writing, once all others of the session are gone: folds the log into the file, so that it can be read alone and from where nothing may be written.
     ///
     /// Not while somebody reads it: then the log stays beside the file, and belongs to it. A run is as whole with it, and
     /// whoever reads harms nothing.

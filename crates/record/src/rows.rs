@@ -75,6 +75,10 @@ pub struct TrialRow {
     pub attempt: u32,
     /// The network and cluster that served it, from 1.
     pub stand: u32,
+    /// The lab that it ran in, of those that worked at once, from 1.
+    pub lab: u32,
+    /// The processors that this lab had, as the kernel lists them: `0-3,8`. Empty in a run of format 5 and before.
+    pub processors: String,
     /// The session in which it was run, from 1.
     pub session: u32,
     /// Its own seed.
@@ -98,6 +102,8 @@ impl TrialRow {
             arm,
             attempt: 1,
             stand: 1,
+            lab: 1,
+            processors: String::new(),
             session: 1,
             seed,
             starts_ns,

@@ -27,6 +27,8 @@ CREATE TABLE trial (
     arm TEXT NOT NULL,               -- fault, none
     attempt INTEGER NOT NULL,
     stand INTEGER NOT NULL,          -- the network and cluster that served it
+    lab INTEGER NOT NULL,            -- of those that worked at once, from 1 ...
+    processors TEXT NOT NULL,        -- ... and what it ran on: '0-3,8'; '' in a run of format 6 and before
     session INTEGER NOT NULL,
     seed INTEGER NOT NULL, starts_ns INTEGER NOT NULL, ends_ns INTEGER,
     state TEXT NOT NULL              -- running, done, interrupted, failed

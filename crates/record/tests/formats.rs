@@ -2,7 +2,8 @@
 //!
 //! `formats/N.db` was written by the recorder of format N: a made-up run of two nodes, of which n2 answers 100 ms late for
 //! 8 seconds. (`4.db` is the run of format 3, brought to format 4, with one read more, which was never sent; `5.db` that run,
-//! brought to format 5, with a client that stood still for a quarter of a second and withheld three operations.)
+//! brought to format 5, with a client that stood still for a quarter of a second and withheld three operations; `6.db`
+//! that one, brought to format 6, with a snitch's score.)
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
@@ -14,7 +15,7 @@ use std::{
 use brownout_record::{Arm, Quantity, RecordError, Recorder, Run, Subject, TrialState};
 
 const SECOND: u64 = 1_000_000_000;
-const EARLIER: [i32; 5] = [1, 2, 3, 4, 5];
+const EARLIER: [i32; 6] = [1, 2, 3, 4, 5, 6];
 
 fn fixture(format: i32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/formats/{format}.db"))
@@ -84,13 +85,15 @@ fn what_a_run_of_an_earlier_format_holds_is_read_and_the_file_stays_as_it_is() {
         let withheld = load.iter().map(|row| row.withheld).sum::<u64>();
         assert_eq!((stood_still, withheld), if format >= 5 { (SECOND / 4, 3) } else { (0, 0) }, "format {format}");
 
-        assert!(run.evidence(1).unwrap().is_empty(), "format {format} has no room for any");
+        let evidence: Vec<_> = run.evidence(1).unwrap().into_iter().map(|row| (row.node, row.value)).collect();
+        assert_eq!(evidence, if format >= 6 { vec![("n1".to_owned(), 0.75)] } else { Vec::new() });
 
         // A run of before there were designs is one of one cell, its trials blocks of their own.
         let cells = run.cells().unwrap();
         assert_eq!((cells.len(), cells[0].cell, cells[0].compared_with, cells[0].levels.len()), (1, 1, 1, 0));
         assert_eq!((trial.planned, trial.cell, trial.block, trial.arm), (1, 1, 1, Arm::Fault));
         assert_eq!((trial.attempt, trial.stand, trial.session), (1, 1, 1));
+        assert_eq!((trial.lab, trial.processors.as_str()), (1, ""), "one at a time, and nobody says on what");
         assert_eq!(run.sessions().unwrap()[0].started_unix_ms, 1_780_000_000_000);
         assert_eq!(run.design().unwrap(), None);
 

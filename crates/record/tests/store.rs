@@ -125,6 +125,44 @@ fn a_run_is_readable_while_it_is_written_and_after_its_writer_vanished() {
 }
 
 #[test]
+fn several_writers_of_one_session_lose_nothing_and_the_file_is_whole_when_they_are_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.db");
+    let recorder = Recorder::create(&path, 1_000, 7).unwrap();
+    let writers: Vec<Recorder> = (0..3).map(|_| recorder.beside().unwrap()).collect();
+    std::thread::scope(|scope| {
+        for (lab, mut writer) in (1..).zip(writers) {
+            scope.spawn(move || {
+                assert_eq!((writer.session(), writer.at(1_500)), (1, 500));
+                for second in 0..50 {
+                    let row = TrialRow {
+                        trial: lab,
+                        lab,
+                        processors: "0-1,4".to_owned(),
+                        ..TrialRow::single(7, 5, Arm::None)
+                    };
+                    writer
+                        .batch(|writer| {
+                            writer.trial(&row)?;
+                            writer.load(lab, &load_row(second * 1_000_000_000, true))
+                        })
+                        .unwrap();
+                }
+            });
+        }
+    });
+    recorder.finish().unwrap();
+    assert!(!directory.path().join("run.db-wal").exists(), "all is in the file itself");
+    let run = Run::open(&path).unwrap();
+    let rows = run.trials().unwrap();
+    assert_eq!(rows.iter().map(|row| row.lab).collect::<Vec<_>>(), [1, 2, 3]);
+    assert!(rows.iter().all(|row| row.processors == "0-1,4"), "{rows:?}");
+    for lab in 1..=3 {
+        assert_eq!(run.load(lab).unwrap().len(), 50);
+    }
+}
+
+#[test]
 fn what_is_no_run_is_refused_with_a_reason() {
     let directory = tempfile::tempdir().unwrap();
     let refusal = |name: &str| Run::open(&directory.path().join(name)).err().unwrap().to_string();

@@ -114,6 +114,7 @@ fn header(findings: &Findings, scopes: &[Scope<'_>]) -> String {
     }
     facts.push(text::trials(findings));
     facts.push(text::date(findings.started_unix_ms));
+    lines.extend(text::labs(findings));
     let lines = lines.iter().map(|line| format!("<p class=\"fault\">{}</p>", escape(line)));
     format!(
         "<header><p class=\"name\">Brownout · {}</p><h1>{}</h1><p class=\"facts\">{}</p>{}</header>",

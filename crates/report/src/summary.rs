@@ -50,6 +50,7 @@ impl Page {
         }
         let date = text::date(findings.started_unix_ms);
         self.line(Paint::Dim, &format!("{} · {} · {date}", findings.name, text::trials(findings)));
+        text::labs(findings).iter().for_each(|labs| self.line(Paint::Dim, labs));
     }
 
     /// All of one cell.

@@ -1,7 +1,7 @@
 //! Numbers and moments as people read them; the terminal and the HTML use the same.
 
 use brownout_analysis::{
-    Effect, Findings, Part, PhaseFindings, Proof, Quantile, Range, RecoveryOverTrials, Verdict, words,
+    Effect, Findings, LabFindings, Part, PhaseFindings, Proof, Quantile, Range, RecoveryOverTrials, Verdict, words,
 };
 use brownout_record::Quantity;
 use brownout_units::format_ns;
@@ -151,6 +151,24 @@ pub fn trials(findings: &Findings) -> String {
         (true, false) => format!("{} attempts at {planned} trial{s}", findings.trials.len()),
         (false, _) => format!("{} of {planned} trials", done.len()),
     }
+}
+
+/// `2 labs at once: lab 1 on processors 0-3 (12 trials), lab 2 on 4-7 (11 trials)`; none where there was one.
+pub fn labs(findings: &Findings) -> Option<String> {
+    let at_once = findings.design.labs;
+    if at_once < 2 {
+        return None;
+    }
+    let lab = |(at, lab): (usize, &LabFindings)| {
+        let on = match (&lab.processors[..], at) {
+            ([], _) => String::new(),
+            (lists, 0) => format!(" on processors {}", lists.join(" or ")),
+            (lists, _) => format!(" on {}", lists.join(" or ")),
+        };
+        format!("lab {}{on} ({} trial{})", lab.lab, lab.trials, if lab.trials == 1 { "" } else { "s" })
+    };
+    let each: Vec<String> = findings.labs.iter().enumerate().map(lab).collect();
+    Some(format!("{at_once} labs at once: {}", each.join(", ")))
 }
 
 /// `2026-05-28 20:26:40 UTC` from ms since 1970.

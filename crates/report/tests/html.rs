@@ -356,6 +356,18 @@ fn cells_and_factors_stand_beside_each_other_with_their_intervals_and_what_would
 }
 
 #[test]
+fn labs_that_worked_at_once_are_told_with_their_processors_and_one_alone_is_not() {
+    let beside = Synthetic { trials: 3, planned_trials: 3, labs: 2, ..Synthetic::default() };
+    let said = "2 labs at once: lab 1 on processors 0-1 (2 trials), lab 2 on 2-3 (1 trial)";
+    for text in [text(&beside, PLAIN), report(&beside)] {
+        assert!(text.contains(said), "{text}");
+    }
+    for text in [text(&Synthetic::default(), PLAIN), report(&Synthetic::default())] {
+        assert!(!text.contains("at once"), "{text}");
+    }
+}
+
+#[test]
 fn what_arithmetic_explains_stands_beside_what_was_measured() {
     let explained = Synthetic { threads: Some(8), placement: Some(three_copies()), ..Synthetic::default() };
     let (page, text) = (report(&explained), text(&explained, PLAIN));

@@ -86,6 +86,8 @@ fn given(run: &Run) -> Result<Vec<Of>, AnalysisError> {
     let rows = run.cells()?;
     let design = cells::design(run, &rows)?;
     let environment = run.environment()?.unwrap_or_default();
+    // Beside others a trial may be slower than alone.
+    let labs = design.labs;
     let mut all: Vec<Of> = Vec::new();
     for row in &rows {
         let cell = cells::text(&design, row);
@@ -98,6 +100,7 @@ fn given(run: &Run) -> Result<Vec<Of>, AnalysisError> {
         ("brownout", environment.version),
         ("kernel", environment.kernel),
         ("processor", format!("{} × {}", environment.cores, environment.cpu)),
+        ("labs at once", labs.to_string()),
         ("clock source", environment.clock_source),
         ("emulator", environment.emulator_scheduling),
     ];

@@ -132,6 +132,8 @@ pub struct Synthetic {
     pub unrecorded: bool,
     /// Where rows lie and who is asked, if the record tells.
     pub placement: Option<Placement>,
+    /// Labs that work at once, and take trials in turn.
+    pub labs: u32,
     /// Instead of a delay: everything n2 sends is lost with this probability …
     pub loss: Option<f64>,
     /// … and really with this one.
@@ -198,6 +200,7 @@ impl Default for Synthetic {
             no_fault: false,
             unrecorded: false,
             placement: None,
+            labs: 1,
             loss: None,
             lost: 0.0,
         }

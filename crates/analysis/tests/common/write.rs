@@ -86,6 +86,7 @@ impl Synthetic {
                 attempts: 3,
                 trials: self.planned_trials * (cells.len() as u32 + self.without),
                 only: None,
+                labs: self.labs,
                 search: self.search.clone(),
             },
         )
@@ -116,7 +117,10 @@ impl Synthetic {
                 planned += 1;
                 let attempts = if self.spoilt.contains(&planned) { 2 } else { 1 };
                 for attempt in 1..=attempts {
+                    let lab = all.len() as u32 % self.labs + 1;
                     let row = TrialRow {
+                        lab,
+                        processors: format!("{}-{}", 2 * lab - 2, 2 * lab - 1),
                         planned,
                         cell,
                         block,

@@ -1,7 +1,14 @@
 use std::path::{Path, PathBuf};
 
 use brownout_analysis::{Touched, Visible, touchable, words};
-use brownout_lab::{Design, Plan, design::Cell, experiment::CassandraChoice, machine, plan::PlannedPeriod};
+use brownout_lab::{
+    Design, Plan,
+    design::Cell,
+    experiment::CassandraChoice,
+    labs::{Labs, Room},
+    machine,
+    plan::PlannedPeriod,
+};
 use brownout_record::{CellRow, Description, DesignDescription, Expectation, Run, SearchDescription};
 use brownout_units::Delay;
 use serde::Serialize;
@@ -33,8 +40,23 @@ struct Checked {
     design: DesignDescription,
     cells: Vec<CheckedCell>,
     expected_duration_ns: u64,
+    /// How many labs work at once on this machine; none: it has no room for as many as are asked for.
+    labs: Option<CheckedLabs>,
     /// What the design can see, by the noise of the pilot.
     visible: Option<Visible>,
+}
+
+#[derive(Serialize)]
+struct CheckedLabs {
+    at_once: u32,
+    /// Of each, as lists: "0-3,8".
+    processors: Vec<String>,
+    /// Why so many.
+    reason: String,
+    /// All of it in words.
+    #[serde(skip)]
+    text: String,
+    warning: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -80,10 +102,12 @@ pub fn check(arguments: &Arguments) -> u8 {
         Ok(visible) => visible,
         Err(code) => return code,
     };
-    let checked = checked(&design, visible);
+    let labs = Labs::of(&design, &Room::of_this_machine(Path::new(RUNS)), None);
+    let checked = checked(&design, labs.as_ref().ok(), visible);
     let printed = if arguments.json { output::print_json(&checked) } else { output::print(&text(&checked)) };
     // The file is right; whether this machine can do it is another question.
-    match design.cells.iter().try_for_each(|cell| machine::refuse(&cell.plan, Path::new(RUNS))) {
+    let refused = design.cells.iter().try_for_each(|cell| machine::refuse(&cell.plan, Path::new(RUNS)));
+    match refused.and(labs.map(drop)) {
         Ok(()) => output::code(printed, 0),
         Err(error) => {
             let code = error.exit_code();
@@ -113,7 +137,14 @@ fn visible(pilot: &Path, design: &Design) -> Result<Visible, u8> {
     })
 }
 
-fn checked(design: &Design, visible: Option<Visible>) -> Checked {
+fn checked(design: &Design, labs: Option<&Labs>, visible: Option<Visible>) -> Checked {
+    let of_labs = |labs: &Labs| CheckedLabs {
+        at_once: labs.count(),
+        processors: labs.lists(),
+        reason: labs.reason.clone(),
+        text: labs.words(),
+        warning: labs.warning(),
+    };
     let cell = |(row, cell): (CellRow, &Cell)| CheckedCell {
         cell: row.cell,
         text: design.variation.words(row.cell as usize - 1),
@@ -123,9 +154,10 @@ fn checked(design: &Design, visible: Option<Visible>) -> Checked {
     };
     Checked {
         format: 2,
-        design: design.description(None),
+        design: DesignDescription { labs: labs.map_or(1, Labs::count), ..design.description(None) },
         cells: design.cell_rows(system).into_iter().zip(&design.cells).map(cell).collect(),
-        expected_duration_ns: Delay::from(design.expected_duration()).ns(),
+        expected_duration_ns: Delay::from(design.expected_duration(labs)).ns(),
+        labs: labs.map(of_labs),
         visible,
     }
 }
@@ -184,6 +216,8 @@ fn text(checked: &Checked) -> String {
         Some(search) => of_search(design, search),
         None => trials(design, cells),
     });
+    lines.extend(checked.labs.iter().map(|labs| format!("labs        {}", labs.text)));
+    lines.extend(checked.labs.iter().filter_map(|labs| Some(format!("WARNING     {}", labs.warning.as_ref()?))));
     let minutes = *expected_duration_ns as f64 / 60e9;
     let at_most = if design.search.is_some() { " at most" } else { "" };
     lines.push(format!(

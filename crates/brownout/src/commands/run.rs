@@ -103,12 +103,13 @@ pub fn resumed(run: &Path, file: Option<&Path>, blocks: u32) -> Result<Asked, u8
             error => error.exit_code(),
         }
     })?;
-    let Resumed { directory, source, design, set, only, sabotage, missing } = resumed;
+    let Resumed { directory, source, design, set, only, sabotage, labs, missing } = resumed;
     let options = RunOptions {
         out: directory.parent().unwrap_or(&directory).to_owned(),
         set,
         only,
         sabotage,
+        labs,
         resumes: Some(directory),
         ..RunOptions::default()
     };

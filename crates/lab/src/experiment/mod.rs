@@ -10,6 +10,7 @@ mod differences;
 mod fault;
 mod impairment;
 mod load;
+mod parallel;
 mod search;
 mod share;
 mod signal;
@@ -28,6 +29,7 @@ pub use fault::*;
 pub use impairment::{GilbertElliottSection, LinkEntry, MarkovSection};
 pub(crate) use impairment::{checked, gap, limit, mtu};
 pub use load::{ArrivalsChoice, CoordinatorsChoice, LoadSection, Mix, OpsChoice};
+pub use parallel::ParallelChoice;
 pub(crate) use search::Method;
 pub use search::{MaxRateSection, Search, SearchSection};
 pub use share::{Amount, MixShare, OpShare};
@@ -73,6 +75,11 @@ pub struct Experiment {
     /// Trials that a cluster serves, one after the other, its tables made anew for each. Default: 10.
     #[serde(default = "ten")]
     pub fresh_every: Count,
+    /// Labs that work at once, each on processors of its own, and each with a cluster and a trial of its own: a number,
+    /// or `auto`, as many as this machine has room for. A search has one. Default: 1, since labs beside each other
+    /// still share memory bandwidth, caches and the disk.
+    #[serde(default)]
+    pub parallel: ParallelChoice,
     /// What counts as good. Required.
     pub objective: ObjectiveSection,
     /// The number that all randomness is drawn from. Default: 1.

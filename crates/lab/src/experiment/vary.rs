@@ -359,7 +359,8 @@ impl Source {
 }
 
 /// What may vary; the other keys of a file are of all cells together.
-pub(super) const SECTIONS: [&str; 7] = ["network", "cluster", "load", "phases", "faults", "objective", "fresh-every"];
+pub(super) const SECTIONS: [&str; 8] =
+    ["network", "cluster", "load", "phases", "faults", "objective", "fresh-every", "parallel"];
 
 /// The first step of a dotted key.
 pub(super) fn section(key: &str) -> &str {

@@ -26,6 +26,11 @@ impl Interrupts {
         COUNT.load(Ordering::Relaxed) > 0
     }
 
+    /// As if the user had asked: what cannot go on ends everything in this process.
+    pub fn raise(self) {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// The next one also goes to this process; one after that kills it.
     pub(super) fn forward_to(self, pid: i32) {
         FORWARD_TO.store(pid, Ordering::Relaxed);
@@ -38,6 +43,14 @@ impl Interrupts {
     /// The process is gone; its number may be another's soon.
     pub(super) fn forward_to_nobody(self) {
         FORWARD_TO.store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+impl Interrupts {
+    /// For what is tested without a lab: no signal is caught.
+    pub fn unheard() -> Interrupts {
+        Interrupts(())
     }
 }
 

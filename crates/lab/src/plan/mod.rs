@@ -31,7 +31,7 @@ pub use self::{
 };
 pub(crate) use self::{load::MAX_RATE, narrow::to_u16, network::limits_packets};
 use crate::{
-    experiment::{Amount, Experiment, FileError, Source},
+    experiment::{Amount, Experiment, FileError, ParallelChoice, Source},
     hosts::Hosts,
 };
 
@@ -39,6 +39,8 @@ use crate::{
 const MAX_TRIALS: u32 = 10_000;
 /// Of those in a block, the median is compared with; more than a few add little.
 const MOST_WITHOUT: u32 = 20;
+/// Labs at once. More than the processors of a large machine are a mistake.
+const MOST_LABS: u32 = 256;
 /// What has failed so often will fail again.
 const MOST_ATTEMPTS: u32 = 20;
 /// What a trial takes beside its phases: a cluster that becomes ready, and the last probes. Only for the expected duration.
@@ -71,6 +73,8 @@ pub struct Plan {
     pub attempts: u32,
     /// How many trials a cluster serves.
     pub fresh_every: u32,
+    /// How many labs work at once while it is run; none: as many as there is room for.
+    pub parallel: Option<u32>,
     /// Things to check before trusting the result.
     pub warnings: Vec<String>,
 }
@@ -90,6 +94,10 @@ impl Plan {
         let without_fault = experiment.without_fault.map(|count| check.count("without-fault", count, 0..=MOST_WITHOUT));
         let attempts = check.count("attempts", experiment.attempts, 1..=MOST_ATTEMPTS)?;
         let fresh_every = check.count("fresh-every", experiment.fresh_every, 1..=MAX_TRIALS)?;
+        let parallel = match experiment.parallel {
+            ParallelChoice::Auto => None,
+            ParallelChoice::Labs(labs) => Some(check.count("parallel", labs, 1..=MOST_LABS)?),
+        };
         let mut warnings = load.warnings.clone();
         warnings.extend(faults.iter().filter_map(PlannedFault::unjudged));
         warnings.extend(windows::faint(hosts, &phases, &faults));
@@ -105,6 +113,7 @@ impl Plan {
             without_fault: without_fault.transpose()?,
             attempts,
             fresh_every,
+            parallel,
             warnings,
             experiment,
         })

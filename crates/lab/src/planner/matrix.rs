@@ -4,7 +4,7 @@ use brownout_base::random::{Random, derive};
 use brownout_record::Arm;
 
 use super::{Next, Settled, Which};
-use crate::design::{Design, ORDER, PlannedTrial};
+use crate::design::{Design, GROUPS, ORDER, PlannedTrial};
 
 /// All trials, in the order in which they are to be run.
 #[derive(Debug, Clone)]
@@ -15,9 +15,17 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Those of a design: in each block every cell, and trials without a fault, in an order of the block's own.
+    /// Those of a design: in each block every cell, and trials without a fault, in an order of the block's own. Where
+    /// cells differ in how many labs work at once, those that have as many come together, one group after the other, in
+    /// an order of the block's own.
     pub fn new(design: &Design) -> Matrix {
         let mut trials = Vec::new();
+        let mut groups: Vec<Option<u32>> = Vec::new();
+        for cell in &design.cells {
+            if !groups.contains(&cell.plan.parallel) {
+                groups.push(cell.plan.parallel);
+            }
+        }
         for block in 1..=design.blocks {
             let mut arms: Vec<(usize, Arm)> = Vec::new();
             for (number, cell) in design.cells.iter().enumerate() {
@@ -28,6 +36,11 @@ impl Matrix {
                 }
             }
             Random::new(derive(derive(design.seed, ORDER), u64::from(block))).shuffle(&mut arms);
+            let mut order = groups.clone();
+            Random::new(derive(derive(design.seed, GROUPS), u64::from(block))).shuffle(&mut order);
+            let group = |cell: usize| order.iter().position(|group| *group == design.cells[cell].plan.parallel);
+            // Within a group the order stays.
+            arms.sort_by_key(|(cell, _)| group(*cell));
             for (cell, arm) in arms {
                 trials.push(PlannedTrial { number: trials.len() as u32 + 1, block, cell, arm });
             }
@@ -48,7 +61,12 @@ impl Matrix {
 
     /// The first that is not settled.
     pub fn next(&self, settled: &Settled) -> Option<Next> {
-        let open = self.missing(settled).next()?;
+        self.next_beside(settled, &[])
+    }
+
+    /// The first that is neither settled nor under way.
+    pub(super) fn next_beside(&self, settled: &Settled, under_way: &[u32]) -> Option<Next> {
+        let open = self.missing(settled).find(|trial| !under_way.contains(&trial.number))?;
         Some(Next { number: open.number, block: open.block, cell: Which::Known(open.cell), arm: open.arm })
     }
 }

@@ -54,6 +54,21 @@ pub enum Which {
     Of(String),
 }
 
+/// How long a trial takes, about, in a lab that serves alone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Expected {
+    pub(crate) length: Duration,
+    /// How many labs may be at work beside each other, as its file says; none: all.
+    parallel: Option<u32>,
+}
+
+impl Expected {
+    /// The part of it that passes on the clock, where `at_once` says how many labs work beside each other.
+    pub(crate) fn shared_by(self, at_once: impl Fn(Option<u32>) -> u32) -> Duration {
+        self.length / at_once(self.parallel).max(1)
+    }
+}
+
 impl Planner {
     /// That of a design.
     pub fn new(design: &Design) -> Planner {
@@ -95,6 +110,15 @@ impl Planner {
         }
     }
 
+    /// The same while some trials are under way; none as well if nothing can be said before one of them has ended.
+    pub fn next_beside(&self, settled: &Settled, under_way: &[u32]) -> Option<Next> {
+        match self {
+            Planner::Matrix(matrix) => matrix.next_beside(settled, under_way),
+            search if under_way.is_empty() => search.next(settled),
+            _ => None,
+        }
+    }
+
     /// How many trials there are, without those that are repeated; of a search at most.
     pub fn most_trials(&self) -> usize {
         match self {
@@ -105,9 +129,9 @@ impl Planner {
     }
 
     /// How long each trial takes, about, by its number; of a search all that there may be.
-    pub(crate) fn expected(&self, design: &Design) -> BTreeMap<u32, Duration> {
+    pub(crate) fn expected(&self, design: &Design) -> BTreeMap<u32, Expected> {
         let nothing = Settled::new();
-        // Trials of a search are as long as each other.
+        // Trials of a search are as long as each other, and come one by one.
         let of_search = |number| PlannedTrial { number, block: 1, cell: 0, arm: Arm::Fault };
         let trials: Vec<PlannedTrial> = match self {
             Planner::Matrix(matrix) => matrix.missing(&nothing).copied().collect(),
@@ -121,7 +145,8 @@ impl Planner {
             let served = goes_on.map_or(0, |(_, served)| served);
             let stays = trial.arm == Arm::None || !plan.restarts();
             stand = stays.then_some((*layout, served + 1));
-            (trial.number, plan.expected(served == 0))
+            let parallel = if matches!(self, Planner::Matrix(_)) { plan.parallel } else { Some(1) };
+            (trial.number, Expected { length: plan.expected(served == 0), parallel })
         };
         trials.into_iter().map(expected).collect()
     }

@@ -83,7 +83,12 @@ impl Routes {
 }
 
 impl Engine {
-    pub(in crate::emulator) fn new(tuns: Vec<Tun>, addresses: &[(Ipv4Addr, Ipv6Addr)], seed: u64) -> Self {
+    pub(in crate::emulator) fn new(
+        tuns: Vec<Tun>,
+        addresses: &[(Ipv4Addr, Ipv6Addr)],
+        seed: u64,
+        limits: Limits,
+    ) -> Self {
         let links = Link::all(tuns.len());
         let mut pool = Pool::default();
         Engine {
@@ -97,7 +102,7 @@ impl Engine {
             pool,
             fates: Vec::new(),
             fragments: Vec::new(),
-            limits: Limits::of_this_machine(),
+            limits,
             memory: 0,
             looked_ns: 0,
         }

@@ -30,7 +30,7 @@ fn engine(hosts: u8) -> Engine {
             .unwrap_or_else(|_| panic!("this test needs root and /dev/net/tun"))
     };
     let addresses: Vec<_> = (0..hosts).map(|host| (address(host), address6(host))).collect();
-    Engine::new((0..hosts).map(tun).collect(), &addresses, 7)
+    Engine::new((0..hosts).map(tun).collect(), &addresses, 7, Limits::within(None))
 }
 
 /// A UDP packet, or a GSO packet of such with `size` bytes of payload.

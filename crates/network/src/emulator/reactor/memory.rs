@@ -13,9 +13,10 @@ pub(in crate::emulator) struct Limits {
 }
 
 impl Limits {
-    /// A quarter of what is available now, of the machine and of our cgroup, within reason, for all; 128 MiB for each.
-    pub(in crate::emulator) fn of_this_machine() -> Limits {
-        Limits::given(brownout_machine::available_memory())
+    /// A quarter of what is available now, of the machine and of our cgroup, or of `share` where that is less, within
+    /// reason, for all; 128 MiB for each.
+    pub(in crate::emulator) fn within(share: Option<u64>) -> Limits {
+        Limits::given(least(brownout_machine::available_memory(), share))
     }
 
     fn given(available: Option<u64>) -> Limits {
@@ -25,9 +26,21 @@ impl Limits {
     }
 }
 
+/// The less of both; of one that nobody tells the other.
+fn least(available: Option<u64>, share: Option<u64>) -> Option<u64> {
+    available.into_iter().chain(share).min()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_several_networks_each_counts_on_its_share() {
+        assert_eq!(least(Some(8), Some(3)), Some(3));
+        assert_eq!(least(Some(2), Some(3)), Some(2), "no more than there is");
+        assert_eq!((least(None, Some(3)), least(Some(8), None), least(None, None)), (Some(3), Some(8), None));
+    }
 
     #[test]
     fn all_links_get_a_quarter_of_what_is_available_within_reason() {

@@ -21,7 +21,7 @@ use std::{
 use brownout_base::{HostId, clock::monotonic_ns};
 use brownout_machine::{Scheduling, run_urgently};
 
-use self::{engine::Engine, pace::Pace};
+use self::{engine::Engine, memory::Limits, pace::Pace};
 use crate::{
     control::{Command, Emulator, HostFailure, Shared},
     error::NetworkError,
@@ -49,6 +49,7 @@ pub(crate) fn start(
     addresses: &[(Ipv4Addr, Ipv6Addr)],
     seed: u64,
     realtime: bool,
+    memory: Option<u64>,
 ) -> Result<(Emulator, JoinHandle<()>, Announcement), NetworkError> {
     let failed = |action| move |source| NetworkError::Emulator { action, source };
     let wakeup = Wakeup::new().map_err(failed("make an event descriptor"))?;
@@ -62,7 +63,7 @@ pub(crate) fn start(
 
     let (emulator, commands) = Emulator::new(tuns.len(), wakeup);
     let shared = emulator.shared();
-    let engine = Engine::new(tuns, addresses, seed);
+    let engine = Engine::new(tuns, addresses, seed, Limits::within(memory));
     let (announce, announced) = mpsc::sync_channel(1);
     let thread = thread::Builder::new()
         .name("emulator".to_owned())

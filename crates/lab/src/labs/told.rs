@@ -1,0 +1,46 @@
+//! What several labs tell, one after the other.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::progress::{Progress, Tick};
+
+/// Tells what one of several labs tells, and which it is.
+pub(crate) struct Told<'a, 'b> {
+    lab: u32,
+    to: &'a Mutex<&'b mut dyn Progress>,
+}
+
+impl<'a, 'b> Told<'a, 'b> {
+    /// For the lab of this number.
+    pub(crate) fn new(lab: u32, to: &'a Mutex<&'b mut dyn Progress>) -> Self {
+        Told { lab, to }
+    }
+
+    fn to(&self) -> MutexGuard<'a, &'b mut dyn Progress> {
+        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        to.of_lab(self.lab);
+        to
+    }
+}
+
+impl Progress for Told<'_, '_> {
+    fn of_lab(&mut self, lab: u32) {
+        self.lab = lab;
+    }
+
+    fn step(&mut self, text: &str) {
+        self.to().step(text);
+    }
+
+    fn note(&mut self, text: &str) {
+        self.to().note(text);
+    }
+
+    fn hand_over(&mut self) {
+        self.to().hand_over();
+    }
+
+    fn tick(&mut self, tick: &Tick) {
+        self.to().tick(tick);
+    }
+}

@@ -1,0 +1,166 @@
+//! One lab of a run: it takes trial after trial, and tries each until one attempt is valid.
+
+use std::{fs, time::Duration};
+
+use brownout_analysis::{Judged, Validity};
+use brownout_base::clock::monotonic_ns;
+use brownout_record::{Environment, Event, Recorder, Run, TrialRow};
+
+use crate::{
+    LabError,
+    design::PlannedTrial,
+    experiment::CassandraChoice,
+    faults::Needs,
+    labs::{Ready, Shared},
+    machine,
+    made::judged,
+    progress::Progress,
+    request::RunRequest,
+    stand::Stands,
+    testbed::{Testbed, settings},
+    timeline::TimeLine,
+    trial::Trial,
+};
+
+/// A lab at work, in a thread of its own if there are several.
+pub(crate) struct Worker<'a> {
+    pub(crate) request: &'a RunRequest,
+    pub(crate) shared: &'a Shared,
+    /// Its number, from 0.
+    pub(crate) lab: usize,
+    /// What it runs on, as a list.
+    pub(crate) processors: String,
+    /// Whole processors that all labs together may use.
+    pub(crate) cores: u32,
+    pub(crate) stands: Stands<'a>,
+    /// By the number of the layout.
+    pub(crate) needs: &'a [Needs],
+    pub(crate) recorder: &'a mut Recorder,
+    pub(crate) progress: &'a mut dyn Progress,
+}
+
+impl Worker<'_> {
+    /// Until no trial is left.
+    pub(crate) fn run(mut self) -> Result<(), LabError> {
+        let request = self.request;
+        let row = |design: &crate::Design, cell: usize| design.cell_row(cell, |choice| system(request, choice));
+        while let Some(Ready { planned, mut attempts, most_attempts }) =
+            self.shared.take(self.lab, self.recorder, &row)?
+        {
+            let mut lesson = None;
+            while attempts < most_attempts && lesson.is_none() {
+                attempts += 1;
+                let judged = self.attempt(planned, attempts, most_attempts)?;
+                lesson = judged.filter(|judged| judged.validity == Validity::Valid).map(|judged| judged.lesson);
+            }
+            self.shared.settle(self.lab, planned, lesson);
+        }
+        Ok(())
+    }
+
+    /// Tries a trial once; none if it failed.
+    fn attempt(&mut self, planned: PlannedTrial, attempt: u32, most: u32) -> Result<Option<Judged>, LabError> {
+        let begun = self.shared.attempt(planned, attempt)?;
+        let row = TrialRow {
+            planned: planned.number,
+            cell: planned.cell as u32 + 1,
+            block: planned.block,
+            arm: planned.arm,
+            attempt,
+            stand: 0,
+            lab: self.lab as u32 + 1,
+            processors: self.processors.clone(),
+            session: self.recorder.session(),
+            trial: begun.number,
+            ..TrialRow::single(begun.seed, 0, planned.arm)
+        };
+        let needs = self.needs[begun.layout].clone().and(begun.plan.needs());
+        let began = monotonic_ns();
+        let trial = Trial {
+            plan: &begun.plan,
+            needs: &needs,
+            row,
+            layout: begun.layout,
+            load: begun.load,
+            title: begun.title,
+            course: begun.course,
+            sabotage: self.request.sabotage,
+            has_neighbours: self.shared.labs().are_several(),
+            time_line: TimeLine::begin(self.shared.interrupts()),
+        };
+        let (shared, request, cores) = (self.shared, self.request, self.cores);
+        let privilege = self.stands.spec(begun.layout).privilege.name();
+        let cassandra = &begun.plan.layout.cluster.cassandra;
+        let mut on_ready = |recorder: &mut Recorder, testbed: &Testbed| -> Result<(), LabError> {
+            if shared.stands() {
+                let java = request.provided.java_of(cassandra);
+                let environment = environment(privilege, java, testbed, cores, shared.seed());
+                recorder.batch(|recorder| recorder.json("environment", &environment))?;
+            }
+            Ok(())
+        };
+        let result = trial.run(&mut self.stands, self.recorder, self.progress, &mut on_ready);
+        match result {
+            Ok(()) => {}
+            // The run cannot go on, or nobody wants it to.
+            Err(error @ (LabError::Interrupted | LabError::Record(_))) => return Err(error),
+            // Nothing has stood yet: it is this machine that cannot build a lab now, or the file that asks for what cannot
+            // be. To fail all trials that are missing for that would leave nothing to resume.
+            Err(error) if !self.shared.stood() => return Err(error),
+            Err(error) => {
+                tell(self.recorder, Some(begun.number), "failed", &error)?;
+                self.progress.note(&format!("trial {} failed: {error}", planned.number));
+                return Ok(None);
+            }
+        }
+        self.shared.took(planned, Duration::from_nanos(monotonic_ns() - began));
+        let run = Run::open(&self.request.provided.directory.join("run.db"))?;
+        let judged = judged(&run, begun.number)?;
+        if judged.validity != Validity::Valid {
+            // A flood of a busy machine would set the rate of all that come after it here.
+            self.stands.forget_capacity(begun.load);
+            let again = if attempt < most { "; it is repeated" } else { "" };
+            let reason = judged.reasons.first().and_then(|reason| reason.lines().next()).unwrap_or_default();
+            let validity = judged.validity.name();
+            self.progress.note(&format!("trial {} is {validity}{again}: {reason}", planned.number));
+        }
+        Ok(Some(judged))
+    }
+}
+
+/// Records what ended a trial, or the run.
+pub(crate) fn tell(recorder: &mut Recorder, trial: Option<u32>, kind: &str, error: &LabError) -> Result<(), LabError> {
+    let event = Event {
+        trial,
+        at_ns: recorder.at(monotonic_ns()),
+        error_ns: 0,
+        kind: kind.to_owned(),
+        subject: if trial.is_some() { "trial" } else { "run" }.to_owned(),
+        text: error.to_string(),
+    };
+    Ok(recorder.batch(|recorder| recorder.event(&event))?)
+}
+
+/// What the record calls a database.
+pub(crate) fn system(request: &RunRequest, choice: &CassandraChoice) -> String {
+    format!("Cassandra {}", request.provided.version_of(choice))
+}
+
+fn environment(privilege: &str, java: String, testbed: &Testbed, cores: u32, seed: u64) -> Environment {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let settings = settings(testbed);
+    Environment {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel: release.trim().to_owned(),
+        cpu: machine::cpu_model(),
+        cores,
+        memory: brownout_machine::total_memory(),
+        clock_source: machine::clock_source_name(),
+        privilege: privilege.to_owned(),
+        emulator_scheduling: settings.emulator_scheduling,
+        congestion_control: settings.congestion_control,
+        java,
+        system_settings: settings.system_settings,
+        seed,
+    }
+}
