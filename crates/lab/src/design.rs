@@ -264,7 +264,6 @@ impl Design {
         let shared = |expected: Expected| expected.shared_by(|parallel| labs.map_or(1, |labs| labs.at_once(parallel)));
         Planner::new(self).expected(self).into_values().map(shared).sum()
     }
-    }
 
     /// The design as the record keeps it, for one lab at a time; `only` is the number of the one trial that is to be run.
     pub fn description(&self, only: Option<u32>) -> DesignDescription {

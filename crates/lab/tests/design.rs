@@ -157,7 +157,7 @@ fn a_trial_without_a_fault_has_the_plan_of_its_cell_without_its_faults() {
 
 #[test]
 fn trials_that_come_to_another_network_or_cluster_take_the_time_that_a_new_one_takes() {
-    let took = |vary: &str, more: &str| design(vary, &format!("trials: 1\n{more}")).expected_duration().as_secs();
+    let took = |vary: &str, more: &str| design(vary, &format!("trials: 1\n{more}")).expected_duration(None).as_secs();
     // Four trials on one stand: the warm-up of the first may take all of its 20 s, that of the others half of it.
     assert_eq!(took(FOUR, ""), 4 * 40 + 20 + 3 * 10 + 15 + 3 * 5);
     assert_eq!(took(FOUR, "fresh-every: 1"), 4 * (40 + 20 + 15));

@@ -36,7 +36,9 @@ pub fn share_out(cores: &[Core], capacity: f64, labs: usize) -> Vec<Vec<usize>> 
     }
     let processors = |share: &[&Core]| share.iter().map(|core| core.cpus.len()).sum::<usize>();
     while shares.first().is_some_and(|share| (processors(share) * labs) as f64 > capacity && !share.is_empty()) {
-        shares.iter_mut().for_each(|share| drop(share.pop()));
+        for share in &mut shares {
+            share.pop();
+        }
     }
     let numbers = |share: Vec<&Core>| {
         let mut numbers: Vec<usize> = share.iter().flat_map(|core| core.cpus.iter().copied()).collect();
