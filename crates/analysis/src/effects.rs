@@ -171,6 +171,20 @@ struct Blocks {
     is_bound: bool,
 }
 
+/// How many trials without a fault of each block are used, if blocks have so many: where one of many blocks has fewer, it is left out,
+/// and where one of few has, the others' are not all used. By the numbers alone, whichever gives the narrower interval: a
+/// block's difference has 1 + 1/M times the variance of a trial.
+fn arms(counts: &[usize]) -> usize {
+    let width = |arms: usize| {
+        let blocks = counts.iter().filter(|count| **count >= arms).count();
+        let variance = (1.0 + 1.0 / arms as f64) / blocks as f64;
+        (blocks > 1).then(|| (statistics::student(1.0 - statistics::ALPHA / 2.0, blocks - 1) * variance.sqrt(), arms))
+    };
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let narrowest = (1..=most).filter_map(width).min_by(|a, b| a.0.total_cmp(&b.0));
+    narrowest.map_or(counts.iter().copied().min().unwrap_or(0), |(_, arms)| arms)
+}
+
 fn blocks(figure: &Figure, row: &CellRow, trials: &[TrialFindings]) -> Blocks {
     let valid = || trials.iter().filter(|trial| trial.validity == Validity::Valid);
     let mut whole: Vec<(f64, Vec<f64>)> = Vec::new();
@@ -179,8 +193,9 @@ fn blocks(figure: &Figure, row: &CellRow, trials: &[TrialFindings]) -> Blocks {
         let without: Vec<f64> = of_block.filter_map(figure.of).collect();
         whole.extend((figure.of)(own).filter(|_| !without.is_empty()).map(|value| (value, without)));
     }
-    // Each block as many: the least that one of them has.
-    let arms = whole.iter().map(|(_, without)| without.len()).min().unwrap_or(0);
+    let counts: Vec<usize> = whole.iter().map(|(_, without)| without.len()).collect();
+    let arms = arms(&counts);
+    whole.retain(|(_, without)| without.len() >= arms);
     let may_be_larger = |trial: &TrialFindings, name: &str| (figure.may_be_larger)(trial, name);
     Blocks {
         own: whole.iter().map(|(value, _)| *value).collect(),
@@ -334,4 +349,20 @@ fn more_blocks(answer: &Answer) -> String {
 
 fn count(trials: u32) -> String {
     format!("{trials} trial{}", if trials == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::arms;
+
+    #[test]
+    fn a_block_that_lacks_a_trial_without_a_fault_costs_as_little_as_it_can() {
+        assert_eq!((arms(&[]), arms(&[3]), arms(&[2, 2, 2])), (0, 3, 2));
+        // Of few blocks none can be spared, of many one can.
+        assert_eq!((arms(&[2, 1]), arms(&[2, 2, 2, 2, 1])), (1, 1));
+        let mut many = vec![2; 19];
+        many.push(1);
+        assert_eq!(arms(&many), 2);
+        assert_eq!(arms(&[1, 1, 4]), 1);
+    }
 }

@@ -165,7 +165,7 @@ impl TrialEvidence {
             cpu: run.cpu(trial)?,
             faults: run.faults(trial)?,
             database: run.evidence(trial)?,
-            events: run.events()?.into_iter().filter(|event| event.trial == Some(trial)).collect(),
+            events: run.events_of(trial)?,
         };
         evidence.ends_ns = row.ends_ns.unwrap_or_else(|| evidence.last_seen());
         evidence.phases = evidence.windows(run)?;

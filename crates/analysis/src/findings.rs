@@ -1,6 +1,6 @@
 //! The findings of a run: the JSON object of `--json`, documented in `docs/json.md`.
 
-use brownout_record::{Arm, CellRow, Description, Environment, Event, RecordError, Run, TrialRow};
+use brownout_record::{Arm, CellRow, Description, Environment, Event, RecordError, Run, SearchDescription, TrialRow};
 use serde::Serialize;
 
 use crate::{
@@ -112,19 +112,32 @@ pub struct Judged {
     pub lesson: Option<Lesson>,
 }
 
-/// Judges one trial by itself.
-///
-/// # Errors
-/// The run cannot be read, or has no such trial.
-pub fn judged(run: &Run, trial: u32) -> Result<Judged, AnalysisError> {
-    let row = run.trials()?.into_iter().find(|row| row.trial == trial);
-    let row = row.ok_or(RecordError::Damaged { what: "trial", why: format!("there is no trial {trial}") })?;
-    let cells = run.cells()?;
-    let (trial, _) = of_trial(run, &row, &cells)?;
-    let search = run.design()?.and_then(|design| design.search);
-    let cell = cells.iter().find(|cell| cell.cell == row.cell);
-    let lesson = search.zip(cell).map(|(search, cell)| search::lesson(&search, cell, &trial));
-    Ok(Judged { validity: trial.validity, reasons: trial.invalid, lesson })
+/// Judges trials one by one.
+pub struct Judge<'a> {
+    run: &'a Run,
+    cells: Vec<CellRow>,
+    search: Option<SearchDescription>,
+}
+
+impl<'a> Judge<'a> {
+    /// That of a run.
+    ///
+    /// # Errors
+    /// The run's design cannot be read.
+    pub fn new(run: &'a Run) -> Result<Self, AnalysisError> {
+        Ok(Judge { run, cells: run.cells()?, search: run.design()?.and_then(|design| design.search) })
+    }
+
+    /// What one trial has shown.
+    ///
+    /// # Errors
+    /// The trial cannot be read.
+    pub fn judged(&self, row: &TrialRow) -> Result<Judged, AnalysisError> {
+        let (trial, _) = of_trial(self.run, row, &self.cells)?;
+        let cell = self.cells.iter().find(|cell| cell.cell == row.cell);
+        let lesson = self.search.as_ref().zip(cell).map(|(search, cell)| search::lesson(search, cell, &trial));
+        Ok(Judged { validity: trial.validity, reasons: trial.invalid, lesson })
+    }
 }
 
 fn of_trial(run: &Run, row: &TrialRow, cells: &[CellRow]) -> Result<(TrialFindings, Vec<PhaseSums>), AnalysisError> {

@@ -66,7 +66,6 @@ mod warnings;
 pub mod words;
 
 pub use balance::Balance;
-pub use brownout_statistics::effect_factor;
 pub use cells::{CellFindings, DesignFindings, Factor};
 pub use compare::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side, compare};
 pub use database::{Counter, DatabaseFindings, DatabasePhase, Gauge, Mark, NodeEvidence, Pauses, Score, Values};
@@ -80,7 +79,7 @@ pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
 pub use explained::{Delayed, Explained, Floor, Loss, Prediction, Shifted, Touched, touchable};
 pub use factors::{FactorFindings, FactorOutcome};
 pub use family::MARGIN;
-pub use findings::{FORMAT, Findings, Judged, findings, judged};
+pub use findings::{FORMAT, Findings, Judge, Judged, findings};
 pub use goodput::Effect;
 pub use harm::HarmFindings;
 pub use instrument::{
@@ -93,7 +92,7 @@ pub use latency::{Due, Latencies, Quantile, Response, Short};
 pub use little::{ClosedLoop, Little};
 pub use operations::OperationEffect;
 pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
-pub use pilot::{Visible, visible};
+pub use pilot::{Visible, factor_of_one, visible};
 pub use proof::{FaultFindings, PeriodFindings, ProofRow};
 pub use recovery::RecoveryOverTrials;
 pub use search::{

@@ -35,8 +35,8 @@ pub struct ClosedLoop {
     /// Throughput by Little's law and as measured, by phase.
     pub phases: Vec<Little>,
     /// Extra delay of a mean operation (k·D): the round trips between the load and the coordinators that the fault
-    /// slows, weighted by their share of the baseline's operations, ns. What happens behind a
-    /// coordinator is not in it: that is the database's own answer to the fault.
+    /// slows, weighted by their share of the baseline's operations, ns; each the time-out at most, since an operation waits
+    /// no longer. What happens behind a coordinator is not in it: that is the database's own answer to the fault.
     pub extra_delay_ns: Option<f64>,
     /// Why there is no such delay: the faults do not delay all of the fault phase alike; or why there is nothing at all: a part
     /// of the load is open.
@@ -156,7 +156,8 @@ fn extra_delay(description: &Description, evidence: &TrialEvidence, baseline: &P
             .flat_map(|severity| &severity.expectations)
             .filter(|one| one.quantity == Quantity::OneWayDelay && one.hit && ways.contains(&one.subject))
             .map(|one| one.asked)
-            .sum()
+            .sum::<f64>()
+            .min(description.load.timeout_ns as f64)
     };
     let asked: u64 = baseline.coordinators.iter().map(|part| part.ok + part.timed_out).sum();
     let weighted = baseline.coordinators.iter().map(|part| (part.ok + part.timed_out) as f64 * round_trip(&part.name));

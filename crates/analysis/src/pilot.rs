@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brownout_record::{Arm, Run};
-use brownout_statistics::{self as statistics, ALPHA, effect_factor, effect_factor_at};
+use brownout_statistics::{self as statistics, ALPHA, effect_factor_at};
 use serde::Serialize;
 
 use crate::{AnalysisError, Validity, findings};
@@ -27,6 +27,12 @@ pub struct Visible {
 /// A change that people would like to see.
 const WANTED: f64 = 0.05;
 
+/// How many times what one block's difference scatters by a change has to be so that `blocks` blocks tell it in four of five runs,
+/// in the only one of so many cells that changes.
+pub fn factor_of_one(blocks: usize, cells: u32) -> f64 {
+    effect_factor_at(blocks, ALPHA / f64::from(cells.max(1)))
+}
+
 /// What `blocks` blocks of so many `cells` with faults, with `without_fault` trials without a fault in each, would tell; none where the
 /// pilot has fewer than two such trials.
 ///
@@ -48,7 +54,7 @@ pub fn visible(pilot: &Run, blocks: u32, without_fault: u32, cells: u32) -> Resu
     let is_judged = blocks > 1 && without_fault > 0;
     let blocks = usize::try_from(blocks).unwrap_or(usize::MAX);
     let seen = |cells: u32| {
-        let harder = effect_factor_at(blocks, ALPHA / f64::from(cells.max(1))) / effect_factor(blocks);
+        let harder = factor_of_one(blocks, cells) / factor_of_one(blocks, 1);
         is_judged.then(|| (harder * plan.visible(blocks)).exp_m1()).filter(|change| change.is_finite())
     };
     Ok(Some(Visible {

@@ -71,6 +71,16 @@ fn equal_runs_show_no_difference_of_a_percent() {
 }
 
 #[test]
+fn a_figure_that_only_some_trials_have_is_named_and_not_compared() {
+    let dead = trials(2, |_, phase, _| if phase == "fault" { 1.0 } else { 0.0 });
+    let comparison = sides(&vec![whole(); 2], &[whole(), dead]);
+    let has = |name: &str| comparison.figures.iter().any(|one| one.phase == "fault" && one.figure == name);
+    assert!(has("delivered") && has("errors") && !has("p99"), "{:?}", comparison.figures);
+    let named = comparison.warnings.iter().find(|warning| warning.contains("p99 in the fault phase")).unwrap();
+    assert!(named.contains("not compared") && !named.contains("baseline"), "{named}");
+}
+
+#[test]
 fn what_one_side_loses_is_worse_there_and_better_on_the_other() {
     let (whole, losing) = (offering(&RATES, &whole()), offering(&RATES, &losing()));
     let comparison = sides(&whole, &losing);

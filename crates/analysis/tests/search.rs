@@ -4,8 +4,8 @@
 
 mod common;
 
-use brownout_analysis::{Findings, Outcome, ThresholdOutcome, Validity, findings, judged};
-use brownout_record::SearchDescription;
+use brownout_analysis::{Findings, Judge, Lesson, Outcome, ThresholdOutcome, Validity, findings};
+use brownout_record::{Run, SearchDescription};
 use common::{MS, Synthetic};
 
 /// What everything n2 sends is late by, ms: from 56 on, a third of the operations takes longer than the objective's 50 ms.
@@ -31,6 +31,11 @@ fn run(times: u32) -> Synthetic {
 fn found(run: &Synthetic) -> Findings {
     let directory = tempfile::tempdir().unwrap();
     findings(&run.run(directory.path())).unwrap()
+}
+
+/// What a search learns from the first trial of a run.
+fn learned(run: &Run) -> Lesson {
+    Judge::new(run).unwrap().judged(&run.trials().unwrap()[0]).unwrap().lesson.unwrap()
 }
 
 #[test]
@@ -95,10 +100,10 @@ fn a_trial_keeps_an_objective_by_all_operations_that_were_due_in_its_fault_phase
             if failing > 0.0 { |_, phase, _| if phase == "fault" { 0.02 } else { 0.0 } } else { |_, _, _| 0.0 };
         let directory = tempfile::tempdir().unwrap();
         let run = Synthetic { trials: 1, search: Some(search.clone()), failing: fails, ..Synthetic::default() };
-        let lesson = judged(&run.run(directory.path()), 1).unwrap().lesson.unwrap();
+        let lesson = learned(&run.run(directory.path()));
         assert_eq!((lesson.kept, lesson.log_ratio), (kept, None), "{within} ms");
         let directory = tempfile::tempdir().unwrap();
         let invalid = Synthetic { invented: 1, ..run }.run(directory.path());
-        assert_eq!(judged(&invalid, 1).unwrap().lesson.unwrap().kept, None);
+        assert_eq!(learned(&invalid).kept, None);
     }
 }

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use brownout_analysis::{Judged, Validity};
-use brownout_record::{Run, TrialState};
+use brownout_analysis::{Judge, Judged, Validity};
+use brownout_record::{Run, TrialRow, TrialState};
 
 use crate::{LabError, planner::Settled};
 
@@ -34,6 +34,7 @@ impl Made {
             attempts: BTreeMap::new(),
         };
         let rows = run.trials()?;
+        let judge = judge(&run)?;
         for (at, row) in rows.iter().enumerate() {
             made.trials = made.trials.max(row.trial);
             made.stands = made.stands.max(row.stand);
@@ -42,7 +43,7 @@ impl Made {
             if matches!(row.state, TrialState::Done | TrialState::Failed) && !never_stood {
                 let attempts = made.attempts.entry(row.planned).or_default();
                 *attempts += 1;
-                let judged = judged(&run, row.trial)?;
+                let judged = judged(&judge, row)?;
                 let is_valid = row.state == TrialState::Done && judged.validity == Validity::Valid;
                 if is_valid || (*attempts >= most_attempts && !made.settled.contains_key(&row.planned)) {
                     made.settled.insert(row.planned, judged.lesson);
@@ -53,10 +54,21 @@ impl Made {
     }
 }
 
-/// What a trial has shown, and whether that can be used.
-pub(crate) fn judged(run: &Run, trial: u32) -> Result<Judged, LabError> {
-    brownout_analysis::judged(run, trial)
-        .map_err(|error| LabError::Trial(format!("trial {trial} cannot be judged: {error}")))
+fn judge(run: &Run) -> Result<Judge<'_>, LabError> {
+    Judge::new(run).map_err(|error| LabError::Trial(format!("{} cannot be judged: {error}", run.path().display())))
+}
+
+fn judged(judge: &Judge<'_>, row: &TrialRow) -> Result<Judged, LabError> {
+    let trial = row.trial;
+    judge.judged(row).map_err(|error| LabError::Trial(format!("trial {trial} cannot be judged: {error}")))
+}
+
+/// What a trial that has just ended has shown, and whether that can be used.
+pub(crate) fn judged_now(path: &Path, trial: u32) -> Result<Judged, LabError> {
+    let run = Run::open(path)?;
+    let row = run.trials()?.into_iter().find(|row| row.trial == trial);
+    let row = row.ok_or_else(|| LabError::Trial(format!("trial {trial} is not in {}", path.display())))?;
+    judged(&judge(&run)?, &row)
 }
 
 /// The last stand that has begun to log: one that was killed while it was built is in no trial's row, and what it left is not to be
@@ -69,7 +81,7 @@ fn last_stand(run: &Path) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use brownout_record::{Arm, Recorder, TrialRow};
+    use brownout_record::{Arm, Recorder};
 
     use super::*;
     use crate::{design::Design, experiment::Source};

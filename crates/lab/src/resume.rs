@@ -45,7 +45,11 @@ pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, 
     let run = Run::open(path)?;
     let made_in = run.document("experiment path")?;
     let (Some(made_in), Some(text)) = (made_in, run.document("experiment")?) else {
-        return Err(LabError::Resume("it was made by an earlier version, or by another command".to_owned()));
+        let why = match run.cells()?.is_empty() && run.trials()?.is_empty() {
+            true => "it was killed before it began, and nothing of it was made; begin it again",
+            false => "it was made by an earlier version, or by another command",
+        };
+        return Err(LabError::Resume(why.to_owned()));
     };
     let attached: BTreeMap<String, String> = run
         .documents()?

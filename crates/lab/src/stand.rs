@@ -114,12 +114,26 @@ impl<'a> Stands<'a> {
         time_line: TimeLine,
         progress: &mut dyn Progress,
     ) -> Result<Stand, LabError> {
+        let number = self.built.fetch_add(1, Ordering::Relaxed) + 1;
+        let built = self.started(wanted, number, time_line, progress);
+        if built.is_err() {
+            self.clear(wanted.layout, number);
+        }
+        built
+    }
+
+    fn started(
+        &self,
+        wanted: &Wanted<'_>,
+        number: u32,
+        time_line: TimeLine,
+        progress: &mut dyn Progress,
+    ) -> Result<Stand, LabError> {
         let spec = &self.specs[wanted.layout];
         let hosts = &spec.layout.hosts;
         let (all, nodes) = (hosts.iter().count(), hosts.nodes().count());
         let s = if nodes == 1 { "" } else { "s" };
         progress.step(&format!("{}: {all} hosts, starting {nodes} node{s}", wanted.title));
-        let number = self.built.fetch_add(1, Ordering::Relaxed) + 1;
         let mut testbed = Testbed::build(spec, number, wanted.seed, wanted.needs)?;
         let ready = testbed
             .cluster
@@ -160,11 +174,15 @@ impl<'a> Stands<'a> {
     }
 
     fn remove(&self, stand: Stand) {
-        let scratch = self.specs[stand.layout].paths(stand.number).scratch;
+        let (layout, number) = (stand.layout, stand.number);
         drop(stand);
+        self.clear(layout, number);
+    }
+
+    /// Removes the data of a stand that is gone. Only to save space: the end of the run removes all.
+    fn clear(&self, layout: usize, number: u32) {
         if !self.keep {
-            // Only to save space: the end of the run removes all.
-            let _ = fs::remove_dir_all(scratch);
+            let _ = fs::remove_dir_all(self.specs[layout].paths(number).scratch);
         }
     }
 }

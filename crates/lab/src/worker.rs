@@ -4,7 +4,7 @@ use std::{fs, time::Duration};
 
 use brownout_analysis::{Judged, Validity};
 use brownout_base::clock::monotonic_ns;
-use brownout_record::{Environment, Event, Recorder, Run, TrialRow};
+use brownout_record::{Environment, Event, Recorder, TrialRow};
 
 use crate::{
     LabError,
@@ -13,7 +13,7 @@ use crate::{
     faults::Needs,
     labs::{Ready, Shared},
     machine,
-    made::judged,
+    made::judged_now,
     progress::Progress,
     request::RunRequest,
     stand::Stands,
@@ -114,8 +114,7 @@ impl Worker<'_> {
             }
         }
         self.shared.took(planned, Duration::from_nanos(monotonic_ns() - began));
-        let run = Run::open(&self.request.provided.directory.join("run.db"))?;
-        let judged = judged(&run, begun.number)?;
+        let judged = judged_now(&self.request.provided.directory.join("run.db"), begun.number)?;
         if judged.validity != Validity::Valid {
             // A flood of a busy machine would set the rate of all that come after it here.
             self.stands.forget_capacity(begun.load);

@@ -214,16 +214,13 @@ impl Run {
 
     /// All events, in order of time.
     pub fn events(&self) -> Result<Vec<Event>, RecordError> {
-        self.rows("SELECT trial, at_ns, error_ns, kind, subject, text FROM event ORDER BY at_ns, id", [], |row| {
-            Ok(Event {
-                trial: row.get(0)?,
-                at_ns: unsigned(row, 1)?,
-                error_ns: unsigned(row, 2)?,
-                kind: row.get(3)?,
-                subject: row.get(4)?,
-                text: row.get(5)?,
-            })
-        })
+        self.rows("SELECT trial, at_ns, error_ns, kind, subject, text FROM event ORDER BY at_ns, id", [], event)
+    }
+
+    /// Those of one trial, in order of time.
+    pub fn events_of(&self, trial: u32) -> Result<Vec<Event>, RecordError> {
+        let sql = "SELECT trial, at_ns, error_ns, kind, subject, text FROM event WHERE trial = ? ORDER BY at_ns, id";
+        self.rows(sql, [trial], event)
     }
 
     /// The faults of a trial, in the experiment's order.
@@ -430,6 +427,17 @@ fn window_params(trial: u32, window: &Range<u64>) -> impl rusqlite::Params + use
 
 pub(crate) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(column).map(i64::cast_unsigned)
+}
+
+fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
+    Ok(Event {
+        trial: row.get(0)?,
+        at_ns: unsigned(row, 1)?,
+        error_ns: unsigned(row, 2)?,
+        kind: row.get(3)?,
+        subject: row.get(4)?,
+        text: row.get(5)?,
+    })
 }
 
 fn reading<'a>(row: &'a Row<'_>) -> rusqlite::Result<LinkReading<'a>> {

@@ -42,6 +42,7 @@ CREATE TABLE event (
     id INTEGER PRIMARY KEY, trial INTEGER, at_ns INTEGER NOT NULL, error_ns INTEGER NOT NULL,
     kind TEXT NOT NULL, subject TEXT NOT NULL, text TEXT NOT NULL
 );
+CREATE INDEX event_by_trial ON event (trial, at_ns);
 CREATE TABLE fault (
     trial INTEGER NOT NULL, fault INTEGER NOT NULL, json TEXT NOT NULL, PRIMARY KEY (trial, fault)
 ) WITHOUT ROWID;

@@ -5,6 +5,9 @@ use std::ops::Deref;
 use brownout_analysis::{CellFindings, Findings, TrialFindings, Validity};
 use brownout_record::Arm;
 
+/// So many trials of a cell are shown one by one on a terminal.
+const ONE_BY_ONE: usize = 6;
+
 /// One cell of a run.
 #[derive(Clone)]
 pub struct Scope<'a> {
@@ -33,6 +36,18 @@ impl<'a> Scope<'a> {
     pub fn telling_first(&self) -> Scope<'a> {
         let mut scope = self.clone();
         scope.trials.sort_by_key(|trial| (trial.arm == Arm::None, trial.validity != Validity::Valid));
+        scope
+    }
+
+    /// The same with so many trials as a terminal has room for: of many the first with its faults, the first without, and those that
+    /// are not valid.
+    pub fn brief(&self) -> Scope<'a> {
+        let mut scope = self.clone();
+        if scope.trials.len() > ONE_BY_ONE {
+            let first = |arm| scope.trials.iter().find(|trial| trial.arm == arm).map(|trial| trial.trial);
+            let first = [first(Arm::Fault), first(Arm::None)];
+            scope.trials.retain(|trial| trial.validity != Validity::Valid || first.contains(&Some(trial.trial)));
+        }
         scope
     }
 

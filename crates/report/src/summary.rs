@@ -22,7 +22,7 @@ pub fn summary(findings: &Findings, style: Style) -> String {
     page.title(findings);
     match (&findings.search, &scopes[..]) {
         (Some(found), scopes) => page.search(found, scopes),
-        (None, [scope]) => page.cell(scope),
+        (None, [scope]) => page.cell(scope, &scope.brief()),
         (None, scopes) => page.cells(findings, scopes),
     }
     page.notes(findings);
@@ -35,7 +35,7 @@ pub fn cell(findings: &Findings, number: u32, style: Style) -> Option<String> {
     let scope = Scope::all(findings).into_iter().find(|scope| scope.cell == number)?;
     let mut page = Page::new(style);
     page.title(findings);
-    page.cell(&scope);
+    page.cell(&scope, &scope);
     page.section("Verdict");
     page.line(Paint::Plain, &scope.sentence);
     Some(page.out)
@@ -53,24 +53,36 @@ impl Page {
         text::labs(findings).iter().for_each(|labs| self.line(Paint::Dim, labs));
     }
 
-    /// All of one cell.
-    fn cell(&mut self, scope: &Scope<'_>) {
+    /// All of one cell; of its trials `few` are shown with all their figures.
+    fn cell(&mut self, scope: &Scope<'_>, few: &Scope<'_>) {
         self.head(scope);
-        self.phases(scope);
+        if few.trials.len() < scope.trials.len() {
+            self.line(
+                Paint::Dim,
+                &format!(
+                    "of {} trials {} are shown with all their figures: the first with the faults, the first without, and those that are \
+                     not valid; all of them: brownout show RUN --cell {}, the report, and --json",
+                    scope.trials.len(),
+                    few.trials.len(),
+                    scope.cell
+                ),
+            );
+        }
+        self.phases(few);
         self.coordinators(scope);
         // Without a fault there is nothing to compare the baseline with.
         if !scope.planned_faults.is_empty() {
             self.goodput(scope);
             self.operations(scope);
         }
-        self.closed_loop(scope);
-        self.standstill(scope);
-        self.explained(scope);
-        detectors::summary(self, scope);
-        self.proofs(scope);
-        self.database(scope.trials.iter().map(|trial| (scope.name(trial), *trial)));
-        self.balance(scope);
-        self.instrument(scope);
+        self.closed_loop(few);
+        self.standstill(few);
+        self.explained(few);
+        detectors::summary(self, few);
+        self.proofs(few);
+        self.database(few.trials.iter().map(|trial| (few.name(trial), *trial)));
+        self.balance(few);
+        self.instrument(few);
     }
 
     /// Many of them beside each other.

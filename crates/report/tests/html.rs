@@ -9,7 +9,7 @@ mod scenario;
 
 use brownout_analysis::findings;
 use brownout_record::{EvidenceRow, LoadPart, Quantity, SearchDescription, Subject};
-use brownout_report::{Style, html, summary, svg};
+use brownout_report::{Style, cell, html, summary, svg};
 use common::{SECOND, Synthetic, three_copies};
 use scenario::{Made, Scenario};
 
@@ -353,6 +353,20 @@ fn cells_and_factors_stand_beside_each_other_with_their_intervals_and_what_would
     assert_eq!(same[6], "no difference", "{same:?}");
     let sentence = "Of 3 cells 1 is worse with the fault, 2 show no difference of 1% or more.";
     assert!(page.contains(sentence) && text.contains(sentence), "{text}");
+}
+
+#[test]
+fn of_many_trials_the_terminal_shows_a_few_and_says_where_the_others_are() {
+    let many = Synthetic { trials: 5, planned_trials: 5, without: 1, ..Synthetic::default() };
+    let directory = tempfile::tempdir().unwrap();
+    let findings = findings(&many.run(directory.path())).unwrap();
+    let (few, all) = (summary(&findings, PLAIN), cell(&findings, 1, PLAIN).unwrap());
+    let proofs = |text: &str| text.lines().filter(|line| line.starts_with("Proof, trial")).count();
+    assert_eq!((proofs(&few), proofs(&all)), (1, 5), "{few}");
+    assert!(few.contains("of 10 trials 2 are shown") && few.contains("brownout show RUN --cell 1"), "{few}");
+    // What is small is of all of them, and so is what follows.
+    let goodput = few.split("\nGoodput (").nth(1).unwrap().split("\n\n").next().unwrap();
+    assert_eq!(goodput.lines().filter(|line| line.trim_start().starts_with("trial ")).count(), 11, "{goodput}");
 }
 
 #[test]

@@ -25,12 +25,6 @@ pub fn has_settled(p50: &[f64]) -> bool {
     fall(p50) <= LEFT
 }
 
-/// The first interval by whose end a warm-up is over: when latency [`has_settled`] over the last 40. None if that does
-/// not come.
-pub fn warm_up_ends(p50: &[f64]) -> Option<usize> {
-    (2 * SETTLED_HALF..=p50.len()).find(|end| has_settled(&p50[end - 2 * SETTLED_HALF..*end]))
-}
-
 /// How much the logarithm of some values changes over all of them, by least squares.
 pub fn change_over(values: &[f64]) -> f64 {
     let middle = (values.len() as f64 - 1.0) / 2.0;

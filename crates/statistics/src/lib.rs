@@ -23,7 +23,7 @@ mod zone;
 
 pub use self::{
     blocks::{Comparison, Outcome, compare, differences, prediction_limits},
-    drift::{SETTLED_HALF, Trend, change_over, change_point, fall, has_settled, mann_kendall, warm_up_ends},
+    drift::{SETTLED_HALF, Trend, change_over, change_point, fall, has_settled, mann_kendall},
     estimate::{Estimate, Method, effect_factor, effect_factor_at, estimate},
     independent::{Difference, difference},
     many::{Selection, benjamini_hochberg},

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
 use brownout_statistics::{
-    ALPHA, Comparison, FLOOR, Method, Outcome, Zone, benjamini_hochberg, change_over, change_point, compare, deviation,
-    difference, effect_factor, effect_factor_at, enough_blocks, estimate, log_odds, log_odds_floor, mann_kendall,
-    median_over_trials, plan, prediction_limits, recovery, student, warm_up_ends,
+    ALPHA, Comparison, FLOOR, Method, Outcome, SETTLED_HALF, Zone, benjamini_hochberg, change_over, change_point,
+    compare, deviation, difference, effect_factor, effect_factor_at, enough_blocks, estimate, has_settled, log_odds,
+    log_odds_floor, mann_kendall, median_over_trials, plan, prediction_limits, recovery, student,
 };
 use serde_json::Value;
 
@@ -309,6 +309,11 @@ fn one_spoilt_trial_makes_no_side_sure() {
     assert_is(found.high.unwrap(), &output["10%"]["high"]);
     assert_eq!(found.back, numbers(&output["10%"]["back_below"]));
     assert_is(zone.next(10).unwrap(), &output["next"]);
+}
+
+/// The first interval by whose end a warm-up is over: when latency has settled over the last 40.
+fn warm_up_ends(p50: &[f64]) -> Option<usize> {
+    (2 * SETTLED_HALF..=p50.len()).find(|end| has_settled(&p50[end - 2 * SETTLED_HALF..*end]))
 }
 
 #[test]

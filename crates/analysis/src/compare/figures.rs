@@ -127,15 +127,24 @@ impl Runs {
 }
 
 /// All figures that both sides have, of runs of one cell: of a design with several, each has its own, and all of them
-/// are judged together.
-pub(super) fn of_cell(cell: &str, a: &[RunTrials], b: &[RunTrials]) -> Vec<Figure> {
-    let mut all = Vec::new();
+/// are judged together. And the names of those that some trials have and others have not.
+pub(super) fn of_cell(cell: &str, a: &[RunTrials], b: &[RunTrials]) -> (Vec<Figure>, Vec<String>) {
+    let (mut all, mut lacking) = (Vec::new(), Vec::new());
+    let mut add = |place: (&str, Option<&str>), figure: Result<Figure, bool>, name: &str| match figure {
+        Ok(figure) => all.push(figure),
+        Err(false) => {}
+        Err(true) => {
+            let of = place.1.map(|operation| format!(" of {operation}")).unwrap_or_default();
+            lacking.push(format!("{name}{of} in the {} phase", place.0));
+        }
+    };
     for name in phase::MEASURED {
         for metric in &OF_A_PHASE {
-            all.extend(both(a, b, (name, None), metric, |trial| (metric.of)(trial.phase(name)?)));
+            let figure = both(a, b, (name, None), metric, |trial| (metric.of)(trial.phase(name)?));
+            add((name, None), figure, metric.name);
         }
         if name == phase::FAULT {
-            all.extend(both(a, b, (name, None), &KEPT, KEPT.of));
+            add((name, None), both(a, b, (name, None), &KEPT, KEPT.of), KEPT.name);
         }
         for operation in operations(a, b, name) {
             for metric in &OF_AN_OPERATION {
@@ -144,22 +153,26 @@ pub(super) fn of_cell(cell: &str, a: &[RunTrials], b: &[RunTrials]) -> Vec<Figur
                     let part = phase.statements.iter().find(|part| part.name == operation)?;
                     (metric.of)(phase, part)
                 };
-                all.extend(both(a, b, (name, Some(&operation)), metric, of));
+                let place = (name, Some(operation.as_str()));
+                add(place, both(a, b, place, metric, of), metric.name);
             }
         }
     }
     all.iter_mut().for_each(|figure| cell.clone_into(&mut figure.compared.cell));
-    all
+    (all, lacking)
 }
 
+/// A figure of both sides; else whether any trial has it.
 fn both<F>(
     a: &[RunTrials],
     b: &[RunTrials],
     (phase, operation): (&str, Option<&str>),
     metric: &Metric<F>,
     of: impl Fn(&Trial) -> Option<Seen>,
-) -> Option<Figure> {
-    let (a, b) = (Runs::of(a, &of)?, Runs::of(b, &of)?);
+) -> Result<Figure, bool> {
+    let (Some(a), Some(b)) = (Runs::of(a, &of), Runs::of(b, &of)) else {
+        return Err(a.iter().chain(b).flat_map(|run| &run.0).any(|trial| of(trial).is_some()));
+    };
     let floor = if a.bad.is_empty() { FLOOR } else { log_odds_floor(&b.bad, &a.bad) };
     let compared = Compared {
         cell: String::new(),
@@ -180,7 +193,7 @@ fn both<F>(
         reason: String::new(),
     };
     let never = !a.bad.is_empty() && a.bad.iter().chain(&b.bad).all(|bad| *bad == 0);
-    Some(Figure { compared, difference: difference(&a.scaled, &b.scaled, floor).filter(|_| !never), never })
+    Ok(Figure { compared, difference: difference(&a.scaled, &b.scaled, floor).filter(|_| !never), never })
 }
 
 /// Vargha and Delaney's A ("A critique and improvement of the CL common language effect size statistics", Journal of

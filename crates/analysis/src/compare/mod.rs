@@ -31,14 +31,22 @@ pub fn compare(a: &[Run], b: &[Run]) -> Result<Comparison, AnalysisError> {
     let (side_a, runs_a) = runs::side(a, &objective)?;
     let (side_b, runs_b) = runs::side(b, &objective)?;
     let few = too_few(&side_a, &side_b);
+    let mut warnings = warnings(&side_a, &side_b);
     let mut figures = Vec::new();
     for (cell, a) in &runs_a {
-        let other = runs_b.iter().find(|(other, _)| other == cell);
-        figures.extend(other.map(|(_, b)| figures::of_cell(cell, a, b)).unwrap_or_default());
+        let Some((_, b)) = runs_b.iter().find(|(other, _)| other == cell) else { continue };
+        let (of_cell, lacking) = figures::of_cell(cell, a, b);
+        figures.extend(of_cell);
+        if !lacking.is_empty() {
+            let of = if cell.is_empty() { String::new() } else { format!("of cell '{cell}' ") };
+            let lacking = lacking.join(", ");
+            warnings.push(format!(
+                "{of}some trials have no {lacking}: not compared, as others' means would be of something else"
+            ));
+        }
     }
     let (figures, confidence) = decide::judged(figures, few.as_deref());
     let (settings_a, settings_b) = (Settings::of(a)?, Settings::of(b)?);
-    let mut warnings = warnings(&side_a, &side_b);
     for (name, cells, others) in [("A", &runs_a, &runs_b), ("B", &runs_b, &runs_a)] {
         let alone = cells.iter().filter(|(cell, _)| others.iter().all(|(other, _)| other != cell));
         let alone: Vec<String> = alone.map(|(cell, _)| format!("'{cell}'")).collect();

@@ -287,16 +287,25 @@ fn sees(checked: &Checked) -> Option<String> {
     if !faulty || checked.design.search.is_some() {
         return None;
     }
+    let cells = checked.cells.iter().filter(|cell| !cell.faults.is_empty()).count();
+    let of_one = |how_much: String| match cells {
+        0 | 1 => String::new(),
+        _ => format!(" (in the only one of {cells} cells that changes, {how_much})"),
+    };
     Some(match &checked.visible {
         _ if without_fault == 0 => {
             "sees        what single trials show, without a verdict: there are no trials without a fault to compare with".to_owned()
         }
         _ if blocks < 2 => "sees        what single trials show, without a verdict: that takes two blocks (trials: 2)".to_owned(),
-        None => format!(
-            "sees        in four of five runs a change of {:.1} times what one block's difference scatters by; --pilot RUN \
-             (an earlier run) says how much that is",
-            brownout_analysis::effect_factor(blocks as usize)
-        ),
+        None => {
+            let factor = |cells: usize| brownout_analysis::factor_of_one(blocks as usize, cells as u32);
+            format!(
+                "sees        in four of five runs a change of {:.1} times what one block's difference scatters by{}; --pilot RUN \
+                 (an earlier run) says how much that is",
+                factor(1),
+                of_one(format!("{:.1} times", factor(cells)))
+            )
+        }
         Some(visible) => {
             let five = visible.blocks_for_5_percent;
             // Falls and rises that are as large a factor.
@@ -304,15 +313,11 @@ fn sees(checked: &Checked) -> Option<String> {
                 Some(rise) => words::relative_range((-rise / (1.0 + rise), rise)),
                 None => "any factor".to_owned(),
             };
-            let cells = checked.cells.iter().filter(|cell| !cell.faults.is_empty()).count();
-            let of_one = match cells {
-                0 | 1 => String::new(),
-                _ => format!(" (in the only one of {cells} cells that changes, beyond {})", beyond(visible.change_of_one)),
-            };
             format!(
-                "sees        in four of five runs a change of goodput beyond {}{of_one}, by the noise of {} trials of the pilot \
+                "sees        in four of five runs a change of goodput beyond {}{}, by the noise of {} trials of the pilot \
                  (they scatter by {}); for 5% it takes {}",
                 beyond(visible.change),
+                of_one(format!("beyond {}", beyond(visible.change_of_one))),
                 visible.pilot_trials,
                 words::share(visible.deviation),
                 five.map_or_else(|| "more blocks than anyone runs".to_owned(), |blocks| format!("trials: {blocks}"))
