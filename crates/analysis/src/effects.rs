@@ -26,7 +26,7 @@ pub struct CellEffect {
     pub outcome: Outcome,
     /// How it was reached, or why not.
     pub reason: String,
-    /// Blocks that have a valid trial with the faults and one or more without.
+    /// Blocks that are used: each has a valid trial with the faults, and as many without as the next says.
     pub blocks: u32,
     /// Trials without a fault in each of them.
     pub without_fault: u32,
@@ -171,9 +171,9 @@ struct Blocks {
     is_bound: bool,
 }
 
-/// How many trials without a fault of each block are used, if blocks have so many: where one of many blocks has fewer, it is left out,
-/// and where one of few has, the others' are not all used. By the numbers alone, whichever gives the narrower interval: a
-/// block's difference has 1 + 1/M times the variance of a trial.
+/// How many trials without a fault of each block are used, if blocks have so many: where one of many blocks has fewer, it
+/// is left out, and where one of few has, the others' are not all used. By the numbers alone, whichever gives the narrower
+/// interval: a block's difference has 1 + 1/M times the variance of a trial.
 fn arms(counts: &[usize]) -> usize {
     let width = |arms: usize| {
         let blocks = counts.iter().filter(|count| **count >= arms).count();

@@ -27,8 +27,8 @@ pub struct Visible {
 /// A change that people would like to see.
 const WANTED: f64 = 0.05;
 
-/// How many times what one block's difference scatters by a change has to be so that `blocks` blocks tell it in four of five runs,
-/// in the only one of so many cells that changes.
+/// How many times what one block's difference scatters by a change has to be so that `blocks` blocks tell it in four of
+/// five runs, in the only one of so many cells that changes.
 pub fn factor_of_one(blocks: usize, cells: u32) -> f64 {
     effect_factor_at(blocks, ALPHA / f64::from(cells.max(1)))
 }

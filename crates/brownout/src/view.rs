@@ -95,7 +95,7 @@ impl Progress for Lines {
     fn hand_over(&mut self) {}
 
     fn tick(&mut self, tick: &Tick) {
-        let faults = if tick.faults.is_empty() { "none".to_owned() } else { tick.faults.join("; ") };
+        let faults = in_force(tick);
         self.line(&format!(
             "trial {}/{}  {}  {} left, {} of all  offered {:.0}/s  delivered {:.0}/s  failed {}  {OF} p50 {}  p99 {}  p50 by coordinator {}  by operation {}  busy {:.0}%  fault {faults}",
             tick.course.trial,
@@ -187,16 +187,8 @@ impl Progress for Block {
 
 /// All of a second.
 fn body(tick: &Tick) -> Vec<String> {
-    let fault = if tick.faults.is_empty() { "none".to_owned() } else { tick.faults.join("; ") };
     vec![
-        format!(
-            "  trial {} of {}    {}    {} left, {} of all",
-            tick.course.trial,
-            tick.course.trials,
-            tick.phase,
-            seconds(tick.left),
-            minutes(tick.left_of_run)
-        ),
+        format!("  {}", course(tick)),
         format!(
             "  offered {:>6.0}/s   delivered {:>6.0}/s   failed {:>4}   machine {:>3.0}% busy",
             tick.offered,
@@ -211,22 +203,24 @@ fn body(tick: &Tick) -> Vec<String> {
         ),
         format!("  p50 of the same   by coordinator   {}", coordinators(tick)),
         format!("  p50 of the same   by operation     {}", operations(tick)),
-        format!("  fault in force   {fault}"),
+        format!("  fault in force   {}", in_force(tick)),
     ]
+}
+
+/// Where in the run it is.
+fn course(tick: &Tick) -> String {
+    let (left, of_all) = (seconds(tick.left), minutes(tick.left_of_run));
+    format!("trial {} of {}    {}    {left} left, {of_all} of all", tick.course.trial, tick.course.trials, tick.phase)
+}
+
+fn in_force(tick: &Tick) -> String {
+    if tick.faults.is_empty() { "none".to_owned() } else { tick.faults.join("; ") }
 }
 
 /// The same in two lines, where several labs have to find room.
 fn brief(lab: u32, tick: &Tick) -> Vec<String> {
-    let fault = if tick.faults.is_empty() { "none".to_owned() } else { tick.faults.join("; ") };
     vec![
-        format!(
-            "  lab {lab}   trial {} of {}   {}   {} left, {} of all   fault in force   {fault}",
-            tick.course.trial,
-            tick.course.trials,
-            tick.phase,
-            seconds(tick.left),
-            minutes(tick.left_of_run)
-        ),
+        format!("  lab {lab}    {}    fault in force   {}", course(tick), in_force(tick)),
         format!(
             "          delivered {:>6.0}/s of {:>6.0}/s   failed {:>4}   p50 {:>8}   p99 {:>8}   its processors {:>3.0}% busy",
             tick.delivered,

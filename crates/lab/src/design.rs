@@ -265,8 +265,8 @@ impl Design {
         Planner::new(self).expected(self).into_values().map(shared).sum()
     }
 
-    /// The design as the record keeps it, for one lab at a time; `only` is the number of the one trial that is to be run.
-    pub fn description(&self, only: Option<u32>) -> DesignDescription {
+    /// The design as the record keeps it, by so many labs at once; `only` is the number of the one trial that is to be run.
+    pub fn description(&self, only: Option<u32>, labs: u32) -> DesignDescription {
         let factor = |factor: &crate::experiment::Factor| FactorDescription {
             name: factor.name.clone(),
             levels: factor.levels.iter().map(|level| level.name.clone()).collect(),
@@ -278,7 +278,7 @@ impl Design {
             attempts: self.attempts,
             trials: Planner::new(self).most_trials() as u32,
             only,
-            labs: 1,
+            labs,
             search: self.search.as_ref().map(|search| search.description.clone()),
         }
     }

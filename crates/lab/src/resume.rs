@@ -191,6 +191,18 @@ objective: { p95: 100ms }
     }
 
     #[test]
+    fn a_run_that_was_killed_before_anything_was_written_says_so_and_one_of_another_command_does_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run.db");
+        let refused = || resume(directory.path(), None, 0).err().unwrap().to_string();
+        let mut recorder = Recorder::create(&path, 0, 0).unwrap();
+        assert!(refused().contains("it was killed before it began"), "{}", refused());
+        let cells = design(FILE, &[]).cell_rows(|_| String::new());
+        recorder.batch(|recorder| cells.iter().try_for_each(|row| recorder.cell(row))).unwrap();
+        assert!(refused().contains("by an earlier version, or by another command"), "{}", refused());
+    }
+
+    #[test]
     fn the_trials_of_an_extended_design_are_those_of_the_design_and_more() {
         let vary = FILE.replace("50ms", "\"${delay}\"") + "vary: { delay: [50ms, 60ms] }\n";
         let set = |all: &[&str]| -> Vec<String> { all.iter().map(|one| (*one).to_owned()).collect() };

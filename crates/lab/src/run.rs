@@ -7,7 +7,7 @@ use std::{
 };
 
 use brownout_machine::{Processors, available_memory, bind_this_thread, cpu_list};
-use brownout_record::{DesignDescription, Recorder, Run};
+use brownout_record::{Recorder, Run};
 
 use crate::{
     LabError,
@@ -46,8 +46,7 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
         true => Recorder::resume(&path, zero_ns, request.started_unix_ms)?,
     };
     recorder.batch(|recorder| {
-        let description = DesignDescription { labs: request.labs.count(), ..design.description(request.only) };
-        recorder.json("design", &description)?;
+        recorder.json("design", &design.description(request.only, request.labs.count()))?;
         cells.iter().try_for_each(|row| recorder.cell(row))?;
         recorder.document("experiment", source.text())?;
         recorder.document("experiment path", &request.file.display().to_string())?;

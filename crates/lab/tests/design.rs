@@ -68,7 +68,7 @@ fn a_block_holds_each_cell_once_and_trials_without_a_fault_for_each_load() {
     );
     let rows = design.cell_rows(|_| String::new());
     assert_eq!(rows.iter().map(|row| row.compared_with).collect::<Vec<_>>(), [1, 2, 1, 2]);
-    assert_eq!(design.description(None).trials, 50);
+    assert_eq!(design.description(None, 1).trials, 50);
 }
 
 #[test]

@@ -230,7 +230,8 @@ impl Recorder {
         self.execute("take a phase back", "DELETE FROM phase WHERE trial = ? AND name = ?", params![trial, name])
     }
 
-    /// Ends the writing, once all others of the session are gone: folds the log into the file, so that it can be read alone and from where nothing may be written.
+    /// Ends the writing, once all others of the session are gone: folds the log into the file, so that it can be read alone
+    /// and from where nothing may be written.
     ///
     /// Not while somebody reads it: then the log stays beside the file, and belongs to it. A run is as whole with it, and
     /// whoever reads harms nothing.

@@ -77,7 +77,7 @@ pub struct TrialRow {
     pub stand: u32,
     /// The lab that it ran in, of those that worked at once, from 1.
     pub lab: u32,
-    /// The processors that this lab had, as the kernel lists them: `0-3,8`. Empty in a run of format 5 and before.
+    /// The processors that this lab had, as the kernel lists them: `0-3,8`. Empty in a run of format 6 and before.
     pub processors: String,
     /// The session in which it was run, from 1.
     pub session: u32,

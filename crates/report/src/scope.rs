@@ -39,15 +39,22 @@ impl<'a> Scope<'a> {
         scope
     }
 
-    /// The same with so many trials as a terminal has room for: of many the first with its faults, the first without, and those that
-    /// are not valid.
+    /// The same with as many trials as a terminal has room for: of many the first valid one with the faults, the first valid one
+    /// without, and the last attempt at each of which none is valid.
     pub fn brief(&self) -> Scope<'a> {
         let mut scope = self.clone();
-        if scope.trials.len() > ONE_BY_ONE {
-            let first = |arm| scope.trials.iter().find(|trial| trial.arm == arm).map(|trial| trial.trial);
-            let first = [first(Arm::Fault), first(Arm::None)];
-            scope.trials.retain(|trial| trial.validity != Validity::Valid || first.contains(&Some(trial.trial)));
+        if scope.trials.len() <= ONE_BY_ONE {
+            return scope;
         }
+        let valid = || self.trials.iter().filter(|trial| trial.validity == Validity::Valid);
+        let first = |arm| valid().find(|trial| trial.arm == arm).map(|trial| trial.trial);
+        let first = [first(Arm::Fault), first(Arm::None)];
+        let of = |planned: u32| self.trials.iter().filter(move |trial| trial.planned == planned);
+        scope.trials.retain(|trial| {
+            let never_valid = valid().all(|other| other.planned != trial.planned);
+            let is_last = of(trial.planned).all(|other| other.attempt <= trial.attempt);
+            first.contains(&Some(trial.trial)) || (never_valid && is_last)
+        });
         scope
     }
 

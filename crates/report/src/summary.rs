@@ -60,8 +60,9 @@ impl Page {
             self.line(
                 Paint::Dim,
                 &format!(
-                    "of {} trials {} are shown with all their figures: the first with the faults, the first without, and those that are \
-                     not valid; all of them: brownout show RUN --cell {}, the report, and --json",
+                    "of {} attempts at trials {} are shown with all their figures: the first valid ones with the faults and \
+                     without, and those that no attempt has made valid; all of them: brownout show RUN --cell {}, the report, \
+                     and --json",
                     scope.trials.len(),
                     few.trials.len(),
                     scope.cell

@@ -168,7 +168,10 @@ pub fn labs(findings: &Findings) -> Option<String> {
         format!("lab {}{on} ({} trial{})", lab.lab, lab.trials, if lab.trials == 1 { "" } else { "s" })
     };
     let each: Vec<String> = findings.labs.iter().enumerate().map(lab).collect();
-    Some(format!("{at_once} labs at once: {}", each.join(", ")))
+    // One trial alone, or the last that were missing, may have taken fewer.
+    let some =
+        if findings.labs.len() < at_once as usize { format!("{} of ", findings.labs.len()) } else { String::new() };
+    Some(format!("{some}{at_once} labs at once: {}", each.join(", ")))
 }
 
 /// `2026-05-28 20:26:40 UTC` from ms since 1970.

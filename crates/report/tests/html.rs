@@ -363,7 +363,15 @@ fn of_many_trials_the_terminal_shows_a_few_and_says_where_the_others_are() {
     let (few, all) = (summary(&findings, PLAIN), cell(&findings, 1, PLAIN).unwrap());
     let proofs = |text: &str| text.lines().filter(|line| line.starts_with("Proof, trial")).count();
     assert_eq!((proofs(&few), proofs(&all)), (1, 5), "{few}");
-    assert!(few.contains("of 10 trials 2 are shown") && few.contains("brownout show RUN --cell 1"), "{few}");
+    assert!(
+        few.contains("of 10 attempts at trials 2 are shown") && few.contains("brownout show RUN --cell 1"),
+        "{few}"
+    );
+    // What nobody can use is not left out: each of them says why.
+    let directory = tempfile::tempdir().unwrap();
+    let invalid = Synthetic { invented: 1, ..many }.run(directory.path());
+    let invalid = summary(&brownout_analysis::findings(&invalid).unwrap(), PLAIN);
+    assert_eq!(proofs(&invalid), 5, "{invalid}");
     // What is small is of all of them, and so is what follows.
     let goodput = few.split("\nGoodput (").nth(1).unwrap().split("\n\n").next().unwrap();
     assert_eq!(goodput.lines().filter(|line| line.trim_start().starts_with("trial ")).count(), 11, "{goodput}");

@@ -154,7 +154,7 @@ fn checked(design: &Design, labs: Option<&Labs>, visible: Option<Visible>) -> Ch
     };
     Checked {
         format: 2,
-        design: DesignDescription { labs: labs.map_or(1, Labs::count), ..design.description(None) },
+        design: design.description(None, labs.map_or(1, Labs::count)),
         cells: design.cell_rows(system).into_iter().zip(&design.cells).map(cell).collect(),
         expected_duration_ns: Delay::from(design.expected_duration(labs)).ns(),
         labs: labs.map(of_labs),
