@@ -4,7 +4,8 @@ CARGO ?= cargo
 BROWNOUT = target/release/brownout
 
 .PHONY: demo test test-long lint unit bench require-bench build clean help
-.PHONY: study-build study-slow-and-flaky study-slow-and-flaky-long study-slow-and-flaky-zones study-noise-floor
+.PHONY: study-build study-slow-and-flaky study-slow-and-flaky-long study-slow-and-flaky-zones study-noise-floor \
+	study-search-against-grid
 
 help:
 	@echo "make demo    one slow replica of three: two blocks of trials, proven, measured, shown (about 4 minutes)"
@@ -16,6 +17,7 @@ help:
 	@echo "make study-slow-and-flaky  a published experiment done again, in brief (about 7 minutes)"
 	@echo "make study-slow-and-flaky-long, -zones  the same at length (hours): makes studies/slow-and-flaky anew"
 	@echo "make study-noise-floor     20 pairs of equal trials on real Cassandra: how many are called different? (about 85 minutes)"
+	@echo "make study-search-against-grid  does a search find what a grid of thrice as many trials does? (about 75 minutes)"
 
 demo:
 	@scripts/require run
@@ -56,6 +58,7 @@ bench: require-bench
 	BROWNOUT=$(CURDIR)/$(BROWNOUT) $(CARGO) bench --locked -p brownout-stress --bench client_cost -- $(QUICK)
 	BROWNOUT=$(CURDIR)/$(BROWNOUT) $(CARGO) bench --locked -p brownout-stress --bench honesty -- $(QUICK)
 	$(CARGO) bench --locked -p brownout-network --bench emulator_vs_veth
+	$(CARGO) bench --locked -p brownout-machine --bench idle
 	$(CARGO) bench --locked -p brownout-clock --bench clock_call
 	$(CARGO) bench --locked -p brownout-disk --bench passthrough
 
@@ -74,6 +77,9 @@ study-slow-and-flaky-zones: study-build
 
 study-noise-floor: study-build
 	studies/noise-floor/run
+
+study-search-against-grid: study-build
+	studies/search-against-grid/run
 
 clean:
 	$(CARGO) clean

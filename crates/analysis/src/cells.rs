@@ -6,7 +6,7 @@ use brownout_record::{
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, CellEffect, DetectorSummary, Loss, OperationEffect, PhaseFindings, RecoveryOverTrials,
+    AnalysisError, CellEffect, DetectorSummary, Loss, MARGIN, OperationEffect, PhaseFindings, RecoveryOverTrials,
     TrialFindings, Validity, detectors, explained, operations, phases::spread, recovery, sums::PhaseSums,
 };
 
@@ -27,6 +27,8 @@ pub struct DesignFindings {
     pub only: Option<u32>,
     /// How many labs worked at once, at most.
     pub labs: u32,
+    /// A relative change that is smaller is none.
+    pub margin: f64,
     /// What is searched, as planned.
     #[serde(skip)]
     pub(crate) search: Option<SearchDescription>,
@@ -135,6 +137,7 @@ pub(crate) fn design(run: &Run, cells: &[CellRow]) -> Result<DesignFindings, Ana
             trials: design.trials,
             only: design.only,
             labs: design.labs,
+            margin: design.margin.unwrap_or(MARGIN),
         },
         None => DesignFindings {
             factors: Vec::new(),
@@ -144,6 +147,7 @@ pub(crate) fn design(run: &Run, cells: &[CellRow]) -> Result<DesignFindings, Ana
             trials: planned,
             only: None,
             labs: 1,
+            margin: MARGIN,
             search: None,
         },
     })

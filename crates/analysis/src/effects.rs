@@ -130,21 +130,21 @@ fn is_bound(trial: &TrialFindings, name: &str, which: fn(&Response) -> Quantile)
 }
 
 /// Puts down for all cells of a run what their faults did.
-pub(crate) fn judge(cells: &mut [CellFindings], rows: &[CellRow], trials: &[TrialFindings]) {
-    for (cell, [goodput, figures @ ..]) in cells.iter_mut().zip(effects(rows, trials)) {
+pub(crate) fn judge(cells: &mut [CellFindings], rows: &[CellRow], trials: &[TrialFindings], margin: f64) {
+    for (cell, [goodput, figures @ ..]) in cells.iter_mut().zip(effects(rows, trials, margin)) {
         cell.effect = goodput;
         cell.figures = figures.into();
     }
 }
 
 /// What the faults of each cell did to goodput, delivered operations, p50 and p99; each figure is a family of as many questions as
-/// there are cells. All that [`crate::findings`] says of effects; by itself, so that its errors can be counted over thousands of
+/// there are cells, and a change smaller than `margin` is none. All that [`crate::findings`] says of effects; by itself, so that its errors can be counted over thousands of
 /// designs, of which nobody could write the runs.
 #[doc(hidden)]
-pub fn effects(rows: &[CellRow], trials: &[TrialFindings]) -> Vec<[CellEffect; 4]> {
+pub fn effects(rows: &[CellRow], trials: &[TrialFindings], margin: f64) -> Vec<[CellEffect; 4]> {
     let mut cells: Vec<[CellEffect; 4]> = rows.iter().map(|_| Default::default()).collect();
     for (at, figure) in FIGURES.iter().enumerate() {
-        for (cell, effect) in cells.iter_mut().zip(of_figure(figure, rows, trials)) {
+        for (cell, effect) in cells.iter_mut().zip(of_figure(figure, rows, trials, margin)) {
             cell[at] = effect;
         }
     }
@@ -209,14 +209,14 @@ fn blocks(figure: &Figure, row: &CellRow, trials: &[TrialFindings]) -> Blocks {
     }
 }
 
-fn of_figure(figure: &Figure, rows: &[CellRow], trials: &[TrialFindings]) -> Vec<CellEffect> {
+fn of_figure(figure: &Figure, rows: &[CellRow], trials: &[TrialFindings], margin: f64) -> Vec<CellEffect> {
     let asked = rows.iter().filter(|row| !row.description.faults.is_empty()).count();
     let all: Vec<Blocks> = rows.iter().map(|row| blocks(figure, row, trials)).collect();
     let compared = rows.iter().zip(&all).map(|(row, blocks)| {
         let is_judged = !row.description.faults.is_empty() && !blocks.is_unknown;
-        is_judged.then(|| family::compare(&blocks.own, &blocks.without, asked))?
+        is_judged.then(|| family::compare(&blocks.own, &blocks.without, asked, margin))?
     });
-    let answers = family::answers(&compared.collect::<Vec<_>>(), asked);
+    let answers = family::answers(&compared.collect::<Vec<_>>(), asked, margin);
     let effect = |((row, blocks), answer): ((&CellRow, &Blocks), &Option<Answer>)| {
         let mut effect = described(figure, row, blocks, trials, asked);
         if let Some(answer) = answer {

@@ -171,10 +171,10 @@ fn judged(design: &DesignFindings, figure: &str, contrasts: Vec<Contrast>, value
         .iter()
         .map(|contrast| {
             let differences = values.of(contrast);
-            family::compare(&differences, &[vec![0.0; differences.len()]], asked)
+            family::compare(&differences, &[vec![0.0; differences.len()]], asked, design.margin)
         })
         .collect();
-    let answers = family::answers(&compared, asked);
+    let answers = family::answers(&compared, asked, design.margin);
     contrasts
         .iter()
         .zip(&answers)

@@ -5,7 +5,7 @@ use brownout_statistics::{
     self as statistics, ALPHA, Comparison, FLOOR, Outcome, benjamini_hochberg, effect_factor, effect_factor_at,
 };
 
-/// A relative change that is smaller is none.
+/// A relative change that is smaller is none, unless a file says otherwise.
 pub const MARGIN: f64 = 0.01;
 /// Something has changed, even if nobody can say by how much, where chance alone would show it this rarely in any of the questions.
 pub(crate) const CHANGED: f64 = 0.01;
@@ -32,6 +32,8 @@ pub(crate) struct Answer {
     pub(crate) p_adjusted: f64,
     /// Where nothing is told: how many more blocks would tell a change as large as this one, or the margin if that is larger.
     pub(crate) more_blocks: Option<u32>,
+    /// A smaller change is none.
+    pub(crate) margin: f64,
 }
 
 impl Answer {
@@ -42,17 +44,17 @@ impl Answer {
 
     /// The change that `more_blocks` is of.
     pub(crate) fn wanted(&self) -> f64 {
-        if self.change.abs() < MARGIN { MARGIN } else { self.change }
+        if self.change.abs() < self.margin { self.margin } else { self.change }
     }
 }
 
-/// Compares one cell with trials without a fault, as one of so many questions.
-pub(crate) fn compare(cell: &[f64], without: &[Vec<f64>], asked: usize) -> Option<Comparison> {
-    statistics::compare(cell, without, MARGIN.ln_1p(), FLOOR, asked)
+/// Compares one cell with trials without a fault, as one of so many questions; a change that is smaller than `margin` is none.
+pub(crate) fn compare(cell: &[f64], without: &[Vec<f64>], asked: usize, margin: f64) -> Option<Comparison> {
+    statistics::compare(cell, without, margin.ln_1p(), FLOOR, asked)
 }
 
-/// Answers questions together; none where there was nothing to compare. `asked` is how many there are.
-pub(crate) fn answers(compared: &[Option<Comparison>], asked: usize) -> Vec<Option<Answer>> {
+/// Answers questions together, compared with the same margin; none where there was nothing to compare. `asked` is how many there are.
+pub(crate) fn answers(compared: &[Option<Comparison>], asked: usize, margin: f64) -> Vec<Option<Answer>> {
     let p: Vec<f64> = compared.iter().flatten().map(|compared| compared.estimate.p).collect();
     let selection = benjamini_hochberg(&p, ALPHA);
     // What the next one has to pass to be told, too.
@@ -82,6 +84,7 @@ pub(crate) fn answers(compared: &[Option<Comparison>], asked: usize) -> Vec<Opti
             p: estimate.p,
             p_adjusted,
             more_blocks: None,
+            margin,
         };
         if outcome == Outcome::Inconclusive {
             let deviation = statistics::deviation(&compared.differences);
@@ -103,12 +106,12 @@ mod tests {
     /// Five blocks in which a cell lies so far from those without a fault, and scatters by 1 %.
     fn question(effect: f64, asked: usize) -> Option<Comparison> {
         let cell = [-0.012, -0.006, 0.0, 0.006, 0.012].map(|noise| effect + noise);
-        compare(&cell, &[vec![0.0; 5]], asked)
+        compare(&cell, &[vec![0.0; 5]], asked, MARGIN)
     }
 
     fn answered(effects: &[f64]) -> Vec<Answer> {
         let compared: Vec<_> = effects.iter().map(|effect| question(*effect, effects.len())).collect();
-        answers(&compared, effects.len()).into_iter().flatten().collect()
+        answers(&compared, effects.len(), MARGIN).into_iter().flatten().collect()
     }
 
     #[test]
@@ -127,7 +130,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_and_cannot_be_compared_has_no_answer_and_moves_no_other() {
-        let all = answers(&[question(0.5, 3), None, question(0.0, 3)], 3);
+        let all = answers(&[question(0.5, 3), None, question(0.0, 3)], 3, MARGIN);
         assert_eq!(all[1], None);
         let [first, last] = [0, 2].map(|at| all[at].unwrap());
         assert_eq!((first.outcome, last.outcome), (Outcome::More, Outcome::NoDifference));
@@ -139,12 +142,25 @@ mod tests {
         // The farther end of the 90 % interval, where nothing scatters but by the floor.
         let of = |end: f64| {
             let cell = [end - 2.131_847 * FLOOR; 5];
-            answers(&[compare(&cell, &[vec![0.0; 5]], 1)], 1)[0].unwrap()
+            answers(&[compare(&cell, &[vec![0.0; 5]], 1, MARGIN)], 1, MARGIN)[0].unwrap()
         };
         // ln 1.01 = 0.00995: one below it, and one that as a logarithm is below 0.01 and as a change is not below 1 %.
         let (below, above) = (of(0.009_9), of(0.009_97));
         assert_eq!((below.outcome, above.outcome), (Outcome::NoDifference, Outcome::More));
         assert!(below.no_larger_than < MARGIN && above.no_larger_than > MARGIN, "{below:?} {above:?}");
+    }
+
+    #[test]
+    fn whoever_takes_a_larger_change_for_none_is_told_so() {
+        let of = |margin: f64| {
+            let cell = [-0.022, -0.016, -0.01, -0.004, 0.002];
+            answers(&[compare(&cell, &[vec![0.0; 5]], 1, margin)], 1, margin)[0].unwrap()
+        };
+        let (one, three) = (of(0.01), of(0.03));
+        assert_eq!((one.outcome, three.outcome), (Outcome::Inconclusive, Outcome::NoDifference), "{one:?} {three:?}");
+        // What is looked for is as large as what matters.
+        assert!((one.wanted().abs() - 0.01).abs() < 1e-3 && three.more_blocks.is_none(), "{one:?}");
+        assert_eq!(one.interval, three.interval);
     }
 
     #[test]

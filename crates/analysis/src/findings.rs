@@ -75,7 +75,7 @@ pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
         Some(_) => {
             effects::not_judged(&mut cells, &rows, &trials, "a search judges where limits are, not single cells")
         }
-        None => effects::judge(&mut cells, &rows, &trials),
+        None => effects::judge(&mut cells, &rows, &trials, design.margin),
     }
     // What ended an earlier session, another one has gone on after.
     let session_ns = run.sessions()?.last().map_or(0, |session| session.starts_ns);

@@ -6,11 +6,11 @@ use brownout_record::{Description, Event, TrialState};
 use serde::Serialize;
 
 use crate::{
-    CellFindings, DesignFindings, Instrument, MARGIN, Proof, Punctuality, SearchFindings, Taker, TrialEvidence,
-    TrialFindings, Validity,
+    CellFindings, DesignFindings, Instrument, Proof, Punctuality, SearchFindings, Taker, TrialEvidence, TrialFindings,
+    Validity,
     evidence::phase,
     explained, harm, possible,
-    words::{bound, confidence, relative_range, share},
+    words::{bound, confidence, percent, relative_range, share},
 };
 
 /// What follows for a figure with the faults beside the same without.
@@ -276,7 +276,7 @@ pub(crate) fn verdict(
         Validity::Valid => 0,
     };
     let all = search.map(|search| search.sentence.as_str());
-    let sentence = sentence(validity, &reasons, cells, all, &objective_misses);
+    let sentence = sentence(validity, &reasons, (design, cells), all, &objective_misses);
     Verdict { validity, reasons, objective_misses, sentence, exit_code }
 }
 
@@ -360,7 +360,7 @@ fn cell_sentence(cell: &CellFindings) -> String {
 fn sentence(
     validity: Validity,
     reasons: &[String],
-    cells: &[CellFindings],
+    (design, cells): (&DesignFindings, &[CellFindings]),
     found: Option<&str>,
     misses: &[ObjectiveMiss],
 ) -> String {
@@ -387,7 +387,7 @@ fn sentence(
     let mut text = match (found, cells) {
         (Some(found), _) => found.to_owned(),
         (None, [cell]) => cell.sentence.clone(),
-        (None, cells) => over_cells(cells),
+        (None, cells) => over_cells(cells, design.margin),
     };
     if let Some(miss) = misses.first() {
         let (share, asked) = miss.percents();
@@ -400,7 +400,7 @@ fn sentence(
 }
 
 /// How many cells came to what.
-fn over_cells(cells: &[CellFindings]) -> String {
+fn over_cells(cells: &[CellFindings], margin: f64) -> String {
     const BE: [&str; 2] = ["is", "are"];
     const KINDS: [(Outcome, [&str; 2], &str); 6] = [
         (Outcome::Worse, BE, "worse with the fault"),
@@ -413,11 +413,11 @@ fn over_cells(cells: &[CellFindings]) -> String {
     let parts = KINDS.into_iter().filter_map(|(outcome, [one, several], words)| {
         let count = cells.iter().filter(|cell| cell.effect.outcome == outcome).count();
         let verb = if count == 1 { one } else { several };
-        let margin = match outcome {
-            Outcome::NoDifference => format!(" {:.0}% or more", MARGIN * 100.0),
+        let size = match outcome {
+            Outcome::NoDifference => format!(" {} or more", percent(margin)),
             _ => String::new(),
         };
-        (count > 0).then(|| format!("{count} {verb} {words}{margin}"))
+        (count > 0).then(|| format!("{count} {verb} {words}{size}"))
     });
     format!("Of {} cells {}.", cells.len(), parts.collect::<Vec<_>>().join(", "))
 }

@@ -34,7 +34,12 @@ pub fn share(value: f64) -> String {
     if percent < 0.0 && !is_nothing(&text) { format!("-{text}") } else { text }
 }
 
-/// The same of an upper bound: rounded up, so that it still is one.
+/// A share as it was asked for, without decimals that say nothing: `10%`, `2.5%`.
+pub fn percent(share: f64) -> String {
+    brownout_units::Share::new(share).map_or_else(String::new, |share| share.to_string())
+}
+
+/// The same as [`share`] of an upper bound: rounded up, so that it still is one.
 pub fn bound(value: f64) -> String {
     let steps = if value < 0.01 { 1e4 } else { 1e3 };
     // What was a whole number of steps stays it.

@@ -31,7 +31,7 @@ fn p99(made: &Synthetic, change: impl Fn(&mut TrialFindings)) -> CellEffect {
     let (found, rows) = analysed(made);
     let mut trials = found.trials;
     trials.iter_mut().for_each(change);
-    let [.., p99] = effects(&rows, &trials).remove(0);
+    let [.., p99] = effects(&rows, &trials, brownout_analysis::MARGIN).remove(0);
     assert_eq!(p99.figure, "p99");
     p99
 }

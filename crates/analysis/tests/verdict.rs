@@ -80,6 +80,25 @@ fn the_four_verdicts_between_a_few_blocks() {
 }
 
 #[test]
+fn a_change_smaller_than_the_file_s_margin_is_none() {
+    let lost: fn(u32, &str, u64) -> f64 = |_, phase, _| if phase == "fault" { 0.02 } else { 0.0 };
+    let found = analysed(&blocks(3, lost));
+    assert_eq!(effect(&found).outcome, Outcome::Worse, "{}", found.verdict.sentence);
+    let found = analysed(&Synthetic { margin: Some(0.03), ..blocks(3, lost) });
+    assert_eq!(
+        (effect(&found).outcome, found.design.margin),
+        (Outcome::NoDifference, 0.03),
+        "{}",
+        found.verdict.sentence
+    );
+    assert_eq!(
+        effect(&found).interval.map(|(low, high)| low < -0.019 && high > -0.021),
+        Some(true),
+        "the size is told"
+    );
+}
+
+#[test]
 fn what_the_order_of_phases_does_by_itself_is_no_effect() {
     // Every trial loses a tenth in its fault phase, with the fault or without.
     let lost: fn(u32, &str, u64) -> f64 = |_, phase, _| if phase == "fault" { 0.1 } else { 0.0 };

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use brownout_base::random::derive;
 use brownout_record::{Arm, CellRow, DesignDescription, FactorDescription};
+use brownout_units::Share;
 use brownout_yaml::Node;
 
 use crate::{
@@ -30,6 +31,8 @@ pub struct Design {
     pub without_fault: u32,
     /// Times that a trial is tried, until one is valid.
     pub attempts: u32,
+    /// A relative change that is smaller is none.
+    pub margin: Share,
     /// What all randomness is drawn from.
     pub seed: u64,
     /// What is searched; none: all cells are known.
@@ -79,11 +82,12 @@ const MOST_REDRAWN: u64 = 20;
 const OF_A_LAYOUT: [&str; 2] = ["network", "cluster"];
 
 /// What a file says of all of its cells together.
-fn of_all_cells(plan: &Plan) -> [(&'static str, Option<u64>); 4] {
+fn of_all_cells(plan: &Plan) -> [(&'static str, Option<u64>); 5] {
     [
         ("trials", Some(plan.trials.into())),
         ("without-fault", plan.without_fault.map(u64::from)),
         ("attempts", Some(plan.attempts.into())),
+        ("margin", Some(plan.margin.fraction().to_bits())),
         ("seed", Some(plan.experiment.seed.0)),
     ]
 }
@@ -104,6 +108,7 @@ impl Design {
             blocks: 1,
             without_fault: search.as_ref().map_or(0, Search::without_fault),
             attempts: 1,
+            margin: Share::ZERO,
             seed: 1,
             source: source.clone(),
             variation,
@@ -142,6 +147,7 @@ impl Design {
             design.without_fault = first.without_fault.unwrap_or(u32::from(faulty && first.trials > 1));
         }
         design.attempts = first.attempts;
+        design.margin = first.margin;
         design.seed = first.experiment.seed.0;
         design.check_parallel()?;
         Ok(design)
@@ -279,6 +285,7 @@ impl Design {
             trials: Planner::new(self).most_trials() as u32,
             only,
             labs,
+            margin: Some(self.margin.fraction()),
             search: self.search.as_ref().map(|search| search.description.clone()),
         }
     }

@@ -207,12 +207,13 @@ fn lab() -> Check {
         Ok(result) => {
             let found = format!(
                 "two hosts, {asked} asked, {} measured (p50), {} (p99); packets left {} late (p50), {} (p99), \
-                 emulator under {}",
+                 emulator under {}; idle processors: {}",
                 format_ns(result.delay_p50_ns as f64),
                 format_ns(result.delay_p99_ns as f64),
                 format_ns(result.release_p50_ns as f64),
                 format_ns(result.release_p99_ns as f64),
-                result.scheduling
+                result.scheduling,
+                result.idle
             );
             let off = result.delay_p50_ns.abs_diff(asked.ns());
             if off > Delay::from_ms(1).ns() || result.release_p99_ns > 5_000_000 {

@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use brownout_machine::{Processors, available_memory, bind_this_thread, cpu_list};
+use brownout_machine::{Awake, Processors, available_memory, bind_this_thread, cpu_list};
 use brownout_record::{Recorder, Run};
 
 use crate::{
@@ -23,6 +23,7 @@ use crate::{
     resume::{SABOTAGE, refuse_other_software},
     spec::LabSpec,
     stand::Stands,
+    testbed::idle_name,
     worker::{Worker, system, tell},
 };
 
@@ -98,7 +99,9 @@ fn trials(
     let missing = Planner::new(&design).only(request.only).missing(&made.settled).max(1);
     let working = request.labs.processors.len().min(missing);
     let shared = Shared::new(design, request.only, made, request.labs.clone(), working, interrupts);
-    let common = Common { request, specs: &specs, needs: &needs, built: &built, shared: &shared };
+    let awake = Awake::hold();
+    let idle = idle_name(&awake);
+    let common = Common { request, specs: &specs, needs: &needs, built: &built, shared: &shared, idle: &idle };
     let processors = Processors::of_this_process();
     if request.labs.are_several() {
         progress.note(&format!("labs: {}", request.labs.words()));
@@ -118,6 +121,8 @@ struct Common<'a> {
     /// How many stands were built.
     built: &'a AtomicU32,
     shared: &'a Shared,
+    /// What idle processors do.
+    idle: &'a str,
 }
 
 impl<'a> Common<'a> {
@@ -129,9 +134,9 @@ impl<'a> Common<'a> {
         recorder: &'a mut Recorder,
         progress: &'a mut dyn Progress,
     ) -> Worker<'a> {
-        let Common { request, specs, needs, built, shared } = self;
+        let Common { request, specs, needs, built, shared, idle } = self;
         let stands = Stands::new(specs, built, request.keep);
-        Worker { request, shared, lab, processors, cores, stands, needs, recorder, progress }
+        Worker { request, shared, lab, processors, cores, idle, stands, needs, recorder, progress }
     }
 
     /// Each lab in a thread that is bound to its processors, as will be all that it starts.

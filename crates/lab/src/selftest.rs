@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use brownout_machine::Awake;
 use brownout_network::{HostSpec, Impairment, LinkControl, Network, NetworkSpec};
 use brownout_probe::Probes;
 use brownout_record::Histogram;
@@ -13,7 +14,7 @@ use crate::{
     ground::{self, Privilege},
     hosts::Hosts,
     request::{INSIDE, Request},
-    testbed::scheduling_name,
+    testbed::{idle_name, scheduling_name},
 };
 
 /// Asked of one direction.
@@ -35,6 +36,8 @@ pub struct SelfTest {
     pub release_p50_ns: u64,
     /// As above.
     pub release_p99_ns: u64,
+    /// Whether idle processors stayed awake meanwhile, or why not.
+    pub idle: String,
 }
 
 /// Outside: starts the lab and reads what it measured.
@@ -51,6 +54,7 @@ pub(crate) fn run() -> Result<SelfTest, LabError> {
 
 /// Inside: builds and measures.
 pub(crate) fn measure() -> Result<SelfTest, LabError> {
+    let awake = Awake::hold();
     let hosts = Hosts::new(1);
     ground::furnish(&[&hosts], &[])?;
     let specs = hosts.iter().map(|host| HostSpec::new(host.name.clone(), host.address));
@@ -89,5 +93,6 @@ pub(crate) fn measure() -> Result<SelfTest, LabError> {
         delay_p99_ns: at(0.99),
         release_p50_ns: quantile(0.5),
         release_p99_ns: quantile(0.99),
+        idle: idle_name(&awake),
     })
 }

@@ -19,7 +19,7 @@ use brownout_clock::{
 use brownout_cluster::{Cluster, NodeDirectories, Place, cassandra::CQL_PORT};
 use brownout_disk::{Disk, DiskOptions};
 use brownout_load::{Coordinator, ThreadStart};
-use brownout_machine::Scheduling;
+use brownout_machine::{Awake, Scheduling};
 use brownout_network::{Emulator, Host, ImpairmentGuard, LinkControl, Network};
 
 use crate::{
@@ -179,6 +179,14 @@ pub fn settings(testbed: &Testbed) -> TestbedSettings {
         emulator_scheduling: scheduling_name(testbed.network.realtime()),
         congestion_control: format!("{common}{others}"),
         system_settings: serde_json::to_string_pretty(&testbed.cluster.settings_in_force()).unwrap_or_default(),
+    }
+}
+
+/// For people: whether idle processors stay awake, or why not.
+pub fn idle_name(awake: &io::Result<Awake>) -> String {
+    match awake {
+        Ok(awake) => awake.to_string(),
+        Err(error) => format!("asleep: {error}"),
     }
 }
 

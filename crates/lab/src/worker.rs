@@ -32,6 +32,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) processors: String,
     /// Whole processors that all labs together may use.
     pub(crate) cores: u32,
+    /// What idle processors do.
+    pub(crate) idle: &'a str,
     pub(crate) stands: Stands<'a>,
     /// By the number of the layout.
     pub(crate) needs: &'a [Needs],
@@ -88,13 +90,13 @@ impl Worker<'_> {
             has_neighbours: self.shared.labs().are_several(),
             time_line: TimeLine::begin(self.shared.interrupts()),
         };
-        let (shared, request, cores) = (self.shared, self.request, self.cores);
+        let (shared, request, cores, idle) = (self.shared, self.request, self.cores, self.idle);
         let privilege = self.stands.spec(begun.layout).privilege.name();
         let cassandra = &begun.plan.layout.cluster.cassandra;
         let mut on_ready = |recorder: &mut Recorder, testbed: &Testbed| -> Result<(), LabError> {
             if shared.stands() {
                 let java = request.provided.java_of(cassandra);
-                let environment = environment(privilege, java, testbed, cores, shared.seed());
+                let environment = environment(privilege, java, testbed, cores, idle, shared.seed());
                 recorder.batch(|recorder| recorder.json("environment", &environment))?;
             }
             Ok(())
@@ -145,7 +147,7 @@ pub(crate) fn system(request: &RunRequest, choice: &CassandraChoice) -> String {
     format!("Cassandra {}", request.provided.version_of(choice))
 }
 
-fn environment(privilege: &str, java: String, testbed: &Testbed, cores: u32, seed: u64) -> Environment {
+fn environment(privilege: &str, java: String, testbed: &Testbed, cores: u32, idle: &str, seed: u64) -> Environment {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let settings = settings(testbed);
     Environment {
@@ -157,6 +159,7 @@ fn environment(privilege: &str, java: String, testbed: &Testbed, cores: u32, see
         clock_source: machine::clock_source_name(),
         privilege: privilege.to_owned(),
         emulator_scheduling: settings.emulator_scheduling,
+        idle: idle.to_owned(),
         congestion_control: settings.congestion_control,
         java,
         system_settings: settings.system_settings,

@@ -4,11 +4,19 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use brownout_lab::{Design, Plan, experiment::Source, planner::Matrix};
+use brownout_lab::{
+    Design, Plan,
+    experiment::{FileError, Source},
+    planner::Matrix,
+};
 use brownout_record::Arm;
 
 /// Two delays at two consistencies; `more` is at the end of the file.
 fn design(vary: &str, more: &str) -> Design {
+    made(vary, more).unwrap()
+}
+
+fn made(vary: &str, more: &str) -> Result<Design, FileError> {
     let text = format!(
         "\
 load: {{ rate: 400/s, population: 1_000, consistency: \"${{consistency}}\" }}
@@ -19,7 +27,7 @@ vary:
 {vary}
 {more}"
     );
-    Design::new(&Source::from_text(Path::new("some.yaml"), text).unwrap()).unwrap()
+    Design::new(&Source::from_text(Path::new("some.yaml"), text)?)
 }
 
 const FOUR: &str = "  delay: [50ms, 60ms]\n  consistency: [one, quorum]";
@@ -201,7 +209,9 @@ seed: {seed}
 
 #[test]
 fn what_is_of_all_cells_together_cannot_vary() {
-    for key in ["trials", "without-fault", "attempts", "seed"] {
+    for (key, levels) in
+        [("trials", "2, 3"), ("without-fault", "2, 3"), ("attempts", "2, 3"), ("seed", "2, 3"), ("margin", "2%, 3%")]
+    {
         let text = format!(
             "\
 load: {{ rate: 400/s, population: 1_000 }}
@@ -209,11 +219,21 @@ phases: {{ warm-up: 20s, baseline: 10s, fault: 20s, recovery: 10s }}
 faults: [{{ slow: {{ host: n2, delay: 50ms }} }}]
 objective: {{ p95: 100ms }}
 {key}: \"${{number}}\"
-vary: {{ number: [2, 3] }}
+vary: {{ number: [{levels}] }}
 "
         );
         let said = Design::new(&Source::from_text(Path::new("some.yaml"), text).unwrap()).err().unwrap().to_string();
         assert!(said.contains("some.yaml:5:") && said.contains(&format!("{key} is of all cells")), "{said}");
+    }
+}
+
+#[test]
+fn what_is_too_small_to_matter_is_said_by_the_file_and_goes_into_the_record() {
+    assert_eq!(design(FOUR, "trials: 1").description(None, 1).margin, Some(0.01));
+    assert_eq!(design(FOUR, "trials: 1\nmargin: 2.5%").description(None, 1).margin, Some(0.025));
+    for (margin, said) in [("0%", "write 0.1% to 50%"), ("51%", "write 0.1% to 50%"), ("3", "a percentage")] {
+        let error = made(FOUR, &format!("trials: 1\nmargin: {margin}")).err().unwrap().to_string();
+        assert!(error.contains(said), "{margin}: {error}");
     }
 }
 

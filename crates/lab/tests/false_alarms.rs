@@ -12,7 +12,7 @@ mod common;
 
 use std::{f64::consts::TAU, path::Path};
 
-use brownout_analysis::{CellEffect, Outcome, TrialFindings, Validity, effects, findings};
+use brownout_analysis::{CellEffect, MARGIN, Outcome, TrialFindings, Validity, effects, findings};
 use brownout_base::random::Random;
 use brownout_lab::{Design, experiment::Source, planner::Matrix};
 use brownout_record::{Arm, CellRow};
@@ -98,7 +98,7 @@ without-fault: {without}
             first.validity = Validity::Disturbed;
             put(first, 0.0, [3.0; 4]);
         }
-        effects(&self.rows, &self.trials)
+        effects(&self.rows, &self.trials, MARGIN)
     }
 }
 
@@ -270,7 +270,7 @@ fn findings_of_a_whole_run_say_of_effects_what_is_said_of_its_trials() {
     let run = made.run(directory.path());
     let found = findings(&run).unwrap();
     assert_eq!(found.trials.len(), 3 * 4 + 1);
-    let apart = effects(&run.cells().unwrap(), &found.trials);
+    let apart = effects(&run.cells().unwrap(), &found.trials, MARGIN);
     for (cell, apart) in found.cells.iter().zip(&apart) {
         assert_ne!(cell.effect.outcome, Outcome::NotJudged, "{}", cell.effect.reason);
         assert_eq!((&cell.effect, cell.figures.as_slice()), (&apart[0], &apart[1..]));

@@ -4,11 +4,13 @@
 //! limit), not by what the machine has. Everything that is a share of "the processors" is a share of
 //! [`Processors::capacity`]. [`Processors::cores`] says which of them belong together, and [`bind_this_thread`] gives a part of
 //! them to a thread and all that it starts. [`Usage`], [`Waits`], [`Programs`] and [`pressure`] tell how they were used;
-//! [`run_urgently`] has a thread run before others, and [`raise_file_limit`] lets this process open more files.
+//! [`run_urgently`] has a thread run before others, [`Awake`] keeps processors from sleeping,
+//! and [`raise_file_limit`] lets this process open more files.
 
 mod cgroup;
 mod cores;
 mod files;
+mod idle;
 mod memory;
 mod pressure;
 mod processors;
@@ -19,6 +21,7 @@ mod usage;
 
 pub use cores::{Core, bind_this_thread, cpu_list, is_bound_to};
 pub use files::{open_files, raise_file_limit};
+pub use idle::Awake;
 pub use memory::{available_memory, total_memory};
 pub use pressure::pressure_ns;
 pub use processors::Processors;

@@ -144,6 +144,9 @@ pub struct Environment {
     pub privilege: String,
     /// What the emulator thread got: "SCHED_FIFO 50", "SCHED_OTHER".
     pub emulator_scheduling: String,
+    /// Whether idle processors slept: "awake (haltpoll)", "asleep: …" with why; empty in runs before 2026-11-23.
+    #[serde(default)]
+    pub idle: String,
     /// TCP congestion control of the hosts, as read back.
     pub congestion_control: String,
     /// "17.0.15, /usr/lib/jvm/…".

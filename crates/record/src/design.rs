@@ -23,6 +23,9 @@ pub struct DesignDescription {
     /// How many labs work at once, at most.
     #[serde(default = "one")]
     pub labs: u32,
+    /// A relative change that is smaller is none; none: the run is of before a file could say.
+    #[serde(default)]
+    pub margin: Option<f64>,
     /// What is searched; none: the cells are known beforehand. The levels of a search's one factor are those of its cells.
     #[serde(default)]
     pub search: Option<SearchDescription>,

@@ -1,8 +1,6 @@
 //! The cells of a design beside each other, and what its factors do: rows for the terminal and for the HTML report.
 
-use brownout_analysis::{
-    CellEffect, FactorFindings, FactorOutcome, Findings, MARGIN, Outcome, Quantile, Response, phase,
-};
+use brownout_analysis::{CellEffect, FactorFindings, FactorOutcome, Findings, Outcome, Quantile, Response, phase};
 
 use crate::{scope::Scope, table::Paint, text};
 
@@ -14,13 +12,13 @@ const INTERVALS: &str = "intervals: 95%, or more where one of several is told";
 const LEVELS: usize = 30;
 
 /// What [`rows`] are of.
-pub fn caption() -> String {
+pub fn caption(findings: &Findings) -> String {
     format!(
         "Cells: valid trials + those without a fault that they are compared with; p50 and p99 of the baseline → the fault phase, of \
          those {}; what the faults did to goodput, against trials without a fault (of a cell that is not judged, against its own \
-         baselines); {INTERVALS}; no difference: of {:.0}% or more",
+         baselines); {INTERVALS}; no difference: of {} or more",
         text::SHOWN,
-        MARGIN * 100.0
+        text::percent(findings.design.margin)
     )
 }
 

@@ -90,7 +90,7 @@ fn beside(findings: &Findings, scopes: &[Scope<'_>]) -> String {
     let sentences = scopes.iter().map(|scope| format!("<li>{}: {}</li>", escape(&scope.text), escape(&scope.sentence)));
     let sentences = format!("<ul>{}</ul>", sentences.collect::<String>());
     let factors = tables::factors(findings).unwrap_or_default();
-    tables::cells_beside(scopes) + &sentences + &factors + &tables::explained(scopes).unwrap_or_default()
+    tables::cells_beside(findings, scopes) + &sentences + &factors + &tables::explained(scopes).unwrap_or_default()
 }
 
 fn section(title: &str, html: &str) -> String {
@@ -284,6 +284,7 @@ fn background(findings: &Findings, events: &[Event], experiment: Option<&str>) -
             ("Clock source", environment.clock_source.clone()),
             ("Privilege", environment.privilege.clone()),
             ("Emulator's scheduling", environment.emulator_scheduling.clone()),
+            ("Idle processors", environment.idle.clone()),
             ("Congestion control", environment.congestion_control.clone()),
             ("Java", environment.java.clone()),
             ("Seed", environment.seed.to_string()),

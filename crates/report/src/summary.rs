@@ -91,7 +91,7 @@ impl Page {
         for factor in &findings.design.factors {
             self.line(Paint::Plain, &format!("varies: {}: {}", factor.name, factor.levels.join(", ")));
         }
-        self.section(&cells::caption());
+        self.section(&cells::caption(findings));
         self.painted(&cells::HEADINGS, cells::rows(scopes));
         self.factors(findings);
         let losses = explained::beside(scopes);

@@ -19,8 +19,8 @@ use crate::{
 };
 
 /// All cells beside each other.
-pub fn cells_beside(scopes: &[Scope<'_>]) -> String {
-    painted("wide", &cells::caption(), &cells::HEADINGS, cells::rows(scopes))
+pub fn cells_beside(findings: &Findings, scopes: &[Scope<'_>]) -> String {
+    painted("wide", &cells::caption(findings), &cells::HEADINGS, cells::rows(scopes))
 }
 
 /// What the faults did to each figure; none if nothing is judged.

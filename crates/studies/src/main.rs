@@ -10,11 +10,14 @@ use brownout_record::Run;
 use brownout_statistics::{Outcome, median};
 use brownout_studies::{
     StudyError,
+    beside::beside,
     pairs::{self, Judged},
     reduce,
     reuse::{Reused, reuse},
+    stored::Crossing,
     study::Study,
 };
+use brownout_units::{Share, format_ns};
 use clap::{Parser, Subcommand};
 
 /// What studies of published measurements need beside `brownout`.
@@ -55,6 +58,14 @@ enum Command {
         /// The run: its directory or its run.db.
         run: PathBuf,
     },
+    /// Compare the danger zone that a search has found with that of a grid; exit with 1 if they have nothing in common or the search
+    /// took more than a third of the grid's trials, with 3 if one of them does not tell.
+    Beside {
+        /// The search: its directory or its run.db.
+        search: PathBuf,
+        /// The grid.
+        grid: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -63,6 +74,7 @@ fn main() -> ExitCode {
         Command::Tables { study, check: true, .. } => checked(&study),
         Command::Tables { study, print, findings, .. } => tables(&study, print, findings.as_deref()),
         Command::NoiseFloor { run } => noise_floor(&run),
+        Command::Beside { search, grid } => search_beside_grid(&search, &grid),
     };
     ExitCode::from(done.unwrap_or_else(|error| {
         eprintln!("brownout-studies: {error}");
@@ -176,4 +188,56 @@ fn told(judged: &[Judged]) -> u8 {
         missed.join("; ")
     );
     1
+}
+
+fn search_beside_grid(search: &Path, grid: &Path) -> Result<u8, StudyError> {
+    let findings =
+        |path: &Path| -> Result<Findings, StudyError> { Ok(brownout_analysis::findings(&Run::open(path)?)?) };
+    let Some(both) = beside(&findings(search)?, &findings(grid)?) else {
+        println!(
+            "One of them does not vary one severity, or has too few valid trials without a fault: nothing follows."
+        );
+        return Ok(3);
+    };
+    println!("Where the loss of throughput passes a threshold, by a search and by the grid beside it");
+    println!("  loss  by the search           by the grid             in common");
+    for found in &both.crossings {
+        let agree = match found.agree() {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "not told",
+        };
+        let loss = Share::new(found.search.loss).map_or_else(String::new, |loss| loss.to_string());
+        println!(
+            "  {loss:<4}  {:<22}  {:<22}  {agree}",
+            told_of_crossing(&found.search),
+            told_of_crossing(&found.grid)
+        );
+    }
+    let (of_search, of_grid) = (both.search, both.grid);
+    println!(
+        "valid trials with a fault: {} beside {}, {:.0}%; without one {} beside {}",
+        of_search.fault,
+        of_grid.fault,
+        both.share() * 100.0,
+        of_search.without,
+        of_grid.without
+    );
+    let promise = "The search finds the grid's severities with at most a third of its trials with a fault";
+    match both.is_met() {
+        Some(true) => println!("{promise}: met."),
+        Some(false) => println!("{promise}: not met."),
+        None => println!("{promise}: not told; an interval is open at an end."),
+    }
+    Ok(both.is_met().map_or(3, |met| u8::from(!met)))
+}
+
+/// "4.64ms … 6.81ms", of severities that are delays (ns) or shares.
+fn told_of_crossing(crossing: &Crossing) -> String {
+    let severity = |at: f64| match at {
+        share if share <= 1.0 => Share::new(share).map_or_else(String::new, |share| share.to_string()),
+        ns => format_ns(ns),
+    };
+    let end = |at: Option<f64>| at.map_or_else(|| "?".to_owned(), severity);
+    format!("{} … {}", end(crossing.low), end(crossing.high))
 }

@@ -4,7 +4,7 @@ use brownout_statistics::{ALPHA, Difference, Selection, benjamini_hochberg};
 
 use super::object::Compared;
 use crate::{
-    MARGIN, Outcome,
+    Outcome,
     words::{bound, confidence, relative, relative_range},
 };
 
@@ -22,15 +22,21 @@ pub(super) struct Figure {
 
 /// All figures with their verdicts, and how often such intervals hold the truth: selected together, so that at most 5 %
 /// of those that are called worse or better are so by chance, with intervals that agree. `few`: why nothing is judged,
-/// if so.
-pub(super) fn judged(figures: Vec<Figure>, few: Option<&str>) -> (Vec<Compared>, Option<f64>) {
+/// if so. A change that is smaller than `margin` is none.
+pub(super) fn judged(figures: Vec<Figure>, few: Option<&str>, margin: f64) -> (Vec<Compared>, Option<f64>) {
     let p: Vec<f64> = figures.iter().filter_map(|figure| figure.difference).map(|difference| difference.p).collect();
     let Selection { selected, interval_alpha, .. } = benjamini_hochberg(&p, ALPHA);
     let mut place = 0;
     let judged = figures.into_iter().map(|mut figure| {
         match figure.difference {
             Some(difference) => {
-                judge(&mut figure.compared, &difference, interval_alpha, selected.binary_search(&place).is_ok());
+                judge(
+                    &mut figure.compared,
+                    &difference,
+                    interval_alpha,
+                    selected.binary_search(&place).is_ok(),
+                    margin,
+                );
                 place += 1;
             }
             None if figure.never => {
@@ -44,7 +50,7 @@ pub(super) fn judged(figures: Vec<Figure>, few: Option<&str>) -> (Vec<Compared>,
     (judged.collect(), (!p.is_empty()).then_some(1.0 - interval_alpha))
 }
 
-fn judge(figure: &mut Compared, difference: &Difference, alpha: f64, selected: bool) {
+fn judge(figure: &mut Compared, difference: &Difference, alpha: f64, selected: bool, margin: f64) {
     let (low, high) = difference.interval(alpha);
     let interval = (low.exp_m1(), high.exp_m1());
     let no_larger_than = difference.no_larger_than().exp_m1();
@@ -59,7 +65,7 @@ fn judge(figure: &mut Compared, difference: &Difference, alpha: f64, selected: b
         Some(size) => format!("a change of {} could have been seen", relative(size)),
         None => "only a change by a factor of a thousand could have been seen".to_owned(),
     };
-    let (outcome, reason) = if no_larger_than < MARGIN {
+    let (outcome, reason) = if no_larger_than < margin {
         (Outcome::NoDifference, format!("no difference larger than {}", bound(no_larger_than)))
     } else if selected {
         (if is_better { Outcome::Better } else { Outcome::Worse }, from_to)
@@ -84,7 +90,7 @@ mod tests {
     use brownout_statistics::{FLOOR, difference};
 
     use super::*;
-    use crate::compare::object::Sample;
+    use crate::{MARGIN, compare::object::Sample};
 
     /// A figure of three runs a side, `apart` of their standard deviations from each other.
     fn figure(apart: f64) -> Figure {
@@ -112,7 +118,7 @@ mod tests {
     }
 
     fn outcomes(apart: &[f64]) -> Vec<(Outcome, bool)> {
-        let (figures, _) = judged(apart.iter().map(|apart| figure(*apart)).collect(), None);
+        let (figures, _) = judged(apart.iter().map(|apart| figure(*apart)).collect(), None, MARGIN);
         let excludes = |figure: &Compared| figure.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
         figures.iter().map(|figure| (figure.outcome, excludes(figure))).collect()
     }

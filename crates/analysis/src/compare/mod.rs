@@ -14,7 +14,7 @@ use brownout_record::{Objective, Run};
 
 pub use self::object::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side};
 use self::settings::Settings;
-use crate::{AnalysisError, MARGIN, Outcome};
+use crate::{AnalysisError, MARGIN, Outcome, words::percent};
 
 /// So many runs a side see more than the coarsest changes.
 const ADVISED_RUNS: u32 = 3;
@@ -45,7 +45,8 @@ pub fn compare(a: &[Run], b: &[Run]) -> Result<Comparison, AnalysisError> {
             ));
         }
     }
-    let (figures, confidence) = decide::judged(figures, few.as_deref());
+    let margin = margin(a)?.max(margin(b)?);
+    let (figures, confidence) = decide::judged(figures, few.as_deref(), margin);
     let (settings_a, settings_b) = (Settings::of(a)?, Settings::of(b)?);
     for (name, cells, others) in [("A", &runs_a, &runs_b), ("B", &runs_b, &runs_a)] {
         let alone = cells.iter().filter(|(cell, _)| others.iter().all(|(other, _)| other != cell));
@@ -57,12 +58,12 @@ pub fn compare(a: &[Run], b: &[Run]) -> Result<Comparison, AnalysisError> {
     for (name, settings) in [("A", &settings_a), ("B", &settings_b)] {
         warnings.extend(settings.mixed().into_iter().map(|mixed| format!("the runs of {name} are not alike: {mixed}")));
     }
-    let sentence = sentence(&side_a, &side_b, &figures, few);
+    let sentence = sentence(&side_a, &side_b, &figures, few, margin);
     Ok(Comparison {
         format: COMPARISON_FORMAT,
         differs: settings_a.differing(&settings_b),
         objective,
-        margin: MARGIN,
+        margin,
         confidence,
         figures,
         warnings,
@@ -70,6 +71,13 @@ pub fn compare(a: &[Run], b: &[Run]) -> Result<Comparison, AnalysisError> {
         a: side_a,
         b: side_b,
     })
+}
+
+/// The largest change that one of these runs' files takes for none.
+fn margin(runs: &[Run]) -> Result<f64, AnalysisError> {
+    let of = |run: &Run| Ok(run.design()?.and_then(|design| design.margin).unwrap_or(MARGIN));
+    let all = runs.iter().map(of).collect::<Result<Vec<f64>, AnalysisError>>()?;
+    Ok(all.into_iter().fold(0.0, f64::max))
 }
 
 /// Why nothing can be judged, if a side has a single run.
@@ -99,7 +107,7 @@ fn warnings(a: &Side, b: &Side) -> Vec<String> {
     warnings
 }
 
-fn sentence(a: &Side, b: &Side, figures: &[Compared], few: Option<String>) -> String {
+fn sentence(a: &Side, b: &Side, figures: &[Compared], few: Option<String>, margin: f64) -> String {
     for (name, side) in [("A", a), ("B", b)] {
         if side.trials == 0 {
             return format!("Invalid: {name} has no valid trial, so no conclusion can be drawn.");
@@ -122,7 +130,7 @@ fn sentence(a: &Side, b: &Side, figures: &[Compared], few: Option<String>) -> St
     let (same, open) = (named(Outcome::NoDifference).len(), named(Outcome::Inconclusive).len());
     if same > 0 {
         let show = if same == 1 { "shows" } else { "show" };
-        parts.push(format!("{} {show} no difference of {:.0}% or more", count(same), MARGIN * 100.0));
+        parts.push(format!("{} {show} no difference of {} or more", count(same), percent(margin)));
     }
     if open > 0 {
         parts.push(format!("{} {} inconclusive", count(open), if open == 1 { "is" } else { "are" }));

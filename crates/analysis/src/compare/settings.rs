@@ -103,6 +103,7 @@ fn given(run: &Run) -> Result<Vec<Of>, AnalysisError> {
         ("labs at once", labs.to_string()),
         ("clock source", environment.clock_source),
         ("emulator", environment.emulator_scheduling),
+        ("idle processors", environment.idle),
     ];
     all.extend(ran_on.map(|(name, text)| (String::new(), name, text)));
     Ok(all)

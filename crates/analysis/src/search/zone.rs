@@ -6,6 +6,7 @@ use brownout_statistics::{Zone, median};
 use serde::Serialize;
 
 use super::{Amount, Lesson, LevelFindings, levels};
+use crate::words::percent;
 
 /// Trials without a fault, among those of the first look.
 const WITHOUT: usize = 6;
@@ -221,9 +222,4 @@ impl DangerZone {
         }
         text.trim_end().to_owned()
     }
-}
-
-/// A share without decimals that say nothing: `10%`, `2.5%`.
-fn percent(share: f64) -> String {
-    brownout_units::Share::new(share).map_or_else(String::new, |share| share.to_string())
 }

@@ -134,6 +134,8 @@ pub struct Synthetic {
     pub placement: Option<Placement>,
     /// Labs that work at once, and take trials in turn.
     pub labs: u32,
+    /// What the file says is no change.
+    pub margin: Option<f64>,
     /// Instead of a delay: everything n2 sends is lost with this probability …
     pub loss: Option<f64>,
     /// … and really with this one.
@@ -201,6 +203,7 @@ impl Default for Synthetic {
             unrecorded: false,
             placement: None,
             labs: 1,
+            margin: None,
             loss: None,
             lost: 0.0,
         }
@@ -287,6 +290,7 @@ fn environment() -> Environment {
         clock_source: "tsc".to_owned(),
         privilege: "root".to_owned(),
         emulator_scheduling: "SCHED_FIFO 50".to_owned(),
+        idle: "awake (haltpoll)".to_owned(),
         congestion_control: "cubic".to_owned(),
         java: "17.0.15".to_owned(),
         system_settings: "heap 256M\nsynchronous commit log".to_owned(),

@@ -87,6 +87,7 @@ impl Synthetic {
                 trials: self.planned_trials * (cells.len() as u32 + self.without),
                 only: None,
                 labs: self.labs,
+                margin: self.margin,
                 search: self.search.clone(),
             },
         )

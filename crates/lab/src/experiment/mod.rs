@@ -82,6 +82,8 @@ pub struct Experiment {
     pub parallel: ParallelChoice,
     /// What counts as good. Required.
     pub objective: ObjectiveSection,
+    /// A change that is smaller is none: 0.1% to 50%. Excludes `search`. Default: 1%.
+    pub margin: Option<Share>,
     /// The number that all randomness is drawn from. Default: 1.
     #[serde(default = "one")]
     pub seed: Count,

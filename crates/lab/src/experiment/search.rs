@@ -68,7 +68,7 @@ pub(crate) enum Method {
 }
 
 /// What a search decides itself.
-const EXCLUDED: [&str; 3] = ["vary", "trials", "without-fault"];
+const EXCLUDED: [&str; 4] = ["vary", "trials", "without-fault", "margin"];
 /// Ends that lie closer together leave too little to search.
 const LEAST_RANGE: f64 = 2.0;
 /// More thresholds are no question any more.

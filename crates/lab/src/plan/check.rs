@@ -2,8 +2,9 @@
 
 use std::ops::RangeInclusive;
 
+use brownout_analysis::MARGIN;
 use brownout_cluster::cassandra::{self, tarball};
-use brownout_units::{Bytes, Count, Delay};
+use brownout_units::{Bytes, Count, Delay, Share};
 
 use super::{
     narrow::to_u32,
@@ -19,6 +20,8 @@ const MTU: RangeInclusive<u64> = 576..=65_521;
 const MIN_HEAP: Bytes = Bytes(128 << 20);
 /// Filling, flooding, and then as many settled seconds as stationarity is judged by.
 const MIN_WARM_UP: Delay = Delay::from_secs(20);
+/// Below, no number of trials says that there is no difference; above, everything is none.
+const MARGINS: RangeInclusive<f64> = 0.001..=0.5;
 /// Three intervals are the least of which one can be compared with the others.
 const MIN_PHASE: Delay = Delay::from_secs(3);
 
@@ -59,6 +62,15 @@ impl Check<'_> {
             return self.complain(key, format!("{count} cannot be; write {least} to {most}"));
         }
         Ok(number)
+    }
+
+    pub(super) fn margin(&self) -> Result<Share, FileError> {
+        let Some(margin) = self.experiment.margin else { return Ok(Share::new(MARGIN).unwrap_or_default()) };
+        if !MARGINS.contains(&margin.fraction()) {
+            let message = format!("{margin} cannot be the smallest change that matters; write 0.1% to 50%");
+            return self.complain("margin", message);
+        }
+        Ok(margin)
     }
 
     pub(super) fn nodes(&self) -> Result<u8, FileError> {

@@ -18,6 +18,7 @@ mod windows;
 use std::time::Duration;
 
 use brownout_record::{Description, HostDescription, LoadDescription, LoadPart, Objective, PhaseDescription};
+use brownout_units::Share;
 
 pub(crate) use self::amounts::words;
 use self::check::Check;
@@ -69,6 +70,8 @@ pub struct Plan {
     pub trials: u32,
     /// How many without a fault beside each of them; none: as many as a design needs.
     pub without_fault: Option<u32>,
+    /// A change that is smaller is none.
+    pub margin: Share,
     /// How often a trial is tried.
     pub attempts: u32,
     /// How many trials a cluster serves.
@@ -92,6 +95,7 @@ impl Plan {
         let objective = check.objective(&phases, &load)?;
         let trials = check.count("trials", experiment.trials, 1..=MAX_TRIALS)?;
         let without_fault = experiment.without_fault.map(|count| check.count("without-fault", count, 0..=MOST_WITHOUT));
+        let margin = check.margin()?;
         let attempts = check.count("attempts", experiment.attempts, 1..=MOST_ATTEMPTS)?;
         let fresh_every = check.count("fresh-every", experiment.fresh_every, 1..=MAX_TRIALS)?;
         let parallel = match experiment.parallel {
@@ -111,6 +115,7 @@ impl Plan {
             objective,
             trials,
             without_fault: without_fault.transpose()?,
+            margin,
             attempts,
             fresh_every,
             parallel,

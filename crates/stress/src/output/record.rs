@@ -356,6 +356,7 @@ fn environment(seed: u64) -> Environment {
         clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         privilege: "none needed".to_owned(),
         emulator_scheduling: "no emulator".to_owned(),
+        idle: "as the machine does".to_owned(),
         congestion_control: read("/proc/sys/net/ipv4/tcp_congestion_control"),
         java: "not ours".to_owned(),
         system_settings: "not ours: the cluster was there".to_owned(),

@@ -1,0 +1,61 @@
+//! How deeply processors sleep while nobody needs them.
+
+use std::{
+    fmt,
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+};
+
+/// Whoever holds this open has said how late, in µs, processors may wake: the kernel's "PM Quality of Service" interface.
+const ASKED_OF: &str = "/dev/cpu_dma_latency";
+/// Who puts processors to sleep.
+const DRIVER: &str = "/sys/devices/system/cpu/cpuidle/current_driver";
+
+/// Processors that wait instead of sleeping, as long as this is held.
+///
+/// A processor that sleeps has to be woken, and the longer it slept the longer that takes: on a virtual machine with two
+/// processors 20 µs (median) after 20 µs of sleep, 36 µs after 200 µs, and 89 µs after 5 ms; 3 to 9 µs if it waits. An operation of a
+/// cluster is a chain of such wake-ups, and a delay makes each sleep before them longer. So a delay of 0.1 ms would cost some
+/// times of itself, of which the network has no part.
+#[derive(Debug)]
+pub struct Awake {
+    _held: File,
+    driver: String,
+}
+
+impl Awake {
+    /// Asks for it, of all processors of the machine. The kernel takes it back when the holder ends, however it does.
+    ///
+    /// # Errors
+    /// This process may not (only root may), or the kernel puts processors to sleep without asking anybody, as where it has
+    /// no driver for that.
+    pub fn hold() -> io::Result<Awake> {
+        let driver = fs::read_to_string(DRIVER).unwrap_or_default().trim().to_owned();
+        if driver.is_empty() || driver == "none" {
+            return Err(io::Error::other("the kernel has no driver for idle processors that could be asked"));
+        }
+        let mut held = OpenOptions::new().write(true).open(ASKED_OF)?;
+        held.write_all(&0_i32.to_ne_bytes())?;
+        Ok(Awake { _held: held, driver })
+    }
+}
+
+/// What a record says of it: "awake (haltpoll)".
+impl fmt::Display for Awake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "awake ({})", self.driver)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_held_or_the_reason_is_said() {
+        match Awake::hold() {
+            Ok(awake) => assert!(awake.to_string().starts_with("awake ("), "{awake}"),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! A search beside the grid that it saves: whether both find the same severities, and with how many trials.
+
+use std::collections::BTreeSet;
+
+use brownout_analysis::{Findings, Validity};
+use brownout_record::Arm;
+
+use crate::{stored::Crossing, zone::zone};
+
+/// The search may take so much of the grid's trials with a fault.
+pub const MOST_TRIALS: f64 = 1.0 / 3.0;
+
+/// Both, compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beside {
+    /// Where each loss is passed.
+    pub crossings: Vec<Found>,
+    /// Planned trials of the search.
+    pub search: Taken,
+    /// Those of the grid.
+    pub grid: Taken,
+}
+
+/// Where one loss is passed, by each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// By the search.
+    pub search: Crossing,
+    /// By the grid.
+    pub grid: Crossing,
+}
+
+/// How many planned trials a run took, by what was done in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// Trials with a fault.
+    pub fault: usize,
+    /// Trials without one.
+    pub without: usize,
+}
+
+impl Found {
+    /// Whether the intervals have severities in common; none if one of them is not known.
+    pub fn agree(&self) -> Option<bool> {
+        let (search, grid) = (interval(&self.search)?, interval(&self.grid)?);
+        Some(search.0 < grid.1 && grid.0 < search.1)
+    }
+}
+
+impl Beside {
+    /// The search's trials with a fault, as a share of the grid's.
+    pub fn share(&self) -> f64 {
+        self.search.fault as f64 / self.grid.fault as f64
+    }
+
+    /// Whether the search has found what the grid finds, with as few trials as it should; none if one of them does not tell.
+    pub fn is_met(&self) -> Option<bool> {
+        let agree: Vec<bool> = self.crossings.iter().map(Found::agree).collect::<Option<_>>()?;
+        Some(agree.iter().all(|agree| *agree) && self.share() <= MOST_TRIALS)
+    }
+}
+
+/// Both ends of where a loss is passed.
+pub fn interval(crossing: &Crossing) -> Option<(f64, f64)> {
+    Some((crossing.low?, crossing.high?))
+}
+
+/// Compares them; none if one is no run of one severity with valid trials without a fault.
+pub fn beside(search: &Findings, grid: &Findings) -> Option<Beside> {
+    let (found, gridded) = (zone(search)?, zone(grid)?);
+    let crossings = found.crossings.into_iter().zip(gridded.crossings);
+    Some(Beside {
+        crossings: crossings.map(|(search, grid)| Found { search, grid }).collect(),
+        search: taken(search),
+        grid: taken(grid),
+    })
+}
+
+/// Trials that were repeated are one; those without a valid attempt tell nothing.
+fn taken(findings: &Findings) -> Taken {
+    let of = |arm: Arm| -> usize {
+        let valid = findings.trials.iter().filter(|trial| trial.arm == arm && trial.validity == Validity::Valid);
+        valid.map(|trial| trial.planned).collect::<BTreeSet<_>>().len()
+    };
+    Taken { fault: of(Arm::Fault), without: of(Arm::None) }
+}
