@@ -14,9 +14,9 @@ const DRIVER: &str = "/sys/devices/system/cpu/cpuidle/current_driver";
 /// Processors that wait instead of sleeping, as long as this is held.
 ///
 /// A processor that sleeps has to be woken, and the longer it slept the longer that takes: on a virtual machine with two
-/// processors 20 µs (median) after 20 µs of sleep, 36 µs after 200 µs, and 89 µs after 5 ms; 3 to 9 µs if it waits. An operation of a
-/// cluster is a chain of such wake-ups, and a delay makes each sleep before them longer. So a delay of 0.1 ms would cost some
-/// times of itself, of which the network has no part.
+/// processors 3 µs (median) after 200 µs of sleep, 41 µs after 1 ms and 79 µs after 5 ms, against 3, 4 and 6 µs if it waits
+/// (`benches/idle.rs`). An operation of a cluster is a chain of such wake-ups, and a delay makes the sleeps before them longer. So a
+/// delay of 0.1 ms would cost some times of itself, of which the network has no part.
 #[derive(Debug)]
 pub struct Awake {
     _held: File,
