@@ -138,8 +138,8 @@ pub(crate) fn judge(cells: &mut [CellFindings], rows: &[CellRow], trials: &[Tria
 }
 
 /// What the faults of each cell did to goodput, delivered operations, p50 and p99; each figure is a family of as many questions as
-/// there are cells, and a change smaller than `margin` is none. All that [`crate::findings`] says of effects; by itself, so that its errors can be counted over thousands of
-/// designs, of which nobody could write the runs.
+/// there are cells, and a change smaller than `margin` is none. All that [`crate::findings`] says of effects; by itself, so that its
+/// errors can be counted over thousands of designs, of which nobody could write the runs.
 #[doc(hidden)]
 pub fn effects(rows: &[CellRow], trials: &[TrialFindings], margin: f64) -> Vec<[CellEffect; 4]> {
     let mut cells: Vec<[CellEffect; 4]> = rows.iter().map(|_| Default::default()).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use brownout_analysis::{Findings, Validity};
+use brownout_analysis::Findings;
 use brownout_record::Arm;
 
 use crate::{stored::Crossing, zone::zone};
@@ -61,7 +61,7 @@ impl Beside {
 }
 
 /// Both ends of where a loss is passed.
-pub fn interval(crossing: &Crossing) -> Option<(f64, f64)> {
+fn interval(crossing: &Crossing) -> Option<(f64, f64)> {
     Some((crossing.low?, crossing.high?))
 }
 
@@ -76,11 +76,11 @@ pub fn beside(search: &Findings, grid: &Findings) -> Option<Beside> {
     })
 }
 
-/// Trials that were repeated are one; those without a valid attempt tell nothing.
+/// Trials that were repeated are one; those without a valid attempt took their time, too.
 fn taken(findings: &Findings) -> Taken {
     let of = |arm: Arm| -> usize {
-        let valid = findings.trials.iter().filter(|trial| trial.arm == arm && trial.validity == Validity::Valid);
-        valid.map(|trial| trial.planned).collect::<BTreeSet<_>>().len()
+        let planned = findings.trials.iter().filter(|trial| trial.arm == arm).map(|trial| trial.planned);
+        planned.collect::<BTreeSet<_>>().len()
     };
     Taken { fault: of(Arm::Fault), without: of(Arm::None) }
 }

@@ -216,7 +216,7 @@ fn search_beside_grid(search: &Path, grid: &Path) -> Result<u8, StudyError> {
     }
     let (of_search, of_grid) = (both.search, both.grid);
     println!(
-        "valid trials with a fault: {} beside {}, {:.0}%; without one {} beside {}",
+        "trials with a fault: {} beside {}, {:.0}%; without one {} beside {}",
         of_search.fault,
         of_grid.fault,
         both.share() * 100.0,
