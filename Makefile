@@ -3,9 +3,10 @@
 CARGO ?= cargo
 BROWNOUT = target/release/brownout
 
-.PHONY: demo test test-long lint unit bench require-bench build clean help
+.PHONY: demo test test-long lint unit bench require-bench require-etcd require-overlays build clean help
 .PHONY: study-build study-slow-and-flaky study-slow-and-flaky-long study-slow-and-flaky-zones study-noise-floor \
-	study-search-against-grid
+	study-search-against-grid study-slow-and-flaky-etcd-quick study-slow-and-flaky-etcd study-slow-and-flaky-etcd-zones \
+	study-virtual-network study-topologies-and-clocks study-topologies-and-clocks-latencies study-topologies-and-clocks-clocks
 
 help:
 	@echo "make demo    one slow replica of three: two blocks of trials, proven, measured, shown (about 4 minutes)"
@@ -16,6 +17,12 @@ help:
 	@echo "make build   target/release/brownout"
 	@echo "make study-slow-and-flaky  a published experiment done again, in brief (about 7 minutes)"
 	@echo "make study-slow-and-flaky-long, -zones  the same at length (hours): makes studies/slow-and-flaky anew"
+	@echo "make study-slow-and-flaky-etcd-quick  the same on etcd, leader and follower, in brief (about four minutes)"
+	@echo "make study-slow-and-flaky-etcd, -etcd-zones  the same at length (100 and 130 minutes)"
+	@echo "make study-virtual-network  overlays and encryption beside published figures, in brief (about seven minutes)"
+	@echo "make study-virtual-network-closed-r1, -closed-r3-one, -closed-r3-quorum, -open-r1, …  the same at length (140 minutes each)"
+	@echo "make study-topologies-and-clocks  three topologies, their clocks, writes lost to them, in brief (about seven minutes)"
+	@echo "make study-topologies-and-clocks-latencies, -clocks  the same at length (100 and 90 minutes)"
 	@echo "make study-noise-floor     20 pairs of equal trials on real Cassandra: how many are called different? (about 85 minutes)"
 	@echo "make study-search-against-grid  does a search find what a grid of thrice as many trials does? (about 75 minutes)"
 
@@ -57,7 +64,9 @@ bench: require-bench
 	$(CARGO) build --release --locked -p brownout
 	BROWNOUT=$(CURDIR)/$(BROWNOUT) $(CARGO) bench --locked -p brownout-stress --bench client_cost -- $(QUICK)
 	BROWNOUT=$(CURDIR)/$(BROWNOUT) $(CARGO) bench --locked -p brownout-stress --bench honesty -- $(QUICK)
+	$(CARGO) bench --locked -p brownout-load --bench etcd_put -- $(QUICK)
 	$(CARGO) bench --locked -p brownout-network --bench emulator_vs_veth
+	$(CARGO) bench --locked -p brownout-network --bench overlays
 	$(CARGO) bench --locked -p brownout-machine --bench idle
 	$(CARGO) bench --locked -p brownout-clock --bench clock_call
 	$(CARGO) bench --locked -p brownout-disk --bench passthrough
@@ -74,6 +83,37 @@ study-slow-and-flaky-long: study-build
 
 study-slow-and-flaky-zones: study-build
 	studies/slow-and-flaky/run zones
+
+require-etcd:
+	@scripts/require etcd
+
+require-overlays:
+	@scripts/require overlays
+
+study-slow-and-flaky-etcd-quick: require-etcd study-build
+	studies/slow-and-flaky/run etcd-quick
+
+study-slow-and-flaky-etcd: require-etcd study-build
+	studies/slow-and-flaky/run etcd
+
+study-slow-and-flaky-etcd-zones: require-etcd study-build
+	studies/slow-and-flaky/run etcd-zones
+
+study-virtual-network: require-overlays study-build
+	studies/virtual-network/run quick
+
+# closed-r1, closed-r3-one, closed-r3-quorum, open-r1, open-r3-one, open-r3-quorum
+study-virtual-network-%: require-overlays study-build
+	studies/virtual-network/run $*
+
+study-topologies-and-clocks: study-build
+	studies/topologies-and-clocks/run quick
+
+study-topologies-and-clocks-latencies: study-build
+	studies/topologies-and-clocks/run latencies
+
+study-topologies-and-clocks-clocks: study-build
+	studies/topologies-and-clocks/run clocks
 
 study-noise-floor: study-build
 	studies/noise-floor/run

@@ -28,6 +28,10 @@ pub struct Balance {
     pub late: u64,
     /// Reads that returned an older version than one acknowledged before they were sent.
     pub stale: u64,
+    /// Acknowledged writes that a read was the first to look for; see `docs/definitions.md`, "Lost writes".
+    pub looked_for: u64,
+    /// Those of `looked_for` that it did not find.
+    pub lost: u64,
     /// Due, and called for by a schedule of users of whom none was free: no part of `scheduled`.
     pub withheld: u64,
     /// Operations of intervals that straddle a border between phases: in the balance, in no phase's figures.
@@ -68,6 +72,8 @@ pub(crate) fn balance(evidence: &TrialEvidence) -> Balance {
         sheet.sent += interval.sent;
         sheet.never_sent += interval.never_sent;
         sheet.stale += interval.stale;
+        sheet.looked_for += interval.looked_for;
+        sheet.lost += interval.lost;
         sheet.withheld += interval.withheld;
         sheet.open_unsent += interval.scheduled.saturating_sub(started);
         sheet.open_sent += interval.sent.saturating_sub(ended);

@@ -52,12 +52,18 @@ pub struct CellFindings {
     pub levels: Vec<String>,
     /// In words: "delay 10ms, consistency one"; empty where nothing varies.
     pub text: String,
-    /// "Cassandra 5.0.9".
-    pub system: String,
-    /// The hosts of the lab.
+    /// "Cassandra 5.0.9", "etcd 3.6.16".
+    pub database: String,
+    /// Whether the cluster was there before the run: its hosts and its network are none of the lab's.
+    pub external: bool,
+    /// The hosts of the lab; of an external cluster its nodes, as they were asked, and the load.
     pub hosts: Vec<HostDescription>,
-    /// The network between them, in words; empty: one LAN without limits.
+    /// The network between them, in words; empty: one LAN without limits, or, of an external cluster, not known.
     pub network: Vec<String>,
+    /// What the hosts' packets are carried in: `wireguard`; empty: nothing.
+    pub overlay: String,
+    /// What the database itself encrypts, in words, one line each; empty: nothing.
+    pub encryption: Vec<String>,
     /// The load as planned.
     pub load: LoadDescription,
     /// What counts as good.
@@ -197,9 +203,12 @@ fn cell(design: &DesignFindings, row: &CellRow, trials: &[TrialFindings], sums: 
         cell: row.cell,
         levels: row.levels.clone(),
         text: text(design, row),
-        system: description.system.clone(),
+        database: description.database.clone(),
+        external: description.external,
         hosts: description.hosts.clone(),
         network: description.network.clone(),
+        overlay: description.overlay.clone(),
+        encryption: description.encryption.clone(),
         load: description.load.clone(),
         objective: description.objective.clone(),
         planned_phases: description.phases.clone(),

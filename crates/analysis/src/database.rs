@@ -1,12 +1,12 @@
 //! What the database itself says it did, phase by phase: how far its counters rose, what its gauges showed, how its nodes
-//! scored each other, whom they took for down, and when their JVMs stood still.
+//! scored each other, whom they took for down, when their JVMs stood still, who led, and how long their fsyncs took.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use brownout_record::{Description, EvidenceRow};
 use serde::Serialize;
 
-use crate::{PhaseWindow, TrialEvidence, phase, standstill::awaited};
+use crate::{Leadership, Led, Mean, PhaseWindow, Timed, TrialEvidence, leaders, phase, standstill::awaited, timed};
 
 /// What the database says of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -18,6 +18,8 @@ pub struct DatabaseFindings {
     pub phases: Vec<DatabasePhase>,
     /// When nodes took others for down and for up again, in order of time.
     pub marks: Vec<Mark>,
+    /// Of a database that a leader decides for: who led from when on, in order of time; empty for others.
+    pub leaders: Vec<Leadership>,
 }
 
 /// One phase.
@@ -27,6 +29,8 @@ pub struct DatabasePhase {
     pub phase: String,
     /// Length of its measured part, ns: what all of this is of.
     pub measured_ns: u64,
+    /// Who led; none where nobody does, or says so.
+    pub led: Option<Led>,
     /// Every node, by name.
     pub by_node: Vec<NodeEvidence>,
 }
@@ -42,6 +46,8 @@ pub struct NodeEvidence {
     pub counters: Vec<Counter>,
     /// Gauges that were not 0 all the time.
     pub gauges: Vec<Gauge>,
+    /// What it counts together with the time that it took.
+    pub means: Vec<Mean>,
     /// As a coordinator: its scores of all nodes.
     pub scores: Vec<Score>,
     /// Pauses of its JVM of 1 ms and more that began in the phase.
@@ -135,9 +141,32 @@ const READING: &str = "reading";
 const PAUSE: &str = "pause";
 const NOTICED_PAUSE: &str = "noticed-pause";
 const CONSIDERED_UP: &str = "considered-up";
+const CONNECTED: &str = "connected";
+/// Of the same table, and told elsewhere: what is encrypted.
+const OF_ENCRYPTION: [&str; 5] = [
+    "marker-on-encrypted-link",
+    "marker-on-open-link",
+    "marker-writes",
+    "encrypted-connection",
+    "unencrypted-connection",
+];
 const MARKS: [(&str, bool); 2] = [("marked-up", true), ("marked-down", false)];
+/// What happened: it is counted.
+const EVENTS: [&str; 3] = [NOTICED_PAUSE, "campaign", "slow-fsync"];
 /// What is no counter: its value is of the moment.
-const GAUGES: [&str; 4] = [CONSIDERED_UP, "hints-in-progress", "pending", "sstables-per-read"];
+const GAUGES: [&str; 11] = [
+    CONSIDERED_UP,
+    CONNECTED,
+    "hints-in-progress",
+    "pending",
+    "sstables-per-read",
+    "behind",
+    "database-bytes",
+    "keys",
+    "wal-fsync-p99",
+    "backend-commit-p99",
+    "apply-p99",
+];
 
 /// What decides whom a coordinator reads from.
 #[derive(Debug, Clone, Copy)]
@@ -159,7 +188,8 @@ type OfNode<'a> = BTreeMap<(&'a str, &'a str), Series<'a>>;
 /// What the record has of it; none if it has nothing.
 pub(crate) fn database(description: &Description, evidence: &TrialEvidence) -> Option<DatabaseFindings> {
     let rows = &evidence.database;
-    if rows.is_empty() {
+    let is_own = |row: &&EvidenceRow| !OF_ENCRYPTION.contains(&row.name.as_str());
+    if !rows.iter().any(|row| is_own(&row)) {
         return None;
     }
     let mut nodes: BTreeMap<&str, OfNode<'_>> = BTreeMap::new();
@@ -167,18 +197,27 @@ pub(crate) fn database(description: &Description, evidence: &TrialEvidence) -> O
     for host in description.hosts.iter().filter(|host| host.role == "node") {
         nodes.entry(&host.name).or_default();
     }
-    for row in rows {
+    for row in rows.iter().filter(is_own) {
         let series = nodes.entry(&row.node).or_default().entry((&row.name, &row.subject)).or_default();
         series.push(row);
     }
     let badness_threshold = rows.iter().rfind(|row| row.name == THRESHOLD).map(|row| row.value);
     let rule = badness_threshold.zip(asked_of_all(description));
     let rule = rule.map(|(threshold, asked)| Rule { threshold, asked, of: nodes.len() });
+    let timed: BTreeMap<&str, Vec<Timed>> = nodes.keys().map(|node| (*node, timed::timed(rows, node))).collect();
+    let leaders = leaders::leaders(rows, &evidence.phases);
     let measured = evidence.phases.iter().filter(|window| phase::MEASURED.contains(&window.name.as_str()));
-    let phases = measured.map(|window| DatabasePhase {
-        phase: window.name.clone(),
-        measured_ns: window.measured_to_ns - window.measured_from_ns,
-        by_node: nodes.iter().map(|(node, series)| of_node(node, series, window, rule)).collect(),
+    let phases = measured.map(|window| {
+        let of = |(node, series): (&&str, &OfNode<'_>)| {
+            let means = timed.get(node).map(|timed| timed::means(timed, window)).unwrap_or_default();
+            NodeEvidence { means, ..of_node(node, series, window, rule) }
+        };
+        DatabasePhase {
+            phase: window.name.clone(),
+            measured_ns: window.measured_to_ns - window.measured_from_ns,
+            led: leaders::led(&leaders, window),
+            by_node: nodes.iter().map(of).collect(),
+        }
     });
     let mark = |row: &EvidenceRow| {
         let (_, up) = MARKS.into_iter().find(|(name, _)| *name == row.name)?;
@@ -196,6 +235,7 @@ pub(crate) fn database(description: &Description, evidence: &TrialEvidence) -> O
         badness_threshold,
         phases: phases.collect(),
         marks: rows.iter().filter_map(mark).collect(),
+        leaders,
     })
 }
 
@@ -208,6 +248,7 @@ fn of_node(node: &str, all: &OfNode<'_>, window: &PhaseWindow, rule: Option<Rule
         readings,
         counters: Vec::new(),
         gauges: Vec::new(),
+        means: Vec::new(),
         scores: Vec::new(),
         pauses: Pauses::default(),
     };
@@ -222,19 +263,24 @@ fn of_node(node: &str, all: &OfNode<'_>, window: &PhaseWindow, rule: Option<Rule
     }
     let counter =
         |name: &str, subject: &str, rise: f64| Counter { name: name.to_owned(), subject: subject.to_owned(), rise };
-    let noticed = count(NOTICED_PAUSE);
-    if noticed > 0 {
-        found.counters.push(counter(NOTICED_PAUSE, "", noticed as f64));
+    for event in EVENTS {
+        let happened = count(event);
+        if happened > 0 {
+            found.counters.push(counter(event, "", happened as f64));
+        }
     }
     // What nobody asked for in the phase may be anything by now.
     if readings == 0 {
         return found;
     }
     found.scores = scores(all, window, rule);
-    let events = [READING, PAUSE, NOTICED_PAUSE, SCORE, THRESHOLD, MARKS[0].0, MARKS[1].0];
-    for ((name, subject), series) in all.iter().filter(|((name, _), _)| !events.contains(name)) {
+    let others = [READING, PAUSE, SCORE, THRESHOLD, MARKS[0].0, MARKS[1].0];
+    let is_counted = |name: &str| {
+        !(others.contains(&name) || EVENTS.contains(&name) || leaders::NAMES.contains(&name) || timed::is_paired(name))
+    };
+    for ((name, subject), series) in all.iter().filter(|((name, _), _)| is_counted(name)) {
         if GAUGES.contains(name) {
-            let usual = if *name == CONSIDERED_UP { 1.0 } else { 0.0 };
+            let usual = if [CONSIDERED_UP, CONNECTED].contains(name) { 1.0 } else { 0.0 };
             let values = values(&steps(series, window)).filter(|values| values.least != usual || values.most != usual);
             found.gauges.extend(values.map(|values| Gauge {
                 name: (*name).to_owned(),

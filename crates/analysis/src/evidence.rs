@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use brownout_record::{
-    CpuRow, Event, EvidenceRow, FaultRecord, Histogram, HostCounterRow, LatencyRow, ProbeRow, Run, Stamp, TrialRow,
-    TrialState, WitnessRow,
+    ClockRow, CpuRow, Event, EvidenceRow, FaultRecord, Histogram, HostCounterRow, LatencyRow, ProbeRow, Run, Stamp,
+    TrialRow, TrialState, WitnessRow,
 };
 
 use crate::{AnalysisError, latency::empty, links::LinkCounters};
@@ -76,6 +76,10 @@ pub struct Interval {
     pub stood_still_ns: u64,
     /// Operations that were due in it and found no free user: no part of those scheduled.
     pub withheld: u64,
+    /// Acknowledged writes that a read of it was the first to look for.
+    pub looked_for: u64,
+    /// Those of `looked_for` that it did not find.
+    pub lost: u64,
     /// Latencies by statement, coordinator and outcome.
     pub latencies: Vec<LatencyRow>,
 }
@@ -95,10 +99,14 @@ pub struct TrialEvidence {
     pub(crate) links: LinkCounters,
     /// Its probes.
     pub(crate) probes: Vec<ProbeRow>,
+    /// Those that went through the overlay.
+    pub(crate) overlay_probes: Vec<ProbeRow>,
     /// What the kernels of its hosts counted.
     pub(crate) host_counters: Vec<HostCounterRow>,
     /// What witnesses saw of its faults, in order of time.
     pub witnesses: Vec<WitnessRow>,
+    /// What its hosts have learned of each other's clocks, in order of time.
+    pub(crate) clocks: Vec<ClockRow>,
     /// Its CPU time.
     pub cpu: Vec<CpuRow>,
     /// Its faults.
@@ -107,25 +115,28 @@ pub struct TrialEvidence {
     pub events: Vec<Event>,
     /// What the database told of itself, in order of time.
     pub database: Vec<EvidenceRow>,
+    /// What watches saw of the puts of its intervals.
+    pub(crate) watches: Vec<LatencyRow>,
 }
 
 impl TrialEvidence {
     /// Reads one trial, but for what only the network's side has to say: enough to draw it.
     pub fn read(run: &Run, row: &TrialRow) -> Result<Self, AnalysisError> {
-        TrialEvidence::of(run, row, LinkCounters::default(), Vec::new(), Vec::new())
+        TrialEvidence::of(run, row, LinkCounters::default(), [Vec::new(), Vec::new()], Vec::new())
     }
 
     /// Reads all of one trial.
     pub(crate) fn read_all(run: &Run, row: &TrialRow) -> Result<Self, AnalysisError> {
         let trial = row.trial;
-        TrialEvidence::of(run, row, LinkCounters::read(run, trial)?, run.probes(trial)?, run.host_counters(trial)?)
+        let probes = [run.probes(trial)?, run.overlay_probes(trial)?];
+        TrialEvidence::of(run, row, LinkCounters::read(run, trial)?, probes, run.host_counters(trial)?)
     }
 
     fn of(
         run: &Run,
         row: &TrialRow,
         links: LinkCounters,
-        probes: Vec<ProbeRow>,
+        [probes, overlay_probes]: [Vec<ProbeRow>; 2],
         host_counters: Vec<HostCounterRow>,
     ) -> Result<Self, AnalysisError> {
         let trial = row.trial;
@@ -150,6 +161,8 @@ impl TrialEvidence {
                 lateness: load.lateness,
                 stood_still_ns: load.stood_still_ns,
                 withheld: load.withheld,
+                looked_for: load.looked_for,
+                lost: load.lost,
                 latencies: own,
             });
         }
@@ -160,11 +173,14 @@ impl TrialEvidence {
             intervals,
             links,
             probes,
+            overlay_probes,
             host_counters,
             witnesses: run.witnesses(trial)?,
+            clocks: run.clocks(trial)?,
             cpu: run.cpu(trial)?,
             faults: run.faults(trial)?,
             database: run.evidence(trial)?,
+            watches: run.watches(trial, 0..u64::MAX)?,
             events: run.events_of(trial)?,
         };
         evidence.ends_ns = row.ends_ns.unwrap_or_else(|| evidence.last_seen());
@@ -202,6 +218,8 @@ impl TrialEvidence {
                         lateness: empty()?,
                         stood_still_ns: 0,
                         withheld: 0,
+                        looked_for: 0,
+                        lost: 0,
                         latencies: Vec::new(),
                     });
                 }

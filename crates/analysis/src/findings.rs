@@ -7,15 +7,15 @@ use crate::{
     AnalysisError, CellFindings, DesignFindings, FactorFindings, LabFindings, Lesson, NodeDeath, PhaseFindings,
     SearchFindings, TrialEvidence, TrialFindings, Validity, Verdict, balance,
     cells::{self, CellSums},
-    database, detectors, drift, effects,
+    clocks, database, detectors, drift, effects,
     explained::{self, Measured},
-    factors, goodput, harm, instrument, labs, little, proof, search, standstill,
+    factors, gave_up, goodput, harm, instrument, labs, little, proof, search, standstill,
     sums::PhaseSums,
-    verdict, warnings,
+    verdict, warnings, watches,
 };
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// All that a run says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -164,6 +164,7 @@ fn trial(
     let deaths = evidence.events.iter().filter(|event| event.kind == "node-died").map(|event| NodeDeath {
         node: event.subject.clone(),
         at_ns: event.at_ns,
+        of_its_disk: gave_up::of_its_disk(&evidence.faults, &event.subject, event.at_ns),
         text: event.text.clone(),
     });
     let faults = proof::proofs(evidence)?;
@@ -200,7 +201,10 @@ fn trial(
         instrument: instrument::instrument(evidence)?,
         balance: balance::balance(evidence),
         detectors: detectors::detectors(description, evidence),
+        clocks: clocks::clock_matrices(evidence),
+        watches: watches::watches(evidence),
         database: database::database(description, evidence),
+        encryption: proof::encryption(description, evidence),
         deaths: deaths.collect(),
     };
     (trial.validity, trial.invalid) = verdict::of_trial(description, evidence, &trial);

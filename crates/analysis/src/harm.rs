@@ -11,7 +11,7 @@ use brownout_record::{Description, Expectation, FaultRecord, Quantity, Subject};
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, FaultFindings, Proof, TrialEvidence,
+    AnalysisError, FaultFindings, Proof, Routes, TrialEvidence,
     evidence::phase,
     index::Index,
     judgement::Row,
@@ -38,6 +38,19 @@ const OF_PAIRS: [(Quantity, f64); 6] = [
     (Quantity::Reordered, 0.005),
     (Quantity::Corruption, 0.005),
 ];
+
+/// The same of ways through an overlay. Packets may wait there for a process that is one among others, and damaged ones are
+/// lost.
+const OF_OVERLAYS: [(Quantity, f64); 5] = [
+    (Quantity::OneWayDelay, 4e6),
+    (Quantity::DelaySpread, 10e6),
+    (Quantity::Loss, 0.005),
+    (Quantity::Duplicates, 0.005),
+    (Quantity::Reordered, 0.005),
+];
+
+/// What a process that carries packets may lose of them because it is busy: one that is gone loses all.
+const MOST_QUEUED: f64 = 0.5;
 
 /// The same of hosts and disks, where witnesses looked at them. A node that is busy may not answer in time, and a
 /// disk that others use is slow by itself: of times nothing is said.
@@ -86,6 +99,8 @@ pub(crate) fn harm(
     let before = Window { id: 0, segments: baseline(evidence), forces: Vec::new() };
     let (index, starved) = (Index::of(evidence), starved(evidence));
     let (asked, touching) = (by_subject(&evidence.faults), touching(&evidence.faults));
+    let hosts: Vec<String> = description.hosts.iter().map(|host| host.name.clone()).collect();
+    let routes = Routes::new(&description.overlay, &hosts);
     let mut timelines: BTreeMap<Vec<usize>, Vec<Segment>> = BTreeMap::new();
     let mut found = Vec::new();
     for subject in &places(evidence) {
@@ -100,13 +115,28 @@ pub(crate) fn harm(
         let disks = on_disks(&evidence.faults, subject);
         let place = SubjectSeries::of(evidence, &index, subject, hit.is_empty());
         let place = SubjectEvidence::new(place, Asks::new(asked), &before, &starved);
-        let queues = description.may_queue(subject);
-        let quantities: &[(Quantity, f64)] =
-            if matches!(subject, Subject::Pair { .. }) { &OF_PAIRS } else { &OF_OTHERS };
+        let queues = match subject {
+            Subject::Overlay { from, to } => {
+                let below = |(from, to): &(String, String)| description.may_queue(&Subject::pair(from, to));
+                routes.of(from, to).iter().any(below)
+            }
+            _ => description.may_queue(subject),
+        };
+        let in_process = matches!(subject, Subject::Overlay { .. }) && routes.has_queues();
+        let quantities: &[(Quantity, f64)] = match subject {
+            Subject::Pair { .. } => &OF_PAIRS,
+            Subject::Overlay { .. } => &OF_OVERLAYS,
+            Subject::Host { .. } | Subject::Directory { .. } => &OF_OTHERS,
+        };
         for (quantity, tolerance) in quantities.iter().filter(|(quantity, _)| !said.contains(&(subject, *quantity))) {
             if queues && matches!(quantity, Quantity::OneWayDelay | Quantity::DelaySpread | Quantity::Loss) {
                 continue;
             }
+            let tolerance = match quantity {
+                Quantity::OneWayDelay | Quantity::DelaySpread if in_process => continue,
+                Quantity::Loss if in_process => MOST_QUEUED,
+                _ => *tolerance,
+            };
             let disturbing = match quantity {
                 Quantity::Answers => touched,
                 Quantity::Running => &disks[..],
@@ -123,7 +153,7 @@ pub(crate) fn harm(
                 quantity: *quantity,
                 hit: false,
                 asked: 0.0,
-                tolerance: *tolerance,
+                tolerance,
                 burst: None,
             };
             let row = Row { fault: usize::MAX, asked: &none, least: f64::INFINITY, disturbing };
@@ -175,14 +205,17 @@ fn seen(place: &SubjectEvidence<'_>, row: &Row<'_>, segment: &Segment) -> Result
     Ok(None)
 }
 
-/// Every ordered pair that was probed, and every host and directory that a witness looked at.
+/// Every ordered pair that was probed, below and through the overlay, and every host and directory that a witness looked at.
 fn places(evidence: &TrialEvidence) -> BTreeSet<Subject> {
     let pairs: BTreeSet<(&str, &str)> =
         evidence.probes.iter().map(|row| (row.from.as_str(), row.to.as_str())).collect();
     let pairs = pairs.into_iter().map(|(from, to)| Subject::pair(from, to));
+    let above: BTreeSet<(&str, &str)> =
+        evidence.overlay_probes.iter().map(|row| (row.from.as_str(), row.to.as_str())).collect();
+    let above = above.into_iter().map(|(from, to)| Subject::overlay(from, to));
     let others = evidence.witnesses.iter().map(|row| &row.subject);
     let others: BTreeSet<&Subject> = others.filter(|subject| !matches!(subject, Subject::Pair { .. })).collect();
-    pairs.chain(others.into_iter().cloned()).collect()
+    pairs.chain(above).chain(others.into_iter().cloned()).collect()
 }
 
 /// The faults that hit a disk of a host: a database whose disk failed is ended and started again, which is part of the healing.

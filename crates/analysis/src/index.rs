@@ -7,9 +7,13 @@ use brownout_record::{CpuRow, HostCounterRow, ProbeRow, Subject, WitnessRow};
 
 use crate::TrialEvidence;
 
+/// Probes by sender and receiver.
+type ByPair<'a> = HashMap<&'a str, HashMap<&'a str, Vec<&'a ProbeRow>>>;
+
 /// Rows by place, each list in order of time.
 pub(crate) struct Index<'a> {
-    probes: HashMap<&'a str, HashMap<&'a str, Vec<&'a ProbeRow>>>,
+    probes: ByPair<'a>,
+    overlay_probes: ByPair<'a>,
     kernel: HashMap<&'a str, Vec<&'a HostCounterRow>>,
     /// By node; with what all cores could have done in the same reading, ns.
     cpu: HashMap<&'a str, Vec<(&'a CpuRow, u64)>>,
@@ -18,11 +22,13 @@ pub(crate) struct Index<'a> {
 
 impl<'a> Index<'a> {
     pub(crate) fn of(evidence: &'a TrialEvidence) -> Self {
-        let mut index =
-            Index { probes: HashMap::new(), kernel: HashMap::new(), cpu: HashMap::new(), witnesses: HashMap::new() };
-        for row in &evidence.probes {
-            index.probes.entry(&row.from).or_default().entry(&row.to).or_default().push(row);
-        }
+        let mut index = Index {
+            probes: by_pair(&evidence.probes),
+            overlay_probes: by_pair(&evidence.overlay_probes),
+            kernel: HashMap::new(),
+            cpu: HashMap::new(),
+            witnesses: HashMap::new(),
+        };
         for row in &evidence.host_counters {
             index.kernel.entry(&row.host).or_default().push(row);
         }
@@ -43,6 +49,16 @@ impl<'a> Index<'a> {
         self.probes.get(from).and_then(|of| of.get(to)).map_or(&[], Vec::as_slice)
     }
 
+    /// Those that went through the overlay.
+    pub(crate) fn overlay_probes<'b>(&'b self, from: &str, to: &str) -> &'b [&'a ProbeRow] {
+        self.overlay_probes.get(from).and_then(|of| of.get(to)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Those that went the way that the packets of databases and loads go: through the overlay, if there is one.
+    pub(crate) fn service_probes<'b>(&'b self, from: &str, to: &str) -> &'b [&'a ProbeRow] {
+        if self.overlay_probes.is_empty() { self.probes(from, to) } else { self.overlay_probes(from, to) }
+    }
+
     pub(crate) fn kernel<'b>(&'b self, host: &str) -> &'b [&'a HostCounterRow] {
         self.kernel.get(host).map_or(&[], Vec::as_slice)
     }
@@ -54,4 +70,12 @@ impl<'a> Index<'a> {
     pub(crate) fn witnesses<'b>(&'b self, subject: &Subject) -> &'b [&'a WitnessRow] {
         self.witnesses.get(subject).map_or(&[], Vec::as_slice)
     }
+}
+
+fn by_pair(rows: &[ProbeRow]) -> ByPair<'_> {
+    let mut pairs = ByPair::new();
+    for row in rows {
+        pairs.entry(&row.from).or_default().entry(&row.to).or_default().push(row);
+    }
+    pairs
 }

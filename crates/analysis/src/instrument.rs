@@ -63,6 +63,8 @@ pub struct Cpu {
     pub emulator: f64,
     /// The load's threads (part of `instrument`).
     pub load: f64,
+    /// An overlay's thread and processes (part of `instrument`); 0 without one.
+    pub overlay: f64,
     /// All of Brownout.
     pub instrument: f64,
     /// Busy, but neither a node nor Brownout: the kernel's own work and other programs.
@@ -295,6 +297,7 @@ fn cpu(evidence: &TrialEvidence, readings: &BTreeMap<u64, Reading<'_>>) -> Vec<C
             stolen: share("stolen"),
             emulator: share("emulator"),
             load: share("load"),
+            overlay: share("overlay"),
             instrument: share("instrument"),
             // Two clocks of the kernel, read one after the other, may differ by a tick.
             other: (share("machine") - known).max(0.0),

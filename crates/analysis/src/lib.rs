@@ -11,12 +11,14 @@
 //! `family`, `drift` whether baselines changed in the course of a run or within themselves, `disturbance` whether the nodes
 //! had the processors to themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be
 //! true, [`little`](ClosedLoop), [`standstill`](Standstill) and [`explained`](Explained) what arithmetic alone explains,
-//! [`database`](DatabaseFindings) what the database says that it did, [`detectors`] whether anyone would have noticed,
-//! [`search`] where a search goes on and what it has found, [`verdict`](Verdict)
-//! what follows; [`compare`] puts runs beside each other.
+//! [`clocks`](ClockMatrix) how far apart hosts and their clocks are, [`database`](DatabaseFindings) what the database says
+//! that it did, `leaders` ([`Leadership`]) who led it, `timed` ([`Mean`]) how long its fsyncs took, `watches` ([`WatchLag`]) how
+//! far its watches lagged, [`detectors`] whether anyone would have noticed, [`search`] where a search goes on and what it has
+//! found, [`verdict`](Verdict) what follows; [`compare`] puts runs beside each other.
 
 mod balance;
 mod cells;
+mod clocks;
 mod compare;
 mod database;
 pub mod detectors;
@@ -30,7 +32,9 @@ mod explained;
 mod factors;
 mod family;
 mod findings;
+mod gave_up;
 mod goodput;
+mod ground;
 mod harm;
 mod index;
 mod instrument;
@@ -38,6 +42,7 @@ mod judge;
 mod judgement;
 mod labs;
 mod latency;
+mod leaders;
 mod lingering;
 mod links;
 mod little;
@@ -49,6 +54,7 @@ mod pilot;
 mod possible;
 mod proof;
 mod recovery;
+mod routes;
 mod samples;
 pub mod search;
 mod segments;
@@ -59,14 +65,17 @@ mod steady;
 mod subject;
 mod sums;
 mod target;
+mod timed;
 mod timeline;
 mod trial;
 mod verdict;
 mod warnings;
+mod watches;
 pub mod words;
 
 pub use balance::Balance;
 pub use cells::{CellFindings, DesignFindings, Factor};
+pub use clocks::{ClockMatrix, ClockPair};
 pub use compare::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side, compare};
 pub use database::{Counter, DatabaseFindings, DatabasePhase, Gauge, Mark, NodeEvidence, Pauses, Score, Values};
 pub use detectors::{DetectorFindings, DetectorSummary};
@@ -76,11 +85,14 @@ pub use effects::effects;
 pub use effects::{CellEffect, trial_effect};
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
-pub use explained::{Delayed, Explained, Floor, Loss, Prediction, Shifted, Touched, touchable};
+pub use explained::{
+    Candidate, Delayed, Explained, Floor, Loss, Prediction, Shifted, Touched, touchable, touchable_by_role,
+};
 pub use factors::{FactorFindings, FactorOutcome};
 pub use family::MARGIN;
 pub use findings::{FORMAT, Findings, Judge, Judged, findings};
 pub use goodput::Effect;
+pub use ground::Ground;
 pub use harm::HarmFindings;
 pub use instrument::{
     CHANGED_SHARE, Cpu, Errors, Instrument, LATE_LOAD_NS, LATE_RELEASE_NS, LATE_SHARE, Punctuality, SATURATED_SHARE,
@@ -89,12 +101,14 @@ pub use instrument::{
 pub use judgement::{Proof, SourceSeen};
 pub use labs::LabFindings;
 pub use latency::{Due, Latencies, Quantile, Response, Short};
+pub use leaders::{Leadership, Led};
 pub use little::{ClosedLoop, Little};
 pub use operations::OperationEffect;
 pub use phases::{Counts, Part, PhaseFindings, Range, Rates, Spread};
 pub use pilot::{Visible, factor_of_one, visible};
-pub use proof::{FaultFindings, PeriodFindings, ProofRow};
+pub use proof::{EncryptionFindings, FaultFindings, LoggedConnection, MarkedLink, PeriodFindings, ProofRow};
 pub use recovery::RecoveryOverTrials;
+pub use routes::Routes;
 pub use search::{
     CapacityFindings, CapacityOutcome, DangerZone, Lesson, LevelFindings, MaxRate, SearchFindings, ThresholdFindings,
     ThresholdOutcome,
@@ -104,9 +118,11 @@ pub use stalls::{LATE_PROBE_NS, WAITED_SHARE};
 pub use standstill::{Standstill, StandstillQuantile};
 pub use stats::ENOUGH;
 pub use target::clumping;
+pub use timed::{Mean, Timed, TimedStep, timed};
 pub use timeline::{Point, phase_latencies, timeline};
 pub use trial::{NodeDeath, TrialFindings, Validity};
 pub use verdict::{ObjectiveMiss, Outcome, Verdict};
+pub use watches::WatchLag;
 
 /// The exit code that follows from findings: 0 valid · 1 the objective was missed in a phase in which it must hold ·
 /// 3 the evidence is disturbed, invalid or inconclusive · 130 interrupted.

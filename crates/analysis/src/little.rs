@@ -9,7 +9,7 @@
 use brownout_record::{Description, FaultRecord, LoadPart, Quantity, Subject};
 use serde::Serialize;
 
-use crate::{PhaseFindings, Rates, TrialEvidence, evidence::phase, segments::longest_delay, stats};
+use crate::{PhaseFindings, Rates, Routes, TrialEvidence, evidence::phase, segments::longest_delay, stats};
 
 /// Little's law in one phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -149,8 +149,11 @@ pub(crate) fn changing(evidence: &TrialEvidence) -> Option<String> {
 
 fn extra_delay(description: &Description, evidence: &TrialEvidence, baseline: &PhaseFindings) -> Option<f64> {
     let load = &description.hosts.iter().find(|host| host.role == "load")?.name;
+    let hosts: Vec<String> = description.hosts.iter().map(|host| host.name.clone()).collect();
+    let routes = Routes::new(&description.overlay, &hosts);
     let round_trip = |coordinator: &str| -> f64 {
-        let ways = [Subject::pair(load, coordinator), Subject::pair(coordinator, load)];
+        let links = routes.of(load, coordinator).into_iter().chain(routes.of(coordinator, load));
+        let ways: Vec<Subject> = links.map(|(from, to)| Subject::pair(from, to)).collect();
         let severities = evidence.faults.iter().flat_map(|fault| &fault.severities);
         severities
             .flat_map(|severity| &severity.expectations)

@@ -31,6 +31,10 @@ pub struct Counts {
     pub late: u64,
     /// Reads that returned an older version than one acknowledged before they were sent.
     pub stale: u64,
+    /// Acknowledged writes that a read was the first to look for; see `docs/definitions.md`, "Lost writes".
+    pub looked_for: u64,
+    /// Those of `looked_for` that it did not find.
+    pub lost: u64,
     /// Not ended when the run was cut.
     pub open: u64,
 }

@@ -46,8 +46,8 @@ pub(crate) fn impossible(description: &Description, evidence: &TrialEvidence) ->
     }
     let mut found = Vec::new();
     for node in description.hosts.iter().filter(|host| host.role != "load") {
-        let there = samples::of(index.probes(&load.name, &node.name));
-        let back = samples::of(index.probes(&node.name, &load.name));
+        let there = samples::of(index.service_probes(&load.name, &node.name));
+        let back = samples::of(index.service_probes(&node.name, &load.name));
         for ((phase, forces), spans) in &steady {
             if reorders(evidence, forces, &load.name, &node.name) {
                 continue;
@@ -94,8 +94,10 @@ fn calm(evidence: &TrialEvidence, segment: &Segment) -> Span {
 fn reorders(evidence: &TrialEvidence, forces: &[Force], load: &str, node: &str) -> bool {
     let expectations = forces.iter().filter_map(|(fault, severity)| evidence.faults[*fault].severities.get(*severity));
     expectations.flat_map(|severity| &severity.expectations).any(|one| {
-        let between =
-            |from: &str, to: &str| matches!(&one.subject, Subject::Pair { from: a, to: b } if a == from && b == to);
+        let between = |from: &str, to: &str| match &one.subject {
+            Subject::Pair { from: a, to: b } | Subject::Overlay { from: a, to: b } => a == from && b == to,
+            _ => false,
+        };
         one.hit && one.quantity == Quantity::Reordered && (between(load, node) || between(node, load))
     })
 }

@@ -4,6 +4,8 @@
 //! are two: the probes, which cross the network like any packet, and the emulator's own counters; or those who look at
 //! a process, a disk or a clock itself.
 
+mod encryption;
+
 use std::collections::{BTreeMap, HashMap};
 
 use brownout_record::{Expectation, FaultRecord, Period, Quantity, Stamp, Subject};
@@ -15,11 +17,15 @@ use crate::{
     index::Index,
     judgement::{Judgement, Proof, Row, SourceSeen, Stretch},
     observe::{SubjectEvidence, Window, Windows},
+    routes::MEASURED,
     segments::{Force, Segment, Segments},
     stalls::starved,
     subject::SubjectSeries,
     target::Asks,
 };
+
+pub(crate) use encryption::encryption;
+pub use encryption::{EncryptionFindings, LoggedConnection, MarkedLink};
 
 /// One place, one quantity, one severity.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -136,6 +142,10 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
         let place = SubjectSeries::of(evidence, &index, subject, hit.is_empty());
         let place = SubjectEvidence::new(place, Asks::new(asked.clone()), &before, &starved);
         for ((fault, severity), asked) in asked {
+            // What else is asked of a way through an overlay only says what may disturb the rest.
+            if matches!(subject, Subject::Overlay { .. }) && !MEASURED.contains(&asked.quantity) {
+                continue;
+            }
             // Of all faults, those that hit this place cut its time line, and the one that is judged.
             let disturbing = match subject {
                 Subject::Host { host } if asked.quantity == Quantity::Answers => {
@@ -218,7 +228,7 @@ pub(crate) fn touching(faults: &[FaultRecord]) -> BTreeMap<&str, Vec<usize>> {
         let own = |one: &&Expectation| matches!(one.subject, Subject::Host { .. });
         for one in asked.filter(|one| one.hit && one.asked != 0.0 && (own(one) || !brief)) {
             let (host, other) = match &one.subject {
-                Subject::Pair { from, to } => (from, Some(to)),
+                Subject::Pair { from, to } | Subject::Overlay { from, to } => (from, Some(to)),
                 Subject::Host { host } | Subject::Directory { host, .. } => (host, None),
             };
             for host in [Some(host), other].into_iter().flatten() {

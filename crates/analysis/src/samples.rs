@@ -2,7 +2,11 @@
 
 use brownout_record::{ProbeRow, Quantity};
 
-use crate::{measure::Measure, segments::Segment, stats};
+use crate::{
+    measure::Measure,
+    segments::{Class, Segment},
+    stats,
+};
 
 /// One probe.
 #[derive(Debug, Clone, Copy)]
@@ -30,10 +34,10 @@ pub(crate) fn sent(samples: &[Sample], from: u64, to: u64) -> &[Sample] {
 }
 
 /// What they show of a quantity in some segments.
-pub(crate) fn measure(quantity: Quantity, samples: &[Sample], segments: &[Segment]) -> Measure {
+pub(crate) fn measure(quantity: Quantity, samples: &[Sample], segments: &[Segment], class: Class) -> Measure {
     let parts = || {
         segments.iter().map(|segment| {
-            let (from, to) = segment.sent();
+            let (from, to) = segment.sent(class);
             sent(samples, from, to)
         })
     };

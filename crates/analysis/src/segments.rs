@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use brownout_record::{FaultRecord, Quantity, Stamp, Subject};
 
-use crate::{TrialEvidence, evidence::phase};
+use crate::{TrialEvidence, evidence::phase, target::CUT};
 
 /// Left out after a change besides the delay asked for, ns: a probe period, queues, and a busy machine.
 pub const SETTLE_NS: u64 = 500_000_000;
@@ -26,14 +26,19 @@ pub(crate) enum Class {
     Pairs,
     Hosts,
     Directories,
+    Overlays,
 }
 
+/// How many there are.
+const CLASSES: usize = 4;
+
 impl Class {
-    const ALL: [Class; 3] = [Class::Pairs, Class::Hosts, Class::Directories];
+    const ALL: [Class; CLASSES] = [Class::Pairs, Class::Hosts, Class::Directories, Class::Overlays];
 
     pub(crate) fn of(subject: &Subject) -> Self {
         match subject {
             Subject::Pair { .. } => Class::Pairs,
+            Subject::Overlay { .. } => Class::Overlays,
             Subject::Host { .. } => Class::Hosts,
             Subject::Directory { .. } => Class::Directories,
         }
@@ -50,11 +55,11 @@ pub(crate) struct Segment {
     /// Between the two changes.
     pub(crate) between: Span,
     /// Where measurements count that are wholly inside, by class.
-    settled: [Span; 3],
-    /// Where probes count by their sending.
-    sent: Span,
+    settled: [Span; CLASSES],
+    /// Where probes count by their sending: those below, and those through an overlay.
+    sent: [Span; 2],
     /// Where measurements of witnesses count by their beginning, by class.
-    begun: [Span; 3],
+    begun: [Span; CLASSES],
 }
 
 impl Segment {
@@ -62,8 +67,8 @@ impl Segment {
         self.settled[class as usize]
     }
 
-    pub(crate) fn sent(&self) -> Span {
-        self.sent
+    pub(crate) fn sent(&self, class: Class) -> Span {
+        self.sent[usize::from(class == Class::Overlays)]
     }
 
     pub(crate) fn begun(&self, class: Class) -> Span {
@@ -89,7 +94,7 @@ impl Segment {
         Segment {
             between: cut(self.between),
             settled: self.settled.map(cut),
-            sent: cut(self.sent),
+            sent: self.sent.map(cut),
             begun: self.begun.map(cut),
             ..self.clone()
         }
@@ -101,7 +106,7 @@ struct Change {
     at_ns: u64,
     error_ns: u64,
     /// Left out after it, ns, by class.
-    margins: [u64; 3],
+    margins: [u64; CLASSES],
     /// Left out before it of what is known by its sending, ns.
     ///
     /// On healing the emulator lets go of what it holds, so probes sent just before show less than the delay. One sent
@@ -136,12 +141,38 @@ pub fn reach_within(stretch_ns: u64) -> u64 {
     REACH_NS.min(stretch_ns / 4)
 }
 
+/// What an overlay with connections may take until it carries packets again after a long cut, ns: OpenVPN and WireGuard
+/// begin anew. WireGuard tries to every 5 s (`REKEY_TIMEOUT`); OpenVPN tries every 4 s at the rarest, and takes 2.4 s.
+const RECONNECT_NS: u64 = 10_000_000_000;
+/// So long it has to have been: OpenVPN gives up after 60 s (`keepalive 10 60`), less what its timers are coarse by.
+const LONG_CUT_NS: u64 = 50_000_000_000;
+
+/// Whether a fault cuts ways through an overlay.
+fn cuts_overlay(fault: &FaultRecord) -> bool {
+    let mut expectations = fault.severities.iter().flat_map(|severity| &severity.expectations);
+    expectations.any(|one| {
+        matches!(one.subject, Subject::Overlay { .. }) && one.quantity == Quantity::Loss && one.hit && one.asked >= CUT
+    })
+}
+
+/// The largest delay that a fault asks for in places of a class, ns.
+fn longest_delay_of(fault: &FaultRecord, class: Class) -> u64 {
+    let expectations = fault.severities.iter().flat_map(|severity| &severity.expectations);
+    let own = expectations.filter(|one| Class::of(&one.subject) == class);
+    let delays = own.filter(|one| one.quantity == Quantity::OneWayDelay && one.hit);
+    delays.fold(0.0, |most: f64, one| most.max(one.asked)) as u64
+}
+
 /// The same by class of place: a fault unsettles those that it names; for the others a change is just a busy moment.
-fn margins(fault: &FaultRecord, next_ns: Option<u64>) -> [u64; 3] {
+fn margins(fault: &FaultRecord, next_ns: Option<u64>) -> [u64; CLASSES] {
     let expectations = || fault.severities.iter().flat_map(|severity| &severity.expectations);
     Class::ALL.map(|class| {
         let own = expectations().any(|one| Class::of(&one.subject) == class);
-        let full = if own { fault.unsettled_ns } else { fault.unsettled_ns.min(SETTLE_NS) };
+        let mut full = if own { fault.unsettled_ns } else { fault.unsettled_ns.min(SETTLE_NS) };
+        // Where a way takes two links, what is on it is late twice.
+        if class == Class::Overlays && longest_delay_of(fault, class) > longest_delay_of(fault, Class::Pairs) {
+            full += fault.unsettled_ns.saturating_sub(SETTLE_NS);
+        }
         margin_within(next_ns.unwrap_or(u64::MAX), full)
     })
 }
@@ -154,20 +185,27 @@ fn stops(fault: &FaultRecord) -> bool {
 
 fn changes_of(fault: &FaultRecord) -> Vec<Change> {
     let delay = longest_delay(fault);
-    let mut stamps: Vec<(Stamp, bool)> = Vec::new();
+    // With how long it was in force, where it goes.
+    let mut stamps: Vec<(Stamp, Option<u64>)> = Vec::new();
     for period in &fault.periods {
-        stamps.extend(period.injected.map(|stamp| (stamp, false)));
-        stamps.extend(period.healed.filter(|_| period.injected.is_some()).map(|stamp| (stamp, true)));
+        stamps.extend(period.injected.map(|stamp| (stamp, None)));
+        let lasted = period.injected.zip(period.healed);
+        stamps.extend(lasted.map(|(from, to)| (to, Some(to.at_ns.saturating_sub(from.at_ns)))));
     }
     let next = |at_ns: u64| stamps.iter().map(|(stamp, _)| stamp.at_ns).filter(|at| *at > at_ns).min();
-    let stops = stops(fault);
-    let change = |(stamp, healed): &(Stamp, bool)| {
+    let (stops, cuts_overlay) = (stops(fault), cuts_overlay(fault));
+    let change = |(stamp, lasted): &(Stamp, Option<u64>)| {
+        let healed = lasted.is_some();
         let next_ns = next(stamp.at_ns).map(|next| next - stamp.at_ns);
         let mut margins = margins(fault, next_ns);
-        if let (true, false, Some(next_ns)) = (stops, *healed, next_ns) {
+        if let (true, false, Some(next_ns)) = (stops, healed, next_ns) {
             margins[Class::Hosts as usize] = stall_margin(next_ns, fault.unsettled_ns);
         }
-        let early_ns = if *healed { REACH_NS + delay } else { 0 };
+        if cuts_overlay && lasted.is_some_and(|lasted| lasted >= LONG_CUT_NS) {
+            let more = RECONNECT_NS.min(next_ns.unwrap_or(u64::MAX));
+            margins[Class::Overlays as usize] = margins[Class::Overlays as usize].max(more);
+        }
+        let early_ns = if healed { REACH_NS + delay } else { 0 };
         Change { at_ns: stamp.at_ns, error_ns: stamp.error_ns, margins, early_ns }
     };
     stamps.iter().map(change).collect()
@@ -199,7 +237,14 @@ impl Segments {
         let segment = |cut: &[u64]| {
             let between = (cut[0], cut[1]);
             let (forces, since) = in_force(faults, which, between).into_iter().unzip();
-            Segment { forces, since, between, settled: [between; 3], sent: between, begun: [between; 3] }
+            Segment {
+                forces,
+                since,
+                between,
+                settled: [between; CLASSES],
+                sent: [between; 2],
+                begun: [between; CLASSES],
+            }
         };
         let mut all: Vec<Segment> = cuts.windows(2).map(segment).collect();
         trim(&mut all, &changes);
@@ -258,7 +303,7 @@ fn in_force(faults: &[FaultRecord], which: &[usize], span: Span) -> Vec<(Force, 
 
 /// Takes away what is too near to a change. A margin may reach beyond the next change.
 fn trim(all: &mut [Segment], changes: &[Change]) {
-    let mut from = [0; 3];
+    let mut from = [0; CLASSES];
     let mut next = 0;
     for segment in all.iter_mut() {
         while let Some(change) = changes.get(next).filter(|change| change.at_ns <= segment.between.0) {
@@ -271,13 +316,15 @@ fn trim(all: &mut [Segment], changes: &[Change]) {
             segment.settled[class].0 = segment.settled[class].0.max(*from);
             segment.begun[class].0 = segment.begun[class].0.max(*from);
         }
-        segment.sent.0 = segment.sent.0.max(from[Class::Pairs as usize]);
+        for (sent, class) in segment.sent.iter_mut().zip([Class::Pairs, Class::Overlays]) {
+            sent.0 = sent.0.max(from[class as usize]);
+        }
     }
-    let (mut settled, mut sent, mut begun) = (u64::MAX, u64::MAX, [u64::MAX; 3]);
+    let (mut settled, mut sent, mut begun) = (u64::MAX, u64::MAX, [u64::MAX; CLASSES]);
     let mut left = changes.len();
     for segment in all.iter_mut().rev() {
         // A request, once begun, must have had the time to be answered.
-        let mut reach = [REACH_NS; 3];
+        let mut reach = [REACH_NS; CLASSES];
         reach[Class::Hosts as usize] = reach_within(segment.between.1 - segment.between.0);
         while let Some(change) = changes[..left].last().filter(|change| change.at_ns >= segment.between.1) {
             let at = change.at_ns.saturating_sub(change.error_ns);
@@ -290,6 +337,6 @@ fn trim(all: &mut [Segment], changes: &[Change]) {
         }
         segment.settled.iter_mut().for_each(|span| span.1 = span.1.min(settled));
         segment.begun.iter_mut().zip(begun).for_each(|(span, begun)| span.1 = span.1.min(begun));
-        segment.sent.1 = segment.sent.1.min(sent);
+        segment.sent.iter_mut().for_each(|span| span.1 = span.1.min(sent));
     }
 }

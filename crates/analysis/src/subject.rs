@@ -11,6 +11,7 @@ use crate::{
     index::Index,
     links::{LinkCounts, held},
     measure::{LEAN, Measure, Source, is_share},
+    routes::MEASURED,
     samples::{self, Sample},
     segments::{Class, Segment, Span},
     stats,
@@ -70,6 +71,8 @@ impl<'a> SubjectSeries<'a> {
                     })
                     .collect();
             }
+            // The emulator's counters know packets of the overlay by their envelopes alone.
+            Subject::Overlay { from, to } => place.samples = samples::of(index.overlay_probes(from, to)),
             Subject::Directory { .. } => {}
         }
         for row in index.witnesses(subject) {
@@ -87,6 +90,9 @@ impl<'a> SubjectSeries<'a> {
                 .take_while(move |((of, _), _)| *of == quantity)
                 .map(|((_, by), _)| Source::Witness(by))
         };
+        if self.class == Class::Overlays {
+            return if MEASURED.contains(&quantity) { vec![Source::Probes] } else { Vec::new() };
+        }
         match quantity {
             Quantity::OneWayDelay
             | Quantity::DelaySpread
@@ -119,7 +125,7 @@ impl<'a> SubjectSeries<'a> {
         Ok(match (source, quantity) {
             (Source::Probes, Quantity::OneWayDelay) => {
                 let sent = segments.iter().flat_map(|segment| {
-                    let (from, to) = segment.sent();
+                    let (from, to) = segment.sent(self.class);
                     samples::sent(&self.samples, from, to)
                 });
                 let delays = sent.filter(|sample| counts(sample.sent_ns)).filter_map(|sample| sample.delay_ns);
@@ -162,7 +168,7 @@ impl<'a> SubjectSeries<'a> {
         segments: &[Segment],
     ) -> Result<Measure, AnalysisError> {
         Ok(match source {
-            Source::Probes => samples::measure(quantity, &self.samples, segments),
+            Source::Probes => samples::measure(quantity, &self.samples, segments, self.class),
             Source::Counters => self.counters(quantity, segments)?,
             Source::Checksums => self.checksums(segments),
             Source::Cpu => self.processor(segments),

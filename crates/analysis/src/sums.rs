@@ -201,6 +201,8 @@ impl PhaseSums {
             *self.never_sent.entry(name.clone()).or_default() += count;
         }
         counts.stale += interval.stale;
+        counts.looked_for += interval.looked_for;
+        counts.lost += interval.lost;
         counts.good += good(interval, objective);
         counts.open += interval.scheduled.saturating_sub(interval.never_sent).saturating_sub(Ended::of(interval).all());
     }
@@ -227,6 +229,8 @@ impl PhaseSums {
         counts.withheld += more.withheld;
         counts.good += more.good;
         counts.stale += more.stale;
+        counts.looked_for += more.looked_for;
+        counts.lost += more.lost;
         counts.open += more.open;
         for (class, count) in &more.failed_by_class {
             *counts.failed_by_class.entry(class.clone()).or_default() += count;

@@ -4,8 +4,8 @@ use brownout_record::Arm;
 use serde::Serialize;
 
 use crate::{
-    Balance, ClosedLoop, DatabaseFindings, DetectorFindings, Effect, Explained, FaultFindings, HarmFindings,
-    Instrument, PhaseFindings, Standstill,
+    Balance, ClockMatrix, ClosedLoop, DatabaseFindings, DetectorFindings, Effect, EncryptionFindings, Explained,
+    FaultFindings, HarmFindings, Instrument, PhaseFindings, Standstill, WatchLag,
 };
 
 /// Whether the evidence can be used.
@@ -92,8 +92,14 @@ pub struct TrialFindings {
     pub balance: Balance,
     /// What detectors would have made of it; empty where there was too little time without a fault to learn from.
     pub detectors: Vec<DetectorFindings>,
+    /// Round trips and clock offsets between all hosts, phase by phase; empty where the plan does not ask for them.
+    pub clocks: Vec<ClockMatrix>,
+    /// How far watches lagged behind the puts that they tell of; empty where nothing was watched.
+    pub watches: Vec<WatchLag>,
     /// What the database says that it did; none in a run whose record has nothing of it.
     pub database: Option<DatabaseFindings>,
+    /// Whether the database encrypted what it was to; none where nothing was to be, and nobody looked.
+    pub encryption: Option<EncryptionFindings>,
     /// Nodes that ended by themselves.
     pub deaths: Vec<NodeDeath>,
 }
@@ -112,6 +118,8 @@ pub struct NodeDeath {
     pub node: String,
     /// When, ns since the run's zero.
     pub at_ns: u64,
+    /// Whether it ended itself because a fault made operations on one of its disks fail.
+    pub of_its_disk: bool,
     /// How, with the last lines of its log.
     pub text: String,
 }

@@ -6,8 +6,8 @@ use brownout_record::{Description, Event, TrialState};
 use serde::Serialize;
 
 use crate::{
-    CellFindings, DesignFindings, Instrument, Proof, Punctuality, SearchFindings, Taker, TrialEvidence, TrialFindings,
-    Validity,
+    CellFindings, DesignFindings, EncryptionFindings, Instrument, Proof, Punctuality, SearchFindings, Taker,
+    TrialEvidence, TrialFindings, Validity,
     evidence::phase,
     explained, harm, possible,
     words::{bound, confidence, percent, relative_range, share},
@@ -154,9 +154,10 @@ fn broken(description: &Description, evidence: &TrialEvidence, trial: &TrialFind
         reasons.push(format!("the balance sheet does not balance: {}", trial.balance.errors.join("; ")));
     }
     reasons.extend(of_kind(&evidence.events, UNBALANCED));
+    reasons.extend(trial.encryption.as_ref().and_then(unencrypted));
     reasons.extend(possible::impossible(description, evidence));
     reasons.extend(explained::impossible(trial.explained.as_ref()));
-    for death in &trial.deaths {
+    for death in trial.deaths.iter().filter(|death| !death.of_its_disk) {
         reasons.push(format!(
             "node {} died at {:.1} s, and no fault asked for it",
             death.node,
@@ -164,6 +165,16 @@ fn broken(description: &Description, evidence: &TrialEvidence, trial: &TrialFind
         ));
     }
     reasons
+}
+
+/// That the encryption is not proven, and why.
+fn unencrypted(encryption: &EncryptionFindings) -> Option<String> {
+    let verdict = match encryption.verdict {
+        Proof::Proven => return None,
+        Proof::Refuted => "refuted",
+        Proof::Unproven => "not proven",
+    };
+    Some(format!("the encryption is {verdict}: {}", encryption.reasons.join("; ")))
 }
 
 /// What is wrong with a trial, unless others took the processors.

@@ -118,6 +118,13 @@ fn of_trial(trial: &TrialFindings) -> Vec<OfTrial> {
         let text = format!("{stale} reads returned an older version than one acknowledged before they were sent");
         warn("stale", stale as usize, text);
     }
+    let (looked_for, lost) = (trial.balance.looked_for, trial.balance.lost);
+    if lost > 0 {
+        let text = format!(
+            "{lost} of {looked_for} acknowledged writes that a later read looked for were not there: it returned one made before"
+        );
+        warn("lost", lost as usize, text);
+    }
     let mut classes: BTreeMap<&str, u64> = BTreeMap::new();
     let failed = trial.phases.iter().flat_map(|phase| &phase.counts.failed_by_class);
     for (class, count) in failed.filter(|(class, _)| matches!(class.as_str(), "mismatch" | "missing")) {

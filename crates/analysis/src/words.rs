@@ -5,6 +5,14 @@ use brownout_units::format_ns;
 
 use crate::measure::Source;
 
+/// Operations of a kind: `reads`, `puts`, `serializable ranges`.
+pub fn operations(name: &str) -> String {
+    match name {
+        "serializable" => "serializable ranges".to_owned(),
+        name => format!("{name}s"),
+    }
+}
+
 /// A value or a change of a quantity in its unit, as short as can be.
 pub fn number(quantity: Quantity, value: f64) -> String {
     match quantity {

@@ -184,3 +184,68 @@ fn marks_and_pauses_belong_to_the_phase_in_which_they_were() {
     let (down, up) = (mark(18 * SECOND + 500 * MS, "fault", false), mark(27 * SECOND, "recovery", true));
     assert_eq!(found.marks, [down, up]);
 }
+
+/// What three members of etcd say: n1 leads, is lost at 18 s, and n3 is elected at 19.5 s.
+fn etcd() -> Vec<EvidenceRow> {
+    let mut all: Vec<EvidenceRow> = ["n1", "n2", "n3"].into_iter().flat_map(|node| readings(node, 2..36)).collect();
+    all.extend(["n1", "n2", "n3"].map(|node| row(2.9, node, "leader", "n1", 2.0)));
+    all.extend(["n2", "n3"].map(|node| row(18.0, node, "lost-leader", "n1", 2.0)));
+    all.push(row(19.0, "n3", "campaign", "", 3.0));
+    all.extend(["n3", "n2"].map(|node| row(19.5, node, "elected", "n3", 3.0)));
+    all.push(row(21.9, "n1", "leader", "n3", 3.0));
+    for (at, count, total) in [(5.9, 100.0, 40e6), (10.9, 150.0, 60e6), (15.9, 200.0, 80e6), (25.9, 300.0, 2e9)] {
+        all.push(row(at, "n1", "wal-fsyncs", "", count));
+        all.push(row(at, "n1", "wal-fsync-time", "", total));
+    }
+    all.extend([row(5.9, "n1", "wal-fsync-p99", "", 1e6), row(20.9, "n1", "wal-fsync-p99", "", 64e6)]);
+    all.extend([row(2.9, "n2", "connected", "n1", 1.0), row(18.9, "n2", "connected", "n1", 0.0)]);
+    all.extend([row(2.9, "n2", "proposals-failed", "", 1.0), row(18.9, "n2", "proposals-failed", "", 4.0)]);
+    // The reader gives them in order of time.
+    all.sort_by_key(|row| row.at_ns);
+    all
+}
+
+#[test]
+fn who_led_is_told_phase_by_phase_with_elections_and_the_time_without_a_leader() {
+    let found = analysed(etcd);
+    let told: Vec<(u64, Option<&str>, u64)> =
+        found.leaders.iter().map(|one| (one.at_ns / MS, one.node.as_deref(), one.term)).collect();
+    assert_eq!(told, [(2_900, Some("n1"), 2), (18_000, None, 2), (19_500, Some("n3"), 3)]);
+    assert_eq!(found.leaders[2].phase.as_deref(), Some("fault"));
+    let led = |phase: &str| found.phases.iter().find(|one| one.phase == phase).unwrap().led.clone().unwrap();
+    let baseline = led("baseline");
+    assert_eq!((baseline.by, baseline.elections, baseline.without_ns), (vec!["n1".to_owned()], 0, 0));
+    let fault = led("fault");
+    assert_eq!((fault.by, fault.elections), (vec!["n1".to_owned(), "n3".to_owned()], 1));
+    assert_eq!(fault.without_ns, 1_500 * MS);
+    assert_eq!(led("recovery").by, ["n3"]);
+    assert_eq!(rise(&found, "fault", "n3", "campaign", ""), Some(1.0));
+    // What says who leads is neither a counter nor a gauge.
+    let names = |one: &NodeEvidence| {
+        let gauges = one.gauges.iter().map(|gauge| gauge.name.clone());
+        one.counters.iter().map(|counter| counter.name.clone()).chain(gauges).collect::<Vec<_>>()
+    };
+    let all: Vec<String> = found.phases.iter().flat_map(|phase| phase.by_node.iter().flat_map(names)).collect();
+    assert!(all.iter().all(|name| !name.contains("lead") && !name.contains("elected")), "{all:?}");
+    assert!(analysed(|| scores(true)).leaders.is_empty(), "nobody leads a ring");
+}
+
+#[test]
+fn a_time_that_is_counted_with_its_number_is_told_as_a_mean() {
+    let found = analysed(etcd);
+    let mean = |phase: &str| {
+        let all = &of(&found, phase, "n1").means;
+        all.iter().find(|one| one.name == "wal-fsync").map(|one| (one.count, one.mean_ns))
+    };
+    assert_eq!(mean("baseline"), Some((100.0, 0.4e6)));
+    assert_eq!(mean("fault"), Some((100.0, 19.2e6)));
+    assert_eq!(mean("recovery"), None, "there were none");
+    assert_eq!(rise(&found, "fault", "n1", "wal-fsyncs", ""), None, "the mean has them");
+    let most = of(&found, "fault", "n1").gauges.iter().find(|one| one.name == "wal-fsync-p99").unwrap().values.most;
+    assert_eq!(most, 64e6);
+    assert_eq!(rise(&found, "fault", "n2", "proposals-failed", ""), Some(3.0));
+    // Of a stream that stays up nothing is told.
+    let connected = |phase: &str| of(&found, phase, "n2").gauges.iter().find(|one| one.name == "connected").cloned();
+    assert_eq!(connected("baseline"), None);
+    assert_eq!(connected("fault").unwrap().values.last, 0.0);
+}

@@ -71,6 +71,17 @@ fn a_program_that_takes_processors_nobody_waits_for_does_not_disturb() {
 }
 
 #[test]
+fn what_an_overlay_takes_is_brownouts_own_and_disturbs_nobody() {
+    let found = analysed(&Synthetic { carrying: 0.3, queued: 2.0, ..Synthetic::default() });
+    assert_eq!(found.verdict.validity, Validity::Valid, "{:?}", found.verdict.reasons);
+    let instrument = &found.trials[0].instrument;
+    assert!(instrument.disturbed_intervals.is_empty(), "{:?}", instrument.disturbed_by);
+    let cpu = instrument.cpu.iter().find(|cpu| cpu.phase == "baseline").unwrap();
+    assert!((cpu.overlay - 0.3).abs() < 1e-6 && (cpu.instrument - 0.36).abs() < 1e-6, "{cpu:?}");
+    assert!(cpu.other < 0.05, "{cpu:?}");
+}
+
+#[test]
 fn stolen_time_disturbs() {
     let found = analysed(&Synthetic { stolen: 0.3, queued: 0.1, ..beside(0.0) });
     assert_eq!(found.verdict.validity, Validity::Disturbed);

@@ -6,9 +6,13 @@ mod scenario;
 
 use std::collections::BTreeMap;
 
-use brownout_analysis::{Explained, Findings, Loss, Shifted, Validity, findings};
-use brownout_record::{NodePlacement, OperationPlacement, PairDistance, Placement, Quantity, Subject};
-use scenario::{Does, MS, Made, Scenario};
+use brownout_analysis::{
+    Candidate, Explained, Findings, Loss, Shifted, Validity, findings, touchable, touchable_by_role,
+};
+use brownout_record::{
+    EvidenceRow, FaultRecord, LoadPart, NodePlacement, OperationPlacement, PairDistance, Placement, Quantity, Subject,
+};
+use scenario::{Does, MS, Made, SECOND, Scenario};
 
 fn analysed(scenario: &Scenario) -> Findings {
     let directory = tempfile::tempdir().unwrap();
@@ -187,4 +191,100 @@ fn a_median_below_the_least_latency_makes_the_trial_invalid() {
     let lossy = Made::new(Quantity::Loss, vec![Subject::pair("n2", "load")], 0.3, 0.03);
     let lossy = explained(&Scenario { placement: Some(far()), ..Scenario::of(vec![lossy]) });
     assert_eq!(lossy.floors.iter().map(|floor| floor.impossible).collect::<Vec<_>>(), [Some(true), None]);
+}
+
+/// Three members of etcd, asked in turn; puts alone.
+fn puts() -> Placement {
+    let put = |plan: OperationPlacement| OperationPlacement {
+        operation: "put".to_owned(),
+        reads: false,
+        consistency: "raft".to_owned(),
+        copies: BTreeMap::new(),
+        ..plan
+    };
+    let own = one_copy();
+    Placement {
+        coordinators: "round-robin".to_owned(),
+        operations: own.operations.into_iter().map(put).collect(),
+        ..own
+    }
+}
+
+/// At so many seconds of the run a member says whom it follows, in which term.
+fn follows(seconds: u64, member: &str, leader: &str, term: u32) -> EvidenceRow {
+    EvidenceRow {
+        at_ns: seconds * SECOND,
+        error_ns: MS,
+        node: member.to_owned(),
+        source: "status".to_owned(),
+        subject: leader.to_owned(),
+        name: "leader".to_owned(),
+        value: f64::from(term),
+    }
+}
+
+/// A closed loop of puts, and who leads.
+fn closed_puts(leader: &str, fault: Made) -> Scenario {
+    Scenario {
+        leader: Some(leader.to_owned()),
+        database: ["n1", "n2", "n3"].map(|member| follows(1, member, leader, 2)).to_vec(),
+        placement: Some(puts()),
+        parts: vec![LoadPart { operation: "put".to_owned(), rate: None, threads: Some(8) }],
+        ..closed(vec![fault])
+    }
+}
+
+#[test]
+fn what_a_slow_leader_costs_is_two_delays_of_every_put_and_a_slow_follower_those_that_it_is_asked() {
+    for (leader, share) in [("n2", 1.0), ("n1", 1.0 / 3.0)] {
+        let own = explained(&closed_puts(leader, slow(20)));
+        assert_eq!(own.leader.as_deref(), Some(leader));
+        assert_eq!(own.inapplicable, None);
+        let touched = &own.touched[0];
+        assert!((touched.must - share).abs() < 1e-9 && (touched.may - share).abs() < 1e-9, "{leader}: {touched:?}");
+        let prediction = own.prediction.as_ref().unwrap();
+        assert!((prediction.least.share - share).abs() < 1e-9, "{leader}: {:?}", prediction.least);
+        assert!((prediction.least.delay_ns - 40.0 * MS as f64).abs() < 1.0, "{leader}: {:?}", prediction.least);
+        assert_eq!(prediction.least, prediction.most);
+        let throughput = loss(&own, "throughput");
+        assert!(throughput.remainder.unwrap().abs() < 0.02, "{leader}: {throughput:?}");
+        assert!(throughput.measured.unwrap() > 0.8, "{leader}: {throughput:?}");
+    }
+}
+
+#[test]
+fn where_the_leader_changes_nothing_is_predicted() {
+    let mut changed = closed_puts("n2", slow(20));
+    changed.database.extend([follows(25, "n3", "", 3), follows(26, "n3", "n3", 3), follows(26, "n1", "n3", 3)]);
+    let own = explained(&changed);
+    assert_eq!((own.leader.as_deref(), &own.prediction), (Some("n2"), &None));
+    let why = own.inapplicable.unwrap();
+    assert!(why.contains("n2 did not lead all through the fault"), "{why}");
+    assert!(own.floors.iter().all(|floor| floor.phase == "baseline") && !own.floors.is_empty(), "{:?}", own.floors);
+    // Where nobody says who led, there is nothing to count with.
+    let silent = explained(&Scenario { database: Vec::new(), ..closed_puts("n2", slow(20)) });
+    assert!(silent.touched.is_empty() && silent.inapplicable.unwrap().contains("who led"));
+}
+
+#[test]
+fn before_a_run_shares_hold_whoever_leads_and_a_fault_on_a_role_has_those_of_the_role() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = closed_puts("n1", slow(20)).run(directory.path());
+    let description = run.description().unwrap();
+    let of = |node: &str| -> FaultRecord {
+        let hits = ["n1", "n2", "n3", "load"].into_iter().filter(|to| *to != node).map(|to| Subject::pair(node, to));
+        let made = Made::new(Quantity::OneWayDelay, hits.collect(), 20e6, 1e6);
+        Scenario::of(vec![made.clone()]).record(0, &made)
+    };
+    let shares = |rows: Vec<brownout_analysis::Touched>| (rows[0].must, rows[0].may);
+    let near = |one: (f64, f64), other: (f64, f64)| (one.0 - other.0).abs() < 1e-9 && (one.1 - other.1).abs() < 1e-9;
+    let third = 1.0 / 3.0;
+    assert!(near(shares(touchable(&description, &[of("n2")]).unwrap()), (third, 1.0)));
+    let candidates = |leads: bool| -> Vec<Candidate> {
+        let candidate = |node: &str| Candidate { node: node.to_owned(), leads, fault: of(node) };
+        ["n1", "n2", "n3"].map(candidate).to_vec()
+    };
+    let by_role = |leads: bool| shares(touchable_by_role(&description, &candidates(leads)).unwrap());
+    assert!(near(by_role(true), (1.0, 1.0)));
+    assert!(near(by_role(false), (third, third)));
 }

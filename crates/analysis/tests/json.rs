@@ -33,7 +33,16 @@ fn keys(value: &Value, found: &mut BTreeSet<String>) {
 
 /// Something of everything that a database can tell.
 fn told() -> Vec<EvidenceRow> {
-    let names = ["reading", "replica-reads", "pending", "snitch-badness-threshold", "pause", "marked-down"];
+    let names = [
+        "reading",
+        "replica-reads",
+        "pending",
+        "snitch-badness-threshold",
+        "pause",
+        "marked-down",
+        "wal-fsyncs",
+        "wal-fsync-time",
+    ];
     let row = |(at, name): (u64, &str), subject: &str| EvidenceRow {
         at_ns: at * 1_000_000_000,
         error_ns: 0,
@@ -44,7 +53,7 @@ fn told() -> Vec<EvidenceRow> {
         value: at as f64,
     };
     let both = [5, 8].into_iter().flat_map(|at| names.map(|name| (at, name)));
-    both.map(|one| row(one, "")).chain([row((8, "snitch-score"), "n2")]).collect()
+    both.map(|one| row(one, "")).chain([row((8, "snitch-score"), "n2"), row((8, "leader"), "n1")]).collect()
 }
 
 #[test]
@@ -60,6 +69,7 @@ fn every_field_is_documented() {
         foreign: 0.4,
         queued: 2.0,
         database: told,
+        clocks: Some(20_000_000),
         ..Synthetic::default()
     };
     let found = serde_json::to_value(findings(&everything.run(directory.path())).unwrap()).unwrap();
@@ -95,9 +105,13 @@ fn every_field_is_documented() {
         (&found, "/trials/0/processors"),
         (&found, "/trials/0/instrument/disturbed_by/0/pids"),
         (&found, "/trials/0/closed_loop/measured_loss"),
+        (&found, "/trials/0/clocks/1/pairs/0/drift_ppb"),
         (&found, "/trials/0/database/phases/0/by_node/0/scores/0/avoided"),
         (&found, "/trials/0/database/phases/0/by_node/0/counters/0/rise"),
         (&found, "/trials/0/database/phases/0/by_node/0/gauges/0/least"),
+        (&found, "/trials/0/database/phases/0/by_node/0/means/0/mean_ns"),
+        (&found, "/trials/0/database/phases/0/led/without_ns"),
+        (&found, "/trials/0/database/leaders/0/phase"),
         (&found, "/trials/0/database/marks/0/phase"),
         (&found, "/trials/0/explained/touched/0/must"),
         (&found, "/trials/0/explained/floors/0/above_ns"),

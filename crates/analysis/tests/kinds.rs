@@ -67,7 +67,7 @@ const KINDS: [(Quantity, [f64; 2], f64); 25] = [
 fn one(quantity: Quantity) -> Vec<Subject> {
     let places = Scenario::default().places(quantity);
     let hits = |place: &Subject| match place {
-        Subject::Pair { from, to } => from == "n2" && to == "n1",
+        Subject::Pair { from, to } | Subject::Overlay { from, to } => from == "n2" && to == "n1",
         Subject::Host { host } | Subject::Directory { host, .. } => host == "n2",
     };
     places.into_iter().filter(hits).collect()

@@ -5,7 +5,7 @@
 mod common;
 
 use brownout_analysis::{Findings, Proof, ProofRow, SourceSeen, Validity, exit_code, findings};
-use brownout_record::Subject;
+use brownout_record::{Quantity, Subject};
 use common::{MS, SECOND, Synthetic};
 
 fn analysed(synthetic: &Synthetic) -> Findings {
@@ -72,6 +72,43 @@ fn probes_that_the_healing_lets_go_early_say_nothing_of_the_delay() {
     assert_eq!(seen(row, "probes").samples[1], 89, "{row:?}");
     // The emulator counts what it lets go when it does so: its readings count up to the healing.
     assert_eq!(seen(row, "counters").samples[1], 200);
+}
+
+#[test]
+fn a_fault_below_an_overlay_is_proven_above_as_well_and_refuted_where_nothing_shows_there() {
+    for overlay in ["vxlan", "openvpn"] {
+        let found = analysed(&Synthetic { overlay, ..Synthetic::default() });
+        let fault = &found.trials[0].faults[0];
+        assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]), "{overlay}");
+        let above: Vec<&ProofRow> =
+            fault.rows.iter().filter(|row| matches!(row.subject, Subject::Overlay { .. })).collect();
+        // Of each ordered pair, whether n2 sends or not.
+        let hit = above.iter().filter(|row| row.hit).count();
+        assert_eq!((fault.rows.len(), above.len(), hit), (24, 12, 3), "{overlay}");
+        for row in above {
+            let asked = if row.hit { 100e6 } else { 0.0 };
+            assert_eq!((row.asked, row.sources.len()), (asked, 1), "{}", row.subject);
+            assert!((seen(row, "probes").change.unwrap() - asked).abs() < 0.1e6, "{}", row.subject);
+        }
+        assert_eq!(found.verdict.validity, Validity::Valid, "{overlay}");
+    }
+    let (verdict, why) = verdict_of(&Synthetic { overlay: "vxlan", only_below: true, ..Synthetic::default() });
+    assert_eq!(verdict, Proof::Refuted);
+    assert!(why.contains("n2 → n1 (overlay): probes show a change of"), "{why}");
+}
+
+#[test]
+fn a_process_that_carries_packets_may_lose_some_and_one_that_is_gone_is_harm() {
+    for (overlay, lost_above, harmed) in
+        [("openvpn", 0.0, 0), ("openvpn", 0.3, 0), ("openvpn", 1.0, 12), ("vxlan", 0.3, 12)]
+    {
+        let found = analysed(&Synthetic { overlay, lost_above, no_fault: true, ..Synthetic::default() });
+        let harm = &found.trials[0].harm;
+        assert!(harm.iter().all(|one| matches!(one.subject, Subject::Overlay { .. })), "{harm:?}");
+        let losses = harm.iter().filter(|one| one.quantity == Quantity::Loss).count();
+        assert_eq!(losses, harmed, "{overlay} loses {lost_above}: {harm:?}");
+        assert_eq!(found.verdict.validity == Validity::Valid, harmed == 0, "{overlay} loses {lost_above}");
+    }
 }
 
 #[test]

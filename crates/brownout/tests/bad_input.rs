@@ -370,6 +370,22 @@ fn a_wrong_set_is_refused() {
         ("trials", "is not KEY=VALUE"),
         ("load.rate=fast", "'fast' is not a rate"),
         ("cluster.cassandra=9.9", "'9.9'"),
+        ("cluster.versions.n2=9.9", "'9.9'"),
+        ("cluster.versions.n9=4.1", "unknown node 'n9'"),
+        ("cluster.settings.cluster_name=x", "the Cassandra setting 'cluster_name' cannot be given"),
+        ("cluster.settings.server_encryption_options={enabled: true}", "write cluster.encryption"),
+        ("cluster.versions.n2=3.11", "nodes of 3.11 take no schema"),
+        ("cluster.encryption.internode=dc", "between data centres, and there are not two"),
+        ("cluster.encryption.internode=some", "some"),
+        ("cluster.encryption={optional: true}", "nothing is encrypted"),
+        ("cluster.settings-of.n9.concurrent_reads=2", "unknown node 'n9'"),
+        ("cluster.etcd=3", "a cluster has one database"),
+        ("cluster.external=[10.0.0.5]", "the nodes of an external cluster run already"),
+        ("cluster.access.user=me", "the lab makes its own"),
+        ("load.watchers=1", "Cassandra has no watches"),
+        ("load.coordinators=leader", "no node of Cassandra leads"),
+        ("load.mix={put: 1}", "put is an operation of etcd"),
+        ("network.overlay=ipsec", "ipsec"),
     ] {
         let output = brownout(&["check", file.to_str().unwrap(), "--set", set]);
         let error = text(&output.stderr);

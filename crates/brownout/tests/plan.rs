@@ -53,7 +53,7 @@ fn a_search_says_what_it_looks_for_and_how_many_trials_it_takes_at_most() {
     for part in [
         "searches    faults.0.slow.delay from 1ms to 1s, where the loss of goodput passes 10% and 50%",
         "trials      at most 27: 6 without a fault among one at each of 13 severities",
-        "at most, once Cassandra is in the cache",
+        "at most, once its database is in the cache",
         "cell 2      faults.0.slow.delay 1s",
     ] {
         assert!(plan.contains(part), "'{part}' is not in:\n{plan}");

@@ -1,5 +1,6 @@
 use std::{
     io,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     sync::Arc,
     thread,
@@ -7,23 +8,23 @@ use std::{
 };
 
 use crate::{
-    CassandraSpec, ClusterControl, ClusterError, Death, Distribution, Node, NodeDirectories, Paths, Place, Readiness,
+    Access, ClusterControl, ClusterError, DatabaseKind, Death, Node, NodeDirectories, Owner, Paths, Place, Readiness,
     SystemSettings, Variables,
-    cassandra::Cassandra,
+    database::{ClusterView, Database, Member, Start},
     directories::{check_names, make_directories},
     host::Network,
-    java::Java,
     parts::Parts,
     readiness,
     supervisor::Supervisor,
-    system::{ClusterView, Member, Start, System},
 };
 
-/// A cluster of database processes. Dropping it kills them (SIGKILL) and reaps them.
+/// A cluster of database processes. Dropping it kills them (SIGKILL) and reaps them; nodes that are not ours stay as they are.
 pub struct Cluster {
     parts: Arc<Parts>,
     nodes: Vec<Node>,
     logs: PathBuf,
+    /// When the first process was started, or the nodes were attached; `CLOCK_MONOTONIC`.
+    begun_ns: u64,
 }
 
 /// What a caller does with a node's directories before its first start; the variables that it answers with are set at
@@ -31,32 +32,19 @@ pub struct Cluster {
 type Prepare<'a> = dyn FnMut(&NodeDirectories) -> io::Result<Variables> + 'a;
 
 impl Cluster {
-    /// Starts a Cassandra node on each of `hosts`; they are not ready yet (see [`Cluster::wait_ready`]).
+    /// Starts a node of `database` on each of `hosts`; they are not ready yet (see [`Cluster::wait_ready`]).
     ///
-    /// `archive` is a class-data archive of [`crate::cassandra::archive`]; a JVM that cannot use it starts without.
-    /// The jars, Java and the archive must be readable for `paths.owner`.
+    /// Whatever the database reads besides its own directories must be readable for `paths.owner`.
     ///
     /// `prepare` is called once for each node, after all directories were made and before any node is started: it may mount
     /// something over them, and returns environment variables for that node, now and whenever it is started again.
     ///
     /// # Errors
     /// When a directory cannot be made (one left from an earlier cluster is not reused), a setting is not allowed,
-    /// `prepare` fails, or a process cannot be spawned. Nothing runs then.
+    /// `prepare` fails, or a process cannot be spawned. Nothing runs then. A database whose nodes are not ours to run is
+    /// [`ClusterError::NotOurs`].
     pub fn start(
-        spec: &CassandraSpec,
-        distribution: &Distribution,
-        java: &Java,
-        hosts: &[&dyn Place],
-        paths: &Paths,
-        archive: Option<&Path>,
-        prepare: &mut dyn FnMut(&NodeDirectories) -> io::Result<Variables>,
-    ) -> Result<Cluster, ClusterError> {
-        let system = Cassandra::new(spec, distribution, java, archive)?;
-        Cluster::start_system(Box::new(system), hosts, paths, prepare)
-    }
-
-    pub(crate) fn start_system(
-        system: Box<dyn System>,
+        database: Box<dyn Database>,
         hosts: &[&dyn Place],
         paths: &Paths,
         prepare: &mut Prepare<'_>,
@@ -65,38 +53,89 @@ impl Cluster {
         // A node works in its own directory, where a relative path would mean another place.
         let absolute = |path: &Path| std::path::absolute(path).map_err(ClusterError::files("find", path));
         let (scratch, logs) = (absolute(&paths.scratch)?, absolute(&paths.logs)?);
+        let kind = database.kind();
         let members: Vec<Member> = hosts
             .iter()
             .map(|host| Member {
                 name: host.name().to_owned(),
                 address: host.address(),
+                client: (host.address(), kind.client_port()).into(),
                 home: scratch.join(host.name()),
                 logs: logs.join(host.name()),
             })
             .collect();
-        system.check(&members)?;
+        let first = || ClusterError::NotOurs { node: members[0].name.clone() };
+        let program = database.program().ok_or_else(first)?;
+        program.check(&members)?;
         let mut networks = Vec::new();
         for host in hosts {
             let network = Network::of(*host);
             networks.push(network.map_err(|source| ClusterError::Network { node: host.name().to_owned(), source })?);
         }
         for member in &members {
-            make_directories(member, system.directories(), paths.owner)?;
+            make_directories(member, program.directories(), paths.owner)?;
         }
         if let Some(owner) = paths.owner {
             let theirs = members.iter().flat_map(|member| [&member.home, &member.logs]).cloned();
-            for path in theirs.chain(system.reads()) {
+            for path in theirs.chain(program.reads()) {
                 owner.check_reach(&path)?;
             }
         }
         let mut variables = Vec::new();
         for (index, member) in members.iter().enumerate() {
-            system.configure(&members, index)?;
-            let prepared = prepare(&NodeDirectories::of(member));
+            program.configure(&members, index)?;
+            let prepared = prepare(&NodeDirectories::of(kind, member));
             variables.push(prepared.map_err(|source| ClusterError::Prepare { node: member.name.clone(), source })?);
         }
+        let log_files = program.log_files();
+        let cluster =
+            Cluster::of(database, log_files, Grounds { members, networks, variables, logs, owner: paths.owner });
+        // From here on an early return drops, and so kills, what runs.
+        for index in 0..hosts.len() {
+            cluster.parts.start(index, Start::First)?;
+        }
+        Ok(cluster)
+    }
+
+    /// A cluster that runs already, on nodes of these names that answer clients at these addresses. They are asked from the
+    /// network that this process is in, and only asked: nothing of them is started, ended or configured.
+    ///
+    /// # Errors
+    /// When there is no node, or two share a name or an address.
+    pub fn attach(database: Box<dyn Database>, nodes: &[(String, SocketAddr)]) -> Result<Cluster, ClusterError> {
+        if nodes.is_empty() {
+            return Err(ClusterError::NoHosts);
+        }
+        for (index, (name, client)) in nodes.iter().enumerate() {
+            if nodes[..index].iter().any(|(other, _)| other == name) {
+                return Err(ClusterError::SameHost(format!("the name {name}")));
+            }
+            if nodes[..index].iter().any(|(_, other)| other == client) {
+                return Err(ClusterError::SameHost(format!("the address {client}")));
+            }
+        }
+        let member = |(name, client): &(String, SocketAddr)| Member {
+            name: name.clone(),
+            address: match client.ip() {
+                IpAddr::V4(address) => address,
+                IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
+            },
+            client: *client,
+            home: PathBuf::new(),
+            logs: PathBuf::new(),
+        };
+        let members: Vec<Member> = nodes.iter().map(member).collect();
+        let networks = members.iter().map(|_| Network::own()).collect();
+        let variables = members.iter().map(|_| Variables::new()).collect();
+        let logs = PathBuf::new();
+        Ok(Cluster::of(database, &[], Grounds { members, networks, variables, logs, owner: None }))
+    }
+
+    /// Of parts that are there; none of its nodes is started yet.
+    fn of(database: Box<dyn Database>, log_files: &'static [&'static str], grounds: Grounds) -> Cluster {
+        let Grounds { members, networks, variables, logs, owner } = grounds;
         let supervisor =
-            |member: &Member| Arc::new(Supervisor::new(member.name.clone(), member.logs.clone(), system.log_files()));
+            |member: &Member| Arc::new(Supervisor::new(member.name.clone(), member.logs.clone(), log_files));
         let supervisors: Vec<_> = members.iter().map(supervisor).collect();
         let node = |(member, supervisor): (&Member, &Arc<Supervisor>)| Node {
             name: member.name.clone(),
@@ -105,13 +144,18 @@ impl Cluster {
             supervisor: Arc::clone(supervisor),
         };
         let nodes = members.iter().zip(&supervisors).map(node).collect();
-        let parts = Parts { system, members, networks, supervisors, variables, owner: paths.owner };
-        // From here on an early return drops, and so kills, what runs.
-        let cluster = Cluster { parts: Arc::new(parts), nodes, logs };
-        for index in 0..hosts.len() {
-            cluster.parts.start(index, Start::First)?;
-        }
-        Ok(cluster)
+        let parts = Parts { database, members, networks, supervisors, variables, owner };
+        Cluster { parts: Arc::new(parts), nodes, logs, begun_ns: brownout_base::clock::monotonic_ns() }
+    }
+
+    /// Which database its nodes run.
+    pub fn kind(&self) -> DatabaseKind {
+        self.parts.database.kind()
+    }
+
+    /// What a client needs beside the nodes' addresses.
+    pub fn access(&self) -> Access {
+        self.parts.database.access()
     }
 
     /// A handle by which the nodes are controlled, from any thread and while others use the cluster.
@@ -119,8 +163,9 @@ impl Cluster {
         ClusterControl::new(Arc::clone(&self.parts))
     }
 
-    /// Waits until every node answers clients, knows every other node's place in the ring and takes it for up
-    /// (shown by a read through each node from each other), and all hold one schema version.
+    /// Waits until every node answers clients and lacks nothing by its own [`Database::view`] of the cluster (Cassandra: it knows
+    /// every other node's place in the ring and takes it for up, shown by a read through each node from each other), and all
+    /// hold one schema version.
     ///
     /// `progress` is called with one line whenever what is missing changes.
     ///
@@ -132,12 +177,10 @@ impl Cluster {
         interrupted: &dyn Fn() -> bool,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Readiness, ClusterError> {
-        let started_ns =
-            self.nodes.iter().map(Node::started_ns).min().unwrap_or_else(brownout_base::clock::monotonic_ns);
-        let schema =
-            self.wait(&|index| self.parts.system.view(&self.parts.members, index), deadline, interrupted, progress)?;
+        let Parts { database, members, .. } = &*self.parts;
+        let schema = self.wait(&|index| database.view(members, index), deadline, interrupted, progress)?;
         Ok(Readiness {
-            took: Duration::from_nanos(brownout_base::clock::monotonic_ns().saturating_sub(started_ns)),
+            took: Duration::from_nanos(brownout_base::clock::monotonic_ns().saturating_sub(self.begun_ns)),
             schema,
         })
     }
@@ -148,8 +191,8 @@ impl Cluster {
     /// # Errors
     /// As [`Cluster::wait_ready`].
     pub fn wait_rest(&mut self, deadline: Duration, interrupted: &dyn Fn() -> bool) -> Result<(), ClusterError> {
-        self.wait(&|index| self.parts.system.rest(&self.parts.members, index), deadline, interrupted, &mut |_| {})
-            .map(drop)
+        let Parts { database, members, .. } = &*self.parts;
+        self.wait(&|index| database.rest(members, index), deadline, interrupted, &mut |_| {}).map(drop)
     }
 
     /// Has every node forget what it has learned of the others and would go on deciding by (Cassandra: its scores of them, by
@@ -160,15 +203,15 @@ impl Cluster {
     /// # Errors
     /// When a node cannot be asked, or has not forgotten.
     pub fn forget(&mut self) -> Result<(), ClusterError> {
-        let Parts { system, members, networks, .. } = &*self.parts;
-        let forget = |network: &Network| {
-            network.enter().map_err(|error| format!("its network cannot be entered: {error}"))?;
-            system.forget()
+        let Parts { database, members, networks, .. } = &*self.parts;
+        let forget = |index: usize| {
+            networks[index].enter().map_err(|error| format!("its network cannot be entered: {error}"))?;
+            database.forget(members, index)
         };
         let forget = &forget;
         // All at once: one that reads from another would have it scored again.
         let done: Vec<_> = thread::scope(|scope| {
-            let threads: Vec<_> = networks.iter().map(|network| scope.spawn(move || forget(network))).collect();
+            let threads: Vec<_> = (0..members.len()).map(|index| scope.spawn(move || forget(index))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err("its thread ended".into()))).collect()
         });
         for (member, done) in members.iter().zip(done) {
@@ -200,7 +243,9 @@ impl Cluster {
             }
             let after = begun.elapsed();
             if after >= deadline {
-                let logs = self.logs.display().to_string();
+                // Nodes that are not ours log where they were started.
+                let is_here = !self.logs.as_os_str().is_empty();
+                let logs = if is_here { self.logs.display().to_string() } else { "places of their own".to_owned() };
                 return Err(ClusterError::NotReady { after, missing: missing.to_vec(), logs });
             }
             let line = missing.join("; ");
@@ -219,7 +264,7 @@ impl Cluster {
 
     /// The settings in force, for the record of the run.
     pub fn settings_in_force(&self) -> SystemSettings {
-        self.parts.system.settings_in_force(&self.parts.members)
+        self.parts.database.settings_in_force(&self.parts.members)
     }
 
     /// Deaths not told before, those that were asked for too; never blocks. A death that ended [`Cluster::wait_ready`]
@@ -248,6 +293,15 @@ impl Cluster {
     }
 }
 
+/// What the nodes of a cluster stand on.
+struct Grounds {
+    members: Vec<Member>,
+    networks: Vec<Network>,
+    variables: Vec<Variables>,
+    logs: PathBuf,
+    owner: Option<Owner>,
+}
+
 impl Drop for Cluster {
     fn drop(&mut self) {
         // All at once, before each is waited for: a dying cluster should not see itself shrink.
@@ -262,18 +316,47 @@ impl Drop for Cluster {
 
 #[cfg(test)]
 mod tests {
-    use std::{net::Ipv4Addr, process::Command};
+    use std::process::Command;
 
     use super::*;
+    use crate::{
+        Question,
+        database::{Looker, Program},
+        heartbeat::Heartbeat,
+    };
 
     /// A database that ends as soon as it is started, and of which others think the best.
     struct ShortLived;
 
-    impl System for ShortLived {
-        fn directories(&self) -> &[&str] {
-            &[]
+    impl Database for ShortLived {
+        fn kind(&self) -> DatabaseKind {
+            DatabaseKind::Etcd
         }
-        fn log_files(&self) -> &'static [&'static str] {
+        fn program(&self) -> Option<&dyn Program> {
+            Some(self)
+        }
+        fn answers(&self, _: &[Member], _: usize) -> Result<(), String> {
+            Ok(())
+        }
+        fn view(&self, _: &[Member], _: usize) -> ClusterView {
+            ClusterView { missing: Vec::new(), schema: Some("a".to_owned()) }
+        }
+        fn rest(&self, members: &[Member], index: usize) -> ClusterView {
+            self.view(members, index)
+        }
+        fn heartbeat(&self, _: &[Member], _: usize, _: Question) -> Box<dyn Heartbeat> {
+            unreachable!("nobody asks in these tests")
+        }
+        fn looker(&self, _: &[Member], _: usize, _: bool) -> Option<Box<dyn Looker>> {
+            None
+        }
+        fn settings_in_force(&self, _: &[Member]) -> SystemSettings {
+            SystemSettings::default()
+        }
+    }
+
+    impl Program for ShortLived {
+        fn directories(&self) -> &[&str] {
             &[]
         }
         fn reads(&self) -> Vec<PathBuf> {
@@ -288,31 +371,41 @@ mod tests {
         fn command(&self, _: &[Member], _: usize, _: Start) -> Command {
             Command::new("false")
         }
-        fn tool(&self, _: &[Member], _: usize, _: &[String]) -> Command {
-            Command::new("false")
+        fn tool(&self, _: &[Member], _: usize, _: &[String]) -> Option<Command> {
+            None
+        }
+        fn log_files(&self) -> &'static [&'static str] {
+            &[]
+        }
+    }
+
+    /// A database that runs elsewhere.
+    struct Elsewhere;
+
+    impl Database for Elsewhere {
+        fn kind(&self) -> DatabaseKind {
+            DatabaseKind::Cassandra
+        }
+        fn program(&self) -> Option<&dyn Program> {
+            None
         }
         fn answers(&self, _: &[Member], _: usize) -> Result<(), String> {
             Ok(())
         }
         fn view(&self, _: &[Member], _: usize) -> ClusterView {
-            ClusterView { missing: Vec::new(), schema: Some("a".to_owned()) }
+            ClusterView { missing: Vec::new(), schema: Some("b".to_owned()) }
         }
         fn rest(&self, members: &[Member], index: usize) -> ClusterView {
             self.view(members, index)
         }
-        fn forget(&self) -> Result<(), String> {
-            Err("it is no database".to_owned())
+        fn heartbeat(&self, _: &[Member], _: usize, _: Question) -> Box<dyn Heartbeat> {
+            unreachable!("nobody asks in these tests")
+        }
+        fn looker(&self, _: &[Member], _: usize, _: bool) -> Option<Box<dyn Looker>> {
+            None
         }
         fn settings_in_force(&self, _: &[Member]) -> SystemSettings {
-            SystemSettings {
-                system: String::new(),
-                version: String::new(),
-                origin: String::new(),
-                settings: Default::default(),
-                deviations: Vec::new(),
-                options: Vec::new(),
-                files: Default::default(),
-            }
+            SystemSettings::default()
         }
     }
 
@@ -335,7 +428,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let paths =
             Paths { scratch: directory.path().join("scratch"), logs: directory.path().join("logs"), owner: None };
-        let mut cluster = Cluster::start_system(Box::new(ShortLived), &[&Here], &paths, &mut |_| Ok(Vec::new()))
+        let mut cluster = Cluster::start(Box::new(ShortLived), &[&Here], &paths, &mut |_| Ok(Vec::new()))
             .unwrap_or_else(|error| panic!("this test starts a confined process: run it as root: {error}"));
         while cluster.nodes()[0].alive() {
             thread::sleep(Duration::from_millis(1));
@@ -344,5 +437,27 @@ mod tests {
             Err(ClusterError::NodeDied(death)) => assert_eq!(death.status, "exit code 1"),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn nodes_that_are_not_ours_are_asked_and_never_touched() {
+        let nodes: [(String, SocketAddr); 2] =
+            [("n1".to_owned(), ([127, 0, 0, 1], 9042).into()), ("n2".to_owned(), ([127, 0, 0, 1], 9043).into())];
+        let mut cluster = Cluster::attach(Box::new(Elsewhere), &nodes).unwrap();
+        let ready = cluster.wait_ready(Duration::from_secs(60), &|| false, &mut |_| ()).unwrap();
+        assert_eq!(ready.schema, "b");
+        let control = cluster.control();
+        assert_eq!(control.client("n2").unwrap(), nodes[1].1);
+        let refused = |error: ClusterError| matches!(error, ClusterError::NotOurs { node } if node == "n2");
+        assert!(refused(control.pause("n2").unwrap_err()) && refused(control.kill("n2", libc::SIGKILL).unwrap_err()));
+        assert!(refused(control.start("n2").unwrap_err()) && refused(control.tool("n2", &[]).unwrap_err()));
+        assert!(refused(control.state("n2").unwrap_err()) && refused(control.log_path("n2").unwrap_err()));
+        control.wait_answers("n2", Duration::from_secs(60), &|| false).unwrap();
+        assert!(control.leader().unwrap_err().to_string().contains("no node of Cassandra leads"));
+        assert_eq!((cluster.deaths().len(), cluster.nodes()[0].alive()), (0, false));
+        assert!(cluster.stop(Duration::from_secs(1)), "there is nothing to wait for");
+        let twice = [nodes[0].clone(), nodes[0].clone()];
+        let error = Cluster::attach(Box::new(Elsewhere), &twice).err().unwrap().to_string();
+        assert!(error.contains("share the name n1"), "{error}");
     }
 }

@@ -1,9 +1,11 @@
 //! Operations on the nodes of a running cluster.
 
 use std::{
+    net::SocketAddr,
     path::PathBuf,
     process::Command,
     sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -11,14 +13,15 @@ use brownout_base::Change;
 use brownout_units::Share;
 
 use crate::{
-    ClusterError, CpuLimit, NodeState, Stopped, clock,
+    Access, ClusterError, CpuLimit, DatabaseKind, NodeState, Question, Stopped, clock,
+    database::{Led, Looker, Member, Roles, Start},
     error::unknown,
+    heartbeat::Heartbeat,
     host::Network,
     logs,
     parts::Parts,
     readiness,
     supervisor::Supervisor,
-    system::{Member, Start},
 };
 
 /// A handle to the nodes of a [`crate::Cluster`], by name: cheap to clone, usable from any thread, also while somebody
@@ -27,6 +30,9 @@ use crate::{
 ///
 /// Everything that changes a node returns when the kernel shows it, with the time from asking to seeing it. What a node
 /// already is cannot be asked for again: pausing a paused node is an error.
+///
+/// Nodes that are not ours (of [`crate::Cluster::attach`]) are only asked: all that would change one is
+/// [`ClusterError::NotOurs`].
 #[derive(Clone)]
 pub struct ClusterControl(Arc<Parts>);
 
@@ -40,12 +46,55 @@ impl ClusterControl {
         self.0.members.iter().map(|member| member.name.clone()).collect()
     }
 
+    /// Which database its nodes run.
+    pub fn kind(&self) -> DatabaseKind {
+        self.0.database.kind()
+    }
+
+    /// Whether the nodes were started here; else they are only asked.
+    pub fn is_ours(&self) -> bool {
+        self.0.database.program().is_some()
+    }
+
+    /// Where the node answers clients.
+    ///
+    /// # Errors
+    /// Only for a name that no node bears.
+    pub fn client(&self, name: &str) -> Result<SocketAddr, ClusterError> {
+        Ok(self.0.members[self.find(name)?].client)
+    }
+
+    /// What a client needs beside addresses.
+    pub fn access(&self) -> Access {
+        self.0.database.access()
+    }
+
+    /// The node that leads at this moment, by name: all nodes are asked at once, and the newest election counts. Takes a second
+    /// at most.
+    ///
+    /// # Errors
+    /// When the database has no leader, no node that answers knows one, or more have lost it than follow it.
+    pub fn leader(&self) -> Result<String, ClusterError> {
+        let Parts { database, members, networks, .. } = &*self.0;
+        let roles: &dyn Roles = database.roles().ok_or(ClusterError::NoRoles { database: database.kind() })?;
+        let ask = |index: usize| {
+            networks[index].enter().map_err(|error| format!("its network cannot be entered: {error}"))?;
+            roles.leader(members, index)
+        };
+        let ask = &ask;
+        let answers: Vec<Result<Option<Led>, String>> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..members.len()).map(|index| scope.spawn(move || ask(index))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err("its thread ended".into()))).collect()
+        });
+        elected(members, &answers)
+    }
+
     /// Stops all threads of the node (SIGSTOP to its process group). Its connections stay open and are silent.
     ///
     /// # Errors
     /// When it is paused already or down, dies meanwhile, or does not stop (it then goes on).
     pub fn pause(&self, name: &str) -> Result<Change, ClusterError> {
-        self.supervisor(name)?.pause()
+        self.ours(name)?.pause()
     }
 
     /// Lets a paused node go on (SIGCONT), also one that somebody else has stopped. One whose CPU share is limited goes on
@@ -54,7 +103,7 @@ impl ClusterControl {
     /// # Errors
     /// When it is not paused.
     pub fn unpause(&self, name: &str) -> Result<Change, ClusterError> {
-        self.supervisor(name)?.unpause()
+        self.ours(name)?.unpause()
     }
 
     /// Ends the node by `signal` (`libc::SIGKILL`, SIGTERM, SIGABRT …: one that ends a process) and waits, ten seconds at
@@ -64,7 +113,7 @@ impl ClusterControl {
     /// # Errors
     /// When it is down already, `signal` does not end processes, or it lives on.
     pub fn kill(&self, name: &str, signal: i32) -> Result<Change, ClusterError> {
-        self.supervisor(name)?.kill(signal)
+        self.ours(name)?.kill(signal)
     }
 
     /// Asks the node to end (SIGTERM) and waits for that up to `deadline`, then kills it (SIGKILL). A paused node is let go
@@ -73,12 +122,12 @@ impl ClusterControl {
     /// # Errors
     /// When it is down already, or does not even die of SIGKILL.
     pub fn stop(&self, name: &str, deadline: Duration) -> Result<Stopped, ClusterError> {
-        self.supervisor(name)?.stop(deadline)
+        self.ours(name)?.stop(deadline)
     }
 
     /// Starts a node that is down, on its own data, by the same command; it does not answer yet (see
-    /// [`ClusterControl::wait_answers`]). Unlike at the first start it waits, as Cassandra is shipped, until gossip has
-    /// settled before it takes clients: some eight seconds more.
+    /// [`ClusterControl::wait_answers`]). Unlike at the first start a node of Cassandra waits, as it is shipped, until gossip
+    /// has settled before it takes clients: some eight seconds more.
     ///
     /// # Errors
     /// When it runs, or cannot be started.
@@ -90,9 +139,9 @@ impl ClusterControl {
     /// What the kernel shows of the node at this moment.
     ///
     /// # Errors
-    /// Only for a name that no node bears.
+    /// For a name that no node bears, and for a node that is not ours: this kernel does not know it.
     pub fn state(&self, name: &str) -> Result<NodeState, ClusterError> {
-        Ok(self.supervisor(name)?.life().state())
+        Ok(self.ours(name)?.life().state())
     }
 
     /// The node's process, in the PID namespace we are in; `None` while it is down.
@@ -124,11 +173,11 @@ impl ClusterControl {
     ) -> Result<Duration, ClusterError> {
         let index = self.find(name)?;
         let supervisor = &self.0.supervisors[index];
-        if supervisor.life().state() == NodeState::Down {
+        if self.is_ours() && supervisor.life().state() == NodeState::Down {
             return Err(supervisor.not_now("wait for", "is down", "start it first"));
         }
         let begun = Instant::now();
-        let answers = || self.0.system.answers(&self.0.members, index);
+        let answers = || self.0.database.answers(&self.0.members, index);
         readiness::ask_one(&self.0.networks[index], &answers, |last| {
             if let Some(death) = supervisor.death() {
                 return Err(ClusterError::NodeDied(death));
@@ -155,7 +204,7 @@ impl ClusterControl {
     /// # Errors
     /// When `share` is below 1 %, or the thread that keeps the limit cannot be started.
     pub fn limit_cpu(&self, name: &str, share: Share) -> Result<CpuLimit, ClusterError> {
-        CpuLimit::start(self.supervisor(name)?, share)
+        CpuLimit::start(self.ours(name)?, share)
     }
 
     /// The least of the limits that are kept for the node at this moment; `None`: it is not limited.
@@ -174,14 +223,15 @@ impl ClusterControl {
         Ok(self.supervisor(name)?.life().held_ns())
     }
 
-    /// A command that asks or tells the node by its own tool of administration: `nodetool` with these arguments. It runs as
-    /// the node does (its network, user, directory, no rights), in a session of its own, and dies with the thread that spawns
-    /// it. The caller sets its stdin, stdout and stderr, and spawns it.
+    /// A command that asks or tells the node by its own tool of administration with these arguments: `nodetool`, `etcdctl`.
+    /// It runs as the node does (its network, user, directory, no rights), in a session of its own, and dies with the thread that
+    /// spawns it. The caller sets its stdin, stdout and stderr, and spawns it.
     ///
     /// # Errors
-    /// When the node is down or paused: it could not answer.
-    pub fn nodetool(&self, name: &str, arguments: &[String]) -> Result<Command, ClusterError> {
+    /// When the node is down or paused (it could not answer), is not ours, or there is no such tool.
+    pub fn tool(&self, name: &str, arguments: &[String]) -> Result<Command, ClusterError> {
         let index = self.find(name)?;
+        let program = self.0.program(index)?;
         let supervisor = &self.0.supervisors[index];
         let state = supervisor.open()?.state();
         match state {
@@ -191,7 +241,10 @@ impl ClusterControl {
             }
             NodeState::Down => return Err(supervisor.not_now("ask", "is down", "start it first")),
         }
-        let mut command = self.0.system.tool(&self.0.members, index, arguments);
+        let mut command = program.tool(&self.0.members, index, arguments).ok_or_else(|| ClusterError::NoTool {
+            node: name.to_owned(),
+            why: format!("what there is of {} on this machine brings none", self.kind()),
+        })?;
         let program = PathBuf::from(command.get_program());
         let failed = |source| ClusterError::Spawn { node: name.to_owned(), program, source };
         self.0.confine(index, &mut command).map_err(failed)?;
@@ -201,18 +254,31 @@ impl ClusterControl {
     /// The node's own log. Every start goes on in it.
     ///
     /// # Errors
-    /// Only for a name that no node bears.
+    /// For a name that no node bears, and for a node that is not ours.
     pub fn log_path(&self, name: &str) -> Result<PathBuf, ClusterError> {
-        let directory = &self.0.members[self.find(name)?].logs;
-        Ok(directory.join(self.0.system.log_files().last().unwrap_or(&logs::CONSOLE)))
+        let index = self.find(name)?;
+        let files = self.0.program(index)?.log_files();
+        Ok(self.0.members[index].logs.join(files.last().unwrap_or(&logs::CONSOLE)))
     }
 
-    /// What the node's process itself prints: the words of its JVM.
+    /// What the node's process itself prints: the words of its JVM, the log of etcd.
     ///
     /// # Errors
-    /// Only for a name that no node bears.
+    /// For a name that no node bears, and for a node that is not ours.
     pub fn console_path(&self, name: &str) -> Result<PathBuf, ClusterError> {
-        Ok(self.0.members[self.find(name)?].logs.join(logs::CONSOLE))
+        let index = self.find(name)?;
+        self.0.program(index)?;
+        Ok(self.0.members[index].logs.join(logs::CONSOLE))
+    }
+
+    /// Who asks a node whether it answers.
+    pub(crate) fn heartbeat(&self, index: usize, question: Question) -> Box<dyn Heartbeat> {
+        self.0.database.heartbeat(&self.0.members, index, question)
+    }
+
+    /// Who looks at what a node tells of itself.
+    pub(crate) fn looker(&self, index: usize, clock_is_right: bool) -> Option<Box<dyn Looker>> {
+        self.0.database.looker(&self.0.members, index, clock_is_right)
     }
 
     /// Every node with the network that it is in.
@@ -222,6 +288,13 @@ impl ClusterControl {
 
     fn supervisor(&self, name: &str) -> Result<&Arc<Supervisor>, ClusterError> {
         Ok(&self.0.supervisors[self.find(name)?])
+    }
+
+    /// The same of a node that was started here.
+    fn ours(&self, name: &str) -> Result<&Arc<Supervisor>, ClusterError> {
+        let index = self.find(name)?;
+        self.0.program(index)?;
+        Ok(&self.0.supervisors[index])
     }
 
     fn find(&self, name: &str) -> Result<usize, ClusterError> {
@@ -236,9 +309,50 @@ impl std::fmt::Debug for ClusterControl {
     }
 }
 
+/// Whom the newest election has made the leader, of all that nodes told. One that is cut off takes itself for the leader for a
+/// while after the others have lost it: it counts only if no more know of none than follow it, itself included.
+fn elected(members: &[Member], answers: &[Result<Option<Led>, String>]) -> Result<String, ClusterError> {
+    let told: Vec<Led> = answers.iter().filter_map(|answer| answer.as_ref().ok().copied().flatten()).collect();
+    let newest = told.iter().max_by_key(|led| led.term);
+    let following = told.iter().filter(|led| newest.is_some_and(|newest| newest.term == led.term)).count();
+    let without = answers.iter().filter(|answer| matches!(answer, Ok(None))).count();
+    let leader = newest.filter(|_| following >= without).and_then(|led| members.get(led.leader));
+    leader.map(|member| member.name.clone()).ok_or_else(|| {
+        let called = |led: &Led| members.get(led.leader).map_or("an unknown node", |leader| leader.name.as_str());
+        let said = members.iter().zip(answers).map(|(member, answer)| match answer {
+            Ok(Some(led)) => format!("{} says {} (term {})", member.name, called(led), led.term),
+            Ok(None) => format!("{} knows of none", member.name),
+            Err(why) => format!("{} does not say ({why})", member.name),
+        });
+        ClusterError::NoLeader { why: said.collect::<Vec<_>>().join(", ") }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_leader_is_whom_the_newest_election_made_one_and_nobody_knows_is_an_error() {
+        let member = |name: &str| Member {
+            name: name.to_owned(),
+            address: [127, 0, 0, 1].into(),
+            client: ([127, 0, 0, 1], 2379).into(),
+            home: PathBuf::new(),
+            logs: PathBuf::new(),
+        };
+        let members = ["n1", "n2", "n3"].map(member);
+        let led = |leader, term| Ok(Some(Led { leader, term }));
+        let silent = || Err("no answer in time".to_owned());
+        // n1 was cut off, and still takes itself for the leader.
+        assert_eq!(elected(&members, &[led(0, 2), led(2, 3), silent()]).unwrap(), "n3");
+        assert_eq!(elected(&members, &[led(0, 2), led(1, 3), Ok(None)]).unwrap(), "n2");
+        // The others have lost it, and have not elected another one yet.
+        let error = elected(&members, &[led(0, 2), Ok(None), Ok(None)]).unwrap_err().to_string();
+        assert!(error.contains("n1 says n1 (term 2), n2 knows of none, n3 knows of none"), "{error}");
+        let error = elected(&members, &[Ok(None), silent(), Ok(None)]).unwrap_err().to_string();
+        assert!(error.contains("n1 knows of none, n2 does not say (no answer in time), n3 knows of none"), "{error}");
+    }
 
     #[test]
     fn an_unknown_node_is_an_error_with_the_nearest_name_and_all_names() {

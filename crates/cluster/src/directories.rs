@@ -8,7 +8,7 @@ use std::{
     path::PathBuf,
 };
 
-use crate::{ClusterError, Owner, Place, system::Member};
+use crate::{ClusterError, DatabaseKind, Owner, Place, database::Member};
 
 /// Where a cluster's files go, and whose they are.
 #[derive(Debug, Clone)]
@@ -27,26 +27,20 @@ pub struct Paths {
 pub struct NodeDirectories {
     /// The node's name.
     pub name: String,
-    /// All that is its own but for its logs; the next three lie in it.
+    /// All that is its own but for its logs.
     pub home: PathBuf,
-    /// Tables: SSTables of Cassandra.
-    pub data: PathBuf,
-    /// The log that every write goes to first.
-    pub commitlog: PathBuf,
-    /// Writes kept for nodes that are down.
-    pub hints: PathBuf,
+    /// Those in it that a disk fault can name ([`DatabaseKind::disks`]), by that name.
+    pub disks: Vec<(&'static str, PathBuf)>,
     /// Its logs, which outlive it.
     pub logs: PathBuf,
 }
 
 impl NodeDirectories {
-    pub(crate) fn of(member: &Member) -> NodeDirectories {
+    pub(crate) fn of(kind: DatabaseKind, member: &Member) -> NodeDirectories {
         NodeDirectories {
             name: member.name.clone(),
             home: member.home.clone(),
-            data: member.home.join("data"),
-            commitlog: member.home.join("commitlog"),
-            hints: member.home.join("hints"),
+            disks: kind.disks().iter().map(|name| (*name, member.home.join(name))).collect(),
             logs: member.logs.clone(),
         }
     }

@@ -1,8 +1,8 @@
-use std::{io, path::PathBuf, time::Duration};
+use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
 use thiserror::Error;
 
-use crate::{Death, cache::CacheError};
+use crate::{DatabaseKind, Death, cache::CacheError};
 
 /// Least similarity of a name to one that was meant, from 0 to 1.
 const SIMILAR: f64 = 0.4;
@@ -33,9 +33,11 @@ pub enum ClusterError {
         at: PathBuf,
     },
     /// A setting that Brownout must own, or that is no setting.
-    #[error("the cassandra setting '{key}' cannot be given: {why}")]
+    #[error("the {database} setting '{key}' cannot be given: {why}")]
     Setting {
-        /// The key of cassandra.yaml.
+        /// Whose it would be.
+        database: DatabaseKind,
+        /// The key of cassandra.yaml, or the flag of etcd's command line.
         key: String,
         /// Why not, and what to do instead.
         why: String,
@@ -82,6 +84,44 @@ pub enum ClusterError {
     /// A data centre or rack that cannot be one, or that a node lacks.
     #[error("the sites of the cluster: {0}")]
     Site(String),
+    /// Versions that cannot be in one cluster.
+    #[error("the versions of the cluster: {0}")]
+    Mixed(String),
+    /// Encryption that would encrypt nothing, or that a version does not have.
+    #[error("the encryption of the cluster: {0}")]
+    Encryption(String),
+    /// Keys and certificates could not be made, or are not understood.
+    #[error("cannot make the certificates of the cluster: {0}")]
+    Certificates(String),
+    /// Connections to a cluster that is not ours cannot be encrypted as asked.
+    #[error("connections to the cluster cannot be encrypted: {why}; look at cluster.access")]
+    Access {
+        /// What is wrong with which file.
+        why: String,
+    },
+    /// A node that is not ours does not answer.
+    #[error(
+        "{node} ({address}) does not answer as a node of {database} does: {why}; it has to run and to be reachable from \
+         this machine: look at cluster.external, and for encryption and a login at cluster.access"
+    )]
+    Unreachable {
+        /// What it should be.
+        database: DatabaseKind,
+        /// The node.
+        node: String,
+        /// Where it was asked.
+        address: SocketAddr,
+        /// What it did instead.
+        why: String,
+    },
+    /// A node that is not ours was named twice.
+    #[error("{one} and {other} are the same node; name each node in cluster.external once")]
+    SameNode {
+        /// Its first name.
+        one: String,
+        /// Its second.
+        other: String,
+    },
     /// A name that no node bears.
     #[error("there is no node '{asked}'{}; the nodes are {}", meant(nearest.as_deref()), known.join(", "))]
     UnknownNode {
@@ -103,6 +143,35 @@ pub enum ClusterError {
         state: String,
         /// What to do.
         remedy: String,
+    },
+    /// Something that is done to nodes alone that were started here.
+    #[error(
+        "{node} is not ours: it ran before and goes on running, so it is only asked; start, stop and change it where it was \
+         started"
+    )]
+    NotOurs {
+        /// The node.
+        node: String,
+    },
+    /// Nobody is known to lead.
+    #[error("no node leads at this moment: {why}; wait for an election to end, and try again")]
+    NoLeader {
+        /// What the nodes said.
+        why: String,
+    },
+    /// A part that nodes of this database do not have.
+    #[error("no node of {database} leads: all are alike; name one")]
+    NoRoles {
+        /// Which.
+        database: DatabaseKind,
+    },
+    /// A tool that is not there.
+    #[error("there is no tool to administer {node} with: {why}")]
+    NoTool {
+        /// The node.
+        node: String,
+        /// What is missing.
+        why: String,
     },
     /// The cluster was stopped or killed: its nodes can no longer be controlled.
     #[error("the cluster of {node} has ended; start another")]

@@ -51,7 +51,7 @@ impl fmt::Display for JavaVersion {
 
 /// No installed Java is one of those wanted.
 #[derive(Debug, Error)]
-#[error("no Java {} to {} is installed: {}{}", wanted.start(), wanted.end(), looked_at(found), remedy(*wanted.end()))]
+#[error("no {} is installed: {}{}", javas(wanted), looked_at(found), remedy(wanted))]
 pub struct JavaError {
     /// The major versions that would have done.
     pub wanted: RangeInclusive<u32>,
@@ -71,8 +71,18 @@ fn looked_at(found: &[(PathBuf, Result<JavaVersion, String>)]) -> String {
     found.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-fn remedy(major: u32) -> String {
-    format!("; apt-get install openjdk-{major}-jre-headless, or set JAVA_HOME to a Java that fits")
+fn javas(wanted: &RangeInclusive<u32>) -> String {
+    match (wanted.start(), wanted.end()) {
+        (least, most) if least == most => format!("Java {least}"),
+        (least, most) => format!("Java {least} to {most}"),
+    }
+}
+
+fn remedy(wanted: &RangeInclusive<u32>) -> String {
+    let major = wanted.end();
+    // Distributions of today have none.
+    let old = if *major == 8 { " (where there is none: another builder's, such as Temurin 8)" } else { "" };
+    format!("; apt-get install openjdk-{major}-jre-headless{old}, or set JAVA_HOME to a Java that fits")
 }
 
 /// Finds a Java whose major version is in `wanted`: that of `JAVA_HOME` if it fits, else that of `PATH`,
@@ -224,6 +234,11 @@ mod tests {
         assert!(error.contains("25/bin/java is 25"), "{error}");
         assert!(error.contains("8/bin/java is 1.8.0"), "{error}");
         assert!(error.contains("openjdk-17-jre-headless"), "{error}");
+        assert!(error.starts_with("no Java 11 to 17 is installed"), "{error}");
+
+        let (j17, j11) = (java("other17", "17.0.2"), java("other11", "11.0.3"));
+        let error = choose(8..=8, vec![vec![j17, j11]]).unwrap_err().to_string();
+        assert!(error.starts_with("no Java 8 is installed") && error.contains("Temurin 8"), "{error}");
     }
 
     #[test]

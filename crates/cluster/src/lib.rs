@@ -1,14 +1,14 @@
 //! Systems under test, on hosts.
 //!
 //! A cluster is real database processes, one per [`Place`] (a host of the lab). This crate provisions the
-//! software ([`cassandra::maven`], [`cassandra::tarball`]), writes each node's configuration, starts the
+//! software ([`cassandra::maven`], [`cassandra::tarball`], [`etcd`]), writes each node's configuration, starts the
 //! processes without privileges ([`Cluster::start`]), tells when the cluster is ready
 //! ([`Cluster::wait_ready`]), notices deaths ([`Cluster::deaths`]) and ends everything
 //! (by dropping the cluster). Meanwhile anybody may pause, kill, stop, start, throttle and ask the
-//! nodes ([`Cluster::control`]).
+//! nodes ([`Cluster::control`]). A cluster that runs already is attached instead ([`Cluster::attach`]), and only asked.
 //!
-//! What is Cassandra's own lies under [`cassandra`]; the rest knows only a `System`, so that another
-//! database is one more implementation of it.
+//! What is a database's own lies under [`cassandra`], [`etcd`] and [`external`]; the rest knows only a [`Database`], so that
+//! another one is one more implementation of it (docs/adding-a-database.md).
 
 #![warn(missing_docs)]
 
@@ -18,11 +18,16 @@ mod clock;
 mod cluster;
 mod confine;
 mod control;
+mod database;
 mod directories;
 mod error;
+pub mod etcd;
+mod evidence;
+pub mod external;
 mod follow;
 mod governing;
 mod governor;
+mod heartbeat;
 mod host;
 pub mod java;
 mod jmx;
@@ -37,21 +42,24 @@ mod quota;
 mod readiness;
 mod signals;
 mod state;
+mod stream;
 mod supervisor;
-mod system;
 
 pub use brownout_base::Place;
-pub use cassandra::{
-    Beat, CassandraSpec, Distribution, Evidence, EvidenceWatch, Heartbeats, Jit, Origin, Question, Site, memory_needed,
-};
+pub use cassandra::{Cassandra, CassandraSpec, Distribution, Encryption, Internode, Jit, Origin, Site, memory_needed};
 pub use cluster::Cluster;
 pub use confine::Owner;
 pub use control::ClusterControl;
+pub use database::{
+    Access, ClusterView, Database, DatabaseKind, Led, Looker, Member, Program, Question, Roles, Start, SystemSettings,
+    version_words,
+};
 pub use directories::{NodeDirectories, Paths, Variables};
 pub use error::ClusterError;
+pub use evidence::{Evidence, EvidenceWatch, Shown};
 pub use governor::CpuLimit;
+pub use heartbeat::{Answer, Beat, Clock, Connection, Heartbeat, Heartbeats};
 pub use node::Node;
 pub use readiness::Readiness;
 pub use signals::Stopped;
 pub use state::{Death, NodeState};
-pub use system::SystemSettings;

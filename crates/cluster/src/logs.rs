@@ -9,8 +9,8 @@ use std::{
 /// The log of what a node's process prints itself: the JVM's own words, not the database's.
 pub(crate) const CONSOLE: &str = "console.log";
 
-/// Lines kept of each log file.
-const LINES: usize = 12;
+/// Lines kept of each log file: etcd says in 13 how it is to be called, after what was wrong with how it was.
+const LINES: usize = 20;
 /// Characters shown of a line: a JVM logs its whole class path in one.
 const WIDTH: usize = 300;
 /// Bytes read from a log's end; lines of a Java stack trace are about 100 bytes long.

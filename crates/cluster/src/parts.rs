@@ -12,16 +12,16 @@ use std::{
 use crate::{
     ClusterError, Owner, Variables,
     confine::confine,
+    database::{Database, Member, Program, Start},
     host::Network,
     logs,
     process::Process,
     supervisor::Supervisor,
-    system::{Member, Start, System},
 };
 
 /// What the cluster shares with those who control its nodes; one of each per node, in the order of the places.
 pub(crate) struct Parts {
-    pub(crate) system: Box<dyn System>,
+    pub(crate) database: Box<dyn Database>,
     pub(crate) members: Vec<Member>,
     pub(crate) networks: Vec<Network>,
     pub(crate) supervisors: Vec<Arc<Supervisor>>,
@@ -30,11 +30,18 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    /// How a node is run by us.
+    pub(crate) fn program(&self, index: usize) -> Result<&dyn Program, ClusterError> {
+        let not_ours = || ClusterError::NotOurs { node: self.members[index].name.clone() };
+        self.database.program().ok_or_else(not_ours)
+    }
+
     /// Starts the process of a node that has none; says when that began and when its program ran.
     pub(crate) fn start(&self, index: usize, start: Start) -> Result<(u64, u64), ClusterError> {
+        let runs = self.program(index)?;
         self.supervisors[index].start(|| {
             let member = &self.members[index];
-            let mut command = self.system.command(&self.members, index, start);
+            let mut command = runs.command(&self.members, index, start);
             command.envs(self.variables[index].iter().map(|(name, value)| (name, value)));
             let (stdout, stderr) = self.console(member)?;
             command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);

@@ -13,8 +13,8 @@ use std::{
 use serde::Serialize;
 
 use crate::{
+    database::{ClusterView, Member},
     host::Network,
-    system::{ClusterView, Member},
 };
 
 /// Between two questions to the same node.
@@ -199,6 +199,7 @@ mod tests {
             .map(|name| Member {
                 name: name.to_owned(),
                 address: Ipv4Addr::LOCALHOST,
+                client: (Ipv4Addr::LOCALHOST, 9042).into(),
                 home: "/".into(),
                 logs: "/".into(),
             })

@@ -14,7 +14,7 @@ use std::{
 
 use brownout_base::clock::monotonic_ns;
 use brownout_cluster::{
-    CassandraSpec, Cluster, ClusterControl, Evidence, EvidenceWatch, NodeState, Site, cassandra::archive,
+    Cassandra, CassandraSpec, Cluster, ClusterControl, Evidence, EvidenceWatch, NodeState, Site, cassandra::archive,
 };
 use brownout_units::Share;
 use ground::{ALL, Client, Ground, ONE, PATIENCE, QUORUM, eventually, quick, start, wait};
@@ -74,7 +74,7 @@ impl Lab {
     fn nodetool(&self, node: &str, arguments: &[&str]) -> String {
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
         let begun = Instant::now();
-        let output = self.control.nodetool(node, &arguments).unwrap().output().unwrap();
+        let output = self.control.tool(node, &arguments).unwrap().output().unwrap();
         eprintln!("nodetool {arguments:?}: {:.2} s", begun.elapsed().as_secs_f64());
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{arguments:?}: {}: {out}\n{err}", output.status);
@@ -102,7 +102,7 @@ impl Lab {
         self.nodetool("n3", &["flush", "k"]);
         let stats = self.nodetool("n3", &["tablestats", "k.t"]);
         assert!(stats.contains("Table: t") && stats.contains("SSTable count: 1"), "{stats}");
-        let refused = self.control.nodetool("n3", &["nonsense".to_owned()]).unwrap().output().unwrap();
+        let refused = self.control.tool("n3", &["nonsense".to_owned()]).unwrap().output().unwrap();
         assert!(!refused.status.success());
     }
 
@@ -236,9 +236,8 @@ fn what_nodes_do_shows_in_their_evidence_at_its_time() {
         std::thread::sleep(Duration::from_secs(3));
         Duration::from_nanos((cpu() - before) / 3)
     };
-    let port = quick().jmx_port;
     let every = Duration::from_secs(1);
-    let watch = EvidenceWatch::start(&control, port, monotonic_ns(), every, &BTreeSet::new()).unwrap();
+    let watch = EvidenceWatch::start(&control, monotonic_ns(), every, &BTreeSet::new()).unwrap();
     let mut seen = Seen { watch, all: Vec::new() };
     seen.eventually("n2", "reading", "", 0.0);
 
@@ -290,8 +289,7 @@ fn what_nodes_do_shows_in_their_evidence_at_its_time() {
 /// The largest of the scores that `node` gives `other`, in three readings of each; `None` if it gives none.
 fn largest_score(control: &ClusterControl, node: &str, other: &str) -> Option<f64> {
     let every = Duration::from_millis(300);
-    let port = quick().jmx_port;
-    let watch = EvidenceWatch::start(control, port, monotonic_ns(), every, &BTreeSet::new()).unwrap();
+    let watch = EvidenceWatch::start(control, monotonic_ns(), every, &BTreeSet::new()).unwrap();
     let mut seen = Vec::new();
     eventually("three readings", || {
         seen.extend(watch.drain().into_iter().filter(|one| one.node == node));
@@ -356,9 +354,8 @@ fn sites_that_do_not_fit_start_nothing() {
     let sites = BTreeMap::from([("n1".to_owned(), site("east", "r1"))]);
     let spec = CassandraSpec { sites, ..quick() };
     let paths = ground.paths("none");
-    let Ground { distribution, java, .. } = &ground;
-    let places = ground.places();
-    let result = Cluster::start(&spec, distribution, java, &places, &paths, None, &mut |_| Ok(Vec::new()));
+    let database = Cassandra::new(&spec, &ground.installed(), &BTreeMap::new()).unwrap();
+    let result = Cluster::start(Box::new(database), &ground.places(), &paths, &mut |_| Ok(Vec::new()));
     assert!(result.is_err_and(|error| error.to_string().contains("n2 is in no data centre")));
     assert!(!paths.scratch.exists(), "nothing was made");
 }

@@ -12,7 +12,7 @@ use brownout_units::Share;
 
 use crate::{
     LabError,
-    faults::capabilities::{Applied, Capabilities, ControlNodes, ImpairDisks, ImpairLinks, ShiftClocks},
+    faults::capabilities::{Applied, Capabilities, ControlNodes, ImpairDisks, ImpairLinks, ShiftClocks, TellRoles},
 };
 
 /// A clock that is this near to the true one, without a drift, is right: this is what the rounding of a drift leaves. The
@@ -54,6 +54,7 @@ impl Controls {
             nodes: Arc::<Controls>::clone(self),
             disks: Arc::<Controls>::clone(self),
             clocks: Arc::<Controls>::clone(self),
+            roles: Arc::<Controls>::clone(self),
         }
     }
 
@@ -191,6 +192,12 @@ impl ShiftClocks for Controls {
             clock.reset()?;
         }
         Ok(change)
+    }
+}
+
+impl TellRoles for Controls {
+    fn leader(&self) -> Result<String, ClusterError> {
+        self.nodes.leader()
     }
 }
 

@@ -14,6 +14,8 @@ pub struct CpuTimes {
     pub instrument: u64,
     /// Of the emulator's thread.
     pub emulator: u64,
+    /// Of the thread of an overlay.
+    pub overlay: u64,
     /// How long the load's threads could have run and did not: answers waited, and look like the database's time.
     pub load_waited: u64,
 }
@@ -54,6 +56,8 @@ impl CpuClock {
             let Ok(name) = fs::read_to_string(format!("/proc/self/task/{}/comm", thread.tid)) else { continue };
             if name.starts_with("emulator") {
                 times.emulator += thread.ran_ns;
+            } else if name.starts_with("wireguard") {
+                times.overlay += thread.ran_ns;
             } else if name.starts_with("load-") {
                 times.load_waited += thread.waited_ns;
             }

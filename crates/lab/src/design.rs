@@ -12,7 +12,7 @@ use brownout_units::Share;
 use brownout_yaml::Node;
 
 use crate::{
-    experiment::{CassandraChoice, FileError, Search, Source, Variation},
+    experiment::{ClusterSection, FileError, Search, Source, Variation},
     faults::Needs,
     labs::Labs,
     plan::{Layout, Plan},
@@ -74,6 +74,8 @@ pub struct PlannedTrial {
 pub(crate) const ORDER: u64 = u64::from_be_bytes(*b"   order");
 /// The part of the seed that orders groups of trials with as many labs at once.
 pub(crate) const GROUPS: u64 = u64::from_be_bytes(*b"  groups");
+/// The part of the seed that orders trials of one network and cluster among those of others.
+pub(crate) const LAYOUTS: u64 = u64::from_be_bytes(*b" layouts");
 /// The part of a trial's seed that it draws from again.
 const REDRAWN: u64 = u64::from_be_bytes(*b" redrawn");
 /// So often; a file of which no draw can be run is wrong.
@@ -150,6 +152,7 @@ impl Design {
         design.margin = first.margin;
         design.seed = first.experiment.seed.0;
         design.check_parallel()?;
+        design.check_external()?;
         Ok(design)
     }
 
@@ -164,6 +167,26 @@ impl Design {
         if asked().any(|labs| labs.is_none()) && asked().any(|labs| labs.is_some()) {
             let message = "auto is another number on each machine, perhaps that of another level; write numbers";
             return Err(self.source.complain("vary.parallel", message.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// A cluster that runs already is that of all cells, and of one trial at a time.
+    fn check_external(&self) -> Result<(), FileError> {
+        let is_external = |cell: &&Cell| cell.plan.layout.is_external();
+        let external = self.cells.iter().filter(is_external).count();
+        if external == 0 {
+            return Ok(());
+        }
+        if external < self.cells.len() {
+            let message = "some cells are of a cluster that runs already, and others of one in a lab; write two files, \
+                           and compare their runs (brownout compare A B)";
+            return Err(self.source.complain("cluster.external", message.to_owned()));
+        }
+        if self.cells.iter().any(|cell| cell.plan.parallel != Some(1)) {
+            let message = "an external cluster serves one trial at a time, as loads beside each other would measure each \
+                           other; leave parallel out";
+            return Err(self.source.complain("parallel", message.to_owned()));
         }
         Ok(())
     }
@@ -259,9 +282,9 @@ impl Design {
         cells.map(|cell| cell.plan.needs()).fold(Needs::default(), Needs::and)
     }
 
-    /// Every Cassandra that is run.
-    pub fn cassandras(&self) -> Vec<&CassandraChoice> {
-        self.cells.iter().map(|cell| &cell.plan.layout.cluster.cassandra).collect()
+    /// The cluster of every cell.
+    pub fn clusters(&self) -> Vec<&ClusterSection> {
+        self.cells.iter().map(|cell| &cell.plan.layout.cluster).collect()
     }
 
     /// How long all trials take, about, of a search at most; without provisioning and without those that are repeated. By
@@ -290,20 +313,20 @@ impl Design {
         }
     }
 
-    /// The cells as the record keeps them; `system` names the database of each.
-    pub fn cell_rows(&self, system: impl Fn(&CassandraChoice) -> String) -> Vec<CellRow> {
-        (0..self.cells.len()).map(|number| self.cell_row(number, &system)).collect()
+    /// The cells as the record keeps them; `database` names the database of each cluster.
+    pub fn cell_rows(&self, database: impl Fn(&ClusterSection) -> String) -> Vec<CellRow> {
+        (0..self.cells.len()).map(|number| self.cell_row(number, &database)).collect()
     }
 
     /// One of them.
-    pub fn cell_row(&self, number: usize, system: impl Fn(&CassandraChoice) -> String) -> CellRow {
+    pub fn cell_row(&self, number: usize, database: impl Fn(&ClusterSection) -> String) -> CellRow {
         let plan = &self.cells[number].plan;
         let levels = self.variation.factors.iter().zip(&self.variation.cells[number]);
         CellRow {
             cell: number as u32 + 1,
             levels: levels.map(|(factor, level)| factor.levels[*level].name.clone()).collect(),
             compared_with: self.compared_with(number) as u32 + 1,
-            description: plan.description(&system(&plan.layout.cluster.cassandra)),
+            description: plan.description(&database(&plan.layout.cluster)),
         }
     }
 

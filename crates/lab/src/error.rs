@@ -1,7 +1,7 @@
 use std::{io, path::PathBuf};
 
 use brownout_clock::{ClockError, ntp::NtpError};
-use brownout_cluster::{ClusterError, cassandra::ProvisionError, java::JavaError};
+use brownout_cluster::{ClusterError, cassandra::ProvisionError, etcd, java::JavaError};
 use brownout_disk::DiskError;
 use brownout_load::LoadError;
 use brownout_network::NetworkError;
@@ -58,6 +58,9 @@ pub enum LabError {
     /// Cassandra could not be had.
     #[error(transparent)]
     Provision(#[from] ProvisionError),
+    /// Etcd could not be had.
+    #[error(transparent)]
+    Etcd(#[from] etcd::ProvisionError),
     /// The network could not be made.
     #[error(transparent)]
     Network(#[from] NetworkError),

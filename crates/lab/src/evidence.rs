@@ -5,22 +5,17 @@ use std::time::Duration;
 use brownout_cluster::{ClusterControl, EvidenceWatch};
 use brownout_record::{EvidenceRow, Recorder};
 
-use crate::{LabError, faults::Needs, plan::INTERVAL_NS, spec::LabSpec};
+use crate::{LabError, faults::Needs, plan::INTERVAL_NS};
 
 /// Looks at what the nodes tell, until this is dropped.
 pub struct DatabaseEvidence(EvidenceWatch);
 
 impl DatabaseEvidence {
     /// Begins to look, once in every interval; those begin at `epoch_ns`, `CLOCK_MONOTONIC`.
-    pub fn start(
-        nodes: &ClusterControl,
-        spec: &LabSpec,
-        needs: &Needs,
-        epoch_ns: u64,
-    ) -> Result<DatabaseEvidence, LabError> {
+    pub fn start(nodes: &ClusterControl, needs: &Needs, epoch_ns: u64) -> Result<DatabaseEvidence, LabError> {
         let wrong_clocks = needs.clocks.iter().cloned().collect();
         let every = Duration::from_nanos(INTERVAL_NS);
-        Ok(DatabaseEvidence(EvidenceWatch::start(nodes, spec.cassandra().jmx_port, epoch_ns, every, &wrong_clocks)?))
+        Ok(DatabaseEvidence(EvidenceWatch::start(nodes, epoch_ns, every, &wrong_clocks)?))
     }
 
     /// Records what was told since the last call.

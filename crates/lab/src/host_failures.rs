@@ -81,6 +81,7 @@ mod tests {
             congestion_control: None,
             seed: 1,
             realtime: false,
+            overlay: None,
         })
         .expect("this test needs root and /dev/net/tun");
         let directory = tempfile::tempdir().unwrap();

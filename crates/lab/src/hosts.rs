@@ -2,6 +2,11 @@
 
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
+use brownout_analysis::Routes;
+use brownout_cluster::DatabaseKind;
+use brownout_network::overlay::{Overlay, service_address};
+use brownout_record::Expectation;
+
 use crate::experiment::{Complaint, LinkEntry, Names, SiteSection, one_of};
 
 /// One host.
@@ -9,10 +14,19 @@ use crate::experiment::{Complaint, LinkEntry, Names, SiteSection, one_of};
 pub struct HostPlan {
     /// `n1`, `n2`, … or `load`.
     pub name: String,
-    /// Inside the lab.
+    /// Inside the lab, on the emulated network.
     pub address: Ipv4Addr,
+    /// On the overlay, if there is one; else the same.
+    pub service: Ipv4Addr,
     /// Where it stands; none if there are no sites.
     pub location: Option<Location>,
+}
+
+impl HostPlan {
+    /// Where databases, loads and heartbeats reach it: through the overlay, if there is one.
+    pub fn service(&self) -> Ipv4Addr {
+        self.service
+    }
 }
 
 /// Where a host stands.
@@ -24,9 +38,13 @@ pub struct Location {
     pub rack: String,
 }
 
-/// All hosts of a lab: the nodes in order, then the host of the load.
+/// All hosts of a lab: the nodes in order, then the host of the load. What they are connected by, and what they run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hosts(Vec<HostPlan>);
+pub struct Hosts {
+    all: Vec<HostPlan>,
+    overlay: Option<Overlay>,
+    database: DatabaseKind,
+}
 
 /// The rack of hosts of which none is said.
 const RACK: &str = "rack1";
@@ -35,11 +53,50 @@ impl Hosts {
     /// The host that the load runs on.
     pub const LOAD: &str = "load";
 
-    /// `nodes` nodes and the host of the load.
+    /// `nodes` nodes, which run Cassandra, and the host of the load, without an overlay.
     pub fn new(nodes: u8) -> Self {
-        let host = |name: String, last| HostPlan { name, address: address(last), location: None };
+        let host =
+            |name: String, last| HostPlan { name, address: address(last), service: address(last), location: None };
         let nodes = (1..=nodes).map(|index| host(format!("n{index}"), index));
-        Hosts(nodes.chain([host(Self::LOAD.to_owned(), 250)]).collect())
+        let all = nodes.chain([host(Self::LOAD.to_owned(), 250)]).collect();
+        Hosts { all, overlay: None, database: DatabaseKind::Cassandra }
+    }
+
+    /// The same hosts, whose nodes run this.
+    pub fn running(self, database: DatabaseKind) -> Self {
+        Hosts { database, ..self }
+    }
+
+    /// What its nodes run.
+    pub fn database(&self) -> DatabaseKind {
+        self.database
+    }
+
+    /// The same hosts, which reach each other through an overlay.
+    pub fn over(mut self, overlay: Option<Overlay>) -> Self {
+        for host in &mut self.all {
+            host.service = if overlay.is_some() { service_address(host.address) } else { host.address };
+        }
+        Hosts { overlay, ..self }
+    }
+
+    /// What carries the packets of databases and loads; none: nothing but the emulated network.
+    pub fn overlay(&self) -> Option<Overlay> {
+        self.overlay
+    }
+
+    /// Which links below the ways through the overlay take.
+    pub fn routes(&self) -> Routes {
+        let word = self.overlay.map_or("", Overlay::word);
+        let names: Vec<String> = self.all.iter().map(|host| host.name.clone()).collect();
+        Routes::new(word, &names)
+    }
+
+    /// What a fault must show below, and what that means above: its expectations on both layers.
+    pub fn with_overlay(&self, mut expectations: Vec<Expectation>) -> Vec<Expectation> {
+        let above = self.routes().above(&expectations);
+        expectations.extend(above);
+        expectations
     }
 
     /// The same hosts in sites. Every host has to stand in one, once; that of the load stands in the first if it is in none.
@@ -63,8 +120,8 @@ impl Hosts {
                 return Err(at(format!("'{rack}' cannot name a rack; use letters, digits, '-' and '_'")));
             }
             for (rack, host) in placed {
-                let names = one_of("the hosts are", self.0.iter().map(|host| host.name.as_str()), &host);
-                let Some(found) = self.0.iter_mut().find(|found| found.name == host) else {
+                let names = one_of("the hosts are", self.all.iter().map(|host| host.name.as_str()), &host);
+                let Some(found) = self.all.iter_mut().find(|found| found.name == host) else {
                     return Err(at(format!("unknown host '{host}'; {names}")));
                 };
                 if let Some(location) = &found.location {
@@ -76,13 +133,13 @@ impl Hosts {
                 found.location = Some(Location { site: name.clone(), rack });
             }
         }
-        let first = self.0.first().and_then(|host| host.location.clone());
+        let first = self.all.first().and_then(|host| host.location.clone());
         if !sites.is_empty()
-            && let Some(load) = self.0.iter_mut().find(|host| host.name == Self::LOAD && host.location.is_none())
+            && let Some(load) = self.all.iter_mut().find(|host| host.name == Self::LOAD && host.location.is_none())
         {
             load.location = first;
         }
-        match self.0.iter().find(|host| host.location.is_none()) {
+        match self.all.iter().find(|host| host.location.is_none()) {
             Some(host) if !sites.is_empty() => Err(Complaint::at(
                 "sites",
                 format!("{} is in no site; with sites, every node must be in one", host.name),
@@ -93,28 +150,30 @@ impl Hosts {
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &HostPlan> + Clone {
-        self.0.iter()
+        self.all.iter()
     }
 
     /// The nodes alone.
     pub fn nodes(&self) -> impl Iterator<Item = &HostPlan> + Clone {
-        self.0.iter().filter(|host| host.name != Self::LOAD)
+        self.all.iter().filter(|host| host.name != Self::LOAD)
     }
 
     /// By name.
     pub fn find(&self, name: &str) -> Option<&HostPlan> {
-        self.0.iter().find(|host| host.name == name)
+        self.all.iter().find(|host| host.name == name)
     }
 
     /// Every ordered pair, `from → to`.
     pub fn pairs(&self) -> impl Iterator<Item = (&HostPlan, &HostPlan)> {
-        self.0.iter().flat_map(|from| self.0.iter().filter(move |to| to.name != from.name).map(move |to| (from, to)))
+        self.all
+            .iter()
+            .flat_map(|from| self.all.iter().filter(move |to| to.name != from.name).map(move |to| (from, to)))
     }
 
     /// The sites with their nodes, by name; empty if there are none.
     pub fn sites(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut sites: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for host in &self.0 {
+        for host in &self.all {
             if let Some(location) = &host.location {
                 let nodes = sites.entry(&location.site).or_default();
                 if host.name != Self::LOAD {
@@ -131,7 +190,7 @@ impl Hosts {
             let named = |host: &&HostPlan| {
                 host.name == name || host.location.as_ref().is_some_and(|location| location.site == name)
             };
-            Some(self.0.iter().find(named)?.location.as_ref()?.site.as_str())
+            Some(self.all.iter().find(named)?.location.as_ref()?.site.as_str())
         };
         let first = names.iter().next().and_then(site)?;
         names.iter().all(|name| site(name) == Some(first)).then_some(first)
@@ -173,11 +232,11 @@ impl Hosts {
             let is = |host: &&HostPlan| {
                 host.name == name || host.location.as_ref().is_some_and(|location| location.site == name)
             };
-            let found: Vec<&HostPlan> = self.0.iter().filter(is).collect();
+            let found: Vec<&HostPlan> = self.all.iter().filter(is).collect();
             if found.is_empty() {
                 let sites = self.sites();
                 let intro = if sites.is_empty() { "the hosts are" } else { "the hosts and sites are" };
-                let known = self.0.iter().map(|host| host.name.as_str()).chain(sites.into_keys());
+                let known = self.all.iter().map(|host| host.name.as_str()).chain(sites.into_keys());
                 return Err(Complaint::at(key, format!("unknown host '{name}'; {}", one_of(intro, known, name))));
             }
             for host in found {
@@ -223,6 +282,19 @@ mod tests {
             let complaint = Hosts::new(3).in_sites(&sites(text)).unwrap_err();
             assert!(complaint.message.contains(words), "{complaint}");
         }
+    }
+
+    #[test]
+    fn on_an_overlay_hosts_have_an_address_more_and_ways_of_their_own() {
+        let plain = Hosts::new(3);
+        assert!(plain.iter().all(|host| host.service() == host.address));
+        assert_eq!(plain.with_overlay(Vec::new()), []);
+        let hosts = plain.over(Some(Overlay::Openvpn));
+        let load = hosts.find(Hosts::LOAD).unwrap();
+        assert_eq!((load.address, load.service()), ([10, 77, 0, 250].into(), [10, 78, 0, 250].into()));
+        let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+        assert_eq!(hosts.routes().of("n2", "load"), [pair("n2", "n1"), pair("n1", "load")]);
+        assert_eq!(hosts.running(DatabaseKind::Etcd).database(), DatabaseKind::Etcd);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::{
     LabError, byhand,
     design::Design,
     experiment::Source,
-    ground::{self, Interrupts},
+    ground::{self, Interrupts, Walls},
     labs::{Labs, Room},
     machine,
     progress::Progress,
@@ -64,7 +64,7 @@ pub fn launch(
     design.cells.iter().try_for_each(|cell| machine::refuse(&cell.plan, &options.out))?;
     let labs = Labs::of(design, &Room::of_this_machine(&options.out), options.labs)?;
     labs.warning().iter().for_each(|warning| progress.note(&format!("WARNING: {warning}")));
-    let found = Found::find(&design.cassandras(), interrupts, progress)?;
+    let found = Found::find(&design.clusters(), source.file(), interrupts, progress)?;
     let started_unix_ms =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0));
     let directory = match &options.resumes {
@@ -87,7 +87,9 @@ pub fn launch(
     }));
     let request = serde_json::to_vec(&request).map_err(|error| LabError::Machine(error.to_string()))?;
     progress.hand_over();
-    let enclosed = ground::enclose(&[INSIDE], &request, interrupts)?;
+    // What works on hosts that are not ours has nothing to keep in.
+    let walls = if design.first().layout.is_external() { Walls::None } else { Walls::Own };
+    let enclosed = ground::enclose(&[INSIDE], &request, interrupts, walls)?;
     let status = enclosed.wait().map_err(|source| LabError::Ground { doing: "wait for the lab", source })?;
     Ok(Ended { directory: directory.path().to_owned(), status })
 }

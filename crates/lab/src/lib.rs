@@ -8,6 +8,7 @@
 //! processors of its own ([`labs`]).
 
 pub mod byhand;
+mod clear_text;
 mod competition;
 mod controls;
 mod cpu;
@@ -25,6 +26,7 @@ mod launch;
 pub mod machine;
 mod made;
 mod observer;
+mod own_data;
 mod paces;
 mod phases;
 pub mod plan;
@@ -37,6 +39,8 @@ mod run;
 mod run_directory;
 mod schedule;
 mod selftest;
+mod silence;
+mod software;
 mod spec;
 mod stand;
 mod testbed;

@@ -2,30 +2,33 @@
 
 mod check;
 mod faults;
+mod overlays;
 
 use std::{
     fs, io,
     num::NonZeroU64,
+    ops::RangeInclusive,
     path::Path,
     process::Command,
     time::{Duration, Instant},
 };
 
 use brownout_cluster::{
-    cache,
-    cassandra::{self, maven},
+    DatabaseKind, cache,
+    cassandra::{self, maven, tarball},
     java, memory_needed,
 };
 use brownout_machine::{Processors, available_memory};
+use brownout_network::overlay::Overlay;
 use brownout_units::{Bytes, Delay, format_ns};
 use rustix::thread::set_current_timer_slack;
 
 pub use self::check::{Check, CheckState};
 use self::faults::refuse_faults;
-use crate::{LabError, Plan, ground::Privilege, selftest};
+use crate::{Design, LabError, Plan, experiment::CassandraChoice, ground::Privilege, plan::Layout, selftest};
 
 /// Major versions of Java that Cassandra 5.0 runs on.
-const JAVA: std::ops::RangeInclusive<u32> = 11..=17;
+const JAVA: RangeInclusive<u32> = 11..=17;
 /// The device every host's interface is made from.
 const TUN: &str = "/dev/net/tun";
 /// What a run needs on the disk of its directory: logs, data, the run's file.
@@ -35,10 +38,12 @@ pub(crate) const DISK_NEEDED: u64 = 1 << 30;
 pub fn examine(runs: &Path) -> Vec<Check> {
     let mut checks = vec![kernel(), processors(), clock_source(), privilege(), tun()];
     checks.push(timer());
-    checks.push(lab());
+    checks.extend(lab());
+    checks.push(overlays::openvpn(CheckState::Limited));
     checks.extend(faults::checks());
     checks.push(java_found());
     checks.extend(cassandra_found());
+    checks.push(etcd_found());
     checks.push(memory());
     checks.push(disk(runs));
     checks
@@ -46,14 +51,39 @@ pub fn examine(runs: &Path) -> Vec<Check> {
 
 /// Refuses a planned run that this machine cannot carry, or whose faults it cannot inject.
 pub fn refuse(plan: &Plan, runs: &Path) -> Result<(), LabError> {
-    let section = &plan.experiment.cluster;
-    refuse_if_lacking(usize::try_from(section.nodes.0).unwrap_or(usize::MAX), section.heap, runs)?;
+    refuse_if_lacking(&plan.layout, runs)?;
     refuse_faults(&plan.needs())
 }
 
+/// Refuses a design whose Cassandra no Java of this machine runs. What has to be fetched or built is found out by that.
+pub fn refuse_without_java(design: &Design) -> Result<(), LabError> {
+    let ours = design.clusters().into_iter().filter(|cluster| !cluster.is_external());
+    let cassandras = ours.filter(|cluster| cluster.kind() == DatabaseKind::Cassandra);
+    let mut asked: Vec<RangeInclusive<u32>> = Vec::new();
+    let choices = cassandras.flat_map(|cluster| cluster.versions.values().cloned().chain([cluster.cassandra()]));
+    for choice in choices {
+        let wanted = match &choice {
+            CassandraChoice::Version(version) => cassandra::release(version)?.java(),
+            CassandraChoice::Home(home) => tarball::open(home)?.java(),
+        };
+        if !asked.contains(&wanted) {
+            java::find(wanted.clone())?;
+            asked.push(wanted);
+        }
+    }
+    Ok(())
+}
+
 /// Refuses a lab that this machine cannot carry, before anything is started.
-pub fn refuse_if_lacking(nodes: usize, heap: Bytes, runs: &Path) -> Result<(), LabError> {
-    for check in [tun(), disk(runs), memory_for(nodes, heap)] {
+pub fn refuse_if_lacking(layout: &Layout, runs: &Path) -> Result<(), LabError> {
+    let checks = match layout.is_external() {
+        // Neither a network nor nodes are made.
+        true => vec![disk(runs)],
+        false => vec![tun(), disk(runs), memory_for(layout)],
+    };
+    let openvpn = layout.hosts.overlay() == Some(Overlay::Openvpn);
+    let checks = checks.into_iter().chain(openvpn.then(|| overlays::openvpn(CheckState::Lacking)));
+    for check in checks {
         if check.state == CheckState::Lacking {
             let remedy = check.remedy.unwrap_or_default();
             return Err(LabError::Machine(format!("{}: {}; {remedy}", check.name, check.found)));
@@ -201,7 +231,8 @@ fn timer() -> Check {
 }
 
 /// A lab of two hosts, built and measured.
-fn lab() -> Check {
+/// A small lab, and what can be in it.
+fn lab() -> Vec<Check> {
     let asked = selftest::DELAY;
     match selftest::run() {
         Ok(result) => {
@@ -215,19 +246,20 @@ fn lab() -> Check {
                 result.scheduling,
                 result.idle
             );
+            let vxlan = overlays::vxlan(result.no_vxlan.as_deref());
             let off = result.delay_p50_ns.abs_diff(asked.ns());
             if off > Delay::from_ms(1).ns() || result.release_p99_ns > 5_000_000 {
                 let remedy = "the machine is too busy to emulate a network in time; stop other work, or run as root";
-                return Check::not(CheckState::Limited, "lab", found, remedy);
+                return vec![Check::not(CheckState::Limited, "lab", found, remedy), vxlan];
             }
-            Check::good("lab", found)
+            vec![Check::good("lab", found), vxlan]
         }
-        Err(error) => Check::not(
+        Err(error) => vec![Check::not(
             CheckState::Lacking,
             "lab",
             error.to_string(),
             "fix the other missing items first, if there are any",
-        ),
+        )],
     }
 }
 
@@ -276,6 +308,24 @@ fn cassandra_found() -> Vec<Check> {
     vec![maven, cassandra]
 }
 
+/// Whether an etcd can be built, or is installed; only experiments on etcd need one.
+fn etcd_found() -> Check {
+    let directories = std::env::var_os("PATH").unwrap_or_default();
+    let find = |name: &str| {
+        std::env::split_paths(&directories).map(|directory| directory.join(name)).find(|program| program.is_file())
+    };
+    match (find("go"), find("etcd")) {
+        (Some(go), _) => Check::good("etcd", format!("is built from its module by {}", go.display())),
+        (None, Some(etcd)) => Check::good("etcd", format!("{} is installed", etcd.display())),
+        (None, None) => Check::not(
+            CheckState::Limited,
+            "etcd",
+            "neither Go, which builds it, nor etcd is on PATH; experiments on Cassandra need neither",
+            "on Debian or Ubuntu, as root: apt-get install etcd-server (or golang-go, for newer ones)",
+        ),
+    }
+}
+
 /// "Apache Maven 3.8.7", as `mvn --version` says.
 fn maven_version() -> Result<String, String> {
     let output =
@@ -307,18 +357,20 @@ fn memory() -> Check {
     }
 }
 
-fn memory_for(nodes: usize, heap: Bytes) -> Check {
-    let needed = memory_needed(nodes, heap);
+fn memory_for(layout: &Layout) -> Check {
+    let (nodes, needed) = (layout.hosts.nodes().count(), layout.memory_needed());
+    let (heap, smaller) = match layout.kind() {
+        DatabaseKind::Cassandra => {
+            (format!(" with a heap of {}", layout.cluster.heap()), " a smaller heap (cluster.heap, at least 128MiB),")
+        }
+        DatabaseKind::Etcd => (String::new(), ""),
+    };
     match available_memory() {
         Some(free) if free < needed => Check::not(
             CheckState::Lacking,
             "memory",
-            format!(
-                "{nodes} nodes with a heap of {heap} need {} MB, and {} MB are available",
-                needed >> 20,
-                free >> 20
-            ),
-            "write fewer nodes (cluster.nodes), a smaller heap (cluster.heap, at least 128MiB), or free some memory",
+            format!("{nodes} nodes{heap} need {} MB, and {} MB are available", needed >> 20, free >> 20),
+            format!("write fewer nodes (cluster.nodes),{smaller} or free some memory"),
         ),
         _ => Check::good("memory", format!("{} MB for {nodes} nodes", needed >> 20)),
     }

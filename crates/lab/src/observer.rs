@@ -4,10 +4,12 @@ use std::{collections::BTreeMap, fs::File, io};
 
 use brownout_cluster::Cluster;
 use brownout_load::{Bucket, Engine, Histogram, Live, Outcome};
-use brownout_machine::Processors;
+use brownout_machine::{Processors, threads};
 use brownout_network::{Host, LinkControl, Network};
 use brownout_probe::{ProbeSample as Probe, Probes};
-use brownout_record::{CpuRow, Event, HostCounterRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Recorder, WitnessRow};
+use brownout_record::{
+    ClockRow, CpuRow, Event, HostCounterRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Recorder, WitnessRow,
+};
 use brownout_stress::output::write_bucket;
 
 use crate::{
@@ -18,6 +20,7 @@ use crate::{
     host_failures,
     plan::INTERVAL_NS,
     progress::OperationTick,
+    silence::{SILENT_NS, Silence, Told},
     witness::Witnesses,
 };
 
@@ -35,6 +38,7 @@ pub struct Observer<'a> {
     network: &'a Network,
     cluster: &'a mut Cluster,
     probes: &'a Probes,
+    overlay_probes: Option<&'a Probes>,
     witnesses: &'a Witnesses,
     evidence: &'a DatabaseEvidence,
     /// What each host's kernel had thrown away.
@@ -51,8 +55,11 @@ pub struct Observer<'a> {
     competition: Competition,
     last_nodes: BTreeMap<String, u64>,
     last_load: u64,
+    last_overlay: u64,
     last_waited: u64,
     dead: Vec<String>,
+    /// Who answers, of a cluster that is not ours: the ends of its processes are not seen here.
+    silence: Option<Silence>,
     /// Packets for which the queue of a link's rate had no room.
     dropped: u64,
     /// Packets that the emulator dropped because it ran out itself.
@@ -67,6 +74,8 @@ pub struct Sources<'a> {
     pub network: &'a Network,
     /// Its own packets.
     pub probes: &'a Probes,
+    /// The same through the overlay, if there is one.
+    pub overlay_probes: Option<&'a Probes>,
     /// Those who look at the places of faults.
     pub witnesses: &'a Witnesses,
     /// What the database tells of itself.
@@ -100,11 +109,12 @@ impl<'a> Observer<'a> {
         sources: Sources<'a>,
         epoch_ns: u64,
     ) -> Result<Self, LabError> {
-        let Sources { network, probes, witnesses, evidence, proc, has_neighbours } = sources;
+        let Sources { network, probes, overlay_probes, witnesses, evidence, proc, has_neighbours } = sources;
         network.control().take_counters()?;
         let processors = Processors::of_this_process();
         let competition = Competition::begin(proc, cluster).map_err(unseen)?;
         let mut clock = CpuClock::new(processors.clone(), has_neighbours);
+        let silence = (!cluster.control().is_ours()).then(Silence::default);
         let now_ns = brownout_base::clock::monotonic_ns();
         let mut observer = Observer {
             trial,
@@ -112,6 +122,7 @@ impl<'a> Observer<'a> {
             network,
             cluster,
             probes,
+            overlay_probes,
             witnesses,
             evidence,
             last_kernels: BTreeMap::new(),
@@ -125,13 +136,16 @@ impl<'a> Observer<'a> {
             competition,
             last_nodes: BTreeMap::new(),
             last_load: 0,
+            last_overlay: 0,
             last_waited: network.waited_ns().unwrap_or(0),
             dead: Vec::new(),
+            silence,
             dropped: 0,
             dropped_emulator: 0,
             filled_ns: epoch_ns + (now_ns - epoch_ns) / INTERVAL_NS * INTERVAL_NS,
         };
         observer.last_nodes = observer.node_cpu();
+        observer.last_overlay = observer.overlay_processes_ns();
         observer.last_kernels = observer.kernel_counts();
         Ok(observer)
     }
@@ -193,15 +207,20 @@ impl<'a> Observer<'a> {
 
     /// How long it takes until every probe that was sent before now has arrived or counts as lost.
     pub fn probes_settle_within(&self) -> std::time::Duration {
-        self.probes.settles_within()
+        let all = [Some(self.probes), self.overlay_probes].into_iter().flatten();
+        all.map(Probes::settles_within).max().unwrap_or_default()
     }
 
     /// Records the probes that were still under way.
     pub fn last_probes(&mut self) -> Result<(), LabError> {
         let (rows, witnessed) = (self.probe_rows(self.probes.drain()), self.witness_rows());
+        let above = self.overlay_rows();
+        let clocks = self.clock_rows();
         let trial = self.trial;
         Ok(self.recorder.batch(|recorder| {
             rows.iter().try_for_each(|row| recorder.probe(trial, row))?;
+            above.iter().try_for_each(|row| recorder.overlay_probe(trial, row))?;
+            clocks.iter().try_for_each(|row| recorder.clock(trial, row))?;
             witnessed.iter().try_for_each(|row| recorder.witness(trial, row))
         })?)
     }
@@ -228,11 +247,14 @@ impl<'a> Observer<'a> {
                 self.dropped_emulator
             ));
         }
-        let probes = self.probes.health();
-        let unseen = probes.skipped + probes.discarded + probes.send_errors;
-        if unseen * 100 > probes.sent {
-            told.push(format!("{unseen} of {} probes could not be sent or kept", probes.sent));
+        for (probes, which) in [(Some(self.probes), "probes"), (self.overlay_probes, "probes of the overlay")] {
+            let Some(probes) = probes.map(Probes::health) else { continue };
+            let unseen = probes.skipped + probes.discarded + probes.send_errors;
+            if unseen * 100 > probes.sent {
+                told.push(format!("{unseen} of {} {which} could not be sent or kept", probes.sent));
+            }
         }
+        let probes = self.probes.health();
         if probes.refused > 0 {
             told.push(format!(
                 "the kernels of sending hosts refused {} probes (a packet filter there, or no way to the receiver); \
@@ -261,20 +283,27 @@ impl<'a> Observer<'a> {
         self.dropped += links.iter().map(|link| link.dropped_queue).sum::<u64>();
         self.dropped_emulator += links.iter().map(|link| link.dropped_emulator).sum::<u64>();
         let probes = self.probe_rows(self.probes.drain());
+        let above = self.overlay_rows();
         // Packets that wait for the emulator to read them are in none of its own counters.
         let waited = self.network.waited_ns().unwrap_or(0);
         let machine = cpu.machine.since(&self.last.machine);
+        // An overlay's thread is a part of this process, its processes are not: they are Brownout's all the same.
+        let processes = self.overlay_processes_ns();
+        let by_processes = processes.saturating_sub(self.last_overlay);
+        self.last_overlay = processes;
+        let overlay = cpu.overlay.saturating_sub(self.last.overlay) + by_processes;
         let mut subjects = vec![
             ("machine".to_owned(), machine.busy_ns),
             ("interrupts".to_owned(), machine.interrupts_ns),
             ("stolen".to_owned(), machine.stolen_ns),
             ("cores".to_owned(), cores),
             ("emulator".to_owned(), cpu.emulator.saturating_sub(self.last.emulator)),
+            ("overlay".to_owned(), overlay),
             ("load".to_owned(), load_cpu.saturating_sub(self.last_load)),
             ("emulator-waited".to_owned(), waited.saturating_sub(self.last_waited)),
             ("load-waited".to_owned(), cpu.load_waited.saturating_sub(self.last.load_waited)),
         ];
-        let instrument = cpu.instrument.saturating_sub(self.last.instrument);
+        let instrument = cpu.instrument.saturating_sub(self.last.instrument) + by_processes;
         let mut lab = instrument + machine.interrupts_ns;
         subjects.push(("instrument".to_owned(), instrument));
         for (node, used) in nodes {
@@ -287,14 +316,16 @@ impl<'a> Observer<'a> {
         subjects.extend(self.competition.look(self.cluster, own).map_err(unseen)?);
         let trial = self.trial;
         let empty = self.empty_intervals(now_ns);
-        let witnessed = self.witness_rows();
+        let (witnessed, clocks) = (self.witness_rows(), self.clock_rows());
         let kernels = self.kernel_rows(starts_ns, length_ns);
         self.recorder.batch(|recorder| {
             write_buckets(recorder, trial, buckets)?;
             empty.iter().try_for_each(|row| recorder.load_if_absent(trial, row))?;
             links.iter().try_for_each(|row| recorder.link(trial, row))?;
             probes.iter().try_for_each(|row| recorder.probe(trial, row))?;
+            above.iter().try_for_each(|row| recorder.overlay_probe(trial, row))?;
             witnessed.iter().try_for_each(|row| recorder.witness(trial, row))?;
+            clocks.iter().try_for_each(|row| recorder.clock(trial, row))?;
             kernels.iter().try_for_each(|row| recorder.host_counters(trial, row))?;
             subjects.into_iter().try_for_each(|(subject, busy_ns)| {
                 recorder.cpu(trial, &CpuRow { starts_ns, length_ns, subject, busy_ns })
@@ -320,6 +351,8 @@ impl<'a> Observer<'a> {
                 lateness: brownout_load::histogram(),
                 stood_still_ns: 0,
                 withheld: 0,
+                looked_for: 0,
+                lost: 0,
             });
             self.filled_ns += INTERVAL_NS;
         }
@@ -358,9 +391,18 @@ impl<'a> Observer<'a> {
     }
 
     /// What the witnesses saw.
-    fn witness_rows(&self) -> Vec<WitnessRow> {
+    fn witness_rows(&mut self) -> Vec<WitnessRow> {
         let seen = self.witnesses.drain();
+        if let Some(silence) = &mut self.silence {
+            silence.note(&seen);
+        }
         seen.into_iter().map(|row| WitnessRow { at_ns: self.recorder.at(row.at_ns), ..row }).collect()
+    }
+
+    /// What hosts have learned of each other's clocks.
+    fn clock_rows(&self) -> Vec<ClockRow> {
+        let seen = self.witnesses.drain_clocks();
+        seen.into_iter().map(|row| ClockRow { at_ns: self.recorder.at(row.at_ns), ..row }).collect()
     }
 
     fn kernel_counts(&self) -> BTreeMap<String, KernelCounts> {
@@ -388,6 +430,11 @@ impl<'a> Observer<'a> {
         now.into_iter().map(row).collect()
     }
 
+    /// Those that went through the overlay.
+    fn overlay_rows(&self) -> Vec<ProbeRow> {
+        self.probe_rows(self.overlay_probes.map(Probes::drain).unwrap_or_default())
+    }
+
     /// Probes in rows of their interval and pair.
     fn probe_rows(&self, samples: Vec<Probe>) -> Vec<ProbeRow> {
         let mut rows: BTreeMap<(u64, String, String), Vec<ProbeSample>> = BTreeMap::new();
@@ -407,6 +454,13 @@ impl<'a> Observer<'a> {
         rows.into_iter().map(|((starts_ns, from, to), samples)| ProbeRow { starts_ns, from, to, samples }).collect()
     }
 
+    /// CPU time that the processes of an overlay have used.
+    fn overlay_processes_ns(&self) -> u64 {
+        let processes = self.network.overlay().map(|overlay| overlay.processes()).unwrap_or_default();
+        let ran = |pid: &u32| threads(&pid.to_string()).map(|thread| thread.ran_ns).sum::<u64>();
+        processes.iter().map(ran).sum()
+    }
+
     fn node_cpu(&self) -> BTreeMap<String, u64> {
         let nodes = self.cluster.nodes().iter();
         nodes.filter_map(|node| Some((node.name.clone(), node.cpu_ns()?))).collect()
@@ -421,6 +475,26 @@ impl<'a> Observer<'a> {
             if !death.asked {
                 self.dead.push(death.node);
                 told.push(text);
+            }
+        }
+        for change in self.silence.as_mut().map(Silence::take).unwrap_or_default() {
+            match change {
+                Told::Silent { node, since_ns } => {
+                    let client = self.cluster.control().client(&node);
+                    let at = client.map(|client| format!(" at {client}")).unwrap_or_default();
+                    let seconds = SILENT_NS / 1_000_000_000;
+                    let text = format!(
+                        "{node}{at} has answered nothing for {seconds} s: it has ended, stands still, or cannot be reached \
+                         from this machine; look at it where it runs"
+                    );
+                    self.event("node-died", &node, &text, since_ns, 0)?;
+                    self.dead.push(node);
+                    told.push(text);
+                }
+                Told::Back { node, since_ns } => {
+                    self.event("node-answers", &node, &format!("{node} answers again"), since_ns, 0)?;
+                    self.dead.retain(|dead| *dead != node);
+                }
             }
         }
         Ok(told)

@@ -1,6 +1,6 @@
 //! The pace of the load in each part of a trial.
 
-use brownout_load::{Arrivals, Engine, KeyValue, LoadError, Pace};
+use brownout_load::{Arrivals, Engine, EtcdLoad, KeyValue, LoadError, Pace};
 use brownout_units::Rate;
 
 use crate::{
@@ -80,17 +80,25 @@ pub fn set(engine: &Engine, plan: &Plan, paces: Vec<Pace>) -> Result<(), LoadErr
         (Work::KeyValue(_), [pace]) if plan.load.own.is_none() => engine.set_pace(pace.clone()),
         (Work::KeyValue(_), _) => engine.set_paces(apart(&plan.load.operations(), &paces)),
         (Work::Profiles(_), _) => engine.set_paces(paces),
+        (Work::Etcd(_), [pace]) if plan.load.own.is_none() => engine.set_pace(pace.clone()),
+        (Work::Etcd(_), _) => {
+            let operations = plan.load.operations();
+            engine.set_paces(EtcdLoad::apart(EtcdLoad::OPERATIONS.map(|name| pace_of(name, &operations, &paces))))
+        }
     };
     changed.map(drop)
 }
 
 /// Reads and writes, each by its pace; idle where the load has none.
 fn apart(operations: &[&str], paces: &[Pace]) -> Vec<Pace> {
-    let of = |operation| {
-        let at = operations.iter().position(|name| *name == operation);
-        at.and_then(|at| paces.get(at).cloned()).unwrap_or(Pace::Idle)
-    };
+    let of = |operation| pace_of(operation, operations, paces);
     KeyValue::apart(of("read"), of("write"))
+}
+
+/// The pace of one of the operations that have one each; idle if it is none of them.
+fn pace_of(operation: &str, operations: &[&str], paces: &[Pace]) -> Pace {
+    let at = operations.iter().position(|name| *name == operation);
+    at.and_then(|at| paces.get(at).cloned()).unwrap_or(Pace::Idle)
 }
 
 #[cfg(test)]

@@ -305,7 +305,11 @@ impl PhaseRunner<'_> {
             self.progress.note(death);
         }
         if self.observer.dead().len() >= self.plan.layout.hosts.nodes().count() {
-            return Err(LabError::Trial("every node has died; their logs are in the run's directory".to_owned()));
+            let what = match self.plan.layout.is_external() {
+                true => "no node answers any more; look at them where they run",
+                false => "every node has died; their logs are in the run's directory",
+            };
+            return Err(LabError::Trial(what.to_owned()));
         }
         if let Some(live) = &seen.live {
             let left = ends.saturating_sub(brownout_base::clock::monotonic_ns());
@@ -432,8 +436,9 @@ fn findings_of(balance: &Balance) -> Vec<String> {
         ),
         (balance.mismatched, "reads returned bytes that no write had written: data is corrupted"),
         (balance.stale, "reads returned an older version than one acknowledged before they were sent"),
+        (balance.lost, "acknowledged writes were not there when a later read looked for them"),
         (balance.rerouted, "operations went to another coordinator because their own had no connection"),
-        (balance.garbage, "connections were closed because they received something other than CQL"),
+        (balance.garbage, "connections were closed because they received bytes that make no sense"),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)

@@ -8,7 +8,15 @@ use std::{
 use brownout_machine::Processors;
 use brownout_record::{CellRow, Environment, Run};
 
-use crate::{LabError, design::Design, experiment::Source, ground::Privilege, machine, made::Made, planner::Planner};
+use crate::{
+    LabError,
+    design::Design,
+    experiment::Source,
+    ground::{NO_PRIVILEGE, Privilege},
+    machine,
+    made::Made,
+    planner::Planner,
+};
 
 /// What a run that goes on is asked.
 pub struct Resumed {
@@ -127,13 +135,15 @@ fn refuse_another_machine(before: &Environment) -> Result<(), LabError> {
     let memory = brownout_machine::total_memory();
     let same_memory = memory.abs_diff(before.memory) <= before.memory / MEMORY_OF_A_BOOT;
     let memory = if same_memory { before.memory } else { memory };
+    // On a cluster that is not ours whoever goes on needs none, either.
+    let privilege = if before.privilege == NO_PRIVILEGE { NO_PRIVILEGE } else { Privilege::of_labs().name() };
     let now = [
         ("Brownout", &before.version, env!("CARGO_PKG_VERSION").to_owned()),
         ("the processor", &before.cpu, machine::cpu_model()),
         ("the number of processors", &before.cores.to_string(), Processors::of_this_process().whole().to_string()),
         ("the memory in bytes", &before.memory.to_string(), memory.to_string()),
         ("the kernel", &before.kernel, kernel.trim().to_owned()),
-        ("the privilege", &before.privilege, Privilege::of_labs().name().to_owned()),
+        ("the privilege", &before.privilege, privilege.to_owned()),
     ];
     let other: Vec<String> = now
         .iter()
@@ -156,7 +166,7 @@ pub(crate) fn refuse_other_software(run: &Path, cells: &[CellRow], javas: &[Stri
         .cells()?
         .iter()
         .zip(cells)
-        .map(|(before, now)| (&before.description.system, &now.description.system))
+        .map(|(before, now)| (&before.description.database, &now.description.database))
         .filter(|(before, now)| before != now)
         .map(|(before, now)| format!("it ran {before}, and {now} is what there is now"))
         .collect();

@@ -24,7 +24,7 @@ use crate::{
     spec::LabSpec,
     stand::Stands,
     testbed::idle_name,
-    worker::{Worker, system, tell},
+    worker::{Worker, tell},
 };
 
 /// Runs every trial that is missing, records everything.
@@ -36,9 +36,10 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
     if request.resumes {
         cells_made(&path, &mut design)?;
     }
-    let cells = design.cell_rows(|choice| system(request, choice));
+    let cells = design.cell_rows(|cluster| request.provided.database_of(cluster));
     if request.resumes {
-        let javas: Vec<String> = design.cassandras().iter().map(|choice| request.provided.java_of(choice)).collect();
+        let javas: Vec<String> =
+            design.clusters().into_iter().map(|cluster| request.provided.java_of(cluster)).collect();
         refuse_other_software(&path, &cells, &javas)?;
     }
     let zero_ns = brownout_base::clock::monotonic_ns();

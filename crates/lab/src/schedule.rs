@@ -1,14 +1,14 @@
 //! The schedule of the faults: when each is injected and healed, and which are in force.
 
-use std::{thread::JoinHandle, time::Duration};
+use std::{sync::Arc, thread::JoinHandle, time::Duration};
 
-use brownout_base::{Change, clock::monotonic_ns};
+use brownout_base::{Change, clock::monotonic_ns, random::derive};
 use brownout_cluster::ClusterError;
 use brownout_record::{FaultRecord, Stamp};
 
 use crate::{
     LabError,
-    faults::{ActiveFault, Capabilities, Healing},
+    faults::{ActiveFault, Capabilities, Fault, Healing, Role, Roles},
     hosts::Hosts,
     observer::Observer,
     plan::{PlannedFault, PlannedPeriod},
@@ -29,7 +29,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The faults of one trial.
 pub struct Schedule<'a> {
     faults: Vec<Scheduled<'a>>,
+    hosts: &'a Hosts,
     capabilities: &'a Capabilities,
+    roles: Roles,
 }
 
 struct Scheduled<'a> {
@@ -42,6 +44,10 @@ struct Scheduled<'a> {
     state: FaultState,
     /// It was asked for, but is not in force everywhere yet: the record knows only that.
     settling: bool,
+    /// Of a fault that follows a role, the node that had it when it was last drawn.
+    struck: Option<String>,
+    /// Of such a fault, which of the record's severities are of which planned one on which node.
+    cast: Vec<(usize, String, usize)>,
 }
 
 enum FaultState {
@@ -53,13 +59,24 @@ enum FaultState {
 }
 
 impl<'a> Schedule<'a> {
-    /// Nothing in force yet.
-    pub fn new(faults: &'a [PlannedFault], hosts: &Hosts, capabilities: &'a Capabilities) -> Self {
+    /// Nothing in force yet. `seed` is the trial's: which of several nodes with a role a fault strikes is drawn from it.
+    pub fn new(faults: &'a [PlannedFault], hosts: &'a Hosts, capabilities: &'a Capabilities, seed: u64) -> Self {
         let scheduled = |(index, planned): (usize, &'a PlannedFault)| {
             let record = planned.record(index, hosts);
-            Scheduled { planned, record, phase_ns: None, period: 0, state: FaultState::Out, settling: false }
+            let (struck, cast) = (None, Vec::new());
+            Scheduled {
+                planned,
+                record,
+                phase_ns: None,
+                period: 0,
+                state: FaultState::Out,
+                settling: false,
+                struck,
+                cast,
+            }
         };
-        Schedule { faults: faults.iter().enumerate().map(scheduled).collect(), capabilities }
+        let roles = Roles::new(derive(seed, u64::from_be_bytes(*b"   roles")));
+        Schedule { faults: faults.iter().enumerate().map(scheduled).collect(), hosts, capabilities, roles }
     }
 
     /// The phase `fault` begins at this moment.
@@ -75,7 +92,7 @@ impl<'a> Schedule<'a> {
     /// What is in force, in words.
     pub fn in_force(&self) -> Vec<String> {
         let in_force = self.faults.iter().filter(|fault| matches!(fault.state, FaultState::ActiveFault(_)));
-        in_force.filter_map(|fault| Some(fault.planned.severities.get(fault.severity()?)?.text())).collect()
+        in_force.filter_map(|fault| Some(fault.concrete(fault.severity()?)?.text())).collect()
     }
 
     /// Makes every change that is due, records it, and tells of it.
@@ -87,12 +104,20 @@ impl<'a> Schedule<'a> {
             fault.settled(trial, observer)?;
             told.extend(fault.healed(false, trial, observer)?);
             if fault.is_due(now) && matches!(fault.state, FaultState::ActiveFault(_)) {
-                told.extend(fault.end_period(self.capabilities, trial, observer)?);
+                told.extend(fault.end_period(self.hosts, self.capabilities, trial, observer)?);
+            }
+        }
+        // All roles are drawn before anything is injected that may take them from those who have them.
+        let stilled: Vec<String> = self.faults.iter().flat_map(Scheduled::stills).collect();
+        for fault in &mut self.faults {
+            if fault.is_due(now) && matches!(fault.state, FaultState::Out) {
+                let drawn = fault.draw(&mut self.roles, self.hosts, &stilled, self.capabilities);
+                told.extend(fault.drawn(drawn, trial, observer)?);
             }
         }
         for fault in &mut self.faults {
             if fault.is_due(now) && matches!(fault.state, FaultState::Out) {
-                told.push(fault.inject(self.capabilities, trial, observer)?);
+                told.push(fault.inject(self.hosts, self.capabilities, trial, observer)?);
             }
         }
         Ok(told)
@@ -138,6 +163,40 @@ impl Scheduled<'_> {
         Some(self.current()?.severity)
     }
 
+    /// That severity of the fault, on the node that was drawn if it follows a role; none if no node was.
+    fn concrete(&self, severity: usize) -> Option<Arc<dyn Fault>> {
+        let fault = self.planned.severities.get(severity)?;
+        match fault.role() {
+            Some(_) => fault.on_node(self.struck.as_deref()?),
+            None => Some(Arc::clone(fault)),
+        }
+    }
+
+    /// The role that it follows, if it does.
+    fn role(&self) -> Option<Role> {
+        self.planned.fault()?.role()
+    }
+
+    /// The nodes that it has stopped or ended, until they are back.
+    fn stills(&self) -> Vec<String> {
+        let is_over = match &self.state {
+            FaultState::Out => true,
+            FaultState::ActiveFault(_) => false,
+            FaultState::Healing(thread) => thread.is_finished(),
+        };
+        let fault = self.severity().and_then(|severity| self.concrete(severity)).filter(|_| !is_over);
+        fault.map(|fault| fault.stills().to_vec()).unwrap_or_default()
+    }
+
+    /// What it does in this period, in words. The record's tell whom earlier periods have struck, if that is drawn.
+    fn text(&self) -> String {
+        if self.role().is_none() {
+            return self.record.text.clone();
+        }
+        let drawn = self.severity().and_then(|severity| self.concrete(severity)).map(|fault| fault.text());
+        drawn.or_else(|| self.planned.fault().map(Fault::text)).unwrap_or_default()
+    }
+
     fn next(&self) -> Option<u64> {
         let (phase, period) = (self.phase_ns?, self.current()?);
         match self.state {
@@ -151,13 +210,91 @@ impl Scheduled<'_> {
         self.next().is_some_and(|at| at <= now)
     }
 
+    /// Draws the node that this period is to strike, if that is open, and notes when it was asked who it is.
+    fn draw(
+        &mut self,
+        roles: &mut Roles,
+        hosts: &Hosts,
+        stilled: &[String],
+        capabilities: &Capabilities,
+    ) -> Option<Result<Change, LabError>> {
+        let role = self.role()?;
+        let nodes: Vec<String> = hosts.nodes().map(|node| node.name.clone()).collect();
+        let asked_ns = monotonic_ns();
+        let due_ns = self.phase_ns.zip(self.current()).map_or(asked_ns, |(at, period)| at + period.starts.ns());
+        self.struck = None;
+        loop {
+            match roles.draw(role, &nodes, stilled, capabilities) {
+                Ok(node) => {
+                    self.struck = Some(node);
+                    return Some(Ok(Change::between(asked_ns, monotonic_ns())));
+                }
+                // An election may be under way.
+                Err(LabError::Cluster(ClusterError::NoLeader { .. })) if monotonic_ns() < due_ns + LATE_NS => {
+                    std::thread::sleep(LOOK_EVERY);
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+
+    /// Tells of what was drawn. If nothing was, this period is left out.
+    fn drawn(
+        &mut self,
+        drawn: Option<Result<Change, LabError>>,
+        trial: u32,
+        observer: &mut Observer<'_>,
+    ) -> Result<Option<String>, LabError> {
+        let change = match drawn {
+            None => return Ok(None),
+            Some(Ok(change)) => change,
+            Some(Err(error)) => return self.never_injected(&error.to_string(), trial, observer).map(Some),
+        };
+        let Some((role, node)) = self.role().zip(self.struck.clone()) else { return Ok(None) };
+        self.write("draw", format!("{role} is {node}"), change, trial, observer).map(Some)
+    }
+
+    /// Has the record say what is to be seen now that a node was drawn.
+    fn note_struck(&mut self, severity: usize, fault: &dyn Fault, hosts: &Hosts) {
+        let Some((role, node)) = self.role().zip(self.struck.clone()) else { return };
+        let known = self.cast.iter().find(|(of, on, _)| (*of, on) == (severity, &node)).map(|(.., at)| *at);
+        let at = known.unwrap_or_else(|| {
+            let told = self.planned.severity(severity, fault, Some(&node), hosts);
+            // The place of a severity that has not been on any node yet is its own.
+            let is_first = !self.cast.iter().any(|(of, ..)| *of == severity);
+            let at = if is_first { severity } else { self.record.severities.len() };
+            match self.record.severities.get_mut(at) {
+                Some(place) => *place = told,
+                None => self.record.severities.push(told),
+            }
+            self.cast.push((severity, node, at));
+            at
+        });
+        if let Some(period) = self.record.periods.get_mut(self.period) {
+            period.severity = u32::try_from(at).unwrap_or(u32::MAX);
+        }
+        let mut nodes: Vec<&str> = Vec::new();
+        for (_, node, _) in &self.cast {
+            if !nodes.contains(&node.as_str()) {
+                nodes.push(node);
+            }
+        }
+        let (whose, who) = (role.to_string(), format!("{role} ({})", nodes.join(", then ")));
+        if let Some(asked) = self.planned.fault() {
+            self.record.text = asked.text().replace(&whose, &who);
+            self.record.effect = asked.effect().replace(&whose, &who);
+        }
+    }
+
     fn inject(
         &mut self,
+        hosts: &Hosts,
         capabilities: &Capabilities,
         trial: u32,
         observer: &mut Observer<'_>,
     ) -> Result<String, LabError> {
-        let Some(fault) = self.severity().and_then(|severity| self.planned.severities.get(severity)) else {
+        let severity = self.severity();
+        let Some((severity, fault)) = severity.and_then(|severity| Some((severity, self.concrete(severity)?))) else {
             return Ok(String::new());
         };
         let now = monotonic_ns();
@@ -166,6 +303,7 @@ impl Scheduled<'_> {
         if let Some(why) = span.and_then(|span| missed(span, now)) {
             return self.never_injected(&why, trial, observer);
         }
+        self.note_struck(severity, fault.as_ref(), hosts);
         let brief = self.is_brief_on_links();
         if brief {
             observer.read_links()?;
@@ -187,7 +325,7 @@ impl Scheduled<'_> {
 
     /// This period is over before it began. The trial goes on: that the fault is not proven says the rest.
     fn never_injected(&mut self, why: &str, trial: u32, observer: &mut Observer<'_>) -> Result<String, LabError> {
-        let text = format!("not injected: {}: {why}", self.record.text);
+        let text = format!("not injected: {}: {why}", self.text());
         self.period += 1;
         let now = monotonic_ns();
         self.write("warning", text, Change::between(now, now), trial, observer)
@@ -210,6 +348,7 @@ impl Scheduled<'_> {
     /// The end of a period: the next step of a ramp follows without a gap, everything else is healed.
     fn end_period(
         &mut self,
+        hosts: &Hosts,
         capabilities: &Capabilities,
         trial: u32,
         observer: &mut Observer<'_>,
@@ -219,13 +358,16 @@ impl Scheduled<'_> {
         if !goes_on {
             return self.heal(trial, observer);
         }
-        let Some(fault) = next.and_then(|next| self.planned.severities.get(next.severity)) else { return Ok(None) };
+        let Some((severity, fault)) = next.and_then(|next| Some((next.severity, self.concrete(next.severity)?))) else {
+            return Ok(None);
+        };
         let amended = match &mut self.state {
             FaultState::ActiveFault(guard) => guard.amend(fault.as_ref())?,
             FaultState::Out | FaultState::Healing(_) => None,
         };
         if let Some(change) = amended {
             self.over(change, observer);
+            self.note_struck(severity, fault.as_ref(), hosts);
             self.injected(change, observer);
             let text = format!("{}; {}", fault.text(), fault.effect());
             return self.write("amend", text, change, trial, observer).map(Some);
@@ -233,7 +375,7 @@ impl Scheduled<'_> {
         // What cannot be changed in place goes for a moment.
         self.heal(trial, observer)?;
         self.healed(true, trial, observer)?;
-        self.inject(capabilities, trial, observer).map(Some)
+        self.inject(hosts, capabilities, trial, observer).map(Some)
     }
 
     fn heal(&mut self, trial: u32, observer: &mut Observer<'_>) -> Result<Option<String>, LabError> {
@@ -288,7 +430,8 @@ impl Scheduled<'_> {
     /// Whether it is one of links, in a period in which no reading of their counters may lie.
     fn is_brief_on_links(&self) -> bool {
         let brief = self.current().is_some_and(|period| period.ends.ns() - period.starts.ns() < BRIEF_NS);
-        brief && self.planned.fault().is_some_and(|fault| !fault.links().is_empty())
+        let fault = self.severity().and_then(|severity| self.concrete(severity));
+        brief && fault.is_some_and(|fault| !fault.links().is_empty())
     }
 
     fn told_over(&mut self, change: Change, trial: u32, observer: &mut Observer<'_>) -> Result<String, LabError> {
@@ -328,7 +471,9 @@ impl Scheduled<'_> {
         trial: u32,
         observer: &mut Observer<'_>,
     ) -> Result<String, LabError> {
-        let subject = self.planned.fault().map(|fault| fault.subject()).unwrap_or_default();
+        let concrete = self.concrete(self.planned.severities.len().saturating_sub(1));
+        let asked = || self.planned.fault().map(Fault::subject);
+        let subject = concrete.map(|fault| fault.subject()).or_else(asked).unwrap_or_default();
         observer.event(kind, &subject, &text, change.at_ns, change.error_ns)?;
         observer.recorder().batch(|recorder| recorder.fault(trial, &self.record))?;
         Ok(text)
@@ -367,7 +512,81 @@ fn stamp(observer: &mut Observer<'_>, change: Change) -> Stamp {
 
 #[cfg(test)]
 mod tests {
+    use brownout_cluster::DatabaseKind;
+    use brownout_record::Subject;
+    use brownout_units::Delay;
+
     use super::*;
+    use crate::faults::from_entry;
+
+    /// A fault that begins every two seconds for one.
+    fn planned(written: &str, hosts: &Hosts) -> PlannedFault {
+        let fault = from_entry(&serde_json::from_str(written).unwrap(), hosts, 1).unwrap();
+        let period = |at| PlannedPeriod { severity: 0, starts: Delay::from_secs(at), ends: Delay::from_secs(at + 1) };
+        PlannedFault { severities: vec![Arc::from(fault)], periods: [0, 2, 4].map(period).to_vec() }
+    }
+
+    fn scheduled<'a>(planned: &'a PlannedFault, hosts: &Hosts) -> Scheduled<'a> {
+        let record = planned.record(0, hosts);
+        let (phase_ns, state, struck, cast) = (None, FaultState::Out, None, Vec::new());
+        Scheduled { planned, record, phase_ns, period: 0, state, settling: false, struck, cast }
+    }
+
+    #[test]
+    fn the_record_says_whom_a_role_was_drawn_for_and_keeps_all_who_had_it() {
+        fn strike(scheduled: &mut Scheduled<'_>, hosts: &Hosts, period: usize, node: &str) {
+            scheduled.period = period;
+            scheduled.struck = Some(node.to_owned());
+            let fault = scheduled.concrete(0).unwrap();
+            scheduled.note_struck(0, fault.as_ref(), hosts);
+        }
+        let hosts = Hosts::new(3).running(DatabaseKind::Etcd);
+        let planned = planned(r#"{"slow":{"host":"leader","delay":"100ms"}}"#, &hosts);
+        let mut scheduled = scheduled(&planned, &hosts);
+        let record = &scheduled.record;
+        assert!(record.severities[0].expectations.iter().all(|one| !one.hit), "nobody is hit before somebody is drawn");
+
+        strike(&mut scheduled, &hosts, 0, "n2");
+        let record = &scheduled.record;
+        assert_eq!((record.severities.len(), record.severities[0].text.as_str()), (1, "n2"));
+        assert_eq!(record.text, "everything the leader (n2) sends is delayed by 100ms (direction: out)");
+        let hit = record.severities[0].expectations.iter().filter(|one| one.hit);
+        assert!(hit.clone().all(|one| matches!(&one.subject, Subject::Pair { from, .. } if from == "n2")));
+        assert_eq!(hit.count(), 3);
+
+        strike(&mut scheduled, &hosts, 1, "n3");
+        strike(&mut scheduled, &hosts, 2, "n2");
+        let record = &scheduled.record;
+        let severities: Vec<&str> = record.severities.iter().map(|severity| severity.text.as_str()).collect();
+        assert_eq!(severities, ["n2", "n3"]);
+        let periods: Vec<u32> = record.periods.iter().map(|period| period.severity).collect();
+        assert_eq!(periods, [0, 1, 0]);
+        assert!(record.effect.contains("the leader (n2, then n3)"), "{}", record.effect);
+
+        assert!(scheduled.text().starts_with("everything n2 sends"), "{}", scheduled.text());
+        scheduled.struck = None;
+        assert!(scheduled.text().starts_with("everything the leader sends"), "nobody is: {}", scheduled.text());
+    }
+
+    #[test]
+    fn a_node_that_a_fault_is_starting_again_is_stilled_until_it_is_back() {
+        let hosts = Hosts::new(3).running(DatabaseKind::Etcd);
+        let planned = planned(r#"{"kill":{"host":"follower"}}"#, &hosts);
+        let mut killed = scheduled(&planned, &hosts);
+        killed.struck = Some("n3".to_owned());
+        assert!(killed.stills().is_empty(), "it was drawn, and is not struck yet");
+        let (back, comes_back) = std::sync::mpsc::channel::<()>();
+        killed.state = FaultState::Healing(std::thread::spawn(move || {
+            let _ = comes_back.recv();
+            Ok(Change::between(1, 2))
+        }));
+        assert_eq!(killed.stills(), ["n3"]);
+        drop(back);
+        while matches!(&killed.state, FaultState::Healing(thread) if !thread.is_finished()) {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        assert!(killed.stills().is_empty());
+    }
 
     #[test]
     fn a_period_that_is_late_or_over_is_left_out() {

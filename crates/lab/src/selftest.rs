@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brownout_machine::Awake;
-use brownout_network::{HostSpec, Impairment, LinkControl, Network, NetworkSpec};
+use brownout_network::{HostSpec, Impairment, LinkControl, Network, NetworkSpec, overlay::try_vxlan};
 use brownout_probe::Probes;
 use brownout_record::Histogram;
 use brownout_units::Delay;
@@ -38,12 +38,14 @@ pub struct SelfTest {
     pub release_p99_ns: u64,
     /// Whether idle processors stayed awake meanwhile, or why not.
     pub idle: String,
+    /// Why the kernel makes no VXLAN interface, if it makes none.
+    pub no_vxlan: Option<String>,
 }
 
 /// Outside: starts the lab and reads what it measured.
 pub(crate) fn run() -> Result<SelfTest, LabError> {
     let request = serde_json::to_vec(&Request::SelfTest).map_err(|error| LabError::Machine(error.to_string()))?;
-    let enclosed = ground::enclose(&[INSIDE], &request, ground::catch_interrupts())?;
+    let enclosed = ground::enclose(&[INSIDE], &request, ground::catch_interrupts(), ground::Walls::Own)?;
     let (answer, status) =
         enclosed.answer().map_err(|source| LabError::Ground { doing: "wait for the lab", source })?;
     // The lab's own error, if it had one, is its answer.
@@ -64,6 +66,7 @@ pub(crate) fn measure() -> Result<SelfTest, LabError> {
         congestion_control: None,
         seed: 1,
         realtime: Privilege::current_inside() == Privilege::Root,
+        overlay: None,
     })?;
     let probes = Probes::start(&network, EVERY)?;
     let guard = network.control().impair(&network.links(), &Impairment::delay(DELAY))?;
@@ -94,5 +97,6 @@ pub(crate) fn measure() -> Result<SelfTest, LabError> {
         release_p50_ns: quantile(0.5),
         release_p99_ns: quantile(0.99),
         idle: idle_name(&awake),
+        no_vxlan: try_vxlan().err().map(|error| error.to_string()),
     })
 }

@@ -1,26 +1,28 @@
 //! What a lab is built from: the layout of the plan, and the software and directories provided for it.
 
-use std::{fs::File, path::PathBuf};
+use std::{collections::BTreeMap, fs::File, net::SocketAddr, path::PathBuf};
 
-use brownout_cluster::{CassandraSpec, Distribution, Jit, Owner, Paths, Site, java::Java};
+use brownout_cluster::{
+    Access, Cassandra, CassandraSpec, Database, Jit, Owner, Paths, Site,
+    cassandra::Installed,
+    etcd::{self, Etcd, EtcdSpec},
+    external::External,
+};
 use brownout_network::{HostSpec, NetworkSpec};
 
 use crate::{
+    LabError,
     experiment::JitChoice,
     ground::Privilege,
-    plan::{Layout, to_u16},
+    plan::{Layout, encryption, to_u16},
 };
 
 /// What a lab is made of; the same for all trials of the same layout.
 pub struct LabSpec {
     /// Hosts, distances, cluster.
     pub layout: Layout,
-    /// Cassandra, where the lab sees it.
-    pub distribution: Distribution,
-    /// Java, where the lab sees it.
-    pub java: Java,
-    /// The class-data archive, if there is one.
-    pub archive: Option<PathBuf>,
+    /// What its nodes run, where the lab sees it.
+    pub runs: Runs,
     /// What is kept between runs, where the lab sees it.
     pub cache: PathBuf,
     /// Where nodes keep their data.
@@ -37,13 +39,48 @@ pub struct LabSpec {
     pub privilege: Privilege,
 }
 
+/// What the nodes of a cluster run.
+#[derive(Debug, Clone)]
+pub enum Runs {
+    /// Cassandra.
+    Cassandra {
+        /// Most nodes.
+        installed: Installed,
+        /// Single nodes, by name.
+        others: BTreeMap<String, Installed>,
+    },
+    /// Etcd.
+    Etcd(etcd::Installed),
+    /// Whatever they do: they run already.
+    External {
+        /// Where they answer clients, by name.
+        nodes: Vec<(String, SocketAddr)>,
+        /// What else a client needs.
+        access: Access,
+    },
+}
+
 impl LabSpec {
+    /// The database of its clusters.
+    ///
+    /// # Errors
+    /// When a setting is not allowed, or a file of an external cluster's access cannot be used.
+    pub fn database(&self) -> Result<Box<dyn Database>, LabError> {
+        let database: Box<dyn Database> = match &self.runs {
+            Runs::Cassandra { installed, others } => Box::new(Cassandra::new(&self.cassandra(), installed, others)?),
+            Runs::Etcd(installed) => Box::new(Etcd::new(&self.etcd(), installed)?),
+            Runs::External { access, .. } => Box::new(External::new(self.layout.kind(), access.clone())?),
+        };
+        Ok(database)
+    }
+
     /// The network of a lab with this layout.
     pub fn network(&self, seed: u64) -> NetworkSpec {
         let section = &self.layout.network;
         let host = |host: &crate::hosts::HostPlan| {
             let congestion_control = section.congestion_control_of.get(&host.name).cloned();
-            HostSpec { congestion_control, ..HostSpec::new(host.name.clone(), host.address) }
+            let service = Some(host.service());
+            HostSpec { congestion_control, service, ..HostSpec::new(host.name.clone(), host.address) }
         };
         NetworkSpec {
             hosts: self.layout.hosts.iter().map(host).collect(),
@@ -51,6 +88,7 @@ impl LabSpec {
             congestion_control: Some(section.congestion_control.clone()),
             seed,
             realtime: self.privilege == Privilege::Root,
+            overlay: self.layout.hosts.overlay(),
         }
     }
 
@@ -60,8 +98,12 @@ impl LabSpec {
         Paths { scratch: self.scratch.join(&part), logs: self.logs.join(&part), owner: self.owner }
     }
 
-    /// How the nodes are to be.
-    pub fn cassandra(&self) -> CassandraSpec {
+    fn etcd(&self) -> EtcdSpec {
+        let section = &self.layout.cluster;
+        EtcdSpec { settings: section.settings(), settings_of: section.settings_of() }
+    }
+
+    fn cassandra(&self) -> CassandraSpec {
         let section = &self.layout.cluster;
         let nodes = self.layout.hosts.nodes();
         let sites = nodes.filter_map(|node| {
@@ -69,11 +111,14 @@ impl LabSpec {
             Some((node.name.clone(), Site { dc: location.site.clone(), rack: location.rack.clone() }))
         });
         CassandraSpec {
-            heap: section.heap,
-            jit: match section.jit {
+            heap: section.heap(),
+            jit: match section.jit() {
                 JitChoice::C1 => Jit::C1,
                 JitChoice::Default => Jit::Default,
             },
+            settings: section.settings(),
+            settings_of: section.settings_of(),
+            encryption: encryption(section.encryption.as_ref()),
             sites: sites.collect(),
             ..CassandraSpec::default()
         }

@@ -12,16 +12,17 @@ use std::{
     time::Duration,
 };
 
-use brownout_load::{Coordinator, control};
+use brownout_cluster::DatabaseKind;
+use brownout_load::control;
 
 use crate::{
     LabError,
     faults::Needs,
-    hosts::Hosts,
-    plan::Layout,
+    own_data::OwnData,
+    plan::{ETCD_PREFIX, Layout},
     progress::Progress,
     spec::LabSpec,
-    testbed::{READY_WITHIN, Testbed, coordinator, entering},
+    testbed::{READY_WITHIN, Testbed},
     timeline::TimeLine,
 };
 
@@ -69,12 +70,14 @@ pub(crate) struct Stands<'a> {
     built: &'a AtomicU32,
     /// The data of stands that are gone stays.
     keep: bool,
+    /// What has become of what was made in a cluster that is not ours, whenever a stand went.
+    told: Vec<String>,
 }
 
 impl<'a> Stands<'a> {
     /// None stands yet; `built` are known from earlier sessions.
     pub(crate) fn new(specs: &'a [LabSpec], built: &'a AtomicU32, keep: bool) -> Stands<'a> {
-        Stands { specs, current: None, built, keep }
+        Stands { specs, current: None, built, keep, told: Vec::new() }
     }
 
     /// What labs of a layout are made of.
@@ -133,7 +136,10 @@ impl<'a> Stands<'a> {
         let hosts = &spec.layout.hosts;
         let (all, nodes) = (hosts.iter().count(), hosts.nodes().count());
         let s = if nodes == 1 { "" } else { "s" };
-        progress.step(&format!("{}: {all} hosts, starting {nodes} node{s}", wanted.title));
+        progress.step(&match spec.layout.is_external() {
+            true => format!("{}: asking {nodes} node{s}", wanted.title),
+            false => format!("{}: {all} hosts, starting {nodes} node{s}", wanted.title),
+        });
         let mut testbed = Testbed::build(spec, number, wanted.seed, wanted.needs)?;
         let ready = testbed
             .cluster
@@ -173,8 +179,19 @@ impl<'a> Stands<'a> {
         }
     }
 
-    fn remove(&self, stand: Stand) {
+    /// The end: nothing stands any more, and what is to be told of that is told.
+    pub(crate) fn end(&mut self, progress: &mut dyn Progress) {
+        if let Some(stand) = self.current.take() {
+            self.remove(stand);
+        }
+        self.told.drain(..).for_each(|told| progress.note(&told));
+    }
+
+    fn remove(&mut self, mut stand: Stand) {
         let (layout, number) = (stand.layout, stand.number);
+        let told = stand.testbed.own_data.as_mut().and_then(OwnData::end);
+        // Most say the same.
+        self.told.extend(told.filter(|told| !self.told.contains(told)));
         drop(stand);
         self.clear(layout, number);
     }
@@ -196,11 +213,20 @@ impl Stand {
     /// Makes it as after its start, and has the nodes say that it is.
     fn reset(&mut self, layout: &Layout, seed: u64, time_line: TimeLine) -> Result<(), LabError> {
         let interrupted = || time_line.interrupted();
-        let Testbed { network, cluster, controls, .. } = &mut self.testbed;
-        let host = network.host(Hosts::LOAD).ok_or_else(|| LabError::Trial("there is no host for the load".into()))?;
-        let coordinators: Vec<Coordinator> = layout.hosts.nodes().map(coordinator).collect();
+        if let Some(own) = &self.testbed.own_data {
+            // What others have there, and what its nodes have learned, is not ours to take away.
+            own.clear()?;
+            self.testbed.cluster.wait_rest(REST_WITHIN, &interrupted)?;
+            return self.testbed.controls.reseed(seed);
+        }
+        let coordinators = self.testbed.coordinators(layout.hosts.nodes())?;
+        let start = self.testbed.enters_load(None);
+        let Testbed { cluster, controls, wire, .. } = &mut self.testbed;
         let limit = control::Limit { time: DROP_WITHIN, interrupted: &interrupted };
-        control::drop_keyspaces(&coordinators, &entering(host, None), limit)?;
+        match cluster.kind() {
+            DatabaseKind::Cassandra => control::drop_keyspaces(wire, &coordinators, &start, limit)?,
+            DatabaseKind::Etcd => control::clear_etcd(wire, &coordinators, &start, ETCD_PREFIX, limit)?,
+        }
         cluster.wait_rest(REST_WITHIN, &interrupted)?;
         // Last: to be at rest is found out by reads, whose latencies nodes would remember.
         cluster.forget()?;

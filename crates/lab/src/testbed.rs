@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     fs, io,
-    net::{Ipv4Addr, SocketAddr, UdpSocket},
+    net::{Ipv4Addr, UdpSocket},
     os::unix::fs::{MetadataExt, chown},
     path::{Path, PathBuf},
     sync::Arc,
@@ -16,41 +16,58 @@ use brownout_clock::{
     ntp::{PORT as NTP_PORT, Responder},
     write_object,
 };
-use brownout_cluster::{Cluster, NodeDirectories, Place, cassandra::CQL_PORT};
+use brownout_cluster::{Cluster, NodeDirectories, Place};
 use brownout_disk::{Disk, DiskOptions};
-use brownout_load::{Coordinator, ThreadStart};
+use brownout_load::{Coordinator, ThreadStart, WireOptions};
 use brownout_machine::{Awake, Scheduling};
 use brownout_network::{Emulator, Host, ImpairmentGuard, LinkControl, Network};
 
 use crate::{
     LabError,
     controls::{Controls, NodeDisk},
-    faults::{Capabilities, DIRECTORIES, Needs},
+    faults::{Capabilities, Needs},
     hosts::{HostPlan, Hosts},
-    spec::LabSpec,
+    own_data::OwnData,
+    spec::{LabSpec, Runs},
 };
 
 /// A cluster that is not ready by then will not be: ten times what it takes on a small machine.
 pub const READY_WITHIN: Duration = Duration::from_secs(180);
 
+/// What the record has for the emulator where there is none.
+const NO_EMULATOR: &str = "no emulator";
+/// How connections of the machine itself avoid congestion (tcp(7)).
+const OF_THE_MACHINE: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
 /// The network and the cluster of a stand or of a lab by hand. Dropping it ends it: the nodes first, then the disks under them, then the network.
 pub struct Testbed {
+    /// What the load makes in a cluster that is not ours: dropped first.
+    pub own_data: Option<OwnData>,
     /// The nodes.
     pub cluster: Cluster,
     /// How faults act on it.
     pub capabilities: Capabilities,
     /// Where everybody else looks.
     pub controls: Arc<Controls>,
-    _responder: Responder,
+    /// How the load's connections speak: what the database wants beside addresses.
+    pub wire: WireOptions,
+    /// Of hosts of ours.
+    _responder: Option<Responder>,
     _disks: Vec<Disk>,
     _distances: Vec<ImpairmentGuard>,
-    /// The hosts.
+    /// The hosts. A cluster that is not ours has none of them.
     pub network: Network,
 }
 
 impl Testbed {
-    /// Builds it: the nodes are started, but not ready yet. `number` names its directories.
+    /// Builds it: the nodes are started, but not ready yet. `number` names its directories. Nodes that run already are attached.
     pub fn build(spec: &LabSpec, number: u32, seed: u64, needs: &Needs) -> Result<Testbed, LabError> {
+        if let Runs::External { nodes, access } = &spec.runs {
+            let cluster = Cluster::attach(spec.database()?, nodes)?;
+            let own_data = OwnData::new(spec.layout.kind(), access.clone(), nodes)?;
+            let testbed = Testbed::of(cluster, Network::without_hosts()?, Held::default())?;
+            return Ok(Testbed { own_data: Some(own_data), ..testbed });
+        }
         let network = Network::start_within(spec.network(seed), spec.memory)?;
         let control = network.control();
         let distances = distances(spec, &network, &control)?;
@@ -58,13 +75,8 @@ impl Testbed {
         let mut clocks = BTreeMap::new();
         let mut disks: Vec<Disk> = Vec::new();
         let mut controls = BTreeMap::new();
-        let places: Vec<&dyn Place> = spec
-            .layout
-            .hosts
-            .nodes()
-            .filter_map(|node| network.host(&node.name))
-            .map(|host| host as &dyn Place)
-            .collect();
+        let places: Vec<&dyn Place> =
+            spec.layout.hosts.nodes().filter_map(|node| network.service_place(&node.name)).collect();
         let mut prepare = |node: &NodeDirectories| -> io::Result<Vec<(OsString, OsString)>> {
             let mut environment = Vec::new();
             if needs.clocks.contains(&node.name) {
@@ -75,7 +87,7 @@ impl Testbed {
                 clocks.insert(node.name.clone(), clock);
             }
             if needs.disks.contains(&node.name) {
-                for (directory, target) in DIRECTORIES.iter().zip([&node.data, &node.commitlog, &node.hints]) {
+                for (directory, target) in &node.disks {
                     let disk = disk(&node.home, directory, target, DiskOptions { seed })?;
                     let place = NodeDisk { control: disk.control(), directory: target.clone() };
                     controls.insert((node.name.clone(), (*directory).to_owned()), place);
@@ -84,15 +96,7 @@ impl Testbed {
             }
             Ok(environment)
         };
-        let cluster = Cluster::start(
-            &spec.cassandra(),
-            &spec.distribution,
-            &spec.java,
-            &places,
-            &paths,
-            spec.archive.as_deref(),
-            &mut prepare,
-        )?;
+        let cluster = Cluster::start(spec.database()?, &places, &paths, &mut prepare)?;
         // Hosts whose clock cannot be wrong answer with the true time.
         for host in network.hosts().iter().filter(|host| !clocks.contains_key(host.name())).collect::<Vec<_>>() {
             let clock = HostClock::create(paths.scratch.join(format!("{}.clock", host.name())))?;
@@ -101,29 +105,87 @@ impl Testbed {
         let responder = responder(&network, &clocks)?;
         // Only those that a process looks at can be made wrong.
         let wrong = clocks.into_iter().filter(|(name, _)| needs.clocks.contains(name) || name == Hosts::LOAD);
-        let by_name =
-            spec.layout.hosts.pairs().filter_map(|(from, to)| {
-                Some(((from.name.clone(), to.name.clone()), network.link(&from.name, &to.name)?))
-            });
+        let held = Held { clocks: wrong.collect(), disks_of: controls, responder: Some(responder), disks, distances };
+        let testbed = Testbed::of(cluster, network, held)?;
+        testbed.controls.reseed(seed)?;
+        Ok(testbed)
+    }
+
+    fn of(cluster: Cluster, network: Network, held: Held) -> Result<Testbed, LabError> {
+        let Held { clocks, disks_of, responder, disks, distances } = held;
+        let names: Vec<&str> = network.hosts().iter().map(Host::name).collect();
+        let pairs = names.iter().flat_map(|from| names.iter().map(move |to| (*from, *to)));
+        let link = |(from, to): (&str, &str)| Some(((from.to_owned(), to.to_owned()), network.link(from, to)?));
         let controls = Arc::new(Controls {
-            by_name: by_name.collect(),
+            by_name: pairs.filter_map(link).collect(),
             nodes: cluster.control(),
-            disks: controls,
-            clocks: wrong.collect(),
-            control,
+            disks: disks_of,
+            clocks,
+            control: network.control(),
         });
-        controls.reseed(seed)?;
+        let wire = cluster.access().wire().map_err(|error| LabError::Trial(error.to_string()))?;
         let capabilities = controls.capabilities();
         Ok(Testbed {
+            own_data: None,
             cluster,
             capabilities,
             controls,
+            wire,
             _responder: responder,
             _disks: disks,
             _distances: distances,
             network,
         })
     }
+
+    /// Nodes as the load asks them.
+    pub fn coordinators<'a>(&self, nodes: impl Iterator<Item = &'a HostPlan>) -> Result<Vec<Coordinator>, LabError> {
+        let coordinator = |node: &HostPlan| -> Result<Coordinator, LabError> {
+            Ok(Coordinator { name: node.name.clone(), address: self.controls.nodes.client(&node.name)? })
+        };
+        nodes.map(coordinator).collect()
+    }
+
+    /// Moves each thread of the load to where the load runs, and lets it be on time if the machine allows: into its host, or,
+    /// where there are no hosts of ours, nowhere.
+    pub fn enters_load(&self, priority: Option<u8>) -> ThreadStart {
+        let host = self.network.host(Hosts::LOAD).cloned();
+        Arc::new(move || {
+            if let Some(host) = &host {
+                host.enter()?;
+            }
+            if let Some(priority) = priority {
+                // Whatever it gets: the generator's lateness is measured either way.
+                brownout_machine::run_urgently(priority);
+            }
+            Ok(())
+        })
+    }
+
+    /// Works where the load runs.
+    ///
+    /// # Errors
+    /// When its host cannot be entered.
+    pub fn in_load<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LabError> {
+        match self.network.host(Hosts::LOAD) {
+            Some(host) => {
+                host.run(work).map_err(|source| LabError::Ground { doing: "enter the host of the load", source })
+            }
+            None => Ok(work()),
+        }
+    }
+}
+
+/// What a testbed holds beside its network and its cluster.
+#[derive(Default)]
+struct Held {
+    /// Clocks that can be wrong, by node.
+    clocks: BTreeMap<String, HostClock>,
+    /// Disks that can be slow, by node and directory.
+    disks_of: BTreeMap<(String, String), NodeDisk>,
+    responder: Option<Responder>,
+    disks: Vec<Disk>,
+    distances: Vec<ImpairmentGuard>,
 }
 
 /// What lies between hosts all the time.
@@ -175,9 +237,14 @@ pub fn settings(testbed: &Testbed) -> TestbedSettings {
     let common = hosts.first().map(Host::congestion_control).unwrap_or_default();
     let others = hosts.iter().filter(|host| host.congestion_control() != common);
     let others: String = others.map(|host| format!(", {} on {}", host.congestion_control(), host.name())).collect();
+    let (emulator_scheduling, congestion_control) = match hosts.is_empty() {
+        // The load uses the machine's own network.
+        true => (NO_EMULATOR.to_owned(), fs::read_to_string(OF_THE_MACHINE).unwrap_or_default().trim().to_owned()),
+        false => (scheduling_name(testbed.network.realtime()), format!("{common}{others}")),
+    };
     TestbedSettings {
-        emulator_scheduling: scheduling_name(testbed.network.realtime()),
-        congestion_control: format!("{common}{others}"),
+        emulator_scheduling,
+        congestion_control,
         system_settings: serde_json::to_string_pretty(&testbed.cluster.settings_in_force()).unwrap_or_default(),
     }
 }
@@ -196,22 +263,4 @@ pub fn scheduling_name(scheduling: Scheduling) -> String {
         Scheduling::Fifo(priority) => format!("SCHED_FIFO {priority}"),
         Scheduling::Default => "SCHED_OTHER".to_owned(),
     }
-}
-
-/// A node as the load asks it.
-pub(crate) fn coordinator(node: &HostPlan) -> Coordinator {
-    Coordinator { name: node.name.clone(), address: SocketAddr::new(node.address.into(), CQL_PORT) }
-}
-
-/// Moves each thread of the load into its host, and lets it be on time if the machine allows.
-pub(crate) fn entering(host: &Host, priority: Option<u8>) -> ThreadStart {
-    let host = host.clone();
-    Arc::new(move || {
-        host.enter()?;
-        if let Some(priority) = priority {
-            // Whatever it gets: the generator's lateness is measured either way.
-            brownout_machine::run_urgently(priority);
-        }
-        Ok(())
-    })
 }

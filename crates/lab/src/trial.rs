@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use brownout_load::{Balancing, Coordinator, Engine, EngineConfig, LoadError, control};
-use brownout_network::Host;
 use brownout_probe::Probes;
 use brownout_record::{PhaseRow, Recorder, TrialRow, TrialState};
 
 use crate::{
     LabError,
+    clear_text::ClearText,
     evidence::DatabaseEvidence,
     experiment::CoordinatorsChoice,
     faults::{Needs, sabotage::sabotaged},
     filling::Filling,
-    hosts::{HostPlan, Hosts},
+    hosts::HostPlan,
     observer::{Observer, Sources},
     phases::{PhaseRunner, Warm},
     plan::{Plan, Work, to_u16},
@@ -21,7 +21,7 @@ use crate::{
     schedule::Schedule,
     spec::LabSpec,
     stand::{Stand, Stands, Wanted},
-    testbed::{Testbed, coordinator, entering},
+    testbed::Testbed,
     timeline::TimeLine,
     witness::Witnesses,
 };
@@ -105,6 +105,10 @@ impl Trial<'_> {
             title: &self.title,
         };
         let mut stand = stands.take(&wanted, self.time_line, progress)?;
+        if let Some(own) = &mut stand.testbed.own_data {
+            let told = own.claim(&self.plan.load.work)?;
+            told.iter().for_each(|told| progress.note(told));
+        }
         self.row.stand = stand.number;
         // Who is killed from now on has been served by it.
         recorder.batch(|recorder| recorder.trial(&self.row))?;
@@ -129,44 +133,51 @@ impl Trial<'_> {
         let is_fresh = stand.is_fresh();
         let capacity = stand.capacities.get(&self.load).copied();
         let testbed = &mut stand.testbed;
-        let host = testbed
-            .network
-            .host(Hosts::LOAD)
-            .ok_or_else(|| LabError::Trial("the lab has no host for the load".into()))?;
-        progress.step(&format!("{}: making the schema", self.title));
+        let coordinators = self.coordinators(testbed)?;
+        let engine = || self.engine(testbed, coordinators.clone());
         let interrupted = || time_line.interrupted();
         let unless_interrupted = |error: LoadError| if interrupted() { LabError::Interrupted } else { error.into() };
         let limit = control::Limit { time: CONTROL_WITHIN, interrupted: &interrupted };
+        if plan.layout.cluster.encryption.is_some() {
+            progress.step(&format!("{}: looking for clear text", self.title));
+        }
+        ClearText { plan, testbed, trial: number, seed }.look(recorder, limit)?;
         let (engine, filling) = match &plan.load.work {
             Work::KeyValue(workload) => {
-                control::run_ddl(&self.coordinators(), &entering(host, None), &workload.schema(), limit)
+                progress.step(&format!("{}: making the schema", self.title));
+                control::run_ddl(&testbed.wire, &coordinators, &testbed.enters_load(None), &workload.schema(), limit)
                     .map_err(unless_interrupted)?;
-                let config = self.engine(host);
-                (Engine::start_unless(config, workload.clone(), &interrupted).map_err(unless_interrupted)?, None)
+                (Engine::start_unless(engine(), workload.clone(), &interrupted).map_err(unless_interrupted)?, None)
+            }
+            Work::Etcd(load) => {
+                let started = Engine::start_etcd_unless(engine(), load.clone(), &interrupted);
+                (started.map_err(unless_interrupted)?, None)
             }
             Work::Profiles(load) => {
-                let coordinators = self.coordinators();
-                let made = host
-                    .run(|| load.make(&coordinators, seed, &interrupted))
-                    .map_err(|source| LabError::Ground { doing: "enter the host of the load", source })?
-                    .map_err(|error| match interrupted() {
+                progress.step(&format!("{}: making the schema", self.title));
+                let made = testbed.in_load(|| load.make(&coordinators, &testbed.wire, seed, &interrupted))?.map_err(
+                    |error| match interrupted() {
                         true => LabError::Interrupted,
                         false => LabError::Trial(error.to_string()),
-                    })?;
+                    },
+                )?;
                 made.notes.iter().for_each(|note| progress.note(note));
-                let filling = Filling::start(self.engine(host), &made, &interrupted).map_err(unless_interrupted)?;
-                let engine = Engine::launch_unless(self.engine(host), made.load, &interrupted);
-                (engine.map_err(unless_interrupted)?, Some(filling))
+                let filling = Filling::start(engine(), &made, &interrupted).map_err(unless_interrupted)?;
+                let started = Engine::launch_unless(engine(), made.load, &interrupted);
+                (started.map_err(unless_interrupted)?, Some(filling))
             }
         };
         let Testbed { network, cluster, capabilities, controls, .. } = testbed;
         let probes = Probes::start(network, crate::plan::probe_interval(hosts))?;
+        let above = network.overlay().map(|overlay| Probes::start(overlay, crate::plan::probe_interval(hosts)));
+        let overlay_probes = above.transpose()?;
         let mtu = to_u16(plan.layout.network.mtu.0);
         let witnesses = Witnesses::start(needs, network, mtu, controls)?;
-        let evidence = DatabaseEvidence::start(&controls.nodes, spec, needs, time_line.epoch_ns)?;
+        let evidence = DatabaseEvidence::start(&controls.nodes, needs, time_line.epoch_ns)?;
         let sources = Sources {
             network,
             probes: &probes,
+            overlay_probes: overlay_probes.as_ref(),
             witnesses: &witnesses,
             evidence: &evidence,
             proc: &spec.proc,
@@ -174,7 +185,7 @@ impl Trial<'_> {
         };
         let observer = Observer::new(number, recorder, cluster, sources, time_line.epoch_ns)?;
         let capabilities = if sabotage { sabotaged(capabilities) } else { capabilities.clone() };
-        let schedule = Schedule::new(&plan.faults, hosts, &capabilities);
+        let schedule = Schedule::new(&plan.faults, hosts, &capabilities, seed);
         let warm = (!is_fresh).then_some(Warm { capacity });
         let course = self.course;
         let runner = PhaseRunner {
@@ -195,28 +206,30 @@ impl Trial<'_> {
         Ok(())
     }
 
-    fn coordinators(&self) -> Vec<Coordinator> {
-        let hosts = &self.plan.layout.hosts;
-        let near = self.plan.experiment.load.coordinators == CoordinatorsChoice::Local;
+    fn coordinators(&self, testbed: &Testbed) -> Result<Vec<Coordinator>, LabError> {
+        let layout = &self.plan.layout;
+        let near = self.plan.experiment.load.coordinators(layout.kind()) == CoordinatorsChoice::Local;
         let is_near =
-            |node: &HostPlan| node.location.as_ref().map(|location| location.site.as_str()) == hosts.load_site();
-        hosts.nodes().filter(|node| !near || is_near(node)).map(coordinator).collect()
+            |node: &HostPlan| node.location.as_ref().map(|location| location.site.as_str()) == layout.hosts.load_site();
+        testbed.coordinators(layout.hosts.nodes().filter(|node| !near || is_near(node)))
     }
 
-    fn engine(&self, host: &Host) -> EngineConfig {
+    fn engine(&self, testbed: &Testbed, coordinators: Vec<Coordinator>) -> EngineConfig {
         let load = &self.plan.experiment.load;
         EngineConfig {
-            balancing: match load.coordinators {
+            balancing: match load.coordinators(self.plan.layout.kind()) {
                 CoordinatorsChoice::TokenAware | CoordinatorsChoice::Local => Balancing::TokenAware,
                 CoordinatorsChoice::RoundRobin => Balancing::RoundRobin,
+                CoordinatorsChoice::Leader => Balancing::Leader,
             },
             connections: usize::try_from(load.connections.0).unwrap_or(1),
             timeout: load.timeout.duration(),
             seed: self.row.seed,
             epoch_ns: self.time_line.epoch_ns,
             bucket: crate::plan::INTERVAL,
-            thread_start: entering(host, Some(LOAD_PRIORITY)),
-            ..EngineConfig::new(self.coordinators())
+            wire: testbed.wire.clone(),
+            thread_start: testbed.enters_load(Some(LOAD_PRIORITY)),
+            ..EngineConfig::new(coordinators)
         }
     }
 }

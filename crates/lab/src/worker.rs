@@ -9,8 +9,8 @@ use brownout_record::{Environment, Event, Recorder, TrialRow};
 use crate::{
     LabError,
     design::PlannedTrial,
-    experiment::CassandraChoice,
     faults::Needs,
+    ground::NO_PRIVILEGE,
     labs::{Ready, Shared},
     machine,
     made::judged_now,
@@ -44,8 +44,16 @@ pub(crate) struct Worker<'a> {
 impl Worker<'_> {
     /// Until no trial is left.
     pub(crate) fn run(mut self) -> Result<(), LabError> {
+        let result = self.trials();
+        self.stands.end(self.progress);
+        result
+    }
+
+    fn trials(&mut self) -> Result<(), LabError> {
         let request = self.request;
-        let row = |design: &crate::Design, cell: usize| design.cell_row(cell, |choice| system(request, choice));
+        let row = |design: &crate::Design, cell: usize| {
+            design.cell_row(cell, |cluster| request.provided.database_of(cluster))
+        };
         while let Some(Ready { planned, mut attempts, most_attempts }) =
             self.shared.take(self.lab, self.recorder, &row)?
         {
@@ -91,11 +99,14 @@ impl Worker<'_> {
             time_line: TimeLine::begin(self.shared.interrupts()),
         };
         let (shared, request, cores, idle) = (self.shared, self.request, self.cores, self.idle);
-        let privilege = self.stands.spec(begun.layout).privilege.name();
-        let cassandra = &begun.plan.layout.cluster.cassandra;
+        let cluster = &begun.plan.layout.cluster;
+        let privilege = match cluster.is_external() {
+            true => NO_PRIVILEGE,
+            false => self.stands.spec(begun.layout).privilege.name(),
+        };
         let mut on_ready = |recorder: &mut Recorder, testbed: &Testbed| -> Result<(), LabError> {
             if shared.stands() {
-                let java = request.provided.java_of(cassandra);
+                let java = request.provided.java_of(cluster);
                 let environment = environment(privilege, java, testbed, cores, idle, shared.seed());
                 recorder.batch(|recorder| recorder.json("environment", &environment))?;
             }
@@ -140,11 +151,6 @@ pub(crate) fn tell(recorder: &mut Recorder, trial: Option<u32>, kind: &str, erro
         text: error.to_string(),
     };
     Ok(recorder.batch(|recorder| recorder.event(&event))?)
-}
-
-/// What the record calls a database.
-pub(crate) fn system(request: &RunRequest, choice: &CassandraChoice) -> String {
-    format!("Cassandra {}", request.provided.version_of(choice))
 }
 
 fn environment(privilege: &str, java: String, testbed: &Testbed, cores: u32, idle: &str, seed: u64) -> Environment {

@@ -169,10 +169,9 @@ fn trials_that_come_to_another_network_or_cluster_take_the_time_that_a_new_one_t
     // Four trials on one stand: the warm-up of the first may take all of its 20 s, that of the others half of it.
     assert_eq!(took(FOUR, ""), 4 * 40 + 20 + 3 * 10 + 15 + 3 * 5);
     assert_eq!(took(FOUR, "fresh-every: 1"), 4 * (40 + 20 + 15));
-    // Eight in random order over two networks: they change more than once.
+    // Eight over two clusters: those of one cluster come together.
     let changing = took(&format!("{FOUR}\n  cluster.nodes: [3, 4]"), "");
-    assert!(changing > 2 * took(FOUR, ""), "{changing}");
-    assert!(changing <= 8 * (40 + 20 + 15), "{changing}");
+    assert_eq!(changing, 2 * took(FOUR, ""));
 }
 
 #[test]
@@ -244,4 +243,20 @@ fn cells_of_one_network_and_cluster_are_tried_on_the_same_stands() {
     let two = design(&format!("{FOUR}\n  cluster.nodes: [3, 4]"), "trials: 1");
     assert_eq!(two.cells.iter().map(|cell| cell.layout).collect::<Vec<_>>(), [0, 1, 0, 1, 0, 1, 0, 1]);
     assert_eq!(two.layouts().len(), 2);
+}
+
+#[test]
+fn a_block_changes_its_cluster_once_and_begins_with_either() {
+    let two = design(&format!("{FOUR}\n  cluster.nodes: [3, 4]"), "trials: 12");
+    let trials = Matrix::new(&two).trials().to_vec();
+    let mut firsts = BTreeSet::new();
+    let mut orders = BTreeSet::new();
+    for block in trials.chunk_by(|one, other| one.block == other.block) {
+        let layouts: Vec<usize> = block.iter().map(|trial| two.cells[trial.cell].layout).collect();
+        assert_eq!(layouts.windows(2).filter(|pair| pair[0] != pair[1]).count(), 1, "{layouts:?}");
+        firsts.insert(layouts[0]);
+        orders.insert(block.iter().map(|trial| (trial.cell, trial.arm == Arm::None)).collect::<Vec<_>>());
+    }
+    assert_eq!(firsts.len(), 2);
+    assert!(orders.len() > 8, "within a cluster trials come in an order of chance: {orders:?}");
 }

@@ -52,6 +52,27 @@ fn users_of_all_operations_add_up() {
 }
 
 #[test]
+fn the_plan_says_whose_timestamps_decide_and_anything_else_is_an_error_with_its_line() {
+    let with = |timestamps: &str| format!("  rate: 100/s\n  timestamps: {timestamps}\n");
+    assert!(load(&with("coordinator")).text.contains(", timestamps by the coordinators;"));
+    assert_eq!(load(&with("client")).text, load("  rate: 100/s\n").text);
+    let refused = plan(&with("server")).err().unwrap().to_string();
+    assert!(refused.contains("some.yaml:3") && refused.contains("coordinator"), "{refused}");
+}
+
+#[test]
+fn clocks_are_asked_of_each_other_only_where_the_file_says_so() {
+    let with = |network: &str| {
+        let text = format!(
+            "{network}load: {{ rate: 100/s }}\nphases: {{ warm-up: 20s, baseline: 5s }}\nobjective: {{ p99: 1s }}\n"
+        );
+        Plan::new(&Source::from_text(Path::new("some.yaml"), text).unwrap()).unwrap().needs().clock_matrix
+    };
+    assert!(with("network: { clock-matrix: true }\n"));
+    assert!(!with(""));
+}
+
+#[test]
 fn weights_are_one_load_as_before() {
     let load = load("  mix: { read: 3, write: 1 }\n  rate: 100/s\n");
     assert!(load.text.starts_with("open loop, 100/s, constant arrivals; 3 reads to 1 writes over "), "{}", load.text);

@@ -45,7 +45,7 @@ fn all_combinations_are_cells_and_each_has_its_plan() {
     );
     for (cell, words) in words.iter().enumerate() {
         let plan = Plan::new(&source.of_cell(&variation, cell).unwrap()).unwrap();
-        let told = format!("{} {}", plan.faults[0].fault().unwrap().text(), plan.load.consistency);
+        let told = format!("{} {}", plan.faults[0].fault().unwrap().text(), plan.load.consistency_words());
         for word in words.replace(',', "").split(' ').filter(|word| !["delay", "consistency"].contains(word)) {
             assert!(told.to_lowercase().contains(word), "{words}: {told}");
         }

@@ -160,6 +160,11 @@ pub struct Series {
     pub response: Histogram<u64>,
 }
 
+impl Series {
+    /// [`Series::statement`] of watches' events.
+    pub const WATCH: &'static str = "watch";
+}
+
 /// Counts for the operations of one name, taken from answers that came in time, and how many were never sent.
 #[derive(Debug, Clone)]
 pub struct OperationCounts {
@@ -223,6 +228,13 @@ pub struct Bucket {
     pub withheld: u64,
     /// Latencies by statement, coordinator and outcome; only those that occurred.
     pub series: Vec<Series>,
+    /// How long it took until watchers were told of the puts that were intended in it (etcd): by the coordinator that a
+    /// watch is on, and outcome. Each put that was acknowledged has to be told to each watcher. [`Outcome::Ok`]: it was,
+    /// before the put itself would have timed out. [`Outcome::TimedOut`]: it was not. [`Outcome::Late`]: it was after all,
+    /// counted in addition. What was not acknowledged is counted if it was told in time. `wait` is that of the put, until
+    /// it was given to a connection; `service` runs from there until its event arrived. Events are no operations: nothing
+    /// else counts them.
+    pub watches: Vec<Series>,
     /// What the operations did, by name; only names of which one was answered, sent or never sent.
     pub operations: Vec<OperationCounts>,
     /// The instrument's own error, in ns: from when an operation could have been sent (its intended start, or later,
@@ -245,6 +257,13 @@ pub struct Bucket {
     pub missing: u64,
     /// Reads with content that nobody wrote, including late answers.
     pub mismatched: u64,
+    /// Acknowledged writes that a read of this bucket was the first to look for: reads sent after the acknowledgement, of
+    /// writes that were sent when every earlier write of the same key had been answered, and answered before a newer one
+    /// was acknowledged. Only of [`crate::KeyValue`].
+    pub looked_for: u64,
+    /// Those of `looked_for` that were not found: the read returned a write that had been answered before the lost one was
+    /// sent. At a consistency whose reads and writes overlap such a write is lost for good; else it may be only late.
+    pub lost: u64,
     /// Operations sent to a coordinator other than the policy's choice, which was not connected.
     pub rerouted: u64,
 }
@@ -307,8 +326,18 @@ pub struct Balance {
     pub stale: u64,
     /// Reads of never-written keys answered without a row.
     pub empty: u64,
+    /// Acknowledged writes that a later read looked for; see [`Bucket::looked_for`].
+    pub looked_for: u64,
+    /// Those of `looked_for` that it did not find; see [`Bucket::lost`].
+    pub lost: u64,
     /// Operations sent to a coordinator other than the policy's choice, which was not connected.
     pub rerouted: u64,
+    /// Puts that watchers were told of in time, each counted for each watcher: [`Bucket::watches`].
+    pub watch_events: u64,
+    /// Those that a watcher was not told of in time, though they were acknowledged.
+    pub watch_timed_out: u64,
+    /// Those of `watch_timed_out` that it was told of after all.
+    pub watch_late: u64,
     /// Connections lost since the start.
     pub connections_lost: u64,
     /// Those of them closed by the client because the server's bytes made no sense.
@@ -346,7 +375,12 @@ impl Balance {
         self.missing += other.missing;
         self.stale += other.stale;
         self.empty += other.empty;
+        self.looked_for += other.looked_for;
+        self.lost += other.lost;
         self.rerouted += other.rerouted;
+        self.watch_events += other.watch_events;
+        self.watch_timed_out += other.watch_timed_out;
+        self.watch_late += other.watch_late;
         self.connections_lost += other.connections_lost;
         self.garbage += other.garbage;
         for (class, count) in &other.failures {

@@ -9,7 +9,7 @@ use crate::{LoadError, Protocol, Retries, Version, WireOptions};
 pub struct Coordinator {
     /// Its name in results: `n1`.
     pub name: String,
-    /// Its CQL address.
+    /// Where it takes requests: its CQL address, or the client port of an etcd.
     pub address: SocketAddr,
 }
 
@@ -31,6 +31,9 @@ pub enum Balancing {
     RoundRobin,
     /// Round robin among the replicas of the operation's key.
     TokenAware,
+    /// The member that leads (etcd): each is asked four times a second. While nobody is known to lead, or who does is not
+    /// connected, round robin.
+    Leader,
 }
 
 /// What carries the requests.
@@ -43,6 +46,9 @@ pub enum DataPath {
     /// (among the nodes of [`EngineConfig::coordinators`], by token unless [`Balancing::RoundRobin`] is set), and does
     /// not report lost connections: requests on them fail as [`crate::ErrorClass::ConnectionLost`].
     Driver,
+    /// Our own connections to an etcd, with its gRPC API. Of [`EngineConfig::wire`], only encryption and credentials
+    /// mean something there.
+    Etcd,
 }
 
 /// Default of [`EngineConfig::tick`]. Measured with `crates/stress/benches/client_cost.rs`: it saves a quarter of the
@@ -167,6 +173,12 @@ impl EngineConfig {
         }
         if self.path == DataPath::Driver && self.wire.protocol == Protocol::Exactly(Version::V5) {
             return refuse("the scylla driver does not speak version 5 of the protocol", "use version 4");
+        }
+        if self.balancing == Balancing::Leader && self.path != DataPath::Etcd {
+            return refuse("Cassandra has no leader that requests could go to", "balance round robin or by token");
+        }
+        if self.balancing == Balancing::TokenAware && self.path == DataPath::Etcd {
+            return refuse("etcd has no tokens to balance by", "balance round robin or to the leader");
         }
         if self.connections == 0 || self.connections > 1024 {
             return refuse("the number of connections per coordinator is out of range", "write 1 to 1024");

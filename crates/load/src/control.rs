@@ -3,17 +3,28 @@
 //! Every call starts a thread that runs the [`ThreadStart`] hook, opens a session on a runtime of its own, does its
 //! work within a [`Limit`], and ends. Nothing here is on the load's hot path.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use scylla::{
     client::{session::Session, session_builder::SessionBuilder},
     policies::load_balancing::{NodeIdentifier, SingleTargetLoadBalancingPolicy},
+    response::query_result::QueryRowsResult,
     statement::unprepared::Statement,
+    value::CqlValue,
 };
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{
     Coordinator, Credentials, LoadError, Table, ThreadStart, Tls, TokenRange, TokenRing, WireOptions, tls_reason,
+};
+
+pub use crate::{
+    etcd::clear_etcd,
+    marker::{MARKED_ROWS, Marker, write_marker},
 };
 
 /// Polling interval.
@@ -36,17 +47,17 @@ impl From<Duration> for Limit<'_> {
 }
 
 /// Runs DDL statements one after another, each followed by schema agreement among all `coordinators`, all within
-/// `limit`.
+/// `limit`; with the credentials and the encryption of `wire`, as all that follows.
 ///
 /// # Errors
 /// No coordinator can be reached, the server refuses a statement, or the limit is reached.
 pub fn run_ddl<'a>(
+    wire: &WireOptions,
     coordinators: &[Coordinator],
     thread_start: &ThreadStart,
     statements: &[String],
     limit: impl Into<Limit<'a>>,
 ) -> Result<(), LoadError> {
-    let wire = &WireOptions::default();
     in_session("defining the schema", coordinators, wire, thread_start, limit.into(), async |session, state| {
         for text in statements {
             *state = format!("running {text}");
@@ -58,17 +69,32 @@ pub fn run_ddl<'a>(
     })
 }
 
+/// Drops a keyspace with all that is in it, if it is there, and waits for schema agreement among all `coordinators`.
+///
+/// # Errors
+/// Those of [`run_ddl`].
+pub fn drop_keyspace<'a>(
+    wire: &WireOptions,
+    coordinators: &[Coordinator],
+    thread_start: &ThreadStart,
+    keyspace: &str,
+    limit: impl Into<Limit<'a>>,
+) -> Result<(), LoadError> {
+    let text = format!("DROP KEYSPACE IF EXISTS \"{}\"", keyspace.replace('"', "\"\""));
+    run_ddl(wire, coordinators, thread_start, &[text], limit)
+}
+
 /// Drops every keyspace that is not Cassandra's own, with all that is in it, and waits for schema agreement among all
 /// `coordinators`.
 ///
 /// # Errors
 /// Those of [`run_ddl`].
 pub fn drop_keyspaces<'a>(
+    wire: &WireOptions,
     coordinators: &[Coordinator],
     thread_start: &ThreadStart,
     limit: impl Into<Limit<'a>>,
 ) -> Result<(), LoadError> {
-    let wire = &WireOptions::default();
     let what = "dropping the keyspaces";
     in_session(what, coordinators, wire, thread_start, limit.into(), async |session, state| {
         let failed = |error: String| control_error(what, coordinators, error);
@@ -78,7 +104,7 @@ pub fn drop_keyspaces<'a>(
         let names = rows.rows::<(String,)>().map_err(|error| failed(error.to_string()))?;
         for name in names {
             let (name,) = name.map_err(|error| failed(error.to_string()))?;
-            if name == "system" || name.starts_with("system_") {
+            if is_own_keyspace(&name) {
                 continue;
             }
             let text = format!("DROP KEYSPACE \"{}\"", name.replace('"', "\"\""));
@@ -91,16 +117,18 @@ pub fn drop_keyspaces<'a>(
     })
 }
 
-/// Waits until all `coordinators` report the same schema version, and returns it.
+/// Waits until all `coordinators` report the same schema version, and returns it. Nodes of several versions describe
+/// their own tables differently, so that these never are the same: there the tables of users have to be, and what is
+/// returned stands for those.
 ///
 /// # Errors
 /// No coordinator can be reached, or they do not agree within the limit; the error then says what each of them reports.
 pub fn schema_agreement<'a>(
+    wire: &WireOptions,
     coordinators: &[Coordinator],
     thread_start: &ThreadStart,
     limit: impl Into<Limit<'a>>,
 ) -> Result<String, LoadError> {
-    let wire = &WireOptions::default();
     in_session("schema agreement", coordinators, wire, thread_start, limit.into(), async |session, state| {
         Ok(agree(session, coordinators, state).await)
     })
@@ -111,19 +139,6 @@ pub fn schema_agreement<'a>(
 /// # Errors
 /// No coordinator can be reached, the keyspace does not exist, or the limit is reached.
 pub fn token_ring<'a>(
-    coordinators: &[Coordinator],
-    thread_start: &ThreadStart,
-    table: &Table,
-    limit: impl Into<Limit<'a>>,
-) -> Result<TokenRing, LoadError> {
-    token_ring_by(&WireOptions::default(), coordinators, thread_start, table, limit)
-}
-
-/// [`token_ring`] with the credentials and the encryption of `wire`.
-///
-/// # Errors
-/// Those of [`token_ring`].
-pub(crate) fn token_ring_by<'a>(
     wire: &WireOptions,
     coordinators: &[Coordinator],
     thread_start: &ThreadStart,
@@ -149,41 +164,103 @@ fn names(coordinators: &[Coordinator]) -> String {
     coordinators.iter().map(|node| format!("{} ({})", node.name, node.address)).collect::<Vec<_>>().join(", ")
 }
 
-fn control_error(what: &str, coordinators: &[Coordinator], reason: impl ToString) -> LoadError {
+pub(crate) fn control_error(what: &str, coordinators: &[Coordinator], reason: impl ToString) -> LoadError {
     LoadError::Control { what: what.to_owned(), coordinator: names(coordinators), reason: reason.to_string() }
 }
 
-/// The schema version that every coordinator reports for itself; `Err` with the reason if it reports none.
-async fn versions(session: &Session, coordinators: &[Coordinator]) -> BTreeMap<String, Result<String, String>> {
+/// What a coordinator says of the schema that it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Held {
+    /// Of the schema.
+    version: String,
+    /// Of the server, without its last number: `5.0`.
+    release: String,
+}
+
+/// What every coordinator says for itself; `Err` with the reason if it says nothing.
+async fn versions(session: &Session, coordinators: &[Coordinator]) -> BTreeMap<String, Result<Held, String>> {
     let mut versions = BTreeMap::new();
     for node in coordinators {
-        let mut statement = Statement::new("SELECT schema_version FROM system.local WHERE key = 'local'");
-        let target = SingleTargetLoadBalancingPolicy::new(NodeIdentifier::NodeAddress(node.address), None);
-        statement.set_load_balancing_policy(Some(target));
-        statement.set_request_timeout(Some(Duration::from_secs(2)));
-        let version = async {
-            let answer = session.query_unpaged(statement, ()).await.map_err(|error| error.to_string())?;
-            let rows = answer.into_rows_result().map_err(|error| error.to_string())?;
-            let (version,) = rows.single_row::<(scylla::value::CqlValue,)>().map_err(|error| error.to_string())?;
-            version.as_uuid().map(|uuid| uuid.to_string()).ok_or_else(|| "it tells no schema version".to_owned())
+        let text = "SELECT schema_version, release_version FROM system.local WHERE key = 'local'";
+        let held = async {
+            let rows = ask(session, node, text).await?;
+            let row = rows.single_row::<(CqlValue, String)>().map_err(|error| error.to_string())?;
+            let version = row.0.as_uuid().ok_or_else(|| "it tells no schema version".to_owned())?;
+            let release = row.1.rsplit_once('.').map_or(row.1.as_str(), |(release, _)| release).to_owned();
+            Ok::<Held, String>(Held { version: version.to_string(), release })
         };
-        versions.insert(node.name.clone(), version.await);
+        versions.insert(node.name.clone(), held.await);
     }
     versions
 }
 
+/// One question to one node.
+async fn ask(session: &Session, node: &Coordinator, text: &str) -> Result<QueryRowsResult, String> {
+    let mut statement = Statement::new(text);
+    let target = SingleTargetLoadBalancingPolicy::new(NodeIdentifier::NodeAddress(node.address), None);
+    statement.set_load_balancing_policy(Some(target));
+    statement.set_request_timeout(Some(Duration::from_secs(2)));
+    let answer = session.query_unpaged(statement, ()).await.map_err(|error| error.to_string())?;
+    answer.into_rows_result().map_err(|error| error.to_string())
+}
+
+/// The tables of users that a node knows, with the identifiers that they have had since they were made.
+async fn tables_of(session: &Session, node: &Coordinator) -> Result<BTreeSet<String>, String> {
+    let rows = ask(session, node, "SELECT keyspace_name, table_name, id FROM system_schema.tables").await?;
+    let rows = rows.rows::<(String, String, CqlValue)>().map_err(|error| error.to_string())?;
+    let mut tables = BTreeSet::new();
+    for row in rows {
+        let (keyspace, table, id) = row.map_err(|error| error.to_string())?;
+        if !is_own_keyspace(&keyspace) {
+            tables.insert(format!("{keyspace}.{table} {id}"));
+        }
+    }
+    Ok(tables)
+}
+
+/// Whether a keyspace is Cassandra's own.
+fn is_own_keyspace(name: &str) -> bool {
+    name == "system" || name.starts_with("system_")
+}
+
+/// How many tables all coordinators have, if they are the same on all; else who has others.
+async fn common_tables(session: &Session, coordinators: &[Coordinator]) -> Result<String, String> {
+    let mut common: Option<BTreeSet<String>> = None;
+    for node in coordinators {
+        let tables =
+            tables_of(session, node).await.map_err(|reason| format!("{} does not tell: {reason}", node.name))?;
+        if common.as_ref().is_some_and(|first| *first != tables) {
+            return Err(format!("{} has other tables than {}", node.name, coordinators[0].name));
+        }
+        common = Some(tables);
+    }
+    Ok(format!("{} tables, the same on all", common.unwrap_or_default().len()))
+}
+
 /// Waits without limit until all coordinators have one version. `state` describes the progress.
-async fn agree(session: &Session, coordinators: &[Coordinator], state: &mut String) -> String {
+pub(crate) async fn agree(session: &Session, coordinators: &[Coordinator], state: &mut String) -> String {
     loop {
         let versions = versions(session, coordinators).await;
         let mut told = versions.values();
-        if let Some(Ok(first)) = told.next()
-            && told.all(|version| version.as_ref() == Ok(first))
-        {
-            return first.clone();
+        if let Some(Ok(first)) = told.next() {
+            let others: Vec<_> = told.collect();
+            if others.iter().all(|held| matches!(held, Ok(held) if held.version == first.version)) {
+                return first.version.clone();
+            }
+            let is_mixed = others.iter().any(|held| matches!(held, Ok(held) if held.release != first.release));
+            if is_mixed && others.iter().all(|held| held.is_ok()) {
+                match common_tables(session, coordinators).await {
+                    Ok(common) => return common,
+                    Err(reason) => {
+                        *state = format!("no agreement on the schema: {reason}");
+                        sleep(POLL).await;
+                        continue;
+                    }
+                }
+            }
         }
-        let tell = |(name, version): (&String, &Result<String, String>)| match version {
-            Ok(version) => format!("{name} has {version}"),
+        let tell = |(name, held): (&String, &Result<Held, String>)| match held {
+            Ok(held) => format!("{name} has {}", held.version),
             Err(reason) => format!("{name} does not tell: {reason}"),
         };
         *state = format!("no agreement on the schema: {}", versions.iter().map(tell).collect::<Vec<_>>().join("; "));
@@ -199,7 +276,7 @@ enum End {
 
 /// Runs `work` with a session, in a thread of its own. `work` keeps its progress in the given string, for the error if
 /// the limit is reached.
-fn in_session<T: Send>(
+pub(crate) fn in_session<T: Send>(
     what: &str,
     coordinators: &[Coordinator],
     wire: &WireOptions,

@@ -18,7 +18,7 @@ pub enum LoadError {
     Connect {
         /// The coordinator's name.
         coordinator: String,
-        /// Its CQL address.
+        /// Where it takes requests.
         address: SocketAddr,
         /// What was tried: connecting, the handshake, preparing a statement.
         step: &'static str,

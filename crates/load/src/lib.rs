@@ -1,9 +1,9 @@
 //! Load generation: what is asked of the database, when, over which protocol, and how long it took.
 //!
-//! `workload` (what) → `schedule` (when) → `wire` (CQL frames) → `account` (latency and balance sheet). The [`Engine`]
-//! puts them together: an open loop by default, whose latencies count from the intended starts, and in which nothing is
-//! dropped or held back without being counted. It knows nothing of faults, labs or namespaces: it is given addresses,
-//! and a hook that every thread it starts calls first.
+//! `workload` (what) → `schedule` (when) → `wire` (CQL frames) or `etcd` (gRPC) → `account` (latency and balance sheet).
+//! The [`Engine`] puts them together: an open loop by default, whose latencies count from the intended starts, and in
+//! which nothing is dropped or held back without being counted. It knows nothing of faults, labs or namespaces: it is
+//! given addresses, and a hook that every thread it starts calls first.
 //!
 //! [`control`] does control work (schema, metadata) through the `scylla` driver; [`stub`] is a small CQL server for
 //! benchmarks and for faults that a real server cannot be made to show.
@@ -17,8 +17,10 @@ pub mod control;
 mod driver;
 mod engine;
 mod error;
+mod etcd;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
+mod marker;
 mod pace;
 pub mod query;
 mod retries;
@@ -40,6 +42,7 @@ pub use config::{Balancing, Coordinator, DEFAULT_TICK, DataPath, EngineConfig, T
 pub use consistency::{Consistency, SerialConsistency, UnknownConsistency};
 pub use engine::Engine;
 pub use error::LoadError;
+pub use etcd::{Call, EtcdLoad, Reply};
 pub use hdrhistogram::Histogram;
 pub use pace::{Arrivals, Pace, PaceChange, Progress, Refusal};
 pub use retries::{ErrorClasses, Retries, RetryDelay};
@@ -54,5 +57,5 @@ pub use wire::{
 };
 pub use workload::{
     Drawn, Ended, Ending, Finding, KeyValue, LARGEST_ANSWER, Next, Received, Route, Sending, ServerError, Table,
-    ThreadWorkload, Ticket, Verdict, Workload,
+    ThreadWorkload, Ticket, Timestamps, Verdict, Watched, Workload,
 };

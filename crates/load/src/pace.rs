@@ -49,10 +49,10 @@ pub enum Pace {
         /// Partitions per second.
         rate: Rate,
     },
-    /// The closed loop that fills the table of a [`crate::KeyValue`]: it writes every key once and then stops by
-    /// itself. After a failed or timed-out write its user rests for 100 ms, and the write is retried after all others
-    /// until it succeeds. An error that a retry cannot change ([`crate::ErrorClass::Invalid`]) ends the loop at once:
-    /// [`Progress::refused`], [`crate::Engine::health`].
+    /// The closed loop that fills the table of a [`crate::KeyValue`], or an etcd with the keys of an
+    /// [`crate::EtcdLoad`]: it writes every key once and then stops by itself. After a failed or timed-out write its
+    /// user rests for 100 ms, and the write is retried after all others until it succeeds. An error that a retry cannot
+    /// change ([`crate::ErrorClass::Invalid`]) ends the loop at once: [`Progress::refused`], [`crate::Engine::health`].
     Populate {
         /// How many writes are in flight at a time.
         in_flight: u32,

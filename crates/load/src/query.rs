@@ -13,7 +13,7 @@ use scylla::{
     value::{CqlValue, Row},
 };
 
-use crate::{Consistency, Coordinator, LoadError, ThreadStart};
+use crate::{Consistency, Coordinator, Credentials, LoadError, ThreadStart, Tls, WireOptions, tls_reason};
 
 /// The result of a statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,12 +26,13 @@ pub struct Answer {
     pub warnings: Vec<String>,
 }
 
-/// Sends the statement to `coordinator` and to no other, without retries. Not meant for results that exceed the
-/// server's memory for one answer.
+/// Sends the statement to `coordinator` and to no other, without retries, with the credentials and the encryption of `wire`. Not
+/// meant for results that exceed the server's memory for one answer.
 ///
 /// # Errors
 /// It cannot be reached, does not answer within `limit`, or rejects the statement: the error has its message.
 pub fn query(
+    wire: &WireOptions,
     coordinator: &Coordinator,
     thread_start: &ThreadStart,
     statement: &str,
@@ -47,15 +48,23 @@ pub fn query(
         // If the node knows of others that cannot be reached, do not wait for those.
         let alone =
             AllowListHostFilter::new([coordinator.address]).map_err(|error| failed("finding it", error.to_string()))?;
-        let session = SessionBuilder::new()
+        let mut builder = SessionBuilder::new()
             .known_node_addr(coordinator.address)
             .host_filter(Arc::new(alone))
             .connection_timeout(limit)
             .auto_await_schema_agreement(false)
             .fetch_schema_metadata(false)
-            .build()
-            .await
-            .map_err(|error| failed("connecting", error.to_string()))?;
+            .tls_context(wire.tls.as_ref().map(Tls::client_config));
+        if let Some(Credentials { user, password }) = &wire.credentials {
+            builder = builder.user(user, password);
+        }
+        let session = match builder.build().await {
+            Ok(session) => session,
+            Err(error) => {
+                let reason = tls_reason(&error).unwrap_or_else(|| error.to_string());
+                return Err(failed("connecting", reason));
+            }
+        };
         let mut asked = Statement::new(statement);
         let target = NodeIdentifier::NodeAddress(coordinator.address);
         asked.set_load_balancing_policy(Some(SingleTargetLoadBalancingPolicy::new(target, None)));

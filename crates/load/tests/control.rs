@@ -4,7 +4,7 @@
 mod common;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
@@ -18,18 +18,22 @@ use common::*;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
+fn plain() -> WireOptions {
+    WireOptions::default()
+}
+
 #[test]
 fn the_schema_is_made_and_agreed_on_and_the_ring_tells_the_replicas() {
     let stub = Stub::local(3).unwrap();
     let nodes = stub.coordinators();
     let workload = KeyValue { replication: 2, ..workload() };
-    let missing = control::token_ring(&nodes, &stay(), &Table::from(&workload), LIMIT).unwrap_err();
+    let missing = control::token_ring(&plain(), &nodes, &stay(), &Table::from(&workload), LIMIT).unwrap_err();
     assert!(matches!(missing, LoadError::Control { .. }), "{missing}");
 
-    control::run_ddl(&nodes, &stay(), &workload.schema(), LIMIT).unwrap();
-    let version = control::schema_agreement(&nodes, &stay(), LIMIT).unwrap();
+    control::run_ddl(&plain(), &nodes, &stay(), &workload.schema(), LIMIT).unwrap();
+    let version = control::schema_agreement(&plain(), &nodes, &stay(), LIMIT).unwrap();
     assert_eq!(version.len(), 36, "a UUID: {version}");
-    let ring = control::token_ring(&nodes, &stay(), &Table::from(&workload), LIMIT).unwrap();
+    let ring = control::token_ring(&plain(), &nodes, &stay(), &Table::from(&workload), LIMIT).unwrap();
     assert_eq!(ring.ranges.len(), 3);
     assert!(ring.ranges.is_sorted_by_key(|range| range.end));
     for range in &ring.ranges {
@@ -41,8 +45,8 @@ fn the_schema_is_made_and_agreed_on_and_the_ring_tells_the_replicas() {
 fn token_aware_operations_go_to_the_replica_of_their_key() {
     let stub = Stub::local(3).unwrap();
     let workload = KeyValue { replication: 1, population: 30, read: 0, ..workload() };
-    control::run_ddl(&stub.coordinators(), &stay(), &workload.schema(), LIMIT).unwrap();
-    let ring = control::token_ring(&stub.coordinators(), &stay(), &Table::from(&workload), LIMIT).unwrap();
+    control::run_ddl(&plain(), &stub.coordinators(), &stay(), &workload.schema(), LIMIT).unwrap();
+    let ring = control::token_ring(&plain(), &stub.coordinators(), &stay(), &Table::from(&workload), LIMIT).unwrap();
     let config = EngineConfig { balancing: Balancing::TokenAware, ..config(&stub) };
     let engine = Engine::start(config, workload.clone()).unwrap();
     populate(&engine);
@@ -81,10 +85,20 @@ fn the_ring_is_asked_for_with_the_encryption_and_the_password_of_the_load() {
 }
 
 #[test]
+fn a_marker_is_written_through_every_coordinator_and_read_back_from_it() {
+    let stub = Stub::local(3).unwrap();
+    let marker = control::Marker { text: "m4rk".repeat(8), replication: BTreeMap::from([("dc1".to_owned(), 3)]) };
+    let written = control::write_marker(&plain(), &stub.coordinators(), &stay(), &marker, LIMIT).unwrap();
+    assert_eq!(written, 3 * control::MARKED_ROWS);
+    // Again, as in the next trial on the same cluster.
+    assert_eq!(control::write_marker(&plain(), &stub.coordinators(), &stay(), &marker, LIMIT).unwrap(), written);
+}
+
+#[test]
 fn control_work_that_cannot_succeed_ends_at_its_limit_and_says_why() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nodes = [Coordinator { name: "n1".into(), address: closed }];
-    let error = control::schema_agreement(&nodes, &stay(), ms(700)).unwrap_err();
+    let error = control::schema_agreement(&plain(), &nodes, &stay(), ms(700)).unwrap_err();
     assert!(matches!(error, LoadError::Deadline { .. }));
     assert!(error.to_string().contains("n1"), "{error}");
 }
@@ -96,6 +110,6 @@ fn control_work_ends_when_it_is_interrupted() {
     let asked = AtomicU32::new(0);
     let interrupted = || asked.fetch_add(1, Ordering::Relaxed) >= 2;
     let limit = control::Limit { time: Duration::from_secs(3_600), interrupted: &interrupted };
-    let error = control::run_ddl(&nodes, &stay(), &workload().schema(), limit).unwrap_err();
+    let error = control::run_ddl(&plain(), &nodes, &stay(), &workload().schema(), limit).unwrap_err();
     assert!(matches!(error, LoadError::Interrupted { .. }), "{error}");
 }

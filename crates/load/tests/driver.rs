@@ -26,7 +26,7 @@ fn failed(balance: &brownout_load::Balance, class: ErrorClass) -> u64 {
 #[test]
 fn without_a_fault_every_operation_is_answered_in_time_and_verified() {
     let stub = Stub::local(3).unwrap();
-    control::run_ddl(&stub.coordinators(), &stay(), &workload().schema(), ms(20_000)).unwrap();
+    control::run_ddl(&WireOptions::default(), &stub.coordinators(), &stay(), &workload().schema(), ms(20_000)).unwrap();
     for balancing in [Balancing::RoundRobin, Balancing::TokenAware] {
         let config = EngineConfig { timeout: ms(60_000), balancing, ..driven(&stub) };
         let engine = Engine::start(config, workload()).unwrap();

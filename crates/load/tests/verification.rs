@@ -6,7 +6,7 @@ mod common;
 use std::thread::sleep;
 
 use brownout_load::{
-    Bucket, Engine, ErrorClass, KeyValue, Pace,
+    Bucket, Engine, ErrorClass, KeyValue, Pace, Timestamps,
     stub::{Answer, Behaviour, Stub},
 };
 use common::*;
@@ -38,6 +38,9 @@ fn an_older_version_than_the_acknowledged_one_is_stale_but_no_failure() {
     let balance = run_against(Answer::Stale);
     assert!(balance.stale > 100, "{balance:#?}");
     assert_eq!(balance.failed, 0);
+    // Each write is missed once, however many reads return an older one.
+    assert!(balance.lost > 50 && balance.lost <= balance.stale, "{balance:#?}");
+    assert!(balance.looked_for > balance.lost, "before, all were found: {balance:#?}");
 }
 
 #[test]
@@ -57,6 +60,21 @@ fn a_true_server_is_never_accused() {
     let mut book = Book::default();
     let balance = stop(engine, &mut book);
     assert_eq!((balance.stale, balance.mismatched, balance.missing, balance.failed), (0, 0, 0, 0), "{balance:#?}");
+    assert!(balance.looked_for > 20 && balance.lost == 0, "{balance:#?}");
+}
+
+#[test]
+fn writes_that_were_under_way_together_are_no_lost_ones_whatever_order_the_database_gives_them() {
+    let stub = Stub::local(3).unwrap();
+    // Without the client's timestamps the write that comes last wins, which need not be the one that was sent last.
+    let few = KeyValue { population: 5, timestamps: Timestamps::Coordinator, ..workload() };
+    let engine = Engine::start(config(&stub), few).unwrap();
+    engine.set_pace(open(5_000.0)).unwrap();
+    sleep(ms(1_000));
+    let mut book = Book::default();
+    let balance = stop(engine, &mut book);
+    assert!(balance.looked_for > 20 && balance.lost == 0, "{balance:#?}");
+    assert_eq!((balance.mismatched, balance.missing, balance.failed), (0, 0, 0), "{balance:#?}");
 }
 
 #[test]

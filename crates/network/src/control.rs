@@ -11,7 +11,13 @@ use std::{
 
 use brownout_base::{Change, HostId, Link, LongestHold, clock::monotonic_ns};
 
-use crate::{counters::LinkCounters, error::NetworkError, impairment::Impairment, sys::Wakeup};
+use crate::{
+    counters::LinkCounters,
+    error::NetworkError,
+    impairment::Impairment,
+    marker::{Look, MarkerLook, SHORTEST},
+    sys::Wakeup,
+};
 
 /// Who impairs links: here the emulator; elsewhere it may be the kernel of a host that was only entered.
 pub trait LinkControl: Send + Sync {
@@ -147,6 +153,10 @@ pub(crate) enum Command {
     TakeCounters { fresh: Vec<LinkCounters>, answer: SyncSender<Vec<LinkCounters>> },
     /// Draw what impairments need from this seed, from the next one on.
     Reseed { seed: u64, done: SyncSender<u64> },
+    /// Look for this in all that is sent from now on; for nothing more.
+    Look { look: Option<Box<Look>>, done: SyncSender<u64> },
+    /// Say how often it was seen, by the links' positions; nothing is looked for: of none.
+    Sightings { answer: SyncSender<Vec<u64>> },
     /// Say how many packets of each host went nowhere.
     Unroutable { answer: SyncSender<Vec<u64>> },
     /// End.
@@ -192,6 +202,30 @@ impl Emulator {
     /// Hosts whose interface failed since this was last called, by whomever: each is told once. It stays failed.
     pub fn take_failures(&self) -> Vec<HostFailure> {
         std::mem::take(&mut *self.0.failures.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Looks for these bytes in all that hosts send to each other from now on, until what is returned is dropped. It
+    /// takes the emulator's thread some 10 µs for each 10 kB that are sent, so it is no part of what is measured.
+    ///
+    /// # Errors
+    /// When there are fewer than 16 bytes, or the emulator's thread cannot be reached.
+    pub fn look_for(&self, marker: &[u8]) -> Result<MarkerLook, NetworkError> {
+        if marker.len() < SHORTEST {
+            return Err(NetworkError::ShortMarker { length: marker.len(), least: SHORTEST });
+        }
+        let look = Some(Box::new(Look::new(marker, self.0.links.len())));
+        self.change(|done| Command::Look { look, done })?;
+        Ok(MarkerLook::new(self.clone()))
+    }
+
+    pub(crate) fn sightings(&self) -> Result<Vec<(Link, u64)>, NetworkError> {
+        let sightings = self.ask(|answer| Command::Sightings { answer })?;
+        Ok(self.0.links.iter().copied().zip(sightings).collect())
+    }
+
+    pub(crate) fn look_no_more(&self) {
+        // Without its thread nothing is looked for either.
+        let _ = self.change(|done| Command::Look { look: None, done });
     }
 
     /// Per host, packets whose destination is no other host.

@@ -1,8 +1,10 @@
 //! What can go wrong while a network is built or used, and what to do about it.
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, time::Duration};
 
 use thiserror::Error;
+
+use crate::overlay::Overlay;
 
 /// A network could not be built, changed or asked.
 #[derive(Debug, Error)]
@@ -92,6 +94,38 @@ pub enum NetworkError {
         found: String,
     },
 
+    /// An overlay could not be built.
+    #[error("the overlay {overlay} cannot be built: cannot {action}: {source}; {remedy}")]
+    Overlay {
+        /// Which one.
+        overlay: Overlay,
+        /// What was tried, as a verb phrase: "make its VXLAN interface on host n1".
+        action: String,
+        /// What the kernel said.
+        source: io::Error,
+        /// What to do.
+        remedy: &'static str,
+    },
+
+    /// An overlay was built and carries nothing.
+    #[error(
+        "the overlay {overlay} carries nothing from {from} to {to} within {secs} s{said}; a packet filter in these hosts, or a \
+         machine that is busy with other work, would explain it",
+        secs = within.as_secs()
+    )]
+    OverlaySilent {
+        /// Which one.
+        overlay: Overlay,
+        /// Who asked.
+        from: String,
+        /// Who did not answer.
+        to: String,
+        /// How long it was waited for.
+        within: Duration,
+        /// What its processes have said, if it has any: "; the log of …", or nothing.
+        said: String,
+    },
+
     /// The emulator's thread could not be started.
     #[error("cannot start the emulator: cannot {action}: {source}")]
     Emulator {
@@ -137,6 +171,15 @@ pub enum NetworkError {
     /// An impairment of nothing was asked for; it would look like a fault without effect.
     #[error("no link was named to be impaired; name at least one ordered pair of hosts")]
     NoLinks,
+
+    /// A marker that packets could hold by chance.
+    #[error("a marker of {length} bytes could be seen by chance; take at least {least}")]
+    ShortMarker {
+        /// Its length.
+        length: usize,
+        /// The least.
+        least: usize,
+    },
 
     /// The controller of these links has no way to change an impairment in place.
     #[error("this impairment cannot be changed in place; heal it and make another")]

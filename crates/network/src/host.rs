@@ -12,7 +12,7 @@ use std::{
     thread,
 };
 
-pub(crate) use build::Settings;
+pub(crate) use build::{Settings, TUN_DEVICE, route_overlay, tun_error};
 pub use statistics::ChecksumErrors;
 
 use brownout_base::{HostId, Place};
@@ -20,7 +20,7 @@ use brownout_base::{HostId, Place};
 use self::statistics::Statistics;
 use crate::{
     error::NetworkError,
-    subnet,
+    overlay, subnet,
     sys::{self, Tun},
 };
 
@@ -36,14 +36,22 @@ pub struct HostSpec {
     pub address: Ipv4Addr,
     /// The same for IPv6; `None` for `fd77:6272:6f77::` with the 32 bits of the IPv4 address at its end.
     pub address6: Option<Ipv6Addr>,
-    /// The TCP congestion control of its connections to other hosts; `None` for the network's.
+    /// The TCP congestion control of its connections to other hosts, through an overlay as well; `None` for the network's.
     pub congestion_control: Option<String>,
+    /// Its address on the overlay, if the network has one; `None` for what [`crate::overlay::service_address`] makes of
+    /// `address`.
+    pub service: Option<Ipv4Addr>,
 }
 
 impl HostSpec {
     /// A host with an IPv6 address that follows from its IPv4 address, and the network's congestion control.
     pub fn new(name: impl Into<String>, address: Ipv4Addr) -> Self {
-        HostSpec { name: name.into(), address, address6: None, congestion_control: None }
+        HostSpec { name: name.into(), address, address6: None, congestion_control: None, service: None }
+    }
+
+    /// The address that it will have on an overlay.
+    pub(crate) fn service(&self) -> Ipv4Addr {
+        self.service.unwrap_or_else(|| overlay::service_address(self.address))
     }
 
     /// The IPv6 address that it will have, where the machine has IPv6.
@@ -62,6 +70,8 @@ struct Inner {
     name: String,
     address: Ipv4Addr,
     address6: Option<Ipv6Addr>,
+    /// On the overlay.
+    service: Option<Ipv4Addr>,
     namespace: Arc<OwnedFd>,
     congestion_control: String,
     statistics: Statistics,
@@ -94,6 +104,11 @@ impl Host {
     /// Its address on the lab's network.
     pub fn address(&self) -> Ipv4Addr {
         self.0.address
+    }
+
+    /// Where others reach what runs on it: its address on the overlay, or, without one, [`Host::address`].
+    pub fn service(&self) -> Ipv4Addr {
+        self.0.service.unwrap_or(self.0.address)
     }
 
     /// Its IPv6 address there: as specified, else `fd77:6272:6f77::` with the 32 bits of [`Host::address`] at its end.

@@ -17,6 +17,7 @@
 //!     congestion_control: Some("cubic".into()),
 //!     seed: 1,
 //!     realtime: true,
+//!     overlay: None,
 //! })?;
 //!
 //! // All that n2 sends is 100 ms late, until the guard goes.
@@ -41,7 +42,9 @@ mod emulator;
 mod error;
 mod host;
 mod impairment;
+mod marker;
 mod network;
+pub mod overlay;
 mod subnet;
 mod sys;
 
@@ -53,4 +56,5 @@ pub use host::{ChecksumErrors, Host, HostSpec, INTERFACE};
 pub use impairment::{
     Chance, Cut, Distribution, Impairment, Loss, QueueLimit, RateLimit, Reorder, UnknownDistribution,
 };
+pub use marker::MarkerLook;
 pub use network::{Network, NetworkSpec};

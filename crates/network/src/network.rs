@@ -18,11 +18,14 @@ use crate::{
     emulator::{self, Announcement},
     error::NetworkError,
     host::{ChecksumErrors, Host, HostSpec, INTERFACE, Settings},
+    overlay::{self, Overlay, OverlayNetwork, ServicePlace, carrier_address},
     subnet::Subnet,
 };
 
 /// What IPv4 demands of every link (RFC 791).
 const SMALLEST_MTU: u16 = 68;
+/// Of a network that nobody sends on.
+const ETHERNET_MTU: u16 = 1_500;
 /// A TUN carries no more.
 const LARGEST_MTU: u16 = 65_521;
 /// Every ordered pair has state of its own; this many hosts have a million pairs.
@@ -30,6 +33,8 @@ const MOST_HOSTS: usize = 1_000;
 /// What one host takes: its TUN, its namespace, five of its kernel's counters, the sockets of its probes and trains,
 /// and what a lab may open in it (NTP, heartbeats).
 const FILES_PER_HOST: u64 = 13;
+/// What an overlay takes beside: a TUN, two sockets, and what children are given.
+const FILES_PER_OVERLAY_HOST: u64 = 6;
 /// What this process opens beside.
 const OTHER_FILES: u64 = 128;
 
@@ -47,12 +52,16 @@ pub struct NetworkSpec {
     pub seed: u64,
     /// Try to run the emulator with `SCHED_FIFO`; see [`Network::realtime`] for what came of it.
     pub realtime: bool,
+    /// A second network on top of this one; see [`Network::overlay`].
+    pub overlay: Option<Overlay>,
 }
 
 /// A network that runs. Dropping it cuts all links; its hosts vanish with their last process.
 #[derive(Debug)]
 pub struct Network {
     hosts: Vec<Host>,
+    services: Vec<ServicePlace>,
+    overlay: Option<OverlayNetwork>,
     mtu: u16,
     emulator: Emulator,
     thread: Option<JoinHandle<()>>,
@@ -82,12 +91,13 @@ impl Network {
     /// As of [`Network::start`].
     pub fn start_within(spec: NetworkSpec, memory: Option<u64>) -> Result<Network, NetworkError> {
         check(&spec)?;
-        allow_files(spec.hosts.len())?;
+        allow_files(spec.hosts.len(), spec.overlay)?;
         let settings = Settings {
             subnet: Subnet::of(spec.hosts.iter().map(|host| host.address))?,
             subnet6: Subnet::of6(spec.hosts.iter().map(HostSpec::address6))?,
             mtu: spec.mtu,
             congestion_control: spec.congestion_control.as_deref(),
+            has_overlay: spec.overlay.is_some(),
         };
         let (mut hosts, mut tuns) = (Vec::new(), Vec::new());
         for (id, host) in (0..).map(HostId).zip(&spec.hosts) {
@@ -100,7 +110,54 @@ impl Network {
             spec.hosts.iter().map(|host| (host.address, host.address6())).collect();
         let (emulator, thread, announcement) = emulator::start(tuns, &addresses, spec.seed, spec.realtime, memory)?;
         let Announcement { scheduling, schedstat } = announcement;
-        Ok(Network { hosts, mtu: spec.mtu, emulator, thread: Some(thread), scheduling, schedstat })
+        let services = hosts.iter().cloned().map(ServicePlace).collect();
+        // Whole before there is an overlay: if that fails, this ends the emulator.
+        let mut network = Network {
+            hosts,
+            services,
+            overlay: None,
+            mtu: spec.mtu,
+            emulator,
+            thread: Some(thread),
+            scheduling,
+            schedstat,
+        };
+        network.overlay = spec.overlay.map(|kind| network.start_overlay(kind, &spec)).transpose()?;
+        Ok(network)
+    }
+
+    fn start_overlay(&self, kind: Overlay, spec: &NetworkSpec) -> Result<OverlayNetwork, NetworkError> {
+        let common = &spec.congestion_control;
+        let algorithm = |host: &HostSpec| host.congestion_control.clone().or_else(|| common.clone());
+        let settings = overlay::Settings {
+            kind,
+            below: spec.mtu,
+            subnet: Subnet::of(spec.hosts.iter().map(HostSpec::service))?,
+            congestion_controls: spec.hosts.iter().map(algorithm).collect(),
+            realtime: spec.realtime,
+            emulator: self.emulator.clone(),
+        };
+        OverlayNetwork::start(&self.hosts, settings)
+    }
+
+    /// One of no hosts, for whoever works on hosts that are not ours: nothing is made, no right is needed, and its emulator has
+    /// nothing to carry.
+    ///
+    /// # Errors
+    /// [`NetworkError::Emulator`] when its thread cannot be started.
+    pub fn without_hosts() -> Result<Network, NetworkError> {
+        let (emulator, thread, announcement) = emulator::start(Vec::new(), &[], 0, false, None)?;
+        let Announcement { scheduling, schedstat } = announcement;
+        Ok(Network {
+            hosts: Vec::new(),
+            services: Vec::new(),
+            overlay: None,
+            mtu: ETHERNET_MTU,
+            emulator,
+            thread: Some(thread),
+            scheduling,
+            schedstat,
+        })
     }
 
     /// All hosts, in the order of their specification.
@@ -111,6 +168,27 @@ impl Network {
     /// The largest IP packet that a host sends, in bytes; a link may take less.
     pub fn mtu(&self) -> u16 {
         self.mtu
+    }
+
+    /// The overlay on it, if it has one: the same hosts and links, by their service addresses.
+    pub fn overlay(&self) -> Option<&OverlayNetwork> {
+        self.overlay.as_ref()
+    }
+
+    /// All hosts, in the same order, by the addresses at which others reach what runs on them: those on the overlay, if there
+    /// is one.
+    pub fn service_places(&self) -> Vec<&dyn Place> {
+        self.services.iter().map(|place| place as &dyn Place).collect()
+    }
+
+    /// A host of this network by that address; `None` if there is no such host.
+    pub fn service_place(&self, name: &str) -> Option<&dyn Place> {
+        self.services.iter().find(|place| place.0.name() == name).map(|place| place as &dyn Place)
+    }
+
+    /// That address; `None` if there is no such host.
+    pub fn service_address(&self, host: HostId) -> Option<Ipv4Addr> {
+        self.hosts.get(host.index()).map(Host::service)
     }
 
     /// The host of this name.
@@ -199,6 +277,8 @@ impl Mesh for Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
+        // First what is on top of it.
+        drop(self.overlay.take());
         self.emulator.stop();
         if let Some(thread) = self.thread.take() {
             // A panic of the emulator has already been printed by its own thread.
@@ -214,8 +294,9 @@ fn run_delay_ns(text: &str) -> Option<u64> {
 }
 
 /// Lets this process open what so many hosts take.
-fn allow_files(hosts: usize) -> Result<(), NetworkError> {
-    let needed = open_files() + OTHER_FILES + FILES_PER_HOST * hosts as u64;
+fn allow_files(hosts: usize, overlay: Option<Overlay>) -> Result<(), NetworkError> {
+    let per_host = FILES_PER_HOST + if overlay.is_some() { FILES_PER_OVERLAY_HOST } else { 0 };
+    let needed = open_files() + OTHER_FILES + per_host * hosts as u64;
     raise_file_limit(needed).map_err(|(limit, source)| NetworkError::OpenFiles { hosts, needed, limit, source })
 }
 
@@ -253,6 +334,58 @@ fn check(spec: &NetworkSpec) -> Result<(), NetworkError> {
             }
         }
     }
+    spec.overlay.map_or(Ok(()), |overlay| check_overlay(overlay, spec))
+}
+
+fn check_overlay(overlay: Overlay, spec: &NetworkSpec) -> Result<(), NetworkError> {
+    let refuse = |message: String| Err(NetworkError::Spec(message));
+    overlay.check(spec.mtu, spec.hosts.len()).or_else(refuse)?;
+    let mut services = HashSet::new();
+    for host in &spec.hosts {
+        let HostSpec { name, .. } = host;
+        let service = host.service();
+        if !services.insert(service) {
+            return refuse(format!("two hosts have the address {service} on the overlay, one of them {name}"));
+        }
+        if !is_usable(service) {
+            return refuse(format!(
+                "host {name} cannot have the address {service} on the overlay; choose a private one, such as 10.78.0.1"
+            ));
+        }
+    }
+    let mut ranges = vec![
+        ("its hosts' addresses", Subnet::of(spec.hosts.iter().map(|host| host.address))?),
+        ("those on the overlay", Subnet::of(spec.hosts.iter().map(HostSpec::service))?),
+    ];
+    if overlay == Overlay::WireguardVxlan {
+        let carriers = || spec.hosts.iter().map(|host| carrier_address(host.address));
+        let mut known = HashSet::new();
+        if let Some(twice) = carriers().find(|carrier| !known.insert(*carrier)) {
+            return refuse(format!(
+                "two hosts have the address {twice} inside of WireGuard, which ends as theirs; choose addresses that differ in \
+                 their last two numbers"
+            ));
+        }
+        ranges.push(("those inside of WireGuard", Subnet::of(carriers())?));
+    }
+    for (at, (name, range)) in ranges.iter().enumerate() {
+        if let Some((other, same)) = ranges[..at].iter().find(|(_, before)| before.overlaps(*range)) {
+            return refuse(format!(
+                "{other} ({}/{}) and {name} ({}/{}) overlap; choose them from two private ranges, such as 10.77.0.0/16 and \
+                 10.78.0.0/16",
+                same.address, same.prefix, range.address, range.prefix
+            ));
+        }
+    }
+    if let (true, [hub, others @ ..]) = (overlay.has_hub(), &spec.hosts[..])
+        && others.iter().any(|host| host.service() < hub.service())
+    {
+        return refuse(format!(
+            "{}, through which {overlay} takes all packets, needs the lowest address on the overlay, and has {}",
+            hub.name,
+            hub.service()
+        ));
+    }
     Ok(())
 }
 
@@ -278,6 +411,7 @@ mod tests {
             congestion_control: None,
             seed: 1,
             realtime: false,
+            overlay: None,
         }
     }
 
@@ -323,6 +457,58 @@ mod tests {
     fn the_time_a_thread_waited_is_the_second_number_of_its_schedstat() {
         assert_eq!(run_delay_ns("341548139 10372222 30\n"), Some(10_372_222));
         assert_eq!(run_delay_ns(""), None);
+    }
+
+    #[test]
+    fn an_overlay_that_cannot_be_is_refused_with_its_reason() {
+        let two = [("n1", "10.77.0.1"), ("n2", "10.77.0.2")];
+        let refused = |overlay, change: fn(&mut NetworkSpec)| {
+            let mut spec = NetworkSpec { overlay: Some(overlay), ..spec(&two) };
+            change(&mut spec);
+            Network::start(spec).unwrap_err().to_string()
+        };
+        for (reason, error) in [
+            ("at least 626", refused(Overlay::Vxlan, |spec| spec.mtu = 600)),
+            (
+                "two hosts have the address 10.78.0.1",
+                refused(Overlay::Wireguard, |spec| {
+                    spec.hosts[1].service = spec.hosts.first().map(HostSpec::service);
+                }),
+            ),
+            (
+                "overlap",
+                refused(Overlay::Vxlan, |spec| {
+                    spec.hosts[0].service = Some(Ipv4Addr::new(10, 77, 0, 3));
+                    spec.hosts[1].service = Some(Ipv4Addr::new(10, 77, 0, 2));
+                }),
+            ),
+            (
+                "two hosts have the address 10.79.0.1 inside of WireGuard",
+                refused(Overlay::WireguardVxlan, |spec| {
+                    spec.hosts[1].address = Ipv4Addr::new(10, 76, 0, 1);
+                    spec.hosts[1].service = Some(Ipv4Addr::new(10, 78, 0, 2));
+                }),
+            ),
+            (
+                "those on the overlay (10.79.0.0/30) and those inside of WireGuard (10.79.0.0/30) overlap",
+                refused(Overlay::WireguardVxlan, |spec| {
+                    spec.hosts[0].service = Some(Ipv4Addr::new(10, 79, 0, 2));
+                    spec.hosts[1].service = Some(Ipv4Addr::new(10, 79, 0, 3));
+                }),
+            ),
+            ("lowest address", refused(Overlay::Openvpn, |spec| spec.hosts.swap(0, 1))),
+        ] {
+            assert!(error.contains(reason), "{error}");
+        }
+        assert_eq!(HostSpec::new("n1", [10, 77, 0, 7].into()).service(), Ipv4Addr::new(10, 78, 0, 7));
+    }
+
+    #[test]
+    fn a_network_of_no_hosts_has_no_links_and_needs_no_rights() {
+        let network = Network::without_hosts().unwrap();
+        assert_eq!((network.hosts().len(), network.links(), network.host("n1").is_some()), (0, Vec::new(), false));
+        assert!(crate::LinkControl::take_counters(&network.control()).unwrap().is_empty());
+        assert!(network.host_counters().unwrap().is_empty());
     }
 
     #[test]

@@ -48,6 +48,13 @@ impl Subnet {
         V4.smallest(addresses.into_iter().map(|address| u32::from(address).into()))
     }
 
+    /// Whether an IPv4 address may be in both.
+    pub(crate) fn overlaps(self, other: Subnet) -> bool {
+        let (IpAddr::V4(one), IpAddr::V4(two)) = (self.address, other.address) else { return false };
+        let apart = 32 - u32::from(self.prefix.min(other.prefix));
+        u32::from(one).checked_shr(apart) == u32::from(two).checked_shr(apart)
+    }
+
     /// Of all its IPv6 addresses.
     pub(crate) fn of6(addresses: impl IntoIterator<Item = Ipv6Addr>) -> Result<Subnet, NetworkError> {
         V6.smallest(addresses.into_iter().map(u128::from))
@@ -94,6 +101,22 @@ mod tests {
         ] {
             let found = Subnet::of6(addresses.iter().map(|text| text.parse().unwrap())).unwrap();
             assert_eq!(format!("{}/{}", found.address, found.prefix), subnet);
+        }
+    }
+
+    #[test]
+    fn ranges_overlap_where_one_holds_the_other() {
+        let subnet = |text: &str| {
+            let (address, prefix) = text.split_once('/').unwrap();
+            Subnet { address: address.parse().unwrap(), prefix: prefix.parse().unwrap() }
+        };
+        for (one, two, overlap) in [
+            ("10.77.0.0/24", "10.78.0.0/24", false),
+            ("10.77.0.0/24", "10.77.0.0/30", true),
+            ("10.77.0.0/30", "10.77.0.4/30", false),
+            ("10.0.0.0/8", "10.78.0.0/24", true),
+        ] {
+            assert_eq!((subnet(one).overlaps(subnet(two)), subnet(two).overlaps(subnet(one))), (overlap, overlap));
         }
     }
 

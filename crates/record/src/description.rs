@@ -1,9 +1,9 @@
 //! What a run was meant to be: the parts of the plan that findings and reports need.
 
-use crate::Subject;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use crate::{Document, Placement};
+use crate::{Document, Placement, Subject};
 
 /// The run as planned. Written before anything starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,8 +14,11 @@ pub struct Description {
     pub question: Option<String>,
     /// Every host of the lab, nodes first, then the host of the load.
     pub hosts: Vec<HostDescription>,
-    /// "Cassandra 5.0.9".
-    pub system: String,
+    /// "Cassandra 5.0.9", "etcd 3.6.16"; of several versions at once "Cassandra 5.0.9 (n1, n2), 4.1.10 (n3)".
+    pub database: String,
+    /// Whether the cluster is none of the run's own: it was there before, and its hosts and its network are not known.
+    #[serde(default)]
+    pub external: bool,
     /// The load.
     pub load: LoadDescription,
     /// Phases of each trial, in order.
@@ -26,6 +29,13 @@ pub struct Description {
     /// without limits"; empty for that.
     #[serde(default)]
     pub network: Vec<String>,
+    /// What the hosts' packets are carried in: `vxlan`, `wireguard`, `wireguard+vxlan`, `openvpn`; empty: nothing.
+    #[serde(default)]
+    pub overlay: String,
+    /// What the database itself encrypts, in words, one line each: "between all nodes", "to clients"; empty: nothing. Of an
+    /// external cluster only what the load knows: whether its own connections are encrypted.
+    #[serde(default)]
+    pub encryption: Vec<String>,
     /// The ordered pairs of hosts that have a limit of rate all the time: what waits before it is the load's doing. None:
     /// the run is of a version that did not tell; see [`Description::may_queue`].
     #[serde(default)]
@@ -57,7 +67,8 @@ impl Description {
 pub struct HostDescription {
     /// Its name: `n1`, `load`.
     pub name: String,
-    /// Its address inside the lab.
+    /// Its address inside the lab: with an overlay the one below it. Of a node of an external cluster the one that it was
+    /// asked at, with the port; of the load there, which runs on the machine itself, empty.
     pub address: String,
     /// `node` or `load`.
     pub role: String,
@@ -159,6 +170,17 @@ pub struct Environment {
 
 impl Document for Description {
     const WHAT: &'static str = "description";
+    const FORMAT: u64 = 2;
+
+    fn upgrade(format: u64, fields: &mut Map<String, Value>) -> Result<(), String> {
+        if format != 1 {
+            return Err(format!("there was never a format {format} of it"));
+        }
+        // Format 1 called the database the system.
+        let database = fields.remove("system").ok_or("it has no system")?;
+        fields.insert("database".to_owned(), database);
+        Ok(())
+    }
 }
 
 impl Document for Environment {

@@ -83,6 +83,22 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_of_before_there_were_several_databases_names_its_own_and_no_overlay_or_encryption() {
+        let text = r#"{"name":"old","question":null,"hosts":[],"system":"Cassandra 5.0.9","load":{"text":"","rate":null,
+            "threads":null,"consistency":"one","replication":1,"timeout_ns":1},"phases":[],"faults":[],"trials":1,
+            "objective":{"response_ns":1,"share":0.9,"phases":[]},"interval_ns":1,"warnings":[]}"#;
+        let old: Description = read(text).unwrap();
+        assert_eq!((old.database.as_str(), old.overlay.as_str(), old.encryption.len()), ("Cassandra 5.0.9", "", 0));
+        assert!(!old.external);
+        let new = Description { encryption: vec!["to clients".to_owned()], overlay: "vxlan".to_owned(), ..old };
+        let text = write(&new).unwrap();
+        assert!(text.contains(r#""format":2"#) && text.contains(r#""database":"Cassandra 5.0.9""#), "{text}");
+        assert_eq!(read::<Description>(&text).unwrap(), new);
+        let nameless = text.replace("database", "datebase").replace(r#""format":2"#, r#""format":1"#);
+        assert!(read::<Description>(&nameless).unwrap_err().to_string().contains("it has no system"));
+    }
+
+    #[test]
     fn a_document_of_the_future_is_refused_with_both_formats() {
         let text = r#"{"format": 7, "severity": "unheard of"}"#;
         let error = read::<FaultRecord>(text).unwrap_err().to_string();

@@ -27,6 +27,13 @@ pub enum Subject {
         /// The receiving host.
         to: String,
     },
+    /// The same way through the overlay that carries the hosts' packets.
+    Overlay {
+        /// The sending host.
+        from: String,
+        /// The receiving host.
+        to: String,
+    },
     /// A host: its processes, its share of the processors, its clock.
     Host {
         /// Its name.
@@ -49,6 +56,11 @@ impl Subject {
         Subject::Pair { from: from.into(), to: to.into() }
     }
 
+    /// The way from one host to another through the overlay.
+    pub fn overlay(from: impl Into<String>, to: impl Into<String>) -> Self {
+        Subject::Overlay { from: from.into(), to: to.into() }
+    }
+
     /// A host.
     pub fn host(host: impl Into<String>) -> Self {
         Subject::Host { host: host.into() }
@@ -64,6 +76,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Subject::Pair { from, to } => f.pad(&format!("{from} → {to}")),
+            Subject::Overlay { from, to } => f.pad(&format!("{from} → {to} (overlay)")),
             Subject::Host { host } => f.pad(host),
             Subject::Directory { host, directory } => f.pad(&format!("{host} {directory}")),
         }
@@ -326,6 +339,7 @@ mod tests {
     fn a_subject_reads_well_in_words_and_in_json() {
         for (subject, words, json) in [
             (Subject::pair("n1", "n2"), "n1 → n2", r#"{"kind":"pair","from":"n1","to":"n2"}"#),
+            (Subject::overlay("n1", "n2"), "n1 → n2 (overlay)", r#"{"kind":"overlay","from":"n1","to":"n2"}"#),
             (Subject::host("n2"), "n2", r#"{"kind":"host","host":"n2"}"#),
             (Subject::directory("n2", "data"), "n2 data", r#"{"kind":"directory","host":"n2","directory":"data"}"#),
         ] {

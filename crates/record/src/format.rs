@@ -17,6 +17,7 @@ const STEPS: &[&str] = &[
     include_str!("formats/4-to-5.sql"),
     include_str!("formats/5-to-6.sql"),
     include_str!("formats/6-to-7.sql"),
+    include_str!("formats/7-to-8.sql"),
 ];
 
 /// `PRAGMA user_version` of what is written today.

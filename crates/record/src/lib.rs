@@ -9,6 +9,7 @@
 //! `schema.sql`; `docs/run-file.md` explains it for people with another SQLite client.
 
 mod blob;
+mod clock;
 mod description;
 mod design;
 mod document;
@@ -24,6 +25,7 @@ mod recorder;
 mod rows;
 
 pub use blob::{add_encoded, decode_histogram, encode_histogram};
+pub use clock::ClockRow;
 pub use description::{
     Description, Environment, HostDescription, LoadDescription, LoadPart, Objective, PhaseDescription,
 };

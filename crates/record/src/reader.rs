@@ -243,7 +243,7 @@ impl Run {
         }
         let mut rows = self.rows(
             "SELECT starts_ns, length_ns, settled, scheduled, sent, never_sent, stale, lateness, stood_still_ns,
-             withheld FROM load WHERE trial = ? ORDER BY starts_ns",
+             withheld, looked_for, lost FROM load WHERE trial = ? ORDER BY starts_ns",
             [trial],
             |row| {
                 Ok(LoadRow {
@@ -258,6 +258,8 @@ impl Run {
                     lateness: histogram(row, 7)?,
                     stood_still_ns: unsigned(row, 8)?,
                     withheld: unsigned(row, 9)?,
+                    looked_for: unsigned(row, 10)?,
+                    lost: unsigned(row, 11)?,
                 })
             },
         )?;
@@ -269,23 +271,16 @@ impl Run {
 
     /// The latencies of the intervals of a trial that start within `window`.
     pub fn latencies(&self, trial: u32, window: Range<u64>) -> Result<Vec<LatencyRow>, RecordError> {
-        self.rows(
-            "SELECT starts_ns, statement, coordinator, outcome, count, wait, service, response
-             FROM latency WHERE trial = ? AND starts_ns >= ? AND starts_ns < ? ORDER BY starts_ns",
-            window_params(trial, &window),
-            |row| {
-                Ok(LatencyRow {
-                    starts_ns: unsigned(row, 0)?,
-                    statement: row.get(1)?,
-                    coordinator: row.get(2)?,
-                    outcome: row.get(3)?,
-                    count: unsigned(row, 4)?,
-                    wait: histogram(row, 5)?,
-                    service: histogram(row, 6)?,
-                    response: histogram(row, 7)?,
-                })
-            },
-        )
+        let sql = "SELECT starts_ns, statement, coordinator, outcome, count, wait, service, response
+                   FROM latency WHERE trial = ? AND starts_ns >= ? AND starts_ns < ? ORDER BY starts_ns";
+        self.rows(sql, window_params(trial, &window), latency)
+    }
+
+    /// What watches saw of the puts of the intervals of a trial that start within `window`.
+    pub fn watches(&self, trial: u32, window: Range<u64>) -> Result<Vec<LatencyRow>, RecordError> {
+        let sql = "SELECT starts_ns, statement, coordinator, outcome, count, wait, service, response
+                   FROM watch WHERE trial = ? AND starts_ns >= ? AND starts_ns < ? ORDER BY starts_ns";
+        self.rows(sql, window_params(trial, &window), latency)
     }
 
     /// The link counters of the intervals of a trial that start within `window`.
@@ -338,20 +333,16 @@ impl Run {
 
     /// All probes of a trial, by interval of sending and pair.
     pub fn probes(&self, trial: u32) -> Result<Vec<ProbeRow>, RecordError> {
-        self.rows(
-            "SELECT starts_ns, sender, receiver, samples FROM probe WHERE trial = ?
-             ORDER BY starts_ns, sender, receiver",
-            [trial],
-            |row| {
-                let bytes: Vec<u8> = row.get(3)?;
-                Ok(ProbeRow {
-                    starts_ns: unsigned(row, 0)?,
-                    from: row.get(1)?,
-                    to: row.get(2)?,
-                    samples: decode_samples(&bytes).map_err(|error| damaged(3, error))?,
-                })
-            },
-        )
+        let sql = "SELECT starts_ns, sender, receiver, samples FROM probe WHERE trial = ?
+                   ORDER BY starts_ns, sender, receiver";
+        self.rows(sql, [trial], probe)
+    }
+
+    /// The same of those that went through the overlay.
+    pub fn overlay_probes(&self, trial: u32) -> Result<Vec<ProbeRow>, RecordError> {
+        let sql = "SELECT starts_ns, sender, receiver, samples FROM overlay_probe WHERE trial = ?
+                   ORDER BY starts_ns, sender, receiver";
+        self.rows(sql, [trial], probe)
     }
 
     /// CPU time of a trial, interval by interval.
@@ -373,12 +364,13 @@ impl Run {
     /// What the witnesses of a trial saw, in order of time.
     pub fn witnesses(&self, trial: u32) -> Result<Vec<WitnessRow>, RecordError> {
         self.rows(
-            "SELECT at_ns, host, receiver, directory, quantity, source, value, error
+            "SELECT at_ns, host, receiver, directory, quantity, source, value, error, overlay
              FROM witness WHERE trial = ? ORDER BY at_ns, id",
             [trial],
             |row| {
                 let host: String = row.get(1)?;
                 let subject = match (row.get::<_, Option<String>>(2)?, row.get::<_, Option<String>>(3)?) {
+                    (Some(to), _) if row.get(8)? => Subject::Overlay { from: host, to },
                     (Some(to), _) => Subject::Pair { from: host, to },
                     (None, Some(directory)) => Subject::Directory { host, directory },
                     (None, None) => Subject::Host { host },
@@ -437,6 +429,29 @@ fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
         kind: row.get(3)?,
         subject: row.get(4)?,
         text: row.get(5)?,
+    })
+}
+
+fn latency(row: &Row<'_>) -> rusqlite::Result<LatencyRow> {
+    Ok(LatencyRow {
+        starts_ns: unsigned(row, 0)?,
+        statement: row.get(1)?,
+        coordinator: row.get(2)?,
+        outcome: row.get(3)?,
+        count: unsigned(row, 4)?,
+        wait: histogram(row, 5)?,
+        service: histogram(row, 6)?,
+        response: histogram(row, 7)?,
+    })
+}
+
+fn probe(row: &Row<'_>) -> rusqlite::Result<ProbeRow> {
+    let bytes: Vec<u8> = row.get(3)?;
+    Ok(ProbeRow {
+        starts_ns: unsigned(row, 0)?,
+        from: row.get(1)?,
+        to: row.get(2)?,
+        samples: decode_samples(&bytes).map_err(|error| damaged(3, error))?,
     })
 }
 

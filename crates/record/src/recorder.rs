@@ -269,7 +269,7 @@ impl Recorder {
     pub fn load(&self, trial: u32, row: &LoadRow) -> Result<(), RecordError> {
         self.execute(
             "write the load",
-            "INSERT OR REPLACE INTO load VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO load VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             load_values(trial, row),
         )?;
         row.never_sent_by_operation.iter().try_for_each(|(operation, count)| {
@@ -285,16 +285,25 @@ impl Recorder {
     pub fn load_if_absent(&self, trial: u32, row: &LoadRow) -> Result<(), RecordError> {
         self.execute(
             "write the load",
-            "INSERT OR IGNORE INTO load VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR IGNORE INTO load VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             load_values(trial, row),
         )
     }
 
     /// Inserts or updates latencies of an interval.
     pub fn latency(&self, trial: u32, row: &LatencyRow) -> Result<(), RecordError> {
+        self.latencies("INSERT OR REPLACE INTO latency VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", trial, row)
+    }
+
+    /// Inserts or updates what watches saw in an interval: `statement` is `watch`, `coordinator` the node that was watched.
+    pub fn watch(&self, trial: u32, row: &LatencyRow) -> Result<(), RecordError> {
+        self.latencies("INSERT OR REPLACE INTO watch VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", trial, row)
+    }
+
+    fn latencies(&self, sql: &str, trial: u32, row: &LatencyRow) -> Result<(), RecordError> {
         self.execute(
             "write latencies",
-            "INSERT OR REPLACE INTO latency VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            sql,
             params![
                 trial,
                 sql_ns(row.starts_ns),
@@ -340,10 +349,22 @@ impl Recorder {
 
     /// Appends probes: those already there for the same pair and interval stay in front.
     pub fn probe(&self, trial: u32, row: &ProbeRow) -> Result<(), RecordError> {
+        let sql = "INSERT INTO probe VALUES (?, ?, ?, ?, ?)
+                   ON CONFLICT DO UPDATE SET samples = CAST(samples || excluded.samples AS BLOB)";
+        self.probes(sql, trial, row)
+    }
+
+    /// The same of probes that went through the overlay.
+    pub fn overlay_probe(&self, trial: u32, row: &ProbeRow) -> Result<(), RecordError> {
+        let sql = "INSERT INTO overlay_probe VALUES (?, ?, ?, ?, ?)
+                   ON CONFLICT DO UPDATE SET samples = CAST(samples || excluded.samples AS BLOB)";
+        self.probes(sql, trial, row)
+    }
+
+    fn probes(&self, sql: &str, trial: u32, row: &ProbeRow) -> Result<(), RecordError> {
         self.execute(
             "write probes",
-            "INSERT INTO probe VALUES (?, ?, ?, ?, ?)
-             ON CONFLICT DO UPDATE SET samples = CAST(samples || excluded.samples AS BLOB)",
+            sql,
             params![trial, sql_ns(row.starts_ns), row.from, row.to, encode_samples(&row.samples)],
         )
     }
@@ -360,14 +381,14 @@ impl Recorder {
     /// Appends a measurement of a witness.
     pub fn witness(&self, trial: u32, row: &WitnessRow) -> Result<(), RecordError> {
         let (host, receiver, directory) = match &row.subject {
-            Subject::Pair { from, to } => (from, Some(to), None),
+            Subject::Pair { from, to } | Subject::Overlay { from, to } => (from, Some(to), None),
             Subject::Host { host } => (host, None, None),
             Subject::Directory { host, directory } => (host, None, Some(directory)),
         };
         self.execute(
             "write what a witness saw",
-            "INSERT INTO witness (trial, at_ns, host, receiver, directory, quantity, source, value, error)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO witness (trial, at_ns, host, receiver, directory, quantity, source, value, error, overlay)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 trial,
                 sql_ns(row.at_ns),
@@ -377,7 +398,8 @@ impl Recorder {
                 row.quantity.name(),
                 row.source,
                 row.value,
-                row.error
+                row.error,
+                matches!(row.subject, Subject::Overlay { .. })
             ],
         )
     }
@@ -412,6 +434,8 @@ fn load_values(trial: u32, row: &LoadRow) -> impl rusqlite::Params {
         encode_histogram(&row.lateness),
         sql_ns(row.stood_still_ns),
         sql_ns(row.withheld),
+        sql_ns(row.looked_for),
+        sql_ns(row.lost),
     )
 }
 

@@ -173,6 +173,11 @@ pub struct LoadRow {
     /// What the schedule of users called for in it while none of them was free, until the pace ended: no part of `scheduled`.
     /// 0 in runs of format 4 and before, which do not tell.
     pub withheld: u64,
+    /// Acknowledged writes that a read of the interval was the first to look for. 0 in runs of format 7 and before, which do
+    /// not tell.
+    pub looked_for: u64,
+    /// Those of `looked_for` that it did not find. 0 in runs of format 7 and before.
+    pub lost: u64,
 }
 
 /// Latencies of one kind of operation in one interval.

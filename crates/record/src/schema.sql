@@ -54,6 +54,8 @@ CREATE TABLE load (
     lateness BLOB NOT NULL,
     stood_still_ns INTEGER NOT NULL, -- of the length: the client owed an operation and did not send it
     withheld INTEGER NOT NULL,       -- was due, and found no free user: no part of scheduled
+    looked_for INTEGER NOT NULL DEFAULT 0, -- acknowledged writes that a read of the interval was the first to look for
+    lost INTEGER NOT NULL DEFAULT 0, -- of these, not found
     PRIMARY KEY (trial, starts_ns)
 ) WITHOUT ROWID;
 -- What was never sent in the intervals of `load`, by operation; no row: nothing.
@@ -64,6 +66,14 @@ CREATE TABLE never_sent (
 CREATE TABLE latency (
     trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, statement TEXT NOT NULL, coordinator TEXT NOT NULL,
     outcome TEXT NOT NULL,           -- ok, failed:CLASS, timed-out, late
+    count INTEGER NOT NULL, wait BLOB NOT NULL, service BLOB NOT NULL, response BLOB NOT NULL,
+    PRIMARY KEY (trial, starts_ns, statement, coordinator, outcome)
+) WITHOUT ROWID;
+-- Watches of what was put (etcd): by the interval of the put's intended start, no operations themselves. `coordinator` is the node
+-- that the watch is on; wait: put sent - intended, service: seen - sent, response: seen - intended; timed-out: not seen in time.
+CREATE TABLE watch (
+    trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, statement TEXT NOT NULL, coordinator TEXT NOT NULL,
+    outcome TEXT NOT NULL,           -- ok, timed-out, late
     count INTEGER NOT NULL, wait BLOB NOT NULL, service BLOB NOT NULL, response BLOB NOT NULL,
     PRIMARY KEY (trial, starts_ns, statement, coordinator, outcome)
 ) WITHOUT ROWID;
@@ -85,10 +95,17 @@ CREATE TABLE probe (
     samples BLOB NOT NULL,
     PRIMARY KEY (trial, starts_ns, sender, receiver)
 ) WITHOUT ROWID;
+-- The same through the overlay, where there is one.
+CREATE TABLE overlay_probe (
+    trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, sender TEXT NOT NULL, receiver TEXT NOT NULL,
+    samples BLOB NOT NULL,
+    PRIMARY KEY (trial, starts_ns, sender, receiver)
+) WITHOUT ROWID;
 -- CPU time used in an interval; subject: 'machine' (of the lab's processors together), 'stolen', 'cores' (what there was),
--- 'node:NAME', 'emulator', 'load', 'instrument' (all of Brownout), 'interrupts'; outside of the lab 'programs', the largest of
--- them 'program:PID:NAME', 'kernel' (its threads); not CPU time but time spent waiting for a processor: 'waited:NODE',
--- 'emulator-waited', 'load-waited', 'pressure' (in which anything waited)
+-- 'node:NAME', 'emulator', 'overlay' (its thread and processes), 'load', 'instrument' (all of Brownout, these three
+-- and more), 'interrupts';
+-- outside of the lab 'programs', the largest of them 'program:PID:NAME', 'kernel' (its threads); not CPU time but time spent
+-- waiting for a processor: 'waited:NODE', 'emulator-waited', 'load-waited', 'pressure' (in which anything waited)
 CREATE TABLE cpu (
     trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, length_ns INTEGER NOT NULL,
     subject TEXT NOT NULL, busy_ns INTEGER NOT NULL,
@@ -103,9 +120,17 @@ CREATE TABLE witness (
     host TEXT NOT NULL, receiver TEXT, directory TEXT,
     quantity TEXT NOT NULL,          -- rate, answers, running, processor-share, sync-time, clock-offset, …
     source TEXT NOT NULL,            -- train, heartbeat, process, governor, disk-probe, disk, sntp, database
-    value REAL NOT NULL, error REAL NOT NULL
+    value REAL NOT NULL, error REAL NOT NULL,
+    overlay INTEGER NOT NULL DEFAULT 0 -- 1: the way to the receiver is the one through the overlay
 );
 CREATE INDEX witness_by_trial ON witness (trial, at_ns);
+-- One exchange by NTP over the network: what the clock of `server` shows − what that of `host` shows, by host; the truth lies
+-- within ± bound_ns. Where the plan asks for it, and of the nodes of an external cluster always.
+CREATE TABLE clock (
+    id INTEGER PRIMARY KEY, trial INTEGER NOT NULL, at_ns INTEGER NOT NULL, host TEXT NOT NULL, server TEXT NOT NULL,
+    round_trip_ns INTEGER NOT NULL, offset_ns INTEGER NOT NULL, bound_ns INTEGER NOT NULL
+);
+CREATE INDEX clock_by_trial ON clock (trial, at_ns);
 -- What the kernel of a host counted in an interval: packets thrown away because a checksum was wrong.
 CREATE TABLE host_counters (
     trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, length_ns INTEGER NOT NULL, host TEXT NOT NULL,

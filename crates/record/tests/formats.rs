@@ -3,7 +3,7 @@
 //! `formats/N.db` was written by the recorder of format N: a made-up run of two nodes, of which n2 answers 100 ms late for
 //! 8 seconds. (`4.db` is the run of format 3, brought to format 4, with one read more, which was never sent; `5.db` that run,
 //! brought to format 5, with a client that stood still for a quarter of a second and withheld three operations; `6.db`
-//! that one, brought to format 6, with a snitch's score.)
+//! that one, brought to format 6, with a snitch's score; `7.db` that one, brought to format 7, on the first two processors.)
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
@@ -15,7 +15,7 @@ use std::{
 use brownout_record::{Arm, Quantity, RecordError, Recorder, Run, Subject, TrialState};
 
 const SECOND: u64 = 1_000_000_000;
-const EARLIER: [i32; 6] = [1, 2, 3, 4, 5, 6];
+const EARLIER: [i32; 7] = [1, 2, 3, 4, 5, 6, 7];
 
 fn fixture(format: i32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/formats/{format}.db"))
@@ -30,6 +30,8 @@ fn what_a_run_of_an_earlier_format_holds_is_read_and_the_file_stays_as_it_is() {
 
         let description = run.description().unwrap();
         assert_eq!((description.name.as_str(), description.hosts.len(), description.trials), ("slow-replica", 2, 1));
+        assert!(description.database.starts_with("Cassandra"), "{}", description.database);
+        assert_eq!((description.overlay.as_str(), description.encryption.len(), description.external), ("", 0, false));
         assert_eq!((description.objective.share, description.objective.operation), (0.99, None));
         assert_eq!(run.environment().unwrap().unwrap().cores, 2);
         assert_eq!(run.started_unix_ms().unwrap(), 1_780_000_000_000);
@@ -66,6 +68,7 @@ fn what_a_run_of_an_earlier_format_holds_is_read_and_the_file_stays_as_it_is() {
         assert!(back.held.min() >= 99_000_000);
         let probes = run.probes(1).unwrap();
         assert_eq!(probes.iter().map(|row| row.samples.len()).sum::<usize>(), 2 * 24 * 10);
+        assert_eq!(run.overlay_probes(1).unwrap(), []);
         let cpu = run.cpu(1).unwrap();
         assert_eq!(cpu.iter().filter(|row| row.subject == "cores").count(), 24);
         // What an earlier format had no room for, nobody saw.
@@ -93,7 +96,12 @@ fn what_a_run_of_an_earlier_format_holds_is_read_and_the_file_stays_as_it_is() {
         assert_eq!((cells.len(), cells[0].cell, cells[0].compared_with, cells[0].levels.len()), (1, 1, 1, 0));
         assert_eq!((trial.planned, trial.cell, trial.block, trial.arm), (1, 1, 1, Arm::Fault));
         assert_eq!((trial.attempt, trial.stand, trial.session), (1, 1, 1));
-        assert_eq!((trial.lab, trial.processors.as_str()), (1, ""), "one at a time, and nobody says on what");
+        let processors = if format >= 7 { "0-1" } else { "" };
+        assert_eq!(
+            (trial.lab, trial.processors.as_str()),
+            (1, processors),
+            "one at a time; before, nobody said on what"
+        );
         assert_eq!(run.sessions().unwrap()[0].started_unix_ms, 1_780_000_000_000);
         assert_eq!(run.design().unwrap(), None);
 

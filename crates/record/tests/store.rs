@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use brownout_record::{
-    Arm, Event, EvidenceRow, Histogram, HostCounterRow, LatencyRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Quantity,
-    Recorder, Run, Subject, TrialRow, WitnessRow,
+    Arm, ClockRow, Event, EvidenceRow, Histogram, HostCounterRow, LatencyRow, LinkRow, LoadRow, ProbeRow, ProbeSample,
+    Quantity, Recorder, Run, Subject, TrialRow, WitnessRow,
 };
 
 fn histogram(values: &[u64]) -> Histogram {
@@ -30,6 +30,8 @@ fn load_row(starts_ns: u64, settled: bool) -> LoadRow {
         lateness: histogram(&[20_000]),
         stood_still_ns: 250_000_000,
         withheld: 9,
+        looked_for: 70,
+        lost: 3,
     }
 }
 
@@ -69,7 +71,12 @@ fn late_probes_are_appended_to_their_interval() {
     };
     recorder.batch(|recorder| recorder.probe(1, &row(&[0, 1]))).unwrap();
     recorder.batch(|recorder| recorder.probe(1, &row(&[2]))).unwrap();
-    assert_eq!(Run::open(directory.path()).unwrap().probes(1).unwrap(), [row(&[0, 1, 2])]);
+    // Those through an overlay are others.
+    recorder.batch(|recorder| recorder.overlay_probe(1, &row(&[3]))).unwrap();
+    recorder.batch(|recorder| recorder.overlay_probe(1, &row(&[4]))).unwrap();
+    let run = Run::open(directory.path()).unwrap();
+    assert_eq!(run.probes(1).unwrap(), [row(&[0, 1, 2])]);
+    assert_eq!(run.overlay_probes(1).unwrap(), [row(&[3, 4])]);
 }
 
 #[test]
@@ -107,10 +114,12 @@ fn a_run_is_readable_while_it_is_written_and_after_its_writer_vanished() {
         service: histogram(&[200_000_000, 200_100_000]),
         response: histogram(&[200_000_001, 200_100_002]),
     };
+    let watch = LatencyRow { statement: "watch".to_owned(), ..latency.clone() };
     recorder
         .batch(|recorder| {
             recorder.trial(&trial)?;
             recorder.event(&event)?;
+            recorder.watch(1, &watch)?;
             recorder.latency(1, &latency)
         })
         .unwrap();
@@ -120,6 +129,7 @@ fn a_run_is_readable_while_it_is_written_and_after_its_writer_vanished() {
     assert_eq!(run.trials().unwrap(), [trial]);
     assert_eq!(run.events().unwrap(), [event]);
     assert_eq!(run.latencies(1, 0..u64::MAX).unwrap(), [latency]);
+    assert_eq!(run.watches(1, 0..u64::MAX).unwrap(), [watch]);
     assert_eq!(run.started_unix_ms().unwrap(), 7);
     assert!(run.description().unwrap_err().to_string().contains("killed before its plan"));
 }
@@ -197,12 +207,17 @@ fn counters_and_what_witnesses_saw_come_back_as_they_were() {
     };
     let counted =
         HostCounterRow { starts_ns: 1, length_ns: 2, host: "n2".to_owned(), checksum_errors: 3, interface_dropped: 4 };
-    let subjects = [Subject::pair("n1", "n2"), Subject::host("n2"), Subject::directory("n2", "data")];
+    let subjects = [
+        Subject::pair("n1", "n2"),
+        Subject::overlay("n1", "n2"),
+        Subject::host("n2"),
+        Subject::directory("n2", "data"),
+    ];
     let seen: Vec<WitnessRow> = (0..)
         .zip(Quantity::ALL)
         .map(|(at_ns, quantity)| WitnessRow {
             at_ns,
-            subject: subjects[at_ns as usize % 3].clone(),
+            subject: subjects[at_ns as usize % 4].clone(),
             quantity,
             source: "heartbeat".to_owned(),
             value: -1.5e18,
@@ -248,4 +263,29 @@ fn what_the_database_tells_is_read_in_order_of_time_for_each_trial() {
     let run = Run::open(directory.path()).unwrap();
     assert_eq!(run.evidence(1).unwrap(), [early, late]);
     assert_eq!(run.evidence(2).unwrap().len(), 1);
+}
+
+#[test]
+fn what_clocks_say_of_each_other_is_read_in_order_of_time_whichever_of_them_is_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(&directory.path().join("run.db"), 0, 0).unwrap();
+    let row = |at_ns, host: &str, server: &str, offset_ns| ClockRow {
+        at_ns,
+        host: host.to_owned(),
+        server: server.to_owned(),
+        round_trip_ns: 200_000,
+        offset_ns,
+        bound_ns: 101_000,
+    };
+    let behind = row(2_000_000_000, "n2", "n1", -5_000_000_000);
+    let ahead = row(1_000_000_000, "n1", "n2", 5_000_000_000);
+    recorder
+        .batch(|recorder| {
+            recorder.clock(1, &behind)?;
+            recorder.clock(1, &ahead)
+        })
+        .unwrap();
+    let run = Run::open(directory.path()).unwrap();
+    assert_eq!(run.clocks(1).unwrap(), [ahead, behind]);
+    assert_eq!(run.clocks(2).unwrap(), []);
 }

@@ -7,6 +7,7 @@ use brownout_record::Population;
 use brownout_units::{Delay, format_ns};
 
 use crate::{
+    consensus,
     figure::{Axis, Band, Beyond, Figure, Ink, Rule, Scale, Series, Unit},
     frame::Frame,
     scale::{from_zero, log_range},
@@ -32,6 +33,7 @@ pub fn over_time(scope: &Scope<'_>, evidence: &TrialEvidence, trial: &TrialFindi
         figures.push(parts(scope, &frame, &points, &OPERATIONS));
     }
     figures.extend(scores::figure(&frame));
+    figures.extend(consensus::figures(&frame));
     figures.extend(witnesses::figures(&frame));
     figures
 }

@@ -1,7 +1,8 @@
 //! What the database itself says that it did: the same lines for the terminal and for the page.
 
 use brownout_analysis::{
-    Counter, DatabaseFindings, DatabasePhase, Gauge, Mark, NodeEvidence, Score, TrialFindings, Values, phase,
+    Counter, DatabaseFindings, DatabasePhase, Gauge, Leadership, Led, Mark, NodeEvidence, Quantile, Response, Score,
+    TrialFindings, Values, WatchLag, phase,
 };
 use brownout_record::Subject;
 use brownout_units::format_ns;
@@ -41,10 +42,14 @@ enum Show {
     Most,
     /// A gauge of 1 and 0: share of the time in which it was 0.
     Off,
+    /// A gauge in ns: its most.
+    MostTime,
+    /// A gauge of bytes: its most, in MiB.
+    MostMiB,
 }
 
 /// What there can be, in the order in which it is shown. What is not here is shown by its own name.
-const KNOWN: [(&str, &str, &str, Show); 19] = [
+const KNOWN: [(&str, &str, &str, Show); 37] = [
     ("replica-reads", "", "replica reads, /s", Show::PerSecond),
     ("replica-writes", "", "replica writes, /s", Show::PerSecond),
     ("speculative-retries", "", "speculative retries", Show::Rise),
@@ -63,10 +68,37 @@ const KNOWN: [(&str, &str, &str, Show); 19] = [
     ("sstables-per-read", "mean", "SSTables per read, mean", Show::Mean),
     ("sstables-per-read", "p99", "SSTables per read, p99", Show::Mean),
     ("pending", "", "pending, most", Show::Most),
+    ("proposals-committed", "", "proposals committed, /s", Show::PerSecond),
+    ("proposals-applied", "", "proposals applied, /s", Show::PerSecond),
+    ("proposals-failed", "", "proposals failed", Show::Rise),
+    ("leader-changes", "", "leader changes it saw", Show::Rise),
+    ("campaign", "", "elections it began", Show::Rise),
+    ("slow-read-indexes", "", "slow linearizable reads", Show::Rise),
+    ("read-indexes-failed", "", "linearizable reads failed", Show::Rise),
+    ("slow-applies", "", "slow applies", Show::Rise),
+    ("slow-fsync", "", "slow fsyncs in its log", Show::Rise),
+    ("late-heartbeats", "", "heartbeats sent late", Show::Rise),
+    ("send-failures", "", "messages not sent", Show::Rise),
+    ("connected", "", "not connected", Show::Off),
+    ("behind", "", "entries not applied, most", Show::Most),
+    ("snapshots-sent", "", "snapshots sent", Show::Rise),
+    ("wal-fsync-p99", "", "fsync of the log, p99, most", Show::MostTime),
+    ("backend-commit-p99", "", "store commit, p99, most", Show::MostTime),
+    ("apply-p99", "", "apply, p99, most", Show::MostTime),
+    ("database-bytes", "", "store, MiB", Show::MostMiB),
     // With the scores.
     ("messages-sent", "", "", Show::PerSecond),
 ];
 const MESSAGES: &str = "messages-sent";
+
+/// What is told as a mean of times.
+const MEANS: [(&str, &str); 5] = [
+    ("wal-fsync", "fsync of the log, mean"),
+    ("backend-commit", "store commit, mean"),
+    ("apply", "apply, mean"),
+    ("peer-round-trip", "round trip, mean"),
+    ("gc-pause", "pause for garbage, mean"),
+];
 
 /// A line: what, and one cell for each phase.
 struct Line {
@@ -84,7 +116,7 @@ impl Page {
         for (name, trial, found) in told.iter().take(TRIALS_SHOWN) {
             self.section(&format!("What the database says, {name}{}", order(found)));
             let mut table = Table::new(&headings("what", found));
-            for line in lines(found) {
+            for line in lines(found).into_iter().chain(watched(found, trial)) {
                 table.row(Paint::Plain, short(line));
             }
             self.table(&table);
@@ -104,12 +136,17 @@ impl Page {
             for why in read_on(found, trial).iter().take(MARKS_SHOWN) {
                 self.line(Paint::Plain, &format!("  {why}"));
             }
+            for leader in found.leaders.iter().take(MARKS_SHOWN) {
+                self.line(Paint::Plain, &format!("  {}", leader_words(leader, trial)));
+            }
             for mark in found.marks.iter().take(MARKS_SHOWN) {
                 self.line(Paint::Plain, &format!("  {}", mark_words(mark, trial)));
             }
-            if found.marks.len() > MARKS_SHOWN {
-                let left_out = found.marks.len() - MARKS_SHOWN;
-                self.line(Paint::Dim, &format!("  … and {left_out} more marks, in the report"));
+            for (all, what) in [(found.leaders.len(), "changes of the leader"), (found.marks.len(), "marks")] {
+                if all > MARKS_SHOWN {
+                    let left_out = all - MARKS_SHOWN;
+                    self.line(Paint::Dim, &format!("  … and {left_out} more {what}, in the report"));
+                }
             }
         }
         if told.len() > TRIALS_SHOWN {
@@ -125,12 +162,14 @@ pub(crate) fn html(trial: &TrialFindings) -> Option<String> {
     let rows =
         |lines: Vec<Line>| lines.into_iter().map(|line| ("", row(line).into_iter().map(cell).collect())).collect();
     let caption = format!("What it served, counted and showed in each phase{}", order(found));
-    let mut out = table("", &caption, &headings("what", found), rows(lines(found)));
+    let all = lines(found).into_iter().chain(watched(found, trial)).collect();
+    let mut out = table("", &caption, &headings("what", found), rows(all));
     let scores = scores(found, score_words);
     if !scores.is_empty() {
         out += &table("", SCORES, &headings("coordinator → replica", found), rows(scores));
     }
-    let marks = found.marks.iter().map(|mark| mark_words(mark, trial));
+    let leaders = found.leaders.iter().map(|leader| leader_words(leader, trial));
+    let marks = leaders.chain(found.marks.iter().map(|mark| mark_words(mark, trial)));
     let told: String =
         read_on(found, trial).into_iter().chain(marks).map(|text| format!("<li>{}</li>", escape(&text))).collect();
     if !told.is_empty() {
@@ -176,7 +215,9 @@ fn lines(found: &DatabaseFindings) -> Vec<Line> {
     // In the order of `KNOWN`, what is not there last.
     there.sort_by_key(|(name, subject)| (place(name, subject), *name, *subject));
     there.dedup();
-    let mut lines: Vec<Line> = there.into_iter().map(|(name, subject)| line(found, name, subject)).collect();
+    let mut lines = led(found);
+    lines.extend(there.into_iter().map(|(name, subject)| line(found, name, subject)));
+    lines.extend(means(found));
     if all().any(|one| one.pauses.count > 0) {
         let each = |show: fn(&NodeEvidence, &DatabasePhase) -> String| {
             found.phases.iter().map(|phase| joined(phase, |one| show(one, phase))).collect()
@@ -190,6 +231,69 @@ fn lines(found: &DatabaseFindings) -> Vec<Line> {
         lines.push(Line { what: "… longest pause, ms".to_owned(), cells: each(longest) });
     }
     lines
+}
+
+/// Who led, where a leader decides.
+fn led(found: &DatabaseFindings) -> Vec<Line> {
+    if found.phases.iter().all(|phase| phase.led.is_none()) {
+        return Vec::new();
+    }
+    let line = |what: &str, show: fn(&Led) -> String| Line {
+        what: what.to_owned(),
+        cells: found.phases.iter().map(|phase| text::or_none(phase.led.as_ref(), show)).collect(),
+    };
+    let by = |led: &Led| if led.by.is_empty() { "nobody".to_owned() } else { led.by.join(", ") };
+    let mut lines = vec![line("led by", by), line("elections", |led| text::count(led.elections))];
+    if found.phases.iter().filter_map(|phase| phase.led.as_ref()).any(|led| led.without_ns > 0) {
+        lines.push(line("without a leader", |led| format_ns(led.without_ns as f64)));
+    }
+    lines
+}
+
+/// How far watches lagged, as the load saw it.
+fn watched(found: &DatabaseFindings, trial: &TrialFindings) -> Vec<Line> {
+    if trial.watches.is_empty() {
+        return Vec::new();
+    }
+    let own = |one: &NodeEvidence, phase: &DatabasePhase| {
+        trial.watches.iter().find(|lag| lag.node == one.node && lag.phase == phase.phase)
+    };
+    let line = |what: &str, show: &dyn Fn(&WatchLag) -> String| Line {
+        what: what.to_owned(),
+        cells: found.phases.iter().map(|phase| joined(phase, |one| text::or_none(own(one, phase), show))).collect(),
+    };
+    let at = |quantile: fn(Response) -> Quantile| {
+        move |lag: &WatchLag| text::or_none(lag.lag, |lag| text::quantile(quantile(lag)))
+    };
+    let mut lines = vec![
+        line("watch behind its put, p50", &at(|lag| lag.p50)),
+        line("watch behind its put, p99", &at(|lag| lag.p99)),
+    ];
+    if trial.watches.iter().any(|lag| lag.missing > 0) {
+        lines.push(line("puts that no watch told of", &|lag| text::count(lag.missing)));
+    }
+    lines
+}
+
+/// Means of times, by what they are of.
+fn means(found: &DatabaseFindings) -> Vec<Line> {
+    let nodes = || found.phases.iter().flat_map(|phase| &phase.by_node);
+    let mut there: Vec<(&str, &str)> =
+        nodes().flat_map(|one| &one.means).map(|one| (one.name.as_str(), one.subject.as_str())).collect();
+    there.sort_by_key(|(name, subject)| (MEANS.iter().position(|(known, _)| known == name), *name, *subject));
+    there.dedup();
+    let of = |(name, subject): (&str, &str)| {
+        let what = MEANS.iter().find(|(known, _)| *known == name).map_or(name, |(_, what)| *what);
+        let figure = |one: &NodeEvidence| {
+            let own = one.means.iter().find(|one| one.name == name && one.subject == subject);
+            text::or_none(own, |own| format_ns(own.mean_ns))
+        };
+        Line {
+            what: if subject.is_empty() { what.to_owned() } else { format!("{what}: {subject}") },
+            cells: found.phases.iter().map(|phase| joined(phase, figure)).collect(),
+        }
+    };
+    there.into_iter().map(of).collect()
 }
 
 fn place(name: &str, subject: &str) -> usize {
@@ -220,6 +324,8 @@ fn line(found: &DatabaseFindings, name: &str, subject: &str) -> Line {
             Show::Mean => number(values.map_or(0.0, |values| values.mean)),
             Show::Most => number(values.map_or(0.0, |values| values.most)),
             Show::Off => text::share(values.map_or(0.0, |values| 1.0 - values.mean)),
+            Show::MostTime => text::or_none(values, |values| format_ns(values.most)),
+            Show::MostMiB => format!("{:.1}", values.map_or(0.0, |values| values.most) / f64::from(1 << 20)),
         }
     };
     let cells = found.phases.iter().map(|phase| joined(phase, |one| figure(one, phase))).collect();
@@ -296,7 +402,9 @@ fn sent(one: &NodeEvidence, score: &Score, phase: &DatabasePhase) -> String {
 fn read_on(found: &DatabaseFindings, trial: &TrialFindings) -> Vec<String> {
     let is_hit = |coordinator: &str, of: &str| {
         trial.faults.iter().flat_map(|fault| &fault.rows).filter(|row| row.hit).any(|row| match &row.subject {
-            Subject::Pair { from, to } => (from == of && to == coordinator) || (from == coordinator && to == of),
+            Subject::Pair { from, to } | Subject::Overlay { from, to } => {
+                (from == of && to == coordinator) || (from == coordinator && to == of)
+            }
             Subject::Host { host } | Subject::Directory { host, .. } => host == of,
         })
     };
@@ -334,6 +442,15 @@ fn mark_words(mark: &Mark, trial: &TrialFindings) -> String {
     let phase = mark.phase.as_deref().map_or(String::new(), |phase| format!(" ({phase})"));
     let state = if *up { "up" } else { "down" };
     format!("{node} took {of} for {state} at {at:.3}s ± {} of the trial{phase}", format_ns(*error_ns as f64))
+}
+
+/// "n3 led from 20.350s ± 1.0ms of the trial on (fault), term 3".
+fn leader_words(leader: &Leadership, trial: &TrialFindings) -> String {
+    let at = (leader.at_ns.saturating_sub(trial.starts_ns)) as f64 / 1e9;
+    let phase = leader.phase.as_deref().map_or(String::new(), |phase| format!(" ({phase})"));
+    let who = leader.node.as_deref().unwrap_or("nobody");
+    let error = format_ns(leader.error_ns as f64);
+    format!("{who} led from {at:.3}s ± {error} of the trial on{phase}, term {}", leader.term)
 }
 
 /// A gauge's value: whole where it is, else with two decimals.

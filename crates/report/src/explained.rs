@@ -1,6 +1,6 @@
 //! What arithmetic explains: what the plan says before a run, beside what was measured. The terminal and the HTML show the same.
 
-use brownout_analysis::{Delayed, Explained, Loss, Touched, TrialFindings};
+use brownout_analysis::{Delayed, Explained, Loss, Prediction, Touched, TrialFindings, words};
 use brownout_units::format_ns;
 
 use crate::{
@@ -66,8 +66,9 @@ pub const BESIDE_HEADINGS: [&str; 6] =
 
 /// What [`beside`] is of.
 pub const BESIDE: &str = "What arithmetic explains of the losses: of trials with the faults against their own baselines, means over \
-                          valid ones; by the plan: what the delays cost with the best and the worst choice of replicas; by measured \
-                          latency: what a closed loop loses by Little's law";
+                          valid ones; by the plan: what the delays cost with the best and the worst choice of replicas (etcd: if reads \
+                          find no round under way, and if they wait for a whole one); by measured latency: what a closed loop loses by \
+                          Little's law";
 
 /// The losses of many cells, with what arithmetic says of each; no rows where nothing is predicted.
 pub(crate) fn beside(scopes: &[Scope<'_>]) -> Vec<(Paint, Vec<String>)> {
@@ -107,20 +108,34 @@ fn touched(own: &[Own<'_>]) -> Part {
             };
             rows.push(vec![
                 if several { format!("trial {}: {name}", trial.label()) } else { name },
-                one.operation.as_ref().map_or_else(|| "all".to_owned(), |name| format!("{name}s")),
+                one.operation.as_ref().map_or_else(|| "all".to_owned(), |name| words::operations(name)),
                 text::share(one.must),
                 text::share(one.may),
             ]);
         }
     }
-    let notes = own.iter().find(|(_, explained)| explained.touched.is_empty() && explained.floors.is_empty());
-    let notes = notes.and_then(|(_, explained)| explained.inapplicable.clone());
+    let unexplained = own.iter().find(|(_, explained)| explained.touched.is_empty() && explained.floors.is_empty());
+    let mut notes: Vec<String> = Vec::new();
+    notes.extend(unexplained.and_then(|(_, explained)| explained.inapplicable.clone()));
+    notes.extend(leaders(own));
     Part {
         caption: "operations that a fault can touch, by the plan".to_owned(),
         headings: &["fault", "operations", "must wait for it", "may wait for it"],
         rows,
-        notes: notes.into_iter().collect(),
+        notes,
     }
+}
+
+/// With which leaders the ways of operations are counted; none where no leader decides.
+fn leaders(own: &[Own<'_>]) -> Option<String> {
+    let of = |(trial, explained): &Own<'_>| Some((trial.label(), explained.leader.clone()?));
+    let led: Vec<(String, String)> = own.iter().filter_map(of).collect();
+    let (_, first) = led.first()?;
+    if led.iter().all(|(_, leader)| leader == first) {
+        return Some(format!("{first} led when the faults came"));
+    }
+    let each: Vec<String> = led.iter().map(|(trial, leader)| format!("{leader} in trial {trial}")).collect();
+    Some(format!("who led when the faults came: {}", each.join(", ")))
 }
 
 /// Losses and percentiles, measured and predicted.
@@ -132,7 +147,7 @@ fn predicted(own: &[Own<'_>]) -> Part {
             notes.push(format!("no prediction: {why}"));
         }
         let Some(prediction) = &explained.prediction else { continue };
-        notes.push(delayed(&prediction.least, &prediction.most));
+        notes.push(delayed(prediction, explained.leader.is_some()));
         for loss in &prediction.losses {
             rows.push(vec![
                 trial.label(),
@@ -144,7 +159,8 @@ fn predicted(own: &[Own<'_>]) -> Part {
             ]);
         }
         for one in &prediction.latencies {
-            let operation = one.operation.as_ref().map_or_else(String::new, |name| format!(" of {name}s"));
+            let of = |name: &String| format!(" of {}", words::operations(name));
+            let operation = one.operation.as_ref().map_or_else(String::new, of);
             let ns = |ns: u64| time(ns as f64);
             rows.push(vec![
                 trial.label(),
@@ -165,12 +181,15 @@ fn predicted(own: &[Own<'_>]) -> Part {
     }
 }
 
-/// k and D in words.
-fn delayed(least: &Delayed, most: &Delayed) -> String {
+/// k and D in words. Where a leader decides, what is open is whether reads have to wait for each other.
+fn delayed(Prediction { least, most, .. }: &Prediction, is_led: bool) -> String {
     let of = |one: &Delayed| format!("{} of the operations meet {}", text::share(one.share), time(one.delay_ns));
     let (least, most) = (of(least), of(most));
     match least == most {
         true => format!("by the plan {least}, whatever the database chooses"),
+        false if is_led => {
+            format!("by the plan {least} if reads find no round under way, and {most} if they wait for a whole one")
+        }
         false => format!("by the plan {least} if it chooses the best replicas for each, and {most} if the worst"),
     }
 }
@@ -197,7 +216,7 @@ fn floors(own: &[Own<'_>]) -> Part {
             rows.push(vec![
                 trial.label(),
                 floor.phase.clone(),
-                format!("{}s", floor.operation),
+                words::operations(&floor.operation),
                 time(floor.floor_ns),
                 text::or_none(floor.p50_ns, |ns| time(ns as f64)),
                 if floor.impossible == Some(true) { format!("{above}: impossible") } else { above },

@@ -136,7 +136,19 @@ impl Frame<'_> {
                 let bad = matches!(event.kind.as_str(), "node-died" | "host-failed" | "warning" | "balance" | "failed");
                 Mark { x, label: shorten(label.trim(), LABEL), text, bad }
             })
+            .chain(self.leaders())
             .collect()
+    }
+
+    /// Every change of the leader, where one decides.
+    fn leaders(&self) -> impl Iterator<Item = Mark> {
+        let changes = self.trial.database.iter().flat_map(|found| found.leaders.iter().skip(1));
+        changes.map(move |change| {
+            let x = self.seconds(change.at_ns);
+            let label = change.node.as_ref().map_or_else(|| "no leader".to_owned(), |node| format!("{node} leads"));
+            let text = format!("{x:.3}s {label} in term {}", change.term);
+            Mark { x, label, text, bad: change.node.is_none() }
+        })
     }
 
     /// A line through the intervals of the load.

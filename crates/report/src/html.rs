@@ -1,14 +1,14 @@
 //! The report: one HTML file that refers to nothing outside itself.
 
-use brownout_analysis::{Factor, Findings, Outcome, TrialEvidence, TrialFindings, Validity};
+use brownout_analysis::{Factor, Findings, Ground, Outcome, TrialEvidence, TrialFindings, Validity};
 use brownout_record::{Event, Run};
 
 use crate::{
-    ReportError, charts, database, detectors,
+    ReportError, charts, clocks, database, detectors,
     escape::{escape, script_json},
     explained,
     figure::Figure,
-    glossary,
+    glossary, ground,
     markup::{details, terms},
     matrix,
     scope::Scope,
@@ -36,6 +36,7 @@ pub fn html(run: &Run, findings: &Findings) -> Result<String, ReportError> {
         }
         scopes => {
             body += &warnings(findings);
+            body += &section(ground::CAPTION, &tables::ground(scopes));
             // A search judges no cell by itself.
             if findings.search.is_none() {
                 body += &section("All cells", &beside(findings, scopes));
@@ -80,7 +81,9 @@ fn of_cell(scope: &Scope<'_>, evidence: &[TrialEvidence], drawn: usize) -> Strin
     body += &explained::html(scope).unwrap_or_default();
     body += &detectors::html(scope).map(|table| section(NOTICED, &table)).unwrap_or_default();
     body += &proofs(scope);
+    body += &encryption(scope);
     body += &database(scope);
+    body += &clocks(scope);
     body += &section("Balance sheet", &tables::balance(scope));
     body + &instrument(scope)
 }
@@ -101,10 +104,11 @@ fn header(findings: &Findings, scopes: &[Scope<'_>]) -> String {
     let mut facts = Vec::new();
     let mut lines = Vec::new();
     if let [scope] = scopes {
-        let nodes = scope.hosts.iter().filter(|host| host.role == "node").count();
-        facts.push(format!("{} on {nodes} nodes", scope.system));
+        let ground = Ground::of_cell(scope);
+        lines.extend(ground.lines().into_iter().map(|(what, line)| format!("{what}: {line}")));
+        facts.push(ground.database);
         facts.push(format!("load: {}", scope.load.text));
-        lines.extend(scope.network.iter().chain(&scope.planned_faults).cloned());
+        lines.extend(scope.planned_faults.iter().cloned());
     } else {
         facts.push(format!("{} cells", scopes.len()));
         let of = |factor: &Factor| format!("{}: {}", factor.name, factor.levels.join(", "));
@@ -152,8 +156,9 @@ fn banner(findings: &Findings) -> String {
 fn warnings(findings: &Findings) -> String {
     let deaths = findings.trials.iter().flat_map(|trial| {
         trial.deaths.iter().map(move |death| {
+            let (class, why) = if death.of_its_disk { ("warn", text::OF_ITS_DISK) } else { ("bad", "") };
             format!(
-                "<div class=\"note bad\"><strong>Node {} died in trial {}</strong><pre>{}</pre></div>",
+                "<div class=\"note {class}\"><strong>Node {}{why} died in trial {}</strong><pre>{}</pre></div>",
                 escape(&death.node),
                 trial.label(),
                 escape(&death.text)
@@ -236,6 +241,20 @@ fn two_columns(scope: &Scope<'_>, evidence: &[TrialEvidence]) -> String {
     section("Latency and goodput", &format!("<div class=\"columns\">{curves}<div class=\"card\">{right}</div></div>"))
 }
 
+fn encryption(scope: &Scope<'_>) -> String {
+    if scope.trials.iter().all(|trial| trial.encryption.is_none()) {
+        return String::new();
+    }
+    let panel = |trial: &TrialFindings| {
+        let found = ground::encrypted(trial).map(|(verdict, line)| {
+            let class = tables::proof_class(verdict);
+            format!("<p><span class=\"{class}\">{}</span>: {}</p>", text::proof(verdict), escape(&line))
+        });
+        found.unwrap_or_default()
+    };
+    section("Encryption", &per_trial(scope, panel))
+}
+
 fn proofs(scope: &Scope<'_>) -> String {
     if scope.trials.iter().all(|trial| trial.faults.is_empty()) {
         return String::new();
@@ -268,6 +287,14 @@ fn database(scope: &Scope<'_>) -> String {
     section("What the database says", &per_trial(scope, |trial| database::html(trial).unwrap_or_default()))
 }
 
+fn clocks(scope: &Scope<'_>) -> String {
+    if scope.trials.iter().all(|trial| trial.clocks.is_empty()) {
+        return String::new();
+    }
+    let of = |trial: &TrialFindings| clocks::html(trial).unwrap_or_default();
+    section("How far hosts and their clocks are apart", &per_trial(scope, of))
+}
+
 fn instrument(scope: &Scope<'_>) -> String {
     let cpu = per_trial(scope, |trial| tables::cpu(trial, &scope.name(trial)));
     section("The instrument itself", &(tables::instrument(scope) + &cpu))
@@ -289,9 +316,11 @@ fn background(findings: &Findings, events: &[Event], experiment: Option<&str>) -
             ("Java", environment.java.clone()),
             ("Seed", environment.seed.to_string()),
         ];
+        // Not every database runs on Java, nor every cluster on a lab's network.
+        let rows = rows.into_iter().filter(|(_, value)| !value.is_empty());
         let settings = format!(
             "<h3>{} settings</h3><pre>{}</pre>",
-            escape(findings.cells.first().map_or("", |cell| &cell.system)),
+            escape(findings.cells.first().map_or("", |cell| &cell.database)),
             escape(&environment.system_settings)
         );
         out += &details("Environment and settings", &(terms(rows) + &settings));

@@ -4,7 +4,9 @@
 
 mod cells;
 mod charts;
+mod clocks;
 mod comparison;
+mod consensus;
 mod database;
 mod detectors;
 mod error;
@@ -14,6 +16,7 @@ mod export;
 pub mod figure;
 mod frame;
 mod glossary;
+mod ground;
 mod html;
 mod layout;
 mod markup;

@@ -35,8 +35,7 @@ pub fn figure(frame: &Frame<'_>) -> Option<Figure> {
         .enumerate()
         .map(|(at, ((_, of, node), ink))| {
             let own: Vec<&EvidenceRow> = scores().filter(|row| row.node == node && row.subject == of).collect();
-            let heard: Vec<u64> =
-                rows.iter().filter(|row| row.node == node && row.name == "reading").map(|row| row.at_ns).collect();
+            let heard = heard(rows, node);
             Series {
                 name: format!("{node}'s of {of}"),
                 ink,
@@ -65,14 +64,19 @@ fn hit<'a>(frame: &'a Frame<'_>) -> BTreeSet<&'a str> {
     let expected = severities.flat_map(|severity| &severity.expectations).filter(|one| one.hit && one.asked != 0.0);
     let nodes = expected.map(|one| match &one.subject {
         // What a node sends late, it answers late.
-        Subject::Pair { from, .. } => from.as_str(),
+        Subject::Pair { from, .. } | Subject::Overlay { from, .. } => from.as_str(),
         Subject::Host { host } | Subject::Directory { host, .. } => host.as_str(),
     });
     nodes.collect()
 }
 
-/// A score holds until the next, as long as its node is heard of.
-fn points(frame: &Frame<'_>, own: &[&EvidenceRow], heard: &[u64]) -> Vec<(f64, Option<f64>)> {
+/// When a node was heard of.
+pub fn heard(rows: &[EvidenceRow], node: &str) -> Vec<u64> {
+    rows.iter().filter(|row| row.node == node && row.name == "reading").map(|row| row.at_ns).collect()
+}
+
+/// A score, or another gauge, holds until the next, as long as its node is heard of.
+pub fn points(frame: &Frame<'_>, own: &[&EvidenceRow], heard: &[u64]) -> Vec<(f64, Option<f64>)> {
     let Some(first) = own.first() else { return Vec::new() };
     let ends_ns = frame.evidence.ends_ns;
     let moments = (0..).map(|step| first.at_ns + step * STEP_NS).take_while(|at| *at <= ends_ns);

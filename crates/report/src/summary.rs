@@ -1,12 +1,12 @@
 //! The summary on the terminal.
 
 use brownout_analysis::{
-    FaultFindings, Findings, Part, PhaseFindings, Proof, SearchFindings, TrialFindings, Validity, phase,
+    Cpu, FaultFindings, Findings, Ground, Part, PhaseFindings, Proof, SearchFindings, TrialFindings, Validity, phase,
 };
 use brownout_units::{Delay, format_ns};
 
 use crate::{
-    cells, detectors, explained,
+    cells, detectors, explained, ground,
     page::{Page, Style},
     proofs,
     scope::Scope,
@@ -81,7 +81,9 @@ impl Page {
         self.explained(few);
         detectors::summary(self, few);
         self.proofs(few);
+        self.encryption(few);
         self.database(few.trials.iter().map(|trial| (few.name(trial), *trial)));
+        self.clocks(few.trials.iter().map(|trial| (few.name(trial), *trial)));
         self.balance(few);
         self.instrument(few);
     }
@@ -91,6 +93,8 @@ impl Page {
         for factor in &findings.design.factors {
             self.line(Paint::Plain, &format!("varies: {}: {}", factor.name, factor.levels.join(", ")));
         }
+        self.section(ground::CAPTION);
+        ground::lines(scopes).iter().for_each(|line| self.line(Paint::Plain, line));
         self.section(&cells::caption(findings));
         self.painted(&cells::HEADINGS, cells::rows(scopes));
         self.factors(findings);
@@ -159,19 +163,9 @@ impl Page {
         if !scope.text.is_empty() {
             self.line(Paint::Bold, &format!("cell {}: {}", scope.cell, scope.text));
         }
-        let nodes: Vec<&str> =
-            scope.hosts.iter().filter(|host| host.role == "node").map(|host| host.name.as_str()).collect();
-        let load = &scope.load;
-        self.line(
-            Paint::Plain,
-            &format!(
-                "{} on {} · load: {} · time-out {}",
-                scope.system,
-                nodes.join(" "),
-                load.text,
-                Delay::from_ns(load.timeout_ns)
-            ),
-        );
+        let (ground, load) = (Ground::of_cell(scope), &scope.load);
+        let time_out = Delay::from_ns(load.timeout_ns);
+        self.line(Paint::Plain, &format!("{} · load: {} · time-out {time_out}", ground.database, load.text));
         let objective = &scope.objective;
         let within = Delay::from_ns(objective.response_ns);
         let whose = text::whose(objective);
@@ -185,8 +179,8 @@ impl Page {
             format!("objective: none; good is what is answered within {within} of its intended start")
         };
         self.line(Paint::Plain, &text);
-        for line in &scope.network {
-            self.line(Paint::Plain, &format!("network: {line}"));
+        for (what, line) in ground.lines() {
+            self.line(Paint::Plain, &format!("{what}: {line}"));
         }
         for fault in &scope.planned_faults {
             self.line(Paint::Plain, &format!("fault: {fault}"));
@@ -375,6 +369,16 @@ impl Page {
         }
     }
 
+    fn encryption(&mut self, scope: &Scope<'_>) {
+        for trial in &scope.trials {
+            if let Some((verdict, line)) = ground::encrypted(trial) {
+                let of = if scope.trials.len() > 1 { format!(", {}", scope.name(trial)) } else { String::new() };
+                self.section(&format!("Encryption{of}"));
+                self.line(proof_paint(verdict), &format!("  {}: {line}", text::proof(verdict)));
+            }
+        }
+    }
+
     fn proof(&mut self, scope: &Scope<'_>, trial: &TrialFindings, fault: &FaultFindings) {
         let of = if scope.trials.len() > 1 { format!(", {}", scope.name(trial)) } else { String::new() };
         self.section(&format!("Proof{of}: {}", fault.text));
@@ -464,6 +468,12 @@ impl Page {
                 table.row(if full { Paint::Warn } else { Paint::Plain }, cells);
             }
             self.table(&table);
+            // One column more would not fit.
+            if cpu.iter().any(|row| row.overlay > 0.0) {
+                let of = |row: &Cpu| format!("{:.0}% ({})", row.overlay * 100.0, row.phase);
+                let shares: Vec<String> = cpu.iter().map(of).collect();
+                self.line(Paint::Plain, &format!("  the overlay, of the instrument's: {}", shares.join(", ")));
+            }
         }
         self.line(
             Paint::Dim,
@@ -475,9 +485,10 @@ impl Page {
         let deaths: Vec<_> =
             findings.trials.iter().flat_map(|trial| trial.deaths.iter().map(move |death| (trial, death))).collect();
         for (trial, death) in deaths {
-            self.section(&format!("Node {} died", death.node));
+            let (paint, why) = if death.of_its_disk { (Paint::Warn, text::OF_ITS_DISK) } else { (Paint::Bad, "") };
+            self.section(&format!("Node {}{why} died", death.node));
             let at = text::seconds(death.at_ns.saturating_sub(trial.starts_ns) as f64);
-            self.line(Paint::Bad, &format!("  trial {}, {at} after its start; its last lines:", trial.label()));
+            self.line(paint, &format!("  trial {}, {at} after its start; its last lines:", trial.label()));
             for line in death.text.lines() {
                 self.line(Paint::Dim, &format!("  {line}"));
             }

@@ -9,7 +9,7 @@ use brownout_units::{Delay, format_ns};
 use crate::{
     cells, detectors,
     escape::escape,
-    explained,
+    explained, ground,
     markup::{Cell, cell, details, marked, markup, table},
     proofs,
     scope::Scope,
@@ -21,6 +21,11 @@ use crate::{
 /// All cells beside each other.
 pub fn cells_beside(findings: &Findings, scopes: &[Scope<'_>]) -> String {
     painted("wide", &cells::caption(findings), &cells::HEADINGS, cells::rows(scopes))
+}
+
+/// What the cells ran on.
+pub fn ground(scopes: &[Scope<'_>]) -> String {
+    painted("wide", ground::CAPTION, &ground::HEADINGS, ground::rows(scopes))
 }
 
 /// What the faults did to each figure; none if nothing is judged.
@@ -465,6 +470,7 @@ pub fn cpu(trial: &TrialFindings, name: &str) -> String {
             escape(&title)
         )
     };
+    let has_overlay = trial.instrument.cpu.iter().any(|row| row.overlay > 0.0);
     let rows = trial.instrument.cpu.iter().map(|row| {
         let mut parts = Vec::new();
         for ((node, share), class) in row.nodes.iter().zip(NODES.into_iter().cycle()) {
@@ -472,7 +478,9 @@ pub fn cpu(trial: &TrialFindings, name: &str) -> String {
         }
         parts.push(("ink-emulator", "emulator", row.emulator));
         parts.push(("ink-load", "load", row.load));
-        parts.push(("ink-rest", "rest of Brownout", (row.instrument - row.emulator - row.load).max(0.0)));
+        parts.extend(has_overlay.then_some(("ink-overlay", "overlay", row.overlay)));
+        let rest = row.instrument - row.emulator - row.load - row.overlay;
+        parts.push(("ink-rest", "rest of Brownout", rest.max(0.0)));
         let programs = row.programs.unwrap_or(0.0);
         parts.push(("gray", "other", (row.other - programs).max(0.0)));
         parts.push(("ink-programs", "programs outside of the lab", programs));

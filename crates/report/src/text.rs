@@ -11,6 +11,9 @@ pub use brownout_analysis::words::{bound, percent, relative, relative_range, sha
 /// Of which operations a latency is that says nothing else of it, in words.
 pub const SHOWN: &str = "ok and timed out";
 
+/// Behind the name of a node that ended itself because its disk failed.
+pub const OF_ITS_DISK: &str = ", whose disk a fault made fail,";
+
 /// What stands where there is no value.
 pub const NONE: &str = "–";
 

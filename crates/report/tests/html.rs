@@ -123,6 +123,7 @@ fn kinds() -> Vec<(&'static str, Synthetic)> {
         ("with what the database says", Synthetic { database: told, ..plan() }),
         ("with twelve nodes' worth of it", Synthetic { database: told_by_twelve, ..plan() }),
         ("many cells", many_cells()),
+        ("an overlay", Synthetic { overlay: "wireguard", carrying: 0.1, ..plan() }),
         ("all fails", Synthetic { failing: |_, _, _| 1.0, death: true, time_outs: 0, ..plan() }),
     ]
 }
@@ -332,8 +333,26 @@ fn the_summary_says_what_happened() {
     }
     let refuted = text(&Synthetic { also_slow: Some(("n3", "n1")), ..Synthetic::default() }, PLAIN);
     assert!(refuted.contains("9 spared, worst n3 → n1") && refuted.contains("refuted"), "{refuted}");
+    assert!(!whole.contains("the overlay, of the instrument's"), "{whole}");
+    let carried = Synthetic { overlay: "wireguard", carrying: 0.1, ..Synthetic::default() };
+    let (page, carried) = (report(&carried), text(&carried, PLAIN));
+    assert!(carried.contains("the overlay, of the instrument's:") && carried.contains("10% (baseline)"), "{carried}");
+    assert!(page.contains("overlay 10%") && !report(&Synthetic::default()).contains("ink-overlay\""));
     let death = text(&Synthetic { death: true, ..Synthetic::default() }, PLAIN);
     assert!(death.contains("Node n3 died") && death.contains("out of memory <heap>"), "{death}");
+}
+
+#[test]
+fn a_node_that_ended_itself_because_a_fault_made_its_disk_fail_is_no_alarm() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = Synthetic { death: true, ..Synthetic::default() }.run(directory.path());
+    let mut found = findings(&run).unwrap();
+    assert!(!found.trials[0].deaths[0].of_its_disk, "a slow link is no disk");
+    assert!(html(&run, &found).unwrap().contains("note bad\"><strong>Node n3 died"));
+    found.trials.iter_mut().flat_map(|trial| &mut trial.deaths).for_each(|death| death.of_its_disk = true);
+    let (page, text) = (html(&run, &found).unwrap(), summary(&found, PLAIN));
+    assert!(page.contains("note warn\"><strong>Node n3, whose disk a fault made fail, died in trial"));
+    assert!(text.contains("Node n3, whose disk a fault made fail, died\n"), "{text}");
 }
 
 #[test]
@@ -353,6 +372,38 @@ fn cells_and_factors_stand_beside_each_other_with_their_intervals_and_what_would
     assert_eq!(same[6], "no difference", "{same:?}");
     let sentence = "Of 3 cells 1 is worse with the fault, 2 show no difference of 1% or more.";
     assert!(page.contains(sentence) && text.contains(sentence), "{text}");
+}
+
+#[test]
+fn database_network_overlay_and_encryption_of_every_cell_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = many_cells().run(directory.path());
+    let mut found = findings(&run).unwrap();
+    let last = found.cells.last_mut().unwrap();
+    last.database = "etcd 3.6.16".to_owned();
+    last.overlay = "wireguard".to_owned();
+    last.encryption = vec!["between all nodes".to_owned(), "to clients".to_owned()];
+    let wide = Style { color: false, width: 1_000 };
+    for text in [summary(&found, wide), html(&run, &found).unwrap()] {
+        for words in [
+            "Cassandra 5.0.6 on n1",
+            "one LAN without limits",
+            "etcd 3.6.16 on n1",
+            "wireguard",
+            "between all nodes; to clients",
+        ] {
+            assert!(text.contains(words), "{words} in {text}");
+        }
+    }
+    // Of one cell in its head.
+    let directory = tempfile::tempdir().unwrap();
+    let run = Synthetic::default().run(directory.path());
+    let found = findings(&run).unwrap();
+    for text in [summary(&found, wide), html(&run, &found).unwrap()] {
+        for words in ["Cassandra 5.0.6 on n1", "network: one LAN without limits", "overlay: none", "encryption: none"] {
+            assert!(text.contains(words), "{words} in {text}");
+        }
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::{
 };
 
 use brownout_load::{
-    Arrivals, Consistency, Engine, EngineConfig, Pace, Workload,
+    Arrivals, Consistency, Engine, EngineConfig, Pace, WireOptions, Workload,
     stub::{Content, Stub, StubOptions},
 };
 use brownout_stress::{
@@ -46,7 +46,7 @@ fn load(stub: &Stub, shares: [Share; 2], apart: bool) -> Arc<StressWorkload> {
         partitions: 1_000,
         keys: None,
     });
-    load.unwrap().make(&stub.coordinators(), 1, &|| false).unwrap().load
+    load.unwrap().make(&stub.coordinators(), &WireOptions::default(), 1, &|| false).unwrap().load
 }
 
 #[test]

@@ -71,6 +71,7 @@ fn bucket(second: u64, generator: &mut Generator) -> Bucket {
         withheld: 0,
         operations: vec![counts(0), counts(1)],
         series: all,
+        watches: Vec::new(),
         lateness: histogram(),
         late_starts: 0,
         stood_still_ns: 0,
@@ -78,6 +79,8 @@ fn bucket(second: u64, generator: &mut Generator) -> Bucket {
         empty: 0,
         missing: 0,
         mismatched: 0,
+        looked_for: 0,
+        lost: 0,
         rerouted: 0,
     }
 }

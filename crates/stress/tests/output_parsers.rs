@@ -53,6 +53,7 @@ fn printed() -> String {
                 series("WRITE", "10.0.0.2:9042", Outcome::Late, 2, 700),
                 series("WRITE", "10.0.0.1:9042", Outcome::Failed(ErrorClass::Overloaded), 2, 1),
             ],
+            watches: Vec::new(),
             operations: vec![OperationCounts {
                 operation: "WRITE".to_owned(),
                 never_sent: 1,
@@ -70,6 +71,8 @@ fn printed() -> String {
             empty: 2,
             missing: 3,
             mismatched: 4,
+            looked_for: 0,
+            lost: 0,
             rerouted: 5,
         };
         let interval = fold.interval((second + 1) * SECOND, &[bucket]);

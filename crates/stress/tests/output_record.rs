@@ -56,6 +56,7 @@ fn bucket(number: u64) -> Bucket {
             series("WRITE", "n2", Outcome::Ok, 39, 9),
             series("WRITE", "n2", Outcome::Failed(ErrorClass::Overloaded), 1, 1),
         ],
+        watches: Vec::new(),
         operations: Vec::new(),
         lateness,
         late_starts: 0,
@@ -64,6 +65,8 @@ fn bucket(number: u64) -> Bucket {
         empty: 0,
         missing: 0,
         mismatched: 0,
+        looked_for: 0,
+        lost: 0,
         rerouted: 0,
     }
 }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use brownout_load::{
-    Arrivals, Consistency, Engine, EngineConfig, Pace,
+    Arrivals, Consistency, Engine, EngineConfig, Pace, WireOptions,
     stub::{Behaviour, Content, Stub, StubOptions},
 };
 use brownout_stress::{
@@ -78,7 +78,7 @@ fn made(stub: &Stub, rows: u32, operation: &str) -> Made {
         partitions: 1_000_000,
         keys: None,
     });
-    load.unwrap().make(&stub.coordinators(), 1, &|| false).unwrap()
+    load.unwrap().make(&stub.coordinators(), &WireOptions::default(), 1, &|| false).unwrap()
 }
 
 fn wait_until(what: &str, done: impl Fn() -> bool) {

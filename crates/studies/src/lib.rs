@@ -1,4 +1,5 @@
-//! Published measurements done again: what `studies/` needs beside the experiment files.
+//! Published measurements done again: what `studies/` needs beside the experiment files. Which study a directory holds, its
+//! `published.json` says.
 //!
 //! A run is reduced to what tables and plots need ([`reduce`]), kept as JSON beside its study ([`stored`]); the tables of a study's
 //! README ([`readme`]) and its plots are made from those files and from what was published ([`published`]) alone, so that a test
@@ -7,6 +8,7 @@
 //! does.
 
 pub mod beside;
+mod each;
 mod error;
 pub mod pairs;
 mod plots;

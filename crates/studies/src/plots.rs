@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brownout_report::{
     drawing,
-    figure::{Axis, Figure, Ink, Scale, Series as Line, Span, SpanKind, Unit},
+    figure::{Axis, Figure, Ink, Mark, Scale, Series as Line, Span, SpanKind, Unit},
     from_zero, log_range,
 };
 
@@ -82,6 +82,22 @@ impl Plot<'_> {
         without.into_iter().chain(cells).collect()
     }
 
+    /// When a database with a leader elected one.
+    fn elections(&self) -> Vec<Mark> {
+        let of = |cell: &&Cell| {
+            let level = cell.levels.last().cloned().unwrap_or_default();
+            let times = cell.series.iter().flat_map(|series| &series.elections).copied();
+            let mark = |x: f64| Mark {
+                x,
+                label: "election".to_owned(),
+                text: format!("{level}: a leader is elected"),
+                bad: true,
+            };
+            times.map(mark).collect::<Vec<Mark>>()
+        };
+        self.cells.iter().flat_map(of).collect()
+    }
+
     fn figure(&self, what: &str, title: &str, y: Axis, series: Vec<Line>) -> Figure {
         let ends = series.iter().flat_map(|line| line.points.iter().map(|(x, _)| x + line.reach));
         let to = ends.fold(1.0, f64::max);
@@ -111,7 +127,7 @@ impl Plot<'_> {
             bands: Vec::new(),
             spans,
             lanes: Vec::new(),
-            marks: Vec::new(),
+            marks: self.elections(),
             rules: Vec::new(),
             beyond: None,
             lane: false,

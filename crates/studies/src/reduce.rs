@@ -4,13 +4,13 @@ use brownout_analysis as analysis;
 use brownout_analysis::{
     CellEffect, CellFindings, Findings, PhaseFindings, TrialEvidence, TrialFindings, Validity, phase,
 };
-use brownout_record::{Arm, Objective, Run};
+use brownout_record::{Arm, CellRow, Objective, Run};
 use chrono::DateTime;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    StudyError,
+    StudyError, each,
     stored::{Cell, Effect, FORMAT, Machine, Phase, Predicted, Proof, Series, Source, Stored, Without},
     zone,
 };
@@ -22,7 +22,8 @@ use crate::{
 pub fn reduce(run: &Run, command: &str) -> Result<Stored, StudyError> {
     let findings = analysis::findings(run)?;
     let without = without(run, &findings)?;
-    let cells = findings.cells.iter().map(|one| cell(run, &findings, one)).collect::<Result<Vec<_>, _>>()?;
+    let rows = run.cells()?;
+    let cells = findings.cells.iter().map(|one| cell(run, &findings, one, &rows)).collect::<Result<Vec<_>, _>>()?;
     let count = |is: fn(&TrialFindings) -> bool| findings.trials.iter().filter(|trial| is(trial)).count() as u32;
     let started = DateTime::from_timestamp_millis(findings.started_unix_ms as i64).unwrap_or_default();
     Ok(Stored {
@@ -44,7 +45,7 @@ pub fn reduce(run: &Run, command: &str) -> Result<Stored, StudyError> {
 }
 
 fn machine(findings: &Findings) -> Machine {
-    let system = findings.cells.first().map(|cell| cell.system.clone()).unwrap_or_default();
+    let system = findings.cells.first().map(|cell| cell.database.clone()).unwrap_or_default();
     let Some(known) = &findings.environment else { return Machine { system, ..Machine::default() } };
     Machine {
         brownout: known.version.clone(),
@@ -66,7 +67,7 @@ fn trials<'a>(findings: &'a Findings, numbers: &[u32]) -> Vec<&'a TrialFindings>
     findings.trials.iter().filter(|trial| numbers.contains(&trial.trial)).collect()
 }
 
-fn cell(run: &Run, findings: &Findings, cell: &CellFindings) -> Result<Cell, StudyError> {
+fn cell(run: &Run, findings: &Findings, cell: &CellFindings, rows: &[CellRow]) -> Result<Cell, StudyError> {
     let valid = trials(findings, &cell.valid_trials);
     // One that was cut short, as a resumed run has them, had no chance to prove anything.
     let own = |trial: &&TrialFindings| trial.cell == cell.cell && trial.arm == Arm::Fault && !trial.cut;
@@ -76,11 +77,16 @@ fn cell(run: &Run, findings: &Findings, cell: &CellFindings) -> Result<Cell, Stu
         threads: cell.load.threads,
         rate: cell.load.rate,
         replication: cell.load.replication,
+        writes: rows.iter().find(|row| row.cell == cell.cell).and_then(each::writes),
         trials: valid.len() as u32,
+        baselines: valid.iter().filter_map(|trial| each::baseline(trial)).collect(),
         phases: if valid.is_empty() { Vec::new() } else { cell.phases.iter().filter_map(measured).collect() },
         effects: std::iter::once(&cell.effect).chain(&cell.figures).map(effect).collect(),
         predicted: predicted(cell, &valid),
         proofs: proofs(&tried),
+        lost: valid.iter().filter_map(|trial| each::lost(trial)).collect(),
+        clocks: valid.first().map(|trial| each::clocks(trial)).unwrap_or_default(),
+        elections: each::elections(&valid),
         sentence: cell.sentence.clone(),
         series: valid.first().map(|trial| series(run, trial, &cell.objective)).transpose()?.flatten(),
     })
@@ -98,6 +104,7 @@ fn without(run: &Run, findings: &Findings) -> Result<Option<Without>, StudyError
     Ok(Some(Without {
         trials: valid.len() as u32,
         phases: phases.collect(),
+        lost: valid.iter().filter_map(|trial| each::lost(trial)).collect(),
         series: series(run, shown, &first.objective)?,
     }))
 }
@@ -113,6 +120,7 @@ fn measured(found: &PhaseFindings) -> Option<Phase> {
         timed_out: rounded(rates.timed_out),
         mean_ns: response.map(|response| response.mean_ns.round()),
         p50_ns: response.map(|response| response.p50.value_ns as f64),
+        p95_ns: response.map(|response| response.p95.value_ns as f64),
         p99_ns: response.map(|response| response.p99.value_ns as f64),
         p99_at_least: response.is_some_and(|response| response.p99.at_least),
     })
@@ -134,13 +142,14 @@ fn mean_of(phases: &[Phase]) -> Option<Phase> {
         timed_out: mean(|phase| phase.timed_out),
         mean_ns: some(|phase| phase.mean_ns),
         p50_ns: some(|phase| phase.p50_ns),
+        p95_ns: some(|phase| phase.p95_ns),
         p99_ns: some(|phase| phase.p99_ns),
         p99_at_least: phases.iter().any(|phase| phase.p99_at_least),
     })
 }
 
 /// Rates to a thousandth: more digits are noise, and lines of a file.
-fn rounded(value: f64) -> f64 {
+pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
@@ -246,5 +255,7 @@ fn series(run: &Run, trial: &TrialFindings, objective: &Objective) -> Result<Opt
         series.mean_ms.push(ended.then(|| rounded(point.response.mean_ns() / 1e6)));
         series.p99_ms.push(p99.filter(|_| ended).map(|value| rounded(value / 1e6)));
     }
+    let shown = from.starts_ns..ends;
+    series.elections = each::elected(trial).into_iter().filter(|at| shown.contains(at)).map(since).collect();
     Ok(Some(series))
 }

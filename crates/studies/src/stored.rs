@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::StudyError;
 
 /// Version of the file.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// A run, reduced.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ pub struct Stored {
 pub struct Machine {
     /// Of Brownout.
     pub brownout: String,
-    /// "Cassandra 5.0.9".
+    /// "Cassandra 5.0.9", "etcd 3.6.16": that of the first cell.
     pub system: String,
     /// Of Java.
     pub java: String,
@@ -78,6 +78,8 @@ pub struct Without {
     pub trials: u32,
     /// Their phases: means over trials of rates and latencies.
     pub phases: Vec<Phase>,
+    /// What each of them lost of what it had acknowledged, in the same phase.
+    pub lost: Vec<Lost>,
     /// One of them, second by second.
     pub series: Option<Series>,
 }
@@ -94,8 +96,12 @@ pub struct Cell {
     pub rate: Option<f64>,
     /// Copies of each row.
     pub replication: u32,
+    /// What is written, where the plan knows.
+    pub writes: Option<Writes>,
     /// Valid trials.
     pub trials: u32,
+    /// What each of them showed in its baseline, in the order in which they were run.
+    pub baselines: Vec<Baseline>,
     /// Phases over these together.
     pub phases: Vec<Phase>,
     /// What the faults did, by figure.
@@ -104,10 +110,102 @@ pub struct Cell {
     pub predicted: Option<Predicted>,
     /// What shows that the faults were there.
     pub proofs: Vec<Proof>,
+    /// What each of its trials lost of what it had acknowledged, in its fault phase; empty without such a phase.
+    pub lost: Vec<Lost>,
+    /// How far hosts and their clocks are apart, by phase, in one of its trials; empty where they do not ask.
+    pub clocks: Vec<Clocks>,
+    /// How often somebody was elected leader in the fault phase, mean of its trials; none for a database that has none.
+    pub elections: Option<f64>,
     /// What follows for it, in one sentence.
     pub sentence: String,
     /// One of its trials, second by second.
     pub series: Option<Series>,
+}
+
+/// What a load writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Writes {
+    /// Rows, each written as often as any other.
+    pub rows: u64,
+    /// Their share of all operations.
+    pub share: f64,
+}
+
+/// What one trial showed in its baseline.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Baseline {
+    /// Its block.
+    pub block: u32,
+    /// Answered ok or timed out, per second.
+    pub throughput: f64,
+    /// Mean response time of these, ns.
+    pub mean_ns: Option<f64>,
+    /// Their 99th percentile.
+    pub p99_ns: Option<f64>,
+    /// Who used the processors.
+    pub processors: Option<Processors>,
+}
+
+/// Who used the lab's processors; all but `cores` are shares of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Processors {
+    /// How many there were.
+    pub cores: f64,
+    /// Busy with anything.
+    pub busy: f64,
+    /// All nodes together.
+    pub nodes: f64,
+    /// All of Brownout: the load, the emulator, an overlay, what watches.
+    pub instrument: f64,
+    /// The load, of that.
+    pub load: f64,
+    /// The emulator, of that.
+    pub emulator: f64,
+    /// The overlay's thread and processes, of that; 0 without one.
+    pub overlay: f64,
+}
+
+/// What one trial lost of what it had acknowledged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lost {
+    /// Acknowledged writes that a later read looked for.
+    pub looked_for: u64,
+    /// Those of them that it did not find.
+    pub lost: u64,
+    /// In so many seconds.
+    pub seconds: f64,
+}
+
+/// How far hosts and their clocks are apart, in one phase.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clocks {
+    /// `baseline`, `fault`, `recovery`.
+    pub phase: String,
+    /// Each ordered pair.
+    pub pairs: Vec<ClockPair>,
+}
+
+/// What one host has learned of another's clock; medians over the phase.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockPair {
+    /// Who asked.
+    pub host: String,
+    /// Who was asked.
+    pub server: String,
+    /// Round trip, ns.
+    pub round_trip_ns: f64,
+    /// The server's clock − the host's, ns, if both ways take equally long.
+    pub offset_ns: f64,
+    /// The truth lies within ± this, ns.
+    pub bound_ns: f64,
+    /// Growth of the offset, ns per s.
+    pub drift_ppb: Option<f64>,
 }
 
 /// A phase.
@@ -128,6 +226,8 @@ pub struct Phase {
     pub mean_ns: Option<f64>,
     /// The median of the same.
     pub p50_ns: Option<f64>,
+    /// Their 95th percentile.
+    pub p95_ns: Option<f64>,
     /// Their 99th percentile.
     pub p99_ns: Option<f64>,
     /// It lies among operations that timed out: the true value may be larger.
@@ -219,6 +319,8 @@ pub struct Series {
     pub mean_ms: Vec<Option<f64>>,
     /// 99th percentile, ms.
     pub p99_ms: Vec<Option<f64>>,
+    /// When a leader was elected, in seconds since the baseline began.
+    pub elections: Vec<f64>,
 }
 
 /// A danger zone: where a loss of throughput passes its thresholds.

@@ -11,6 +11,9 @@ use crate::{StudyError, plots, published::Published, readme, stored::Stored, tab
 /// Of a line that differs, in letters.
 const MOST_SHOWN: usize = 400;
 
+/// Where a README has its plots.
+const PLOTS: &str = "<!-- table: plots -->";
+
 /// A study.
 #[derive(Debug)]
 pub struct Study {
@@ -52,7 +55,7 @@ impl Study {
     pub fn printed(&self) -> String {
         let told = |text: &String| !text.starts_with(tables::NOT_MEASURED);
         let table = |name: &&str| Some(format!("{name}\n\n{}\n", self.table(name).filter(told)?));
-        tables::NAMES.iter().filter_map(table).collect()
+        tables::names(&self.published).iter().filter_map(table).collect()
     }
 
     /// The files that are made: the README and the plots.
@@ -63,7 +66,9 @@ impl Study {
         let path = self.directory.join("README.md");
         let text = fs::read_to_string(&path).map_err(|error| StudyError::file(&path, error))?;
         let mut made = BTreeMap::from([(path, readme::filled(&text, |name| self.table(name))?)]);
-        for (name, drawing) in plots::plots(&self.findings) {
+        // A study that shows no plots has none.
+        let shown = if text.contains(PLOTS) { plots::plots(&self.findings) } else { BTreeMap::new() };
+        for (name, drawing) in shown {
             made.insert(self.directory.join("plots").join(name), drawing);
         }
         Ok(made)

@@ -13,6 +13,11 @@ impl Table {
         Table { head: head.map(str::to_owned).to_vec(), rows: Vec::new() }
     }
 
+    /// The same with a head whose length is known only now.
+    pub fn of(head: Vec<String>) -> Table {
+        Table { head, rows: Vec::new() }
+    }
+
     /// One row more.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         // A bar would be the end of a column.

@@ -57,6 +57,16 @@ pub fn change(value: f64) -> String {
     }
 }
 
+/// Both ends of an interval of changes.
+pub fn interval(ends: Option<(f64, f64)>) -> String {
+    ends.map_or_else(|| NONE.to_owned(), |(low, high)| format!("{} … {}", change(low), change(high)))
+}
+
+/// A time with its sign, in the unit that suits.
+pub fn signed_time(ns: f64) -> String {
+    format!("{}{}", if ns > 0.0 { "+" } else { "" }, format_ns(ns))
+}
+
 /// A time in the unit that suits.
 pub fn time(ns: Option<f64>) -> String {
     ns.map_or_else(|| NONE.to_owned(), format_ns)

@@ -47,11 +47,49 @@ fn every_cell_has_its_phases_its_effect_its_proof_and_one_series() {
         assert_eq!((series.seconds[0], series.seconds.len()), (0.0, 30));
         assert_eq!((series.delivered.len(), series.mean_ms.len(), series.p99_ms.len()), (30, 30, 30));
         assert!(series.mean_ms[15] > series.mean_ms[5], "{series:?}");
+        assert_eq!((kept.baselines.len(), kept.lost.len()), (2, 2), "of each trial");
+        for baseline in &kept.baselines {
+            assert!(baseline.throughput > 0.0 && baseline.processors.unwrap().busy > 0.0, "{baseline:?}");
+        }
+        // Ten a second, in all seconds that lie wholly in the phase.
+        assert!(kept.lost.iter().all(|one| (80..=100).contains(&one.looked_for) && one.lost == 0), "{:?}", kept.lost);
+        assert_eq!((kept.clocks.len(), kept.elections), (0, None), "nobody asked, and there is no leader");
     }
     let asked: Vec<f64> = stored.cells.iter().map(|cell| cell.proofs[0].asked).collect();
     assert_eq!(asked, [20.0 * MS as f64, 100.0 * MS as f64]);
     let without = stored.without.unwrap();
     assert_eq!((without.trials, without.phases.len()), (2, 3));
+}
+
+#[test]
+fn clocks_are_kept_by_phase_and_elections_by_when_somebody_leads_in_a_newer_term() {
+    let told = || -> Vec<brownout_record::EvidenceRow> {
+        // Both nodes tell of the election of term 4, seven seconds after the fault came; that of term 3 was in the baseline,
+        // and who led in term 2 had been elected before.
+        let row = |node: &str, at: u64, term: f64| brownout_record::EvidenceRow {
+            at_ns: at * SECOND,
+            error_ns: 0,
+            node: node.to_owned(),
+            source: "log".to_owned(),
+            subject: "n1".to_owned(),
+            name: "elected".to_owned(),
+            value: term,
+        };
+        vec![row("n1", 3, 2.0), row("n1", 8, 3.0), row("n1", 23, 4.0), row("n2", 24, 4.0)]
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let run = Synthetic { clocks: Some(20 * MS as i64), database: told, ..Synthetic::default() }.run(directory.path());
+    let stored = reduce(&run, "").unwrap();
+    let cell = &stored.cells[0];
+    let phases: Vec<&str> = cell.clocks.iter().map(|clocks| clocks.phase.as_str()).collect();
+    assert_eq!(phases, ["baseline", "fault", "recovery"]);
+    let offset = |phase: usize| {
+        let pair = cell.clocks[phase].pairs.iter().find(|pair| pair.host == "n1" && pair.server == "n2").unwrap();
+        (pair.offset_ns / MS as f64, pair.round_trip_ns / MS as f64)
+    };
+    assert_eq!((offset(0), offset(1)), ((0.0, 2.0), (20.0, 2.0)));
+    assert_eq!(cell.elections, Some(1.0));
+    assert_eq!(cell.series.as_ref().unwrap().elections, [2.0, 17.0], "seconds since the baseline began");
 }
 
 #[test]
@@ -78,8 +116,8 @@ fn the_file_comes_back_as_it_was_and_a_second_is_no_line() {
     assert_eq!(Stored::read(&path).unwrap(), stored);
     let number = |line: &str| line.trim().trim_end_matches(',').parse::<f64>().is_ok();
     assert!(text.contains("\"seconds\": [0.0,") && !text.lines().any(number), "{text}");
-    std::fs::write(&path, text.replacen("\"format\": 1", "\"format\": 2", 1)).unwrap();
-    assert!(Stored::read(&path).unwrap_err().to_string().contains("format 2"));
+    std::fs::write(&path, text.replacen("\"format\": 2", "\"format\": 3", 1)).unwrap();
+    assert!(Stored::read(&path).unwrap_err().to_string().contains("format 3"));
 }
 
 #[test]

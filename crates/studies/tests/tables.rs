@@ -44,6 +44,7 @@ fn cell(levels: &[&str], threads: u32, fault: (f64, f64)) -> Cell {
             delivered: vec![Some(8_000.0), Some(8_000.0), Some(fault.0), None],
             mean_ms: vec![Some(8.0), Some(8.0), Some(fault.1), None],
             p99_ms: vec![Some(20.0), Some(20.0), Some(90.0), None],
+            elections: vec![2.5],
         }),
         ..Cell::default()
     }
@@ -59,7 +60,7 @@ fn stored(name: &str, factors: &[&str], cells: Vec<Cell>) -> Stored {
         without: Some(Without {
             trials: 3,
             phases: vec![phase("baseline", 8_000.0, 8.0), phase("fault", 7_900.0, 8.1)],
-            series: None,
+            ..Without::default()
         }),
         cells,
         ..Stored::default()
@@ -262,7 +263,9 @@ fn markers_that_cannot_be_followed_are_errors() {
 /// What continuous integration checks of the studies themselves.
 #[test]
 fn the_tables_of_the_studies_are_what_their_findings_say() {
-    let study = Study::read(&repository().join("studies/slow-and-flaky"), None).unwrap();
-    let differences = study.differences().unwrap();
-    assert!(differences.is_empty(), "run brownout-studies tables studies/slow-and-flaky:\n{}", differences.join("\n"));
+    for name in ["slow-and-flaky", "virtual-network", "topologies-and-clocks"] {
+        let study = Study::read(&repository().join("studies").join(name), None).unwrap();
+        let differences = study.differences().unwrap();
+        assert!(differences.is_empty(), "run brownout-studies tables studies/{name}:\n{}", differences.join("\n"));
+    }
 }

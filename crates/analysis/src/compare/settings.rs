@@ -1,6 +1,6 @@
 //! What the sides were asked for and ran on, where that is not the same.
 
-use brownout_record::{Description, Run};
+use brownout_record::{Description, HostDescription, Run};
 
 use super::object::Setting;
 use crate::{AnalysisError, cells};
@@ -109,7 +109,7 @@ fn given(run: &Run) -> Result<Vec<Of>, AnalysisError> {
     Ok(all)
 }
 
-fn planned(plan: &Description) -> [(&'static str, String); 10] {
+fn planned(plan: &Description) -> [(&'static str, String); 13] {
     let nodes = plan.hosts.iter().filter(|host| host.role == "node").count();
     let phases: Vec<String> = plan
         .phases
@@ -124,9 +124,12 @@ fn planned(plan: &Description) -> [(&'static str, String); 10] {
         objective.operation.as_ref().map_or_else(String::new, |name| format!(" of {name}"))
     );
     [
-        ("system", plan.system.clone()),
+        ("database", plan.database.clone()),
+        ("cluster", cluster(plan.external, &plan.hosts)),
         ("nodes", nodes.to_string()),
         ("network", plan.network.join("; ")),
+        ("overlay", if plan.overlay.is_empty() { "none" } else { plan.overlay.as_str() }.to_owned()),
+        ("encryption", if plan.encryption.is_empty() { "none".to_owned() } else { plan.encryption.join("; ") }),
         ("load", plan.load.text.clone()),
         ("consistency", plan.load.consistency.clone()),
         ("replication", plan.load.replication.to_string()),
@@ -135,4 +138,38 @@ fn planned(plan: &Description) -> [(&'static str, String); 10] {
         ("phases", phases.join(", ")),
         ("faults", plan.faults.join("; ")),
     ]
+}
+
+/// Which cluster it is: one that was there before is known by where its nodes answer, in whatever order they were named.
+fn cluster(external: bool, hosts: &[HostDescription]) -> String {
+    if !external {
+        return "of the lab".to_owned();
+    }
+    let nodes = hosts.iter().filter(|host| host.role == "node");
+    let mut addresses: Vec<&str> = nodes.map(|host| host.address.as_str()).collect();
+    addresses.sort_unstable();
+    format!("external: {}", addresses.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters_that_were_there_before_differ_by_where_they_answer() {
+        let at = |addresses: &[&str]| {
+            let node = |(at, address): (usize, &&str)| HostDescription {
+                name: format!("n{}", at + 1),
+                address: (*address).to_owned(),
+                role: "node".to_owned(),
+            };
+            let load = HostDescription { name: "load".to_owned(), address: String::new(), role: "load".to_owned() };
+            addresses.iter().enumerate().map(node).chain([load]).collect::<Vec<_>>()
+        };
+        let one = cluster(true, &at(&["10.0.0.5:9042", "10.0.0.6:9042"]));
+        assert_eq!(one, "external: 10.0.0.5:9042 10.0.0.6:9042");
+        assert_eq!(one, cluster(true, &at(&["10.0.0.6:9042", "10.0.0.5:9042"])));
+        assert_ne!(one, cluster(true, &at(&["10.0.1.5:9042", "10.0.1.6:9042"])));
+        assert_eq!(cluster(false, &at(&["10.77.0.1"])), cluster(false, &at(&["10.77.0.2"])));
+    }
 }

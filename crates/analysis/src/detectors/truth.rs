@@ -59,6 +59,8 @@ fn places(fault: &FaultRecord, hosts: &[HostDescription]) -> BTreeSet<Accused> {
                 pair.sort_unstable();
                 links.insert(pair);
             }
+            // Nobody is to be accused of what goes on above, but of its cause below.
+            Subject::Overlay { .. } => {}
             Subject::Host { host } | Subject::Directory { host, .. } => {
                 places.insert(Accused::node(host));
             }

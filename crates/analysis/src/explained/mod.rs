@@ -4,6 +4,9 @@
 //! ways can be enumerated: who coordinates it, which replicas hold its row, and which answers its consistency waits for. From these
 //! follow the share of operations that a fault can touch, the least latency that the topology allows, and what a delay costs if
 //! the database does nothing about it (and if it always chooses best). What is left over is what the database did.
+//!
+//! Of a database that a leader decides for (etcd), who leads is in no plan: its members say so ([`Leadership`]), and the ways
+//! are those with it.
 
 mod closed_loop;
 mod delayed;
@@ -11,6 +14,7 @@ mod floor;
 mod level;
 mod loops;
 mod places;
+mod raft;
 mod ring;
 mod shifted;
 #[cfg(test)]
@@ -32,8 +36,8 @@ use self::{
     ways::Operation,
 };
 use crate::{
-    ClosedLoop, Effect, Latencies, PhaseFindings, TrialEvidence, evidence::phase, little, segments::longest_delay,
-    sums::PhaseSums,
+    ClosedLoop, Effect, Latencies, Leadership, PhaseFindings, Routes, TrialEvidence, evidence::phase, leaders, little,
+    segments::longest_delay, sums::PhaseSums, words,
 };
 
 /// What arithmetic explains of a trial.
@@ -47,6 +51,8 @@ pub struct Explained {
     pub prediction: Option<Prediction>,
     /// Why there is no prediction, or nothing at all.
     pub inapplicable: Option<String>,
+    /// Who led when the faults came, where a leader decides: all of this is with that one.
+    pub leader: Option<String>,
 }
 
 /// What the delays that the faults ask for cost, by the plan and the baseline.
@@ -68,25 +74,77 @@ struct Model<'a> {
     operations: Vec<Operation<'a>>,
     /// Between the hosts without any fault.
     usual: Delays,
+    /// Whether a leader decides.
+    is_led: bool,
 }
 
 impl<'a> Model<'a> {
-    fn new(placement: &'a Placement, load: &'a str) -> Result<Self, String> {
-        let hosts = Hosts::new(placement, load);
+    /// `leader`: who leads, where a leader decides.
+    fn new(placement: &'a Placement, load: &'a str, routes: &Routes, leader: Option<&str>) -> Result<Self, String> {
+        let hosts = Hosts::new(placement, load, routes);
         let usual = Delays::of(placement, &hosts, &[], Packet::Usual);
-        Ok(Model { operations: ways::operations(placement)?, hosts, usual })
+        let operations = ways::operations(placement, leader)?;
+        Ok(Model { operations, hosts, usual, is_led: raft::is_led(placement) })
     }
 }
 
-/// The share of the operations that each of these faults can touch, by the plan alone. `Err` with the reason where that follows from
-/// no plan.
+/// The links that the ways between hosts take.
+fn routes(description: &Description) -> Routes {
+    let hosts: Vec<String> = description.hosts.iter().map(|host| host.name.clone()).collect();
+    Routes::new(&description.overlay, &hosts)
+}
+
+/// A fault as the record has it, if it hits a node; and whether that leads. None: that is not said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// The node.
+    pub node: String,
+    /// Whether it is the leader; else it is a follower.
+    pub leads: bool,
+    /// What the fault is then.
+    pub fault: FaultRecord,
+}
+
+/// The share of the operations that each of these faults can touch, by the plan alone. Where a leader decides, whoever that is: what
+/// must be with each of them, and what may be with one. `Err` with the reason where that follows from no plan.
 pub fn touchable(description: &Description, faults: &[FaultRecord]) -> Result<Vec<Touched>, String> {
+    let faults: Vec<&FaultRecord> = faults.iter().collect();
+    let leaders = leaders_to_be(description);
+    let each = leaders.into_iter().map(|leader| with_leader(description, leader, &faults));
+    Ok(touched::whoever(each.collect::<Result<_, _>>()?))
+}
+
+/// The same of one fault that hits one of these nodes, whichever is drawn when it is injected.
+pub fn touchable_by_role(description: &Description, candidates: &[Candidate]) -> Result<Vec<Touched>, String> {
+    let of = |candidate: &Candidate| {
+        let suits = |leader: &str| (leader == candidate.node) == candidate.leads;
+        let is_possible = |leader: &Option<&str>| leader.is_none_or(suits);
+        let leaders = leaders_to_be(description).into_iter().filter(is_possible);
+        leaders.map(|leader| with_leader(description, leader, &[&candidate.fault])).collect::<Vec<_>>()
+    };
+    let each = candidates.iter().flat_map(of);
+    Ok(touched::whoever(each.collect::<Result<_, _>>()?))
+}
+
+/// Who may lead; `None` alone where nobody does.
+fn leaders_to_be(description: &Description) -> Vec<Option<&str>> {
+    match description.placement.as_ref().filter(|placement| raft::is_led(placement)) {
+        Some(placement) => placement.ring.iter().map(|node| Some(node.node.as_str())).collect(),
+        None => vec![None],
+    }
+}
+
+fn with_leader(
+    description: &Description,
+    leader: Option<&str>,
+    faults: &[&FaultRecord],
+) -> Result<Vec<Touched>, String> {
     let load = description.hosts.iter().find(|host| host.role == "load");
     let Some((placement, load)) = description.placement.as_ref().zip(load) else {
         return Err("the plan does not tell where rows lie".to_owned());
     };
-    let model = Model::new(placement, &load.name)?;
-    Ok(touched::touched(&model, &faults.iter().collect::<Vec<_>>()))
+    let model = Model::new(placement, &load.name, &routes(description), leader)?;
+    Ok(touched::touched(&model, faults))
 }
 
 /// What was measured and computed of a trial before.
@@ -105,35 +163,61 @@ pub(crate) fn explained(
 ) -> Option<Explained> {
     let placement = description.placement.as_ref()?;
     let load = description.hosts.iter().find(|host| host.role == "load")?;
-    let model = match Model::new(placement, &load.name) {
+    let leader = if raft::is_led(placement) { leader(evidence) } else { None };
+    let model = match Model::new(placement, &load.name, &routes(description), leader.as_deref()) {
         Ok(model) => model,
         Err(why) => return Some(Explained { inapplicable: Some(why), ..Explained::default() }),
     };
     let faults: Vec<&FaultRecord> = evidence.faults.iter().collect();
     let changing = little::changing(evidence);
+    let led_else = |name: &str| another(evidence, leader.as_deref()?, name);
     let why = changing.clone().or_else(|| match faults.iter().any(|fault| longest_delay(fault) > 0) {
         _ if faults.is_empty() => Some("there is no fault".to_owned()),
-        true => None,
+        true => led_else(phase::BASELINE).or_else(|| led_else(phase::FAULT)),
         false => Some("no fault asks for a delay, and what other faults cost follows from no plan".to_owned()),
     });
     let prediction = if why.is_none() { prediction(description, placement, &model, &faults, measured) } else { None };
+    let is_steady = |name: &str| led_else(name).is_none() && (name == phase::BASELINE || changing.is_none());
     Some(Explained {
         touched: touched::touched(&model, &faults),
-        floors: floors(placement, &model, &faults, measured, changing.is_none()),
+        floors: floors(placement, &model, &faults, measured, &is_steady),
         inapplicable: why.or_else(|| {
             prediction.is_none().then(|| "the baseline or the fault phase has no answers to compare with".to_owned())
         }),
         prediction,
+        leader,
     })
 }
 
-/// Of the baseline, and of the fault phase if the same is in force in all of it.
+/// Who led when the faults came.
+fn leader(evidence: &TrialEvidence) -> Option<String> {
+    let leaders = leaders::leaders(&evidence.database, &evidence.phases);
+    let ends_ns = evidence.phase(phase::BASELINE).map_or(evidence.ends_ns, |baseline| baseline.measured_to_ns);
+    leaders::at(&leaders, ends_ns)?.node.clone()
+}
+
+/// Who else led in a phase, in words; none if this leader did all through it.
+fn another(evidence: &TrialEvidence, leader: &str, name: &str) -> Option<String> {
+    let window = evidence.phase(name)?;
+    let leaders = leaders::leaders(&evidence.database, &evidence.phases);
+    let first = leaders::at(&leaders, window.measured_from_ns)?;
+    let is_within = |one: &&Leadership| (window.measured_from_ns..window.measured_to_ns).contains(&one.at_ns);
+    let mut all = [first].into_iter().chain(leaders.iter().filter(is_within));
+    let other = all.find(|one| one.node.as_deref() != Some(leader) || one.term != first.term)?;
+    let who = match &other.node {
+        Some(node) => format!("{node} led from term {} on", other.term),
+        None => "for some of it nobody did".to_owned(),
+    };
+    Some(format!("{leader} did not lead all through the {name}: {who}, and the ways of operations changed with that"))
+}
+
+/// Of the baseline, and of the fault phase, if the same is in force in all of it.
 fn floors(
     placement: &Placement,
     model: &Model<'_>,
     faults: &[&FaultRecord],
     measured: &Measured<'_>,
-    constant: bool,
+    is_steady: &dyn Fn(&str) -> bool,
 ) -> Vec<Floor> {
     // Who is late and nothing else keeps connections, coordinators and replicas as they were.
     let only_late =
@@ -141,7 +225,7 @@ fn floors(
     let mut all = Vec::new();
     for (name, faults, planned) in [(phase::BASELINE, &[][..], true), (phase::FAULT, faults, only_late)] {
         let Some(phase) = measured.phases.iter().find(|phase| phase.name == name) else { continue };
-        if name == phase::FAULT && (faults.is_empty() || !constant) {
+        if name == phase::FAULT && faults.is_empty() || !is_steady(name) {
             continue;
         }
         let delays = |packet| Delays::of(placement, &model.hosts, faults, packet);
@@ -225,9 +309,9 @@ pub(crate) fn impossible(explained: Option<&Explained>) -> Vec<String> {
     let words = impossible.map(|floor| {
         let ns = |ns: f64| brownout_units::format_ns(ns);
         format!(
-            "half of all {}s in the {} took {} at most, and by the declared distances it is {} at least: rows, coordinators or \
+            "half of all {} in the {} took {} at most, and by the declared distances it is {} at least: rows, coordinators or \
              distances are not as planned, or the load's latencies are wrong",
-            floor.operation,
+            words::operations(&floor.operation),
             floor.phase,
             floor.p50_ns.map_or_else(String::new, |p50| ns(p50 as f64)),
             ns(floor.floor_ns)

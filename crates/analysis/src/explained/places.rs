@@ -5,15 +5,31 @@ use std::collections::BTreeSet;
 use brownout_record::{Expectation, FaultRecord, Placement, Quantity, Subject};
 
 use super::ways::Path;
+use crate::Routes;
 
 /// The hosts by their places: the nodes of the ring, then the load.
 pub(super) struct Hosts<'a> {
     names: Vec<&'a str>,
+    /// The links that the way of each ordered pair takes: an overlay may take it over other hosts.
+    routes: Vec<Vec<(usize, usize)>>,
 }
 
 impl<'a> Hosts<'a> {
-    pub(super) fn new(placement: &'a Placement, load: &'a str) -> Self {
-        Hosts { names: placement.ring.iter().map(|node| node.node.as_str()).chain([load]).collect() }
+    pub(super) fn new(placement: &'a Placement, load: &'a str, routes: &Routes) -> Self {
+        let names: Vec<&'a str> = placement.ring.iter().map(|node| node.node.as_str()).chain([load]).collect();
+        let place = |name: &str| names.iter().position(|known| *known == name);
+        let mut all = Vec::with_capacity(names.len() * names.len());
+        for from in &names {
+            for to in &names {
+                let links = if from == to { Vec::new() } else { routes.of(from, to) };
+                all.push(links.iter().filter_map(|(from, to)| place(from).zip(place(to))).collect());
+            }
+        }
+        Hosts { names, routes: all }
+    }
+
+    fn route(&self, (from, to): (usize, usize)) -> &[(usize, usize)] {
+        &self.routes[from * self.names.len() + to]
     }
 
     pub(super) fn load(&self) -> usize {
@@ -46,22 +62,42 @@ pub(super) struct Places {
     hosts: BTreeSet<usize>,
     /// Nodes whose disk is hit in what a read waits for: reads and metadata of `data`.
     read_disks: BTreeSet<usize>,
-    /// The same of a write: writes, fsyncs and metadata of `commitlog`.
+    /// The same of a write: writes, fsyncs and metadata of `commitlog` (etcd: of `wal`).
     write_disks: BTreeSet<usize>,
+    /// Members of etcd of which a disk is hit that anything may have to wait for: that of their store, to which they write now and
+    /// then, and from which they cannot read while they do.
+    store_disks: BTreeSet<usize>,
+}
+
+/// Whose disks an operation waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Disks {
+    /// Of replicas that read.
+    Read,
+    /// Of replicas that write.
+    Write,
+    /// For none, but those asked may be busy with writing.
+    Round,
+    /// The same, of its own store alone.
+    Own,
 }
 
 impl Places {
-    pub(super) fn of(hosts: &Hosts<'_>, faults: &[&FaultRecord]) -> Self {
+    /// `is_led`: a leader decides, and directories are those of etcd.
+    pub(super) fn of(hosts: &Hosts<'_>, faults: &[&FaultRecord], is_led: bool) -> Self {
         let mut places = Places::default();
         for one in hits(faults) {
             match &one.subject {
                 Subject::Pair { .. } => places.pairs.extend(hosts.pair(&one.subject)),
+                // What is seen above follows from what is done below.
+                Subject::Overlay { .. } => {}
                 Subject::Host { host } => places.hosts.extend(hosts.place(host)),
                 Subject::Directory { host, directory } => {
                     let Some(host) = hosts.place(host) else { continue };
                     match (directory.as_str(), Disk::of(one.quantity)) {
+                        ("data", Some(_)) if is_led => places.store_disks.insert(host),
                         ("data", Some(Disk::Read | Disk::Metadata)) => places.read_disks.insert(host),
-                        ("commitlog", Some(Disk::Write | Disk::Metadata)) => places.write_disks.insert(host),
+                        ("commitlog" | "wal", Some(Disk::Write | Disk::Metadata)) => places.write_disks.insert(host),
                         _ => false,
                     };
                 }
@@ -73,19 +109,27 @@ impl Places {
     /// Whether the way from the load to a coordinator and back, or the coordinator itself, is hit.
     pub(super) fn coordinator(&self, hosts: &Hosts<'_>, coordinator: usize) -> bool {
         let load = hosts.load();
-        self.hosts.contains(&coordinator) || [(load, coordinator), (coordinator, load)].iter().any(|way| self.hop(*way))
+        let ways = [(load, coordinator), (coordinator, load)];
+        self.hosts.contains(&coordinator) || ways.iter().any(|way| self.hop(hosts, *way))
     }
 
-    /// Whether a path to a replica, or the replica itself, is.
-    pub(super) fn path(&self, path: &Path, reads: bool) -> bool {
-        let disks = if reads { &self.read_disks } else { &self.write_disks };
+    /// Whether a path to a replica, or the replica itself, is; `perhaps`: or may be, as far as the operation is concerned.
+    pub(super) fn path(&self, hosts: &Hosts<'_>, path: &Path, disks: Disks, perhaps: bool) -> bool {
         let at = path.replica;
-        self.hosts.contains(&at) || disks.contains(&at) || path.hops.iter().any(|hop| self.hop(*hop))
+        let is_hit = match disks {
+            Disks::Read => self.read_disks.contains(&at),
+            Disks::Write => self.write_disks.contains(&at),
+            Disks::Round => perhaps && self.write_disks.contains(&at),
+            Disks::Own => false,
+        };
+        let is_busy = perhaps && self.store_disks.contains(&at);
+        self.hosts.contains(&at) || is_hit || is_busy || path.hops.iter().any(|hop| self.hop(hosts, *hop))
     }
 
     /// Packets to or from a node that is hit wait there, too.
-    fn hop(&self, (from, to): (usize, usize)) -> bool {
-        self.pairs.contains(&(from, to)) || self.hosts.contains(&from) || self.hosts.contains(&to)
+    fn hop(&self, hosts: &Hosts<'_>, (from, to): (usize, usize)) -> bool {
+        let is_hit = |link: &(usize, usize)| self.pairs.contains(link);
+        hosts.route((from, to)).iter().any(is_hit) || self.hosts.contains(&from) || self.hosts.contains(&to)
     }
 }
 
@@ -130,7 +174,7 @@ pub(super) struct Delays {
 }
 
 impl Delays {
-    /// What the topology declares, and what faults add to it.
+    /// What the topology declares, and what faults add to it, on all links that a way takes.
     pub(super) fn of(placement: &Placement, hosts: &Hosts<'_>, faults: &[&FaultRecord], packet: Packet) -> Self {
         let count = hosts.names.len();
         let mut delays = Delays { count, ns: vec![0.0; count * count] };
@@ -156,7 +200,9 @@ impl Delays {
                 };
             }
         }
-        delays
+        let ends = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
+        let along = |ends: (usize, usize)| hosts.route(ends).iter().map(|link| delays.hop(*link)).sum::<f64>();
+        Delays { count, ns: ends.map(along).collect() }
     }
 
     pub(super) fn hop(&self, (from, to): (usize, usize)) -> f64 {

@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use super::{
     Model,
-    places::Places,
+    places::{Disks, Places},
+    raft,
     ways::{Operation, Path, Way},
 };
 
@@ -37,7 +38,7 @@ pub(super) fn touched(model: &Model<'_>, faults: &[&FaultRecord]) -> Vec<Touched
 }
 
 fn by_operation(model: &Model<'_>, fault: Option<u32>, faults: &[&FaultRecord]) -> Vec<Touched> {
-    let places = Places::of(&model.hosts, faults);
+    let places = Places::of(&model.hosts, faults, model.is_led);
     let row = |operation: Option<&str>, shares: Shares| Touched {
         fault,
         operation: operation.map(str::to_owned),
@@ -62,7 +63,7 @@ fn by_operation(model: &Model<'_>, fault: Option<u32>, faults: &[&FaultRecord]) 
 fn of_operation(model: &Model<'_>, places: &Places, operation: &Operation<'_>) -> Shares {
     let mut shares = Shares::default();
     for way in &operation.ways {
-        let (must, may) = of_way(model, places, way, operation.plan.reads);
+        let (must, may) = of_way(model, places, way, raft::disks(operation.plan));
         shares.must += if must { way.share } else { 0.0 };
         shares.may += if may { way.share } else { 0.0 };
     }
@@ -71,13 +72,29 @@ fn of_operation(model: &Model<'_>, places: &Places, operation: &Operation<'_>) -
 
 /// Answers that come by a place that is hit are taken never to come: then an operation that has to wait for one never ends, and one
 /// that would have waited for one ends later.
-fn of_way(model: &Model<'_>, places: &Places, way: &Way, reads: bool) -> (bool, bool) {
+fn of_way(model: &Model<'_>, places: &Places, way: &Way, disks: Disks) -> (bool, bool) {
     if places.coordinator(&model.hosts, way.coordinator) {
         return (true, true);
     }
     let usual = |path: &Path| model.usual.path(path);
-    let without = |path: &Path| if places.path(path, reads) { f64::INFINITY } else { usual(path) };
-    let must = way.best(&without).is_infinite();
-    let may = must || way.grows(&usual, &without) > 0.0;
+    let never = |path: &Path, perhaps: bool| places.path(&model.hosts, path, disks, perhaps);
+    let surely = |path: &Path| if never(path, false) { f64::INFINITY } else { usual(path) };
+    let perhaps = |path: &Path| if never(path, true) { f64::INFINITY } else { usual(path) };
+    let must = way.best(&surely).is_infinite();
+    let may = must || way.grows(&usual, &perhaps) > 0.0;
     (must, may)
+}
+
+/// The same with one leader or another: what must be whoever leads, and what may be if the right one does. Each list has the same
+/// rows.
+pub(super) fn whoever(each: Vec<Vec<Touched>>) -> Vec<Touched> {
+    let both = |one: Vec<Touched>, other: Vec<Touched>| {
+        let wider = |(one, other): (Touched, Touched)| Touched {
+            must: one.must.min(other.must),
+            may: one.may.max(other.may),
+            ..one
+        };
+        one.into_iter().zip(other).map(wider).collect()
+    };
+    each.into_iter().reduce(both).unwrap_or_default()
 }

@@ -6,7 +6,7 @@ use brownout_record::{OperationPlacement, Placement};
 
 use super::{
     level::{self, Group},
-    ring,
+    raft, ring,
 };
 
 /// Beyond so many ways to send a write to other data centres, nobody enumerates them.
@@ -25,23 +25,25 @@ pub(super) struct Way {
     /// Its place among the hosts.
     pub(super) coordinator: usize,
     /// Whom a read asks, it chooses; of a write, who forwards it in other data centres.
-    choices: Choices,
+    pub(super) choices: Choices,
 }
 
-enum Choices {
+pub(super) enum Choices {
     /// As many as are needed, any of them.
     Read(Routes),
     /// One of these.
     Write(Vec<Routes>),
+    /// A round of these, and before it what is left of a round that is under way: nothing, or up to all of it.
+    Round(Routes),
 }
 
 /// Groups of paths, of each of which the coordinator needs answers.
-struct Routes(Vec<Awaited>);
+pub(super) struct Routes(pub(super) Vec<Awaited>);
 
 /// The coordinator waits until so many of these paths have brought an answer.
-struct Awaited {
-    paths: Vec<Path>,
-    needed: usize,
+pub(super) struct Awaited {
+    pub(super) paths: Vec<Path>,
+    pub(super) needed: usize,
 }
 
 /// From the coordinator to a replica and back; without hops the coordinator is the replica.
@@ -94,7 +96,7 @@ impl Way {
     /// What the coordinator waits for with the best choice.
     pub(super) fn best(&self, time: &impl Fn(&Path) -> f64) -> f64 {
         match &self.choices {
-            Choices::Read(routes) => routes.waits(time),
+            Choices::Read(routes) | Choices::Round(routes) => routes.waits(time),
             Choices::Write(all) => all.iter().map(|routes| routes.waits(time)).fold(f64::INFINITY, f64::min),
         }
     }
@@ -106,25 +108,31 @@ impl Way {
             Choices::Write(all) => {
                 all.iter().map(|routes| routes.waits(after) - routes.waits(before)).fold(0.0, f64::max)
             }
+            // It comes when a round has just begun, and waits for two.
+            Choices::Round(routes) => 2.0 * (routes.waits(after) - routes.waits(before)).max(0.0),
         }
     }
 }
 
-/// Every operation of the plan with all its ways. `Err` with the reason where they cannot be enumerated.
-pub(super) fn operations(placement: &Placement) -> Result<Vec<Operation<'_>>, String> {
+/// Every operation of the plan with all its ways, of a database that is led with this leader. `Err` with the reason where they
+/// cannot be enumerated.
+pub(super) fn operations<'a>(placement: &'a Placement, leader: Option<&str>) -> Result<Vec<Operation<'a>>, String> {
     if placement.operations.is_empty() {
         return Err("what the operations do, only their profile knows".to_owned());
+    }
+    let is_asked = |at: usize| placement.asked.contains(&placement.ring[at].node);
+    let asked: Vec<usize> = (0..placement.ring.len()).filter(|at| is_asked(*at)).collect();
+    if asked.is_empty() {
+        return Err("the load has a connection to no node".to_owned());
+    }
+    if raft::is_led(placement) {
+        return raft::operations(placement, &asked, leader);
     }
     let by_token = match placement.coordinators.as_str() {
         "token-aware" => true,
         "round-robin" => false,
         other => return Err(format!("who coordinates an operation by '{other}' follows from no plan")),
     };
-    let is_asked = |at: usize| placement.asked.contains(&placement.ring[at].node);
-    let asked: Vec<usize> = (0..placement.ring.len()).filter(|at| is_asked(*at)).collect();
-    if asked.is_empty() {
-        return Err("the load has a connection to no node".to_owned());
-    }
     placement.operations.iter().map(|plan| operation(placement, plan, &asked, by_token)).collect()
 }
 

@@ -9,8 +9,9 @@ mod write;
 
 use std::path::Path;
 
+use brownout_analysis::Routes;
 use brownout_record::{
-    Arm, CellRow, CpuRow, Description, DesignDescription, Environment, Event, EvidenceRow, Expectation,
+    Arm, CellRow, ClockRow, CpuRow, Description, DesignDescription, Environment, Event, EvidenceRow, Expectation,
     FactorDescription, FaultRecord, Histogram, HostDescription, LatencyRow, LinkRow, LoadDescription, LoadPart,
     LoadRow, NodePlacement, Objective, OperationPlacement, PairDistance, Period, PhaseDescription, PhaseRow, Placement,
     ProbeRow, ProbeSample, Quantity, Recorder, Run, SearchDescription, Severity, Stamp, Subject, TrialRow, TrialState,
@@ -94,6 +95,8 @@ pub struct Synthetic {
     pub overrun: u64,
     /// Share of the machine that is busy with the lab.
     pub busy: f64,
+    /// Share of the machine that the threads and processes of an overlay take besides.
+    pub carrying: f64,
     /// Share of the machine that another program, `spin`, takes …
     pub foreign: f64,
     /// … and that the hypervisor takes …
@@ -112,6 +115,8 @@ pub struct Synthetic {
     pub events: &'static [(Option<u32>, &'static str, &'static str)],
     /// What the database tells in each trial, at times since its beginning.
     pub database: fn() -> Vec<EvidenceRow>,
+    /// Hosts ask each other what time it is: in the fault phase n2's clock is ahead by this, ns; none: they do not ask.
+    pub clocks: Option<i64>,
     /// A node dies in the fault phase.
     pub death: bool,
     /// Share of the operations of the trial of block t (from 1), second s of a phase, that fail; by phase name.
@@ -140,6 +145,12 @@ pub struct Synthetic {
     pub loss: Option<f64>,
     /// … and really with this one.
     pub lost: f64,
+    /// What carries the hosts' packets; empty: nothing.
+    pub overlay: &'static str,
+    /// Through the overlay nothing is late, whatever happens below.
+    pub only_below: bool,
+    /// Share of what is sent through it that it loses in the fault phase, of itself.
+    pub lost_above: f64,
 }
 
 impl Default for Synthetic {
@@ -181,6 +192,7 @@ impl Default for Synthetic {
             stall: 0,
             waited: 0,
             busy: 0.4,
+            carrying: 0.0,
             foreign: 0.0,
             stolen: 0.01,
             crowded: &["fault"],
@@ -190,6 +202,7 @@ impl Default for Synthetic {
             queued: 0.1,
             events: &[],
             database: Vec::new,
+            clocks: None,
             death: false,
             failing: |_, _, _| 0.0,
             failing_without: |_, _, _| 0.0,
@@ -206,6 +219,9 @@ impl Default for Synthetic {
             margin: None,
             loss: None,
             lost: 0.0,
+            overlay: "",
+            only_below: false,
+            lost_above: 0.0,
         }
     }
 }

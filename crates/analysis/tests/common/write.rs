@@ -56,11 +56,37 @@ impl Synthetic {
                 made.faults(recorder, row.trial, zero, until)?;
             }
             for second in 0..until / SECOND {
+                self.clocks(recorder, row.trial, zero, second * SECOND)?;
                 let open = cut.is_some_and(|_| (second + 1) * SECOND >= until);
                 made.interval(recorder, row.trial, zero, second * SECOND, open)?;
             }
         }
         Ok(())
+    }
+
+    /// n1 asks n2, and n2 asks n1, 2 ms away from each other.
+    fn clocks(
+        &self,
+        recorder: &Recorder,
+        trial: u32,
+        zero: u64,
+        into: u64,
+    ) -> Result<(), brownout_record::RecordError> {
+        let Some(ahead) = self.clocks else { return Ok(()) };
+        let offset = if self.phase_at(into) == "fault" { ahead } else { 0 };
+        [("n1", "n2", offset), ("n2", "n1", -offset)].into_iter().try_for_each(|(host, server, offset_ns)| {
+            recorder.clock(
+                trial,
+                &ClockRow {
+                    at_ns: zero + into + SECOND / 2,
+                    host: host.to_owned(),
+                    server: server.to_owned(),
+                    round_trip_ns: 2 * MS,
+                    offset_ns,
+                    bound_ns: MS + 2,
+                },
+            )
+        })
     }
 
     fn design(&self, recorder: &Recorder) -> Result<(), brownout_record::RecordError> {
@@ -155,7 +181,8 @@ impl Synthetic {
                     role: if *name == "load" { "load" } else { "node" }.to_owned(),
                 })
                 .collect(),
-            system: "Cassandra 5.0.6".to_owned(),
+            database: "Cassandra 5.0.6".to_owned(),
+            external: false,
             load: LoadDescription {
                 text,
                 rate: self.threads.is_none().then_some(self.rate as f64),
@@ -171,6 +198,8 @@ impl Synthetic {
                 .map(|(name, seconds)| PhaseDescription { name: (*name).to_owned(), length_ns: seconds * SECOND })
                 .collect(),
             network: Vec::new(),
+            overlay: self.overlay.to_owned(),
+            encryption: Vec::new(),
             bottlenecks: Some(Vec::new()),
             placement: self.placement.clone(),
             faults: if self.no_fault { Vec::new() } else { vec![self.fault_text()] },
@@ -241,6 +270,8 @@ impl Synthetic {
                 tolerance: if self.loss.is_some() { 0.01 } else { 2.0 * MS as f64 },
                 burst: None,
             });
+            let mut expectations: Vec<Expectation> = expectations.collect();
+            expectations.extend(self.routes().above(&expectations));
             recorder.fault(
                 trial,
                 &FaultRecord {
@@ -249,7 +280,7 @@ impl Synthetic {
                     text: format!("everything {source} sends is {}ms late", delay / MS),
                     effect: format!("every RTT to and from {source} grows by {}ms", delay / MS),
                     unsettled_ns: 500 * MS + if self.loss.is_some() { 0 } else { delay },
-                    severities: vec![Severity { text: String::new(), expectations: expectations.collect() }],
+                    severities: vec![Severity { text: String::new(), expectations }],
                     periods: vec![Period { severity: 0, injected, healed }],
                 },
             )?;
@@ -298,7 +329,7 @@ impl Synthetic {
         let cores = 2.0 * SECOND as f64;
         let share = |share: f64| (share * cores) as u64;
         let rows = [
-            ("machine", share(busy + others.0)),
+            ("machine", share(busy + self.carrying + others.0)),
             ("stolen", share(others.1)),
             ("cores", share(1.0)),
             ("node:n1", share(busy * 0.27)),
@@ -314,7 +345,8 @@ impl Synthetic {
             ("pressure", SECOND / 4),
             ("emulator", share(0.03)),
             ("load", share(0.02)),
-            ("instrument", share(0.06)),
+            ("overlay", share(self.carrying)),
+            ("instrument", share(0.06 + self.carrying)),
             ("load-waited", if self.phase_at(into) == "fault" { self.waited } else { 0 }),
         ];
         for (subject, busy_ns) in rows {
@@ -403,8 +435,24 @@ impl Synthetic {
                 lateness: histogram((0..sent).map(|at| lateness / 2 + lateness * at / sent.max(1))),
                 stood_still_ns: if late { self.stood_still } else { 0 },
                 withheld: if phase == "baseline" { self.withheld } else { 0 },
+                looked_for: 10,
+                lost: 0,
             },
         )
+    }
+
+    fn routes(&self) -> Routes {
+        Routes::new(self.overlay, &HOSTS.map(str::to_owned))
+    }
+
+    /// How late a probe is that is sent through the overlay: by what the links of its route do.
+    fn late_above(&self, from: &str, to: &str, into: u64, since: u64) -> u64 {
+        let slow = self.routes().of(from, to).iter().filter(|(from, _)| from == "n2").count() as u64;
+        match self.slow_now(into) {
+            true if self.stays_slow => slow * self.shown,
+            true => (slow * self.shown).min(self.heals() - into - since),
+            false => 0,
+        }
     }
 
     fn network(
@@ -470,6 +518,21 @@ impl Synthetic {
                     held: histogram((0..packets).map(|at| held + 5_000 + at * 100)),
                 },
             )?;
+            if !self.overlay.is_empty() {
+                let lost = if self.phase_at(into) == "fault" { self.lost_above } else { 0.0 };
+                let above = samples.iter().map(|sample| {
+                    let since = sample.sent_ns - starts_ns;
+                    let on_time = BASE_DELAY + noise.below(30_000);
+                    let late = if self.only_below { 0 } else { self.late_above(from, to, into, since) };
+                    // Of ten in a row as many as it is, not one after the other.
+                    let arrived = sample.delay_ns.filter(|_| (sample.seq * 7 % 10) as f64 >= lost * 10.0);
+                    let delay_ns = arrived.map(|_| on_time + late);
+                    ProbeSample { delay_ns, copies: u8::from(delay_ns.is_some()), ..sample.clone() }
+                });
+                let samples = above.collect();
+                let (from, to) = (from.to_owned(), to.to_owned());
+                recorder.overlay_probe(trial, &ProbeRow { starts_ns, from, to, samples })?;
+            }
             let (from, to) = (from.to_owned(), to.to_owned());
             recorder.probe(trial, &ProbeRow { starts_ns, from, to, samples })?;
         }

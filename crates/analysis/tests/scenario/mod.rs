@@ -8,7 +8,9 @@
 mod truth;
 mod write;
 
-use brownout_record::{Expectation, FaultRecord, LoadPart, Period, Placement, Quantity, Severity, Stamp, Subject};
+use brownout_record::{
+    EvidenceRow, Expectation, FaultRecord, LatencyRow, LoadPart, Period, Placement, Quantity, Severity, Stamp, Subject,
+};
 
 pub const SECOND: u64 = 1_000_000_000;
 pub const MS: u64 = 1_000_000;
@@ -117,6 +119,12 @@ pub struct Scenario {
     pub answer_times: bool,
     /// Whether a database answers late now and then.
     pub late_answers: bool,
+    /// Who leads, where operations are proposals: who is asked waits for the leader, and that for the nearest other member.
+    pub leader: Option<String>,
+    /// What the database says.
+    pub database: Vec<EvidenceRow>,
+    /// What watches saw.
+    pub watches: Vec<LatencyRow>,
 }
 
 impl Default for Scenario {
@@ -143,6 +151,9 @@ impl Default for Scenario {
             absent: Vec::new(),
             answer_times: false,
             late_answers: false,
+            leader: None,
+            database: Vec::new(),
+            watches: Vec::new(),
         }
     }
 }
@@ -217,7 +228,7 @@ impl Scenario {
     }
 
     /// What a fault says of itself.
-    fn record(&self, index: usize, made: &Made) -> FaultRecord {
+    pub fn record(&self, index: usize, made: &Made) -> FaultRecord {
         // A period that ends at infinity is still there when the trial ends.
         let stamp = |seconds: f64| seconds.is_finite().then(|| Stamp { at_ns: self.at(seconds), error_ns: 20_000 });
         let severity = |asked: &f64| Severity {

@@ -47,7 +47,7 @@ fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram {
 
 fn names(place: &Subject) -> (String, String) {
     match place {
-        Subject::Pair { from, to } => (from.clone(), to.clone()),
+        Subject::Pair { from, to } | Subject::Overlay { from, to } => (from.clone(), to.clone()),
         Subject::Host { host } | Subject::Directory { host, .. } => (host.clone(), String::new()),
     }
 }
@@ -79,6 +79,12 @@ impl Scenario {
         for (index, made) in self.faults.iter().enumerate() {
             recorder.fault(1, &self.record(index, made))?;
         }
+        for row in &self.database {
+            recorder.evidence(1, row)?;
+        }
+        for row in &self.watches {
+            recorder.watch(1, row)?;
+        }
         let mut noise = Noise(7);
         let places: Vec<(Subject, Scenario)> =
             self.pairs().into_iter().map(|place| (place.clone(), self.in_place(&place))).collect();
@@ -98,7 +104,8 @@ impl Scenario {
             hosts: (self.hosts.iter())
                 .map(|name| HostDescription { name: name.clone(), address: String::new(), role: role(name).to_owned() })
                 .collect(),
-            system: "Cassandra 5.0.6".to_owned(),
+            database: "Cassandra 5.0.6".to_owned(),
+            external: false,
             load: LoadDescription {
                 text: "open, 100/s, constant arrivals".to_owned(),
                 rate: self.threads.is_none().then_some(100.0),
@@ -115,6 +122,8 @@ impl Scenario {
                 .collect(),
             faults: self.faults.iter().enumerate().map(|(at, made)| self.record(at, made).text).collect(),
             network: self.network.clone(),
+            overlay: String::new(),
+            encryption: Vec::new(),
             bottlenecks: self.bottlenecks.clone(),
             placement: self.placement.clone(),
             trials: 1,
@@ -127,11 +136,19 @@ impl Scenario {
     fn load(&self, recorder: &Recorder, starts_ns: u64) -> Done {
         let nodes: Vec<&String> = self.hosts.iter().filter(|host| *host != "load").collect();
         let idle = starts_ns >= self.end_ns() - self.idle * SECOND;
-        let took = |node: &String| {
-            let ways = [Subject::pair("load", node), Subject::pair(node, "load")];
-            let slow: f64 = ways.iter().map(|way| self.truth(way, Quantity::OneWayDelay, starts_ns + 1).sum).sum();
-            slow as u64 + 2 * self.base.0 + MS
+        let hop = |from: &str, to: &str| {
+            let slow = self.truth(&Subject::pair(from, to), Quantity::OneWayDelay, starts_ns + 1).sum;
+            slow as u64 + self.base.0
         };
+        let there_and_back = |from: &str, to: &str| hop(from, to) + hop(to, from);
+        // From the member that is asked: to the leader and back, and from that to the nearest of the others.
+        let decided = |node: &str| {
+            let Some(leader) = &self.leader else { return 0 };
+            let others = nodes.iter().filter(|other| **other != leader);
+            let nearest = others.map(|other| there_and_back(leader, other)).min().unwrap_or(0);
+            nearest + if node == leader { 0 } else { there_and_back(node, leader) }
+        };
+        let took = |node: &String| there_and_back("load", node) + decided(node) + MS;
         let each = nodes.len() as f64;
         let alone =
             LoadPart { operation: "read".to_owned(), rate: Some(100.0), threads: self.threads.filter(|_| self.closes) };
@@ -176,6 +193,8 @@ impl Scenario {
                 lateness: histogram([10_000]),
                 stood_still_ns: 0,
                 withheld: 0,
+                looked_for: 0,
+                lost: 0,
             },
         )
     }

@@ -1,15 +1,19 @@
 use std::path::{Path, PathBuf};
 
-use brownout_analysis::{Touched, Visible, touchable, words};
+use brownout_analysis::{Candidate, Ground, Touched, Visible, touchable, touchable_by_role, words};
 use brownout_lab::{
     Design, Plan,
     design::Cell,
-    experiment::CassandraChoice,
+    experiment::ClusterSection,
+    faults::{Fault, Role},
+    hosts::HostPlan,
     labs::{Labs, Room},
     machine,
-    plan::PlannedPeriod,
+    plan::{PlannedFault, PlannedPeriod},
 };
-use brownout_record::{CellRow, Description, DesignDescription, Expectation, Run, SearchDescription};
+use brownout_record::{
+    CellRow, Description, DesignDescription, Expectation, Quantity, Run, SearchDescription, Subject,
+};
 use brownout_units::Delay;
 use serde::Serialize;
 
@@ -66,6 +70,8 @@ struct CheckedCell {
     text: String,
     levels: Vec<String>,
     plan: Description,
+    /// What its overlay means for what happens below it, in words.
+    overlay: Vec<String>,
     faults: Vec<CheckedFault>,
 }
 
@@ -74,13 +80,16 @@ struct CheckedFault {
     kind: String,
     text: String,
     effect: String,
+    /// The role that it follows: who has it is known when it is injected. None: it hits by name.
+    role: Option<&'static str>,
     when: String,
     /// From the start of the phase `fault`.
     starts_ns: u64,
     ends_ns: u64,
     /// The stretches in which it is in force, ns from the start of the phase `fault`.
     periods: Vec<[u64; 2]>,
-    /// What has to be seen where it hits and where it must not, at its highest severity.
+    /// What has to be seen where it hits and where it must not, at its highest severity; of one that follows a role, where
+    /// it hits each node that may have it.
     expectations: Vec<Expectation>,
     /// The share of the operations that it can touch; empty where that follows from no plan.
     touched: Vec<Touched>,
@@ -107,7 +116,7 @@ pub fn check(arguments: &Arguments) -> u8 {
     let printed = if arguments.json { output::print_json(&checked) } else { output::print(&text(&checked)) };
     // The file is right; whether this machine can do it is another question.
     let refused = design.cells.iter().try_for_each(|cell| machine::refuse(&cell.plan, Path::new(RUNS)));
-    match refused.and(labs.map(drop)) {
+    match refused.and_then(|()| machine::refuse_without_java(&design)).and(labs.map(drop)) {
         Ok(()) => output::code(printed, 0),
         Err(error) => {
             let code = error.exit_code();
@@ -150,12 +159,13 @@ fn checked(design: &Design, labs: Option<&Labs>, visible: Option<Visible>) -> Ch
         text: design.variation.words(row.cell as usize - 1),
         levels: row.levels,
         faults: faults(&cell.plan, &row.description),
+        overlay: cell.plan.layout.overlay_words(),
         plan: row.description,
     };
     Checked {
-        format: 2,
+        format: 3,
         design: design.description(None, labs.map_or(1, Labs::count)),
-        cells: design.cell_rows(system).into_iter().zip(&design.cells).map(cell).collect(),
+        cells: design.cell_rows(ClusterSection::words).into_iter().zip(&design.cells).map(cell).collect(),
         expected_duration_ns: Delay::from(design.expected_duration(labs)).ns(),
         labs: labs.map(of_labs),
         visible,
@@ -170,19 +180,50 @@ fn faults(plan: &Plan, description: &Description) -> Vec<CheckedFault> {
             kind: fault.kind().to_owned(),
             text: fault.text(),
             effect: fault.effect(),
+            role: fault.role().map(Role::word),
             when: planned.when(),
             starts_ns: planned.starts().ns(),
             ends_ns: planned.ends().ns(),
             periods: planned.periods.iter().map(period).collect(),
-            expectations: fault.expectations(&plan.layout.hosts),
-            touched: touchable(description, &[planned.record(index, &plan.layout.hosts)]).unwrap_or_default(),
+            expectations: expectations(plan, fault),
+            touched: touched(plan, description, index, planned),
         })
     });
     faults.collect()
 }
 
-fn system(choice: &CassandraChoice) -> String {
-    format!("Cassandra {choice}")
+/// What has to be seen of a fault; of one that follows a role where it hits each node that it may be drawn to hit, for what one
+/// of them spares another one hits.
+fn expectations(plan: &Plan, fault: &dyn Fault) -> Vec<Expectation> {
+    let hosts = &plan.layout.hosts;
+    let of = |fault: &dyn Fault| hosts.with_overlay(fault.expectations(hosts));
+    if fault.role().is_none() {
+        return of(fault);
+    }
+    let mut all: Vec<Expectation> = Vec::new();
+    for candidate in hosts.nodes().filter_map(|node| fault.on_node(&node.name)) {
+        for one in of(candidate.as_ref()).into_iter().filter(|one| one.hit) {
+            // A way between two of them is hit whichever of the two it is.
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+    }
+    all
+}
+
+/// The share of the operations that a fault can touch; of one that follows a role, on each node that it may be drawn to hit.
+fn touched(plan: &Plan, description: &Description, index: usize, planned: &PlannedFault) -> Vec<Touched> {
+    let hosts = &plan.layout.hosts;
+    let Some(role) = planned.fault().and_then(|fault| fault.role()) else {
+        return touchable(description, &[planned.record(index, hosts)]).unwrap_or_default();
+    };
+    let candidate = |host: &HostPlan| {
+        let fault = planned.record_on(index, hosts, &host.name)?;
+        Some(Candidate { node: host.name.clone(), leads: role == Role::Leader, fault })
+    };
+    let candidates: Vec<Candidate> = hosts.nodes().filter_map(candidate).collect();
+    touchable_by_role(description, &candidates).unwrap_or_default()
 }
 
 fn text(checked: &Checked) -> String {
@@ -220,9 +261,9 @@ fn text(checked: &Checked) -> String {
     lines.extend(checked.labs.iter().filter_map(|labs| Some(format!("WARNING     {}", labs.warning.as_ref()?))));
     let minutes = *expected_duration_ns as f64 / 60e9;
     let at_most = if design.search.is_some() { " at most" } else { "" };
-    lines.push(format!(
-        "duration    about {minutes:.1} min{at_most}, once Cassandra is in the cache and if no trial has to be repeated"
-    ));
+    let is_external = cells.iter().any(|cell| cell.plan.external);
+    let cached = if is_external { "" } else { "once its database is in the cache and " };
+    lines.push(format!("duration    about {minutes:.1} min{at_most}, {cached}if no trial has to be repeated"));
     lines.extend(sees(checked));
     lines.join("\n") + "\n"
 }
@@ -326,13 +367,28 @@ fn sees(checked: &Checked) -> Option<String> {
     })
 }
 
+/// What a run leaves of itself in a cluster that is not its own.
+const LEAVES: &str =
+    "nothing: what the load makes is dropped at the end, also after Ctrl-C; a name that is taken is refused";
+
 /// What is planned for a cell.
 fn of_cell(cell: &CheckedCell) -> Vec<String> {
     let (plan, faults) = (&cell.plan, &cell.faults);
-    let mut lines = vec![format!("system      {}", plan.system)];
-    let hosts: Vec<String> = plan.hosts.iter().map(|host| format!("{} ({})", host.name, host.address)).collect();
-    lines.push(format!("hosts       {}", hosts.join(", ")));
-    lines.extend(plan.network.iter().map(|line| format!("network     {line}")));
+    let ground = Ground::planned(plan);
+    let mut lines = vec![format!("database    {}", ground.database)];
+    if !plan.external {
+        let hosts: Vec<String> = plan.hosts.iter().map(|host| format!("{} ({})", host.name, host.address)).collect();
+        lines.push(format!("hosts       {}", hosts.join(", ")));
+    }
+    for (what, line) in ground.lines() {
+        lines.push(format!("{what:<12}{line}"));
+        if what == "overlay" {
+            lines.extend(cell.overlay.iter().map(|means| format!("            {means}")));
+        }
+    }
+    if plan.external {
+        lines.push(format!("{:<12}{LEAVES}", "leaves"));
+    }
     lines.push(format!("load        {}", plan.load.text));
     for (index, phase) in plan.phases.iter().enumerate() {
         let head = if index == 0 { "phases" } else { "" };
@@ -343,10 +399,19 @@ fn of_cell(cell: &CheckedCell) -> Vec<String> {
         lines.push(format!("fault       {}", fault.text));
         lines.push(format!("            effect: {}", fault.effect));
         lines.push(format!("            {}", fault.when));
-        lines.push(format!("            hits {}", subjects(fault, true)));
-        lines.push(format!("            spares {}", subjects(fault, false)));
+        match fault.role {
+            Some(role) => {
+                let places = subjects(fault, true);
+                lines.push(format!("            hits whoever is {role} when it is injected, among {places}"));
+            }
+            None => {
+                lines.push(format!("            hits {}", subjects(fault, true)));
+                lines.push(format!("            spares {}", subjects(fault, false)));
+            }
+        }
         for one in &fault.touched {
-            let of = one.operation.as_ref().map_or_else(|| "all operations".to_owned(), |name| format!("{name}s"));
+            let named = |name: &String| words::operations(name);
+            let of = one.operation.as_ref().map_or_else(|| "all operations".to_owned(), named);
             let (must, may) = (one.must * 100.0, one.may * 100.0);
             lines.push(format!("            {must:.1}% of {of} must wait for it, {may:.1}% may"));
         }
@@ -391,10 +456,16 @@ fn subjects(fault: &CheckedFault, hit: bool) -> String {
 /// What has to be seen, one line for each quantity.
 fn asked(fault: &CheckedFault) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for Expectation { quantity, asked, tolerance, .. } in fault.expectations.iter().filter(|one| one.hit) {
+    for Expectation { subject, quantity, asked, tolerance, .. } in fault.expectations.iter().filter(|one| one.hit) {
         let (asked, tolerance) = (words::number(*quantity, *asked), words::number(*quantity, *tolerance));
+        let place = match subject {
+            // A limit is measured below alone.
+            Subject::Overlay { .. } if *quantity == Quantity::Rate => continue,
+            Subject::Overlay { .. } => "there, through the overlay,",
+            _ => "there",
+        };
         let line = format!(
-            "{} shows {asked} ± {tolerance} there and nowhere else, and is back to normal afterwards",
+            "{} shows {asked} ± {tolerance} {place} and nowhere else, and is back to normal afterwards",
             words::name(*quantity)
         );
         if !lines.contains(&line) {

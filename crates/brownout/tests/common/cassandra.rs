@@ -1,6 +1,7 @@
 //! A real Cassandra of one node on the loopback of this machine: for what needs a database and no lab.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsStr,
     fs, io,
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
@@ -11,7 +12,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_cluster::{CassandraSpec, Cluster, Jit, Paths, Place, cache, cassandra::maven, java};
+use brownout_cluster::{
+    CassandraSpec, Cluster, Jit, Paths, Place, cache,
+    cassandra::{self, Installed, maven},
+    java,
+};
 use brownout_units::Bytes;
 use scylla::{client::session::Session, client::session_builder::SessionBuilder, value::Row};
 
@@ -71,7 +76,9 @@ impl Cassandra {
             Ok(Vec::new())
         };
         let place = Loopback(address);
-        let mut cluster = Cluster::start(&spec, &distribution, &java, &[&place], &paths, None, &mut prepare).unwrap();
+        let installed = Installed { distribution, java, archive: None };
+        let database = cassandra::Cassandra::new(&spec, &installed, &BTreeMap::new()).unwrap();
+        let mut cluster = Cluster::start(Box::new(database), &[&place], &paths, &mut prepare).unwrap();
         let credentials = login.map(|(user, password)| (user.to_owned(), password.to_owned()));
         // Readiness is asked for without a name, or a key.
         if lines.is_empty() {
@@ -126,14 +133,14 @@ impl Cassandra {
     /// Its own nodetool, run to its end; what it printed.
     pub fn nodetool(&self, arguments: &[&str]) -> String {
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        let output = self.cluster.control().nodetool(NAME, &arguments).unwrap().output().unwrap();
+        let output = self.cluster.control().tool(NAME, &arguments).unwrap().output().unwrap();
         assert!(output.status.success(), "nodetool {arguments:?}: {}", super::both(&output));
         super::text(&output.stdout)
     }
 
     /// A program that runs nodetool for this node, for `--nodetool`.
     pub fn nodetool_program(&self) -> PathBuf {
-        let command: Command = self.cluster.control().nodetool(NAME, &[]).unwrap();
+        let command: Command = self.cluster.control().tool(NAME, &[]).unwrap();
         let quoted = |text: &OsStr| format!("'{}'", text.to_str().unwrap().replace('\'', "'\\''"));
         let mut script = "#!/bin/sh\n".to_owned();
         for (name, value) in command.get_envs() {

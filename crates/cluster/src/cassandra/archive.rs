@@ -15,7 +15,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use super::{Cassandra, CassandraSpec, Distribution, Jit, jvm::Archive, manifest::hex};
+use super::{Cassandra, CassandraSpec, Distribution, Jit, manifest::hex};
 use crate::{
     Cluster, ClusterError, Paths, Place,
     cache::{CacheError, Lock, UNFINISHED, open_up},
@@ -35,6 +35,11 @@ pub fn find(distribution: &Distribution, java: &Java, cache: &Path) -> Option<Pa
     path.is_file().then_some(path)
 }
 
+/// Whether this Java makes such archives.
+pub fn is_possible(java: &Java) -> bool {
+    java.version.major >= SINCE
+}
+
 /// Makes the archive in the cache, unless it is there: starts one node alone on `host`, waits until it answers,
 /// ends it, and keeps what the JVM wrote. Takes about ten seconds, once.
 ///
@@ -49,7 +54,7 @@ pub fn build(
     paths: &Paths,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<PathBuf, ClusterError> {
-    if java.version.major < SINCE {
+    if !is_possible(java) {
         return Err(ClusterError::Archive(format!("it needs Java {SINCE}, and this is {}", java.version)));
     }
     let target = path(distribution, java, cache).map_err(ClusterError::Cache)?;
@@ -60,8 +65,8 @@ pub fn build(
     // The node can write to its own directories only.
     let written = paths.scratch.join(host.name()).join("tmp/classes.jsa");
     let spec = CassandraSpec { jit: Jit::C1, ..CassandraSpec::default() };
-    let system = Cassandra::with(&spec, distribution, java, Some(Archive::Make(written.clone())))?;
-    let mut alone = Cluster::start_system(Box::new(system), &[host], paths, &mut |_| Ok(Vec::new()))?;
+    let database = Cassandra::archiving(&spec, distribution, java, written.clone())?;
+    let mut alone = Cluster::start(Box::new(database), &[host], paths, &mut |_| Ok(Vec::new()))?;
     alone.wait_ready(READY_WITHIN, interrupted, &mut |_| {})?;
     if !alone.stop(ENDED_WITHIN) {
         return Err(ClusterError::Archive(format!("the node did not end in {} s", ENDED_WITHIN.as_secs())));

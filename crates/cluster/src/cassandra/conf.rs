@@ -6,8 +6,12 @@ use std::{
     os::unix::fs::PermissionsExt,
 };
 
-use super::{CassandraSpec, sites, yaml};
-use crate::{ClusterError, system::Member};
+use super::{
+    certificates::Authority,
+    sites,
+    yaml::{self, Node},
+};
+use crate::{ClusterError, database::Member};
 
 /// The logging configuration: one file, with UTC times as on the other logs of a run.
 const LOGBACK: &str = r#"<configuration>
@@ -46,36 +50,29 @@ fn hosts(members: &[Member]) -> String {
     format!("127.0.0.1 localhost\n{}", lines.collect::<String>())
 }
 
-/// The files of a member's `conf` directory, by name.
-pub(super) fn files(
-    spec: &CassandraSpec,
-    members: &[Member],
-    tokens: &[i64],
-    index: usize,
-) -> BTreeMap<String, String> {
+/// The files of a member's `conf` directory, by name, but for keys and certificates: what the record keeps.
+pub(super) fn files(node: &Node<'_>) -> BTreeMap<String, String> {
     let mut files = BTreeMap::from([
-        ("cassandra.yaml".to_owned(), yaml::cassandra_yaml(spec, members, tokens, index)),
-        ("hosts".to_owned(), hosts(members)),
+        ("cassandra.yaml".to_owned(), yaml::cassandra_yaml(node)),
+        ("hosts".to_owned(), hosts(node.members)),
         ("logback.xml".to_owned(), LOGBACK.to_owned()),
         (TOOLS_LOGBACK.to_owned(), LOGBACK_OF_TOOLS.to_owned()),
     ]);
-    if let Some(site) = sites::of(&spec.sites, &members[index]) {
+    if let Some(site) = sites::of(&node.spec.sites, node.member()) {
         files.insert(sites::FILE.to_owned(), sites::properties(site));
     }
     files
 }
 
-/// Writes them, readable for everybody.
-pub(super) fn write(
-    spec: &CassandraSpec,
-    members: &[Member],
-    tokens: &[i64],
-    index: usize,
-) -> Result<(), ClusterError> {
-    let conf = members[index].home.join("conf");
+/// Writes them, readable for everybody; and what the authority signs, where there is one.
+pub(super) fn write(node: &Node<'_>, authority: Option<&Authority>) -> Result<(), ClusterError> {
+    let conf = node.member().home.join("conf");
     fs::create_dir_all(&conf).map_err(ClusterError::files("create", &conf))?;
     fs::set_permissions(&conf, Permissions::from_mode(0o755)).map_err(ClusterError::files("open up", &conf))?;
-    for (name, text) in files(spec, members, tokens, index) {
+    if let Some(authority) = authority {
+        authority.write(node.member(), node.series, &conf)?;
+    }
+    for (name, text) in files(node) {
         let path = conf.join(name);
         fs::write(&path, text).map_err(ClusterError::files("write", &path))?;
         fs::set_permissions(&path, Permissions::from_mode(0o644)).map_err(ClusterError::files("open up", &path))?;
@@ -85,26 +82,34 @@ pub(super) fn write(
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Site, *};
+    use super::{
+        super::{CassandraSpec, Site, dialect::Series},
+        *,
+    };
 
     #[test]
     fn a_node_in_a_data_centre_says_so_and_with_which_snitch() {
         let member = |i: u8| Member {
             name: format!("n{i}"),
             address: [10, 0, 0, i].into(),
+            client: ([10, 0, 0, i], 9042).into(),
             home: format!("/n{i}").into(),
             logs: format!("/logs/n{i}").into(),
         };
         let site = |dc: &str| Site { dc: dc.to_owned(), rack: "r1".to_owned() };
         let sites = BTreeMap::from([("n1".to_owned(), site("east")), ("n2".to_owned(), site("west"))]);
         let spec = CassandraSpec { sites, ..CassandraSpec::default() };
-        let text = |spec: &CassandraSpec| files(spec, &[member(1), member(2)], &[i64::MIN, 0], 1);
+        let (members, tokens) = ([member(1), member(2)], [i64::MIN, 0]);
+        let text = |spec: &CassandraSpec| {
+            files(&Node { spec, series: Series::V5_0, mixed: false, members: &members, tokens: &tokens, index: 1 })
+        };
         assert_eq!(text(&spec)["cassandra-rackdc.properties"], "dc=west\nrack=r1\n");
         let snitch = "\nendpoint_snitch: GossipingPropertyFileSnitch  # shipped: SimpleSnitch\n";
         assert!(text(&spec)["cassandra.yaml"].contains(snitch));
-        assert!(yaml::deviations(&spec).iter().any(|what| what.starts_with("endpoint_snitch is Gossiping")));
+        let of_sites = yaml::deviations(&spec, "n1", Series::V5_0);
+        assert!(of_sites.iter().any(|what| what.starts_with("endpoint_snitch is Gossiping")));
         let none = CassandraSpec::default();
         assert!(!text(&none).contains_key("cassandra-rackdc.properties"));
-        assert!(!yaml::deviations(&none).iter().any(|what| what.starts_with("endpoint_snitch")));
+        assert!(!yaml::deviations(&none, "n1", Series::V5_0).iter().any(|what| what.starts_with("endpoint_snitch")));
     }
 }

@@ -6,11 +6,14 @@
 
 use std::{
     io::{self, Read, Write},
-    net::{SocketAddr, TcpStream},
+    net::SocketAddr,
     time::Duration,
 };
 
+use brownout_load::{Credentials, Tls};
 use thiserror::Error;
+
+use crate::stream::Stream;
 
 /// Operations (section 2.4).
 const ERROR: u8 = 0x00;
@@ -20,6 +23,8 @@ const AUTHENTICATE: u8 = 0x03;
 const OPTIONS: u8 = 0x05;
 const QUERY: u8 = 0x07;
 const RESULT: u8 = 0x08;
+const AUTH_RESPONSE: u8 = 0x0f;
+const AUTH_SUCCESS: u8 = 0x10;
 
 /// Kind of a result that carries rows (section 4.2.5).
 const ROWS: u32 = 2;
@@ -53,6 +58,8 @@ pub(super) enum CqlError {
 fn words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+        // What is wrong with a certificate is told inside.
+        _ if error.get_ref().is_some() => error.to_string(),
         kind => kind.to_string(),
     }
 }
@@ -60,27 +67,50 @@ fn words(error: &io::Error) -> String {
 /// One value of a row: its bytes, or null.
 pub(super) type Value = Option<Vec<u8>>;
 
-pub(super) struct Connection(TcpStream);
+pub(super) struct Connection(Stream);
 
 impl Connection {
     /// Connects and starts a session; `patience` bounds each wait for the node.
-    pub(super) fn open(address: SocketAddr, patience: Duration) -> Result<Connection, CqlError> {
-        let stream = TcpStream::connect_timeout(&address, patience)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(patience))?;
-        let mut connection = Connection(stream);
-        match connection.ask(STARTUP, &startup())? {
+    pub(super) fn open(address: SocketAddr, patience: Duration, tls: Option<&Tls>) -> Result<Connection, CqlError> {
+        Connection::open_as(address, patience, tls, None)
+    }
+
+    /// The same, with a login for servers that ask for one (section 4.1.2).
+    pub(super) fn open_as(
+        address: SocketAddr,
+        patience: Duration,
+        tls: Option<&Tls>,
+        login: Option<&Credentials>,
+    ) -> Result<Connection, CqlError> {
+        let mut connection = Connection(Stream::connect(address, patience, tls)?);
+        match (connection.ask(STARTUP, &startup())?.0, login) {
             (READY, _) => Ok(connection),
-            (AUTHENTICATE, _) => Err(CqlError::WantsCredentials),
+            (AUTHENTICATE, None) => Err(CqlError::WantsCredentials),
+            (AUTHENTICATE, Some(login)) => match connection.ask(AUTH_RESPONSE, &login_body(login))?.0 {
+                AUTH_SUCCESS => Ok(connection),
+                _ => Err(CqlError::Protocol("no AUTH_SUCCESS after AUTH_RESPONSE")),
+            },
             _ => Err(CqlError::Protocol("neither READY nor AUTHENTICATE after STARTUP")),
         }
+    }
+
+    /// What it speaks through, once its session has begun.
+    pub(super) fn into_stream(self) -> Stream {
+        self.0
     }
 
     /// The rows that answer `query`, at consistency ONE; one page.
     pub(super) fn query(&mut self, query: &str) -> Result<Vec<Vec<Value>>, CqlError> {
         match self.ask(QUERY, &query_body(query))? {
             (RESULT, body) => rows(&body).ok_or(CqlError::Protocol("a result without rows")),
+            _ => Err(CqlError::Protocol("no RESULT after QUERY")),
+        }
+    }
+
+    /// Has a statement done that gives no rows.
+    pub(super) fn execute(&mut self, statement: &str) -> Result<(), CqlError> {
+        match self.ask(QUERY, &query_body(statement))?.0 {
+            RESULT => Ok(()),
             _ => Err(CqlError::Protocol("no RESULT after QUERY")),
         }
     }
@@ -159,6 +189,14 @@ fn startup() -> Vec<u8> {
         body.extend((text.len() as u16).to_be_bytes());
         body.extend(text.as_bytes());
     }
+    body
+}
+
+/// What `PasswordAuthenticator` takes: SASL PLAIN (RFC 4616).
+fn login_body(login: &Credentials) -> Vec<u8> {
+    let token = format!("\0{}\0{}", login.user, login.password);
+    let mut body = (token.len() as u32).to_be_bytes().to_vec();
+    body.extend(token.as_bytes());
     body
 }
 
@@ -241,6 +279,12 @@ mod tests {
     fn requests_are_the_bytes_of_the_specification() {
         assert_eq!(frame(STARTUP, &startup()), b"\x04\0\0\0\x01\0\0\0\x16\0\x01\0\x0bCQL_VERSION\0\x053.0.0");
         assert_eq!(frame(QUERY, &query_body("abc")), b"\x04\0\0\0\x07\0\0\0\x0a\0\0\0\x03abc\0\x01\x02");
+    }
+
+    #[test]
+    fn a_login_is_the_user_and_the_password_each_after_a_nought() {
+        let login = Credentials { user: "app".to_owned(), password: "secret".to_owned() };
+        assert_eq!(login_body(&login), b"\0\0\0\x0b\0app\0secret");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::dialect::Series;
 use crate::cache::CacheError;
 
 /// The version that is meant when none is named.
@@ -18,21 +19,41 @@ pub struct Release {
     pub series: &'static str,
     /// The full version: `5.0.9`.
     pub version: &'static str,
-    /// SHA-256 and name of every jar of its class path, as `sha256sum` prints them.
+    /// SHA-256 and name of every jar of its class path, as `sha256sum` prints them; none: not pinned yet, so that
+    /// Maven's own checksums have to do.
     ///
     /// The versions in Cassandra's own pom and in those below it are fixed, so the whole class path can be pinned.
-    pub(crate) pins: &'static str,
+    pub(crate) pins: Option<&'static str>,
+}
+
+impl Release {
+    /// The major versions of Java that it runs on.
+    pub fn java(&self) -> RangeInclusive<u32> {
+        Series::of_known(self.version).java()
+    }
+
+    /// Whether its jars can be verified by checksums of this crate.
+    pub fn is_pinned(&self) -> bool {
+        self.pins.is_some()
+    }
+
+    /// Artifacts of its version that its nodes need: 3.11 has its old protocol in one of its own.
+    pub(crate) fn artifacts(&self) -> &'static [&'static str] {
+        if Series::of(self.version) == Some(Series::V3_11) {
+            &["cassandra-all", "cassandra-thrift"]
+        } else {
+            &["cassandra-all"]
+        }
+    }
 }
 
 /// All that are known, newest first.
-const RELEASES: [Release; 2] = [
-    Release { series: "5.0", version: "5.0.9", pins: include_str!("pins/5.0.9.sha256") },
-    Release { series: "4.1", version: "4.1.10", pins: include_str!("pins/4.1.10.sha256") },
+const RELEASES: [Release; 4] = [
+    Release { series: "5.0", version: "5.0.9", pins: Some(include_str!("pins/5.0.9.sha256")) },
+    Release { series: "4.1", version: "4.1.10", pins: Some(include_str!("pins/4.1.10.sha256")) },
+    Release { series: "4.0", version: "4.0.19", pins: Some(include_str!("pins/4.0.19.sha256")) },
+    Release { series: "3.11", version: "3.11.19", pins: Some(include_str!("pins/3.11.19.sha256")) },
 ];
-
-/// Major versions of Java that Cassandra runs on. 4.1 is released for 11; on 17 it runs with what
-/// [`Jvm`](super::jvm::Jvm) adds for its memory meter.
-const JAVA: RangeInclusive<u32> = 11..=17;
 
 /// The release that `asked` names: a series (`5.0`: its newest) or a full version (`5.0.9`).
 ///
@@ -43,15 +64,6 @@ pub fn release(asked: &str) -> Result<&'static Release, ProvisionError> {
         .iter()
         .find(|release| asked == release.series || asked == release.version)
         .ok_or_else(|| ProvisionError::UnknownVersion { asked: asked.to_owned(), known: known() })
-}
-
-/// Whether `version` is of a line that is known: its configuration and options are those of the line's release.
-pub(super) fn is_of_a_known_line(version: &str) -> bool {
-    RELEASES.iter().any(|release| {
-        version
-            .strip_prefix(release.series)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || rest.starts_with('-'))
-    })
 }
 
 /// What [`release`] knows, for a message: "5.0 (5.0.9)".
@@ -78,6 +90,9 @@ pub struct Distribution {
 pub enum Origin {
     /// Resolved by Maven and verified against the checksums pinned in this crate.
     Maven,
+    /// Resolved by Maven, which has verified what it fetched against the checksums of its repository; this crate has
+    /// none.
+    MavenUnpinned,
     /// An unpacked tarball of the user's, taken as it is.
     Tarball,
 }
@@ -85,7 +100,7 @@ pub enum Origin {
 impl Distribution {
     /// The major versions of Java that it runs on.
     pub fn java(&self) -> RangeInclusive<u32> {
-        JAVA
+        Series::of_known(&self.version).java()
     }
 
     /// The same jars where their directory is seen as `root`: a lab mounts it elsewhere.
@@ -173,13 +188,30 @@ mod tests {
         assert_eq!(release(DEFAULT).unwrap().version, "5.0.9");
         assert_eq!(release("5.0.9").unwrap().version, "5.0.9");
         assert_eq!(release("4.1").unwrap().version, "4.1.10");
+        assert_eq!(release("4.0").unwrap().version, "4.0.19");
+        assert_eq!(release("3.11").unwrap().version, "3.11.19");
     }
 
     #[test]
     fn an_unknown_version_is_refused_with_the_list_of_known_ones() {
-        for asked in ["4.0", "4.1.9", "5.0.8", "5", "", "5.0.99", "latest"] {
+        for asked in ["3.0", "4.1.9", "5.0.8", "5", "", "5.0.99", "latest"] {
             let error = release(asked).unwrap_err().to_string();
             assert!(error.contains("5.0 (5.0.9), 4.1 (4.1.10)") && error.contains(&format!("'{asked}'")), "{error}");
         }
+    }
+
+    #[test]
+    fn every_release_is_of_the_series_that_it_is_listed_under() {
+        for release in &RELEASES {
+            assert_eq!(Series::of(release.version).map(Series::word), Some(release.series));
+        }
+        let of = |version: &str| Distribution {
+            version: version.to_owned(),
+            classpath: Vec::new(),
+            root: PathBuf::new(),
+            how: Origin::Tarball,
+        };
+        assert_eq!((of("3.11.19").java(), of("4.0.19").java(), of("5.0.9").java()), (8..=8, 8..=17, 11..=17));
+        assert_eq!(RELEASES.map(|release| release.artifacts().len()), [1, 1, 1, 2]);
     }
 }

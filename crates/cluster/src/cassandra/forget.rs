@@ -9,7 +9,7 @@
 //! With a class name the same operation makes a new snitch, which has no scores either. But the old one goes on being told
 //! every latency (`LatencySubscribers` has no way to leave), so that a node would have more to do with every trial; and the
 //! snitch below a new one is never told that gossip has started (`gossiperStarting`). Read in the bytecode of 4.1.10 and
-//! 5.0.9. Both ways look up every node's data centre once more, and work out anew which nodes hold what when that is next
+//! 5.0.9; the operation is the same in 4.0 and 3.11. Both ways look up every node's data centre once more, and work out anew which nodes hold what when that is next
 //! asked for.
 
 use std::{
@@ -21,6 +21,9 @@ use std::{
 use crate::jmx::{Argument, Client, JmxError, Value};
 
 const SNITCH: &str = "org.apache.cassandra.db:type=DynamicEndpointSnitch";
+const SCORES: &str = "ScoresWithPort";
+/// 3.11 knows of no ports, and names nodes by objects.
+const SCORES_OF_OLD: &str = "Scores";
 const STORAGE: &str = "org.apache.cassandra.db:type=StorageService";
 /// The snitch is not dynamic (`dynamic_snitch: false`): it learns nothing.
 const MISSING: &str = "javax.management.InstanceNotFoundException";
@@ -55,8 +58,11 @@ trait Snitch {
 
 impl Snitch for Client {
     fn told(&mut self) -> Result<Option<Told>, JmxError> {
-        match self.attributes(SNITCH, &["ScoresWithPort", "UpdateInterval", "ResetInterval"]) {
-            Ok(attributes) => {
+        match self.attributes(SNITCH, &[SCORES, "UpdateInterval", "ResetInterval"]) {
+            Ok(mut attributes) => {
+                if !attributes.iter().any(|(name, _)| name == SCORES) {
+                    attributes.extend(self.attributes(SNITCH, &[SCORES_OF_OLD])?);
+                }
                 read(&attributes).map(Some).ok_or(JmxError::Protocol("no scores and intervals of a snitch"))
             }
             Err(JmxError::Exception(class)) if class == MISSING => Ok(None),
@@ -79,8 +85,9 @@ impl Snitch for Client {
 
 fn read(attributes: &[(String, Value)]) -> Option<Told> {
     let value = |name: &str| attributes.iter().find(|(own, _)| own == name).map(|(_, value)| value);
-    let scores = value("ScoresWithPort").filter(|scores| matches!(scores, Value::Object(_)))?.entries();
-    let scores = scores.iter().map(|(node, score)| Some((node.text()?.to_owned(), score.number()?)));
+    let scores = value(SCORES).or_else(|| value(SCORES_OF_OLD));
+    let scores = scores.filter(|scores| matches!(scores, Value::Object(_)))?.entries();
+    let scores = scores.iter().map(|(node, score)| Some((node.address()?, score.number()?)));
     Some(Told {
         scores: scores.collect::<Option<_>>()?,
         update: Duration::from_millis(value("UpdateInterval")?.number()? as u64),

@@ -8,7 +8,7 @@ use std::{
 use brownout_units::Bytes;
 
 use super::{Jit, evidence::log_of_pauses, sites};
-use crate::system::{Member, Start};
+use crate::database::{Member, Start};
 
 /// Packages of the JDK that Cassandra reaches into, as its own `jvm17-server.options` has them.
 const EXPORTS: [&str; 9] = [
@@ -42,8 +42,9 @@ const OPENS: [&str; 16] = [
     "java.base/java.util.concurrent",
 ];
 
-/// The memory meter of Cassandra 4.1 reads the fields of whatever it meets, and those of lambdas only as an agent, as
-/// which Cassandra's own script starts it. These packages are what it meets (found by running it on Java 17).
+/// The memory meter of Cassandra before 5.0 reads the fields of whatever it meets, and those of lambdas only as an
+/// agent, as which Cassandra's own script starts it. These packages are what it meets (found by running 4.1 on Java
+/// 17).
 const OPENS_FOR_OLD_METER: [&str; 13] = [
     "java.base/java.lang.invoke",
     "java.base/java.lang.ref",
@@ -100,8 +101,14 @@ pub(super) fn collector(heap: Bytes) -> &'static str {
     if heap <= SERIAL_UP_TO { "-XX:+UseSerialGC" } else { "-XX:+UseG1GC" }
 }
 
-/// What differs between clusters.
+/// Java has modules from here on, whose packages have to be opened; and one way to write all of its logs (JEP 158,
+/// 261).
+const MODULES_SINCE: u32 = 9;
+
+/// What differs between clusters, and between nodes of several versions.
 pub(super) struct Jvm<'a> {
+    /// The major version of Java.
+    pub(super) java: u32,
     pub(super) heap: Bytes,
     pub(super) jit: Jit,
     pub(super) jmx_port: u16,
@@ -131,12 +138,14 @@ impl Jvm<'_> {
         if start == Start::First {
             all.extend(FIRST.map(OsString::from));
         }
-        all.extend(modules());
+        all.extend(modules(self.java));
         if let Some(jar) = self.class_path.iter().find(|jar| is_old_meter(jar)) {
             let mut agent = OsString::from("-javaagent:");
             agent.push(jar);
             all.push(agent);
-            all.extend(opened(&OPENS_FOR_OLD_METER));
+            if has_modules(self.java) {
+                all.extend(opened(&OPENS_FOR_OLD_METER));
+            }
         }
         match &self.archive {
             // `auto`: an archive that does not fit is left aside; the node then starts as it would without.
@@ -153,7 +162,10 @@ impl Jvm<'_> {
         all.push(set("-Dcassandra.storagedir", home));
         all.push(set("-Dcassandra.logdir", &member.logs));
         all.push(set("-XX:ErrorFile", &member.logs.join("hs_err.log")));
-        all.push(log_of_pauses(&member.logs));
+        if has_modules(self.java) {
+            all.push(log_of_pauses(&member.logs));
+        }
+        // Java 8 knows no such file: there the resolver of the system is asked, which reads the lab's `/etc/hosts`.
         all.push(set("-Djdk.net.hosts.file", &home.join("conf/hosts")));
         all.push(set("-Dlogback.configurationFile", &home.join("conf/logback.xml")));
         all.push(format!("-Dcassandra.config={}", file_uri(&home.join("conf/cassandra.yaml"))).into());
@@ -166,10 +178,14 @@ impl Jvm<'_> {
     }
 }
 
-/// What lets Cassandra's classes, those of its tools too, into the JDK's own.
-pub(super) fn modules() -> impl Iterator<Item = OsString> {
+fn has_modules(java: u32) -> bool {
+    java >= MODULES_SINCE
+}
+
+/// What lets Cassandra's classes, those of its tools too, into the JDK's own; nothing where Java keeps nobody out.
+pub(super) fn modules(java: u32) -> impl Iterator<Item = OsString> {
     let exports = EXPORTS.iter().map(|package| format!("--add-exports={package}=ALL-UNNAMED").into());
-    exports.chain(opened(&OPENS))
+    exports.chain(opened(&OPENS)).filter(move |_: &OsString| has_modules(java))
 }
 
 fn opened(packages: &'static [&'static str]) -> impl Iterator<Item = OsString> {
@@ -224,12 +240,13 @@ mod tests {
         let member = Member {
             name: "n1".into(),
             address: std::net::Ipv4Addr::LOCALHOST,
+            client: ([127, 0, 0, 1], 9042).into(),
             home: "/scratch/n1".into(),
             logs: "/logs/n1".into(),
         };
         let jars = [PathBuf::from("/a.jar"), PathBuf::from("/b.jar")];
         let arguments = |heap, jit, archive: Option<&Archive>| {
-            let jvm = Jvm { heap, jit, jmx_port: 7199, class_path: &jars, archive };
+            let jvm = Jvm { java: 17, heap, jit, jmx_port: 7199, class_path: &jars, archive };
             jvm.arguments(&member, Start::First)
                 .into_iter()
                 .map(|a| a.into_string().unwrap())
@@ -253,12 +270,14 @@ mod tests {
         let member = Member {
             name: "n1".into(),
             address: std::net::Ipv4Addr::LOCALHOST,
+            client: ([127, 0, 0, 1], 9042).into(),
             home: "/scratch/n1".into(),
             logs: "/logs/n1".into(),
         };
         let arguments = |jar: &str| {
             let jars = [PathBuf::from("/lib/a.jar"), PathBuf::from("/lib").join(jar)];
-            let jvm = Jvm { heap: Bytes(192 << 20), jit: Jit::C1, jmx_port: 7200, class_path: &jars, archive: None };
+            let (heap, jit) = (Bytes(192 << 20), Jit::C1);
+            let jvm = Jvm { java: 17, heap, jit, jmx_port: 7200, class_path: &jars, archive: None };
             jvm.arguments(&member, Start::First)
         };
         let has = |arguments: &[OsString], option: &str| arguments.iter().any(|argument| argument == option);
@@ -270,14 +289,41 @@ mod tests {
     }
 
     #[test]
+    fn java_8_gets_no_option_that_it_does_not_know() {
+        let member = Member {
+            name: "n1".into(),
+            address: std::net::Ipv4Addr::LOCALHOST,
+            client: ([127, 0, 0, 1], 9042).into(),
+            home: "/scratch/n1".into(),
+            logs: "/logs/n1".into(),
+        };
+        let jars = [PathBuf::from("/lib/jamm-0.3.0.jar")];
+        let arguments = |java| {
+            let (heap, jit) = (Bytes(192 << 20), Jit::Default);
+            let jvm = Jvm { java, heap, jit, jmx_port: 7199, class_path: &jars, archive: None };
+            let all = jvm.arguments(&member, Start::First);
+            all.into_iter().map(|argument| argument.into_string().unwrap()).collect::<Vec<_>>()
+        };
+        let (old, new) = (arguments(8), arguments(11));
+        for unknown in ["--add-", "-Xlog", "@"] {
+            assert!(!old.iter().any(|argument| argument.starts_with(unknown)), "{old:?}");
+        }
+        assert!(old.iter().any(|argument| argument == "-javaagent:/lib/jamm-0.3.0.jar"), "{old:?}");
+        assert!(new.iter().any(|argument| argument.starts_with("-Xlog:safepoint")), "{new:?}");
+        assert!(old.iter().all(|argument| new.contains(argument)), "all else is the same");
+    }
+
+    #[test]
     fn only_the_first_start_waits_for_nobody_and_forgets_the_ring() {
         let member = Member {
             name: "n1".into(),
             address: std::net::Ipv4Addr::LOCALHOST,
+            client: ([127, 0, 0, 1], 9042).into(),
             home: "/scratch/n1".into(),
             logs: "/logs/n1".into(),
         };
-        let jvm = Jvm { heap: Bytes(192 << 20), jit: Jit::C1, jmx_port: 7199, class_path: &[], archive: None };
+        let (heap, jit) = (Bytes(192 << 20), Jit::C1);
+        let jvm = Jvm { java: 17, heap, jit, jmx_port: 7199, class_path: &[], archive: None };
         let (mut first, again) = (jvm.arguments(&member, Start::First), jvm.arguments(&member, Start::Again));
         assert!(first.iter().any(|option| option == "-Dcassandra.load_ring_state=false"), "{first:?}");
         first.retain(|option| !FIRST.iter().any(|only| *only == *option));

@@ -24,9 +24,10 @@ use crate::{
     confine::die_with_us,
 };
 
-/// The jars of `version` (a series or a full version), from the cache, or brought into it by the user's Maven with
-/// the user's settings, mirrors and proxies. All are verified against pinned checksums, every time; jars in the cache
-/// that were damaged since are thrown away and brought anew, once.
+/// The jars of `version` (a series or a full version), from the cache, or brought into it by the user's Maven with the
+/// user's settings, mirrors and proxies. All are verified against pinned checksums, every time; jars in the cache that
+/// were damaged since are thrown away and brought anew, once. Of a release without such checksums nothing can be
+/// verified but that its own jars are there; `progress` is told.
 ///
 /// Processes that resolve at the same time take turns. `progress` gets one line now and then; `interrupted` is asked
 /// several times a second.
@@ -63,8 +64,18 @@ fn resolve_with(
             bring(mvn, release, cache, &root, progress, interrupted)?;
         }
     }
+    let how = match release.pins {
+        Some(_) => Origin::Maven,
+        None => {
+            progress(&format!(
+                "Cassandra {}: this version of Brownout has no checksums of its jars; they are what Maven fetched",
+                release.version
+            ));
+            Origin::MavenUnpinned
+        }
+    };
     let classpath = jars_in(&root).map_err(CacheError::files("read the jars", &root))?;
-    Ok(Distribution { version: release.version.to_owned(), classpath, root, how: Origin::Maven })
+    Ok(Distribution { version: release.version.to_owned(), classpath, root, how })
 }
 
 /// Where the jars of a release lie once they are in the cache.
@@ -87,7 +98,7 @@ fn bring(
         .map_err(CacheError::files("create a directory", cache))?;
     let pom = unfinished.path().join("pom.xml");
     let jars = unfinished.path().join("jars");
-    fs::write(&pom, pom_text(release.version)).map_err(CacheError::files("write", &pom))?;
+    fs::write(&pom, pom_text(release)).map_err(CacheError::files("write", &pom))?;
     progress(&format!("resolving Cassandra {} with Maven (up to 67 MB when nothing is there yet)", release.version));
     run_maven(mvn, release, &pom, &jars, progress, interrupted)?;
     let what = differences(release, &jars)?;
@@ -107,7 +118,19 @@ fn is_intact(release: &Release, directory: &Path) -> Result<bool, ProvisionError
 }
 
 fn differences(release: &Release, directory: &Path) -> Result<Vec<String>, CacheError> {
-    manifest::differences(directory, release.pins).map_err(CacheError::files("read the jars", directory))
+    let read = CacheError::files("read the jars", directory);
+    match release.pins {
+        Some(pins) => manifest::differences(directory, pins).map_err(read),
+        None => own_jars_missing(release, directory).map_err(read),
+    }
+}
+
+/// What can be told without checksums: the jars of the release itself have to be there.
+fn own_jars_missing(release: &Release, directory: &Path) -> std::io::Result<Vec<String>> {
+    let jars = jars_in(directory)?;
+    let own = release.artifacts().iter().map(|artifact| format!("{artifact}-{}.jar", release.version));
+    let is_there = |name: &String| jars.iter().any(|jar| jar.file_name().is_some_and(|own| own == name.as_str()));
+    Ok(own.filter(|name| !is_there(name)).map(|name| format!("{name} is missing")).collect())
 }
 
 /// Moves `root` aside, in one step, before its files go: nobody sees half a distribution.
@@ -120,7 +143,19 @@ fn throw_away(cache: &Path, root: &Path) -> Result<(), CacheError> {
     Ok(())
 }
 
-fn pom_text(version: &str) -> String {
+fn pom_text(release: &Release) -> String {
+    let version = release.version;
+    let dependency = |artifact: &&str| {
+        format!(
+            r#"    <dependency>
+      <groupId>org.apache.cassandra</groupId>
+      <artifactId>{artifact}</artifactId>
+      <version>{version}</version>
+    </dependency>
+"#
+        )
+    };
+    let dependencies: String = release.artifacts().iter().map(dependency).collect();
     format!(
         r#"<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -129,12 +164,7 @@ fn pom_text(version: &str) -> String {
   <version>1</version>
   <packaging>pom</packaging>
   <dependencies>
-    <dependency>
-      <groupId>org.apache.cassandra</groupId>
-      <artifactId>cassandra-all</artifactId>
-      <version>{version}</version>
-    </dependency>
-  </dependencies>
+{dependencies}  </dependencies>
 </project>
 "#
     )
@@ -262,8 +292,10 @@ mod tests {
     const EMPTY: Release = Release {
         series: "0.0",
         version: "0.0.1",
-        pins: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  a.jar\n",
+        pins: Some("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  a.jar\n"),
     };
+    /// One of which nobody knows what its jars should be.
+    const UNPINNED: Release = Release { series: "3.11", version: "3.11.1", pins: None };
 
     /// A directory for the cache, and a program that is called as Maven would be; `$out` is where jars belong.
     fn maven(script: &str) -> (tempfile::TempDir, PathBuf) {
@@ -311,6 +343,33 @@ mod tests {
             assert!(error.contains(said), "{script}: {error}");
             assert_eq!(left, ["lock"], "{script}");
         }
+    }
+
+    #[test]
+    fn a_release_without_checksums_is_taken_if_its_own_jars_are_there_and_that_is_told() {
+        let resolve = |script: &str| {
+            let (directory, mvn) = maven(script);
+            let told = RefCell::new(Vec::new());
+            let told_to = |line: &str| told.borrow_mut().push(line.to_owned());
+            let cache = directory.path().join("cache");
+            let resolved = resolve_with(mvn.as_os_str(), &UNPINNED, &cache, &told_to, &|| false);
+            (resolved.map(|distribution| distribution.how), told.into_inner().join("; "))
+        };
+        let (how, told) = resolve("touch $out/cassandra-all-3.11.1.jar $out/cassandra-thrift-3.11.1.jar $out/x.jar");
+        assert_eq!(how.unwrap(), Origin::MavenUnpinned);
+        assert!(told.contains("3.11.1: this version of Brownout has no checksums"), "{told}");
+        let (how, _) = resolve("touch $out/cassandra-all-3.11.1.jar");
+        let error = how.unwrap_err().to_string();
+        assert!(error.contains("cassandra-thrift-3.11.1.jar is missing"), "{error}");
+    }
+
+    #[test]
+    fn the_pom_asks_for_all_that_a_release_needs() {
+        let of = |release: &Release| pom_text(release).matches("<artifactId>cassandra-").count();
+        // The project's own name begins in the same way.
+        assert_eq!((of(&EMPTY), of(&UNPINNED)), (2, 3));
+        let thrift = "<artifactId>cassandra-thrift</artifactId>\n      <version>3.11.1</version>";
+        assert!(pom_text(&UNPINNED).contains(thrift));
     }
 
     #[test]

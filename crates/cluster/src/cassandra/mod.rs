@@ -1,10 +1,15 @@
 //! Apache Cassandra as a system under test.
 
 pub mod archive;
+mod certificates;
 mod conf;
+mod connections;
 mod cql;
+mod dialect;
 mod distribution;
+mod encryption;
 mod evidence;
+pub(crate) mod external;
 mod forget;
 mod heartbeat;
 mod jvm;
@@ -20,12 +25,13 @@ mod tool;
 mod view;
 mod yaml;
 
+pub use connections::{Logged, LoggedPeer, logged_connections};
+pub use dialect::{check_mixed, check_setting_names};
 pub use distribution::{DEFAULT, Distribution, Origin, ProvisionError, Release, known, release};
-pub use evidence::{Evidence, EvidenceWatch};
-pub use heartbeat::{Beat, Heartbeats, Question};
+pub use encryption::{Encryption, Internode};
 pub use rest::is_own_keyspace;
 pub use ring::tokens_of;
 pub use spec::{CassandraSpec, Jit, Site, memory_needed};
-pub(crate) use system::Cassandra;
+pub use system::{Cassandra, Installed};
 pub use view::CQL_PORT;
-pub use yaml::largest_value;
+pub use yaml::{check as check_settings, largest_value};

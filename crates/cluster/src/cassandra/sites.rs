@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{ring, spec::Site};
-use crate::{ClusterError, error::unknown, system::Member};
+use crate::{ClusterError, database::Member, error::unknown};
 
 /// The file that [`super::yaml`]'s snitch reads a node's site from.
 pub(super) const FILE: &str = "cassandra-rackdc.properties";
@@ -11,10 +11,11 @@ pub(super) const FILE: &str = "cassandra-rackdc.properties";
 /// The snitch that reads it; with no sites it is Cassandra's simplest, as shipped.
 pub(super) const SNITCH: &str = "GossipingPropertyFileSnitch";
 
-/// Refuses sites of which a node has none, that are of no node, or whose names Cassandra could misread.
+/// Refuses sites of which a node has none, that are of no node, or whose names Cassandra could misread. `is_set`:
+/// whether the experiment sets this key of cassandra.yaml on any node.
 pub(super) fn check(
     sites: &BTreeMap<String, Site>,
-    settings: &BTreeMap<String, String>,
+    is_set: impl Fn(&str) -> bool,
     members: &[Member],
 ) -> Result<(), ClusterError> {
     if sites.is_empty() {
@@ -36,10 +37,32 @@ pub(super) fn check(
             }
         }
     }
-    if settings.contains_key("endpoint_snitch") {
+    if is_set("endpoint_snitch") {
         return no(format!("they require the snitch {SNITCH}: leave out the setting endpoint_snitch, or the sites"));
     }
     Ok(())
+}
+
+/// Seeds of one data centre: as one deploys them, so that the loss of a node leaves another.
+const SEEDS_PER_CENTRE: usize = 2;
+
+/// The nodes that others are told to begin with. Without data centres all: they start at once, and nobody waits for
+/// another. With them the first two of each, so that gossip always has somewhere to go in the others, and does not go
+/// everywhere.
+pub(super) fn seeds<'a>(sites: &BTreeMap<String, Site>, members: &'a [Member]) -> Vec<&'a Member> {
+    let mut of_centre: BTreeMap<&str, usize> = BTreeMap::new();
+    let is_seed = |member: &&Member| {
+        let Some(site) = of(sites, member) else { return true };
+        let before = of_centre.entry(&site.dc).or_default();
+        *before += 1;
+        *before <= SEEDS_PER_CENTRE
+    };
+    members.iter().filter(is_seed).collect()
+}
+
+/// Who they are, for people.
+pub(super) fn seeds_in_words(sites: &BTreeMap<String, Site>) -> &'static str {
+    if sites.is_empty() { "every node" } else { "the first two nodes of every data centre" }
 }
 
 /// The site of `member`; `None` when there are none.
@@ -65,6 +88,7 @@ mod tests {
         let member = |name: &str| Member {
             name: name.to_owned(),
             address: [10, 0, 0, 1].into(),
+            client: ([10, 0, 0, 1], 9042).into(),
             home: "/".into(),
             logs: "/".into(),
         };
@@ -87,15 +111,27 @@ mod tests {
             (&[("n1", "dc1", ""), ("n2", "dc1", "r1")], "'' of n1 cannot be a rack"),
             (&[("n1", "dc1", "r\nprefer_local=true"), ("n2", "dc1", "r1")], "cannot be a rack"),
         ] {
-            let error = check(&sites(given), &BTreeMap::new(), &members()).unwrap_err().to_string();
+            let error = check(&sites(given), |_| false, &members()).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }
         let good = sites(&[("n1", "dc-1", "r_1"), ("n2", "dc2", "r1")]);
-        assert!(check(&good, &BTreeMap::new(), &members()).is_ok());
-        assert!(check(&BTreeMap::new(), &BTreeMap::new(), &members()).is_ok());
-        let settings = BTreeMap::from([("endpoint_snitch".to_owned(), "SimpleSnitch".to_owned())]);
-        let error = check(&good, &settings, &members()).unwrap_err().to_string();
+        assert!(check(&good, |_| false, &members()).is_ok());
+        assert!(check(&BTreeMap::new(), |_| false, &members()).is_ok());
+        let error = check(&good, |key| key == "endpoint_snitch", &members()).unwrap_err().to_string();
         assert!(error.contains("GossipingPropertyFileSnitch"), "{error}");
+    }
+
+    #[test]
+    fn two_nodes_of_each_data_centre_are_seeds_and_without_any_all() {
+        let member = |name: &str| Member { name: name.to_owned(), ..members().remove(0) };
+        let five = ["n1", "n2", "n3", "n4", "n5"].map(member);
+        let names = |sites: &BTreeMap<String, Site>| {
+            seeds(sites, &five).iter().map(|seed| seed.name.clone()).collect::<Vec<_>>().join(" ")
+        };
+        let three_and_two =
+            sites(&[("n1", "a", "r"), ("n2", "b", "r"), ("n3", "a", "r"), ("n4", "a", "r"), ("n5", "b", "r")]);
+        assert_eq!(names(&three_and_two), "n1 n2 n3 n5");
+        assert_eq!(names(&BTreeMap::new()), "n1 n2 n3 n4 n5");
     }
 
     #[test]

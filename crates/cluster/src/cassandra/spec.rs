@@ -3,6 +3,8 @@ use std::collections::BTreeMap;
 use brownout_units::Bytes;
 use serde::Serialize;
 
+use super::{Encryption, dialect::other_name};
+
 /// How a Cassandra cluster is to be; one node runs on each host it is started on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CassandraSpec {
@@ -14,6 +16,10 @@ pub struct CassandraSpec {
     pub jit: Jit,
     /// Further keys of cassandra.yaml, or others than Brownout's own; each value is YAML on one line.
     pub settings: BTreeMap<String, String>,
+    /// The same of single nodes, by their names; they go before those of all.
+    pub settings_of: BTreeMap<String, BTreeMap<String, String>>,
+    /// What is encrypted, with certificates made for this cluster.
+    pub encryption: Encryption,
     /// The port on the loopback address of its host at which a node takes nodetool: nodes that share a host, and so
     /// that address, need one each.
     pub jmx_port: u16,
@@ -28,9 +34,23 @@ impl Default for CassandraSpec {
             heap: Bytes(192 << 20),
             jit: Jit::Default,
             settings: BTreeMap::new(),
+            settings_of: BTreeMap::new(),
+            encryption: Encryption::default(),
             jmx_port: 7199,
             sites: BTreeMap::new(),
         }
+    }
+}
+
+impl CassandraSpec {
+    /// What is set of a node: of all, and of it alone. That goes before, whichever of its names a key has there.
+    pub(super) fn settings_for(&self, node: &str) -> BTreeMap<String, String> {
+        let mut settings = self.settings.clone();
+        if let Some(own) = self.settings_of.get(node) {
+            settings.retain(|key, _| other_name(key).is_none_or(|other| !own.contains_key(other)));
+            settings.extend(own.iter().map(|(key, value)| (key.clone(), value.clone())));
+        }
+        settings
     }
 }
 

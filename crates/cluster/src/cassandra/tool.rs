@@ -1,4 +1,5 @@
-//! `nodetool`: Cassandra's own tool of administration, from the same jars.
+//! `nodetool`: Cassandra's own tool of administration, from the same jars. It speaks JMX with its node, on the loopback
+//! address of the node's own host: no link of the network carries that, so there is nothing to encrypt in it.
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -6,7 +7,7 @@ use super::{
     conf,
     jvm::{file_uri, joined, modules, set},
 };
-use crate::system::Member;
+use crate::database::Member;
 
 /// For a JVM that lives for a second: little memory, the quick compiler, no files outside the node's directory.
 /// Its name server is the hosts file; the node's JMX port is open on its own loopback address only.
@@ -22,12 +23,18 @@ const OPTIONS: [&str; 8] = [
     "-Dcom.sun.jndi.rmiURLParsing=legacy",
 ];
 
-/// All arguments of `java` for `nodetool` with these arguments of its own.
-pub(super) fn arguments(member: &Member, jmx_port: u16, class_path: &[PathBuf], own: &[String]) -> Vec<OsString> {
+/// All arguments of a Java of this major version for `nodetool` with these arguments of its own.
+pub(super) fn arguments(
+    member: &Member,
+    java: u32,
+    jmx_port: u16,
+    class_path: &[PathBuf],
+    own: &[String],
+) -> Vec<OsString> {
     let home = &member.home;
     let directory = home.join("conf");
     let mut all: Vec<OsString> = OPTIONS.map(OsString::from).into();
-    all.extend(modules());
+    all.extend(modules(java));
     all.push(set("-Djava.io.tmpdir", &home.join("tmp")));
     // It keeps a history there.
     all.push(set("-Duser.home", home));

@@ -5,6 +5,7 @@
 
 use std::{
     io::{self, Read},
+    net::Ipv4Addr,
     rc::Rc,
 };
 
@@ -73,6 +74,18 @@ impl Value {
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A node as maps are keyed by it: its printed form, or that of an `InetAddress`, which has its four bytes as a number.
+    pub(crate) fn address(&self) -> Option<String> {
+        match self {
+            Value::Text(text) => Some(text.clone()),
+            Value::Object(object) if object.class == "java.net.InetAddress" => {
+                let address = object.field("address")?.number()? as i32;
+                Some(Ipv4Addr::from(address.cast_unsigned()).to_string())
+            }
             _ => None,
         }
     }

@@ -21,6 +21,20 @@ fn a_map_of_numbers_is_read_with_classes_that_later_objects_refer_to() {
 }
 
 #[test]
+fn an_address_is_read_from_its_text_or_from_the_number_in_its_object() {
+    assert_eq!(Value::Text("/10.0.0.2:7000".to_owned()).address().unwrap(), "/10.0.0.2:7000");
+    // 10.0.0.2 as `InetAddress.writeObject` has it, in JDK 8: a signed number.
+    let object = |address: f64| Object {
+        class: "java.net.InetAddress".to_owned(),
+        fields: vec![("address".to_owned(), Value::Number(address)), ("hostName".to_owned(), Value::Null)],
+        written: Vec::new(),
+    };
+    assert_eq!(Value::Object(Rc::new(object(167_772_162.0))).address().unwrap(), "10.0.0.2");
+    assert_eq!(Value::Object(Rc::new(object(-1_062_731_519.0))).address().unwrap(), "192.168.1.1");
+    assert_eq!(Value::Null.address(), None);
+}
+
+#[test]
 fn what_is_cut_off_or_no_stream_is_an_error_and_never_a_value() {
     for cut in 0..MAP.len() {
         let mut input = &MAP[..cut];

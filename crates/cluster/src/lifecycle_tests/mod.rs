@@ -16,8 +16,10 @@ use std::{
 use brownout_units::Share;
 
 use crate::{
-    Cluster, ClusterControl, ClusterError, Death, NodeState, Paths, Place, SystemSettings,
-    system::{ClusterView, Member, Start, System},
+    Cluster, ClusterControl, ClusterError, Database, DatabaseKind, Death, NodeState, Paths, Place, Question,
+    SystemSettings,
+    database::{ClusterView, Looker, Member, Program, Start},
+    heartbeat::Heartbeat,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -26,14 +28,38 @@ const SPINNING: Duration = Duration::from_secs(600);
 const SPIN: &str = "BROWNOUT_TEST_SPIN";
 
 /// A database that is a program of the test's choice.
-struct Program(fn() -> Command);
+struct Chosen(fn() -> Command);
 
-impl System for Program {
+impl Database for Chosen {
+    fn kind(&self) -> DatabaseKind {
+        DatabaseKind::Cassandra
+    }
+    fn program(&self) -> Option<&dyn Program> {
+        Some(self)
+    }
+    fn answers(&self, _: &[Member], _: usize) -> Result<(), String> {
+        Err("it is no database".to_owned())
+    }
+    fn view(&self, _: &[Member], _: usize) -> ClusterView {
+        ClusterView::default()
+    }
+    fn rest(&self, _: &[Member], _: usize) -> ClusterView {
+        ClusterView::default()
+    }
+    fn heartbeat(&self, _: &[Member], _: usize, _: Question) -> Box<dyn Heartbeat> {
+        unreachable!("nobody asks in these tests")
+    }
+    fn looker(&self, _: &[Member], _: usize, _: bool) -> Option<Box<dyn Looker>> {
+        None
+    }
+    fn settings_in_force(&self, _: &[Member]) -> SystemSettings {
+        unreachable!("nobody asks in these tests")
+    }
+}
+
+impl Program for Chosen {
     fn directories(&self) -> &[&str] {
         &["data", "commitlog", "hints"]
-    }
-    fn log_files(&self) -> &'static [&'static str] {
-        &["system.log"]
     }
     fn reads(&self) -> Vec<PathBuf> {
         Vec::new()
@@ -47,25 +73,13 @@ impl System for Program {
     fn command(&self, _: &[Member], _: usize, _: Start) -> Command {
         self.0()
     }
-    fn tool(&self, _: &[Member], _: usize, arguments: &[String]) -> Command {
+    fn tool(&self, _: &[Member], _: usize, arguments: &[String]) -> Option<Command> {
         let mut command = Command::new("echo");
         command.args(arguments);
-        command
+        Some(command)
     }
-    fn view(&self, _: &[Member], _: usize) -> ClusterView {
-        ClusterView::default()
-    }
-    fn rest(&self, _: &[Member], _: usize) -> ClusterView {
-        ClusterView::default()
-    }
-    fn forget(&self) -> Result<(), String> {
-        Ok(())
-    }
-    fn answers(&self, _: &[Member], _: usize) -> Result<(), String> {
-        Err("it is no database".to_owned())
-    }
-    fn settings_in_force(&self, _: &[Member]) -> SystemSettings {
-        unreachable!("nobody asks in these tests")
+    fn log_files(&self) -> &'static [&'static str] {
+        &["system.log"]
     }
 }
 
@@ -94,7 +108,7 @@ fn run_with(
 ) -> (Cluster, ClusterControl, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let paths = Paths { scratch: directory.path().join("scratch"), logs: directory.path().join("logs"), owner: None };
-    let cluster = Cluster::start_system(Box::new(Program(program)), &[&Here], &paths, prepare)
+    let cluster = Cluster::start(Box::new(Chosen(program)), &[&Here], &paths, prepare)
         .unwrap_or_else(|error| panic!("this test starts a confined process: run it as root: {error}"));
     let control = cluster.control();
     (cluster, control, directory)

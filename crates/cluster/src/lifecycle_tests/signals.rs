@@ -15,7 +15,7 @@ fn what_a_node_already_is_cannot_be_asked_for() {
     assert_eq!(control.state("n1").unwrap(), NodeState::Paused);
     assert!(said(control.pause("n1")).contains("cannot pause n1: it is paused already; unpause it"));
     assert!(said(control.start("n1")).contains("is paused, not down"));
-    let error = control.nodetool("n1", &[]).unwrap_err().to_string();
+    let error = control.tool("n1", &[]).unwrap_err().to_string();
     assert!(error.contains("is paused and does not answer"), "{error}");
     control.kill("n1", libc::SIGKILL).unwrap();
     assert_eq!((control.state("n1").unwrap(), control.pid("n1").unwrap()), (NodeState::Down, None));
@@ -133,12 +133,11 @@ fn waiting_for_an_answer_ends_with_the_deadline_the_death_or_the_interruption() 
 fn variables_of_the_caller_are_set_at_every_start_and_its_directories_are_there_before_the_first() {
     let mut calls = Vec::new();
     let (_cluster, control, _directory) = run_with(|| shell("echo \"=$TOLD=\"; exec sleep 600"), &mut |directories| {
-        assert!(
-            [&directories.data, &directories.commitlog, &directories.hints, &directories.logs]
-                .iter()
-                .all(|path| path.is_dir())
-        );
-        assert!(directories.data.starts_with(&directories.home) && !directories.logs.join("console.log").exists());
+        let names: Vec<&str> = directories.disks.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["data", "commitlog", "hints"]);
+        let is_there = |path: &std::path::Path| path.is_dir() && path.starts_with(&directories.home);
+        assert!(directories.disks.iter().all(|(_, path)| is_there(path)));
+        assert!(directories.logs.is_dir() && !directories.logs.join("console.log").exists());
         calls.push(directories.name.clone());
         Ok(vec![("TOLD".into(), "once".into())])
     });
@@ -156,7 +155,7 @@ fn a_start_whose_preparation_fails_is_an_error_that_names_the_node() {
     let directory = tempfile::tempdir().unwrap();
     let paths = Paths { scratch: directory.path().join("scratch"), logs: directory.path().join("logs"), owner: None };
     let mut no = |_: &crate::NodeDirectories| Err(std::io::Error::other("no disk"));
-    let Err(error) = Cluster::start_system(Box::new(Program(idle)), &[&Here], &paths, &mut no) else {
+    let Err(error) = Cluster::start(Box::new(Chosen(idle)), &[&Here], &paths, &mut no) else {
         panic!("it was started")
     };
     assert_eq!(error.to_string(), "cannot prepare the directories of n1: no disk");
@@ -188,7 +187,7 @@ fn a_paused_cluster_that_is_stopped_ends_by_itself() {
 #[test]
 fn a_tool_runs_in_the_nodes_directory_and_session() {
     let (_cluster, control, _directory) = run(idle);
-    let output = control.nodetool("n1", &["status".to_owned(), "a b".to_owned()]).unwrap().output().unwrap();
+    let output = control.tool("n1", &["status".to_owned(), "a b".to_owned()]).unwrap().output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "status a b\n");
 }
 

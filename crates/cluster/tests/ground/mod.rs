@@ -6,6 +6,7 @@
 mod client;
 
 use std::{
+    collections::BTreeMap,
     ffi::CString,
     fs::{self, File},
     io,
@@ -17,8 +18,8 @@ use std::{
 };
 
 use brownout_cluster::{
-    CassandraSpec, Cluster, ClusterError, Distribution, Jit, Owner, Paths, Place, Readiness, cache,
-    cassandra::{self, archive},
+    Cassandra, CassandraSpec, Cluster, ClusterError, Distribution, Jit, Owner, Paths, Place, Readiness, cache,
+    cassandra::{self, Installed, archive},
     java,
 };
 use brownout_network::{HostSpec, Network, NetworkSpec};
@@ -33,10 +34,9 @@ pub fn quick() -> CassandraSpec {
 }
 
 pub fn start(ground: &Ground, spec: &CassandraSpec, paths: &Paths) -> Cluster {
-    let archive = archive::find(&ground.distribution, &ground.java, &ground.cache);
     let start = || {
-        let (places, archive) = (ground.places(), archive.as_deref());
-        Cluster::start(spec, &ground.distribution, &ground.java, &places, paths, archive, &mut |_| Ok(Vec::new()))
+        let database = Cassandra::new(spec, &ground.installed(), &BTreeMap::new())?;
+        Cluster::start(Box::new(database), &ground.places(), paths, &mut |_| Ok(Vec::new()))
     };
     // The thread that starts a cluster may end: the nodes' death signal must not be tied to it.
     thread::scope(|scope| scope.spawn(start).join().unwrap()).unwrap()
@@ -91,11 +91,20 @@ impl Ground {
             congestion_control: None,
             seed: 1,
             realtime: false,
+            overlay: None,
         })
         .unwrap();
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         Ground { network, distribution, java, cache, directory, _turn: turn }
+    }
+
+    pub fn installed(&self) -> Installed {
+        Installed {
+            distribution: self.distribution.clone(),
+            java: self.java.clone(),
+            archive: archive::find(&self.distribution, &self.java, &self.cache),
+        }
     }
 
     pub fn places(&self) -> Vec<&dyn Place> {

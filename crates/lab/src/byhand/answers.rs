@@ -10,7 +10,8 @@ use std::{
     time::Duration,
 };
 
-use brownout_cluster::cassandra::CQL_PORT;
+use brownout_base::Mesh;
+use brownout_cluster::DatabaseKind;
 use brownout_load::{Coordinator, query::query};
 
 use super::{
@@ -62,7 +63,7 @@ pub(super) fn answer(
         }
         Ask::Nodetool { host, arguments } => {
             let node = lab.node(&host)?;
-            return exec::run(lab, lab.control.nodetool(&node, &arguments)?, streams, client);
+            return exec::run(lab, lab.control.tool(&node, &arguments)?, streams, client);
         }
         Ask::Logs { host, console } => {
             let node = lab.node(&host)?;
@@ -118,6 +119,12 @@ fn events(lab: &Lab, follow: bool, client: &UnixStream) -> Result<u8, Failure> {
 }
 
 fn cql(lab: &Lab, host: Option<&str>, statement: &str, consistency: &str, client: &UnixStream) -> Result<u8, Failure> {
+    let kind = lab.control.kind();
+    if kind != DatabaseKind::Cassandra {
+        let message =
+            format!("the nodes run {kind}, which speaks no CQL; brownout exec n1 -- runs a program beside a node");
+        return Err(Failure::wrong(message));
+    }
     let consistency =
         consistency.parse().map_err(|error: brownout_load::UnknownConsistency| Failure::wrong(error.to_string()))?;
     let node = match host {
@@ -137,9 +144,10 @@ fn cql(lab: &Lab, host: Option<&str>, statement: &str, consistency: &str, client
     }
     let inside = lab.testbed.network.host(&node).cloned();
     let inside = inside.ok_or_else(|| Failure::failed(format!("{node} has no network")))?;
-    let address = (inside.address(), CQL_PORT).into();
+    let address = lab.control.client(&node)?;
     // From the node itself, as somebody who has logged in there: no partition comes between.
     let answer = query(
+        lab.testbed.wire,
         &Coordinator { name: node, address },
         &(Arc::new(move || inside.enter()) as brownout_load::ThreadStart),
         statement,
@@ -154,14 +162,21 @@ fn cql(lab: &Lab, host: Option<&str>, statement: &str, consistency: &str, client
 
 fn ping(lab: &Lab, from: &str, to: &str, count: u32, every_ns: u64, client: &UnixStream) -> Result<u8, Failure> {
     let (from, to) = (lab.host(from)?, lab.host(to)?);
-    if lab.links_between(&from, &to).is_none() {
+    let Some((there, back)) = lab.links_between(&from, &to) else {
         return Err(Failure::wrong(format!("{from} and {to} are not two different hosts")));
-    }
+    };
     let network = lab.testbed.network;
     let (Some(from), Some(to)) = (network.host(&from), network.host(&to)) else {
         return Err(Failure::failed("the hosts have no network"));
     };
-    let longest = Duration::from_nanos(lab.testbed.controls.control.longest_hold_ns());
+    // The way that it takes, which may be several links.
+    let mesh: &dyn Mesh = match network.overlay() {
+        Some(overlay) => overlay,
+        None => network,
+    };
+    let holds = mesh.holds();
+    let longest = holds.longest_hold_of_ns(there).saturating_add(holds.longest_hold_of_ns(back));
+    let longest = Duration::from_nanos(longest);
     let ping = Ping { from, to, count, every: Duration::from_nanos(every_ns), longest };
     let mut tell = |line: String| match line.is_empty() {
         true => !gone(client),

@@ -104,6 +104,8 @@ pub struct Up {
     pub set: Vec<String>,
     /// How many nodes; none: as the file says.
     pub nodes: Option<u64>,
+    /// Which etcd they run; none: what the file says.
+    pub etcd: Option<String>,
     /// Where the nodes keep their data, in a directory of the lab's name. Default: in the cache.
     pub dir: Option<PathBuf>,
     /// No disks that can be slow.
@@ -121,6 +123,7 @@ pub fn up(asked: &Up, interrupts: Interrupts, progress: &mut dyn Progress) -> Re
     };
     let mut set = asked.set.clone();
     set.extend(asked.nodes.map(|nodes| format!("cluster.nodes={nodes}")));
+    set.extend(asked.etcd.iter().map(|version| format!("cluster.etcd={version}")));
     let lab = LabFile::read(&file, &text, &set)?;
     if !lab.ignored.is_empty() {
         progress.note(&format!("not used in a lab by hand: {}", lab.ignored.join(", ")));
@@ -136,14 +139,19 @@ pub fn up(asked: &Up, interrupts: Interrupts, progress: &mut dyn Progress) -> Re
     let name = asked.name.clone().unwrap_or_else(stem);
     let registry = LabRegistry::mine()?;
     let section = &lab.layout.cluster;
+    if section.is_external() {
+        let message = "a lab by hand makes its own nodes, and an external cluster is none of ours to play with; leave \
+                       cluster.external out";
+        return Err(Failure::wrong(message));
+    }
     let base = match &asked.dir {
         Some(dir) => dir.clone(),
         None => cache::directory().map_err(|error| Failure::cannot(error.to_string()))?.join("labs"),
     };
-    machine::refuse_if_lacking(usize::try_from(section.nodes.0).unwrap_or(usize::MAX), section.heap, &base)?;
+    machine::refuse_if_lacking(&lab.layout, &base)?;
     let claim = registry.claim(&name)?;
     let mut unborn = Unborn { registry: registry.clone(), claim: Some(claim), work: None };
-    let found = Found::find(&[&section.cassandra], interrupts, progress)?;
+    let found = Found::find(&[section], &file, interrupts, progress)?;
     let born = unborn.born(&base, |work, birth, claim, listener| LabRequest {
         name: name.clone(),
         registry: registry.root().to_owned(),

@@ -327,7 +327,7 @@ fn left_by(kind: &str) -> NodeState {
 fn directory_of(subject: &Subject) -> Option<(&str, &str)> {
     match subject {
         Subject::Directory { host, directory } => Some((host, directory)),
-        Subject::Pair { .. } | Subject::Host { .. } => None,
+        Subject::Pair { .. } | Subject::Overlay { .. } | Subject::Host { .. } => None,
     }
 }
 

@@ -8,12 +8,14 @@ use super::{
     ledger::Key,
     link_state::{LinkStates, heals_with_fast},
     protocol::Who,
+    roles::refuse_roles,
 };
 use crate::{LabError, experiment::LinkEntry, faults::Healing};
 
 impl Lab {
     /// Heals what commands did to the links of these hosts.
     pub(super) fn fast(&self, who: &Who, by: &str) -> Result<Vec<String>, Failure> {
+        refuse_roles(who, &self.layout.hosts)?;
         let mut hosts = self.hosts(who)?;
         if who.all {
             hosts = self.layout.hosts.iter().map(|host| host.name.clone()).collect();
@@ -52,6 +54,7 @@ impl Lab {
 
     /// Heals what commands did of this kind to these hosts.
     pub(super) fn heal(&self, kind: &str, who: &Who, by: &str) -> Result<Vec<String>, Failure> {
+        refuse_roles(who, &self.layout.hosts)?;
         let hosts = self.hosts(who)?;
         let healed = self.heal_keys(|key| key.kind == kind && hosts.contains(&key.owner), by)?;
         let mut lines = Vec::new();

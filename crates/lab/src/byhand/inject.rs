@@ -54,6 +54,9 @@ impl Lab {
         if let Some(struck) = &struck {
             values.insert("host".to_owned(), json!(struck));
         }
+        if let Some(names) = values.get_mut("isolate") {
+            self.cast(names)?;
+        }
         let limit = for_ns.map(Duration::from_nanos);
         if limit.is_some_and(|limit| limit.is_zero() || limit > LONGEST_FOR) {
             return Err(Failure::wrong("--for takes a time above 0 and at most a week"));

@@ -40,7 +40,7 @@ pub fn keep() -> u8 {
     let begun = directory
         .write_keeper(std::process::id())
         .map_err(|source| LabError::Ground { doing: "write the keeper's process id", source });
-    let enclosed = begun.and_then(|()| ground::enclose(&[INSIDE], &bytes, interrupts));
+    let enclosed = begun.and_then(|()| ground::enclose(&[INSIDE], &bytes, interrupts, ground::Walls::Own));
     drop(listener);
     let code = match enclosed {
         Ok(enclosed) => {

@@ -11,6 +11,7 @@ use std::{
 
 use brownout_base::random::{Random, derive};
 use brownout_cluster::ClusterControl;
+use brownout_load::WireOptions;
 use brownout_network::{Link, Network};
 
 use super::{
@@ -61,13 +62,15 @@ pub(super) struct TestbedRef {
     pub(super) network: &'static Network,
     pub(super) controls: &'static Controls,
     pub(super) capabilities: &'static Capabilities,
+    pub(super) wire: &'static WireOptions,
 }
 
 impl TestbedRef {
     /// Never dropped: the lab ends with its first process, and then all of it at once.
     pub(super) fn of(testbed: Testbed) -> TestbedRef {
         let testbed: &'static Testbed = Box::leak(Box::new(testbed));
-        TestbedRef { network: &testbed.network, controls: &testbed.controls, capabilities: &testbed.capabilities }
+        let Testbed { network, controls, capabilities, wire, .. } = testbed;
+        TestbedRef { network, controls, capabilities, wire }
     }
 }
 
@@ -141,7 +144,10 @@ impl Lab {
             (false, false, false) => {
                 let mut all: Vec<String> = Vec::new();
                 for name in &who.names {
-                    let more = named(name)?;
+                    let more = match self.in_role(name)? {
+                        Some(node) => vec![node],
+                        None => named(name)?,
+                    };
                     all.extend(more.into_iter().filter(|host| !all.contains(host)).collect::<Vec<_>>());
                 }
                 Ok(all)

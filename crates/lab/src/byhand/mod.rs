@@ -28,6 +28,7 @@ mod ping;
 mod processes;
 mod protocol;
 mod registry;
+mod roles;
 mod rounds;
 mod server;
 mod status;

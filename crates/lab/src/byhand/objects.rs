@@ -39,7 +39,7 @@ pub struct HostStatus {
     pub role: String,
     /// `UP`, `STARTING` (runs, and answers nobody yet), `PAUSED`, `DOWN`; of the host of the load always `UP`.
     pub state: String,
-    /// In the lab.
+    /// Where others reach it in the lab: on the overlay, if there is one.
     pub address: String,
     /// Its site; none if there are no sites.
     pub site: Option<String>,

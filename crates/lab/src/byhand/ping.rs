@@ -23,7 +23,7 @@ pub(super) struct Ping<'a> {
     pub(super) to: &'a Host,
     pub(super) count: u32,
     pub(super) every: Duration,
-    /// The longest that links hold a packet, there and back.
+    /// The longest that the links on the way hold a packet, there and back.
     pub(super) longest: Duration,
 }
 
@@ -40,11 +40,11 @@ impl Ping<'_> {
     /// Runs, telling each line; ends early when `tell` says so. False: nothing came back.
     pub(super) fn run(&self, tell: &mut dyn FnMut(String) -> bool) -> Result<bool, Failure> {
         let failed = |error: io::Error| Failure::failed(format!("cannot ping from {}: {error}", self.from.name()));
-        let server = SocketAddr::new(self.to.address().into(), NTP_PORT);
+        let server = SocketAddr::new(self.to.service().into(), NTP_PORT);
         let socket =
             self.from.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))).and_then(|bound| bound).map_err(failed)?;
         let (from, to) = (self.from.name(), self.to.name());
-        if !tell(format!("PING {to} ({}) from {from}: NTP requests of 48 bytes over UDP", self.to.address())) {
+        if !tell(format!("PING {to} ({}) from {from}: NTP requests of 48 bytes over UDP", self.to.service())) {
             return Ok(true);
         }
         let began = Instant::now();
@@ -71,10 +71,10 @@ impl Ping<'_> {
                 next += self.every;
             }
             let all_back = summary.received == self.count;
-            if summary.sent == self.count && (all_back || now >= last + LOST_AFTER + 2 * self.longest) {
+            if summary.sent == self.count && (all_back || now >= last + LOST_AFTER + self.longest) {
                 break;
             }
-            let until = if summary.sent < self.count { next } else { last + LOST_AFTER + 2 * self.longest };
+            let until = if summary.sent < self.count { next } else { last + LOST_AFTER + self.longest };
             let wait = until.saturating_duration_since(Instant::now()).clamp(Duration::from_micros(100), LOOK);
             socket.set_read_timeout(Some(wait)).map_err(failed)?;
             let mut buffer = [0; 512];

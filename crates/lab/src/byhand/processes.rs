@@ -14,6 +14,7 @@ use super::{
     lab::Lab,
     ledger::Key,
     protocol::{Verb, Who},
+    roles::refuse_roles,
     status,
 };
 use crate::{
@@ -37,6 +38,10 @@ impl Lab {
         wait: bool,
         by: &str,
     ) -> Result<Vec<String>, Failure> {
+        // Whoever has the role can be restarted, whatever has been struck.
+        if verb != Verb::Restart {
+            refuse_roles(who, &self.layout.hosts)?;
+        }
         let nodes = self.nodes(who)?;
         let (sender, receiver) = mpsc::channel();
         for node in &nodes {

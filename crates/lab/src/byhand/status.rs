@@ -1,13 +1,9 @@
 //! The state of a lab at this moment: read back from the kernel, the emulator, the disks and the clocks, not
 //! remembered.
 
-use std::{
-    net::{SocketAddr, TcpStream},
-    thread,
-    time::Duration,
-};
+use std::{net::TcpStream, thread, time::Duration};
 
-use brownout_cluster::{NodeState, cassandra::CQL_PORT};
+use brownout_cluster::NodeState;
 use brownout_disk::DiskFault;
 use brownout_network::{Host, Impairment};
 use brownout_units::{Delay, Share};
@@ -18,7 +14,7 @@ use super::{
     link_state::LinkStates,
     objects::{ClockStatus, HostStatus, LinkStatus, Status},
 };
-use crate::{LabError, faults::DIRECTORIES, hosts::HostPlan, witness::ask_clock};
+use crate::{LabError, hosts::HostPlan, witness::ask_clock};
 
 /// A host answers itself within this, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -49,7 +45,7 @@ pub(super) fn status(lab: &Lab) -> Result<Status, Failure> {
             name: name.clone(),
             role: if node { "node" } else { "load" }.to_owned(),
             state: if node { state(lab, name)? } else { "UP".to_owned() },
-            address: plan.address.to_string(),
+            address: plan.service().to_string(),
             site: plan.location.as_ref().map(|location| location.site.clone()),
             network: network.remove(name).unwrap_or_default(),
             partition: groups.remove(name).unwrap_or_default(),
@@ -92,10 +88,9 @@ pub(super) fn state(lab: &Lab, name: &str) -> Result<String, Failure> {
     let Some(pid) = lab.control.pid(name)? else { return Ok(NodeState::Down.to_string()) };
     // Once a process has listened it goes on to: its kernel answers even when it is busy.
     let listens = lab.has_listened(name, pid) || {
-        let host = lab.testbed.network.host(name);
+        let (host, client) = (lab.testbed.network.host(name), lab.control.client(name)?);
         let listens = host.is_some_and(|host| {
-            let address = SocketAddr::new(host.address().into(), CQL_PORT);
-            host.run(|| TcpStream::connect_timeout(&address, PATIENCE)).is_ok_and(|connected| connected.is_ok())
+            host.run(|| TcpStream::connect_timeout(&client, PATIENCE)).is_ok_and(|connected| connected.is_ok())
         });
         if listens {
             lab.note_listening(name, pid);
@@ -116,7 +111,7 @@ pub(super) fn clock(host: &Host, drift_ppb: i64) -> Option<ClockStatus> {
 pub(super) fn disk(lab: &Lab, name: &str) -> Result<Vec<String>, LabError> {
     let mut told: Vec<(String, Vec<&str>)> = Vec::new();
     let mut disks = 0;
-    for directory in DIRECTORIES {
+    for directory in lab.control.kind().disks().iter().copied() {
         let Some(registry) = lab.testbed.controls.disk(name, directory) else { continue };
         disks += 1;
         for fault in registry.control.effective()? {

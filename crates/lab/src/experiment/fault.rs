@@ -117,7 +117,7 @@ pub enum Direction {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SlowFault {
-    /// The host, or a list of hosts. Required.
+    /// The host, or a list of hosts; of etcd also `leader` or `follower`. Required.
     #[serde(alias = "hosts")]
     pub host: Names,
     /// How much later each packet arrives, one way. Required.
@@ -141,7 +141,7 @@ pub struct SlowFault {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FlakyFault {
-    /// The host, or a list of hosts. Required.
+    /// The host, or a list of hosts; of etcd also `leader` or `follower`. Required.
     #[serde(alias = "hosts")]
     pub host: Names,
     /// The share of packets that vanish. Required, unless `gilbert-elliott` or `markov` says it.
@@ -170,7 +170,7 @@ impl FlakyFault {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ShareFault {
-    /// The host, or a list of hosts. Required.
+    /// The host, or a list of hosts; of etcd also `leader` or `follower`. Required.
     #[serde(alias = "hosts")]
     pub host: Names,
     /// The share of packets. Required.
@@ -187,7 +187,7 @@ pub struct ShareFault {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ReorderFault {
-    /// The host, or a list of hosts. Required.
+    /// The host, or a list of hosts; of etcd also `leader` or `follower`. Required.
     #[serde(alias = "hosts")]
     pub host: Names,
     /// The share of packets that skip the delay. Required.
@@ -209,7 +209,7 @@ pub struct ReorderFault {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RateFault {
-    /// The host, or a list of hosts. Required.
+    /// The host, or a list of hosts; of etcd also `leader` or `follower`. Required.
     #[serde(alias = "hosts")]
     pub host: Names,
     /// On each of its links, bits per second of IP packets. Required.
@@ -228,7 +228,7 @@ pub struct RateFault {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MtuFault {
-    /// The host, or a list of hosts. Required.
+    /// The host, or a list of hosts; of etcd also `leader` or `follower`. Required.
     #[serde(alias = "hosts")]
     pub host: Names,
     /// The largest IP packet that passes, bytes. Required.
@@ -245,7 +245,7 @@ pub struct PartitionFault {
     /// Groups of hosts, `[[n1], [n2, n3]]`: who shares no group cannot reach one another. Hosts that are in none form one
     /// of their own; a host that is in two is a bridge.
     pub groups: Vec<Names>,
-    /// These hosts cannot reach anyone, nor one another.
+    /// These hosts cannot reach anyone, nor one another; of etcd also `leader` or `follower`.
     pub isolate: Option<Names>,
     /// Two groups of nodes drawn from the seed; the host of the load stays with the larger one.
     pub random: bool,
@@ -274,7 +274,7 @@ pub enum CutChoice {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NodeFault {
-    /// The node, or a list of nodes. Required.
+    /// The node, or a list of nodes; of etcd also `leader` or `follower`. Required.
     #[serde(alias = "hosts")]
     pub host: Names,
 }
@@ -283,7 +283,7 @@ pub struct NodeFault {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct KillFault {
-    /// The node, or a list of nodes. Required.
+    /// The node, or a list of nodes; of etcd also `leader` or `follower`. Required.
     #[serde(alias = "hosts")]
     pub host: Names,
     /// `KILL`, `TERM`, `INT`, `HUP`, `ABRT` or `SEGV`. Default: KILL.
@@ -295,7 +295,7 @@ pub struct KillFault {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CpuFault {
-    /// The node, or a list of nodes. Required.
+    /// The node, or a list of nodes; of etcd also `leader` or `follower`. Required.
     #[serde(alias = "hosts")]
     pub host: Names,
     /// Of all processors that the lab may use; per 100 ms. Required.
@@ -306,10 +306,10 @@ pub struct CpuFault {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DiskFaultEntry {
-    /// The node, or a list of nodes. Required.
+    /// The node, or a list of nodes; of etcd also `leader` or `follower`. Required.
     #[serde(alias = "hosts")]
     pub host: Names,
-    /// Which of `data`, `commitlog`, `hints`. Default: all of them.
+    /// Of Cassandra which of `data`, `commitlog`, `hints`, of etcd which of `data`, `wal`. Default: all of them.
     pub directories: Option<Names>,
     /// Which of `read`, `write`, `sync`, `metadata`. Default: sync.
     pub operations: Option<Names>,
@@ -342,7 +342,7 @@ pub enum DiskErrorChoice {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ClockFault {
-    /// The node, or a list of nodes. Required.
+    /// The node, or a list of nodes; of etcd also `leader` or `follower`. Required.
     #[serde(alias = "hosts")]
     pub host: Names,
     /// Ahead (`5s`) or behind (`-5s`) of the true time, at once. Default: 0.

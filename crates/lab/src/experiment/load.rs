@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use brownout_cluster::DatabaseKind;
 use brownout_generate::distribution::Spec;
 use brownout_units::{Bytes, Count, Delay};
 use serde::{
@@ -38,8 +39,9 @@ pub struct LoadSection {
     /// Consistency level of operations of which the profile says none. Default: quorum.
     #[serde(default = "quorum")]
     pub consistency: String,
-    /// Short form: weights of reads and writes, or each a load of its own: `{ read: 300/s, write: { threads: 4 } }`.
-    /// Default: weights of 1 and 1.
+    /// Short form: weights of operations, or each a load of its own: `{ read: 300/s, write: { threads: 4 } }`. Cassandra has
+    /// `read` and `write`; etcd has `put`, `range` (linearizable), `serializable` (a range that any member answers from what it
+    /// has) and `txn` (a put if nobody else has put meanwhile). Default: one read to one write; one put to one range.
     pub mix: Option<Mix>,
     /// Short form: rows; each is written once in the warm-up. Default: 10_000.
     pub population: Option<Count>,
@@ -55,13 +57,19 @@ pub struct LoadSection {
     /// After this an operation counts as timed out (its late answer is still measured). Default: 5s.
     #[serde(default = "timeout")]
     pub timeout: Delay,
-    /// Who is asked: `token-aware` (a replica of the key, in turn), `round-robin` (any node) or `local` (a replica in the
-    /// site of the load). Default: token-aware.
-    #[serde(default)]
-    pub coordinators: CoordinatorsChoice,
+    /// Who is asked: `token-aware` (a replica of the key, in turn), `round-robin` (any node), `local` (a replica in the
+    /// site of the load) or, of etcd, `leader` (whoever leads). Default: token-aware; round-robin of etcd.
+    pub coordinators: Option<CoordinatorsChoice>,
+    /// Etcd: watches on the keys that are put, 0 to 64, spread over the members; how long after a put each event comes is
+    /// measured. Default: 0.
+    pub watchers: Option<Count>,
     /// Connections to each node. Default: 2.
     #[serde(default = "two")]
     pub connections: Count,
+    /// Short form on Cassandra: who says when a write was made, which decides which of two writes wins: `client` (the load,
+    /// whose clock is right) or `coordinator` (the node that is asked, whatever its clock shows; only so a wrong clock
+    /// loses writes). Default: client.
+    pub timestamps: Option<TimestampsChoice>,
 }
 
 impl LoadSection {
@@ -75,10 +83,22 @@ impl LoadSection {
         self.replication.is_some() || !self.replication_of.is_empty()
     }
 
-    /// Reads and writes of the short form.
-    pub fn mix(&self) -> Mix {
+    /// Operations of the short form.
+    pub fn mix(&self, kind: DatabaseKind) -> Mix {
         let one = MixShare::Weight(Count(1));
-        self.mix.unwrap_or(Mix { read: one, write: one })
+        let default = || match kind {
+            DatabaseKind::Cassandra => Mix { read: one, write: one, ..Mix::default() },
+            DatabaseKind::Etcd => Mix { put: one, range: one, ..Mix::default() },
+        };
+        self.mix.unwrap_or_else(default)
+    }
+
+    /// Who is asked.
+    pub fn coordinators(&self, kind: DatabaseKind) -> CoordinatorsChoice {
+        self.coordinators.unwrap_or(match kind {
+            DatabaseKind::Cassandra => CoordinatorsChoice::TokenAware,
+            DatabaseKind::Etcd => CoordinatorsChoice::RoundRobin,
+        })
     }
 
     /// Rows of the short form.
@@ -97,16 +117,39 @@ impl LoadSection {
     }
 }
 
-/// `load.mix:`
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// `load.mix:` — of each operation a weight, a rate or users. Default of each: none.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Mix {
-    /// Reads: a weight, a rate or users. Default: none.
-    #[serde(default)]
+    /// Cassandra: reads.
     pub read: MixShare,
-    /// Writes. Default: none.
-    #[serde(default)]
+    /// Cassandra: writes.
     pub write: MixShare,
+    /// Etcd: puts.
+    pub put: MixShare,
+    /// Etcd: linearizable ranges, of one key each.
+    pub range: MixShare,
+    /// Etcd: serializable ranges, of one key each.
+    pub serializable: MixShare,
+    /// Etcd: transactions, each a put of one key if it is as this client knows it.
+    pub txn: MixShare,
+}
+
+impl Mix {
+    /// The operations that a database has, by name.
+    pub fn of(&self, kind: DatabaseKind) -> Vec<(&'static str, MixShare)> {
+        match kind {
+            DatabaseKind::Cassandra => vec![("read", self.read), ("write", self.write)],
+            DatabaseKind::Etcd => {
+                vec![("put", self.put), ("range", self.range), ("serializable", self.serializable), ("txn", self.txn)]
+            }
+        }
+    }
+
+    /// Those of all databases.
+    pub fn all(&self) -> Vec<(&'static str, MixShare)> {
+        DatabaseKind::ALL.into_iter().flat_map(|kind| self.of(kind)).collect()
+    }
 }
 
 /// Arrivals of an open loop.
@@ -121,16 +164,28 @@ pub enum ArrivalsChoice {
 }
 
 /// Who is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CoordinatorsChoice {
     /// A replica of the key, in turn.
-    #[default]
     TokenAware,
     /// Any node, in turn.
     RoundRobin,
     /// A replica of the key in the site of the load, in turn.
     Local,
+    /// Whoever leads.
+    Leader,
+}
+
+/// Who says when a write was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimestampsChoice {
+    /// The load.
+    #[default]
+    Client,
+    /// The node that is asked.
+    Coordinator,
 }
 
 /// `load.ops:`, in the order written.

@@ -6,6 +6,7 @@
 mod attached;
 mod bundle;
 mod choice;
+mod cluster;
 mod differences;
 mod fault;
 mod impairment;
@@ -21,14 +22,17 @@ mod vary;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use brownout_units::{Bytes, Count, Delay, Share};
+use brownout_units::{Count, Delay, Share};
 use serde::{Deserialize, de::IgnoredAny};
 
 pub use choice::{CassandraChoice, Names, RateChoice, Span, StepChoice};
+pub use cluster::{
+    AccessSection, Addresses, ClusterSection, EncryptionSection, EtcdChoice, InternodeChoice, JitChoice, Setting,
+};
 pub use fault::*;
 pub use impairment::{GilbertElliottSection, LinkEntry, MarkovSection};
 pub(crate) use impairment::{checked, gap, limit, mtu};
-pub use load::{ArrivalsChoice, CoordinatorsChoice, LoadSection, Mix, OpsChoice};
+pub use load::{ArrivalsChoice, CoordinatorsChoice, LoadSection, Mix, OpsChoice, TimestampsChoice};
 pub use parallel::ParallelChoice;
 pub(crate) use search::Method;
 pub use search::{MaxRateSection, Search, SearchSection};
@@ -36,7 +40,7 @@ pub use share::{Amount, MixShare, OpShare};
 pub use signal::Signal;
 pub(crate) use source::one_of;
 pub use source::{FileError, Source};
-pub use topology::{SiteSection, Topology};
+pub use topology::{OverlayChoice, SiteSection, Topology};
 pub use vary::{Factor, Level, Variation};
 
 /// An experiment file. Unknown keys are errors.
@@ -106,6 +110,13 @@ pub struct NetworkSection {
     pub sites: BTreeMap<String, SiteSection>,
     /// What lies between sites, or between hosts, all the time: the distance, not a fault. Default: nothing.
     pub links: Vec<LinkEntry>,
+    /// What carries the packets of databases and loads, on top of the emulated network: `vxlan` (the kernel's), `wireguard`,
+    /// `wireguard+vxlan` (VXLAN inside of WireGuard), `openvpn` (an installed one; node n1 is its server, and passes on what all
+    /// others send each other), or `none`. Faults and distances act below it. Default: none.
+    pub overlay: OverlayChoice,
+    /// Every host asks every other once a second, by NTP over the network, what time it is: round trips and clock offsets
+    /// between all of them are in the findings. Host `load` has the true time. Default: false.
+    pub clock_matrix: bool,
 }
 
 impl Default for NetworkSection {
@@ -117,43 +128,10 @@ impl Default for NetworkSection {
             topology: None,
             sites: BTreeMap::new(),
             links: Vec::new(),
+            overlay: OverlayChoice::None,
+            clock_matrix: false,
         }
     }
-}
-
-/// `cluster:`
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct ClusterSection {
-    /// Which Cassandra: `"5.0"`, a full version, or `{ home: DIR }` for an unpacked tarball. Default: "5.0".
-    pub cassandra: CassandraChoice,
-    /// Nodes, named n1, n2, … Default: 3.
-    pub nodes: Count,
-    /// Java heap of each node. Default: 192MiB.
-    pub heap: Bytes,
-    /// Java's compiler: `c1` warms up in seconds, `default` (C1 and C2) is faster once warm. Default: default.
-    pub jit: JitChoice,
-}
-
-impl Default for ClusterSection {
-    fn default() -> Self {
-        ClusterSection {
-            cassandra: CassandraChoice::Version("5.0".to_owned()),
-            nodes: Count(3),
-            heap: Bytes(192 << 20),
-            jit: JitChoice::Default,
-        }
-    }
-}
-
-/// Java's compiler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum JitChoice {
-    /// The quick compiler alone.
-    C1,
-    /// As Java comes.
-    Default,
 }
 
 /// `phases:`; each a whole number of seconds.

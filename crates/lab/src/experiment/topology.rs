@@ -1,7 +1,8 @@
-//! Sites, and the distances between them.
+//! Sites, the distances between them, and what carries packets over them.
 
 use std::collections::BTreeMap;
 
+use brownout_network::overlay::Overlay;
 use brownout_units::{Count, Delay, Share};
 use serde::Deserialize;
 
@@ -27,6 +28,40 @@ pub enum Topology {
     Lan,
     /// Three sites: us-east, eu-west, ap-northeast; nodes in turn, the load in us-east.
     Wan,
+}
+
+/// What carries the packets of databases and loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+pub enum OverlayChoice {
+    /// Nothing but the emulated network.
+    #[default]
+    #[serde(rename = "none")]
+    None,
+    /// The kernel's VXLAN.
+    #[serde(rename = "vxlan")]
+    Vxlan,
+    /// WireGuard.
+    #[serde(rename = "wireguard")]
+    Wireguard,
+    /// VXLAN inside of WireGuard.
+    #[serde(rename = "wireguard+vxlan")]
+    WireguardVxlan,
+    /// OpenVPN, with node n1 as the server.
+    #[serde(rename = "openvpn")]
+    Openvpn,
+}
+
+impl OverlayChoice {
+    /// The overlay; none, if there is to be none.
+    pub fn kind(self) -> Option<Overlay> {
+        match self {
+            OverlayChoice::None => None,
+            OverlayChoice::Vxlan => Some(Overlay::Vxlan),
+            OverlayChoice::Wireguard => Some(Overlay::Wireguard),
+            OverlayChoice::WireguardVxlan => Some(Overlay::WireguardVxlan),
+            OverlayChoice::Openvpn => Some(Overlay::Openvpn),
+        }
+    }
 }
 
 /// Half of a LAN's usual ping.
@@ -91,5 +126,20 @@ fn link(from: Vec<String>, to: Vec<String>, delay: Delay, jitter: Delay, both: b
         queue: None,
         overhead: Count(0),
         mtu: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overlay_is_written_as_it_is_recorded() {
+        for overlay in Overlay::ALL {
+            let choice: OverlayChoice = serde_json::from_str(&format!("\"{overlay}\"")).unwrap();
+            assert_eq!(choice.kind(), Some(overlay));
+        }
+        assert_eq!(serde_json::from_str::<OverlayChoice>("\"none\"").unwrap().kind(), None);
+        assert!(serde_json::from_str::<OverlayChoice>("\"ipsec\"").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! How faults act on a lab: the links, the nodes' processes, their disks and their clocks, each a capability of its own.
+//! How faults act on a lab: the links, the nodes' processes, their disks, their clocks and their roles, each a capability of its own.
 //! The testbed's own controls ([`crate::controls`]) implement them all; a test of the proof wraps them ([`super::sabotage`]).
 
 use std::{sync::Arc, time::Duration};
@@ -22,6 +22,8 @@ pub struct Capabilities {
     pub disks: Arc<dyn ImpairDisks>,
     /// Makes clocks wrong.
     pub clocks: Arc<dyn ShiftClocks>,
+    /// Tells who has which role.
+    pub roles: Arc<dyn TellRoles>,
 }
 
 /// Something that one handle has put in force. Dropping it heals it.
@@ -83,6 +85,12 @@ pub trait ImpairDisks: Send + Sync {
 pub trait ShiftClocks: Send + Sync {
     /// Steps a node's clock by an offset, and adds to its drift.
     fn shift(&self, node: &str, by_ns: i64, by_ppb: i64) -> Result<Change, LabError>;
+}
+
+/// Tells who has which role among the nodes.
+pub trait TellRoles: Send + Sync {
+    /// The node that leads at this moment; see [`brownout_cluster::ClusterControl::leader`].
+    fn leader(&self) -> Result<String, ClusterError>;
 }
 
 /// Several changes that belong together: from the first that was asked for to the last that was done.

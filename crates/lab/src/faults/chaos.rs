@@ -4,7 +4,7 @@
 use brownout_base::random::Random;
 use brownout_units::Delay;
 
-use super::{entry::from_entry, fault::Fault, names::known_nodes};
+use super::{entry::from_entry, fault::Fault, names::known_nodes, role::Role};
 use crate::{
     experiment::{ChaosFault, Complaint, FaultEntry, Names, Span},
     hosts::Hosts,
@@ -29,6 +29,15 @@ pub struct Drawn {
 /// Who may be struck.
 fn victims(entry: &ChaosFault, hosts: &Hosts) -> Result<Vec<String>, Complaint> {
     let nodes: Vec<String> = hosts.nodes().map(|node| node.name.clone()).collect();
+    let role = entry.hosts.iter().flat_map(Names::iter).find_map(|name| Role::meant(name, hosts));
+    if let Some(role) = role.filter(|_| hosts.database().has_leader()) {
+        let message = format!(
+            "chaos draws its hosts before the trial begins, when nobody knows who will be {role}; write nodes, or a fault of its \
+             own with host: {}",
+            role.word()
+        );
+        return Err(Complaint::at("hosts", message));
+    }
     let victims = match &entry.hosts {
         Some(names) => known_nodes(names, hosts).map_err(|complaint| Complaint { key: "hosts".into(), ..complaint })?,
         None => nodes,
@@ -203,6 +212,18 @@ mod tests {
             let complaint = draw(&entry(&wrong), &Hosts::new(3), Delay::from_secs(8), seed).unwrap_err();
             assert!(complaint.key.starts_with("faults.1"), "{complaint}");
         }
+    }
+
+    #[test]
+    fn chaos_follows_no_role() {
+        let hosts = Hosts::new(3).running(brownout_cluster::DatabaseKind::Etcd);
+        let led = SLOW.replace(r#""at-once""#, r#""hosts": "leader", "at-once""#);
+        let complaint = draw(&entry(&led), &hosts, Delay::from_secs(60), 1).unwrap_err();
+        assert_eq!(complaint.key, "hosts");
+        assert!(complaint.message.contains("a fault of its own with host: leader"), "{complaint}");
+        let sites = r#"{"leader":{"hosts":["n1","n2"]},"b":{"hosts":["n3","load"]}}"#;
+        let hosts = hosts.in_sites(&serde_json::from_str(sites).unwrap()).unwrap();
+        assert!(draw(&entry(&led), &hosts, Delay::from_secs(60), 1).is_ok(), "a site may be called so");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use brownout_base::Change;
 use brownout_clock::MAX_DRIFT_PPB;
+use brownout_cluster::DatabaseKind;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
 
@@ -44,6 +45,11 @@ pub struct Clock {
 
 impl Clock {
     pub(super) fn new(entry: &ClockFault, hosts: &Hosts) -> Result<Clock, Complaint> {
+        if hosts.database() == DatabaseKind::Etcd {
+            let message = "the clock of an etcd server cannot be made wrong: it is a program of Go, which reads its clock past the \
+                           C library, where clocks are shifted; leave this fault out";
+            return Err(Complaint::at("", message));
+        }
         let (offset, drift) = (entry.offset.ns, entry.drift.ppb);
         if offset == 0 && drift == 0 {
             return Err(Complaint::at(

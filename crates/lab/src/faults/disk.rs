@@ -22,8 +22,6 @@ use crate::{
     hosts::Hosts,
 };
 
-/// The directories of a node that can lie on a slow disk.
-pub const DIRECTORIES: [&str; 3] = ["data", "commitlog", "hints"];
 /// Between two rounds of one operation each, and between two readings of the disk's counters.
 pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 const OPERATIONS: [&str; 4] = ["read", "write", "sync", "metadata"];
@@ -67,8 +65,9 @@ impl Disk {
     pub(super) fn new(entry: &DiskFaultEntry, hosts: &Hosts) -> Result<Disk, Complaint> {
         let nodes = known_nodes(&entry.host, hosts)?;
         let all = |words: &[&str]| Names(words.iter().map(|word| (*word).to_owned()).collect());
-        let directories = entry.directories.clone().unwrap_or_else(|| all(&DIRECTORIES));
-        let directories = among(&directories, "directories", "the directories are", DIRECTORIES.into_iter())?;
+        let known = hosts.database().disks();
+        let directories = entry.directories.clone().unwrap_or_else(|| all(known));
+        let directories = among(&directories, "directories", "the directories are", known.iter().copied())?;
         let operations = entry.operations.clone().unwrap_or_else(|| all(&["sync"]));
         let operations = among(&operations, "operations", "the operations are", OPERATIONS.into_iter())?;
         if entry.delay == Delay::ZERO && entry.error.is_none() {
@@ -183,10 +182,10 @@ impl Fault for Disk {
         for operation in &self.operations {
             for (quantity, asked, tolerance) in self.shown(*operation) {
                 for node in hosts.nodes().filter(|node| watched(&node.name)) {
-                    for directory in DIRECTORIES {
+                    for directory in hosts.database().disks() {
                         let hit =
                             self.nodes.contains(&node.name) && self.directories.iter().any(|hit| hit == directory);
-                        let subject = Subject::directory(node.name.clone(), directory);
+                        let subject = Subject::directory(node.name.clone(), *directory);
                         let asked = if hit { asked } else { 0.0 };
                         all.push(Expectation { subject, quantity, hit, asked, tolerance, burst: None });
                     }
@@ -198,6 +197,10 @@ impl Fault for Disk {
 
     fn unsettled(&self) -> Delay {
         Delay::from_ns(self.fault.delay.ns() + self.fault.jitter.ns() + brownout_analysis::SETTLE_NS)
+    }
+
+    fn restarts(&self) -> bool {
+        self.fault.error.is_some()
     }
 
     fn heals_within(&self) -> Delay {
@@ -286,7 +289,7 @@ impl ActiveFault for ImpairedDisks {
 }
 
 /// Starts those nodes again that do not answer: a Cassandra whose disk failed goes on living, but closes its doors for good
-/// (`disk_failure_policy: stop`, as it is shipped).
+/// (`disk_failure_policy: stop`, as it is shipped); an etcd server ends itself.
 fn revive(control: &dyn ControlNodes, nodes: &[String]) -> Result<Option<Change>, LabError> {
     let silent = |node: &&String| control.wait_answers(node, ANSWERS_WITHIN).is_err();
     let silent: Vec<String> = nodes.iter().filter(silent).cloned().collect();

@@ -1,7 +1,8 @@
 //! From an entry to its fault: the only way in which a fault is made, for a file as for a command.
 
 use super::{
-    clock, corrupt, cpu, disk, duplicate, ends, fault::Fault, flaky, link, mtu, partition, pause, rate, reorder, slow,
+    clock, corrupt, cpu, disk, duplicate, ends, fault::Fault, flaky, link, mtu, partition, pause, rate, reorder, role,
+    slow,
 };
 use crate::{
     experiment::{Complaint, FaultEntry},
@@ -10,6 +11,14 @@ use crate::{
 
 /// The fault that an entry of a file, or a command, asks for. `seed` is for what is left to chance.
 pub fn from_entry(entry: &FaultEntry, hosts: &Hosts, seed: u64) -> Result<Box<dyn Fault>, Complaint> {
+    match role::fault(entry, hosts, |entry| on_hosts(entry, hosts, seed))? {
+        Some(fault) => Ok(Box::new(fault)),
+        None => on_hosts(entry, hosts, seed),
+    }
+}
+
+/// The fault of an entry that names hosts.
+fn on_hosts(entry: &FaultEntry, hosts: &Hosts, seed: u64) -> Result<Box<dyn Fault>, Complaint> {
     fn made<F: Fault + 'static>(kind: &str, fault: Result<F, Complaint>) -> Result<Box<dyn Fault>, Complaint> {
         fault.map(|fault| Box::new(fault) as Box<dyn Fault>).map_err(|complaint| {
             let dot = if complaint.key.is_empty() { "" } else { "." };

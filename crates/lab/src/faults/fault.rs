@@ -1,13 +1,13 @@
 //! The interface of every fault: how it is injected and healed, what it does, what must then be seen.
 
-use std::{any::Any, fmt};
+use std::{any::Any, fmt, sync::Arc};
 
 use brownout_base::Change;
 use brownout_network::Impairment;
 use brownout_record::Expectation;
 use brownout_units::Delay;
 
-use super::{capabilities::Capabilities, needs::Needs};
+use super::{capabilities::Capabilities, needs::Needs, role::Role};
 use crate::{LabError, hosts::Hosts};
 
 /// A fault of any kind.
@@ -92,6 +92,16 @@ pub trait Fault: Any + fmt::Debug + Send + Sync {
 
     /// The same on these links alone; none if it is of no links.
     fn on(&self, _links: Vec<(String, String)>) -> Option<Box<dyn Fault>> {
+        None
+    }
+
+    /// The role of the node that it strikes, if which one that is, is drawn when it is injected.
+    fn role(&self) -> Option<Role> {
+        None
+    }
+
+    /// The same on this node, whoever has its role; none if it follows no role, or there is no such node.
+    fn on_node(&self, _node: &str) -> Option<Arc<dyn Fault>> {
         None
     }
 }

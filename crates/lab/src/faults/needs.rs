@@ -13,6 +13,8 @@ pub struct Needs {
     pub clocks: Vec<String>,
     /// The clocks are watched.
     pub clock_witness: bool,
+    /// All hosts ask each other what time it is.
+    pub clock_matrix: bool,
     /// The nodes' processes and answers are watched.
     pub process_witness: bool,
     /// The shortest time for which a process is to be stopped: they are watched closely enough for that.
@@ -58,6 +60,7 @@ impl Needs {
         join(&mut self.largest_packets, other.largest_packets);
         self.disk_counters |= other.disk_counters;
         self.clock_witness |= other.clock_witness;
+        self.clock_matrix |= other.clock_matrix;
         self.process_witness |= other.process_witness;
         self.shortest_stall = [self.shortest_stall, other.shortest_stall].into_iter().flatten().min();
         self

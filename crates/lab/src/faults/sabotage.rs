@@ -19,6 +19,8 @@ pub fn sabotaged(capabilities: &Capabilities) -> Capabilities {
         nodes: Arc::new(Sabotaged(Arc::clone(&capabilities.nodes))),
         disks: Arc::new(Sabotaged(())),
         clocks: Arc::new(Sabotaged(())),
+        // It is only asked, and what is drawn by it shall be what the lab says.
+        roles: Arc::clone(&capabilities.roles),
     }
 }
 
@@ -98,10 +100,12 @@ impl ControlNodes for Sabotaged<Arc<dyn ControlNodes>> {
 mod tests {
     use std::sync::Mutex;
 
-    use super::*;
+    use brownout_cluster::DatabaseKind;
+
+    use super::{super::capabilities::TellRoles, *};
     use crate::{
         experiment::FaultEntry,
-        faults::{Healing, from_entry},
+        faults::{Healing, Role, Roles, from_entry},
         hosts::Hosts,
     };
 
@@ -121,6 +125,7 @@ mod tests {
                 nodes: Arc::<Noting>::clone(self),
                 disks: Arc::<Noting>::clone(self),
                 clocks: Arc::<Noting>::clone(self),
+                roles: Arc::<Noting>::clone(self),
             }
         }
     }
@@ -140,6 +145,12 @@ mod tests {
     impl ShiftClocks for Noting {
         fn shift(&self, _: &str, _: i64, _: i64) -> Result<Change, LabError> {
             Ok(self.note("clock"))
+        }
+    }
+
+    impl TellRoles for Noting {
+        fn leader(&self) -> Result<String, ClusterError> {
+            Ok("n2".to_owned())
         }
     }
 
@@ -210,6 +221,36 @@ mod tests {
                 assert!(acts || did.is_empty(), "{written}: {did:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_sabotaged_lab_tells_who_leads_and_a_follower_that_was_drawn_stays_the_one_that_is_meant() {
+        let capabilities = sabotaged(&Arc::new(Noting::default()).capabilities());
+        let nodes = ["n1", "n2", "n3", "n4"].map(str::to_owned);
+        let mut followers = std::collections::BTreeSet::new();
+        for seed in 0..50 {
+            let mut roles = Roles::new(seed);
+            let mut draw = |role, stilled: &[String]| roles.draw(role, &nodes, stilled, &capabilities).unwrap();
+            assert_eq!(draw(Role::Leader, &[]), "n2");
+            let follower = draw(Role::Follower, &[]);
+            assert_eq!(draw(Role::Follower, &[]), follower);
+            let another = draw(Role::Follower, std::slice::from_ref(&follower));
+            assert!(another != follower && another != "n2", "another fault is starting {follower} again");
+            followers.insert(follower);
+        }
+        assert_eq!(followers.into_iter().collect::<Vec<_>>(), ["n1", "n3", "n4"]);
+        assert!(Roles::new(1).draw(Role::Follower, &nodes[1..2], &[], &capabilities).is_err());
+        assert!(Roles::new(1).draw(Role::Leader, &nodes, &nodes[1..2], &capabilities).is_err());
+    }
+
+    #[test]
+    fn a_fault_of_a_role_acts_on_whoever_has_it() {
+        let entry: FaultEntry = serde_json::from_str(r#"{"pause":{"host":"leader"}}"#).unwrap();
+        let fault = from_entry(&entry, &Hosts::new(3).running(DatabaseKind::Etcd), 1).unwrap();
+        let noting = Arc::new(Noting::default());
+        let guard = fault.inject(&noting.capabilities()).unwrap();
+        guard.heal().and_then(Healing::wait).unwrap();
+        assert_eq!(*noting.0.lock().unwrap(), ["pause", "unpause"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Starting the lab's first process in namespaces of its own.
+//! Starting the lab's first process, in namespaces of its own or in none.
 
 use std::{
     ffi::CString,
@@ -30,9 +30,31 @@ pub struct Enclosed {
     interrupts: Interrupts,
 }
 
-/// Starts this program again, with `arguments`, as PID 1 of new namespaces. `request` is what the
-/// child gets from [`request`]. Interrupts are passed on to it.
-pub fn enclose(arguments: &[&str], request: &[u8], interrupts: Interrupts) -> Result<Enclosed, LabError> {
+/// What stands between a lab's first process and the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Walls {
+    /// Namespaces of its own: it is PID 1, and all that it makes is gone with it.
+    Own,
+    /// Nothing: it works on hosts that are not ours, from where it is, and makes nothing on this machine but its run's directory.
+    /// No right is needed for that.
+    None,
+}
+
+impl Walls {
+    /// The flags of clone(2).
+    fn flags(self, privilege: Privilege) -> libc::c_int {
+        let own = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+        match (self, privilege) {
+            (Walls::None, _) => 0,
+            (Walls::Own, Privilege::Root) => own,
+            (Walls::Own, Privilege::UserNamespace) => own | libc::CLONE_NEWUSER,
+        }
+    }
+}
+
+/// Starts this program again, with `arguments`, within `walls`. `request` is what the child gets from [`request`]. Interrupts are
+/// passed on to it, and it ends with this process.
+pub fn enclose(arguments: &[&str], request: &[u8], interrupts: Interrupts, walls: Walls) -> Result<Enclosed, LabError> {
     let failed = |doing: &'static str| move |source: io::Error| LabError::Ground { doing, source };
     let (child_end, our_end) = UnixStream::pair().map_err(failed("make a pair of sockets"))?;
     let program = CString::new("/proc/self/exe").map_err(|error| failed("name this program")(error.into()))?;
@@ -44,26 +66,25 @@ pub fn enclose(arguments: &[&str], request: &[u8], interrupts: Interrupts) -> Re
     let mut argv: Vec<*const libc::c_char> = arguments.iter().map(|argument| argument.as_ptr()).collect();
     argv.push(std::ptr::null());
 
-    let mut flags =
-        libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
-    let privilege = Privilege::current();
-    if privilege == Privilege::UserNamespace {
-        flags |= libc::CLONE_NEWUSER;
-    }
+    let flags = walls.flags(Privilege::current());
     let held_back = HeldBack::now();
     // SAFETY: like fork(2): without CLONE_VM the child has its own copy of everything, and until it
     // executes a program it only makes system calls (see `child`).
     let pid =
         unsafe { libc::syscall(libc::SYS_clone, libc::c_long::from(flags | libc::SIGCHLD), 0, 0, 0, 0) as libc::pid_t };
     if pid < 0 {
-        return Err(LabError::Namespaces { source: io::Error::last_os_error() });
+        let source = io::Error::last_os_error();
+        return Err(match walls {
+            Walls::Own => LabError::Namespaces { source },
+            Walls::None => failed("start the run's process")(source),
+        });
     }
     if pid == 0 {
         child(child_end.as_raw_fd(), our_end.as_raw_fd(), &program, &argv);
     }
     drop((child_end, held_back));
     let enclosed = Enclosed { pid, _lifeline: our_end.into(), interrupts };
-    if privilege == Privilege::UserNamespace {
+    if flags & libc::CLONE_NEWUSER != 0 {
         map_user(pid).map_err(failed("map this user into the lab's user namespace"))?;
     }
     let mut socket = File::from(enclosed._lifeline.try_clone().map_err(failed("keep the lab's socket"))?);

@@ -19,8 +19,8 @@ use crate::{LabError, hosts::Hosts};
 /// every run, reachable for the database's user whatever the rights of the directories above them are.
 #[derive(Debug)]
 pub struct Furnished {
-    /// The lab's own directory, a tmpfs.
-    pub root: PathBuf,
+    /// The lab's own directory, a tmpfs; none: it has none, and sees the machine as it is.
+    root: Option<PathBuf>,
     /// The `/proc` that the lab's first process came with: it goes on to show what runs outside of the lab.
     pub proc: File,
 }
@@ -55,18 +55,25 @@ pub fn furnish(hosts: &[&Hosts], used: &[&Path]) -> Result<Furnished, LabError> 
     let mut lines = "127.0.0.1 localhost\n".to_owned();
     let mut known = BTreeSet::new();
     // Layouts of one run number their hosts alike.
-    for host in hosts.iter().flat_map(|hosts| hosts.iter()).filter(|host| known.insert((host.address, &host.name))) {
-        lines.push_str(&format!("{} {}\n", host.address, host.name));
+    for host in hosts.iter().flat_map(|hosts| hosts.iter()).filter(|host| known.insert((host.service(), &host.name))) {
+        lines.push_str(&format!("{} {}\n", host.service(), host.name));
     }
     fs::write(&table, lines).map_err(failed("write the lab's /etc/hosts"))?;
     mount_bind(&table, "/etc/hosts").map_err(|error| failed("mount the lab's /etc/hosts")(error.into()))?;
-    Ok(Furnished { root, proc })
+    Ok(Furnished { root: Some(root), proc })
+}
+
+/// Without any mount, for what is not within walls of its own ([`super::Walls::None`]): all stands where it is.
+pub fn unfurnished() -> Result<Furnished, LabError> {
+    let failed = |source| LabError::Ground { doing: "open the machine's /proc", source };
+    Ok(Furnished { root: None, proc: File::open("/proc").map_err(failed)? })
 }
 
 impl Furnished {
-    /// Makes a directory of the machine appear in the lab's directory as `name`.
+    /// Makes a directory of the machine appear in the lab's directory as `name`, if the lab has one.
     pub fn bind(&self, directory: &Path, name: &str, read_only: bool) -> Result<PathBuf, LabError> {
-        let target = self.root.join(name);
+        let Some(root) = &self.root else { return Ok(directory.to_owned()) };
+        let target = root.join(name);
         let failed = |source| LabError::Bind { directory: directory.to_owned(), source };
         fs::create_dir_all(&target).map_err(failed)?;
         mount_bind_recursive(directory, &target).map_err(|error| failed(error.into()))?;

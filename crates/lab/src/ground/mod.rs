@@ -4,13 +4,15 @@
 //! network, IPC and UTS namespace (and a user namespace when not root) that one child process owns
 //! as its PID 1. When that process ends, by whatever signal, the kernel ends all the rest; it ends
 //! itself when its parent does. So nothing can be left behind, and nothing of the machine is touched.
+//!
+//! A run on a cluster that is not ours has nothing to keep in, and stands on the machine itself ([`Walls::None`]).
 
 mod enclose;
 mod inside;
 mod signals;
 
-pub use enclose::{answer, enclose, keep_request_from_children, parent_is_gone, request};
-pub use inside::{Furnished, furnish};
+pub use enclose::{Walls, answer, enclose, keep_request_from_children, parent_is_gone, request};
+pub use inside::{Furnished, furnish, unfurnished};
 pub use signals::{Interrupts, catch_interrupts};
 
 /// How a lab gets its rights.
@@ -53,6 +55,9 @@ impl Privilege {
         }
     }
 }
+
+/// [`Privilege::name`] of a run that needs none.
+pub const NO_PRIVILEGE: &str = "none needed";
 
 /// Whether `/proc/self/status` tells of CAP_NET_ADMIN (12) and CAP_SYS_ADMIN (21), capabilities(7).
 fn capable(status: &str) -> bool {

@@ -11,7 +11,6 @@ mod turns;
 
 use std::path::Path;
 
-use brownout_cluster::memory_needed;
 use brownout_machine::{Core, Processors, available_memory, cpu_list};
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +85,7 @@ impl Takes {
     fn of(design: &Design) -> Takes {
         design.layouts().iter().fold(Takes::default(), |most, layout| {
             let nodes = layout.hosts.nodes().count();
-            Takes { nodes: most.nodes.max(nodes), memory: most.memory.max(memory_needed(nodes, layout.cluster.heap)) }
+            Takes { nodes: most.nodes.max(nodes), memory: most.memory.max(layout.memory_needed()) }
         })
     }
 

@@ -7,7 +7,7 @@ use super::{
     load::{MAX_RATE, MAX_THREADS},
     narrow::to_u32,
 };
-use crate::experiment::{Amount, FileError, MixShare, OpShare};
+use crate::experiment::{Amount, FileError, Mix, MixShare, OpShare};
 
 /// Operations per second of those that go by the clock; none if none does.
 pub(super) fn rate(own: &[Amount]) -> Option<f64> {
@@ -70,7 +70,7 @@ impl Check<'_> {
             };
             (format!("load.ops.{name}"), name.as_str(), own)
         });
-        let mix = load.mix.iter().flat_map(|mix| [("read", mix.read), ("write", mix.write)]);
+        let mix = load.mix.iter().flat_map(Mix::all);
         let of_mix = mix.filter(|(_, share)| *share != MixShare::default());
         let of_mix = of_mix.map(|(name, share)| (format!("load.mix.{name}"), name, share.own()));
         let (own, weighed): (Vec<_>, Vec<_>) = of_ops.chain(of_mix).partition(|(.., own)| own.is_some());

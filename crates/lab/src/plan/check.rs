@@ -3,21 +3,16 @@
 use std::ops::RangeInclusive;
 
 use brownout_analysis::MARGIN;
-use brownout_cluster::cassandra::{self, tarball};
-use brownout_units::{Bytes, Count, Delay, Share};
+use brownout_units::{Count, Delay, Share};
 
 use super::{
     narrow::to_u32,
     phase::{INTERVAL_NS, Phase, PlannedPhase},
 };
-use crate::experiment::{CassandraChoice, Complaint, Experiment, FileError, Source};
+use crate::experiment::{Complaint, Experiment, FileError, Source};
 
-/// Nodes in one lab. Links, and the probes on them, grow with the square.
-const MAX_NODES: u64 = 50;
 /// What IPv4 hosts have to take (RFC 791), and the most that a TUN carries.
 const MTU: RangeInclusive<u64> = 576..=65_521;
-/// With less, Cassandra 5.0 ends in OutOfMemoryError sooner or later (64 MiB: while starting).
-const MIN_HEAP: Bytes = Bytes(128 << 20);
 /// Filling, flooding, and then as many settled seconds as stationarity is judged by.
 const MIN_WARM_UP: Delay = Delay::from_secs(20);
 /// Below, no number of trials says that there is no difference; above, everything is none.
@@ -42,18 +37,6 @@ impl Check<'_> {
         self.complain(&format!("{section}{dot}{}", complaint.key), complaint.message)
     }
 
-    /// The full version of the cluster's Cassandra.
-    pub(super) fn cassandra(&self) -> Result<String, FileError> {
-        match &self.experiment.cluster.cassandra {
-            CassandraChoice::Version(version) => cassandra::release(version)
-                .map(|release| release.version.to_owned())
-                .or_else(|error| self.complain("cluster.cassandra", error.to_string())),
-            CassandraChoice::Home(home) => tarball::open(home)
-                .map(|distribution| distribution.version)
-                .or_else(|error| self.complain("cluster.cassandra.home", error.to_string())),
-        }
-    }
-
     /// A number of something that cannot be any.
     pub(super) fn count(&self, key: &str, count: Count, allowed: RangeInclusive<u32>) -> Result<u32, FileError> {
         let number = to_u32(count.0);
@@ -73,7 +56,7 @@ impl Check<'_> {
         Ok(margin)
     }
 
-    pub(super) fn nodes(&self) -> Result<u8, FileError> {
+    pub(super) fn mtu(&self) -> Result<(), FileError> {
         let network = &self.experiment.network;
         if !MTU.contains(&network.mtu.0) {
             return self.complain(
@@ -86,18 +69,7 @@ impl Check<'_> {
                 ),
             );
         }
-        let heap = self.experiment.cluster.heap;
-        if heap < MIN_HEAP {
-            return self.complain(
-                "cluster.heap",
-                format!("a heap of {heap} is too small for Cassandra to start; write at least {MIN_HEAP}"),
-            );
-        }
-        let nodes = self.experiment.cluster.nodes.0;
-        match u8::try_from(nodes) {
-            Ok(count) if (1..=MAX_NODES).contains(&nodes) => Ok(count),
-            _ => self.complain("cluster.nodes", format!("{nodes} nodes cannot be run; write 1 to {MAX_NODES}")),
-        }
+        Ok(())
     }
 
     pub(super) fn phases(&self) -> Result<Vec<PlannedPhase>, FileError> {

@@ -3,9 +3,13 @@
 use std::sync::Arc;
 
 use brownout_base::random::derive;
+use brownout_record::{Quantity, Subject};
 use brownout_units::Delay;
 
-use super::{Phase, PlannedFault, PlannedPeriod, PlannedPhase, check::Check, network::limits_packets, windows::lasts};
+use super::{
+    Phase, PlannedFault, PlannedPeriod, PlannedPhase, check::Check, network::limits_packets, roles::casts,
+    windows::lasts,
+};
 use crate::{
     experiment::{ChaosFault, FaultEntry, FileError},
     faults::{self, Drawn, Fault},
@@ -19,6 +23,21 @@ const MOST_PERIODS: u64 = 1_000;
 const LEAST_PERIOD: Delay = Delay::from_ms(200);
 /// More steps than this cannot each be seen.
 const MOST_STEPS: u64 = 100;
+/// A cut of one direction that is as long cuts both above an encrypted overlay: OpenVPN gives up after 60 s without a packet
+/// (`keepalive 10 60`), and each handshake that comes through takes one of the 8 sessions that boringtun keeps, every 5 s.
+const SESSION: Delay = Delay::from_secs(50);
+/// Who loses this share of its packets hears nothing; as the proof has it.
+const CUT: f64 = 0.999;
+
+/// A link that carries nothing for a while.
+struct Cut {
+    /// The fault, by its place.
+    fault: usize,
+    from: String,
+    to: String,
+    /// From, to; ns from the start of the phase `fault`.
+    span: (u64, u64),
+}
 
 impl Check<'_> {
     pub(super) fn faults(&self, hosts: &Hosts, phases: &[PlannedPhase]) -> Result<Vec<PlannedFault>, FileError> {
@@ -52,9 +71,33 @@ impl Check<'_> {
             planned.push(self.planned(&at, entry, fault, starts, ends)?);
             entries.push(index);
         }
-        self.overlaps(hosts, &planned, &entries)?;
-        self.provable(hosts, phases, &planned, &entries)?;
+        for cast in casts(hosts, &planned) {
+            self.overlaps(hosts, &planned, &cast, &entries)?;
+            self.one_way_cuts(hosts, &cast, &entries)?;
+            self.provable(hosts, phases, &cast, &entries)?;
+        }
         Ok(planned)
+    }
+
+    /// Refuses to cut one direction and not the other for so long that an encrypted overlay would lose both.
+    fn one_way_cuts(&self, hosts: &Hosts, faults: &[PlannedFault], entries: &[usize]) -> Result<(), FileError> {
+        let Some(overlay) = hosts.overlay().filter(|overlay| overlay.is_encrypted()) else { return Ok(()) };
+        let (cuts, routes) = (cuts(hosts, faults), hosts.routes());
+        for Cut { fault, from, to, span } in cuts.iter().filter(|cut| cut.span.1 - cut.span.0 >= SESSION.ns()) {
+            // Where one host passes on what others send each other, no packet takes the links between these.
+            if routes.of(from, to).len() > 1 {
+                continue;
+            }
+            let back = cuts.iter().filter(|other| other.from == *to && other.to == *from).map(|other| other.span);
+            if longest_outside(*span, back.collect()) >= SESSION.ns() {
+                let message = format!(
+                    "{from} → {to} is cut for {SESSION} or more and {to} → {from} is not: {overlay} needs both ends to hear \
+                     each other, and would lose the other way, too; make it shorter, cut both ways, or write overlay: vxlan"
+                );
+                return self.complain(&format!("faults.{}", entries[*fault]), message);
+            }
+        }
+        Ok(())
     }
 
     /// Refuses a chaos whose shortest rounds could not prove one of its kinds, whatever is drawn.
@@ -198,5 +241,80 @@ impl Check<'_> {
                 Ok(PlannedFault { severities, periods: (0..steps).map(period).collect() })
             }
         }
+    }
+}
+
+/// The links that faults cut, and when.
+fn cuts(hosts: &Hosts, faults: &[PlannedFault]) -> Vec<Cut> {
+    let mut cuts = Vec::new();
+    for (at, fault) in faults.iter().enumerate() {
+        for period in &fault.periods {
+            let Some(severity) = fault.severities.get(period.severity) else { continue };
+            let span = (period.starts.ns(), period.ends.ns());
+            let asked = severity.expectations(hosts).into_iter();
+            let lost = asked.filter(|one| one.quantity == Quantity::Loss && one.hit && one.asked >= CUT);
+            cuts.extend(lost.filter_map(|one| match one.subject {
+                Subject::Pair { from, to } => Some(Cut { fault: at, from, to, span }),
+                _ => None,
+            }));
+        }
+    }
+    cuts
+}
+
+/// The longest stretch of a span that lies in none of the others, ns.
+fn longest_outside(span: (u64, u64), mut others: Vec<(u64, u64)>) -> u64 {
+    others.sort_unstable();
+    let (mut from, mut longest) = (span.0, 0);
+    for (starts, ends) in others {
+        longest = longest.max(starts.min(span.1).saturating_sub(from));
+        from = from.max(ends);
+    }
+    longest.max(span.1.saturating_sub(from))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::{Plan, experiment::Source};
+
+    fn plan(overlay: &str, faults: &str) -> Result<Plan, FileError> {
+        let text = format!(
+            "network: {{ overlay: {overlay} }}\nload: {{ rate: 400/s }}\nobjective: {{ p99: 1s }}\n\
+             phases: {{ warm-up: 20s, baseline: 10s, fault: 60s, recovery: 20s }}\nfaults: [{faults}]\n"
+        );
+        Plan::new(&Source::from_text(Path::new("e.yaml"), text).unwrap())
+    }
+
+    #[test]
+    fn a_long_cut_of_one_direction_is_refused_where_an_overlay_would_lose_both() {
+        const ONE: &str = "{ partition: { from: n2, to: n1 } }";
+        const LATE: &str = "{ partition: { from: n2, to: n1 } }, { partition: { from: n1, to: n2 }, start: 55s }";
+        for (overlay, faults) in [("wireguard", ONE), ("wireguard+vxlan", ONE), ("openvpn", ONE), ("wireguard", LATE)] {
+            let error = plan(overlay, faults).err().unwrap_or_else(|| panic!("{overlay}: {faults} was taken"));
+            let error = error.to_string();
+            let says = format!("n2 → n1 is cut for 50s or more and n1 → n2 is not: {overlay} needs");
+            assert!(error.contains(&says) && error.contains("overlay: vxlan"), "{error}");
+        }
+        for (overlay, faults) in [
+            ("vxlan", ONE),
+            ("none", ONE),
+            ("wireguard", "{ partition: { from: n2, to: n1 }, length: 45s }"),
+            ("wireguard", "{ partition: { isolate: n2 } }"),
+            ("wireguard", "{ partition: { from: n2, to: n1 } }, { partition: { from: n1, to: n2 } }"),
+            ("openvpn", "{ partition: { from: n2, to: n3 } }"),
+        ] {
+            assert!(plan(overlay, faults).is_ok(), "{overlay}: {faults}: {}", plan(overlay, faults).unwrap_err());
+        }
+    }
+
+    #[test]
+    fn what_lies_in_no_other_span_is_found_wherever_they_lie() {
+        assert_eq!(longest_outside((10, 70), vec![]), 60);
+        assert_eq!(longest_outside((10, 70), vec![(0, 20), (80, 90)]), 50);
+        assert_eq!(longest_outside((10, 70), vec![(60, 65), (20, 30), (25, 40)]), 20);
+        assert_eq!(longest_outside((10, 70), vec![(0, 100)]), 0);
     }
 }

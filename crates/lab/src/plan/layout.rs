@@ -1,9 +1,10 @@
 //! What a lab is made of.
 
+use brownout_cluster::{DatabaseKind, etcd, memory_needed};
 use brownout_network::Impairment;
 use brownout_record::Subject;
 
-use super::check::Check;
+use super::{check::Check, cluster::encryption, network::overlay_words, to_u16};
 use crate::{
     experiment::{ClusterSection, Experiment, FileError, NetworkSection, Source},
     hosts::Hosts,
@@ -26,15 +27,54 @@ impl Layout {
     /// Checks the sections `network:` and `cluster:` of a file.
     pub fn new(source: &Source, experiment: &Experiment) -> Result<Layout, FileError> {
         let check = Check { source, experiment };
-        check.cassandra()?;
-        let (hosts, distances) = check.network(check.nodes()?)?;
+        check.cluster()?;
+        let nodes = check.nodes()?;
+        let (hosts, distances) = match experiment.cluster.is_external() {
+            // Its network is not ours, and nothing is known of it.
+            true => (Hosts::new(nodes), Vec::new()),
+            false => {
+                check.mtu()?;
+                check.network(nodes)?
+            }
+        };
+        let hosts = hosts.running(experiment.cluster.kind());
+        check.nodes_settings(&hosts)?;
         Ok(Layout { hosts, distances, network: experiment.network.clone(), cluster: experiment.cluster.clone() })
+    }
+
+    /// Which database its nodes run.
+    pub fn kind(&self) -> DatabaseKind {
+        self.cluster.kind()
+    }
+
+    /// Whether the cluster runs already, and neither its nodes nor its network are ours.
+    pub fn is_external(&self) -> bool {
+        self.cluster.is_external()
+    }
+
+    /// Memory that its nodes take on this machine, in bytes.
+    pub fn memory_needed(&self) -> u64 {
+        let nodes = self.hosts.nodes().count();
+        match self.kind() {
+            _ if self.is_external() => 0,
+            DatabaseKind::Cassandra => memory_needed(nodes, self.cluster.heap()),
+            DatabaseKind::Etcd => etcd::memory_needed(nodes),
+        }
     }
 
     /// The ordered pairs of hosts with a limit of rate between them.
     pub(super) fn bottlenecks(&self) -> Vec<Subject> {
         let limited = self.distances.iter().filter(|distance| distance.impairment.rate.is_some());
         limited.flat_map(|distance| &distance.pairs).map(|(from, to)| Subject::pair(from, to)).collect()
+    }
+
+    /// What the database itself encrypts, one line each. Of an external cluster only what the load itself does.
+    pub fn encryption_words(&self) -> Vec<String> {
+        if self.is_external() {
+            let is_encrypted = self.cluster.access.as_ref().is_some_and(|access| access.ca.is_some());
+            return is_encrypted.then(|| "to clients".to_owned()).into_iter().collect();
+        }
+        encryption(self.cluster.encryption.as_ref()).words()
     }
 
     /// Sites and distances, one line each.
@@ -50,6 +90,12 @@ impl Layout {
             .collect();
         words.extend(self.distances.iter().map(|distance| format!("{}: {}", distance.words, distance.impairment)));
         words
+    }
+
+    /// What the overlay means for what happens below it, one line each; empty if there is none.
+    pub fn overlay_words(&self) -> Vec<String> {
+        let mtu = to_u16(self.network.mtu.0);
+        self.hosts.overlay().map(|overlay| overlay_words(overlay, mtu)).unwrap_or_default()
     }
 }
 

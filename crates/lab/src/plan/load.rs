@@ -1,18 +1,18 @@
 //! The load of a plan: what is asked of the database, and how much.
 
-use brownout_cluster::cassandra;
-use brownout_load::{Consistency, KeyValue};
+use brownout_cluster::{DatabaseKind, cassandra};
+use brownout_load::{Consistency, EtcdLoad, KeyValue, Timestamps};
 use brownout_stress::run::experiment::ProfileLoad;
 use brownout_units::{Bytes, Count, Delay};
 
 use super::{amounts, check::Check, narrow::to_u32};
 use crate::{
-    experiment::{Amount, FileError, LoadSection, MixShare, RateChoice},
+    experiment::{Amount, CoordinatorsChoice, FileError, LoadSection, MixShare, RateChoice, TimestampsChoice},
     hosts::Hosts,
 };
 
 /// Weights are shares of one another; more digits than this are a mistake.
-const MAX_WEIGHT: u64 = 1_000_000;
+pub(super) const MAX_WEIGHT: u64 = 1_000_000;
 /// Every open operation ends within the time-out; a longer one would outlast most phases.
 const MAX_TIMEOUT: Delay = Delay::from_secs(60);
 /// Operations per second of all together.
@@ -25,9 +25,9 @@ pub(super) const MAX_THREADS: u64 = 100_000;
 pub struct PlannedLoad {
     /// What is asked of the database.
     pub work: Work,
-    /// Consistency level of operations that have none of their own.
-    pub consistency: Consistency,
-    /// Copies of each row; with sites, in each of them if the experiment says so. Of several keyspaces the fewest, and 0 if
+    /// Consistency level of operations that have none of their own; none where the database has no levels.
+    pub consistency: Option<Consistency>,
+    /// Copies of each row, of etcd as many as there are members; with sites, in each of them if the experiment says so. Of several keyspaces the fewest, and 0 if
     /// nobody knows before the servers do.
     pub replication: u32,
     /// How much there is of each operation, in their order, if each is a load of its own.
@@ -43,6 +43,8 @@ pub enum Work {
     KeyValue(KeyValue),
     /// Operations of profiles, as the engine is given them.
     Profiles(Box<ProfileLoad>),
+    /// The short form on etcd: single keys.
+    Etcd(EtcdLoad),
 }
 
 impl PlannedLoad {
@@ -54,7 +56,15 @@ impl PlannedLoad {
                 weights.into_iter().filter(|(_, weight)| *weight > 0).map(|(name, _)| name).collect()
             }
             Work::Profiles(load) => load.operations().collect(),
+            Work::Etcd(work) => {
+                weights(work).into_iter().filter(|(_, weight)| *weight > 0).map(|(name, _)| name).collect()
+            }
         }
+    }
+
+    /// Which copies an operation waits for, as the record has it: a level of Cassandra; `raft` where puts wait for a majority.
+    pub fn consistency_words(&self) -> String {
+        self.consistency.map_or_else(|| "raft".to_owned(), |level| level.to_string())
     }
 
     /// Each operation with how much there is of it, if each is a load of its own; else nothing.
@@ -96,21 +106,52 @@ impl PlannedLoad {
                     Some(_) => amounts::words(self.parts()),
                     None => format!("{} reads to {} writes", work.read, work.write),
                 };
-                format!("{which} over {} rows of {}", Count(work.population), Bytes(work.value_size))
+                let stamped = match work.timestamps {
+                    Timestamps::Client => "",
+                    Timestamps::Coordinator => ", timestamps by the coordinators",
+                };
+                format!("{which} over {} rows of {}{stamped}", Count(work.population), Bytes(work.value_size))
             }
             Work::Profiles(load) => self.of_profiles(load),
+            Work::Etcd(work) => {
+                let each = |(name, weight): (&str, u32)| (weight > 0).then(|| format!("{weight} {name}"));
+                let which = match &self.own {
+                    Some(_) => amounts::words(self.parts()),
+                    None => weights(work).into_iter().filter_map(each).collect::<Vec<_>>().join(" to "),
+                };
+                let watched = match work.watchers {
+                    0 => String::new(),
+                    1 => ", watched once".to_owned(),
+                    watchers => format!(", watched {watchers} times"),
+                };
+                format!("{which} over {} keys of {}{watched}", Count(work.population), Bytes(work.value_size))
+            }
         };
         let copies = match self.replication {
             0 => "as the profile says".to_owned(),
             copies => copies.to_string(),
         };
-        format!("{pace}; {what}; consistency {}, replication {copies}", self.consistency)
+        match self.consistency {
+            Some(level) => format!("{pace}; {what}; consistency {level}, replication {copies}"),
+            None => format!("{pace}; {what}; on {copies} members"),
+        }
     }
 }
 
+/// The operations of etcd's load with their weights.
+fn weights(work: &EtcdLoad) -> [(&'static str, u32); 4] {
+    let [put, range, serializable, txn] = EtcdLoad::OPERATIONS;
+    [(put, work.put), (range, work.range), (serializable, work.serializable), (txn, work.txn)]
+}
+
 impl Check<'_> {
-    pub(super) fn load(&self, hosts: &Hosts, version: &str) -> Result<PlannedLoad, FileError> {
+    pub(super) fn load(&self, hosts: &Hosts) -> Result<PlannedLoad, FileError> {
         let load = &self.experiment.load;
+        let kind = self.experiment.cluster.kind();
+        match kind {
+            DatabaseKind::Cassandra => self.refuse_words_of_etcd()?,
+            DatabaseKind::Etcd => self.refuse_words_of_cassandra()?,
+        }
         let consistency: Consistency = load
             .consistency
             .parse()
@@ -128,9 +169,10 @@ impl Check<'_> {
                 format!("{} connections are not possible; write 1 to 64", load.connections),
             );
         }
-        let mut planned = match &load.profile {
-            Some(_) => self.profiles(hosts, version, consistency)?,
-            None => self.key_value(hosts, consistency)?,
+        let mut planned = match (kind, &load.profile) {
+            (DatabaseKind::Etcd, _) => self.etcd(hosts)?,
+            (DatabaseKind::Cassandra, Some(_)) => self.profiles(hosts, &self.cassandra()?, consistency)?,
+            (DatabaseKind::Cassandra, None) => self.key_value(hosts, consistency)?,
         };
         if let Some(threads) = load.threads {
             planned.warnings.push(format!(
@@ -167,6 +209,29 @@ impl Check<'_> {
         }
     }
 
+    /// Refuses what Cassandra has no use for.
+    fn refuse_words_of_etcd(&self) -> Result<(), FileError> {
+        let load = &self.experiment.load;
+        if load.watchers.is_some() {
+            let message = "Cassandra has no watches; leave watchers out, or write cluster: { etcd: \"3\" }".to_owned();
+            return self.complain("load.watchers", message);
+        }
+        if load.coordinators == Some(CoordinatorsChoice::Leader) {
+            let message =
+                "no node of Cassandra leads: all are alike; write token-aware, round-robin or local".to_owned();
+            return self.complain("load.coordinators", message);
+        }
+        let mut of_etcd = load.mix.iter().flat_map(|mix| mix.of(DatabaseKind::Etcd));
+        match of_etcd.find(|(_, share)| share.is_some()) {
+            Some((name, _)) => {
+                let message =
+                    format!("{name} is an operation of etcd; write read and write, or cluster: {{ etcd: \"3\" }}");
+                self.complain(&format!("load.mix.{name}"), message)
+            }
+            None => Ok(()),
+        }
+    }
+
     fn key_value(&self, hosts: &Hosts, consistency: Consistency) -> Result<PlannedLoad, FileError> {
         let load = &self.experiment.load;
         let of_profiles =
@@ -187,7 +252,7 @@ impl Check<'_> {
                 format!("{consistency} needs {needed} replicas to answer, and each row has {all}"),
             );
         }
-        let (mix, population, value_size) = (load.mix(), load.population(), load.value_size());
+        let (mix, population, value_size) = (load.mix(DatabaseKind::Cassandra), load.population(), load.value_size());
         // Of a load of its own no weight is asked; that it is there is what counts.
         let weight = |share: MixShare| match share {
             MixShare::Weight(weight) => weight.0,
@@ -233,10 +298,20 @@ impl Check<'_> {
             write: to_u32(write),
             population: population.0,
             value_size: value_size.0,
+            timestamps: match load.timestamps.unwrap_or_default() {
+                TimestampsChoice::Client => Timestamps::Client,
+                TimestampsChoice::Coordinator => Timestamps::Coordinator,
+            },
         };
         let own: Vec<Amount> = [mix.read, mix.write].into_iter().filter_map(MixShare::own).collect();
         let own = (!own.is_empty()).then_some(own);
-        Ok(PlannedLoad { work: Work::KeyValue(work), consistency, replication: to_u32(replication), own, warnings })
+        Ok(PlannedLoad {
+            work: Work::KeyValue(work),
+            consistency: Some(consistency),
+            replication: to_u32(replication),
+            own,
+            warnings,
+        })
     }
 
     /// Refuses a level that the short form's operations cannot have: it writes every row before it reads one.
@@ -247,7 +322,7 @@ impl Check<'_> {
                     "{consistency} is a level for reads only, and all rows are written before the baseline; write quorum"
                 )
             }
-            Consistency::Any if self.experiment.load.mix().read.is_some() => {
+            Consistency::Any if self.experiment.load.mix(DatabaseKind::Cassandra).read.is_some() => {
                 "any is a level for writes only, and the load reads; write one, or mix: { read: 0, write: 1 }"
                     .to_owned()
             }

@@ -2,6 +2,8 @@
 
 mod amounts;
 mod check;
+mod cluster;
+mod etcd;
 mod faults;
 mod layout;
 mod load;
@@ -13,6 +15,7 @@ mod period;
 mod phase;
 mod placement;
 mod profiles;
+mod roles;
 mod windows;
 
 use std::time::Duration;
@@ -20,9 +23,13 @@ use std::time::Duration;
 use brownout_record::{Description, HostDescription, LoadDescription, LoadPart, Objective, PhaseDescription};
 use brownout_units::Share;
 
-pub(crate) use self::amounts::words;
 use self::check::Check;
 use self::narrow::to_u32;
+pub(crate) use self::{
+    amounts::words,
+    cluster::{encryption, split_address},
+    etcd::PREFIX as ETCD_PREFIX,
+};
 pub use self::{
     layout::{Distance, Layout},
     load::{PlannedLoad, Work},
@@ -88,8 +95,9 @@ impl Plan {
         let experiment = source.experiment()?;
         let check = Check { source, experiment: &experiment };
         let layout = Layout::new(source, &experiment)?;
+        check.refuse_faults_of_external()?;
         let hosts = &layout.hosts;
-        let load = check.load(hosts, &check.cassandra()?)?;
+        let load = check.load(hosts)?;
         let phases = check.phases()?;
         let faults = check.faults(hosts, &phases)?;
         let objective = check.objective(&phases, &load)?;
@@ -105,6 +113,9 @@ impl Plan {
         let mut warnings = load.warnings.clone();
         warnings.extend(faults.iter().filter_map(PlannedFault::unjudged));
         warnings.extend(windows::faint(hosts, &phases, &faults));
+        warnings.extend(roles::chance(hosts, &faults));
+        let sets_clocks = faults.iter().any(|fault| !fault.needs().clocks.is_empty());
+        warnings.extend(check.version_warnings(hosts, sets_clocks)?);
         let name = source.file().file_stem().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into());
         Ok(Plan {
             name,
@@ -125,7 +136,7 @@ impl Plan {
     }
 
     /// The plan as the record keeps it.
-    pub fn description(&self, system: &str) -> Description {
+    pub fn description(&self, database: &str) -> Description {
         let load = &self.experiment.load;
         Description {
             name: self.name.clone(),
@@ -134,19 +145,24 @@ impl Plan {
                 .layout
                 .hosts
                 .iter()
-                .map(|host| HostDescription {
+                .enumerate()
+                .map(|(place, host)| HostDescription {
                     name: host.name.clone(),
-                    address: host.address.to_string(),
+                    address: match &self.layout.cluster.external {
+                        Some(addresses) => addresses.0.get(place).cloned().unwrap_or_default(),
+                        None => host.address.to_string(),
+                    },
                     role: if host.name == Hosts::LOAD { "load" } else { "node" }.to_owned(),
                 })
                 .collect(),
-            system: system.to_owned(),
+            database: database.to_owned(),
+            external: self.layout.is_external(),
             load: LoadDescription {
                 text: self.load.text(load),
                 rate: self.load.rate(load),
                 threads: self.load.threads(load),
                 parts: self.load.parts().map(part).collect(),
-                consistency: self.load.consistency.to_string(),
+                consistency: self.load.consistency_words(),
                 replication: self.load.replication,
                 timeout_ns: load.timeout.ns(),
             },
@@ -162,8 +178,12 @@ impl Plan {
                 .map(|(when, fault)| format!("{}; {}; {when}", fault.text(), fault.effect()))
                 .collect(),
             network: self.layout.network_words(),
+            overlay: self.layout.hosts.overlay().map(|overlay| overlay.to_string()).unwrap_or_default(),
+            encryption: self.layout.encryption_words(),
             bottlenecks: Some(self.layout.bottlenecks()),
-            placement: Some(placement::placement(&self.layout, &self.load, load.coordinators)),
+            // Who laid out an external cluster, and how, nobody tells.
+            placement: (!self.layout.is_external())
+                .then(|| placement::placement(&self.layout, &self.load, load.coordinators(self.layout.kind()))),
             trials: self.trials,
             objective: self.objective.clone(),
             interval_ns: INTERVAL_NS,
@@ -186,10 +206,11 @@ impl Plan {
         self.faults.iter().flat_map(|fault| &fault.severities).any(|fault| fault.restarts())
     }
 
-    /// What the faults need of the lab from its start.
+    /// What the faults, and what is to be watched beside them, need of the lab from its start.
     pub fn needs(&self) -> crate::faults::Needs {
         let all = self.faults.iter().map(PlannedFault::needs);
-        all.fold(crate::faults::Needs::default(), crate::faults::Needs::and)
+        let own = crate::faults::Needs { clock_matrix: self.layout.network.clock_matrix, ..Default::default() };
+        all.fold(own, crate::faults::Needs::and)
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use brownout_network::Impairment;
+use brownout_cluster::DatabaseKind;
+use brownout_network::{Impairment, overlay::Overlay};
 use brownout_units::{Count, Share};
 
-use super::{Distance, check::Check, to_u32};
+use super::{Distance, check::Check, profiles::ONLY_DATA_CENTRE, to_u16, to_u32};
 use crate::{
     experiment::{Complaint, FileError, Topology, one_of},
     faults::Fault,
@@ -19,7 +20,7 @@ impl Check<'_> {
     /// The hosts in their sites, and what lies between them.
     pub(super) fn network(&self, nodes: u8) -> Result<(Hosts, Vec<Distance>), FileError> {
         let section = &self.experiment.network;
-        let hosts = Hosts::new(nodes);
+        let hosts = self.overlay(Hosts::new(nodes))?;
         for name in section.congestion_control_of.keys() {
             if hosts.find(name).is_none() {
                 let names = one_of("the hosts are", hosts.iter().map(|host| host.name.as_str()), name);
@@ -69,6 +70,15 @@ impl Check<'_> {
             distances.push(Distance { words, pairs, impairment });
         }
         Ok((hosts, distances))
+    }
+
+    /// The hosts, with what carries their packets.
+    fn overlay(&self, hosts: Hosts) -> Result<Hosts, FileError> {
+        let section = &self.experiment.network;
+        let Some(overlay) = section.overlay.kind() else { return Ok(hosts) };
+        let all = hosts.iter().count();
+        overlay.check(to_u16(section.mtu.0), all).or_else(|message| self.complain("network.mtu", message))?;
+        Ok(hosts.over(Some(overlay)))
     }
 
     /// Those that this kernel has: a lab loads no modules.
@@ -121,8 +131,44 @@ impl Check<'_> {
         if !sites.is_empty() && copies.is_empty() {
             return self.complain("load.replication-of", "no site has a copy; write at least one".to_owned());
         }
+        // Its schema cannot say "so many in each data centre" (CASSANDRA-14303 came with 4.0): there is one, and it has a name.
+        if sites.is_empty() && self.has_old_schema()? {
+            copies.insert(ONLY_DATA_CENTRE.to_owned(), to_u32(self.experiment.load.replication()));
+        }
         Ok(copies)
     }
+
+    /// Whether the cluster is of Cassandra 3.11, all of whose nodes are then.
+    fn has_old_schema(&self) -> Result<bool, FileError> {
+        let section = &self.experiment.cluster;
+        Ok(section.kind() == DatabaseKind::Cassandra && self.cassandra()?.starts_with("3.11"))
+    }
+}
+
+/// What an overlay means for what happens below it, one line each.
+pub(super) fn overlay_words(overlay: Overlay, mtu: u16) -> Vec<String> {
+    let inside = overlay.mtu(mtu);
+    let envelope = overlay.encapsulated(0);
+    let size = match overlay {
+        Overlay::Openvpn => format!(
+            "packets inside are up to {inside} bytes, {envelope} more below (TCP is told to send less, others are \
+             fragmented)"
+        ),
+        _ => format!("packets inside are up to {inside} bytes, {envelope} more below"),
+    };
+    let share = f64::from(inside) / f64::from(overlay.encapsulated(inside.into())) * 100.0;
+    let copies = if overlay.passes_copies() { "duplicated ones arrive twice" } else { "duplicated ones arrive once" };
+    let route = match overlay.has_hub() {
+        true => "what hosts send each other goes through n1: a fault on its links is in the way of all others, twice",
+        false => "each pair of hosts takes the link between them",
+    };
+    vec![
+        route.to_owned(),
+        format!("{size}; of a limit of rate full packets keep {share:.0} %; what exceeds an mtu is fragmented"),
+        format!(
+            "what is lost below is lost inside, where TCP sends it again; damaged packets are lost there, {copies}"
+        ),
+    ]
 }
 
 /// Refuses a fault that limits the size of packets to more than the network's own.
@@ -146,6 +192,14 @@ fn mtu_within(limit: Option<u16>, most: Count) -> Result<(), String> {
 mod tests {
     use super::*;
     use crate::faults::from_entry;
+
+    #[test]
+    fn what_an_overlay_means_is_said_with_its_figures() {
+        let words = |overlay| overlay_words(overlay, 1500).join("\n");
+        assert!(words(Overlay::Wireguard).contains("up to 1420 bytes, 60 more below"));
+        assert!(words(Overlay::Vxlan).contains("arrive twice") && words(Overlay::Vxlan).contains("keep 97 %"));
+        assert!(words(Overlay::Openvpn).contains("through n1") && words(Overlay::Openvpn).contains("fragmented"));
+    }
 
     #[test]
     fn a_limit_that_no_packet_reaches_is_refused_for_hosts_and_for_links() {

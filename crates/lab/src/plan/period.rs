@@ -39,11 +39,7 @@ impl PlannedFault {
     /// As the record has it before anything of it happens; `index` is its place among the faults.
     pub fn record(&self, index: usize, hosts: &Hosts) -> FaultRecord {
         let asked = self.fault();
-        let steps = self.severities.len();
-        let severity = |(step, fault): (usize, &Arc<dyn Fault>)| Severity {
-            text: if steps > 1 { format!("step {} of {steps}", step + 1) } else { String::new() },
-            expectations: fault.expectations(hosts),
-        };
+        let severity = |(step, fault): (usize, &Arc<dyn Fault>)| self.severity(step, fault.as_ref(), None, hosts);
         let period = |period: &PlannedPeriod| Period {
             severity: u32::try_from(period.severity).unwrap_or(u32::MAX),
             injected: None,
@@ -58,6 +54,20 @@ impl PlannedFault {
             severities: self.severities.iter().enumerate().map(severity).collect(),
             periods: self.periods.iter().map(period).collect(),
         }
+    }
+
+    /// One of its severities as the record has it: `fault` is that, or, where it follows a role, that on the node that was drawn.
+    pub(crate) fn severity(&self, step: usize, fault: &dyn Fault, drawn: Option<&str>, hosts: &Hosts) -> Severity {
+        let steps = self.severities.len();
+        let step = (steps > 1).then(|| format!("step {} of {steps}", step + 1));
+        let words: Vec<String> = step.into_iter().chain(drawn.map(str::to_owned)).collect();
+        Severity { text: words.join(", "), expectations: hosts.with_overlay(fault.expectations(hosts)) }
+    }
+
+    /// As [`PlannedFault::record`], as if this node had been drawn for the role that the fault follows; none if it follows none.
+    pub fn record_on(&self, index: usize, hosts: &Hosts, node: &str) -> Option<FaultRecord> {
+        let severities = self.severities.iter().map(|fault| fault.on_node(node)).collect::<Option<Vec<_>>>()?;
+        Some(PlannedFault { severities, periods: self.periods.clone() }.record(index, hosts))
     }
 
     /// What it needs of the lab from its start.

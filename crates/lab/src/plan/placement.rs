@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use brownout_cluster::{Site, cassandra};
+use brownout_load::EtcdLoad;
 use brownout_network::Impairment;
 use brownout_record::{NodePlacement, OperationPlacement, PairDistance, Placement};
 use brownout_units::Share;
@@ -19,15 +20,21 @@ const ANYWHERE: (&str, &str) = ("datacenter1", "rack1");
 /// Of a lab with this load.
 pub(super) fn placement(layout: &Layout, load: &PlannedLoad, coordinators: CoordinatorsChoice) -> Placement {
     let nodes: Vec<&HostPlan> = layout.hosts.nodes().collect();
+    // Every member of etcd holds every key: there is no ring.
+    let ring = match &load.work {
+        Work::Etcd(_) => ring(&nodes, vec![0; nodes.len()]),
+        Work::KeyValue(_) | Work::Profiles(_) => ring(&nodes, tokens(&nodes)),
+    };
     let near = |node: &HostPlan| {
         coordinators != CoordinatorsChoice::Local
             || node.location.as_ref().map(|location| location.site.as_str()) == layout.hosts.load_site()
     };
     Placement {
-        ring: ring(&nodes),
+        ring,
         coordinators: match coordinators {
             CoordinatorsChoice::TokenAware | CoordinatorsChoice::Local => "token-aware",
             CoordinatorsChoice::RoundRobin => "round-robin",
+            CoordinatorsChoice::Leader => "leader",
         }
         .to_owned(),
         asked: nodes.iter().filter(|node| near(node)).map(|node| node.name.clone()).collect(),
@@ -36,16 +43,21 @@ pub(super) fn placement(layout: &Layout, load: &PlannedLoad, coordinators: Coord
     }
 }
 
-fn ring(nodes: &[&HostPlan]) -> Vec<NodePlacement> {
-    let site = |node: &HostPlan| {
-        let location = node.location.as_ref()?;
-        Some(Site { dc: location.site.clone(), rack: location.rack.clone() })
-    };
+fn site(node: &HostPlan) -> Option<Site> {
+    let location = node.location.as_ref()?;
+    Some(Site { dc: location.site.clone(), rack: location.rack.clone() })
+}
+
+/// The tokens that Cassandra's nodes are given.
+fn tokens(nodes: &[&HostPlan]) -> Vec<i64> {
     let sites: Vec<Option<Site>> = nodes.iter().map(|node| site(node)).collect();
-    let tokens = cassandra::tokens_of(&sites.iter().map(Option::as_ref).collect::<Vec<_>>());
+    cassandra::tokens_of(&sites.iter().map(Option::as_ref).collect::<Vec<_>>())
+}
+
+fn ring(nodes: &[&HostPlan], tokens: Vec<i64>) -> Vec<NodePlacement> {
     let anywhere = || Site { dc: ANYWHERE.0.to_owned(), rack: ANYWHERE.1.to_owned() };
-    let places = nodes.iter().zip(sites).zip(tokens).map(|((node, site), token)| {
-        let Site { dc, rack } = site.unwrap_or_else(anywhere);
+    let places = nodes.iter().zip(tokens).map(|(node, token)| {
+        let Site { dc, rack } = site(node).unwrap_or_else(anywhere);
         NodePlacement { node: node.name.clone(), token, site: dc, rack }
     });
     places.collect()
@@ -53,29 +65,51 @@ fn ring(nodes: &[&HostPlan]) -> Vec<NodePlacement> {
 
 /// Those of the short form; what a profile's statement does only the servers know.
 fn operations(load: &PlannedLoad) -> Vec<OperationPlacement> {
-    let Work::KeyValue(work) = &load.work else { return Vec::new() };
+    let work = match &load.work {
+        Work::KeyValue(work) => work,
+        Work::Etcd(work) => return operations_of_etcd(load, work),
+        Work::Profiles(_) => return Vec::new(),
+    };
     let copies = match work.data_centres.is_empty() {
         true => BTreeMap::from([(ANYWHERE.0.to_owned(), work.replication)]),
         false => work.data_centres.clone(),
     };
-    // How often users come round only the run tells.
-    let weights: Vec<Option<f64>> = match &load.own {
-        None => {
-            [work.read, work.write].into_iter().filter(|weight| *weight > 0).map(|one| Some(f64::from(one))).collect()
-        }
-        Some(own) if own.len() == 1 => vec![Some(1.0)],
-        Some(own) => own.iter().map(|one| if let Amount::Rate(rate) = one { Some(rate.get()) } else { None }).collect(),
-    };
-    let all: Option<f64> = weights.iter().copied().sum();
-    let made = load.operations().into_iter().zip(weights).map(|(name, weight)| OperationPlacement {
+    let shares = shares(load, &[work.read, work.write]);
+    let made = load.operations().into_iter().zip(shares).map(|(name, share)| OperationPlacement {
         operation: name.to_owned(),
         reads: name == "read",
-        share: weight.zip(all).map(|(weight, all)| weight / all),
+        share,
         consistency: work.consistency.to_string(),
         copies: copies.clone(),
         rows: work.population,
     });
     made.collect()
+}
+
+/// Where a key lies needs no saying: at every member. Which of them an operation waits for, its consistency says: `raft` for
+/// those that a majority has to agree to, `serializable` for those that whoever is asked answers alone.
+fn operations_of_etcd(load: &PlannedLoad, work: &EtcdLoad) -> Vec<OperationPlacement> {
+    let shares = shares(load, &[work.put, work.range, work.serializable, work.txn]);
+    let made = load.operations().into_iter().zip(shares).map(|(name, share)| OperationPlacement {
+        operation: name.to_owned(),
+        reads: matches!(name, "range" | "serializable"),
+        share,
+        consistency: if name == "serializable" { "serializable" } else { "raft" }.to_owned(),
+        copies: BTreeMap::new(),
+        rows: work.population,
+    });
+    made.collect()
+}
+
+/// The share of each operation that there is, by weights or by its own rate. How often users come round only the run tells.
+fn shares(load: &PlannedLoad, weights: &[u32]) -> Vec<Option<f64>> {
+    let weights: Vec<Option<f64>> = match &load.own {
+        None => weights.iter().filter(|weight| **weight > 0).map(|weight| Some(f64::from(*weight))).collect(),
+        Some(own) if own.len() == 1 => vec![Some(1.0)],
+        Some(own) => own.iter().map(|one| if let Amount::Rate(rate) = one { Some(rate.get()) } else { None }).collect(),
+    };
+    let all: Option<f64> = weights.iter().copied().sum();
+    weights.into_iter().map(|weight| weight.zip(all).map(|(weight, all)| weight / all)).collect()
 }
 
 /// Several impairments of a pair act one after the other.
@@ -141,7 +175,8 @@ mod tests {
     #[test]
     fn nodes_without_sites_stand_where_the_simplest_snitch_says() {
         let hosts = Hosts::new(3);
-        let ring = ring(&hosts.nodes().collect::<Vec<_>>());
+        let nodes: Vec<&HostPlan> = hosts.nodes().collect();
+        let ring = ring(&nodes, tokens(&nodes));
         assert_eq!(ring[0].token, i64::MIN);
         assert!(ring.iter().all(|node| node.site == "datacenter1" && node.rack == "rack1"));
     }

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// The data centre of a cluster without sites.
-const ONLY_DATA_CENTRE: &str = "datacenter1";
+pub(super) const ONLY_DATA_CENTRE: &str = "datacenter1";
 /// Partitions of a table: more could not be written in any warm-up.
 const MAX_PARTITIONS: u64 = 1 << 32;
 
@@ -60,6 +60,7 @@ impl Check<'_> {
             ("mix", section.mix.is_some()),
             ("population", section.population.is_some()),
             ("value-size", section.value_size.is_some()),
+            ("timestamps", section.timestamps.is_some()),
         ];
         if let Some((key, _)) = of_short_form.into_iter().find(|(_, given)| *given) {
             let message = format!(
@@ -114,7 +115,7 @@ impl Check<'_> {
         let fewest = known.min();
         warnings.extend(fewest.map(|copies| self.tolerance(consistency, copies)).unwrap_or_default());
         let work = Work::Profiles(Box::new(load));
-        Ok(PlannedLoad { work, consistency, replication: fewest.unwrap_or(0), own, warnings })
+        Ok(PlannedLoad { work, consistency: Some(consistency), replication: fewest.unwrap_or(0), own, warnings })
     }
 
     /// A complaint about the profile in this place of the list.

@@ -12,6 +12,7 @@ use super::{
     check::Check,
     period::{PlannedFault, PlannedPeriod},
     phase::{Phase, PlannedPhase},
+    roles::casts,
 };
 use crate::{experiment::FileError, faults::Fault, hosts::Hosts, witness::Sampling};
 
@@ -195,7 +196,8 @@ pub(super) fn faint(hosts: &Hosts, phases: &[PlannedPhase], faults: &[PlannedFau
     const SHARES: [Quantity; 4] = [Quantity::Loss, Quantity::Duplicates, Quantity::Reordered, Quantity::Corruption];
     let every = probe_interval(hosts).as_nanos() as u64;
     let mut warnings = Vec::new();
-    for fault in faults {
+    // Of a fault that follows a role any node will do: its links are as many, whoever it is.
+    for (fault, planned) in casts(hosts, faults).first().into_iter().flatten().zip(faults) {
         // Probes of each window, and what they would have to be; the worst case of all steps.
         let mut worst: Option<(u64, u64)> = None;
         // Of packets that are hit in bursts more are needed.
@@ -216,7 +218,7 @@ pub(super) fn faint(hosts: &Hosts, phases: &[PlannedPhase], faults: &[PlannedFau
         warnings.push(format!(
             "proving '{}' takes about {} packets on each of its links, before the fault and during it, and \
              the probes send {}: it can be proven only if the load sends the rest on the same links",
-            fault.fault().map(Fault::text).unwrap_or_default(),
+            planned.fault().map(Fault::text).unwrap_or_default(),
             Count(need),
             Count(probes)
         ));

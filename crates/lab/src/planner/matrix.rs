@@ -4,7 +4,7 @@ use brownout_base::random::{Random, derive};
 use brownout_record::Arm;
 
 use super::{Next, Settled, Which};
-use crate::design::{Design, GROUPS, ORDER, PlannedTrial};
+use crate::design::{Design, GROUPS, LAYOUTS, ORDER, PlannedTrial};
 
 /// All trials, in the order in which they are to be run.
 #[derive(Debug, Clone)]
@@ -17,7 +17,8 @@ pub struct Matrix {
 impl Matrix {
     /// Those of a design: in each block every cell, and trials without a fault, in an order of the block's own. Where
     /// cells differ in how many labs work at once, those that have as many come together, one group after the other, in
-    /// an order of the block's own.
+    /// an order of the block's own; and so do, within a group, those of the same network and cluster, which then share a
+    /// stand: what that stand has of its own is in one block only, and blocks are what is compared.
     pub fn new(design: &Design) -> Matrix {
         let mut trials = Vec::new();
         let mut groups: Vec<Option<u32>> = Vec::new();
@@ -38,7 +39,13 @@ impl Matrix {
             Random::new(derive(derive(design.seed, ORDER), u64::from(block))).shuffle(&mut arms);
             let mut order = groups.clone();
             Random::new(derive(derive(design.seed, GROUPS), u64::from(block))).shuffle(&mut order);
-            let group = |cell: usize| order.iter().position(|group| *group == design.cells[cell].plan.parallel);
+            let mut layouts: Vec<usize> = (0..design.layouts().len()).collect();
+            Random::new(derive(derive(design.seed, LAYOUTS), u64::from(block))).shuffle(&mut layouts);
+            let group = |cell: usize| {
+                let cell = &design.cells[cell];
+                let by_labs = order.iter().position(|group| *group == cell.plan.parallel);
+                (by_labs, layouts.iter().position(|layout| *layout == cell.layout))
+            };
             // Within a group the order stays.
             arms.sort_by_key(|(cell, _)| group(*cell));
             for (cell, arm) in arms {

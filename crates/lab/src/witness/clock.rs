@@ -1,7 +1,7 @@
 //! The clock of each host, asked by NTP on the host itself, so that no fault of the network interferes.
 
 use std::{
-    net::{Ipv4Addr, UdpSocket},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
     sync::mpsc::Sender,
     time::Duration,
 };
@@ -18,8 +18,17 @@ const EVERY: Duration = Duration::from_millis(100);
 
 /// What the NTP server of this address says; to be asked on its own host.
 pub(crate) fn ask(address: Ipv4Addr, patience: Duration) -> Option<Sample> {
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
-    exchange(&socket, (address, NTP_PORT).into(), &realtime_ns, patience).ok()
+    ask_at(address.into(), patience)
+}
+
+/// The same of any address that can be reached from where this is called.
+pub(super) fn ask_at(address: IpAddr, patience: Duration) -> Option<Sample> {
+    let any: IpAddr = match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    exchange(&socket, SocketAddr::new(address, NTP_PORT), &realtime_ns, patience).ok()
 }
 
 /// One for each node.

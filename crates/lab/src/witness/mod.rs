@@ -3,7 +3,9 @@
 
 mod clock;
 mod disk;
+mod external;
 mod largest;
+mod matrix;
 mod poller;
 mod process;
 mod sampling;
@@ -13,7 +15,7 @@ use std::sync::mpsc::{self, Receiver};
 
 use brownout_cluster::{Beat, Heartbeats, Question};
 use brownout_network::Network;
-use brownout_record::{Quantity, Subject, WitnessRow};
+use brownout_record::{ClockRow, Quantity, Subject, WitnessRow};
 
 pub(crate) use clock::ask as ask_clock;
 pub(crate) use sampling::{LEAST_STALL, Sampling};
@@ -24,6 +26,7 @@ use crate::{LabError, controls::Controls, faults::Needs};
 /// All witnesses of a trial, until this is dropped.
 pub struct Witnesses {
     seen: Receiver<WitnessRow>,
+    clocks_seen: Receiver<ClockRow>,
     heartbeats: Option<Heartbeats>,
     trains: Option<trains::RateWitness>,
     disks: Vec<disk::DiskWitness>,
@@ -31,6 +34,8 @@ pub struct Witnesses {
     clocks: bool,
     /// Its answers alone tell that it lives.
     answers: bool,
+    /// The clocks of nodes that are not ours.
+    own_clocks: Option<external::Clocks>,
     _threads: Vec<Poller>,
 }
 
@@ -46,6 +51,10 @@ impl Witnesses {
         if needs.clock_witness {
             threads.extend(clock::start(network, sender.clone())?);
         }
+        let (clock_sender, clocks_seen) = mpsc::channel();
+        if needs.clock_matrix {
+            threads.extend(matrix::start(network, controls, &clock_sender)?);
+        }
         if !needs.largest_packets.is_empty() {
             threads.push(largest::start(network, mtu, &needs.largest_packets, sender.clone())?);
         }
@@ -54,19 +63,24 @@ impl Witnesses {
             let all = disks().map(|((node, directory), disk)| (node.clone(), directory.clone(), disk.control.clone()));
             threads.push(disk::count(all.collect(), sender)?);
         }
-        let asked = needs.process_witness || needs.clock_witness;
-        let question = if needs.clock_witness { Question::Clock } else { Question::Alive };
+        // Of nodes that are not ours nothing else tells how they fare.
+        let external = !controls.nodes.is_ours();
+        let own_clocks = external.then(|| external::start(&controls.nodes, &clock_sender)).transpose()?;
+        let asked = external || needs.process_witness || needs.clock_witness;
+        let question = if external || needs.clock_witness { Question::Clock } else { Question::Alive };
         let heartbeats =
             asked.then(|| Heartbeats::start(&controls.nodes, question, sampling.beat, PATIENCE)).transpose()?;
         Ok(Witnesses {
             seen,
+            clocks_seen,
             heartbeats,
             trains: (!needs.trains.is_empty()).then(|| trains::RateWitness::start(needs, network)).transpose()?,
             disks: disks()
                 .map(|((node, directory), disk)| disk::DiskWitness::start(node, directory, disk))
                 .collect::<Result<_, _>>()?,
             clocks: needs.clock_witness,
-            answers: needs.process_witness,
+            answers: external || needs.process_witness,
+            own_clocks,
             _threads: threads,
         })
     }
@@ -82,12 +96,24 @@ impl Witnesses {
         rows
     }
 
+    /// What hosts have learned of each other's clocks since the last call; times are of `CLOCK_MONOTONIC`.
+    pub fn drain_clocks(&self) -> Vec<ClockRow> {
+        let rows = self.clocks_seen.try_iter().collect();
+        match &self.own_clocks {
+            Some(clocks) => clocks.with_databases(rows),
+            None => rows,
+        }
+    }
+
     /// What they failed to see, since the beginning.
     pub fn unseen(&self) -> Option<String> {
         self.trains.as_ref().and_then(trains::RateWitness::unseen)
     }
 
     fn beat(&self, beat: Beat, rows: &mut Vec<WitnessRow>) {
+        if let Some(clocks) = &self.own_clocks {
+            clocks.note(&beat);
+        }
         let Beat { node, asked_ns: at_ns, answered_ns, offset_ns, error_ns } = beat;
         let row = |quantity, source: &str, value, error| {
             let (subject, source) = (Subject::host(node.clone()), source.to_owned());

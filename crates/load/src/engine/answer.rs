@@ -42,6 +42,13 @@ impl Worker {
         }
         for _ in 0..MOST_READS {
             let Filled { at, more } = self.connections[index].fill(self.unread_ns)?;
+            if self.connections[index].speaks_etcd() {
+                self.hear(index, at)?;
+                if !more {
+                    break;
+                }
+                continue;
+            }
             while let Some((header, body)) = self.connections[index].next_frame()? {
                 self.frame(index, header, &body, at)?;
             }
@@ -122,7 +129,7 @@ impl Worker {
             (step, Answer::Error(Failure { code, message, .. })) => {
                 let asked = match step {
                     Step::Prepare(number) => self.statements.get(number).map(|text| format!(" about \"{text}\"")),
-                    Step::Connect | Step::Startup => None,
+                    _ => None,
                 };
                 let asked = asked.unwrap_or_default();
                 let reason = format!("the server says{asked}: {message} (code {code:#06x})");

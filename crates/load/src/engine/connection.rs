@@ -1,15 +1,18 @@
 //! One connection: its socket, its buffers, and the slab of requests in flight.
 
+mod etcd;
+
 use std::{io, sync::Arc, time::Duration};
 
 use brownout_base::clock::{monotonic_ns, realtime_ns};
 
+use self::etcd::Etcd;
 use super::{
     ledger::Ledger,
     operations::{Handle, Operations},
 };
 use crate::{
-    Coordinator, Request, RequestError, WireOptions,
+    Call, Coordinator, Request, RequestError, WireOptions,
     sys::{self, Epoll},
     transport::{LEAST_ROOM, Transport},
     wire::{
@@ -43,6 +46,14 @@ pub(super) enum Step {
     Startup,
     /// Of the statement with this number.
     Prepare(usize),
+    /// HTTP/2's settings.
+    Http,
+    /// A token for the credentials.
+    Token,
+    /// Who answers, and who leads.
+    Status,
+    /// That its watches exist.
+    Watches,
 }
 
 impl Step {
@@ -52,6 +63,10 @@ impl Step {
             Step::Connect => "connecting",
             Step::Startup => "the CQL handshake",
             Step::Prepare(_) => "preparing a statement",
+            Step::Http => "the HTTP/2 handshake",
+            Step::Token => "logging in",
+            Step::Status => "asking for etcd's status",
+            Step::Watches => "beginning to watch",
         }
     }
 }
@@ -126,6 +141,8 @@ pub(super) struct Connection {
     token: u64,
     transport: Option<Transport>,
     handshake: Option<Handshake>,
+    /// What is spoken on it in place of CQL.
+    etcd: Option<Box<Etcd>>,
     /// The epoll watches for writability: the kernel has not taken all output.
     watching: bool,
     backoff_ns: u64,
@@ -161,6 +178,7 @@ impl Connection {
             token,
             transport: None,
             handshake: None,
+            etcd: None,
             watching: false,
             backoff_ns: FIRST_BACKOFF_NS,
             inbox: Inbox::new(Sender::Server, largest_answer),
@@ -183,7 +201,7 @@ impl Connection {
 
     /// Whether it is ready, and the kernel has taken all output.
     pub(super) fn is_idle(&self) -> bool {
-        self.is_ready() && !self.watching
+        self.is_ready() && !self.watching && self.etcd.as_ref().is_none_or(|etcd| etcd.unsent() == 0)
     }
 
     /// Whether an operation can be put on it now.
@@ -191,14 +209,20 @@ impl Connection {
         self.is_ready()
             // If the kernel takes no more, operations wait where they can still be given up.
             && !self.watching
-            // Slot 0 belongs to no operation.
-            && self.slots.len() - 1 - self.free.len() < self.most_open
+            && self.in_flight() < self.most_open
             && self.outbox.waiting() < MOST_UNSENT
+            && self.etcd.as_ref().is_none_or(|etcd| etcd.has_room(self.in_flight(), MOST_UNSENT))
+    }
+
+    /// Requests in flight, those that nobody waits for any more included.
+    fn in_flight(&self) -> usize {
+        // Slot 0 belongs to no operation.
+        self.slots.len() - 1 - self.free.len()
     }
 
     /// How many requests the kernel has not completely taken.
     pub(super) fn unsent(&self) -> usize {
-        self.outbox.unsent()
+        self.outbox.unsent() + self.etcd.as_ref().map_or(0, |etcd| etcd.unsent())
     }
 
     /// When its state needs attention; `u64::MAX` for never.
@@ -206,7 +230,7 @@ impl Connection {
         match self.state {
             State::Down { retry_ns } => retry_ns,
             State::Opening { deadline_ns, .. } => deadline_ns,
-            State::Ready => u64::MAX,
+            State::Ready => self.etcd.as_ref().map_or(u64::MAX, |etcd| etcd.asks_ns()),
         }
     }
 
@@ -227,6 +251,9 @@ impl Connection {
     /// The attempt to connect has ended: starts the handshake, or returns why the attempt failed.
     pub(super) fn connected(&mut self) -> Result<(), Loss> {
         self.transport.as_ref().map(Transport::connected).transpose()?;
+        if self.etcd.is_some() {
+            return self.begin_http();
+        }
         self.advance(Step::Startup);
         self.handshake = Some(Handshake::begin(Arc::clone(&self.options), &mut self.outbox));
         Ok(())
@@ -288,6 +315,24 @@ impl Connection {
         Ok(stream)
     }
 
+    /// The same on a connection to etcd.
+    ///
+    /// # Errors
+    /// Nothing was written, or the server takes no more requests; then nothing has changed.
+    pub(super) fn call(&mut self, open: Open, write: impl FnOnce(Call<'_>)) -> Result<u16, RequestError> {
+        let Some(etcd) = &mut self.etcd else { return Err(RequestError::Nothing) };
+        let stream = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            (self.slots.len() - 1) as u16
+        });
+        if let Err(error) = etcd.operation(stream, write) {
+            self.free.push(stream);
+            return Err(error);
+        }
+        self.slots[usize::from(stream)] = Some(open);
+        Ok(stream)
+    }
+
     /// Writes what the kernel takes, and stamps the requests that it has completely taken.
     pub(super) fn flush(
         &mut self,
@@ -296,8 +341,22 @@ impl Connection {
         ledger: &mut Ledger,
     ) -> Result<(), Loss> {
         let Some(transport) = &mut self.transport else { return Ok(()) };
-        self.outbox.seal();
         let slots = &mut self.slots;
+        match &mut self.etcd {
+            None => self.outbox.seal(),
+            Some(etcd) => {
+                etcd.send(&mut self.outbox)?;
+                // From here on it is the server that keeps them waiting: it has no window for them.
+                for stream in etcd.unsent_streams() {
+                    if let Some(open) = slots[usize::from(stream)]
+                        && let Some(operation) = operations.get_mut(open.handle)
+                        && let Some(owed) = operation.owed_until(monotonic_ns())
+                    {
+                        ledger.lateness(operation.intended, owed);
+                    }
+                }
+            }
+        }
         while !self.outbox.is_empty() || transport.wants_write() {
             let sent_ns = monotonic_ns();
             let count = match transport.write(self.outbox.unwritten()) {
@@ -340,12 +399,12 @@ impl Connection {
             self.watching = blocked;
             epoll.watch_writable(&*transport, self.token, blocked)?;
         }
-        Ok(())
+        self.is_done().map_or(Ok(()), Err)
     }
 
     /// Whether what was read allows something to be written that had to wait for it.
     pub(super) fn owes(&self) -> bool {
-        self.options.tls.is_some()
+        (self.options.tls.is_some() || self.etcd.is_some())
             && self
                 .transport
                 .as_ref()
@@ -394,6 +453,9 @@ impl Connection {
         if let Some(open) = self.slots[usize::from(stream)].take() {
             if open.sent_ns == 0 {
                 self.outbox.forget(stream);
+                if let Some(etcd) = &mut self.etcd {
+                    etcd.forget(stream);
+                }
             }
             self.free.push(stream);
         }
@@ -411,6 +473,9 @@ impl Connection {
         // Dropping the socket closes it, and the epoll forgets it.
         self.transport = None;
         self.handshake = None;
+        if let Some(etcd) = &mut self.etcd {
+            etcd.close();
+        }
         self.watching = false;
         self.state = State::Down { retry_ns: now + self.backoff_ns };
         self.backoff_ns = (self.backoff_ns * 2).min(LONGEST_BACKOFF_NS);

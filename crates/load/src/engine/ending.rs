@@ -181,6 +181,9 @@ impl Worker {
             }
             self.wheel.recycle(list);
         }
+        if let Some(watching) = &mut self.watching {
+            watching.expire(now, &mut self.ledger);
+        }
         // Given-up operations leave the queues, which would otherwise grow while nothing is taken from them.
         for queue in self.targets.iter_mut().map(|target| &mut target.queue).chain([&mut self.unplaced]) {
             while let Some(first) = queue.front()
@@ -249,11 +252,14 @@ impl Worker {
         let connection: &mut Connection = &mut self.connections[index];
         self.attention_ns = 0;
         let lost = connection.close(now);
+        if let Some(watching) = &mut self.watching {
+            watching.lost(index);
+        }
         self.end_lost(lost, class, now);
     }
 
     /// These requests will never be answered.
-    fn end_lost(&mut self, lost: Vec<Open>, class: ErrorClass, now: u64) {
+    pub(super) fn end_lost(&mut self, lost: Vec<Open>, class: ErrorClass, now: u64) {
         for open in lost {
             if open.late {
                 self.never_answered(open.handle, now);

@@ -208,25 +208,73 @@ impl Ledger {
         self.page(intended).awaited -= 1;
     }
 
+    /// A put was sent that `count` watchers are to be told of. The account of its bucket stays open for that.
+    pub(super) fn expect_events(&mut self, intended: u64, count: u64) {
+        self.page(intended).open += count;
+    }
+
+    /// A watcher was told in time ([`Outcome::Ok`]), or was not. If it is `awaited`, [`Ledger::late_event`] or
+    /// [`Ledger::forget_events`] follows.
+    pub(super) fn event(&mut self, entry: Entry, outcome: Outcome, sample: Sample, awaited: bool) {
+        *match outcome {
+            Outcome::Ok => &mut self.totals.watch_events,
+            _ => &mut self.totals.watch_timed_out,
+        } += 1;
+        let page = self.page(entry.intended);
+        page.open -= 1;
+        page.awaited += u64::from(awaited);
+        page.record(entry.coordinator, entry.name, outcome, sample);
+    }
+
+    /// A watcher was told after all.
+    pub(super) fn late_event(&mut self, entry: Entry, sample: Sample) {
+        self.totals.watch_late += 1;
+        let page = self.page(entry.intended);
+        page.awaited -= 1;
+        page.record(entry.coordinator, entry.name, Outcome::Late, sample);
+    }
+
+    /// So many watchers need not be told any more, and so many will not be told late any more.
+    pub(super) fn forget_events(&mut self, intended: u64, open: u64, awaited: u64) {
+        // The bucket of a put that all were told of may be gone.
+        if open + awaited > 0 {
+            let page = self.page(intended);
+            page.open -= open;
+            page.awaited -= awaited;
+        }
+    }
+
     /// Records a finding of an answer, whatever became of its operation, unless the account of its bucket is closed.
     pub(super) fn found(&mut self, intended: u64, finding: Finding) {
         if !self.keeps(intended) {
             return;
         }
         let total = &mut self.totals;
-        *match finding {
-            Finding::Stale => &mut total.stale,
-            Finding::Empty => &mut total.empty,
-            Finding::Missing => &mut total.missing,
-            Finding::Mismatch => &mut total.mismatched,
-        } += 1;
+        match finding {
+            Finding::Stale => total.stale += 1,
+            Finding::Empty => total.empty += 1,
+            Finding::Missing => total.missing += 1,
+            Finding::Mismatch => total.mismatched += 1,
+            Finding::Seen => total.looked_for += 1,
+            Finding::Lost => {
+                total.stale += 1;
+                total.looked_for += 1;
+                total.lost += 1;
+            }
+        }
         let counts = &mut self.page(intended).counts;
-        *match finding {
-            Finding::Stale => &mut counts.stale,
-            Finding::Empty => &mut counts.empty,
-            Finding::Missing => &mut counts.missing,
-            Finding::Mismatch => &mut counts.mismatched,
-        } += 1;
+        match finding {
+            Finding::Stale => counts.stale += 1,
+            Finding::Empty => counts.empty += 1,
+            Finding::Missing => counts.missing += 1,
+            Finding::Mismatch => counts.mismatched += 1,
+            Finding::Seen => counts.looked_for += 1,
+            Finding::Lost => {
+                counts.stale += 1;
+                counts.looked_for += 1;
+                counts.lost += 1;
+            }
+        }
     }
 
     /// Counts what an answer in time has read or written, `service` after the request was sent.
@@ -351,6 +399,19 @@ mod tests {
         ledger.attempt(1_010, 0, AttemptEnd::Late, 7);
         assert!(ledger.drain(u64::MAX).is_empty());
         assert_eq!((ledger.balance(0, 0, 0).mismatched, ledger.balance(0, 0, 0).stale), (0, 1));
+    }
+
+    #[test]
+    fn a_lost_write_was_looked_for_and_its_read_is_stale() {
+        let mut ledger = Ledger::new(1_000, 100, Shape { coordinators: 1, names: 1, late_ns: 1 });
+        ledger.scheduled(1_010);
+        ledger.found(1_010, Finding::Seen);
+        ledger.found(1_010, Finding::Lost);
+        let balance = ledger.balance(0, 0, 0);
+        assert_eq!((balance.looked_for, balance.lost, balance.stale), (2, 1, 1));
+        let parts = ledger.drain(1_200);
+        let counts = &parts[0].1.counts;
+        assert_eq!((counts.looked_for, counts.lost, counts.stale), (2, 1, 1));
     }
 
     #[test]

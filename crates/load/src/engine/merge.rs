@@ -15,6 +15,8 @@ pub(super) struct Merge {
     length_ns: u64,
     coordinators: Vec<String>,
     operations: Vec<String>,
+    /// The place of the name for watches' events behind those of operations, if something is watched.
+    events: Option<u16>,
     threads: usize,
     /// By number, as long as something may still be added.
     open: BTreeMap<u64, Sum>,
@@ -38,10 +40,13 @@ impl Merge {
         epoch_ns: u64,
         length_ns: u64,
         coordinators: Vec<String>,
-        operations: Vec<String>,
+        mut operations: Vec<String>,
+        watches: bool,
         threads: usize,
     ) -> Self {
-        Merge { epoch_ns, length_ns, coordinators, operations, threads, open: BTreeMap::new() }
+        let events = watches.then_some(operations.len() as u16);
+        operations.extend(events.map(|_| Series::WATCH.to_owned()));
+        Merge { epoch_ns, length_ns, coordinators, operations, events, threads, open: BTreeMap::new() }
     }
 
     /// Takes what every thread handed out, in the order of the threads, and returns the buckets that changed. All
@@ -62,9 +67,23 @@ impl Merge {
 
     fn bucket(&mut self, number: u64) -> Option<Bucket> {
         let sum = self.open.get(&number)?;
-        let Counts { scheduled, sent, never_sent, withheld, stale, empty, missing, mismatched, rerouted, late_starts } =
-            sum.counts;
+        let Counts {
+            scheduled,
+            sent,
+            never_sent,
+            withheld,
+            stale,
+            empty,
+            missing,
+            mismatched,
+            looked_for,
+            lost,
+            rerouted,
+            late_starts,
+        } = sum.counts;
         let over = sum.over.values().all(|over| *over);
+        let (watches, series): (Vec<&Cell>, Vec<&Cell>) =
+            sum.cells.iter().partition(|cell| self.events == Some(cell.name));
         let mut bucket = Bucket {
             start_ns: self.epoch_ns.saturating_add(number.saturating_mul(self.length_ns)),
             length_ns: self.length_ns,
@@ -74,7 +93,8 @@ impl Merge {
             sent,
             never_sent,
             withheld,
-            series: sum.cells.iter().map(|cell| self.series(cell)).collect(),
+            series: series.into_iter().map(|cell| self.series(cell)).collect(),
+            watches: watches.into_iter().map(|cell| self.series(cell)).collect(),
             operations: sum.work.iter().map(|work| self.counts(work)).collect(),
             lateness: sum.lateness.histogram(),
             late_starts,
@@ -83,10 +103,13 @@ impl Merge {
             empty,
             missing,
             mismatched,
+            looked_for,
+            lost,
             rerouted,
         };
         let order = |series: &Series| (series.coordinator.clone(), series.statement.clone(), series.outcome);
         bucket.series.sort_by_cached_key(order);
+        bucket.watches.sort_by_cached_key(order);
         bucket.operations.sort_by(|one, other| one.operation.cmp(&other.operation));
         if over {
             self.open.remove(&number);

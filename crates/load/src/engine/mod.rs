@@ -4,10 +4,12 @@
 //! thread by sending it a closure and waking its epoll, which costs the thread nothing in between.
 
 mod answer;
+mod answer_etcd;
 mod connection;
 mod driven;
 mod ending;
 mod flow;
+mod leader;
 mod ledger;
 mod merge;
 mod operations;
@@ -18,6 +20,7 @@ mod send_driven;
 mod start;
 mod thread;
 mod waiting;
+mod watching;
 mod wheel;
 mod worker;
 
@@ -28,9 +31,10 @@ use std::{
 };
 
 use crate::{
-    Balance, Balancing, Bucket, ConnectionEvent, DataPath, EngineConfig, KeyValue, Live, LoadError, Pace, PaceChange,
-    Progress, Refusal, Workload,
+    Balance, Balancing, Bucket, ConnectionEvent, DataPath, EngineConfig, EtcdLoad, KeyValue, Live, LoadError, Pace,
+    PaceChange, Progress, Refusal, Workload,
     control::{self, Limit},
+    etcd::EtcdWork,
     histogram,
     ring::Replicas,
     workload::{FILLING, KeyValueLoad, MIX, Population},
@@ -79,16 +83,47 @@ impl Engine {
     ) -> Result<Engine, LoadError> {
         config.check()?;
         workload.check()?;
-        if config.threads as u64 > workload.population {
-            return Err(LoadError::Config {
-                what: format!("{} threads cannot share {} keys", config.threads, workload.population),
-                remedy: "use fewer threads or a larger population",
-            });
-        }
+        shared_by(workload.population, config.threads)?;
         let population = Arc::new(Population::default());
         let keys = workload.population;
         let load = KeyValueLoad { workload, seed: config.seed, population: Arc::clone(&population) };
         let mut engine = Engine::launch_unless(config, Arc::new(load), interrupted)?;
+        engine.population = Some((keys, population));
+        Ok(engine)
+    }
+
+    /// [`Engine::launch`] for the load of an etcd ([`DataPath::Etcd`]), which has [`Pace::Populate`], and one pace for all
+    /// operations by weight ([`Engine::set_pace`]) or one for each ([`EtcdLoad::apart`]). Its watches begin before it
+    /// returns.
+    ///
+    /// # Errors
+    /// Those of [`Engine::launch`], and an impossible load.
+    pub fn start_etcd(config: EngineConfig, load: EtcdLoad) -> Result<Engine, LoadError> {
+        Engine::start_etcd_unless(config, load, &|| false)
+    }
+
+    /// [`Engine::start_etcd`], given up as soon as `interrupted` returns true; it is polled several times a second.
+    ///
+    /// # Errors
+    /// Those of [`Engine::start_etcd`], and [`LoadError::Interrupted`].
+    pub fn start_etcd_unless(
+        config: EngineConfig,
+        load: EtcdLoad,
+        interrupted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Engine, LoadError> {
+        let config = EngineConfig { path: DataPath::Etcd, ..config };
+        config.check()?;
+        load.check()?;
+        shared_by(load.population, config.threads)?;
+        if load.watchers > 0 && config.threads > 1 {
+            return Err(LoadError::Config {
+                what: format!("{} load threads, of which each would have to know what the others put", config.threads),
+                remedy: "use one thread, or no watchers",
+            });
+        }
+        let (keys, population) = (load.population, Arc::new(Population::default()));
+        let work = EtcdWork { load, seed: config.seed, population: Arc::clone(&population) };
+        let mut engine = Engine::launch_unless(config, Arc::new(work), interrupted)?;
         engine.population = Some((keys, population));
         Ok(engine)
     }
@@ -127,13 +162,12 @@ impl Engine {
             });
         }
         let replicas = match (config.path, config.balancing) {
-            // The driver reads the ring itself.
-            (DataPath::Driver, _) | (_, Balancing::RoundRobin) => Vec::new(),
+            // The driver reads the ring itself, and etcd has none.
+            (DataPath::Driver | DataPath::Etcd, _) | (_, Balancing::RoundRobin | Balancing::Leader) => Vec::new(),
             (DataPath::Own, Balancing::TokenAware) => {
                 let limit = Limit { time: RING_LIMIT, interrupted };
-                let ring = |table| {
-                    control::token_ring_by(&config.wire, &config.coordinators, &config.thread_start, table, limit)
-                };
+                let ring =
+                    |table| control::token_ring(&config.wire, &config.coordinators, &config.thread_start, table, limit);
                 let rings = workload.tables().iter().map(ring).collect::<Result<Vec<_>, _>>()?;
                 let nearest = &config.coordinators[..config.tier_ends()[0]];
                 rings.into_iter().map(|ring| Replicas::new(ring, nearest)).collect()
@@ -141,7 +175,8 @@ impl Engine {
         };
         let coordinators: Vec<String> = config.coordinators.iter().map(|node| node.name.clone()).collect();
         let bucket_ns = config.bucket.as_nanos() as u64;
-        let merge = Merge::new(config.epoch_ns, bucket_ns, coordinators.clone(), operations, config.threads);
+        let (names, watches) = (coordinators.clone(), workload.watched().is_some());
+        let merge = Merge::new(config.epoch_ns, bucket_ns, names, operations, watches, config.threads);
         let merge = Mutex::new(merge);
         let mut engine = Engine { threads: Vec::new(), merge, coordinators, flows, population: None };
         let shared = Arc::new(worker::Setup { config, workload, replicas });
@@ -175,8 +210,8 @@ impl Engine {
     /// finished and accounted.
     ///
     /// # Errors
-    /// A rate or a number of users that is out of range, [`Pace::Populate`] for another workload than a [`KeyValue`];
-    /// a load thread that has died.
+    /// A rate or a number of users that is out of range, [`Pace::Populate`] for another workload than a [`KeyValue`]
+    /// and an [`EtcdLoad`]; a load thread that has died.
     pub fn set_pace(&self, pace: Pace) -> Result<PaceChange, LoadError> {
         let mut paces = vec![Pace::Idle; self.flows];
         let flow = if matches!(pace, Pace::Populate { .. }) && self.population.is_some() { FILLING } else { MIX };
@@ -352,6 +387,17 @@ impl Engine {
     }
 }
 
+/// Refuses what leaves a thread without keys.
+fn shared_by(keys: u64, threads: usize) -> Result<(), LoadError> {
+    if threads as u64 <= keys {
+        return Ok(());
+    }
+    Err(LoadError::Config {
+        what: format!("{threads} threads cannot share {keys} keys"),
+        remedy: "use fewer threads or a larger population",
+    })
+}
+
 impl Drop for Engine {
     fn drop(&mut self) {
         drop(self.ask(|worker| worker.stop(0)));
@@ -469,6 +515,7 @@ mod tests {
             write: 1,
             population: 100,
             value_size: 16,
+            timestamps: Default::default(),
         };
         let config = EngineConfig { threads: 2, ..EngineConfig::new(stub.coordinators()) };
         let engine = Engine::start(config, workload).unwrap();

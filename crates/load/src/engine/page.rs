@@ -36,6 +36,8 @@ pub(super) struct Counts {
     pub(super) empty: u64,
     pub(super) missing: u64,
     pub(super) mismatched: u64,
+    pub(super) looked_for: u64,
+    pub(super) lost: u64,
     pub(super) rerouted: u64,
     pub(super) late_starts: u64,
 }
@@ -51,6 +53,8 @@ impl Counts {
         self.empty += other.empty;
         self.missing += other.missing;
         self.mismatched += other.mismatched;
+        self.looked_for += other.looked_for;
+        self.lost += other.lost;
         self.rerouted += other.rerouted;
         self.late_starts += other.late_starts;
     }

@@ -7,7 +7,7 @@ use super::{
     wheel::Watched,
     worker::Worker,
 };
-use crate::{Balancing, Ended, ErrorClass, Received, Route, Sending, ServerError};
+use crate::{Balancing, Ended, ErrorClass, Received, RequestError, Route, Sending, ServerError};
 
 /// Every operation is checked at least this often. Few live longer, so the size of the wheel does not grow with the
 /// timeout.
@@ -92,7 +92,8 @@ impl Worker {
 
     /// Whether it accepts operations now, or will once its statements are prepared again.
     pub(super) fn is_connected(&self, coordinator: usize) -> bool {
-        self.targets[coordinator].connections.clone().any(|index| self.connections[index].established)
+        let takes = |index: usize| self.connections[index].established && self.connections[index].leaving().is_none();
+        self.targets[coordinator].connections.clone().any(takes)
     }
 
     /// The coordinator whose turn it is among those allowed and connected; `None` if none is connected.
@@ -101,6 +102,12 @@ impl Worker {
         self.turn = turn.wrapping_add(1);
         let by_token = self.setup.config.balancing == Balancing::TokenAware;
         let mut passed = false;
+        if self.setup.config.balancing == Balancing::Leader {
+            if let Some(leader) = self.leader.coordinator().filter(|leader| self.is_connected(*leader)) {
+                return Some(leader);
+            }
+            passed = true;
+        }
         if by_token
             && let Route::Token { table, token } = route
             && let Some(replicas) = self.setup.replicas.get(usize::from(table))
@@ -170,8 +177,22 @@ impl Worker {
         let sending = Sending { now_ns: now, unix_us, attempt: operation.attempt, step: operation.step };
         let open = Open { handle, sent_ns: 0, late: false };
         let (workload, target) = (&mut self.workload, &mut self.connections[index]);
-        let stream = match target.send(open, |request| workload.request(ticket, &sending, request)) {
+        let sent = if target.speaks_etcd() {
+            target.call(open, |call| workload.call(ticket, &sending, call))
+        } else {
+            target.send(open, |request| workload.request(ticket, &sending, request))
+        };
+        let stream = match sent {
             Ok(stream) => stream,
+            Err(RequestError::Leaving) => {
+                operation.outstanding -= 1;
+                let operation = *operation;
+                // It is closed once nothing is awaited on it any more.
+                self.touch(index);
+                self.count_attempt(&operation, AttemptEnd::Failed(ErrorClass::ConnectionLost), 0);
+                self.failed(handle, ErrorClass::ConnectionLost, now);
+                return;
+            }
             Err(error) => {
                 operation.outstanding -= 1;
                 operation.requests -= 1;
@@ -182,6 +203,11 @@ impl Worker {
         };
         operation.place = (index as u32, stream);
         self.ledger.request(operation.intended, operation.name);
+        if let Some(watching) = &mut self.watching
+            && let Some(version) = self.workload.version(ticket)
+        {
+            watching.sent(version, operation.intended, operation.deadline, now, &mut self.ledger);
+        }
         self.touch(index);
         self.watch_attempt(handle, number, now);
     }

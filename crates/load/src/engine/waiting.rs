@@ -78,6 +78,9 @@ impl Worker {
         if let Some(Reverse((at, _))) = self.rests.peek() {
             next = next.min(*at);
         }
+        if let Some(watching) = &self.watching {
+            next = next.min(watching.next_ns());
+        }
         for flow in &self.flows {
             let (scheduled, rested) = flow.next_ns();
             next = next.min(scheduled.max(self.last_start_ns + self.coalesce_ns)).min(rested);

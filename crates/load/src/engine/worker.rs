@@ -18,13 +18,15 @@ use super::{
     connection::{Connection, Loss, State, Step},
     driven::Driven,
     flow::Flow,
+    leader::Leader,
     ledger::{Ledger, Recent},
     operations::{Handle, Operations, Stage},
     page::{Part, Shape},
+    watching::Watching,
     wheel::Wheel,
 };
 use crate::{
-    Balance, ConnectionEvent, DataPath, EngineConfig, LoadError, Pace, ThreadWorkload, Workload,
+    Balance, Balancing, ConnectionEvent, DataPath, EngineConfig, LoadError, Pace, ThreadWorkload, Workload,
     account::late_start_ns,
     driver::TIMER,
     ring::Replicas,
@@ -110,6 +112,10 @@ pub(super) struct Worker {
     pub(super) rests: BinaryHeap<Reverse<(u64, Handle)>>,
     /// Counts choices of a coordinator.
     pub(super) turn: usize,
+    /// Who leads, if that is the coordinator of everything.
+    pub(super) leader: Leader,
+    /// What is watched.
+    pub(super) watching: Option<Watching>,
     pub(super) wheel: Wheel,
     pub(super) ledger: Ledger,
     events: Vec<ConnectionEvent>,
@@ -160,10 +166,15 @@ impl Worker {
         let timeout_ns = config.timeout.as_nanos() as u64;
         let patience_ns = patience_ns(timeout_ns);
         let (driven, per_coordinator) = match config.path {
-            DataPath::Own => (None, config.connections),
+            DataPath::Own | DataPath::Etcd => (None, config.connections),
             DataPath::Driver => (Some(Driven::new(&epoll, config)?), 0),
         };
-        let wire = Arc::new(config.wire.clone());
+        let speaks_etcd = config.path == DataPath::Etcd;
+        let mut wire = config.wire.clone();
+        if speaks_etcd {
+            wire.tls = wire.tls.map(|tls| tls.speaking("h2"));
+        }
+        let wire = Arc::new(wire);
         let (mut targets, mut connections) = (Vec::new(), Vec::new());
         for (number, coordinator) in config.coordinators.iter().enumerate() {
             let first = connections.len();
@@ -180,6 +191,9 @@ impl Worker {
                     dead_peer,
                 );
                 connection.allow(config.max_pending);
+                if speaks_etcd {
+                    connection.speak_etcd(largest, config.balancing == Balancing::Leader && token == first);
+                }
                 connections.push(connection);
             }
             targets.push(Target {
@@ -191,9 +205,18 @@ impl Worker {
         }
         let counts_attempts = config.retries.tries > 1;
         let attempt_timeout = config.retries.attempt_timeout.filter(|_| counts_attempts);
+        // Events have a name of their own, behind those of the operations.
+        let names = workload.operations().len();
+        let watching = workload.watched().map(|watched| {
+            let turn = |turn: usize| {
+                targets.iter().enumerate().map(move |(number, target)| (target.connections.start + turn, number))
+            };
+            let places: Vec<(usize, usize)> = (0..per_coordinator).flat_map(turn).collect();
+            Watching::new(watched, &places, names as u16, timeout_ns)
+        });
         let shape = Shape {
             coordinators: targets.len(),
-            names: workload.operations().len(),
+            names: names + usize::from(watching.is_some()),
             late_ns: late_start_ns(config.tick),
         };
         Ok(Worker {
@@ -219,6 +242,8 @@ impl Worker {
             rests: BinaryHeap::new(),
             // Threads start with different coordinators.
             turn: index,
+            leader: Leader::new(config.coordinators.len()),
+            watching,
             wheel: Wheel::default(),
             events: Vec::new(),
             // A stream that no schedule and no workload uses.
@@ -297,6 +322,8 @@ impl Worker {
                     let patience = Duration::from_nanos(connection.patience_ns);
                     self.lose(index, Loss::because(format!("no answer in {} within {patience:?}", step.name())));
                 }
+                // This changes when that is next; it is found out below.
+                State::Ready if connection.is_to_ask(now) => self.ask_status(index),
                 _ => {}
             }
         }
@@ -375,12 +402,16 @@ impl Worker {
     }
 
     fn is_over(&self, now: u64) -> bool {
-        self.stopping.is_some_and(|deadline| now >= deadline || self.operations.open() == 0)
+        let is_idle = || self.operations.open() == 0 && self.watching.as_ref().is_none_or(Watching::is_idle);
+        self.stopping.is_some_and(|deadline| now >= deadline || is_idle())
     }
 
     /// Ends what is still open, so that the account can be closed.
     fn finish(mut self, now: u64) -> Final {
         self.abandon(now);
+        if let Some(watching) = &mut self.watching {
+            watching.close(&mut self.ledger);
+        }
         let balance = self.balance();
         Final { balance, parts: self.ledger.drain(u64::MAX) }
     }

@@ -118,6 +118,13 @@ impl Tls {
         Ok(Tls { config: Arc::new(config), verifier })
     }
 
+    /// The same for connections on which this protocol is spoken, which servers of several ask for (ALPN, RFC 7301).
+    pub(crate) fn speaking(&self, protocol: &str) -> Tls {
+        let mut config = (*self.config).clone();
+        config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+        Tls { config: Arc::new(config), verifier: self.verifier.clone() }
+    }
+
     /// A new session with a server.
     pub(super) fn session(&self, address: IpAddr, name: &str) -> Result<ClientConnection, rustls::Error> {
         let mut config = (*self.config).clone();

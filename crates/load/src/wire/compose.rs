@@ -28,6 +28,9 @@ pub enum RequestError {
     /// A frame is limited (section 2.5).
     #[error("a request is longer than 256 MiB; write smaller values or batches")]
     TooLong,
+    /// The server has said that it closes the connection.
+    #[error("the server takes no more requests on this connection")]
+    Leaving,
     /// The driver cannot carry it.
     #[error("{0}")]
     Driver(&'static str),

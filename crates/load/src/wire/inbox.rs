@@ -130,6 +130,13 @@ impl Inbox {
         }
     }
 
+    /// All that is unread, which counts as read from now on: of connections that speak something else than CQL.
+    pub(crate) fn take(&mut self) -> &[u8] {
+        let unread = self.read..self.filled;
+        self.read = self.filled;
+        &self.raw[unread]
+    }
+
     /// The first unread byte: of a client with another protocol, the version that it speaks.
     pub(crate) fn first(&self) -> Option<u8> {
         self.raw[self.read..self.filled].first().copied()

@@ -77,6 +77,12 @@ impl Outbox {
         Ok(())
     }
 
+    /// What was added with [`Outbox::control`] so far ends the request on this stream: [`Outbox::wrote`] reports when it
+    /// is sent. Only of bytes that need no packing.
+    pub(crate) fn ends(&mut self, stream: u16) {
+        self.unsent.push_back((self.cleared + self.output.len() as u64, stream));
+    }
+
     /// Adds a frame whose sending is not reported.
     pub(crate) fn control(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         write(if self.framing.is_plain() { &mut self.output } else { &mut self.staging });

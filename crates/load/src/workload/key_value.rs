@@ -3,6 +3,16 @@ use std::collections::BTreeMap;
 use super::key_value_thread::{FLOWS, READS, WRITES};
 use crate::{Consistency, LoadError, Pace, value};
 
+/// Who says when a write was made, which decides which of two writes wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Timestamps {
+    /// The client, by a clock that never jumps: a write that it sends later wins.
+    #[default]
+    Client,
+    /// The node that coordinates the write, by its own clock, whatever that shows.
+    Coordinator,
+}
+
 /// The short-form workload: one row per key, a `bigint` and a blob, read and written by weight.
 #[derive(Debug, Clone)]
 pub struct KeyValue {
@@ -24,6 +34,8 @@ pub struct KeyValue {
     pub population: u64,
     /// Size of a value in bytes, at least [`KeyValue::SMALLEST_VALUE`].
     pub value_size: u64,
+    /// Who says when a write was made.
+    pub timestamps: Timestamps,
 }
 
 impl KeyValue {
@@ -33,7 +45,7 @@ impl KeyValue {
     /// commit-log segment) of 16 MiB. 4 KiB of them are left for what surrounds the value: less than 200 bytes in the
     /// frame, and the names, timestamps and lengths of the mutation.
     pub const LARGEST_VALUE: u64 = (16 << 20) - (4 << 10);
-    /// The largest population, 2^28: eight bytes per key are kept to know its newest acknowledged version.
+    /// The largest population, 2^28: ten bytes per key are kept to know its newest acknowledged version, and who looked for it.
     pub const LARGEST_POPULATION: u64 = 1 << 28;
 
     /// Paces for [`crate::Engine::set_paces`]: reads and writes as two loads, each by its own pace, whatever becomes of the
@@ -142,6 +154,7 @@ mod tests {
             write: 1,
             population: 10,
             value_size: 16,
+            timestamps: Timestamps::Client,
         }
     }
 

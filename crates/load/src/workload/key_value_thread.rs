@@ -5,8 +5,8 @@ use std::sync::Arc;
 use brownout_base::random::{Random, derive};
 
 use super::{
-    Drawn, Ended, Ending, Finding, KeyValue, Received, Route, Sending, ServerError, Table, ThreadWorkload, Ticket,
-    Verdict, Workload, keys::Keys, population::Population,
+    Drawn, Ending, Finding, KeyValue, Received, Route, Sending, ServerError, Table, ThreadWorkload, Ticket, Timestamps,
+    Verdict, Workload, filling::Filling, keys::Keys, population::Population,
 };
 use crate::{Answer, ErrorClass, Parameters, Request, murmur3_token, value};
 
@@ -71,23 +71,14 @@ impl Workload for KeyValueLoad {
 #[derive(Debug, Clone, Copy)]
 struct Open {
     key: u64,
-    /// For a write, the version it writes; for a read, the newest version acknowledged before.
+    /// For a write, the version it writes; for a read, the newest version acknowledged before it was first sent.
     version: u64,
     write: bool,
+    /// For a write: when it was sent, every request to write its key had been answered. For a read: that holds for the
+    /// newest version acknowledged before, and nobody had looked for it yet.
+    certain: bool,
     /// Number of the filling that it belongs to.
     filling: Option<u64>,
-}
-
-/// How far this thread has come in writing every key.
-#[derive(Debug, Default)]
-struct Filling {
-    number: u64,
-    /// Index of the next key that was never tried.
-    next: u64,
-    /// Keys whose write has failed.
-    failed: Vec<u64>,
-    /// A write was permanently refused.
-    over: bool,
 }
 
 struct KeyValueThread {
@@ -120,27 +111,21 @@ impl KeyValueThread {
         &self.open[ticket.0 as usize]
     }
 
-    fn next_to_fill(&mut self) -> Option<u64> {
-        let filling = &mut self.filling;
-        if filling.over {
-            None
-        } else if filling.next < self.keys.count() {
-            filling.next += 1;
-            Some(self.keys.at(filling.next - 1))
-        } else {
-            filling.failed.pop()
-        }
-    }
-
-    fn judge_read(&self, open: &Open, answer: &Answer<'_>) -> Verdict {
+    fn judge_read(&mut self, open: &Open, answer: &Answer<'_>) -> Verdict {
         let Answer::Rows(rows) = answer else { return Verdict::failed(ErrorClass::Unexpected) };
         match rows.cells().next() {
             Some(Some(content)) => match value::verify(content, open.key, self.workload.value_size as usize) {
                 None => Verdict::mismatch(),
-                Some(version) if version < open.version => {
-                    Verdict { finding: Some(Finding::Stale), ..Verdict::done(1, 1) }
+                Some(version) => {
+                    let first = open.certain && self.keys.look(open.key, open.version);
+                    let finding = match (version < open.version, first) {
+                        (true, true) => Some(Finding::Lost),
+                        (true, false) => Some(Finding::Stale),
+                        (false, true) => Some(Finding::Seen),
+                        (false, false) => None,
+                    };
+                    Verdict { finding, ..Verdict::done(1, 1) }
                 }
-                Some(_) => Verdict::done(1, 1),
             },
             // The row exists but its value is null, which nobody wrote.
             Some(None) => Verdict::mismatch(),
@@ -153,14 +138,14 @@ impl KeyValueThread {
 impl ThreadWorkload for KeyValueThread {
     fn begin(&mut self, flow: usize) {
         if flow == FILLING {
-            self.filling = Filling { number: self.population.tally().number, ..Filling::default() };
+            self.filling = Filling::begin(&self.population);
         }
     }
 
     fn draw(&mut self, flow: usize) -> Option<Drawn> {
         let open = if flow == FILLING {
-            let key = self.next_to_fill()?;
-            Open { key, version: 0, write: true, filling: Some(self.filling.number) }
+            let key = self.filling.next(&self.keys)?;
+            Open { key, version: 0, write: true, certain: true, filling: Some(self.filling.number()) }
         } else {
             let [mix, reads, writes] = &mut self.random;
             let (write, random) = match flow {
@@ -171,7 +156,7 @@ impl ThreadWorkload for KeyValueThread {
                     (mix.below(read + write) >= read, mix)
                 }
             };
-            Open { key: self.keys.draw(random), version: 0, write, filling: None }
+            Open { key: self.keys.draw(random), version: 0, write, certain: true, filling: None }
         };
         let ticket = self.insert(open);
         Some(Drawn { ticket, operation: if open.write { WRITE } else { READ }, partitions: 1 })
@@ -188,7 +173,11 @@ impl ThreadWorkload for KeyValueThread {
         let open = &mut self.open[ticket.0 as usize];
         let parameters = Parameters::new(self.workload.consistency);
         if !open.write {
-            open.version = self.keys.acknowledged(open.key);
+            // An answer to the first attempt may come late, when a second one is on its way.
+            if sending.attempt == 0 {
+                open.version = self.keys.acknowledged(open.key);
+                open.certain = self.keys.is_awaited(open.key);
+            }
             let parameters = Parameters { skip_metadata: true, ..parameters };
             request.execute(usize::from(READ), &parameters).value(&open.key.to_be_bytes());
             return;
@@ -197,8 +186,14 @@ impl ThreadWorkload for KeyValueThread {
         if open.version == 0 {
             open.version = self.keys.next_version(sending.unix_us);
         }
+        // With an attempt before it that nobody has answered, it is not known when the write was made.
+        open.certain &= self.keys.asked(open.key);
         let Open { key, version, .. } = *open;
-        let parameters = Parameters { timestamp_us: Some(version as i64), ..parameters };
+        let timestamp_us = match self.workload.timestamps {
+            Timestamps::Client => Some(version as i64),
+            Timestamps::Coordinator => None,
+        };
+        let parameters = Parameters { timestamp_us, ..parameters };
         request
             .execute(usize::from(WRITE), &parameters)
             .value(&key.to_be_bytes())
@@ -210,36 +205,89 @@ impl ThreadWorkload for KeyValueThread {
         if !open.write {
             return self.judge_read(&open, answer);
         }
+        self.keys.answered(open.key);
         if *answer != Answer::Void {
             return Verdict::failed(ErrorClass::Unexpected);
         }
-        self.keys.acknowledge(open.key, open.version);
+        self.keys.acknowledge(open.key, open.version, open.certain);
         Verdict::done(1, 1)
     }
 
     fn refused(&mut self, ticket: Ticket, error: &ServerError<'_>, received: &Received) {
-        if let Some(filling) = self.at(ticket).filling
-            && error.class == ErrorClass::Invalid
-            && !received.late
-        {
-            self.filling.over |= filling == self.filling.number;
-            let reason = format!("{} (code {:#06x})", error.message, error.code);
-            self.population.refuse(filling, received.coordinator, reason);
+        let Open { key, write, .. } = *self.at(ticket);
+        if write {
+            self.keys.answered(key);
+        }
+        if let Some(number) = self.at(ticket).filling {
+            self.filling.refused(number, error, received, &self.population);
         }
     }
 
     fn end(&mut self, ticket: Ticket, ending: &Ending) {
         let Open { key, filling, .. } = *self.at(ticket);
         if let Some(number) = filling {
-            let acknowledged = ending.result == Ended::Ok;
-            self.population.written(number, acknowledged);
-            if !acknowledged && number == self.filling.number {
-                self.filling.failed.push(key);
-            }
+            self.filling.ended(number, key, ending, &self.population);
         }
     }
 
     fn release(&mut self, ticket: Ticket) {
         self.free.push(ticket.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{
+        Consistency,
+        wire::{Statements, Version, compose},
+    };
+
+    fn thread() -> KeyValueThread {
+        let workload = KeyValue {
+            keyspace: "k".into(),
+            table: "t".into(),
+            replication: 1,
+            data_centres: BTreeMap::new(),
+            consistency: Consistency::One,
+            read: 1,
+            write: 1,
+            population: 1,
+            value_size: 100,
+            timestamps: Timestamps::Client,
+        };
+        KeyValueThread {
+            keys: Keys::new(0, 1, workload.population),
+            workload,
+            population: Arc::default(),
+            random: [1, 2, 3].map(Random::new),
+            open: Vec::new(),
+            free: Vec::new(),
+            filling: Filling::default(),
+        }
+    }
+
+    fn send(thread: &mut KeyValueThread, ticket: Ticket, attempt: u32) {
+        let mut statements = Statements::new(Version::V4);
+        statements.keep(usize::from(READ), &[1], &[]);
+        let sending = Sending { now_ns: 0, unix_us: 1_000, attempt, step: 0 };
+        compose(&mut Vec::new(), 1, &statements, |request| thread.request(ticket, &sending, request)).unwrap();
+    }
+
+    #[test]
+    fn a_read_is_judged_by_what_was_acknowledged_before_its_first_attempt_whichever_is_answered() {
+        let mut thread = thread();
+        thread.keys.acknowledge(0, 10, true);
+        let early = thread.draw(READS).unwrap().ticket;
+        send(&mut thread, early, 0);
+        thread.keys.acknowledge(0, 20, false);
+        send(&mut thread, early, 1);
+        let judged_by = |thread: &KeyValueThread, ticket| (thread.at(ticket).version, thread.at(ticket).certain);
+        assert_eq!(judged_by(&thread, early), (10, true));
+        let later = thread.draw(READS).unwrap().ticket;
+        send(&mut thread, later, 0);
+        assert_eq!(judged_by(&thread, later), (20, false));
     }
 }

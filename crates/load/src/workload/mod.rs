@@ -17,17 +17,23 @@
 //! `end` comes once, as soon as the outcome is certain; `release` comes once, after it, when no late answer can come
 //! any more, or none is waited for. Between the two, `answer` may be called with [`Received::late`]. An operation that
 //! finds no connection in time goes from `draw` to `end` ([`Ending::NeverSent`]) without a request.
+//!
+//! That is how Cassandra is asked. An etcd ([`crate::DataPath::Etcd`]) is asked with `call` in the place of `request`, and
+//! judged with `reply` in the place of `answer`.
 
+mod filling;
 mod key_value;
 mod key_value_thread;
 mod keys;
 mod population;
 
-pub use key_value::KeyValue;
+pub(crate) use filling::Filling;
+pub use key_value::{KeyValue, Timestamps};
 pub(crate) use key_value_thread::{FILLING, KeyValueLoad, MIX};
+pub(crate) use keys::Keys;
 pub(crate) use population::Population;
 
-use crate::{Answer, ErrorClass, Request};
+use crate::{Answer, Call, ErrorClass, Reply, Request};
 
 /// What is asked of the database; shared by all load threads.
 pub trait Workload: Send + Sync + 'static {
@@ -53,6 +59,11 @@ pub trait Workload: Send + Sync + 'static {
     /// The largest body of an answer in bytes. A longer one is garbage, and the connection is closed.
     fn largest_answer(&self) -> usize {
         LARGEST_ANSWER
+    }
+
+    /// What is watched of an etcd, and by how many; `None`: nothing is.
+    fn watched(&self) -> Option<Watched> {
+        None
     }
 
     /// Creates the part of load thread number `thread` (from 0) of `threads`.
@@ -91,15 +102,46 @@ pub trait ThreadWorkload: Send {
     /// not be computed.
     fn route(&self, ticket: Ticket, by_token: bool) -> Route;
 
-    /// Writes the request to send now: the first one, the next page, or the same again after a failure.
-    fn request(&mut self, ticket: Ticket, sending: &Sending, request: Request<'_>);
+    /// Writes the request to send now: the first one, the next page, or the same again after a failure. On CQL
+    /// connections only.
+    fn request(&mut self, ticket: Ticket, sending: &Sending, request: Request<'_>) {
+        let _ = (ticket, sending, request);
+    }
+
+    /// The same on connections to etcd.
+    fn call(&mut self, ticket: Ticket, sending: &Sending, call: Call<'_>) {
+        let _ = (ticket, sending, call);
+    }
 
     /// What an answer means. Server errors do not come here ([`ThreadWorkload::refused`]), nor do timeouts and lost
     /// connections ([`ThreadWorkload::end`]).
     ///
     /// Of a late answer only the finding counts: the next step has been decided without it. A paging state that is
     /// needed for the next page must be copied.
-    fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, received: &Received) -> Verdict;
+    fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, received: &Received) -> Verdict {
+        let _ = (ticket, answer, received);
+        Verdict::failed(ErrorClass::Unexpected)
+    }
+
+    /// The same of a reply to [`ThreadWorkload::call`].
+    fn reply(&mut self, ticket: Ticket, reply: Reply, received: &Received) -> Verdict {
+        let _ = (ticket, reply, received);
+        Verdict::failed(ErrorClass::Unexpected)
+    }
+
+    /// The version that the operation writes, by which watchers know its event; `None`: it writes nothing, or has written
+    /// nothing. Asked after [`ThreadWorkload::call`] and after [`ThreadWorkload::reply`], where something is watched.
+    /// Later writes of a thread have greater versions.
+    fn version(&self, ticket: Ticket) -> Option<u64> {
+        let _ = ticket;
+        None
+    }
+
+    /// The version of a value that a watcher was told of; `None`: none of this workload's.
+    fn event(&self, key: &[u8], value: &[u8]) -> Option<u64> {
+        let _ = (key, value);
+        None
+    }
 
     /// The server has answered with an error, or the request could not be written ([`ErrorClass::Unwritable`], code 0).
     /// The engine decides what follows.
@@ -128,6 +170,18 @@ impl From<&KeyValue> for Table {
     fn from(workload: &KeyValue) -> Self {
         Table { keyspace: workload.keyspace.clone(), name: workload.table.clone() }
     }
+}
+
+/// Keys of an etcd that are watched from the start on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watched {
+    /// The first of them.
+    pub from: Vec<u8>,
+    /// The first behind them.
+    pub end: Vec<u8>,
+    /// How many watches on all of them there are, at most [`crate::EtcdLoad::MOST_WATCHERS`]. They are spread over the
+    /// coordinators.
+    pub watchers: u32,
 }
 
 /// Identifies an operation between engine and workload: its index in a list of the workload's own. The engine only
@@ -258,6 +312,11 @@ pub enum Next {
 pub enum Finding {
     /// Older than the newest write acknowledged before it was sent. May be legitimate at a low consistency.
     Stale,
+    /// The newest write acknowledged before it was sent, or a newer one; nobody had looked for that write before.
+    Seen,
+    /// Stale, and the first to look for the newest acknowledged write: what it returned instead had been answered before
+    /// that write was sent. So that write is lost, if the consistency promises that reads see what was written.
+    Lost,
     /// No row, where no write was known.
     Empty,
     /// No row, although its write had been acknowledged.

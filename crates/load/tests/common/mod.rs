@@ -33,6 +33,7 @@ pub fn workload() -> KeyValue {
         write: 1,
         population: 1_000,
         value_size: 100,
+        timestamps: Default::default(),
     }
 }
 
@@ -147,6 +148,8 @@ pub fn check(book: &Book, balance: &Balance) {
     assert_eq!(book.total(|bucket| bucket.empty), balance.empty);
     assert_eq!(book.total(|bucket| bucket.missing), balance.missing);
     assert_eq!(book.total(|bucket| bucket.mismatched), balance.mismatched);
+    assert_eq!(book.total(|bucket| bucket.looked_for), balance.looked_for);
+    assert_eq!(book.total(|bucket| bucket.lost), balance.lost);
     assert_eq!(book.total(|bucket| bucket.rerouted), balance.rerouted);
     assert_eq!(book.count(|_, _, outcome| outcome == Outcome::Ok), balance.answered_ok);
     assert_eq!(book.count(|_, _, outcome| outcome == Outcome::TimedOut), balance.timed_out);

@@ -100,6 +100,7 @@ fn main() {
         congestion_control: Some(CONGESTION_CONTROL.to_owned()),
         seed: 1,
         realtime,
+        overlay: None,
     })
     .unwrap_or_else(|error| panic!("this bench needs root: {error}"));
     let veth = Veth::start(CONGESTION_CONTROL);

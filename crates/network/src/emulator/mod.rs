@@ -17,3 +17,12 @@ mod packet;
 mod reactor;
 
 pub(crate) use self::reactor::{Announcement, start};
+
+/// GSO packets, for whoever else cuts them or makes them: tunnels in user space.
+pub(crate) mod gso {
+    pub(crate) use super::packet::{
+        checksum::{complete, fold, pseudo_header, put, seal_ipv4},
+        frame::{GSO_TCP4, LONGEST, NEEDS_CSUM, Shape, VNET},
+        slicer::{slice, sliced_length},
+    };
+}

@@ -19,7 +19,7 @@ use crate::{
     sys::{self, OpenError, Tun},
 };
 
-const TUN_DEVICE: &str = "/dev/net/tun";
+pub(crate) const TUN_DEVICE: &str = "/dev/net/tun";
 
 /// How many packets may wait for the emulator. A TUN drops at its tail without back-pressure, so
 /// this must outlast the emulator's worst pause: 10,000 packets are 80 ms of 1.5 Gbit/s in MTU frames.
@@ -35,6 +35,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) mtu: u16,
     /// Of the hosts that have none of their own.
     pub(crate) congestion_control: Option<&'a str>,
+    /// Whether an overlay is built on them.
+    pub(crate) has_overlay: bool,
 }
 
 /// Runs on a thread of its own, which stays in the new namespace until it ends.
@@ -64,7 +66,7 @@ pub(super) fn build(id: HostId, spec: &HostSpec, settings: &Settings) -> Result<
     let address6 = has_ipv6.then_some(address6);
 
     let algorithm = spec.congestion_control.as_deref().or(settings.congestion_control);
-    let lab = Lab { host: &spec.name, index, algorithm, tun: &tun };
+    let lab = Lab { host: &spec.name, index, algorithm, tun: Some(&tun) };
     let congestion_control = lab.route(settings.subnet, spec.address.into())?;
     if let Some(address6) = address6 {
         lab.route(settings.subnet6, address6.into())?;
@@ -72,7 +74,8 @@ pub(super) fn build(id: HostId, spec: &HostSpec, settings: &Settings) -> Result<
 
     let statistics = Statistics::open();
     let (name, address, namespace) = (host(), spec.address, Arc::new(namespace.into()));
-    let inner = Inner { id, name, address, address6, namespace, congestion_control, statistics };
+    let service = settings.has_overlay.then(|| spec.service());
+    let inner = Inner { id, name, address, address6, service, namespace, congestion_control, statistics };
     Ok((Host(Arc::new(inner)), tun))
 }
 
@@ -114,13 +117,26 @@ fn is_without_ipv6(error: &io::Error) -> bool {
     [libc::EAFNOSUPPORT, libc::EOPNOTSUPP, libc::EACCES].map(Some).contains(&error.raw_os_error())
 }
 
+/// Routes `subnet` out of `source` by the interface of an overlay with this number, in the calling thread's host, with this TCP
+/// congestion control: that of the route below is not the overlay's.
+pub(crate) fn route_overlay(
+    host: &str,
+    index: u32,
+    algorithm: Option<&str>,
+    subnet: Subnet,
+    source: Ipv4Addr,
+) -> Result<(), NetworkError> {
+    Lab { host, index, algorithm, tun: None }.route(subnet, source.into()).map(drop)
+}
+
 /// A host's way into the lab.
 struct Lab<'a> {
     host: &'a str,
     index: u32,
     /// The TCP congestion control asked for.
     algorithm: Option<&'a str>,
-    tun: &'a Tun,
+    /// What nobody reads yet; `None` where packets are carried already.
+    tun: Option<&'a Tun>,
 }
 
 impl Lab<'_> {
@@ -154,7 +170,7 @@ impl Lab<'_> {
 
 /// Asks a socket, which is the truth that the databases will see, and swallows the SYN that this
 /// sends: nobody has begun to count.
-fn read_back_congestion_control(address: IpAddr, tun: &Tun) -> io::Result<String> {
+fn read_back_congestion_control(address: IpAddr, tun: Option<&Tun>) -> io::Result<String> {
     // The subnet holds at least four addresses, so the neighbour is in it, whether a host or not.
     let neighbour = match address {
         IpAddr::V4(address) => Ipv4Addr::from(u32::from(address) ^ 1).into(),
@@ -162,7 +178,9 @@ fn read_back_congestion_control(address: IpAddr, tun: &Tun) -> io::Result<String
     };
     let found = sys::tcp_congestion_control(neighbour)?;
     let mut discarded = [0; 2048];
-    while tun.read(&mut discarded)?.is_some() {}
+    if let Some(tun) = tun {
+        while tun.read(&mut discarded)?.is_some() {}
+    }
     Ok(found)
 }
 
@@ -171,7 +189,7 @@ fn available_congestion_controls() -> String {
     fs::read_to_string(LIST).map_or_else(|error| format!("? ({LIST}: {error})"), |list| list.trim().to_owned())
 }
 
-fn tun_error(host: String, error: OpenError) -> NetworkError {
+pub(crate) fn tun_error(host: String, error: OpenError) -> NetworkError {
     match error {
         OpenError::Open(source) => {
             let remedy = match source.kind() {

@@ -5,7 +5,10 @@
 //! namespace's `tcp_congestion_control`: the latter refuses, outside of the first namespace, every
 //! algorithm that the machine's administrator has not allowed, which here can be even cubic.
 
-use std::{io, net::IpAddr};
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr},
+};
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
 
@@ -13,6 +16,12 @@ const RTAX_CC_ALGO: u16 = 16;
 /// `linux/if_link.h`.
 const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
 const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
+const IFLA_VXLAN_ID: u16 = 1;
+const IFLA_VXLAN_LINK: u16 = 3;
+const IFLA_VXLAN_LOCAL: u16 = 4;
+const IFLA_VXLAN_LEARNING: u16 = 7;
+const IFLA_VXLAN_PORT: u16 = 15;
+const IFLA_VXLAN_UDP_CSUM: u16 = 18;
 
 /// Routes `subnet/prefix` to the interface with number `interface`, in the calling thread's namespace.
 pub(crate) fn add_subnet_route(
@@ -96,6 +105,70 @@ pub(crate) fn add_address(interface: u32, address: IpAddr) -> io::Result<()> {
     message.address(libc::IFA_LOCAL, address);
     message.address(libc::IFA_ADDRESS, address);
     message.send()
+}
+
+/// One end of a VXLAN (RFC 7348), which every other end is told to by hand: see [`add_neighbour`].
+pub(crate) struct Vxlan<'a> {
+    /// The new interface.
+    pub(crate) name: &'a str,
+    /// Which VXLAN.
+    pub(crate) id: u32,
+    /// The number of the interface that its packets travel on.
+    pub(crate) link: u32,
+    /// The address there.
+    pub(crate) local: Ipv4Addr,
+    /// The UDP port of all ends.
+    pub(crate) port: u16,
+    /// Its own hardware address.
+    pub(crate) hardware: [u8; 6],
+    /// The largest packet inside, in bytes.
+    pub(crate) mtu: u16,
+}
+
+/// Makes a VXLAN's interface in the calling thread's namespace. It sends nothing but to neighbours that it is told, and its
+/// packets have a checksum, so that damaged ones are thrown away.
+pub(crate) fn add_vxlan(vxlan: &Vxlan<'_>) -> io::Result<()> {
+    let mut data = Message::empty();
+    data.attribute(IFLA_VXLAN_ID, &vxlan.id.to_ne_bytes());
+    data.attribute(IFLA_VXLAN_LINK, &vxlan.link.to_ne_bytes());
+    data.attribute(IFLA_VXLAN_LOCAL, &vxlan.local.octets());
+    data.attribute(IFLA_VXLAN_LEARNING, &[0]);
+    data.attribute(IFLA_VXLAN_PORT, &vxlan.port.to_be_bytes());
+    data.attribute(IFLA_VXLAN_UDP_CSUM, &[1]);
+    let mut info = Message::empty();
+    info.attribute(libc::IFLA_INFO_KIND, b"vxlan");
+    info.attribute(libc::IFLA_INFO_DATA, &data.0);
+    let mut message = Message::new(libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
+    message.link(0, 0);
+    let name: Vec<u8> = vxlan.name.bytes().chain([0]).collect();
+    message.attribute(libc::IFLA_IFNAME, &name);
+    message.attribute(libc::IFLA_MTU, &u32::from(vxlan.mtu).to_ne_bytes());
+    message.attribute(libc::IFLA_ADDRESS, &vxlan.hardware);
+    message.attribute(libc::IFLA_LINKINFO, &info.0);
+    message.send()
+}
+
+/// Tells the VXLAN interface with number `interface` in the calling thread's namespace of another end: which hardware address
+/// the host at `address` has, and where its packets go.
+pub(crate) fn add_neighbour(interface: u32, address: Ipv4Addr, hardware: [u8; 6], end: Ipv4Addr) -> io::Result<()> {
+    // struct ndmsg: family, padding, interface, state, flags, type.
+    let head = |message: &mut Message, family: libc::c_int, state: u16, flags: u8| {
+        message.bytes(&[family as u8, 0, 0, 0]);
+        message.bytes(&interface.to_ne_bytes());
+        message.bytes(&state.to_ne_bytes());
+        message.bytes(&[flags, 0]);
+    };
+    let new = || Message::new(libc::RTM_NEWNEIGH, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
+    let mut forwarding = new();
+    head(&mut forwarding, libc::AF_BRIDGE, libc::NUD_PERMANENT | libc::NUD_NOARP, libc::NTF_SELF);
+    forwarding.attribute(libc::NDA_LLADDR, &hardware);
+    forwarding.attribute(libc::NDA_DST, &end.octets());
+    forwarding.send()?;
+    let mut neighbour = new();
+    head(&mut neighbour, libc::AF_INET, libc::NUD_PERMANENT, 0);
+    neighbour.attribute(libc::NDA_DST, &address.octets());
+    neighbour.attribute(libc::NDA_LLADDR, &hardware);
+    neighbour.send()
 }
 
 fn family(address: IpAddr) -> u8 {

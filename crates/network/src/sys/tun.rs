@@ -12,6 +12,14 @@ use std::{
 
 use super::{check, interface};
 
+/// Bytes of the header that each packet carries: `struct virtio_net_hdr_v1_hash_tunnel` of `linux/virtio_net.h`, or as many
+/// of which a kernel that does not know it uses the first ten.
+const HEADER: libc::c_int = 24;
+
+/// `linux/if_tun.h`, since Linux 6.17: GSO packets in UDP tunnels, with and without a checksum of the tunnel's own.
+const TUN_F_UDP_TUNNEL_GSO: libc::c_uint = 0x80;
+const TUN_F_UDP_TUNNEL_GSO_CSUM: libc::c_uint = 0x100;
+
 /// One end of an interface; what is written appears in the host, what the host sends can be read.
 pub(crate) struct Tun(File);
 
@@ -28,9 +36,9 @@ pub(crate) enum OpenError {
 impl Tun {
     /// Makes the interface `name` in the calling thread's namespace. It goes when this is dropped.
     ///
-    /// Each packet carries a virtio-net header of 10 bytes (`IFF_VNET_HDR`), so that checksums and
-    /// segmentation can be left undone between hosts; UDP segmentation needs Linux 6.2 and is left
-    /// to the sending kernel before.
+    /// Each packet carries a virtio-net header (`IFF_VNET_HDR`), so that checksums and segmentation can be left undone
+    /// between hosts. What a kernel does not know is left to the sending one: UDP segmentation before Linux 6.2, that of
+    /// packets in UDP tunnels (VXLAN) before 6.17.
     pub(crate) fn create(device: &Path, name: &str) -> Result<Tun, OpenError> {
         let file = OpenOptions::new()
             .read(true)
@@ -43,9 +51,16 @@ impl Tun {
         // SAFETY: TUNSETIFF reads and writes one `ifreq`, which `request` is.
         check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, std::ptr::from_mut(&mut request)) })
             .map_err(OpenError::Create)?;
+        // SAFETY: TUNSETVNETHDRSZ reads one `int`.
+        check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETVNETHDRSZ, std::ptr::from_ref(&HEADER)) })
+            .map_err(OpenError::Offload)?;
         let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
         let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
-        set_offload(&file, tcp | udp).or_else(|_| set_offload(&file, tcp)).map_err(OpenError::Offload)?;
+        let tunnels = TUN_F_UDP_TUNNEL_GSO | TUN_F_UDP_TUNNEL_GSO_CSUM;
+        set_offload(&file, tcp | udp | tunnels)
+            .or_else(|_| set_offload(&file, tcp | udp))
+            .or_else(|_| set_offload(&file, tcp))
+            .map_err(OpenError::Offload)?;
         Ok(Tun(file))
     }
 

@@ -31,6 +31,7 @@ pub fn spec(hosts: u8) -> NetworkSpec {
         congestion_control: Some("reno".into()),
         seed: 20_111,
         realtime: true,
+        overlay: None,
     }
 }
 

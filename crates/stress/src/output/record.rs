@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use brownout_load::{Balance, Bucket, ConnectionEvent, Outcome};
+use brownout_load::{Balance, Bucket, ConnectionEvent, Outcome, Series};
 use brownout_record::{
     Arm, CpuRow, Description, Environment, Event, HostDescription, LatencyRow, LoadDescription, LoadRow, Objective,
     PhaseDescription, PhaseRow, RecordError, Recorder, TrialRow, TrialState,
@@ -34,6 +34,8 @@ pub struct RunPlan {
     pub nodes: Vec<(String, String)>,
     /// "Cassandra 5.0.4".
     pub system: String,
+    /// Whether connections to it are encrypted.
+    pub encrypted: bool,
     /// The load in words: "open, 2000/s, constant arrivals".
     pub load: String,
     /// Operations per second of an open loop.
@@ -282,26 +284,28 @@ pub fn write_bucket(recorder: &Recorder, trial: u32, bucket: &Bucket) -> Result<
         lateness: bucket.lateness.clone(),
         stood_still_ns: bucket.stood_still_ns,
         withheld: bucket.withheld,
+        looked_for: bucket.looked_for,
+        lost: bucket.lost,
     };
     recorder.load(trial, &load)?;
-    for series in &bucket.series {
-        let outcome = match series.outcome {
+    bucket.series.iter().try_for_each(|series| recorder.latency(trial, &latency(starts_ns, series)))?;
+    bucket.watches.iter().try_for_each(|series| recorder.watch(trial, &latency(starts_ns, series)))
+}
+
+fn latency(starts_ns: u64, series: &Series) -> LatencyRow {
+    LatencyRow {
+        starts_ns,
+        statement: series.statement.clone(),
+        coordinator: series.coordinator.clone(),
+        outcome: match series.outcome {
             Outcome::Failed(class) => format!("failed:{}", class.name()),
             ended => ended.name().to_owned(),
-        };
-        let row = LatencyRow {
-            starts_ns,
-            statement: series.statement.clone(),
-            coordinator: series.coordinator.clone(),
-            outcome,
-            count: series.count,
-            wait: series.wait.clone(),
-            service: series.service.clone(),
-            response: series.response.clone(),
-        };
-        recorder.latency(trial, &row)?;
+        },
+        count: series.count,
+        wait: series.wait.clone(),
+        service: series.service.clone(),
+        response: series.response.clone(),
     }
-    Ok(())
 }
 
 fn description(plan: &RunPlan) -> Description {
@@ -322,7 +326,8 @@ fn description(plan: &RunPlan) -> Description {
         name: plan.name.clone(),
         question: None,
         hosts,
-        system: plan.system.clone(),
+        database: plan.system.clone(),
+        external: true,
         load: LoadDescription {
             text: plan.load.clone(),
             rate: plan.rate,
@@ -335,6 +340,8 @@ fn description(plan: &RunPlan) -> Description {
         phases,
         faults: Vec::new(),
         network: Vec::new(),
+        overlay: String::new(),
+        encryption: plan.encrypted.then(|| "to clients".to_owned()).into_iter().collect(),
         bottlenecks: Some(Vec::new()),
         placement: None,
         trials: 1,

@@ -43,6 +43,7 @@ pub(crate) fn bucket(start_ns: u64, settled: bool, samples: &[Sample<'_>]) -> Bu
         never_sent: 0,
         withheld: 0,
         series,
+        watches: Vec::new(),
         operations: Vec::new(),
         lateness: histogram(),
         late_starts: 0,
@@ -51,6 +52,8 @@ pub(crate) fn bucket(start_ns: u64, settled: bool, samples: &[Sample<'_>]) -> Bu
         empty: 0,
         missing: 0,
         mismatched: 0,
+        looked_for: 0,
+        lost: 0,
         rerouted: 0,
     }
 }

@@ -11,7 +11,7 @@ use brownout_generate::{
     seeds::{Population, SeedManager, SeedSettings},
     types::TableDefinition,
 };
-use brownout_load::{Arrivals, Consistency, Coordinator, Workload as _, control::Limit};
+use brownout_load::{Arrivals, Consistency, Coordinator, WireOptions, Workload as _, control::Limit};
 
 use super::{
     RunError, console::Console, plan, plan::Source as _, profiles::Profiles, setup::Interrupted, table::Table,
@@ -128,8 +128,13 @@ impl ProfileLoad {
         Table::new(profile, TableDefinition { keyspace, ..definition }, &self.settings)?.batches(&self.settings)
     }
 
+    /// The keyspaces that [`ProfileLoad::make`] creates, as the servers name them; one may come twice.
+    pub fn keyspaces(&self) -> impl Iterator<Item = String> + '_ {
+        self.profiles.iter().map(|profile| stored_name(&profile.keyspace))
+    }
+
     /// Creates keyspaces and tables, and what the engine is given. It must be called on a thread that reaches the
-    /// nodes.
+    /// nodes; `wire` has the encryption and the credentials of its connections.
     ///
     /// `coordinators` are those of the engine, in its order; `pin:` in profiles may name them.
     ///
@@ -138,6 +143,7 @@ impl ProfileLoad {
     pub fn make(
         &self,
         coordinators: &[Coordinator],
+        wire: &WireOptions,
         seed: u64,
         interrupted: Interrupted<'_>,
     ) -> Result<Made, RunError> {
@@ -148,7 +154,8 @@ impl ProfileLoad {
         let from = Profiles::of(settings, profiles, self.ops.clone());
         let addresses: Vec<String> = coordinators.iter().map(|node| node.address.to_string()).collect();
         let port = coordinators.first().map_or(0, |node| node.address.port());
-        let contact = Contact::resolve(&addresses, port)?;
+        let credentials = wire.credentials.as_ref().map(|known| (known.user.clone(), known.password.clone()));
+        let contact = Contact { credentials, tls: wire.tls.clone(), ..Contact::resolve(&addresses, port)? };
         let control = Control::open(&contact, Limit { time: ANSWER, interrupted })?;
         let members: Vec<Member> = coordinators.iter().map(|node| member(node.address)).collect();
         let mut console = Console::silent();

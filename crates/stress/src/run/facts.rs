@@ -26,6 +26,7 @@ impl Run<'_> {
                 .map(|node| (node.name, node.address.to_string()))
                 .collect(),
             system: self.control.cluster_name(),
+            encrypted: settings.transport.truststore.is_some(),
             load: plan::words(settings),
             rate: match &settings.rate {
                 Rate::Open(open) => open.shape.base().map(|rate| rate.get()),

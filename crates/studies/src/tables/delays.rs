@@ -2,7 +2,7 @@
 
 use super::NODES;
 use crate::{
-    published::{ClosedLoops, Published},
+    published::{ClosedLoops, SlowAndFlaky},
     stored::{Cell, Phase, Stored},
     table::Table,
     words::{NONE, count, ms, or_none, p99, ratio, time},
@@ -14,7 +14,7 @@ fn at_most(threads: f64, share: f64, delay_s: f64) -> Option<f64> {
 }
 
 /// What was published, and what follows from its own figures.
-pub fn published(published: &Published) -> String {
+pub fn published(published: &SlowAndFlaky) -> String {
     let mut table = Table::new([
         "slow nodes of 3",
         "delay",
@@ -113,7 +113,7 @@ pub fn slow(run: &Stored, level: usize, published: &ClosedLoops) -> Option<Strin
 }
 
 /// Delay ÷ mean latency of the baseline, and what is left of the baseline: the same curve, whoever measures.
-pub fn ratios(published: &Published, slow: Option<&Stored>, few: Option<&Stored>) -> String {
+pub fn ratios(published: &SlowAndFlaky, slow: Option<&Stored>, few: Option<&Stored>) -> String {
     let mut table = Table::new([
         "one slow node of three",
         "delay",

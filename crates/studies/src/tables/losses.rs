@@ -4,7 +4,7 @@ use crate::{
     published::{Paper, Ping},
     stored::{Cell, Phase, Proof, Stored},
     table::Table,
-    words::{NONE, change, count, lost, or_none, p99, ratio, time},
+    words::{NONE, change, count, interval, lost, or_none, p99, ratio, time},
 };
 
 fn phase<'a>(cell: &'a Cell, name: &str) -> Option<&'a Phase> {
@@ -134,7 +134,6 @@ pub fn tolerance(run: &Stored) -> String {
             _ => NONE.to_owned(),
         };
         let effect = cell.effects.iter().find(|effect| effect.figure == "goodput");
-        let interval = effect.and_then(|effect| effect.interval);
         let predicted = cell.predicted.as_ref();
         table.row([
             cell.levels.last().cloned().unwrap_or_default(),
@@ -143,9 +142,9 @@ pub fn tolerance(run: &Stored) -> String {
             or_none(fault.map(|fault| fault.delivered), count),
             both(&|phase| count(phase.good)),
             or_none(effect.and_then(|effect| effect.change), change),
-            interval.map_or_else(|| NONE.to_owned(), |(low, high)| format!("{} … {}", change(low), change(high))),
+            interval(effect.and_then(|effect| effect.interval)),
             effect.map_or_else(|| NONE.to_owned(), |effect| effect.outcome.replace('-', " ")),
-            predicted.map_or_else(|| NONE.to_owned(), |one| format!("{} … {}", change(-one.most), change(-one.least))),
+            predicted.map_or_else(|| NONE.to_owned(), |one| interval(Some((-one.most, -one.least)))),
             both(&|phase| time(phase.p50_ns)),
             both(&|phase| p99(phase)),
         ]);

@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    published::Paper,
+    published::PublishedZone,
     stored::{Crossing, Stored},
     table::Table,
     words::{percent, time},
 };
 
-/// Zones of ours are in the findings that are called after fault and load: `delay-reads`.
-pub fn danger_zones(paper: &Paper, findings: &BTreeMap<String, Stored>) -> String {
+/// Zones that were published, beside ours; `name` says in which findings that is.
+pub fn danger_zones(
+    zones: &[PublishedZone],
+    findings: &BTreeMap<String, Stored>,
+    name: impl Fn(&PublishedZone) -> String,
+) -> String {
     let mut table = Table::new([
         "fault",
         "load",
@@ -19,8 +23,8 @@ pub fn danger_zones(paper: &Paper, findings: &BTreeMap<String, Stored>) -> Strin
         "measured: 50% lost",
         "trials",
     ]);
-    for zone in &paper.zones {
-        let run = findings.get(&format!("{}-{}", zone.fault, zone.load));
+    for zone in zones {
+        let run = findings.get(&name(zone));
         let found = run.and_then(|run| run.zone.as_ref());
         let crossing = |loss: f64| match (run, found) {
             (None, _) => "not measured yet".to_owned(),
@@ -68,7 +72,10 @@ pub fn provenance(findings: &BTreeMap<String, Stored>) -> String {
             run.date.clone(),
             format!("{} of {}, {} planned", run.valid, run.run, run.planned),
             run.validity.clone(),
-            format!("Brownout {}, {}, Java {}", machine.brownout, machine.system, machine.java),
+            match machine.java.as_str() {
+                "" => format!("Brownout {}, {}", machine.brownout, machine.system),
+                java => format!("Brownout {}, {}, Java {java}", machine.brownout, machine.system),
+            },
             format!(
                 "{} × {}, {:.0} GiB, Linux {}, {}, TCP {}",
                 machine.cores,

@@ -79,7 +79,8 @@ pub enum Command {
     Logs(programs::LogsArguments),
     /// Run a program in a host: exec n1 -- ip addr.
     Exec(programs::ExecArguments),
-    /// Run nodetool on a node: nodetool n1 status.
+    /// Run nodetool on a node, or etcdctl on one of etcd: nodetool n1 status, etcdctl n1 endpoint status.
+    #[command(alias = "etcdctl")]
     Nodetool(programs::NodetoolArguments),
     /// Run one CQL statement: cql "SELECT * FROM system.local".
     Cql(programs::CqlArguments),

@@ -26,6 +26,9 @@ pub struct UpArguments {
     /// How many nodes.
     #[arg(long, value_name = "COUNT")]
     nodes: Option<u64>,
+    /// Nodes of etcd: of this version, as in --etcd=3.6, or without one of the newest that can be had.
+    #[arg(long, value_name = "VERSION", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
+    etcd: Option<String>,
     /// Keep the nodes' data below this directory while the lab runs. Default: in the cache.
     #[arg(long, value_name = "DIRECTORY")]
     dir: Option<PathBuf>,
@@ -57,6 +60,7 @@ pub fn up(arguments: &UpArguments) -> u8 {
         name: arguments.name.clone(),
         set: arguments.set.clone(),
         nodes: arguments.nodes,
+        etcd: arguments.etcd.clone(),
         dir: arguments.dir.clone(),
         no_disk: arguments.no_disk,
         who: who(),

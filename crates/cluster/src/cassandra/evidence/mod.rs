@@ -9,37 +9,30 @@ mod questions;
 mod system_log;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     net::{Ipv4Addr, SocketAddr},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-        mpsc::{self, Receiver, Sender},
-    },
-    thread::{self, JoinHandle},
     time::Duration,
 };
 
 use brownout_base::clock::{monotonic_ns, realtime_ns};
 
 pub(crate) use pauses::option as log_of_pauses;
+pub(super) use system_log::address;
 
 use self::{
     pauses::Pauses,
     questions::Reading,
     system_log::{RESOLUTION_NS, Told, What},
 };
-use crate::{ClusterControl, ClusterError, follow::Follower, jmx::Client};
+use crate::{
+    database::{Looker, Member},
+    evidence::Shown,
+    follow::Follower,
+    jmx::Client,
+};
 
 /// For each answer. A node that stands still answers none, and is asked again in the next interval.
 const PATIENCE: Duration = Duration::from_millis(400);
-/// Nodes are asked this long before an interval's end, so that its last reading belongs to it; and one after the other.
-const BEFORE_END_NS: u64 = 50_000_000;
-const APART_NS: u64 = 100_000_000;
-/// All are asked in the last half of an interval.
-const SHARE_OF_INTERVAL: u64 = 2;
-/// Longest sleep: how long the end can be delayed.
-const NAP: Duration = Duration::from_millis(50);
 /// Shorter pauses of a JVM are not told: there are ten in a second, and all of them together take less than a millisecond.
 const SHORTEST_PAUSE_NS: u64 = 1_000_000;
 /// A JVM writes the line of a pause before its threads go on; the stamp is that of the line.
@@ -52,111 +45,8 @@ const JMX: &str = "jmx";
 const SYSTEM_LOG: &str = "system-log";
 const SAFEPOINT_LOG: &str = "safepoint-log";
 
-/// One thing that a node's evidence shows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Evidence {
-    /// The node that shows it.
-    pub node: String,
-    /// When, `CLOCK_MONOTONIC`, ns.
-    pub at_ns: u64,
-    /// The true time lies within `at_ns` ± this.
-    pub error_ns: u64,
-    /// `jmx`, `system-log`, `safepoint-log`.
-    pub source: &'static str,
-    /// Of what: another node, a verb, a thread pool, a cause; empty where there is only one.
-    pub subject: String,
-    /// What: see `docs/run-file.md`.
-    pub name: &'static str,
-    /// A count since the node's start, a gauge, or the length of what happened, ns.
-    pub value: f64,
-}
-
-/// Looks at every node's evidence, until this is dropped.
-#[derive(Debug)]
-pub struct EvidenceWatch {
-    seen: Receiver<Evidence>,
-    stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-impl EvidenceWatch {
-    /// Asks each node shortly before the end of every interval: those of length `every` that begin at `epoch_ns`
-    /// (`CLOCK_MONOTONIC`). `wrong_clocks` are the nodes whose wall clock may be wrong: what they log happened at some
-    /// moment since the last look.
-    ///
-    /// # Errors
-    /// When a thread cannot be started.
-    pub fn start(
-        control: &ClusterControl,
-        jmx_port: u16,
-        epoch_ns: u64,
-        every: Duration,
-        wrong_clocks: &BTreeSet<String>,
-    ) -> Result<EvidenceWatch, ClusterError> {
-        let (tell, seen) = mpsc::channel();
-        let mut started = EvidenceWatch { seen, stop: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
-        let every_ns = every.as_nanos() as u64;
-        let nodes: BTreeMap<String, String> =
-            control.members().map(|(member, _)| (member.address.to_string(), member.name.clone())).collect();
-        let apart_ns = APART_NS.min(every_ns / SHARE_OF_INTERVAL / (nodes.len() as u64).max(1));
-        for (index, (member, network)) in control.members().enumerate() {
-            let node = member.name.clone();
-            let mut watcher = Watcher {
-                jmx: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), jmx_port),
-                nodes: nodes.clone(),
-                client: None,
-                system_log: Follower::from_now(member.logs.join("system.log")),
-                pause_log: Follower::from_now(member.logs.join(pauses::LOG)),
-                pauses: Pauses::default(),
-                looked_ns: monotonic_ns(),
-                clock_is_right: !wrong_clocks.contains(&node),
-                last: HashMap::new(),
-                told: Teller { node: node.clone(), to: tell.clone() },
-            };
-            let (network, stop) = (network.clone(), Arc::clone(&started.stop));
-            let offset_ns = every_ns.saturating_sub(BEFORE_END_NS + apart_ns * index as u64).max(every_ns / 4);
-            let run = move || {
-                if network.enter().is_ok() {
-                    watcher.run(epoch_ns + offset_ns, every_ns, &stop);
-                }
-            };
-            let thread = thread::Builder::new().name(format!("evidence-{node}")).spawn(run);
-            started.threads.push(thread.map_err(|source| ClusterError::Network { node, source })?);
-        }
-        Ok(started)
-    }
-
-    /// What was seen since this was last called.
-    pub fn drain(&self) -> Vec<Evidence> {
-        self.seen.try_iter().collect()
-    }
-}
-
-impl Drop for EvidenceWatch {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
-            // A panic has been printed by the thread itself.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Tells what one node shows.
-struct Teller {
-    node: String,
-    to: Sender<Evidence>,
-}
-
-impl Teller {
-    fn tell(&self, at: (u64, u64), source: &'static str, name: &'static str, subject: String, value: f64) {
-        let (at_ns, error_ns) = at;
-        // Nobody listens any more when all is about to end.
-        let _ = self.to.send(Evidence { node: self.node.clone(), at_ns, error_ns, source, subject, name, value });
-    }
-}
-
-struct Watcher {
+/// Looks at one node.
+pub(super) struct Watcher {
     jmx: SocketAddr,
     /// Names by address.
     nodes: BTreeMap<String, String>,
@@ -169,25 +59,39 @@ struct Watcher {
     clock_is_right: bool,
     /// What was last told of each counter and gauge.
     last: HashMap<(&'static str, String), f64>,
-    told: Teller,
+    /// What this look has shown so far.
+    shown: Vec<Shown>,
+}
+
+impl Looker for Watcher {
+    fn look(&mut self) -> Vec<Shown> {
+        self.read_logs();
+        self.ask();
+        std::mem::take(&mut self.shown)
+    }
 }
 
 impl Watcher {
-    /// Looks at `first_ns` and once in every `every_ns` after it.
-    fn run(&mut self, first_ns: u64, every_ns: u64, stop: &AtomicBool) {
-        loop {
-            // A reading that took too long has missed those after it.
-            let gone = monotonic_ns().checked_sub(first_ns).map_or(0, |since| since / every_ns.max(1) + 1);
-            let next_ns = first_ns + gone * every_ns;
-            while monotonic_ns() < next_ns && !stop.load(Ordering::Relaxed) {
-                thread::sleep(NAP.min(Duration::from_nanos(next_ns.saturating_sub(monotonic_ns()))));
-            }
-            if stop.load(Ordering::Relaxed) {
-                return;
-            }
-            self.read_logs();
-            self.ask();
+    /// Of `members[index]`; what it logged before now is not told.
+    pub(super) fn new(members: &[Member], index: usize, jmx_port: u16, clock_is_right: bool) -> Watcher {
+        let logs = &members[index].logs;
+        Watcher {
+            jmx: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), jmx_port),
+            nodes: members.iter().map(|member| (member.address.to_string(), member.name.clone())).collect(),
+            client: None,
+            system_log: Follower::from_now(logs.join("system.log")),
+            pause_log: Follower::from_now(logs.join(pauses::LOG)),
+            pauses: Pauses::default(),
+            looked_ns: monotonic_ns(),
+            clock_is_right,
+            last: HashMap::new(),
+            shown: Vec::new(),
         }
+    }
+
+    fn tell(&mut self, at: (u64, u64), source: &'static str, name: &'static str, subject: String, value: f64) {
+        let (at_ns, error_ns) = at;
+        self.shown.push(Shown { at_ns, error_ns, source, name, subject, value });
     }
 
     fn ask(&mut self) {
@@ -201,10 +105,12 @@ impl Watcher {
                 readings.extend(gone(&self.last, &readings));
                 let took_ns = monotonic_ns() - asked_ns;
                 let at = (asked_ns + took_ns / 2, took_ns / 2);
-                self.told.tell(at, JMX, "reading", String::new(), took_ns as f64);
-                readings.into_iter().filter_map(|reading| changed(&mut self.last, reading)).for_each(|reading| {
-                    self.told.tell(at, JMX, reading.name, reading.subject, reading.value);
-                });
+                self.tell(at, JMX, "reading", String::new(), took_ns as f64);
+                for reading in readings {
+                    if let Some(Reading { name, subject, value }) = changed(&mut self.last, reading) {
+                        self.tell(at, JMX, name, subject, value);
+                    }
+                }
             }
             // Whatever it was, a new session is the way on.
             Err(_) => self.client = None,
@@ -227,14 +133,14 @@ impl Watcher {
                 What::OwnPause(length_ns) => ("noticed-pause", String::new(), length_ns as f64),
             };
             let subject = self.nodes.get(&subject).cloned().unwrap_or(subject);
-            self.told.tell(at, SYSTEM_LOG, name, subject, value);
+            self.tell(at, SYSTEM_LOG, name, subject, value);
         }
         for line in &pauses {
             let Some(pause) = self.pauses.read(line).filter(|pause| pause.length_ns >= SHORTEST_PAUSE_NS) else {
                 continue;
             };
             let at = (pause.began_ns, PAUSE_ERROR_NS);
-            self.told.tell(at, SAFEPOINT_LOG, "pause", pause.cause, pause.length_ns as f64);
+            self.tell(at, SAFEPOINT_LOG, "pause", pause.cause, pause.length_ns as f64);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What a node is asked over JMX. The names are those of Cassandra 4.1 and 5.0, read off running nodes of both.
+//! What a node is asked over JMX. The names are those of Cassandra 4.1 and 5.0, read off running nodes of both. 4.0 has the same;
+//! 3.11 has some of them without the ports of nodes.
 
 use std::collections::BTreeMap;
 
@@ -111,17 +112,32 @@ const BEANS: [Bean; 20] = [
 ];
 const PENDING: &str = "pending";
 
+/// How the names of attributes end that tell nodes apart by their ports, too, from 4.0 on. Without it they are those of 3.11.
+const WITH_PORT: &str = "WithPort";
+
 /// Asks a node for all. `nodes` are the names of the nodes by their addresses.
 pub(super) fn ask(client: &mut Client, nodes: &BTreeMap<String, String>) -> Result<Vec<Reading>, JmxError> {
     let mut readings = Vec::new();
     for (bean, attributes) in &BEANS {
         let names: Vec<&str> = attributes.iter().map(|(attribute, ..)| *attribute).collect();
-        let answers = match client.attributes(bean, &names) {
+        let mut answers = match client.attributes(bean, &names) {
             Err(JmxError::Exception(class)) if class == MISSING => continue,
             answers => answers?,
         };
+        let is_answered =
+            |answers: &[(String, Value)], name: &str| answers.iter().any(|(answered, _)| answered == name);
+        let of_old: Vec<&str> = names
+            .iter()
+            .filter(|name| !is_answered(&answers, name))
+            .filter_map(|name| name.strip_suffix(WITH_PORT))
+            .collect();
+        if !of_old.is_empty() {
+            answers.extend(client.attributes(bean, &of_old)?);
+        }
         for (attribute, how, name) in *attributes {
-            if let Some((_, value)) = answers.iter().find(|(answered, _)| answered == attribute) {
+            let value = |asked: &str| answers.iter().find(|(answered, _)| answered == asked).map(|(_, value)| value);
+            let value = value(attribute).or_else(|| value(attribute.strip_suffix(WITH_PORT)?));
+            if let Some(value) = value {
                 read(how, name, value, nodes, &mut readings);
             }
         }
@@ -140,10 +156,10 @@ fn read(how: &As, name: &'static str, value: &Value, nodes: &BTreeMap<String, St
         return tell(subject, value.number());
     }
     for (key, value) in value.entries() {
-        let key = key.text().unwrap_or_default();
-        let node = || nodes.get(address(key));
+        let key = key.address().unwrap_or_default();
+        let node = || nodes.get(address(&key));
         match how {
-            As::OfEach => tell(key, value.number()),
+            As::OfEach => tell(&key, value.number()),
             // Who is none of the nodes is nobody that we started.
             As::OfPeers => node().into_iter().for_each(|node| tell(node, value.number())),
             As::StateOfPeers => {

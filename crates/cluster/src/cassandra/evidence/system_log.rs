@@ -39,7 +39,7 @@ pub(super) fn read(line: &str) -> Option<Told> {
 }
 
 /// The address in what Cassandra prints of one: `n2/10.0.0.2:7000`, `/10.0.0.2:7000`, `/10.0.0.2`.
-pub(super) fn address(printed: &str) -> &str {
+pub(in crate::cassandra) fn address(printed: &str) -> &str {
     let after = printed.rsplit_once('/').map_or(printed, |(_, after)| after);
     after.rsplit_once(':').map_or(after, |(address, _)| address)
 }

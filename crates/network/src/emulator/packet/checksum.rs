@@ -10,7 +10,7 @@ pub(in crate::emulator) fn sum(bytes: &[u8]) -> u64 {
 }
 
 /// The carries added in, until there are none.
-pub(in crate::emulator) fn fold(mut sum: u64) -> u16 {
+pub(crate) fn fold(mut sum: u64) -> u16 {
     while sum > 0xFFFF {
         sum = (sum & 0xFFFF) + (sum >> 16);
     }
@@ -18,18 +18,18 @@ pub(in crate::emulator) fn fold(mut sum: u64) -> u16 {
 }
 
 /// What a transport checksum covers beside the transport's own bytes: addresses, protocol and length of an IP packet.
-pub(in crate::emulator) fn pseudo_header(packet: &[u8], protocol: u8, length: usize) -> u64 {
+pub(crate) fn pseudo_header(packet: &[u8], protocol: u8, length: usize) -> u64 {
     let addresses = if packet[0] >> 4 == 4 { &packet[12..20] } else { &packet[8..40] };
     sum(addresses) + u64::from(protocol) + length as u64
 }
 
 /// Writes a number in network byte order.
-pub(in crate::emulator) fn put(bytes: &mut [u8], at: usize, value: u16) {
+pub(crate) fn put(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
 /// Sets the checksum of an IPv4 header.
-pub(in crate::emulator) fn seal_ipv4(header: &mut [u8]) {
+pub(crate) fn seal_ipv4(header: &mut [u8]) {
     put(header, 10, 0);
     let checksum = !fold(sum(header));
     put(header, 10, checksum);
@@ -37,7 +37,7 @@ pub(in crate::emulator) fn seal_ipv4(header: &mut [u8]) {
 
 /// Finishes a frame of one packet: what the sender has left to be computed later is computed, so that from now on every
 /// bit counts, and the receiving kernel must look.
-pub(in crate::emulator) fn complete(frame: &mut [u8]) {
+pub(crate) fn complete(frame: &mut [u8]) {
     let field = |at: usize| usize::from(u16::from_ne_bytes([frame[at], frame[at + 1]]));
     let (start, offset) = (VNET + field(6), field(8));
     if frame[0] & NEEDS_CSUM != 0 && start + offset + 2 <= frame.len() {
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn a_frame_that_lies_about_its_checksum_is_left_alone() {
         let mut frame = vec![7; VNET + 20];
-        frame[..VNET].copy_from_slice(&[NEEDS_CSUM, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF]);
+        frame[..10].copy_from_slice(&[NEEDS_CSUM, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF]);
         complete(&mut frame);
         assert_eq!(frame[VNET..], [7; 20]);
     }

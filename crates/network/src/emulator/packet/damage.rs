@@ -63,6 +63,7 @@ mod tests {
         let mut frame = vec![NEEDS_CSUM, 0, 0, 0, 0, 0];
         frame.extend((start as u16).to_ne_bytes());
         frame.extend(offset.to_ne_bytes());
+        frame.resize(VNET, 0);
         frame.extend(packet);
         frame
     }

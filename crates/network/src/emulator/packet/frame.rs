@@ -1,28 +1,43 @@
 //! What a TUN hands over: a virtio-net header and an IP packet, which may stand for many.
 //!
-//! The header is `struct virtio_net_hdr` of `linux/virtio_net.h`, 10 bytes in host byte order:
-//! flags u8, gso_type u8, hdr_len u16, gso_size u16, csum_start u16, csum_offset u16. Offsets count
-//! from the IP header on.
+//! The header is `struct virtio_net_hdr_v1_hash_tunnel` of `linux/virtio_net.h`, 24 bytes. The first ten, in host byte
+//! order: flags u8, gso_type u8, hdr_len u16, gso_size u16, csum_start u16, csum_offset u16. The last four, little-endian,
+//! are of GSO packets inside of a UDP tunnel (VXLAN) alone, from kernels that know such (Linux 6.17): where the tunnel's
+//! UDP header begins, and where the IP header inside. Offsets count from the IP header on.
 
 use std::net::IpAddr;
 
 /// Bytes of the virtio-net header.
-pub(in crate::emulator) const VNET: usize = 10;
+pub(crate) const VNET: usize = 24;
 /// The longest frame: a header and the largest IPv4 packet.
-pub(in crate::emulator) const LONGEST: usize = VNET + 65_535;
+pub(crate) const LONGEST: usize = VNET + 65_535;
 
 /// The checksum at `csum_offset` holds only the pseudo-header's sum; the rest is yet to be added.
-pub(in crate::emulator) const NEEDS_CSUM: u8 = 1;
+pub(crate) const NEEDS_CSUM: u8 = 1;
+/// The same of the UDP header of a tunnel whose packets are a GSO packet.
+pub(in crate::emulator) const TUNNEL_CSUM: u8 = 8;
 
-const GSO_TCP4: u8 = 1;
+pub(crate) const GSO_TCP4: u8 = 1;
 const GSO_TCP6: u8 = 4;
 const GSO_UDP: u8 = 5;
+/// Set beside the type on GSO packets inside of a UDP tunnel over IPv4.
+const GSO_TUNNEL4: u8 = 0x20;
+/// The same over IPv6.
+const GSO_TUNNEL6: u8 = 0x40;
 /// Set beside the type on TCP GSO packets that carry CWR.
 const GSO_ECN: u8 = 0x80;
 
+/// Where the header says that a tunnel's UDP header begins.
+const OUTER_UDP: usize = 20;
+/// Where it says that the IP header inside of the tunnel begins.
+const INNER_IP: usize = 22;
+/// Kernels refuse a tunnel's UDP header nearer to the beginning than this, since they count on an Ethernet header before
+/// the IP header (`virtio_net_hdr_tnl_to_skb` of Linux 6.17); a TUN has none. They find it by the IP header anyway.
+const LEAST_OUTER_UDP: u16 = 14 + 20;
+
 /// The protocol of a GSO packet's segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::emulator) enum Transport {
+pub(crate) enum Transport {
     Tcp,
     Udp,
 }
@@ -43,29 +58,40 @@ impl Transport {
     }
 }
 
+/// What a GSO packet travels in, if that is a UDP tunnel over IPv4. Offsets are from the outer IP header on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tunnel {
+    /// Where the tunnel's UDP header begins.
+    pub(in crate::emulator) udp_at: usize,
+    /// Where the IP header inside begins.
+    pub(in crate::emulator) inner_at: usize,
+}
+
 /// How a GSO packet falls into wire packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::emulator) struct Segments {
+pub(crate) struct Segments {
     pub(in crate::emulator) transport: Transport,
-    /// Where the TCP or UDP header begins, from the IP header on.
+    /// Where the TCP or UDP header begins, from the IP header on; in a tunnel the inner one, from the outer IP header on.
     pub(in crate::emulator) transport_at: usize,
-    /// Bytes of IP and transport headers, which each wire packet repeats.
+    /// Bytes of all headers, which each wire packet repeats.
     pub(in crate::emulator) headers: usize,
     /// Payload bytes of each wire packet but the last.
     pub(in crate::emulator) size: usize,
     /// Payload bytes of all.
     pub(in crate::emulator) payload: usize,
+    /// `None` if the packets are in no tunnel.
+    pub(in crate::emulator) tunnel: Option<Tunnel>,
 }
 
 /// A frame, measured in what would be on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::emulator) struct Shape {
+pub(crate) struct Shape {
     /// Wire packets.
-    pub(in crate::emulator) packets: u32,
+    pub(crate) packets: u32,
     /// Bytes of these packets, IP headers included.
     pub(in crate::emulator) wire_bytes: u32,
     /// `None` if the frame is one packet.
-    pub(in crate::emulator) segments: Option<Segments>,
+    pub(crate) segments: Option<Segments>,
 }
 
 /// Where a frame goes; `None` if it is no IP packet.
@@ -130,7 +156,7 @@ impl Carried {
 impl Shape {
     /// Measures a frame. What is not a well-formed GSO packet counts as one packet: then it is the
     /// receiving kernel that judges it.
-    pub(in crate::emulator) fn of(frame: &[u8]) -> Shape {
+    pub(crate) fn of(frame: &[u8]) -> Shape {
         let bytes = frame.len().saturating_sub(VNET) as u32;
         let single = Shape { packets: 1, wire_bytes: bytes, segments: None };
         let Some(segments) = Segments::of(frame) else { return single };
@@ -156,13 +182,27 @@ impl Shape {
 }
 
 impl Segments {
+    /// Whether a receiving kernel has to get the packets one by one: it takes no GSO packet of datagrams out of a tunnel.
+    pub(in crate::emulator) fn must_be_cut(&self) -> bool {
+        self.tunnel.is_some() && self.transport == Transport::Udp
+    }
+
     /// `None` unless headers and lengths all agree: whoever makes a frame by hand may write what it likes into it, and
     /// what is cut by these numbers must not go beyond it.
     fn of(frame: &[u8]) -> Option<Segments> {
-        let (transport, version) = match frame.get(1)? & !GSO_ECN {
+        let kind = *frame.get(1)?;
+        let packet = frame.get(VNET..)?;
+        let tunnel = match kind & (GSO_TUNNEL4 | GSO_TUNNEL6) {
+            0 => None,
+            GSO_TUNNEL4 => Some(Tunnel::of(frame, packet)?),
+            _ => return None,
+        };
+        let ip_at = tunnel.map_or(0, |tunnel| tunnel.inner_at);
+        let ip = packet.get(ip_at..)?;
+        let (transport, version) = match kind & !(GSO_ECN | GSO_TUNNEL4 | GSO_TUNNEL6) {
             GSO_TCP4 => (Transport::Tcp, 4),
             GSO_TCP6 => (Transport::Tcp, 6),
-            GSO_UDP => (Transport::Udp, frame.get(VNET)? >> 4),
+            GSO_UDP => (Transport::Udp, ip.first()? >> 4),
             _ => return None,
         };
         // Segmentation is only ever left undone together with the checksum, whose start is the
@@ -172,11 +212,9 @@ impl Segments {
         }
         let size = usize::from(host_u16(frame, 4)?);
         let transport_at = usize::from(host_u16(frame, 6)?);
-        let packet = frame.get(VNET..)?;
-        let length_at = |at: usize| Some(usize::from(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?])));
-        let (least_header, ip_header, length) = match (packet.first()? >> 4, version) {
-            (4, 4) => (20, usize::from(packet[0] & 0xF) * 4, length_at(2)?),
-            (6, 6) => (40, 40, 40 + length_at(4)?),
+        let (least_header, ip_header, length) = match (ip.first()? >> 4, version) {
+            (4, 4) => (20, usize::from(ip[0] & 0xF) * 4, network_u16(ip, 2)?),
+            (6, 6) => (40, 40, 40 + network_u16(ip, 4)?),
             _ => return None,
         };
         let transport_header = match transport {
@@ -187,11 +225,38 @@ impl Segments {
         let headers = transport_at + transport_header;
         let payload = packet.len().checked_sub(headers)?;
         let agrees = ip_header >= least_header
-            && transport_at >= ip_header
+            && transport_at >= ip_at + ip_header
             && transport_header >= least_transport
-            && length == packet.len();
-        (size > 0 && agrees).then_some(Segments { transport, transport_at, headers, size, payload })
+            && length == ip.len()
+            // Sums of 16-bit words are only continued at even distances.
+            && tunnel.is_none_or(|tunnel| (transport_at - tunnel.udp_at) % 2 == 0);
+        (size > 0 && agrees).then_some(Segments { transport, transport_at, headers, size, payload, tunnel })
     }
+}
+
+impl Tunnel {
+    /// `None` unless the outer headers and lengths agree.
+    fn of(frame: &[u8], packet: &[u8]) -> Option<Tunnel> {
+        let udp_at = usize::from(packet.first()? & 0xF) * 4;
+        let inner_at = usize::from(u16::from_le_bytes(frame.get(INNER_IP..INNER_IP + 2)?.try_into().ok()?));
+        let agrees = packet[0] >> 4 == 4
+            && udp_at >= 20
+            && *packet.get(9)? == UDP
+            && inner_at >= udp_at + 8
+            && network_u16(packet, 2)? == packet.len()
+            && network_u16(packet, udp_at + 4)? == packet.len() - udp_at;
+        agrees.then_some(Tunnel { udp_at, inner_at })
+    }
+}
+
+/// Makes the header of a GSO packet in a tunnel, as a kernel gave it, one that kernels take.
+pub(in crate::emulator) fn offer_tunnel(frame: &mut [u8]) {
+    let said = u16::from_le_bytes([frame[OUTER_UDP], frame[OUTER_UDP + 1]]);
+    frame[OUTER_UDP..OUTER_UDP + 2].copy_from_slice(&said.max(LEAST_OUTER_UDP).to_le_bytes());
+}
+
+fn network_u16(bytes: &[u8], at: usize) -> Option<usize> {
+    Some(usize::from(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?)))
 }
 
 fn host_u16(frame: &[u8], at: usize) -> Option<u16> {

@@ -116,6 +116,7 @@ impl Super {
         for field in [999, self.size as u16, start, offset] {
             frame.extend(field.to_ne_bytes());
         }
+        frame.resize(VNET, 0);
         frame.extend(packet);
         frame
     }
@@ -264,4 +265,109 @@ fn frames_that_lie_about_themselves_count_as_one_packet() {
     let mut no_checksum = good;
     no_checksum[0] = 0;
     assert_eq!(Shape::of(&no_checksum).packets, 1);
+}
+
+/// IP, UDP, VXLAN and Ethernet headers around an inner packet, as the kernel's VXLAN makes them. The UDP checksum is the
+/// pseudo-header's sum alone if it is `partial`, complete otherwise, and zero if there is none.
+fn in_vxlan(inner: &[u8], first: u32, partial: bool, has_checksum: bool) -> Wire {
+    let length = (8 + 8 + 14 + inner.len()) as u16;
+    let ethernet = [&[2, 0x62, 10, 78, 0, 2, 2, 0x62, 10, 78, 0, 1][..], &[8, 0]].concat();
+    let vxlan = [8, 0, 0, 0, 0, 0, 42, 0];
+    let mut udp =
+        [&[0xC1, 0x23, 0x12, 0xB5][..], &length.to_be_bytes(), &[0, 0], &vxlan, &ethernet[..], inner].concat();
+    let pseudo = [&[10, 77, 0, 1, 10, 77, 0, 2, 0, 17][..], &length.to_be_bytes()].concat();
+    let sum = match (has_checksum, partial) {
+        (false, _) => 0,
+        (true, true) => !checksum(&[&pseudo]),
+        (true, false) => checksum(&[&pseudo, &udp]),
+    };
+    udp[6..8].copy_from_slice(&sum.to_be_bytes());
+    let (total, id) = (20 + length, 7u16.wrapping_add(first as u16));
+    let mut ip = [&[0x45, 0][..], &total.to_be_bytes(), &id.to_be_bytes(), &[0, 0, 64, 17, 0, 0]].concat();
+    ip.extend([10, 77, 0, 1, 10, 77, 0, 2]);
+    let sum = checksum(&[&ip]);
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    [ip, udp].concat()
+}
+
+const INNER_AT: usize = 20 + 8 + 8 + 14;
+
+impl Super {
+    /// What the sending kernel hands over of it through a VXLAN.
+    fn vxlan_frame(&self, has_checksum: bool) -> Vec<u8> {
+        let plain = self.frame();
+        let mut frame = plain[..VNET].to_vec();
+        frame[0] |= if has_checksum { TUNNEL_CSUM } else { 0 };
+        frame[1] |= 0x20;
+        let start = u16::from_ne_bytes([frame[6], frame[7]]) + INNER_AT as u16;
+        frame[6..8].copy_from_slice(&start.to_ne_bytes());
+        frame[20..24].copy_from_slice(&[20, 0, INNER_AT as u8, 0]);
+        frame.extend(in_vxlan(&plain[VNET..], 0, true, has_checksum));
+        frame
+    }
+}
+
+#[test]
+fn packets_cut_out_of_a_tunnel_are_those_that_the_kernel_would_have_sent() {
+    for whole in all() {
+        for has_checksum in [true, false] {
+            let frame = whole.vxlan_frame(has_checksum);
+            let shape = Shape::of(&frame);
+            let segments = shape.segments.unwrap();
+            let wire: Vec<Wire> =
+                (0..).zip(whole.wire()).map(|(n, inner)| in_vxlan(&inner, n, false, has_checksum)).collect();
+            assert_eq!(shape.packets as usize, wire.len());
+            assert_eq!(shape.wire_bytes as usize, wire.iter().map(Vec::len).sum::<usize>());
+            assert_eq!(segments.must_be_cut(), whole.transport == Transport::Udp);
+            for (n, wire) in (0..).zip(&wire) {
+                let mut one = vec![0xEE; sliced_length(&segments, &(n..n + 1))];
+                slice(&frame, &segments, &(n..n + 1), &mut one);
+                assert_eq!(one[10..VNET], [0; VNET - 10], "nothing of a tunnel is left to be done");
+                assert_eq!(complete(&one), *wire, "packet {n} of {}, IPv{} inside", whole.payload, whole.version);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_cut_out_of_a_tunnel_is_cut_again_to_the_same_packets() {
+    for whole in all().into_iter().filter(|whole| whole.packets() > 2) {
+        let frame = whole.vxlan_frame(true);
+        let segments = Shape::of(&frame).segments.unwrap();
+        let run = 1..whole.packets();
+        let mut part = vec![0xEE; sliced_length(&segments, &run)];
+        slice(&frame, &segments, &run, &mut part);
+        let again = Shape::of(&part).segments.unwrap();
+        assert_eq!(Shape::of(&part).packets as usize, run.len());
+        for n in 0..run.len() as u32 {
+            let mut one = vec![0; sliced_length(&again, &(n..n + 1))];
+            slice(&part, &again, &(n..n + 1), &mut one);
+            let inner = &whole.wire()[(run.start + n) as usize];
+            assert_eq!(complete(&one), in_vxlan(inner, run.start + n, false, true), "packet {n} of {run:?}");
+        }
+    }
+}
+
+#[test]
+fn a_tunnel_that_lies_about_itself_counts_as_one_packet() {
+    let whole = Super { version: 4, transport: Transport::Tcp, flags: ACK, payload: 5_000, size: 1_448 };
+    let good = whole.vxlan_frame(true);
+    assert!(Shape::of(&good).segments.is_some());
+    for (what, at, value) in [
+        ("an inner header inside of the outer one", 22, 8),
+        ("an inner header beyond the end", 23, 0xFF),
+        ("a tunnel over IPv6", 1, 0x41),
+        ("two tunnels", 1, 0x61),
+        ("no UDP outside", VNET + 9, 6),
+        ("another length outside", VNET + 3, 1),
+        ("another length of UDP", VNET + 25, 1),
+        ("an IP header of 16 bytes outside", VNET, 0x44),
+    ] {
+        let mut frame = good.clone();
+        frame[at] = value;
+        assert_eq!(Shape::of(&frame).segments, None, "{what}");
+    }
+    for length in 0..good.len().min(160) {
+        let _ = Shape::of(&good[..length]);
+    }
 }

@@ -20,6 +20,7 @@ use crate::{
         },
     },
     impairment::Impairment,
+    marker::Look,
     sys::Tun,
 };
 
@@ -50,6 +51,8 @@ pub(in crate::emulator) struct Engine {
     memory: u64,
     /// When it was last looked what is due.
     looked_ns: u64,
+    /// What is looked for in frames, if anything is.
+    look: Option<Box<Look>>,
 }
 
 /// Which host has an address; sorted by address.
@@ -105,7 +108,18 @@ impl Engine {
             limits,
             memory: 0,
             looked_ns: 0,
+            look: None,
         }
+    }
+
+    /// What is looked for from now on.
+    pub(in crate::emulator) fn look_for(&mut self, look: Option<Box<Look>>) {
+        self.look = look;
+    }
+
+    /// How often it was seen, by the links' positions.
+    pub(in crate::emulator) fn sightings(&self) -> Vec<u64> {
+        self.look.as_ref().map(|look| look.sightings()).unwrap_or_default()
     }
 
     /// Impairments that come from now on draw from this.
@@ -151,6 +165,17 @@ impl Engine {
         counters.frames += 1;
         counters.offered_packets += u64::from(shape.packets);
         counters.offered_bytes += u64::from(shape.wire_bytes);
+        if let Some(look) = &mut self.look {
+            look.at(link, &self.frame);
+        }
+        let in_tunnel = shape.segments.filter(|segments| segments.tunnel.is_some());
+        if in_tunnel.is_some_and(|segments| segments.must_be_cut()) {
+            self.carry_singly(link, &shape, arrival_ns);
+            return;
+        }
+        if in_tunnel.is_some() {
+            frame::offer_tunnel(&mut self.frame);
+        }
         let state = &self.links[link];
         if state.is_clear() {
             let times = Times { arrival_ns, departs_ns: arrival_ns, release_ns: arrival_ns };
@@ -159,6 +184,26 @@ impl Engine {
         }
         let mut frame = std::mem::take(&mut self.frame);
         self.enter(link, &mut frame, &shape, arrival_ns);
+        self.frame = frame;
+        self.agenda.set(link, self.links[link].next_release_ns());
+    }
+
+    /// Takes the packets of `self.frame` into a link one by one.
+    fn carry_singly(&mut self, link: usize, shape: &Shape, arrival_ns: u64) {
+        let frame = std::mem::take(&mut self.frame);
+        for n in 0..shape.packets {
+            let mut packet = self.single(&frame, shape, n);
+            let shape = Shape::of(&packet);
+            let state = &self.links[link];
+            if state.is_clear() {
+                let times = Times { arrival_ns, departs_ns: arrival_ns, release_ns: arrival_ns };
+                let counters = &mut self.counters[link];
+                deliver(&self.tuns[state.to], counters, &packet, shape.packets, shape.wire_bytes, times);
+            } else {
+                self.enter(link, &mut packet, &shape, arrival_ns);
+            }
+            self.pool.give(packet);
+        }
         self.frame = frame;
         self.agenda.set(link, self.links[link].next_release_ns());
     }
@@ -312,13 +357,27 @@ fn is_group(address: IpAddr) -> bool {
 fn deliver(tun: &Tun, counters: &mut LinkCounters, frame: &[u8], packets: u32, wire_bytes: u32, times: Times) {
     let now = monotonic_ns();
     let packets = u64::from(packets);
-    if tun.write(frame).is_err() {
+    if write(tun, frame).is_err() {
         counters.dropped_write += packets;
         return;
     }
     counters.delivered_packets += packets;
     counters.delivered_bytes += u64::from(wire_bytes);
     counters.record(now.saturating_sub(times.release_ns), now.saturating_sub(times.arrival_ns), packets);
+}
+
+/// Writes a frame; one that the kernel does not take because it is a GSO packet in a tunnel, packet by packet.
+fn write(tun: &Tun, frame: &[u8]) -> io::Result<()> {
+    let Err(error) = tun.write(frame) else { return Ok(()) };
+    let shape = Shape::of(frame);
+    let Some(segments) = shape.segments.filter(|segments| segments.tunnel.is_some()) else { return Err(error) };
+    let mut packet = Vec::new();
+    for n in 0..shape.packets {
+        packet.resize(slicer::sliced_length(&segments, &(n..n + 1)), 0);
+        slicer::slice(frame, &segments, &(n..n + 1), &mut packet);
+        tun.write(&packet)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

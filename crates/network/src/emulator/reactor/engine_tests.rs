@@ -38,6 +38,7 @@ fn udp(to: u8, payload: usize, size: u16) -> Vec<u8> {
     let length = 28 + payload;
     let mut frame = vec![NEEDS_CSUM, if size > 0 { UDP_GSO } else { 0 }, 0, 0];
     [size, 20, 6].iter().for_each(|field| frame.extend(field.to_ne_bytes()));
+    frame.resize(VNET, 0);
     frame.extend([0x45, 0]);
     frame.extend((length as u16).to_be_bytes());
     frame.extend([0, 1, 0, 0, 64, 17, 0, 0]);

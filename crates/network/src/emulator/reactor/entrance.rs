@@ -86,7 +86,7 @@ impl Engine {
     }
 
     /// The `n`-th wire packet of a frame, in a frame of its own.
-    fn single(&mut self, frame: &Buffer, shape: &Shape, n: u32) -> Buffer {
+    pub(super) fn single(&mut self, frame: &Buffer, shape: &Shape, n: u32) -> Buffer {
         match &shape.segments {
             Some(segments) => {
                 let mut packet = self.pool.take(slicer::sliced_length(segments, &(n..n + 1)));

@@ -152,6 +152,13 @@ impl Thread {
                     self.engine.reseed(seed);
                     let _ = done.send(monotonic_ns());
                 }
+                Command::Look { look, done } => {
+                    self.engine.look_for(look);
+                    let _ = done.send(monotonic_ns());
+                }
+                Command::Sightings { answer } => {
+                    let _ = answer.send(self.engine.sightings());
+                }
                 Command::Unroutable { answer } => {
                     let _ = answer.send(self.engine.unroutable());
                 }

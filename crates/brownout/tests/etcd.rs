@@ -1,0 +1,151 @@
+//! A run on etcd from a file, and a lab of etcd by hand: the same lab, load, proof and record as with Cassandra. What its
+//! faults do is tested by etcd_faults.rs.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+
+mod common;
+
+use std::{collections::BTreeSet, fs};
+
+use brownout_record::{Run, TrialState};
+use common::{both, brownout, byhand::Place, experiment, json, only_run, require_root, text, undisturbed};
+
+/// All that etcd's load has, two trials on one stand; one way to a node is slowed, which every other has to be spared of.
+const FILE: &str = "\
+question: Does a run on etcd hold together?
+cluster: { etcd: '3', nodes: 3, settings: { heartbeat-interval: 50 }, settings-of: { n2: { snapshot-count: 5000 } } }
+load:
+  mix: { put: 4, range: 3, serializable: 2, txn: 1 }
+  watchers: 3
+  population: 500
+  value-size: 200B
+  rate: 200/s
+phases: { warm-up: 20s, baseline: 5s, fault: 8s, recovery: 5s }
+faults:
+  - slow: { host: n2, delay: 40ms }
+trials: 1
+without-fault: 1
+attempts: 3
+objective: { p95: 1s }
+";
+
+#[test]
+fn a_run_on_etcd_is_valid_proven_and_recorded_by_operation_and_member() {
+    require_root();
+    let (directory, output, findings) = undisturbed(|out| {
+        let file = out.join("etcd.yaml");
+        fs::write(&file, FILE).unwrap();
+        brownout(&["run", file.to_str().unwrap(), "--json", "--out", out.join("runs").to_str().unwrap()])
+    });
+    assert_eq!(output.status.code(), Some(0), "{}", both(&output));
+    assert_eq!(findings["verdict"]["validity"], "valid", "{}", findings["verdict"]);
+    let run = Run::open(&only_run(&directory.path().join("runs"))).unwrap();
+    let cells = run.cells().unwrap();
+    let plan = &cells[0].description;
+    assert!(plan.database.starts_with("etcd 3."), "{}", plan.database);
+    assert_eq!((plan.load.consistency.as_str(), plan.load.replication), ("raft", 3));
+    let settings = run.environment().unwrap().unwrap().system_settings;
+    assert!(settings.contains("\"system\": \"etcd\"") && settings.contains("heartbeat-interval"), "{settings}");
+
+    let done: Vec<_> = run.trials().unwrap().into_iter().filter(|row| row.state == TrialState::Done).collect();
+    assert!(done.len() >= 2, "{done:?}");
+    // What one trial wrote is deleted, and the members themselves have said so: the next has the same stand, unless the first was spoiled.
+    let stands: BTreeSet<u32> = done.iter().map(|row| row.stand).collect();
+    assert!(stands.len() < done.len() || done.len() > 2, "each of two trials had a stand of its own: {done:?}");
+    for row in &done {
+        let window = 0..u64::MAX >> 1;
+        let latencies = run.latencies(row.trial, window.clone()).unwrap();
+        let ok = latencies.iter().filter(|latency| latency.outcome == "ok");
+        let asked: BTreeSet<(&str, &str)> =
+            ok.map(|latency| (latency.statement.as_str(), latency.coordinator.as_str())).collect();
+        for operation in ["put", "range", "serializable", "txn"] {
+            for member in ["n1", "n2", "n3"] {
+                assert!(asked.contains(&(operation, member)), "{operation} at {member} in {asked:?}");
+            }
+        }
+        let events: u64 = run.watches(row.trial, window).unwrap().iter().map(|watched| watched.count).sum();
+        assert!(events > 0, "no watch has seen a put");
+        let failed = latencies.iter().find(|latency| latency.outcome.starts_with("failed:m"));
+        assert!(failed.is_none(), "a value that was read is none that was put: {failed:?}");
+    }
+    // Everybody knows the same leader, and tells so.
+    let evidence = run.evidence(done[0].trial).unwrap();
+    let leaders: BTreeSet<&str> = evidence
+        .iter()
+        .filter(|row| row.name == "leader" && !row.subject.is_empty())
+        .map(|row| row.subject.as_str())
+        .collect();
+    let tellers: BTreeSet<&str> =
+        evidence.iter().filter(|row| row.name == "leader").map(|row| row.node.as_str()).collect();
+    assert_eq!(tellers, BTreeSet::from(["n1", "n2", "n3"]));
+    assert!(leaders.iter().all(|leader| tellers.contains(leader)) && !leaders.is_empty(), "{leaders:?}");
+
+    let trials = findings["trials"].as_array().unwrap();
+    let faulty = trials.iter().find(|trial| trial["faults"].as_array().is_some_and(|faults| !faults.is_empty()));
+    let faulty = faulty.unwrap();
+    assert_eq!(faulty["faults"][0]["verdict"], "proven", "{}", faulty["faults"][0]);
+}
+
+#[test]
+fn a_lab_of_etcd_by_hand_is_up_and_says_what_it_does_not_have() {
+    require_root();
+    let place = Place::new();
+    place.up("kv", &["--etcd", "--nodes", "3"]);
+    let status = place.json(&["status", "--name", "kv", "--json"]);
+    assert!(status["system"].as_str().unwrap().starts_with("etcd 3."), "{status}");
+    let nodes = status["hosts"].as_array().unwrap().iter().filter(|host| host["role"] == "node");
+    assert!(nodes.clone().count() == 3 && nodes.clone().all(|node| node["state"] == "UP"), "{status}");
+    let refused = place.bad(&["cql", "--name", "kv", "SELECT 1"], 2);
+    assert!(refused.contains("speaks no CQL"), "{refused}");
+    let slowed = place.good(&["slow", "--name", "kv", "leader", "100ms"]);
+    let is_struck = |node: &&str| slowed.contains(&format!("every RTT to and from {node} grows by 100ms"));
+    let leader = ["n1", "n2", "n3"].into_iter().find(is_struck);
+    let leader = leader.unwrap_or_else(|| panic!("none of the nodes: {slowed}"));
+    let by_role: [&[&str]; 4] =
+        [&["fast", "leader"], &["start", "leader"], &["unpause", "follower"], &["cpu", "leader", "full"]];
+    for healing in by_role {
+        let refused = place.bad(&[healing, &["--name", "kv"][..]].concat(), 2);
+        assert!(refused.contains("write the name of the node"), "{healing:?}: {refused}");
+    }
+    let healed = place.good(&["fast", "--name", "kv", leader]);
+    assert!(healed.contains("healed: 1"), "{healed}");
+    place.good(&["pause", "--name", "kv", "n2"]);
+    place.good(&["unpause", "--name", "kv", "n2"]);
+    place.good(&["kill", "--name", "kv", "n3"]);
+    place.good(&["start", "--name", "kv", "n3"]);
+    place.good(&["destroy", "kv"]);
+    let said = place.bad(&["up", "--set", "cluster.external=[10.0.0.5:9042]", "--set", "network={}"], 2);
+    assert!(said.contains("leave cluster.external out"), "{said}");
+}
+
+#[test]
+fn check_says_what_etcd_and_its_load_will_be() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("etcd.yaml");
+    fs::write(&file, FILE).unwrap();
+    let output = brownout(&["check", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", both(&output));
+    let said = text(&output.stdout);
+    for words in
+        ["etcd 3", "4 put to 3 range to 2 serializable to 1 txn over 500 keys of 200B, watched 3 times", "on 3 members"]
+    {
+        assert!(said.contains(words), "'{words}' is not in: {said}");
+    }
+}
+
+#[test]
+fn check_says_that_a_fault_of_a_role_hits_whoever_has_it_and_whom_that_may_be() {
+    let file = experiment("etcd-slow-leader.yaml");
+    let file = file.to_str().unwrap();
+    let set = "--set=faults.0.slow.direction=out";
+    let output = brownout(&["check", file, set]);
+    assert_eq!(output.status.code(), Some(0), "{}", both(&output));
+    let said = text(&output.stdout);
+    let places = "n1 → n2, n1 → n3, n1 → load, n2 → n1, n2 → n3, n2 → load, n3 → n1, n3 → n2, n3 → load";
+    assert!(said.contains(&format!("hits whoever is leader when it is injected, among {places}")), "{said}");
+    assert!(!said.contains("spares") && said.contains("proven if"), "{said}");
+    let fault = &json(&brownout(&["check", file, set, "--json"]))["cells"][0]["faults"][0];
+    assert_eq!(fault["role"], "leader");
+    let expectations = fault["expectations"].as_array().unwrap();
+    assert!(expectations.len() == 9 && expectations.iter().all(|one| one["hit"] == true), "{fault}");
+}

@@ -1,0 +1,144 @@
+//! Real runs whose databases speak through an overlay: what is done to links below is proven on them and on the ways above
+//! that take them, and a run in which nothing was done is refuted on both.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+
+mod common;
+
+use std::{fs, path::Path, process::Output};
+
+use brownout_network::overlay::openvpn_program;
+use brownout_record::Run;
+use common::{both, brownout, experiment, json, only_run, require_root, undisturbed};
+use serde_json::Value;
+
+/// Three nodes of etcd, of which the first is slow: OpenVPN's server, through which all others send each other what they
+/// have to say.
+fn file(overlay: &str, fault: &str) -> String {
+    format!(
+        "network: {{ overlay: {overlay} }}\n\
+         cluster: {{ etcd: '3', nodes: 3 }}\n\
+         load: {{ mix: {{ put: 1, range: 1 }}, population: 500, rate: 100/s }}\n\
+         phases: {{ warm-up: 20s, baseline: 8s, fault: 11s, recovery: 8s }}\n\
+         faults:\n  - {fault}\n\
+         trials: 1\nwithout-fault: 0\nattempts: 3\nobjective: {{ p95: 2s }}\n"
+    )
+}
+
+fn run(overlay: &str, fault: &str, more: &[&str], out: &Path) -> Output {
+    let path = out.join("overlay.yaml");
+    fs::write(&path, file(overlay, fault)).unwrap();
+    let (path, out) = (path.to_str().unwrap().to_owned(), out.join("runs"));
+    let mut arguments = vec!["run", path.as_str(), "--json", "--out", out.to_str().unwrap()];
+    arguments.extend(more);
+    brownout(&arguments)
+}
+
+/// What the rows of the only fault say of the way from one host to another, below (`pair`) or above (`overlay`).
+fn row<'a>(fault: &'a Value, layer: &str, from: &str, to: &str) -> &'a Value {
+    let is = |row: &&Value| {
+        let subject = &row["subject"];
+        subject["kind"] == layer && subject["from"] == from && subject["to"] == to && row["quantity"] == "one-way-delay"
+    };
+    fault["rows"].as_array().unwrap().iter().find(is).unwrap_or_else(|| panic!("no {layer} {from} → {to} in {fault}"))
+}
+
+/// Runs it, and gives the findings of its last trial's only fault.
+fn proven(overlay: &str, fault: &str) -> Value {
+    let (directory, output, findings) = undisturbed(|out| run(overlay, fault, &[], out));
+    assert_eq!(output.status.code(), Some(0), "{overlay}: {}", both(&output));
+    assert_eq!(findings["verdict"]["validity"], "valid", "{overlay}: {}", findings["verdict"]);
+    let trial = findings["trials"].as_array().unwrap().last().unwrap();
+    let fault = trial["faults"][0].clone();
+    assert_eq!(fault["verdict"], "proven", "{overlay}: {fault}");
+    let run = Run::open(&only_run(&directory.path().join("runs"))).unwrap();
+    assert_eq!(run.cells().unwrap()[0].description.overlay, overlay);
+    let number = run.trials().unwrap().last().unwrap().trial;
+    let through: usize = run.overlay_probes(number).unwrap().iter().map(|row| row.samples.len()).sum();
+    assert!(through > 1_000, "{overlay}: {through} probes above");
+    let used: u64 = run.cpu(number).unwrap().iter().filter(|row| row.subject == "overlay").map(|row| row.busy_ns).sum();
+    // The kernel's own VXLAN is nobody's thread.
+    assert_eq!(used > 0, overlay != "vxlan", "{overlay}: {used} ns");
+    fault
+}
+
+#[test]
+fn a_slow_host_is_proven_below_and_above_wireguard() {
+    require_root();
+    let fault = proven("wireguard", "slow: { host: n2, delay: 40ms }");
+    for (layer, from, to, asked) in [
+        ("pair", "n2", "n1", 40e6),
+        ("overlay", "n2", "n1", 40e6),
+        ("overlay", "n1", "n2", 0.0),
+        ("overlay", "n1", "n3", 0.0),
+    ] {
+        let row = row(&fault, layer, from, to);
+        assert_eq!((row["asked"].as_f64(), row["verdict"].as_str()), (Some(asked), Some("proven")), "{row}");
+    }
+}
+
+#[test]
+fn acknowledged_faults_that_were_not_put_in_force_are_refuted_above_as_well() {
+    require_root();
+    let (_, output, findings) = undisturbed(|out| {
+        run("wireguard", "slow: { host: n2, delay: 40ms }", &["--sabotage", "--set=attempts=1"], out)
+    });
+    assert_eq!(output.status.code(), Some(3), "{}", both(&output));
+    let fault = &findings["trials"][0]["faults"][0];
+    assert_eq!(fault["verdict"], "refuted", "{fault}");
+    assert_eq!(row(fault, "overlay", "n2", "n1")["verdict"], "refuted", "{fault}");
+}
+
+#[test]
+#[ignore = "the other overlays, each a run of its own: make test-long"]
+fn every_overlay_is_proven_on_both_layers() {
+    require_root();
+    for overlay in ["vxlan", "wireguard+vxlan"] {
+        let fault = proven(overlay, "flaky: { host: n2, loss: 20% }");
+        let rows = fault["rows"].as_array().unwrap();
+        let above = rows.iter().filter(|row| row["subject"]["kind"] == "overlay" && row["hit"] == true);
+        assert_eq!(above.count(), 3, "{overlay}: {fault}");
+    }
+    assert!(openvpn_program().is_some(), "this test needs OpenVPN: apt-get install openvpn");
+    // n1 passes on what n2 and n3 send each other, though they are as near to each other as ever.
+    let fault = proven("openvpn", "slow: { host: n1, delay: 50ms, direction: both }");
+    for (layer, asked) in [("pair", 0.0), ("overlay", 100e6)] {
+        let row = row(&fault, layer, "n2", "n3");
+        assert_eq!((row["asked"].as_f64(), row["verdict"].as_str()), (Some(asked), Some("proven")), "{row}");
+    }
+}
+
+#[test]
+#[ignore = "three sites with TLS between nodes and to clients, on WireGuard under loss: make test-long"]
+fn three_sites_with_tls_on_wireguard_under_loss_are_proven_on_both_layers() {
+    require_root();
+    let file = experiment("three-sites-tls-wireguard.yaml");
+    let (_, output, findings) = undisturbed(|out| {
+        let out = out.to_str().unwrap();
+        brownout(&["run", file.to_str().unwrap(), "--json", "--out", out, "--set=trials=1"])
+    });
+    assert_eq!(findings["verdict"]["validity"], "valid", "{}", both(&output));
+    let trials = findings["trials"].as_array().unwrap();
+    let faults: Vec<&Value> = trials.iter().flat_map(|trial| trial["faults"].as_array().unwrap()).collect();
+    assert!(faults.iter().any(|fault| fault["verdict"] == "proven"), "{faults:?}");
+    let rows = faults.iter().flat_map(|fault| fault["rows"].as_array().unwrap());
+    let above =
+        rows.filter(|row| row["subject"]["kind"] == "overlay" && row["hit"] == true && row["quantity"] == "loss");
+    assert!(above.count() >= 3, "{faults:?}");
+}
+
+#[test]
+fn what_an_overlay_means_is_said_before_anything_starts() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("overlay.yaml");
+    fs::write(&path, file("wireguard", "slow: { host: n2, delay: 40ms }")).unwrap();
+    let output = brownout(&["check", path.to_str().unwrap()]);
+    let said = both(&output);
+    assert!(said.contains("overlay     wireguard") && said.contains("up to 1420 bytes"), "{said}");
+    let json = json(&brownout(&["check", path.to_str().unwrap(), "--json"]));
+    assert!(json.to_string().contains("wireguard"), "{json}");
+    fs::write(&path, file("ipsec", "slow: { host: n2, delay: 40ms }")).unwrap();
+    let output = brownout(&["check", path.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2), "{}", both(&output));
+    assert!(both(&output).contains("wireguard+vxlan"), "{}", both(&output));
+}
