@@ -21,7 +21,7 @@ use tempfile::TempDir;
 const DESIGN: &str = "\
 cluster: { nodes: 1, jit: c1 }
 load: { replication: 1, consistency: one, population: 1_000, rate: 100/s }
-phases: { warm-up: 20s, baseline: 5s, fault: 6s, recovery: 5s }
+phases: { warm-up: 9s, baseline: 5s, fault: 6s, recovery: 5s }
 faults:
   - slow: { host: n1, delay: \"${delay}\" }
 vary: { delay: [60ms, 100ms] }

@@ -20,7 +20,7 @@ load:
   population: 500
   value-size: 200B
   rate: 200/s
-phases: { warm-up: 20s, baseline: 5s, fault: 8s, recovery: 5s }
+phases: { warm-up: 6s, baseline: 5s, fault: 8s, recovery: 5s }
 faults:
   - slow: { host: n2, delay: 40ms }
 trials: 1

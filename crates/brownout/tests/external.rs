@@ -30,7 +30,7 @@ fn experiment(directory: &Path, cluster: &str, load: &str) -> PathBuf {
         "question: What does this cluster carry?\n\
          cluster: {{ {cluster} }}\n\
          load: {{ rate: 200/s, population: 1_000{load} }}\n\
-         phases: {{ warm-up: 20s, baseline: 11s }}\n\
+         phases: {{ warm-up: 8s, baseline: 11s }}\n\
          trials: 1\n\
          attempts: 1\n\
          objective: {{ p99: 2s }}\n"

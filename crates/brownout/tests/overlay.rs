@@ -19,7 +19,7 @@ fn file(overlay: &str, fault: &str) -> String {
         "network: {{ overlay: {overlay} }}\n\
          cluster: {{ etcd: '3', nodes: 3 }}\n\
          load: {{ mix: {{ put: 1, range: 1 }}, population: 500, rate: 100/s }}\n\
-         phases: {{ warm-up: 20s, baseline: 8s, fault: 11s, recovery: 8s }}\n\
+         phases: {{ warm-up: 12s, baseline: 8s, fault: 11s, recovery: 8s }}\n\
          faults:\n  - {fault}\n\
          trials: 1\nwithout-fault: 0\nattempts: 3\nobjective: {{ p95: 2s }}\n"
     )
@@ -78,6 +78,7 @@ fn a_slow_host_is_proven_below_and_above_wireguard() {
 }
 
 #[test]
+#[ignore = "repeats above an overlay what slow_replica.rs shows below it: make test-long"]
 fn acknowledged_faults_that_were_not_put_in_force_are_refuted_above_as_well() {
     require_root();
     let (_, output, findings) = undisturbed(|out| {

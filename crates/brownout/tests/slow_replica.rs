@@ -208,6 +208,7 @@ fn a_node_that_dies_is_told_with_its_last_words_and_makes_the_run_invalid() {
     let mut arguments = vec![file.to_str().unwrap(), "--out", out.path().to_str().unwrap()];
     arguments.extend(SHORT);
     arguments.extend(ONE_NODE);
+    arguments.push("--set=phases={warm-up: 8s, baseline: 8s, fault: 8s, recovery: 4s}");
     let mut running = Running::start(&arguments);
     running.wait_for("baseline");
     common::kill(cassandra(running.child.id(), "n1"), libc::SIGKILL);
