@@ -21,7 +21,7 @@ use tempfile::TempDir;
 const DESIGN: &str = "\
 cluster: { nodes: 1, jit: c1 }
 load: { replication: 1, consistency: one, population: 1_000, rate: 100/s }
-phases: { warm-up: 9s, baseline: 5s, fault: 6s, recovery: 5s }
+phases: { warm-up: 16s, baseline: 5s, fault: 6s, recovery: 5s }
 faults:
   - slow: { host: n1, delay: \"${delay}\" }
 vary: { delay: [60ms, 100ms] }
@@ -65,7 +65,7 @@ fn lived() -> &'static Lived {
         fs::write(&file, DESIGN).unwrap();
         let out = directory.path().join("runs");
         let mut first = Running::start(&[file.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-        first.wait_for("trial 2/4  baseline");
+        first.wait_for("trial 2/4  warm-up");
         first.signal(libc::SIGKILL);
         first.child.wait().unwrap();
         let run = only_run(&out);

@@ -69,7 +69,7 @@ fn busy() -> &'static Busy {
             "--set=load={threads: 4, population: 2_000}",
             "--set=network={congestion-control: reno}",
             "--set=cluster={heap: 224MiB, jit: c1}",
-            "--set=phases={warm-up: 10s, baseline: 6s, fault: 8s, recovery: 4s}",
+            "--set=phases={warm-up: 16s, baseline: 6s, fault: 8s, recovery: 4s}",
         ]);
         let programs = tempfile::tempdir().unwrap();
         let spinners = Spinners::start(programs.path());

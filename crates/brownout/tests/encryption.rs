@@ -14,7 +14,7 @@ use serde_json::Value;
 const FILE: &str = "
 cluster: { nodes: 2 }
 load: { rate: 200/s, replication: 2, population: 1_000, consistency: quorum }
-phases: { warm-up: 8s, baseline: 5s }
+phases: { warm-up: 16s, baseline: 5s }
 objective: { p99: 5s }
 ";
 

@@ -1,4 +1,4 @@
-//! A run on etcd from a file, and a lab of etcd by hand: the same lab, load, proof and record as with Cassandra. What its
+//! A run on etcd from a file, and a lab of etcd by hand: the same lab, load, proof and record as with Cassandra. What all its
 //! faults do is tested by etcd_faults.rs.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
@@ -8,9 +8,9 @@ mod common;
 use std::{collections::BTreeSet, fs};
 
 use brownout_record::{Run, TrialState};
-use common::{both, brownout, byhand::Place, experiment, json, only_run, require_root, text, undisturbed};
+use common::{both, brownout, byhand::Place, experiment, json, only_run, require_root, senders, text, undisturbed};
 
-/// All that etcd's load has, two trials on one stand; one way to a node is slowed, which every other has to be spared of.
+/// All that etcd's load has, two trials on one stand; whoever leads is slow, which every other way has to be spared of.
 const FILE: &str = "\
 question: Does a run on etcd hold together?
 cluster: { etcd: '3', nodes: 3, settings: { heartbeat-interval: 50 }, settings-of: { n2: { snapshot-count: 5000 } } }
@@ -20,9 +20,9 @@ load:
   population: 500
   value-size: 200B
   rate: 200/s
-phases: { warm-up: 6s, baseline: 5s, fault: 8s, recovery: 5s }
+phases: { warm-up: 16s, baseline: 5s, fault: 8s, recovery: 5s }
 faults:
-  - slow: { host: n2, delay: 40ms }
+  - slow: { host: leader, delay: 40ms }
 trials: 1
 without-fault: 1
 attempts: 3
@@ -30,7 +30,7 @@ objective: { p95: 1s }
 ";
 
 #[test]
-fn a_run_on_etcd_is_valid_proven_and_recorded_by_operation_and_member() {
+fn a_run_on_etcd_is_valid_and_recorded_by_operation_and_member_and_its_fault_hits_whoever_leads() {
     require_root();
     let (directory, output, findings) = undisturbed(|out| {
         let file = out.join("etcd.yaml");
@@ -82,8 +82,17 @@ fn a_run_on_etcd_is_valid_proven_and_recorded_by_operation_and_member() {
 
     let trials = findings["trials"].as_array().unwrap();
     let faulty = trials.iter().find(|trial| trial["faults"].as_array().is_some_and(|faults| !faults.is_empty()));
-    let faulty = faulty.unwrap();
-    assert_eq!(faulty["faults"][0]["verdict"], "proven", "{}", faulty["faults"][0]);
+    let trial = faulty.unwrap();
+    let fault = &trial["faults"][0];
+    assert_eq!(fault["verdict"], "proven", "{fault}");
+    // It has hit one member, which the members themselves say led.
+    let senders = senders(fault);
+    let [leader] = senders[..] else { panic!("one host sends late: {senders:?}") };
+    let text = format!("everything the leader ({leader}) sends is delayed by 40ms (direction: out)");
+    assert_eq!(fault["text"], text);
+    assert_eq!(fault["severities"], serde_json::json!([leader]));
+    let leaders = trial["database"]["leaders"].as_array().unwrap();
+    assert!(leaders.iter().any(|led| led["node"] == leader), "{leader}: {leaders:?}");
 }
 
 #[test]

@@ -43,15 +43,6 @@ fn run_one(out: &Path, fault: &str, more: &[&str]) -> Output {
     run(out, &arguments)
 }
 
-/// The hosts that send what a fault hits.
-fn senders(fault: &Value) -> Vec<&str> {
-    let rows = fault["rows"].as_array().unwrap().iter().filter(|row| row["hit"] == true);
-    let mut senders: Vec<&str> = rows.map(|row| row["subject"]["from"].as_str().unwrap()).collect();
-    senders.sort_unstable();
-    senders.dedup();
-    senders
-}
-
 /// The findings have one fault of each kind, and say this of it.
 fn assert_all_are(expected: &str, findings: &Value) {
     let faults = findings["trials"][0]["faults"].as_array().unwrap();
@@ -67,25 +58,6 @@ fn assert_all_are(expected: &str, findings: &Value) {
 }
 
 #[test]
-fn a_fault_of_the_leader_hits_whoever_leads_and_says_who_that_was() {
-    require_root();
-    let (_, output, findings) = undisturbed(|out| run_one(out, "{slow: {host: leader, delay: 100ms}}", &SHORT));
-    // An objective missed on a busy machine is another matter.
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", both(&output));
-    let trial = &findings["trials"][0];
-    let fault = &trial["faults"][0];
-    assert_eq!(fault["verdict"], "proven", "{fault}");
-    let senders = senders(fault);
-    let [leader] = senders[..] else { panic!("one host sends late: {senders:?}") };
-    let text = format!("everything the leader ({leader}) sends is delayed by 100ms (direction: out)");
-    assert_eq!(fault["text"], text);
-    assert_eq!(fault["severities"], serde_json::json!([leader]));
-    // The servers themselves say that it led.
-    let leaders = trial["database"]["leaders"].as_array().unwrap();
-    assert!(leaders.iter().any(|led| led["node"] == leader), "{leader}: {leaders:?}");
-}
-
-#[test]
 #[ignore = "repeats for roles what slow_replica.rs shows of hosts: make test-long"]
 fn a_fault_of_a_role_that_is_not_injected_is_refuted_and_names_whom_it_was_to_hit() {
     require_root();
@@ -95,7 +67,7 @@ fn a_fault_of_a_role_that_is_not_injected_is_refuted_and_names_whom_it_was_to_hi
     assert_eq!(output.status.code(), Some(3), "{}", both(&output));
     let fault = &findings["trials"][0]["faults"][0];
     assert_eq!(fault["verdict"], "refuted", "{fault}");
-    let senders = senders(fault);
+    let senders = common::senders(fault);
     let [follower] = senders[..] else { panic!("one host was to send late: {senders:?}") };
     assert!(fault["text"].as_str().unwrap().contains(&format!("a follower ({follower})")), "{fault}");
 }

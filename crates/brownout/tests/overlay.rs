@@ -19,7 +19,7 @@ fn file(overlay: &str, fault: &str) -> String {
         "network: {{ overlay: {overlay} }}\n\
          cluster: {{ etcd: '3', nodes: 3 }}\n\
          load: {{ mix: {{ put: 1, range: 1 }}, population: 500, rate: 100/s }}\n\
-         phases: {{ warm-up: 12s, baseline: 8s, fault: 11s, recovery: 8s }}\n\
+         phases: {{ warm-up: 16s, baseline: 8s, fault: 11s, recovery: 8s }}\n\
          faults:\n  - {fault}\n\
          trials: 1\nwithout-fault: 0\nattempts: 3\nobjective: {{ p95: 2s }}\n"
     )

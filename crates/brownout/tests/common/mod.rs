@@ -33,7 +33,7 @@ pub fn experiment(name: &str) -> PathBuf {
 /// `--set` that make the slow-replica experiment as short as its proof allows. A fifth of a phase may be late: two seconds
 /// of these. There is little to fill, so that a slow machine gets through its warm-up, too.
 pub const SHORT: [&str; 4] = [
-    "--set=phases={warm-up: 20s, baseline: 11s, fault: 11s, recovery: 11s}",
+    "--set=phases={warm-up: 16s, baseline: 8s, fault: 9s, recovery: 6s}",
     "--set=trials=1",
     "--set=attempts=1",
     "--set=load.population=2_000",
@@ -325,4 +325,13 @@ pub fn only_run(out: &Path) -> PathBuf {
     let runs: Vec<PathBuf> = fs::read_dir(out).unwrap().flatten().map(|entry| entry.path()).collect();
     assert_eq!(runs.len(), 1, "{runs:?}");
     runs[0].clone()
+}
+
+/// The hosts that send what a fault hits.
+pub fn senders(fault: &Value) -> Vec<&str> {
+    let rows = fault["rows"].as_array().unwrap().iter().filter(|row| row["hit"] == true);
+    let mut senders: Vec<&str> = rows.map(|row| row["subject"]["from"].as_str().unwrap()).collect();
+    senders.sort_unstable();
+    senders.dedup();
+    senders
 }

@@ -14,7 +14,7 @@ use crate::experiment::{Complaint, Experiment, FileError, Source};
 /// What IPv4 hosts have to take (RFC 791), and the most that a TUN carries.
 const MTU: RangeInclusive<u64> = 576..=65_521;
 /// Filling, flooding, and then as many settled seconds as stationarity is judged by.
-const MIN_WARM_UP: Delay = Delay::from_secs(20);
+const MIN_WARM_UP: Delay = Delay::from_secs(16);
 /// Below, no number of trials says that there is no difference; above, everything is none.
 const MARGINS: RangeInclusive<f64> = 0.001..=0.5;
 /// Three intervals are the least of which one can be compared with the others.

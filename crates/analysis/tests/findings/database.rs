@@ -1,12 +1,8 @@
 //! What the database says that it did, in made-up runs: baseline 6 s to 16 s, fault to 26 s, recovery to 36 s.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
-
-mod common;
-
+use crate::common::{MS, SECOND, Synthetic};
 use brownout_analysis::{DatabaseFindings, Mark, NodeEvidence, Pauses, findings};
 use brownout_record::EvidenceRow;
-use common::{MS, SECOND, Synthetic};
 
 fn row(seconds: f64, node: &str, name: &str, subject: &str, value: f64) -> EvidenceRow {
     EvidenceRow {

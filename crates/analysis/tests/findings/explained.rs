@@ -1,18 +1,14 @@
 //! What arithmetic explains, beside what made-up runs show.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
-
-mod scenario;
-
 use std::collections::BTreeMap;
 
+use crate::scenario::{Does, MS, Made, SECOND, Scenario};
 use brownout_analysis::{
     Candidate, Explained, Findings, Loss, Shifted, Validity, findings, touchable, touchable_by_role,
 };
 use brownout_record::{
     EvidenceRow, FaultRecord, LoadPart, NodePlacement, OperationPlacement, PairDistance, Placement, Quantity, Subject,
 };
-use scenario::{Does, MS, Made, SECOND, Scenario};
 
 fn analysed(scenario: &Scenario) -> Findings {
     let directory = tempfile::tempdir().unwrap();

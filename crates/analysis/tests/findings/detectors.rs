@@ -1,11 +1,7 @@
 //! Detectors on made-up series: what they see and when, whom they accuse, how often they are wrong, and that they do not know the future.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
-
-mod watched;
-
+use crate::watched::{MS, Noise, SECOND, Series, alarms, told};
 use brownout_analysis::detectors::{DETECTORS, Heartbeats, Step, Times};
-use watched::{MS, Noise, SECOND, Series, alarms, told};
 
 const THRESHOLD: &str = "static threshold";
 const ADR: &str = "ADR";

@@ -1,14 +1,10 @@
 //! What follows from a run, and what a program ends with.
 
-#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
-
-mod common;
-
+use crate::common::{MS, SECOND, Synthetic};
 use brownout_analysis::{
     CellEffect, FactorOutcome, Findings, ObjectiveMiss, Outcome, PhaseFindings, Validity, exit_code, findings,
 };
 use brownout_record::{Recorder, Run, TrialState};
-use common::{MS, SECOND, Synthetic};
 
 fn analysed(synthetic: &Synthetic) -> Findings {
     let directory = tempfile::tempdir().unwrap();

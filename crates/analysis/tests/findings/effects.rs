@@ -1,14 +1,10 @@
 //! What is said of effects, and what may not be said.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
-
-mod common;
-
+use crate::common::Synthetic;
 use brownout_analysis::{
     CellEffect, FactorOutcome, Findings, Outcome, PhaseFindings, TrialFindings, effects, findings, trial_effect,
 };
 use brownout_record::{Arm, CellRow};
-use common::Synthetic;
 
 /// The findings of a made-up run, and its cells as they are in the record.
 fn analysed(made: &Synthetic) -> (Findings, Vec<CellRow>) {

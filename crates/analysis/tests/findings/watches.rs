@@ -1,12 +1,8 @@
 //! How far watches lag, in made-up runs: baseline 0 s to 20 s, fault to 40 s, recovery to 60 s.
 
-#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
-
-mod scenario;
-
+use crate::scenario::{MS, SECOND, Scenario};
 use brownout_analysis::{WatchLag, findings};
 use brownout_record::{Histogram, LatencyRow};
-use scenario::{MS, SECOND, Scenario};
 
 /// What the watch on a node saw of the puts of a second: so many, all after so long.
 fn saw(second: u64, node: &str, outcome: &str, count: u64, ms: u64) -> LatencyRow {

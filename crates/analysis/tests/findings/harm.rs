@@ -1,12 +1,8 @@
 //! What nobody asked for is harm: it is found wherever and whenever it is, and named.
 
-#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
-
-mod scenario;
-
+use crate::scenario::{Does, MS, Made, Scenario};
 use brownout_analysis::{Findings, Proof, Validity, exit_code, findings};
 use brownout_record::{Quantity, Subject};
-use scenario::{Does, MS, Made, Scenario};
 
 fn analysed(scenario: &Scenario) -> Findings {
     let directory = tempfile::tempdir().unwrap();

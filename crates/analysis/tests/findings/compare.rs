@@ -1,12 +1,8 @@
 //! What two sides say of each other.
 
-#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
-
-mod common;
-
+use crate::common::{MS, Synthetic};
 use brownout_analysis::{Compared, Comparison, Outcome, compare};
 use brownout_record::{Run, TrialState};
-use common::{MS, Synthetic};
 use tempfile::TempDir;
 
 fn runs(of: &[Synthetic]) -> (Vec<TempDir>, Vec<Run>) {

@@ -1,12 +1,8 @@
 //! A fault that is not proven did not happen.
 
-#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
-
-mod common;
-
+use crate::common::{MS, SECOND, Synthetic};
 use brownout_analysis::{Findings, Proof, ProofRow, SourceSeen, Validity, exit_code, findings};
 use brownout_record::{Quantity, Subject};
-use common::{MS, SECOND, Synthetic};
 
 fn analysed(synthetic: &Synthetic) -> Findings {
     let directory = tempfile::tempdir().unwrap();

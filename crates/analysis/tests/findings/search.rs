@@ -1,12 +1,8 @@
 //! What a search has found, from its record alone.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
-
-mod common;
-
+use crate::common::{MS, Synthetic};
 use brownout_analysis::{Findings, Judge, Lesson, Outcome, ThresholdOutcome, Validity, findings};
 use brownout_record::{Run, SearchDescription};
-use common::{MS, Synthetic};
 
 /// What everything n2 sends is late by, ms: from 56 on, a third of the operations takes longer than the objective's 50 ms.
 const LEVELS: &[u64] = &[10, 14, 20, 28, 40, 56, 79, 112, 158, 224, 316, 447, 631];

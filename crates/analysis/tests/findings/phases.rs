@@ -1,11 +1,7 @@
 //! What the load met, and what the fault took: one definition, one test.
 
-#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
-
-mod common;
-
+use crate::common::{MS, SECOND, Synthetic};
 use brownout_analysis::{Findings, PhaseFindings, Validity, exit_code, findings};
-use common::{MS, SECOND, Synthetic};
 
 fn analysed(synthetic: &Synthetic) -> Findings {
     let directory = tempfile::tempdir().unwrap();

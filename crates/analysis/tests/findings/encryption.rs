@@ -1,12 +1,8 @@
 //! Whether encryption is proven, in made-up runs.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
-
-mod common;
-
+use crate::common::Synthetic;
 use brownout_analysis::{Proof, TrialFindings, Validity, findings};
 use brownout_record::EvidenceRow;
-use common::Synthetic;
 
 fn row(node: &str, source: &str, subject: &str, name: &str, value: f64) -> EvidenceRow {
     EvidenceRow {

@@ -1,12 +1,8 @@
 //! Stalls of a fraction of a second: proven by the process and by heartbeats, and what arithmetic says about them.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
-
-mod scenario;
-
+use crate::scenario::{Does, Made, Scenario};
 use brownout_analysis::{Findings, Proof, Standstill, findings};
 use brownout_record::{LoadPart, Quantity, Subject};
-use scenario::{Does, Made, Scenario};
 
 fn analysed(scenario: &Scenario) -> Findings {
     let directory = tempfile::tempdir().unwrap();

@@ -1,16 +1,11 @@
 //! The JSON object and its documentation say the same.
 
-#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
-
-mod common;
-mod scenario;
-
 use std::collections::BTreeSet;
 
+use crate::common::{Synthetic, three_copies};
+use crate::scenario::{Made, Scenario};
 use brownout_analysis::{compare, findings};
 use brownout_record::{EvidenceRow, Quantity, SearchDescription, Subject};
-use common::{Synthetic, three_copies};
-use scenario::{Made, Scenario};
 use serde_json::Value;
 
 /// Keys that are names of things in the run, not fields.
@@ -121,7 +116,7 @@ fn every_field_is_documented() {
     ] {
         assert!(of.pointer(there).is_some_and(|value| !value.is_null()), "{there}: its fields are not checked");
     }
-    let text = include_str!("../../../docs/json.md");
+    let text = include_str!("../../../../docs/json.md");
     let mut names = BTreeSet::new();
     keys(&found, &mut names);
     [&cells, &harmed, &zone, &rate].into_iter().for_each(|of| keys(of, &mut names));

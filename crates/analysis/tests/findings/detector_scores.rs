@@ -1,18 +1,13 @@
 //! Detectors scored: against schedules counted by hand, and in runs that are made up and read through the record.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
-
-mod scenario;
-mod watched;
-
+use crate::scenario::{Made, Scenario};
+use crate::watched::{MS, SECOND, Series};
 use brownout_analysis::{
     Findings, TrialFindings, Validity,
     detectors::{Accusation, Accused, Alarm, DETECTORS, Detection, DetectorFindings, Truth, score, summaries},
     findings,
 };
 use brownout_record::{Quantity, Subject};
-use scenario::{Made, Scenario};
-use watched::{MS, SECOND, Series};
 
 /// Alarms at the end of these seconds; the made-up series begins at 100 s, has 120 of them and learns from the first 15.
 fn scored(alarms: &[(u64, Option<Accused>)], truths: &[Truth]) -> DetectorFindings {

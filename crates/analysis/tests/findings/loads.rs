@@ -1,14 +1,10 @@
 //! What arithmetic says of operations that are loads of their own.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
-
-mod scenario;
-
 use std::collections::BTreeMap;
 
+use crate::scenario::{MS, Made, Scenario};
 use brownout_analysis::{Explained, TrialFindings, Validity, findings};
 use brownout_record::{LoadPart, NodePlacement, OperationPlacement, Placement, Quantity, Subject};
-use scenario::{MS, Made, Scenario};
 
 const SLOW_MS: f64 = 20.0;
 /// Mean responses of reads and writes without a fault, ms; of the one and the other a third meets the delay.

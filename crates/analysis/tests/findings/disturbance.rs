@@ -1,11 +1,7 @@
 //! A run beside other programs shows the machine, not the database.
 
-#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
-
-mod common;
-
+use crate::common::{MS, SECOND, Synthetic};
 use brownout_analysis::{Findings, HINDERED_SHARE, Validity, exit_code, findings};
-use common::{MS, SECOND, Synthetic};
 
 const MEASURED: &[&str] = &["baseline", "fault", "recovery"];
 

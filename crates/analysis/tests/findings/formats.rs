@@ -1,7 +1,5 @@
 //! Of a run of every earlier format, the same findings are made as when it was new.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
-
 use std::{fs, path::Path};
 
 use brownout_analysis::{Proof, Validity, findings};

@@ -1,12 +1,8 @@
 //! Every period of a fault has to show what was asked, in 95 % of its samples.
 
-#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
-
-mod scenario;
-
+use crate::scenario::{Does, Made, Scenario};
 use brownout_analysis::{FaultFindings, Proof, exit_code, findings};
 use brownout_record::{Quantity, Subject};
-use scenario::{Does, Made, Scenario};
 
 fn first_fault(scenario: &Scenario) -> FaultFindings {
     let directory = tempfile::tempdir().unwrap();

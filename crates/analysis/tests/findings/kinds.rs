@@ -1,12 +1,8 @@
 //! Every kind of fault, before, during and after, in every company: what is there is proven, what is not is not.
 
-#![allow(clippy::unwrap_used, clippy::panic)] // What supports tests may unwrap, too.
-
-mod scenario;
-
+use crate::scenario::{Does, MS, Made, Scenario};
 use brownout_analysis::{FaultFindings, Findings, Proof, exit_code, findings};
 use brownout_record::{Quantity, Subject};
-use scenario::{Does, MS, Made, Scenario};
 
 fn analysed(scenario: &Scenario) -> Findings {
     let directory = tempfile::tempdir().unwrap();

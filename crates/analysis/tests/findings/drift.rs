@@ -1,11 +1,7 @@
 //! A run whose baselines change in its course, or within themselves, says so.
 
-#![allow(clippy::unwrap_used)] // What supports tests may unwrap, too.
-
-mod common;
-
+use crate::common::Synthetic;
 use brownout_analysis::{Findings, Validity, findings};
-use common::Synthetic;
 
 fn found(trials: u32, made: Synthetic) -> Findings {
     let directory = tempfile::tempdir().unwrap();
