@@ -137,7 +137,7 @@ fn ctrl_c_at_any_moment_of_the_start_is_heard() {
 const ALL_AT_ONCE: &str = "\
 cluster: { jit: c1 }
 load: { replication: 3, consistency: one, population: 1_000, rate: 100/s, timeout: 1s }
-phases: { warm-up: 16s, baseline: 5s, fault: 24s, recovery: 60s }
+phases: { warm-up: 16s, baseline: 10s, fault: 24s, recovery: 60s }
 faults:
   - slow: { host: n1, delay: 50ms, jitter: 10ms, distribution: pareto, direction: both }
   - flaky: { host: n1, gilbert-elliott: { p: 5%, r: 30% } }
