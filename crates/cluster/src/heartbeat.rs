@@ -19,7 +19,7 @@ use std::{
 
 use brownout_base::clock::{monotonic_ns, realtime_ns};
 
-use crate::{ClusterControl, ClusterError, database::Question};
+use crate::{ClusterControl, ClusterError, database::Question, host::Network};
 
 /// How one node is asked: connections, questions, answers. The times are not its own: it is told when to ask.
 pub trait Heartbeat: Send {
@@ -116,6 +116,7 @@ impl Heartbeats {
             let node = member.name.clone();
             let mut asker = Asker {
                 node: node.clone(),
+                network: network.clone(),
                 protocol: control.heartbeat(index, question),
                 patience,
                 session: None,
@@ -123,13 +124,8 @@ impl Heartbeats {
                 told: sender.clone(),
                 next_number: 0,
             };
-            let (network, stop) = (network.clone(), Arc::clone(&started.stop));
-            let run = move || {
-                if network.enter().is_ok() {
-                    asker.run(every, &stop);
-                }
-            };
-            let thread = thread::Builder::new().name(format!("beat-{node}")).spawn(run);
+            let stop = Arc::clone(&started.stop);
+            let thread = thread::Builder::new().name(format!("beat-{node}")).spawn(move || asker.run(every, &stop));
             started.threads.push(thread.map_err(|source| ClusterError::Network { node, source })?);
         }
         Ok(started)
@@ -167,6 +163,7 @@ struct Session {
 
 struct Asker {
     node: String,
+    network: Network,
     protocol: Box<dyn Heartbeat>,
     patience: Duration,
     session: Option<Session>,
@@ -196,7 +193,9 @@ impl Asker {
     }
 
     fn ask(&mut self) {
+        // Each connection is made from where the node is by then: it may have been started again in another network.
         if self.session.is_none()
+            && self.network.enter().is_ok()
             && let Ok(connection) = self.protocol.connect(self.patience)
         {
             self.session = Some(Session { connection, ready: !self.protocol.greets(), input: Vec::new() });

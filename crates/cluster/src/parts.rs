@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    ClusterError, Owner, Variables,
+    ClusterError, Hands, Owner, Variables,
     confine::confine,
     database::{Database, Member, Program, Start},
     host::Network,
@@ -25,6 +25,8 @@ pub(crate) struct Parts {
     pub(crate) members: Vec<Member>,
     pub(crate) networks: Vec<Network>,
     pub(crate) supervisors: Vec<Arc<Supervisor>>,
+    /// Of nodes that were not started here: who can touch their processes, if anybody can.
+    pub(crate) hands: Vec<Option<Arc<dyn Hands>>>,
     pub(crate) variables: Vec<Variables>,
     pub(crate) owner: Option<Owner>,
 }

@@ -28,7 +28,7 @@ impl Engine {
                 // Asked before anything is copied: most packets of a flood tell nobody anything.
                 if cut == Cut::Reject && self.links[link].allowance.take(arrival_ns) {
                     let first = self.single(frame, shape, 0);
-                    self.refuse(link, Refusal::Prohibited, first);
+                    self.refuse(Refusal::Prohibited, first);
                 }
             }
             // The first packet is as large as any.
@@ -58,7 +58,7 @@ impl Engine {
                 // Told of one, the sender makes all smaller.
                 if !std::mem::replace(&mut has_told, true) && self.links[link].allowance.take(arrival_ns) {
                     let packet = self.single(frame, shape, n);
-                    self.refuse(link, Refusal::TooBig { mtu }, packet);
+                    self.refuse(Refusal::TooBig { mtu }, packet);
                 }
             }
         }
@@ -66,7 +66,7 @@ impl Engine {
 
     fn admit_fragments(&mut self, link: usize, packet: Buffer, mtu: u16, arrival_ns: u64) {
         let mut fragments = std::mem::take(&mut self.fragments);
-        let room = |length| Whole::new(self.pool.take(VNET + length));
+        let room = |length| Whole::new(self.pool.take(VNET + length), &packet);
         if fragment::cut(&packet[VNET..], usize::from(mtu), room, &mut fragments) {
             self.counters[link].fragments += fragments.len().saturating_sub(1) as u64;
             for Whole(fragment) in fragments.drain(..) {
@@ -101,15 +101,15 @@ impl Engine {
         }
     }
 
-    /// Tells the sender of `packet` that it does not pass.
+    /// Tells the sender of `packet`, which was just read, that it does not pass.
     ///
     /// At once, as if by a router at its own end of the link; so nothing is wrong with the way that it comes.
-    fn refuse(&mut self, link: usize, refusal: Refusal, mut packet: Buffer) {
+    fn refuse(&mut self, refusal: Refusal, mut packet: Buffer) {
         checksum::complete(&mut packet);
         let mut message = self.pool.take(icmp::LONGEST);
         if let Some(length) = icmp::write(refusal, &packet[VNET..], &mut message) {
             // An interface that takes nothing has no sender behind it to be told.
-            let _ = self.tuns[self.links[link].from].write(&message[..length]);
+            let _ = self.arrived_at().map(|port| port.tell(&message[..length]));
         }
         self.pool.give(message);
         self.pool.give(packet);
