@@ -169,7 +169,8 @@ pub(super) fn told(socket: &Path, by: &By) -> Result<Vec<Told>, ContainersError>
     if !matches!(by, By::Names(_) | By::Label(_)) {
         return Ok(Vec::new());
     }
-    let chosen = choose(&running(socket)?, by)?;
+    let known = running(socket)?;
+    let chosen = choose(&known, by)?;
     if chosen.is_empty() {
         return Ok(Vec::new());
     }

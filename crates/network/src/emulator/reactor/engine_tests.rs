@@ -25,7 +25,7 @@ fn address6(host: u8) -> Ipv6Addr {
 /// An engine with devices in a network namespace of the calling thread's own.
 fn engine(hosts: u8) -> Engine {
     sys::unshare_network().expect("this test needs root");
-    let tun = |host| {
+    let tun = |host: u8| {
         let tun = Tun::create(Path::new("/dev/net/tun"), &format!("tun{host}"))
             .unwrap_or_else(|_| panic!("this test needs root and /dev/net/tun"));
         (HostId(host.into()), Port::Tun(tun))
