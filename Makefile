@@ -48,7 +48,7 @@ test-long:
 
 lint:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --release --locked --workspace --all-targets -- --deny warnings
+	$(CARGO) clippy --profile tested --locked --workspace --all-targets -- --deny warnings
 	scripts/licences
 
 require-bench:

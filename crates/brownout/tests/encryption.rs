@@ -38,6 +38,7 @@ fn sightings(findings: &Value) -> Vec<(bool, u64)> {
 }
 
 #[test]
+#[ignore = "repeats in a valid run what slow_replica.rs sees in one that is wrong in other ways: make test-long"]
 fn no_link_of_a_cluster_that_encrypts_holds_clear_text() {
     require_root();
     let found = run("{internode: all, clients: true}");
@@ -51,7 +52,7 @@ fn no_link_of_a_cluster_that_encrypts_holds_clear_text() {
 }
 
 #[test]
-#[ignore = "that the look sees clear text where there is some, of a cluster as of the test above: make test-long"]
+#[ignore = "that the look sees clear text where there is some: make test-long"]
 fn the_same_look_sees_clear_text_on_every_link_of_a_cluster_that_does_not_encrypt() {
     require_root();
     let found = run("{internode: none, clients: false}");

@@ -8,11 +8,14 @@ mod common;
 use std::{collections::BTreeSet, fs};
 
 use brownout_record::{Run, TrialState};
-use common::{both, brownout, byhand::Place, experiment, json, only_run, require_root, senders, text, undisturbed};
+use common::{
+    both, brownout, byhand::Place, delay_row, experiment, json, only_run, require_root, senders, text, undisturbed,
+};
 
 /// All that etcd's load has, two trials on one stand; whoever leads is slow, which every other way has to be spared of.
 const FILE: &str = "\
-question: Does a run on etcd hold together?
+question: Does a run on etcd hold together, on WireGuard?
+network: { overlay: wireguard }
 cluster: { etcd: '3', nodes: 3, settings: { heartbeat-interval: 50 }, settings-of: { n2: { snapshot-count: 5000 } } }
 load:
   mix: { put: 4, range: 3, serializable: 2, txn: 1 }
@@ -20,7 +23,7 @@ load:
   population: 500
   value-size: 200B
   rate: 200/s
-phases: { warm-up: 16s, baseline: 5s, fault: 8s, recovery: 5s }
+phases: { warm-up: 16s, baseline: 8s, fault: 11s, recovery: 8s }
 faults:
   - slow: { host: leader, delay: 40ms }
 trials: 1
@@ -30,7 +33,7 @@ objective: { p95: 1s }
 ";
 
 #[test]
-fn a_run_on_etcd_is_valid_and_recorded_by_operation_and_member_and_its_fault_hits_whoever_leads() {
+fn a_run_on_etcd_is_valid_and_recorded_by_operation_and_member_and_its_fault_hits_whoever_leads_below_and_above_wireguard() {
     require_root();
     let (directory, output, findings) = undisturbed(|out| {
         let file = out.join("etcd.yaml");
@@ -44,6 +47,7 @@ fn a_run_on_etcd_is_valid_and_recorded_by_operation_and_member_and_its_fault_hit
     let plan = &cells[0].description;
     assert!(plan.database.starts_with("etcd 3."), "{}", plan.database);
     assert_eq!((plan.load.consistency.as_str(), plan.load.replication), ("raft", 3));
+    assert_eq!(plan.overlay, "wireguard");
     let settings = run.environment().unwrap().unwrap().system_settings;
     assert!(settings.contains("\"system\": \"etcd\"") && settings.contains("heartbeat-interval"), "{settings}");
 
@@ -65,6 +69,10 @@ fn a_run_on_etcd_is_valid_and_recorded_by_operation_and_member_and_its_fault_hit
         }
         let events: u64 = run.watches(row.trial, window).unwrap().iter().map(|watched| watched.count).sum();
         assert!(events > 0, "no watch has seen a put");
+        let through: usize = run.overlay_probes(row.trial).unwrap().iter().map(|probes| probes.samples.len()).sum();
+        assert!(through > 1_000, "{through} probes above WireGuard");
+        let cpu = run.cpu(row.trial).unwrap();
+        assert!(cpu.iter().any(|row| row.subject == "overlay" && row.busy_ns > 0), "WireGuard took no time");
         let failed = latencies.iter().find(|latency| latency.outcome.starts_with("failed:m"));
         assert!(failed.is_none(), "a value that was read is none that was put: {failed:?}");
     }
@@ -91,6 +99,17 @@ fn a_run_on_etcd_is_valid_and_recorded_by_operation_and_member_and_its_fault_hit
     let text = format!("everything the leader ({leader}) sends is delayed by 40ms (direction: out)");
     assert_eq!(fault["text"], text);
     assert_eq!(fault["severities"], serde_json::json!([leader]));
+    // Below WireGuard and above it: what the leader sends is late, and what is sent to it is not.
+    let other = ["n1", "n2", "n3"].into_iter().find(|node| *node != leader).unwrap();
+    for (layer, from, to, asked) in [
+        ("pair", leader, other, 40e6),
+        ("overlay", leader, other, 40e6),
+        ("pair", other, leader, 0.0),
+        ("overlay", other, leader, 0.0),
+    ] {
+        let row = delay_row(fault, layer, from, to);
+        assert_eq!((row["asked"].as_f64(), row["verdict"].as_str()), (Some(asked), Some("proven")), "{row}");
+    }
     let leaders = trial["database"]["leaders"].as_array().unwrap();
     assert!(leaders.iter().any(|led| led["node"] == leader), "{leader}: {leaders:?}");
 }

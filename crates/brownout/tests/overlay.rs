@@ -1,5 +1,5 @@
 //! Real runs whose databases speak through an overlay: what is done to links below is proven on them and on the ways above
-//! that take them, and a run in which nothing was done is refuted on both.
+//! that take them, and a run in which nothing was done is refuted on both. The run on WireGuard is etcd.rs's own.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
@@ -9,7 +9,7 @@ use std::{fs, path::Path, process::Output};
 
 use brownout_network::overlay::openvpn_program;
 use brownout_record::Run;
-use common::{both, brownout, experiment, json, only_run, require_root, undisturbed};
+use common::{both, brownout, delay_row, experiment, json, only_run, require_root, undisturbed};
 use serde_json::Value;
 
 /// Three nodes of etcd, of which the first is slow: OpenVPN's server, through which all others send each other what they
@@ -34,15 +34,6 @@ fn run(overlay: &str, fault: &str, more: &[&str], out: &Path) -> Output {
     brownout(&arguments)
 }
 
-/// What the rows of the only fault say of the way from one host to another, below (`pair`) or above (`overlay`).
-fn row<'a>(fault: &'a Value, layer: &str, from: &str, to: &str) -> &'a Value {
-    let is = |row: &&Value| {
-        let subject = &row["subject"];
-        subject["kind"] == layer && subject["from"] == from && subject["to"] == to && row["quantity"] == "one-way-delay"
-    };
-    fault["rows"].as_array().unwrap().iter().find(is).unwrap_or_else(|| panic!("no {layer} {from} → {to} in {fault}"))
-}
-
 /// Runs it, and gives the findings of its last trial's only fault.
 fn proven(overlay: &str, fault: &str) -> Value {
     let (directory, output, findings) = undisturbed(|out| run(overlay, fault, &[], out));
@@ -63,21 +54,6 @@ fn proven(overlay: &str, fault: &str) -> Value {
 }
 
 #[test]
-fn a_slow_host_is_proven_below_and_above_wireguard() {
-    require_root();
-    let fault = proven("wireguard", "slow: { host: n2, delay: 40ms }");
-    for (layer, from, to, asked) in [
-        ("pair", "n2", "n1", 40e6),
-        ("overlay", "n2", "n1", 40e6),
-        ("overlay", "n1", "n2", 0.0),
-        ("overlay", "n1", "n3", 0.0),
-    ] {
-        let row = row(&fault, layer, from, to);
-        assert_eq!((row["asked"].as_f64(), row["verdict"].as_str()), (Some(asked), Some("proven")), "{row}");
-    }
-}
-
-#[test]
 #[ignore = "repeats above an overlay what slow_replica.rs shows below it: make test-long"]
 fn acknowledged_faults_that_were_not_put_in_force_are_refuted_above_as_well() {
     require_root();
@@ -87,7 +63,7 @@ fn acknowledged_faults_that_were_not_put_in_force_are_refuted_above_as_well() {
     assert_eq!(output.status.code(), Some(3), "{}", both(&output));
     let fault = &findings["trials"][0]["faults"][0];
     assert_eq!(fault["verdict"], "refuted", "{fault}");
-    assert_eq!(row(fault, "overlay", "n2", "n1")["verdict"], "refuted", "{fault}");
+    assert_eq!(delay_row(fault, "overlay", "n2", "n1")["verdict"], "refuted", "{fault}");
 }
 
 #[test]
@@ -104,7 +80,7 @@ fn every_overlay_is_proven_on_both_layers() {
     // n1 passes on what n2 and n3 send each other, though they are as near to each other as ever.
     let fault = proven("openvpn", "slow: { host: n1, delay: 50ms, direction: both }");
     for (layer, asked) in [("pair", 0.0), ("overlay", 100e6)] {
-        let row = row(&fault, layer, "n2", "n3");
+        let row = delay_row(&fault, layer, "n2", "n3");
         assert_eq!((row["asked"].as_f64(), row["verdict"].as_str()), (Some(asked), Some("proven")), "{row}");
     }
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use common::{
-    ONE_NODE, Running, SHORT, both, brownout, cassandra, experiment, json, only_run, require_root, text, undisturbed,
+    Running, SHORT, both, brownout, cassandra, experiment, json, only_run, require_root, text, undisturbed,
 };
 use serde_json::Value;
 
@@ -127,10 +127,19 @@ fn in_network_of(pid: u32, words: &[&str]) -> Output {
     output
 }
 
-/// A run whose fault is not put in force, while a fifth of what n3 sends is lost behind the emulator's back, on its way
-/// to n1 where it arrives, on its way to n2 before it leaves n3: what it said on the terminal, and its findings.
-fn false_in_two_ways() -> &'static (String, Value) {
-    static RUN: OnceLock<(String, Value)> = OnceLock::new();
+/// A run in which much is wrong, on a cluster that encrypts.
+struct Wrong {
+    /// What it said on the terminal.
+    seen: String,
+    findings: Value,
+    /// What `show` prints of it.
+    summary: String,
+}
+
+/// Its fault is not put in force, while a fifth of what n3 sends is lost behind the emulator's back, on its way to n1 where
+/// it arrives, on its way to n2 before it leaves n3; and when all is to be healed again, n1 is killed.
+fn wrong_in_three_ways() -> &'static Wrong {
+    static RUN: OnceLock<Wrong> = OnceLock::new();
     RUN.get_or_init(|| {
         require_root();
         let out = tempfile::tempdir().unwrap();
@@ -141,6 +150,7 @@ fn false_in_two_ways() -> &'static (String, Value) {
         arguments.extend([
             "--set=load={rate: 10%, arrivals: poisson, coordinators: round-robin, population: 2_000}",
             "--set=network={links: [{ from: n1, to: n3, delay: 20ms }]}",
+            "--set=cluster.encryption={internode: all, clients: true}",
         ]);
         let mut running = Running::start(&arguments);
         running.wait_for("fault  ");
@@ -152,17 +162,20 @@ fn false_in_two_ways() -> &'static (String, Value) {
             let table = format!("table ip harm {{ chain some {{ type filter hook {hook} priority 0; {rule}; }}; }}");
             in_network_of(node(at), &["nft", &table]);
         }
+        running.wait_for("recovery  ");
+        common::kill(cassandra(running.child.id(), "n1"), libc::SIGKILL);
         let (code, seen) = running.finish();
         assert_eq!(code, Some(3), "{seen}");
-        let shown = brownout(&["show", only_run(out.path()).to_str().unwrap(), "--json"]);
+        let run = only_run(out.path());
+        let shown = brownout(&["show", run.to_str().unwrap(), "--json"]);
         assert_eq!(shown.status.code(), Some(3));
-        (seen, json(&shown))
+        Wrong { seen, findings: json(&shown), summary: text(&brownout(&["show", run.to_str().unwrap()]).stdout) }
     })
 }
 
 #[test]
 fn a_fault_that_was_not_put_in_force_is_refuted_and_the_run_invalid() {
-    let (seen, findings) = false_in_two_ways();
+    let Wrong { seen, findings, .. } = wrong_in_three_ways();
     let trial = &findings["trials"][0];
     let rate = trial["effect"]["baseline"].as_f64().unwrap();
     let told = seen.lines().find(|line| line.contains("the flood was answered at")).unwrap();
@@ -185,7 +198,7 @@ fn a_fault_that_was_not_put_in_force_is_refuted_and_the_run_invalid() {
 
 #[test]
 fn packets_that_vanish_from_outside_make_the_run_invalid_and_the_link_is_named() {
-    let (seen, findings) = false_in_two_ways();
+    let Wrong { seen, findings, .. } = wrong_in_three_ways();
     let trial = &findings["trials"][0];
     let harm = trial["harm"].as_array().unwrap();
     let lossy: Vec<&Value> = harm.iter().filter(|one| one["quantity"] == "loss").collect();
@@ -202,19 +215,23 @@ fn packets_that_vanish_from_outside_make_the_run_invalid_and_the_link_is_named()
 
 #[test]
 fn a_node_that_dies_is_told_with_its_last_words_and_makes_the_run_invalid() {
-    require_root();
-    let out = tempfile::tempdir().unwrap();
-    let file = experiment("slow-replica.yaml");
-    let mut arguments = vec![file.to_str().unwrap(), "--out", out.path().to_str().unwrap()];
-    arguments.extend(SHORT);
-    arguments.extend(ONE_NODE);
-    arguments.push("--set=phases={warm-up: 16s, baseline: 4s, fault: 8s, recovery: 4s}");
-    let mut running = Running::start(&arguments);
-    running.wait_for("baseline");
-    common::kill(cassandra(running.child.id(), "n1"), libc::SIGKILL);
-    let (code, seen) = running.finish();
-    assert_eq!(code, Some(3), "{seen}");
+    let Wrong { seen, findings, summary } = wrong_in_three_ways();
     assert!(seen.contains("n1 died"), "{seen}");
-    let summary = text(&brownout(&["show", only_run(out.path()).to_str().unwrap()]).stdout);
+    let reasons = findings["verdict"]["reasons"].to_string();
+    assert!(reasons.contains("node n1 died"), "{reasons}");
     assert!(summary.contains("n1 died: killed by signal 9"), "{summary}");
+}
+
+#[test]
+fn no_link_of_a_cluster_that_encrypts_holds_clear_text() {
+    let Wrong { findings, .. } = wrong_in_three_ways();
+    let encryption = &findings["trials"][0]["encryption"];
+    assert_eq!(encryption["verdict"], "proven", "{encryption}");
+    let links = encryption["links"].as_array().unwrap();
+    assert_eq!(links.len(), 12);
+    assert!(links.iter().all(|link| link["encrypted"] == true && link["sightings"] == 0), "{encryption}");
+    assert!(encryption["writes"].as_u64().unwrap() > 0);
+    let of_nodes = |connection: &&Value| connection["with"] != "clients" && connection["encrypted"] == true;
+    assert!(encryption["connections"].as_array().unwrap().iter().filter(of_nodes).count() >= 2, "{encryption}");
+    assert_eq!(findings["cells"][0]["encryption"], serde_json::json!(["between all nodes", "to clients"]));
 }

@@ -143,7 +143,7 @@ fn the_largest_value_is_taken_and_one_that_fits_no_segment_is_refused() {
 
 #[test]
 fn a_node_without_enough_heap_fails_the_start() {
-    let ground = Ground::new(2);
+    let ground = Ground::new(1);
     let spec = CassandraSpec { heap: Bytes(16 << 20), ..quick() };
     let mut cluster = start(&ground, &spec, &ground.paths("heap"));
     let death = death_while_waiting(&mut cluster);
@@ -151,10 +151,17 @@ fn a_node_without_enough_heap_fails_the_start() {
     assert!(death.log_tail.contains("OutOfMemoryError"), "{}", death.log_tail);
 }
 
+/// One cluster for both: starting it takes longer than each of them.
 #[test]
-fn waiting_ends_at_the_deadline_with_what_is_missing_and_at_once_on_interruption() {
+fn a_cluster_is_waited_for_until_it_is_ready_and_again_while_a_node_stands_still() {
     let ground = Ground::new(2);
     let mut cluster = start(&ground, &quick(), &ground.paths("late"));
+    waiting_ends_at_the_deadline_with_what_is_missing_and_at_once_on_interruption(&mut cluster);
+    wait(&mut cluster).unwrap();
+    a_paused_node_is_taken_for_down_and_named_and_may_go_on_while_the_cluster_is_waited_for(&mut cluster);
+}
+
+fn waiting_ends_at_the_deadline_with_what_is_missing_and_at_once_on_interruption(cluster: &mut Cluster) {
     // Enough for each to be asked, too little for any to answer.
     match cluster.wait_ready(Duration::from_secs(2), &|| false, &mut |_| ()) {
         Err(ClusterError::NotReady { missing, .. }) => {
@@ -174,11 +181,7 @@ fn waiting_ends_at_the_deadline_with_what_is_missing_and_at_once_on_interruption
     assert!(matches!(result, Err(ClusterError::Interrupted)), "{result:?}");
 }
 
-#[test]
-fn a_paused_node_is_taken_for_down_and_named_and_may_go_on_while_the_cluster_is_waited_for() {
-    let ground = Ground::new(2);
-    let mut cluster = start(&ground, &quick(), &ground.paths("down"));
-    wait(&mut cluster).unwrap();
+fn a_paused_node_is_taken_for_down_and_named_and_may_go_on_while_the_cluster_is_waited_for(cluster: &mut Cluster) {
     let control = cluster.control();
     control.pause("n2").unwrap();
     // The failure detector takes some seconds to be convinced.

@@ -223,19 +223,19 @@ impl Seen {
     }
 }
 
+/// One cluster for both: the second kills a node of it.
 #[test]
-fn what_nodes_do_shows_in_their_evidence_at_its_time() {
+fn nodes_forget_who_was_slow_and_what_they_do_shows_in_their_evidence() {
     let ground = Ground::new(2);
     let began_ns = monotonic_ns();
     let mut cluster = start(&ground, &quick(), &ground.paths("evidence"));
     wait(&mut cluster).unwrap();
+    that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial(&ground, &mut cluster);
+    what_nodes_do_shows_in_their_evidence_at_its_time(&ground, &cluster, began_ns);
+}
+
+fn what_nodes_do_shows_in_their_evidence_at_its_time(ground: &Ground, cluster: &Cluster, began_ns: u64) {
     let control = cluster.control();
-    let cpu = || control.cpu_ns("n1").unwrap().unwrap();
-    let used_in_3s = || {
-        let before = cpu();
-        std::thread::sleep(Duration::from_secs(3));
-        Duration::from_nanos((cpu() - before) / 3)
-    };
     let every = Duration::from_secs(1);
     let watch = EvidenceWatch::start(&control, monotonic_ns(), every, &BTreeSet::new()).unwrap();
     let mut seen = Seen { watch, all: Vec::new() };
@@ -275,15 +275,6 @@ fn what_nodes_do_shows_in_their_evidence_at_its_time() {
     }
     // The one that was started again writes a new log.
     assert!(pauses.iter().any(|pause| pause.node == "n2" && pause.at_ns > killed.at_ns), "{pauses:?}");
-    // What it costs a node to be asked: for the docs.
-    let reading = seen.all.iter().rfind(|one| one.node == "n1" && one.name == "reading").unwrap();
-    let took = Duration::from_nanos(reading.value as u64);
-    let with = used_in_3s();
-    drop(seen);
-    let without = used_in_3s();
-    eprintln!(
-        "n1, idle, used {with:?} a second when asked once a second, {without:?} when not; a reading took {took:?}"
-    );
 }
 
 /// The largest of the scores that `node` gives `other`, in three readings of each; `None` if it gives none.
@@ -299,11 +290,7 @@ fn largest_score(control: &ClusterControl, node: &str, other: &str) -> Option<f6
     scores.map(|one| one.value).reduce(f64::max)
 }
 
-#[test]
-fn that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial() {
-    let ground = Ground::new(2);
-    let mut cluster = start(&ground, &quick(), &ground.paths("forget"));
-    wait(&mut cluster).unwrap();
+fn that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial(ground: &Ground, cluster: &mut Cluster) {
     let control = cluster.control();
     let mut client = Client::connect(&ground.network.hosts()[0]);
     for text in [

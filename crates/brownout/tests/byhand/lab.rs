@@ -104,9 +104,9 @@ pub fn events(place: &Place) {
     assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
 }
 
-/// Two labs do not see one another.
+/// Two labs, of different databases, do not see one another.
 pub fn another_lab(place: &Place) {
-    place.up("other", &["--nodes", "1", "--no-disk", "--set", "network.mtu=1400"]);
+    place.up("other", &["--etcd", "--nodes", "1", "--no-disk", "--set", "network.mtu=1400"]);
     let interface = place.good(&["exec", "n1", "-n", "other", "--", "ip", "link", "show", "lab0"]);
     assert!(interface.contains(" mtu 1400 "), "{interface}");
     let said = place.bad(&["status"], 2);

@@ -96,7 +96,7 @@ fn sigkill_of_keeper_or_first_process_leaves_nothing_and_no_lab() {
     let first = |place: &Place| place.first_process("lab");
     let keeper = |place: &Place| place.keeper("lab").unwrap();
     for (what, victim) in [("first process", &first as &dyn Fn(&Place) -> u32), ("keeper", &keeper)] {
-        place.up("lab", &["--nodes", "1"]);
+        place.up("lab", &["--etcd", "--nodes", "1"]);
         place.good(&["slow", "n1", "20ms"]);
         place.good(&["pause", "n1"]);
         let traces = Traces::of(&place, "lab");

@@ -335,3 +335,12 @@ pub fn senders(fault: &Value) -> Vec<&str> {
     senders.dedup();
     senders
 }
+
+/// What the rows of a fault say of the delay on the way from one host to another, below (`pair`) or above (`overlay`).
+pub fn delay_row<'a>(fault: &'a Value, layer: &str, from: &str, to: &str) -> &'a Value {
+    let is = |row: &&Value| {
+        let subject = &row["subject"];
+        subject["kind"] == layer && subject["from"] == from && subject["to"] == to && row["quantity"] == "one-way-delay"
+    };
+    fault["rows"].as_array().unwrap().iter().find(is).unwrap_or_else(|| panic!("no {layer} {from} → {to} in {fault}"))
+}

@@ -43,14 +43,14 @@ fn killed(node: &Cassandra) {
     let rest =
         ["-pop", "seq=1..1000", "-errors", "ignore", "retries=0", "-mode", "native", "requestTimeout=1000", "-rate"];
     // It comes back within the run, and so do the connections.
-    let mut run = start(node, &[&words[..], &["duration=25s"], &rest, &["open=100/s"]].concat());
+    let mut run = start(node, &[&words[..], &["duration=18s"], &rest, &["open=100/s"]].concat());
     run.wait_for(A_ROW);
     node.kill();
     node.start_again();
     let ran = run.end();
     ran.assert_balances();
-    assert_due(ran.balance("scheduled"), 2500, "while a node was away");
-    assert!(ran.seconds() >= 25.0, "{}", ran.seconds());
+    assert_due(ran.balance("scheduled"), 1800, "while a node was away");
+    assert!(ran.seconds() >= 18.0, "{}", ran.seconds());
     assert!(ran.balance("answered_ok") > 0 && ran.lost() > 0, "{}", ran.out);
     assert_eq!((ran.found("mismatched"), ran.found("missing")), (0, 0), "what was written is there: {}", ran.err);
     assert!(matches!(ran.code, Some(0 | 3)), "{:?}: {}{}", ran.code, ran.out, ran.err);

@@ -88,6 +88,7 @@ fn only_the_right_certificates_come_in_on_cassandra_5_0() {
 }
 
 #[test]
+#[ignore = "names are refused and accepted in load's own tests, and accepted by the node above: make test-long"]
 fn a_certificate_for_another_host_is_refused_on_cassandra_5_0() {
     tls::a_certificate_for_another_host_is_refused_if_names_are_verified("5.0", Ipv4Addr::new(127, 0, 8, 51));
 }
