@@ -49,7 +49,7 @@ pub fn release_errors(emulator: &Network, veth: &Veth, lasts: Duration) {
             let sleeping = delay.map(|_| sleeper::lateness(udp::apart(rate), lasts, emulator.realtime()));
             if let Some(sleeping) = &sleeping {
                 p99s.push(p99_us(release));
-                beside_sleeping.push(p99_us(release) / p99_us(sleeping));
+                beside_sleeping.push((rate, p99_us(release) / p99_us(sleeping)));
             }
             let beside = match (delay, &netem) {
                 (Some(_), Err(_)) => "–".to_owned(),
@@ -82,9 +82,10 @@ pub fn release_errors(emulator: &Network, veth: &Veth, lasts: Duration) {
         verdict(kept == p99s.len()),
         p99s.len()
     );
-    beside_sleeping.sort_by(f64::total_cmp);
-    if let [least, .., most] = beside_sleeping.as_slice() {
-        println!("that p99 ÷ the p99 of a thread that only sleeps: {least:.2} to {most:.2}");
+    for rate in RATES {
+        let ratios = beside_sleeping.iter().filter(|(of, _)| *of == rate).map(|(_, ratio)| format!("{ratio:.1}"));
+        let ratios = ratios.collect::<Vec<_>>().join(", ");
+        println!("that p99 ÷ the p99 of a thread that only sleeps, at {rate}/s by delay: {ratios}");
     }
 }
 
